@@ -1,0 +1,2 @@
+//! Builds the npm package and the site.
+fn main() {}
