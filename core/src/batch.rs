@@ -19,6 +19,7 @@ pub struct Batch {
     indices: BTreeMap<String, Vec<usize>>,
     conditions: BTreeMap<String, Matrix>,
     unit: bool,
+    detailed: bool,
     tile: Option<usize>,
 }
 
@@ -55,6 +56,18 @@ impl Batch {
     pub fn with_unit_rows(mut self, unit: bool) -> Self {
         self.unit = unit;
         self
+    }
+
+    /// Asks for intermediate results that cost extra work (`Evaluation::aux`).
+    #[must_use]
+    pub fn with_details(mut self, detailed: bool) -> Self {
+        self.detailed = detailed;
+        self
+    }
+
+    /// Whether intermediate results are asked for.
+    pub fn is_detailed(&self) -> bool {
+        self.detailed
     }
 
     /// Sets how many anchors are compared with all candidates at once; `None` chooses by size.

@@ -1,1 +1,173 @@
-//! objective
+//! Objectives: one file each, with the paper's equation, its symbols, and what differs in the released code.
+//!
+//! An objective is evaluated on a [`Batch`] of named inputs and returns its loss together with the gradient with
+//! respect to every differentiable input. [`loss`] hands that gradient to Burn's autodiff, so that an objective
+//! fits into any training loop:
+//!
+//! ```
+//! use burn::tensor::{Device, Distribution, Tensor};
+//! use simile_core::batch::Batch;
+//! use simile_core::matrix::Matrix;
+//! use simile_core::objective;
+//!
+//! # fn main() -> simile_core::error::Result<()> {
+//! let device = Device::flex().autodiff();
+//! let weight = Tensor::<2>::random([8, 4], Distribution::Default, &device).require_grad();
+//! let image = Tensor::<2>::random([16, 8], Distribution::Default, &device);
+//! let noise = Tensor::<2>::random([16, 8], Distribution::Default, &device) * 0.1;
+//! let colour = Matrix::from_fn(16, 3, |i, j| ((i * 7 + j * 5) % 11) as f64);
+//!
+//! let fair = objective::build("fair-cclk", None, serde_json::json!({ "kernel": { "name": "cosine" } }))?;
+//! let view_a = image.clone().matmul(weight.clone());
+//! let view_b = (image + noise).matmul(weight.clone());
+//! let batch = Batch::views(view_a, view_b).with_condition("z", colour);
+//!
+//! let gradients = objective::loss(fair.as_ref(), &batch)?.backward();
+//! let step = weight.grad(&gradients).map(|g| g * 0.1);
+//! assert!(step.is_some());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Degenerate input
+//!
+//! The same everywhere: finite input never gives a NaN. Input that is not finite, or of the wrong shape, is an error
+//! that names it. A zero embedding has cosine 0 with everything and gradient 0. An anchor on which the formula is not
+//! defined (no positive, no negative) contributes what its objective's page says, with gradient 0.
+
+mod cclk;
+mod info_nce;
+mod nt_xent;
+mod registry;
+mod views;
+
+use std::collections::BTreeMap;
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::Batch;
+use crate::error::Result;
+use crate::matrix::Matrix;
+
+pub use cclk::{Estimate, FairCclk, HardNegCclk, KernelWeights, WeakSupCclk};
+pub use info_nce::{FairInfoNce, InfoNce};
+pub use nt_xent::NtXent;
+pub use registry::{build, names};
+
+/// Which of two formulas an objective means, where the paper and its released code differ.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// The equation as printed.
+    #[default]
+    Paper,
+    /// The code as released.
+    Released,
+}
+
+/// A loss of a batch, with its gradient.
+pub trait Objective: std::fmt::Debug + Send + Sync {
+    /// The name in recipes and case files.
+    fn name(&self) -> &'static str;
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// Names the parameter that is out of range.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The loss of a batch and its gradient with respect to the inputs as they are given.
+    ///
+    /// # Errors
+    /// A missing or ill-shaped input, or a batch on which the objective is not defined.
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation>;
+}
+
+/// A loss with its gradient.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// The loss, `[1]`.
+    pub loss: Tensor<1>,
+    /// Gradients by the name of the input.
+    pub gradients: BTreeMap<String, Tensor<2>>,
+    /// Parts of the loss, weights and other intermediate results, by name.
+    pub aux: BTreeMap<String, Aux>,
+}
+
+/// An intermediate result.
+#[derive(Debug, Clone)]
+pub enum Aux {
+    /// A number known on the host.
+    Number(f64),
+    /// One number on the device.
+    Scalar(Tensor<1>),
+    /// One number for each sample or anchor.
+    Vector(Tensor<1>),
+    /// A matrix on the device.
+    Tensor(Tensor<2>),
+    /// A matrix on the host.
+    Matrix(Matrix),
+}
+
+impl Evaluation {
+    /// A loss without gradients yet.
+    pub fn new(loss: Tensor<1>) -> Self {
+        Self { loss, gradients: BTreeMap::new(), aux: BTreeMap::new() }
+    }
+
+    /// Adds a gradient.
+    #[must_use]
+    pub fn with_gradient(mut self, input: &str, gradient: Tensor<2>) -> Self {
+        self.gradients.insert(input.into(), gradient);
+        self
+    }
+
+    /// Adds an intermediate result.
+    #[must_use]
+    pub fn with_aux(mut self, name: &str, value: Aux) -> Self {
+        self.aux.insert(name.into(), value);
+        self
+    }
+}
+
+/// The loss of a batch as a node of Burn's autodiff graph: its value is the objective's, and `backward` carries the
+/// objective's gradient into whatever computed the inputs.
+///
+/// # Errors
+/// As [`Objective::evaluate`].
+pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
+    let Evaluation { loss, gradients, .. } = objective.evaluate(batch)?;
+    let mut total = loss;
+    for (name, gradient) in gradients {
+        if let Some(input) = batch.tracked(&name).filter(|t| t.is_autodiff()) {
+            // The inner product has the gradient wanted; taking its own value away leaves the loss's.
+            let product = (input.clone() * gradient.autodiff()).sum();
+            total = product.clone() - product.detach().inner() + total;
+        }
+    }
+    Ok(total)
+}
+
+/// Evaluates a scalar function of tensors by autodiff, for objectives outside the one equation.
+///
+/// Returns the value and one gradient for each input; an input that the value does not depend on has gradient 0.
+pub(crate) fn differentiate(
+    inputs: &[Tensor<2>],
+    value: impl FnOnce(&[Tensor<2>]) -> Tensor<1>,
+) -> (Tensor<1>, Vec<Tensor<2>>) {
+    let leaves: Vec<Tensor<2>> =
+        inputs.iter().map(|t| t.clone().without_autodiff().autodiff().require_grad()).collect();
+    let value = value(&leaves);
+    let mut gradients = value.is_tracked().then(|| value.backward());
+    let collected = leaves
+        .iter()
+        .map(|leaf| {
+            let gradient = gradients.as_mut().and_then(|g| leaf.grad_remove(g));
+            gradient.unwrap_or_else(|| leaf.zeros_like().inner())
+        })
+        .collect();
+    (value.inner(), collected)
+}

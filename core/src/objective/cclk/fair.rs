@@ -1,0 +1,130 @@
+//! Fair-CCLK and HardNeg-CCLK: the negatives of an anchor are samples that share its conditioning value.
+//!
+//! ```text
+//! paper       L = 1/b  sum_i [ log( exp s_ii  + (b-1) sum_j w_ji exp s_ij ) - s_ii ]                  (eq. 8, 9)
+//! released    L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') ) - s_ii' ]
+//! normalised  L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
+//! ```
+//!
+//! where in the last two lines the anchors are the `2b` rows of both views, `i'` is the other view of `i`, and `j`,
+//! `j'` run over the two views of the other samples. Fair: `z` is the sensitive variable. HardNeg: `z` is the
+//! representation itself, `z_a` and `z_b`; where they are not given the views as they came are used, read back to the
+//! host (in the released code the backbone's output before the projection head). No gradient flows into `z`.
+//!
+//! An anchor whose negatives are all clipped has loss 0 and gradient 0. As printed, negative weights can bring the
+//! denominator to 0 or below; it is then held at 1e-7 times the anchor's largest term, without gradient.
+//!
+//! Released code clamps the denominator into `[1e-7, 1e20]`, which below a temperature of 0.022 stops all learning;
+//! here logarithms of sums are formed without leaving the range of the numbers, so no clamp is needed.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::info_nce::directed;
+use super::super::views::TwoViews;
+use super::super::{Evaluation, Objective};
+use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, log_add, signed_sums};
+use crate::batch::Batch;
+use crate::conditional::DeviceOperator;
+use crate::contrast::{Contrast, LogSumExp, Positives, other_view};
+use crate::error::Result;
+use crate::matrix::Matrix;
+
+/// Fair-CCLK; see the [module](self).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FairCclk(pub KernelWeights);
+
+/// HardNeg-CCLK; see the [module](self).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HardNegCclk(pub KernelWeights);
+
+impl Objective for FairCclk {
+    fn name(&self) -> &'static str {
+        "fair-cclk"
+    }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let operators = self.0.operators(batch, self.name(), &views)?;
+        conditional_negatives(&self.0, &views, batch, &operators)
+    }
+}
+
+impl Objective for HardNegCclk {
+    fn name(&self) -> &'static str {
+        "hardneg-cclk"
+    }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        if batch.has_condition("z_a") || batch.has_condition("z") {
+            let operators = self.0.operators(batch, self.name(), &views)?;
+            return conditional_negatives(&self.0, &views, batch, &operators);
+        }
+        let host = |name: &str| Matrix::from_data(&batch.tensor(self.name(), name)?.into_data());
+        let (z_a, z_b) = (host("view_a")?, host("view_b")?);
+        let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
+        let operators = self.0.operators(&batch, self.name(), &views)?;
+        conditional_negatives(&self.0, &views, &batch, &operators)
+    }
+}
+
+fn conditional_negatives(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    if settings.variant == Estimate::Paper {
+        return as_printed(settings, views, batch, operators);
+    }
+    let b = views.size;
+    let (mass, threshold) = match settings.variant {
+        Estimate::Released => ((b - 1) as f64, Some(settings.clip_threshold)),
+        _ => ((b - 1) as f64 / 2.0, None),
+    };
+    let weights = |operator: &DeviceOperator, part| match threshold {
+        Some(threshold) => operator.log_above(part, threshold),
+        None => operator.log_normalised(part),
+    };
+    let z = views.stacked();
+    let contrasted = Contrast::new(z.clone(), z, settings.temperature, batch.tile())?
+        .mean(Positives::Partner(other_view(b)))
+        .log_sum_exp(LogSumExp::over_all().weighted(|range| operators.stacked(range, weights)))
+        .evaluate(|rows| {
+            let (own, negatives) = (rows.means[0].clone(), rows.sums[0].clone());
+            log_add(own.clone(), negatives + mass.max(f64::MIN_POSITIVE).ln()) - own
+        });
+    Ok(views.of_stacked(contrasted, 1.0 / (2 * b) as f64))
+}
+
+fn as_printed(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    let mass = (views.size - 1) as f64;
+    let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
+        let operator = operators.of(side);
+        let diagonal = operator.diagonal();
+        Ok(signed_sums(settings, batch, anchors, candidates, operator)?.evaluate(|rows| {
+            let estimate = SignedEstimate::of(rows, &diagonal);
+            let own = rows.means[0].clone();
+            let shift = estimate.largest().detach();
+            let positive = (own.clone() - shift.clone()).exp();
+            let denominator = positive + estimate.relative_to(&shift) * mass;
+            denominator.clamp_min(FLOOR).log() + shift - own
+        }))
+    })?;
+    super::with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
+}

@@ -1,0 +1,239 @@
+//! Conditional Contrastive Learning with Kernel (Tsai et al., 2022): WeaklySup-, Fair- and HardNeg-CCLK.
+//!
+//! All three weigh the pairs of a batch by `W = (K_Z + lambda I)^-1 K_Z`, where `K_Z` compares the samples'
+//! conditioning values `z` (see [`crate::conditional`]), and use the kernel conditional embedding estimate
+//!
+//! ```text
+//! [K_{X|Y Z}]_ii = sum_j w_ji exp(s_ij),   s_ij = cos(a_i, b_j) / temperature
+//! ```
+//!
+//! (eq. KCEO) as the expected similarity of anchor `i` to samples that share its `z`. In Fair- and HardNeg-CCLK that
+//! is the denominator, in WeaklySup-CCLK the numerator.
+//!
+//! | variant | pairs | weights | anchors |
+//! |---|---|---|---|
+//! | `paper` | across views | as they come, own pair and negative weights included | b, direction a to b |
+//! | `released` | across and within views, added | diagonal of K set to 1, own pair 0, below 1e-6 set to 0, not renormalised | 2b, mean of both directions |
+//! | `normalised` (ours) | across and within views, averaged | non-negative, rows of sum 1 | 2b, mean of both directions |
+//!
+//! The default is `normalised`. As printed, a finite batch gives weights of either sign, so the argument of a
+//! logarithm can fall below 0, and for `lambda -> 0` with a kernel matrix of full rank `W -> I`, so that
+//! Fair-CCLK becomes `log b` with no gradient. As released, clipping without renormalising lets `lambda` and the
+//! bandwidth scale the mass of the negatives, down to none at all. Normalised rows are a conditional distribution
+//! over the other samples, which is what the estimate stands for.
+
+mod fair;
+mod weak;
+
+use std::ops::Range;
+
+use burn::tensor::{DType, Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::info_nce::Side;
+use super::views::TwoViews;
+use super::{Aux, Evaluation};
+use crate::batch::Batch;
+use crate::conditional::{DeviceOperator, Operator};
+use crate::contrast::{Contrast, LogSumExp, Positives, Rows, itself};
+use crate::error::{Result, positive, within};
+use crate::kernel::Kernel;
+use crate::matrix::Matrix;
+
+pub use fair::{FairCclk, HardNegCclk};
+pub use weak::WeakSupCclk;
+
+/// Which estimate of the conditional embedding is used; see the [module](self).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimate {
+    /// As printed.
+    Paper,
+    /// As released.
+    Released,
+    /// Non-negative rows of sum 1: ours, and the default.
+    #[default]
+    Normalised,
+}
+
+/// Settings of the three objectives.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KernelWeights {
+    /// Divisor of the cosines; the released scripts default to 0.5, the released Fair command passes 0.1.
+    pub temperature: f64,
+    /// Ridge of `(K + lambda I)^-1 K`; released: 0.01, and 100 for HardNeg-CCLK. Not multiplied by the batch size.
+    pub lambda: f64,
+    /// Kernel of the conditioning variable.
+    pub kernel: Kernel,
+    /// Weights below this are set to 0 (variant `released` only).
+    pub clip_threshold: f64,
+    /// Averages the directions a to b and b to a (variant `paper` only; the others always do).
+    pub symmetric: bool,
+    /// The estimate.
+    pub variant: Estimate,
+}
+
+impl Default for KernelWeights {
+    fn default() -> Self {
+        Self {
+            temperature: 0.5,
+            lambda: 0.01,
+            kernel: Kernel::Cosine,
+            clip_threshold: 1e-6,
+            symmetric: false,
+            variant: Estimate::Normalised,
+        }
+    }
+}
+
+impl KernelWeights {
+    fn check(&self) -> Result<()> {
+        positive("temperature", self.temperature)?;
+        within("lambda", self.lambda, 0.0, f64::MAX)?;
+        within("clip_threshold", self.clip_threshold, 0.0, 1.0).map(drop)
+    }
+
+    /// `W` as the variant defines the Gram matrix.
+    fn operator(&self, z: &Matrix) -> Result<Operator> {
+        match self.variant {
+            Estimate::Released => Operator::with_unit_diagonal(&self.kernel, z, self.lambda),
+            Estimate::Paper | Estimate::Normalised => Operator::new(&self.kernel, z, self.lambda),
+        }
+    }
+
+    /// The operators of both views, from `z`, or from `z_a` and `z_b`.
+    fn operators(&self, batch: &Batch, objective: &str, views: &TwoViews) -> Result<BothOperators> {
+        let rows = views.a.rows();
+        let (device, dtype) = (rows.device(), rows.dtype());
+        if batch.has_condition("z_a") {
+            let of = |name| self.operator(batch.condition(objective, name, views.size)?);
+            return Ok(BothOperators::new(&of("z_a")?, &of("z_b")?, &device, dtype));
+        }
+        let operator = self.operator(batch.condition(objective, "z", views.size)?)?;
+        Ok(BothOperators::shared(&operator, &device, dtype))
+    }
+}
+
+/// The operators of view a and view b on the device of the embeddings.
+struct BothOperators {
+    a: DeviceOperator,
+    b: DeviceOperator,
+    size: usize,
+}
+
+impl BothOperators {
+    fn new(a: &Operator, b: &Operator, device: &Device, dtype: DType) -> Self {
+        Self { a: a.on_device(device, dtype), b: b.on_device(device, dtype), size: a.rows() }
+    }
+
+    fn shared(both: &Operator, device: &Device, dtype: DType) -> Self {
+        let on_device = both.on_device(device, dtype);
+        Self { a: on_device.clone(), b: on_device, size: both.rows() }
+    }
+
+    fn of(&self, side: Side) -> &DeviceOperator {
+        match side {
+            Side::A => &self.a,
+            Side::B => &self.b,
+        }
+    }
+
+    /// A tile of log-weights of stacked anchors against stacked candidates: each anchor weighs the samples of either
+    /// view alike.
+    fn stacked(
+        &self,
+        range: Range<usize>,
+        log_weights: impl Fn(&DeviceOperator, Range<usize>) -> Tensor<2>,
+    ) -> Tensor<2> {
+        let tile = self.by_view(range, log_weights);
+        Tensor::cat(vec![tile.clone(), tile], 1)
+    }
+
+    /// Rows of the operator of view a, then of view b, for a range of stacked anchors.
+    fn by_view(
+        &self,
+        range: Range<usize>,
+        rows: impl Fn(&DeviceOperator, Range<usize>) -> Tensor<2>,
+    ) -> Tensor<2> {
+        let b = self.size;
+        let in_a = range.start.min(b)..range.end.min(b);
+        let in_b = range.start.max(b) - b..range.end.max(b) - b;
+        let parts = [(&self.a, in_a), (&self.b, in_b)];
+        let tiles = parts.into_iter().filter(|(_, part)| !part.is_empty());
+        Tensor::cat(tiles.map(|(operator, part)| rows(operator, part)).collect(), 0)
+    }
+}
+
+/// A sum of weights of either sign is held at this fraction of its largest term or above, so that it has a logarithm.
+const FLOOR: f64 = 1e-7;
+
+/// The comparison that [`SignedEstimate`] reads: the own pair, and the other pairs by the sign of their weight.
+fn signed_sums<'a>(
+    settings: &KernelWeights,
+    batch: &Batch,
+    anchors: Tensor<2>,
+    candidates: Tensor<2>,
+    operator: &'a DeviceOperator,
+) -> Result<Contrast<'a>> {
+    let [b, _] = anchors.dims();
+    Ok(Contrast::new(anchors, candidates, settings.temperature, batch.tile())?
+        .mean(Positives::Partner(itself(b)))
+        .log_sum_exp(LogSumExp::over_all().weighted(|range| operator.log_above(range, 0.0)))
+        .log_sum_exp(LogSumExp::over_all().weighted(|range| operator.log_below_zero(range))))
+}
+
+/// `[KCEO]_ii = w_ii exp s_ii + sum_{j != i, w > 0} w exp s_ij - sum_{j != i, w < 0} |w| exp s_ij` of a tile.
+struct SignedEstimate {
+    own: Tensor<1>,
+    own_weight: Tensor<1>,
+    above: Tensor<1>,
+    below: Tensor<1>,
+}
+
+impl SignedEstimate {
+    fn of(rows: &Rows, diagonal: &Tensor<2>) -> Self {
+        Self {
+            own: rows.means[0].clone(),
+            own_weight: diagonal.clone().slice(rows.range.clone()).squeeze_dim(1),
+            above: rows.sums[0].clone(),
+            below: rows.sums[1].clone(),
+        }
+    }
+
+    /// The largest logarithm of a term.
+    fn largest(&self) -> Tensor<1> {
+        self.own.clone().max_pair(self.above.clone()).max_pair(self.below.clone())
+    }
+
+    /// The estimate divided by `exp(shift)`.
+    fn relative_to(&self, shift: &Tensor<1>) -> Tensor<1> {
+        let term = |log: &Tensor<1>| (log.clone() - shift.clone()).exp();
+        term(&self.own) * self.own_weight.clone() + term(&self.above) - term(&self.below)
+    }
+}
+
+/// Adds the estimate of each anchor of view a, if details are asked for.
+fn with_kceo_diagonal(
+    evaluation: Evaluation,
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operator: &DeviceOperator,
+) -> Result<Evaluation> {
+    if !batch.is_detailed() {
+        return Ok(evaluation);
+    }
+    let diagonal = operator.diagonal();
+    let estimate = signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?.evaluate(|rows| {
+        let estimate = SignedEstimate::of(rows, &diagonal);
+        estimate.relative_to(&estimate.own.zeros_like())
+    });
+    Ok(evaluation.with_aux("kceo_diag", Aux::Vector(estimate.per_anchor)))
+}
+
+/// `log(exp x + exp y)` for vectors.
+fn log_add(x: Tensor<1>, y: Tensor<1>) -> Tensor<1> {
+    let shift = x.clone().max_pair(y.clone()).detach();
+    ((x - shift.clone()).exp() + (y - shift.clone()).exp()).log() + shift
+}

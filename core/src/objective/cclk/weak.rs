@@ -1,0 +1,118 @@
+//! WeaklySup-CCLK: samples that share the anchor's conditioning value are its positives.
+//!
+//! ```text
+//! paper       L = 1/b  sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = sum_j w_ji exp s_ij   (eq. 7)
+//! released    L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = sum_j w_ij (exp s_ij + exp s_ij')
+//! normalised  L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2
+//! ```
+//!
+//! In the released form `w_ii = 0`, so the anchor's own other view is never a positive, yet it stands in the sum of
+//! the negatives (which there runs over all `2b - 1` other rows): it is pushed away. An anchor without any weight
+//! above the clip has `P_i` held at 1e-7 and learns repulsion only. In the normalised form the own pair keeps its
+//! weight, rows sum to 1, and an anchor without neighbours falls back to its own pair: NT-Xent's positive.
+//!
+//! As printed, negative weights can bring `P_i` to 0 or below; it is then held at 1e-7 times the anchor's largest
+//! term, without gradient.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::super::info_nce::directed;
+use super::super::views::TwoViews;
+use super::super::{Evaluation, Objective};
+use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, log_add, signed_sums};
+use crate::batch::Batch;
+use crate::conditional::DeviceOperator;
+use crate::contrast::{Contrast, LogSumExp, Positives, itself, other_view};
+use crate::error::Result;
+
+/// Smallest positive mass of the released code.
+const RELEASED_FLOOR: f64 = 1e-7;
+
+/// WeaklySup-CCLK; see the [module](self).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WeakSupCclk(pub KernelWeights);
+
+impl Objective for WeakSupCclk {
+    fn name(&self) -> &'static str {
+        "weaksup-cclk"
+    }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let operators = self.0.operators(batch, self.name(), &views)?;
+        match self.0.variant {
+            Estimate::Paper => as_printed(&self.0, &views, batch, &operators),
+            Estimate::Released => as_released(&self.0, &views, batch, &operators),
+            Estimate::Normalised => normalised(&self.0, &views, batch, &operators),
+        }
+    }
+}
+
+fn as_printed(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
+        let operator = operators.of(side);
+        let diagonal = operator.diagonal();
+        let others = LogSumExp::over_all().except(itself(views.size));
+        let sums = signed_sums(settings, batch, anchors, candidates, operator)?.log_sum_exp(others);
+        Ok(sums.evaluate(|rows| {
+            let estimate = SignedEstimate::of(rows, &diagonal);
+            let negatives = rows.sums[2].clone();
+            let shift = estimate.largest().max_pair(negatives.clone()).detach();
+            let positive = estimate.relative_to(&shift).clamp_min(FLOOR);
+            (positive.clone() + (negatives - shift).exp()).log() - positive.log()
+        }))
+    })?;
+    super::with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
+}
+
+fn as_released(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    let (b, z) = (views.size, views.stacked());
+    let kept = |operator: &DeviceOperator, part| operator.log_above(part, settings.clip_threshold);
+    let contrasted = Contrast::new(z.clone(), z, settings.temperature, batch.tile())?
+        .log_sum_exp(LogSumExp::over_all().weighted(|range| operators.stacked(range, kept)))
+        .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
+        .evaluate(|rows| {
+            let positive = rows.sums[0].clone().clamp_min(RELEASED_FLOOR.ln());
+            log_add(positive.clone(), rows.sums[1].clone()) - positive
+        });
+    Ok(views.of_stacked(contrasted, 1.0 / (2 * b) as f64))
+}
+
+fn normalised(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    let (b, z) = (views.size, views.stacked());
+    let others = |operator: &DeviceOperator, part| operator.log_normalised_with_own(part).0;
+    let own_weight = |operator: &DeviceOperator, part| operator.log_normalised_with_own(part).1;
+    let contrasted = Contrast::new(z.clone(), z, settings.temperature, batch.tile())?
+        .mean(Positives::Partner(other_view(b)))
+        .log_sum_exp(LogSumExp::over_all().weighted(|range| operators.stacked(range, others)))
+        .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
+        .evaluate(|rows| {
+            let own_weight: Tensor<1> = operators.by_view(rows.range.clone(), own_weight).squeeze_dim(1);
+            let own = rows.means[0].clone() + own_weight;
+            let neighbours = rows.sums[0].clone() - std::f64::consts::LN_2;
+            let positive = log_add(own, neighbours);
+            log_add(positive.clone(), rows.sums[1].clone()) - positive
+        });
+    Ok(views.of_stacked(contrasted, 1.0 / (2 * b) as f64))
+}

@@ -1,0 +1,56 @@
+//! Objectives by name, from the parameters of a recipe, a case file or a page.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{FairCclk, FairInfoNce, HardNegCclk, InfoNce, NtXent, Objective, WeakSupCclk};
+use crate::error::{Error, Result};
+
+type Builder = fn(Value) -> Result<Box<dyn Objective>>;
+
+/// Every objective, in the order of its work.
+const OBJECTIVES: &[(&str, Builder)] = &[
+    ("info-nce", parse::<InfoNce>),
+    ("nt-xent", parse::<NtXent>),
+    ("fair-info-nce", parse::<FairInfoNce>),
+    ("weaksup-cclk", parse::<WeakSupCclk>),
+    ("fair-cclk", parse::<FairCclk>),
+    ("hardneg-cclk", parse::<HardNegCclk>),
+];
+
+/// The names that [`build`] knows.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    OBJECTIVES.iter().map(|(name, _)| *name)
+}
+
+/// Builds an objective from its name, its variant (the objective's own default if `None`) and a JSON object of
+/// parameters.
+///
+/// # Errors
+/// An unknown name or parameter, or a value out of range.
+pub fn build(name: &str, variant: Option<&str>, parameters: Value) -> Result<Box<dyn Objective>> {
+    let Some((_, builder)) = OBJECTIVES.iter().find(|(known, _)| *known == name) else {
+        return Err(Error::Unknown {
+            kind: "objective",
+            name: name.into(),
+            known: names().map(Into::into).collect(),
+        });
+    };
+    let mut parameters = match parameters {
+        Value::Null => serde_json::Map::new(),
+        Value::Object(parameters) => parameters,
+        other => return Err(Error::parameter("params", other, "expected an object of parameters")),
+    };
+    if let Some(variant) = variant {
+        parameters.insert("variant".into(), variant.into());
+    }
+    let objective = builder(Value::Object(parameters))?;
+    objective.check()?;
+    Ok(objective)
+}
+
+fn parse<O: Objective + DeserializeOwned + 'static>(parameters: Value) -> Result<Box<dyn Objective>> {
+    let objective: O = serde_json::from_value(parameters)
+        .map_err(|e| Error::parameter("params", "not understood", &e.to_string()))?;
+    Ok(Box::new(objective))
+}
