@@ -57,6 +57,14 @@ impl Case {
         })
     }
 
+    /// Runs the case and reads the results back.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate), or the device failed.
+    pub async fn run(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<CaseOutcome> {
+        self.evaluate(device, dtype, tile)?.read().await
+    }
+
     /// Evaluates an objective on a device in the given float type, `tile` anchors at once.
     ///
     /// # Errors
