@@ -15,6 +15,7 @@
 //! | [`case`] | one objective, probe or optimiser on the numbers of a JSON document |
 //! | [`cluster`] | k-means, clusters of binary attributes |
 //! | [`dataset`], [`augment`] | formats parsed from bytes, the generated digits, batched views |
+//! | [`preprocess`] | pictures of any size for an encoder |
 //! | [`encoder`], [`checkpoint`] | networks and the file that holds one |
 //! | [`optimizer`], [`train`] | LARS, schedules, the step |
 //! | [`evaluate`] | probes, metrics, projections |
@@ -35,5 +36,6 @@ pub mod kernel;
 pub mod matrix;
 pub mod objective;
 pub mod optimizer;
+pub mod preprocess;
 pub mod similarity;
 pub mod train;
