@@ -150,7 +150,12 @@ impl<'a> Contrast<'a> {
     ///
     /// # Errors
     /// The temperature is not above 0, or the widths differ.
-    pub fn new(anchors: Tensor<2>, candidates: Tensor<2>, temperature: f64, tile: Option<usize>) -> Result<Self> {
+    pub fn new(
+        anchors: Tensor<2>,
+        candidates: Tensor<2>,
+        temperature: f64,
+        tile: Option<usize>,
+    ) -> Result<Self> {
         positive("temperature", temperature)?;
         let [n, width] = anchors.dims();
         let [_, expected] = candidates.dims();

@@ -1,1 +1,177 @@
-//! augment
+//! Random views of a batch of images, on the device that holds them.
+//!
+//! What is random about each sample is drawn on the host from the run's own generator ([`Augmentation::draw`]);
+//! then the whole batch is transformed at once ([`Augmentation::apply`]), each sample by its own parameters. The
+//! definitions are torchvision's, and for given parameters so are the results, within 2/255.
+//!
+//! Steps, in this order: crop and resize, rotation, horizontal flip, colour jitter, grey, blur. Each is optional.
+//! [`Normalisation`] comes after all of them and belongs to the encoder's input, not to the view.
+
+mod blur;
+mod colour;
+mod crop;
+mod normalise;
+mod preset;
+mod rotate;
+mod store;
+
+use burn::tensor::Tensor;
+use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
+
+pub use blur::Blur;
+pub use colour::{ColourChange, ColourJitter, ColourStep};
+pub use crop::{Crop, Window};
+pub use normalise::Normalisation;
+pub use preset::PRESETS;
+pub use store::ImageStore;
+
+use crate::error::{Error, Result, within};
+
+/// How a random view is made. Steps that are absent are left out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Augmentation {
+    /// Height and width of the view. Default: those of the image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<usize>,
+    /// Random resized crop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crop: Option<Crop>,
+    /// Rotation by up to this many degrees either way, about the centre. Default: `0`.
+    pub rotation: f64,
+    /// Probability of a horizontal flip. Default: `0`.
+    pub flip: f64,
+    /// Colour jitter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<ColourJitter>,
+    /// Probability of taking all colour away. Default: `0`.
+    pub grey: f64,
+    /// Gaussian blur.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blur: Option<Blur>,
+}
+
+/// What was drawn for one sample. The default changes nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sample {
+    /// The part of the image that is kept; `None` for all of it.
+    pub window: Option<Window>,
+    /// Counter-clockwise rotation in degrees.
+    pub angle: f64,
+    /// Whether left and right are exchanged.
+    pub flip: bool,
+    /// Change of colour.
+    pub colour: Option<ColourChange>,
+    /// Whether colour is taken away.
+    pub grey: bool,
+    /// Standard deviation of the blur in pixels.
+    pub sigma: Option<f64>,
+}
+
+impl Augmentation {
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] names the first parameter outside its range.
+    pub fn validate(&self) -> Result<()> {
+        if self.size == Some(0) {
+            return Err(Error::parameter("size", 0, "expected at least 1"));
+        }
+        within("rotation", self.rotation, 0.0, 180.0)?;
+        within("flip", self.flip, 0.0, 1.0)?;
+        within("grey", self.grey, 0.0, 1.0)?;
+        self.crop.as_ref().map_or(Ok(()), Crop::validate)?;
+        self.jitter.as_ref().map_or(Ok(()), ColourJitter::validate)?;
+        self.blur.as_ref().map_or(Ok(()), Blur::validate)
+    }
+
+    /// Draws the parameters of `count` images of `height` x `width` pixels.
+    ///
+    /// # Errors
+    /// As [`Augmentation::validate`].
+    pub fn draw(&self, count: usize, height: usize, width: usize, rng: &mut impl Rng) -> Result<Vec<Sample>> {
+        self.validate()?;
+        let sample = |_| Sample {
+            window: self.crop.as_ref().map(|crop| crop.draw(height, width, rng)),
+            angle: if self.rotation > 0.0 { rng.random_range(-self.rotation..=self.rotation) } else { 0.0 },
+            flip: self.flip > 0.0 && rng.random_bool(self.flip),
+            colour: self.jitter.as_ref().and_then(|jitter| jitter.draw(rng)),
+            grey: self.grey > 0.0 && rng.random_bool(self.grey),
+            sigma: self.blur.as_ref().and_then(|blur| blur.draw(rng)),
+        };
+        Ok((0..count).map(sample).collect())
+    }
+
+    /// Transforms `images` (`[n, channels, height, width]`, 0 to 1) by the parameters of each, to
+    /// `[n, channels, size, size]`, 0 to 1.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there is not one sample an image, if a window does not lie in the image, or if a step
+    /// that needs colour meets images that have not three channels.
+    pub fn apply(&self, images: Tensor<4>, samples: &[Sample]) -> Result<Tensor<4>> {
+        let [n, channels, height, width] = images.dims();
+        if n != samples.len() {
+            return Err(Error::shape(
+                "samples",
+                format!("{n} entries"),
+                format!("{} entries", samples.len()),
+            ));
+        }
+        let needs_colour = samples.iter().any(|sample| sample.colour.is_some() || sample.grey);
+        if needs_colour && channels != 3 {
+            return Err(Error::shape(
+                "images",
+                "three channels for colour jitter and grey",
+                channels.to_string(),
+            ));
+        }
+        let (out_height, out_width) = self.size.map_or((height, width), |side| (side, side));
+        let rotated = samples.iter().any(|sample| sample.angle != 0.0);
+        let resized = (out_height, out_width) != (height, width);
+        let mut images = images;
+        let mut flipped = false;
+        if resized || samples.iter().any(|sample| sample.window.is_some()) {
+            // Without a rotation in between, the flip costs nothing in the matrices of the crop.
+            flipped = !rotated;
+            let interpolation = self.crop.as_ref().map(|crop| crop.interpolation).unwrap_or_default();
+            images = crop::resample(images, samples, (out_height, out_width), interpolation, flipped)?;
+        }
+        if rotated {
+            images = rotate::rotate(images, samples);
+        }
+        if !flipped && samples.iter().any(|sample| sample.flip) {
+            images = rotate::flip(images, samples);
+        }
+        if samples.iter().any(|sample| sample.colour.is_some()) {
+            images = colour::change(images, samples);
+        }
+        if samples.iter().any(|sample| sample.grey) {
+            images = colour::grey(images, samples);
+        }
+        match &self.blur {
+            Some(blur) if samples.iter().any(|sample| sample.sigma.is_some()) => blur.apply(images, samples),
+            _ => Ok(images),
+        }
+    }
+
+    /// Draws parameters for each of `images` (`[n, channels, height, width]`, 0 to 1) and transforms them.
+    ///
+    /// # Errors
+    /// As [`Augmentation::draw`] and [`Augmentation::apply`].
+    pub fn view(&self, images: Tensor<4>, rng: &mut impl Rng) -> Result<Tensor<4>> {
+        let [n, _, height, width] = images.dims();
+        let samples = self.draw(n, height, width, rng)?;
+        self.apply(images, &samples)
+    }
+}
+
+/// One number a sample, shaped to multiply images: `[n, 1, 1, 1]`.
+fn per_sample(images: &Tensor<4>, samples: &[Sample], value: impl FnMut(&Sample) -> f32) -> Tensor<4> {
+    let values: Vec<f32> = samples.iter().map(value).collect();
+    let data = burn::tensor::TensorData::new(values, [samples.len(), 1, 1, 1]);
+    Tensor::from_data(data, (&images.device(), images.dtype()))
+}
+
+#[cfg(test)]
+mod tests;

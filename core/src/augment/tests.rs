@@ -1,0 +1,219 @@
+#![allow(clippy::unwrap_used)]
+
+use burn::tensor::{Device, Tensor, TensorData};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::Deserialize;
+
+use super::{Augmentation, Blur, ColourChange, Crop, Normalisation, PRESETS, Sample, Window};
+use crate::dataset::resize::Interpolation;
+
+#[derive(Deserialize)]
+struct Vectors {
+    height: usize,
+    width: usize,
+    images: Vec<Vec<f32>>,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    image: usize,
+    size: Option<usize>,
+    interpolation: Interpolation,
+    window: Option<[usize; 4]>,
+    angle: f64,
+    flip: bool,
+    colour: Option<ColourChange>,
+    grey: bool,
+    kernel: usize,
+    sigma: Option<f64>,
+    expected: Vec<f32>,
+}
+
+impl Case {
+    fn augmentation(&self) -> Augmentation {
+        let crop = Crop { interpolation: self.interpolation, ..Crop::default() };
+        let blur = Blur { kernel: self.kernel, ..Blur::default() };
+        Augmentation { size: self.size, crop: Some(crop), blur: Some(blur), ..Augmentation::default() }
+    }
+
+    fn sample(&self) -> Sample {
+        let window = self.window.map(|[top, left, height, width]| Window { top, left, height, width });
+        let (angle, flip, colour, grey, sigma) =
+            (self.angle, self.flip, self.colour.clone(), self.grey, self.sigma);
+        Sample { window, angle, flip, colour, grey, sigma }
+    }
+}
+
+fn vectors() -> Vectors {
+    serde_json::from_str(include_str!("../../../tests/vectors/augment.json")).unwrap()
+}
+
+impl Vectors {
+    fn batch(&self, images: &[usize]) -> Tensor<4> {
+        let values: Vec<f32> =
+            images.iter().flat_map(|&i| self.images[i].iter().map(|v| v / 255.0)).collect();
+        let shape = [images.len(), 3, self.height, self.width];
+        Tensor::from_data(TensorData::new(values, shape), &Device::flex())
+    }
+}
+
+fn values(tensor: Tensor<4>) -> Vec<f32> {
+    tensor.into_data().iter::<f32>().collect()
+}
+
+fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+fn random_batch(n: usize, side: usize) -> Tensor<4> {
+    use rand::RngExt;
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let values: Vec<f32> = (0..n * 3 * side * side).map(|_| rng.random::<f32>()).collect();
+    Tensor::from_data(TensorData::new(values, [n, 3, side, side]), &Device::flex())
+}
+
+#[test]
+fn each_step_equals_torchvision() {
+    let vectors = vectors();
+    for (at, case) in vectors.cases.iter().enumerate() {
+        let view = case.augmentation().apply(vectors.batch(&[case.image]), &[case.sample()]).unwrap();
+        let worst = largest_difference(&values(view), &case.expected);
+        // 8-bit rounding after each of Pillow's two passes; colour and blur are float in torchvision too.
+        let geometric = case.size.is_some() || case.window.is_some();
+        let bound = if geometric { 2.0 / 255.0 } else { 2e-4 };
+        assert!(worst < bound, "case {at}: {worst}");
+    }
+}
+
+#[test]
+fn samples_of_a_batch_do_not_touch_each_other() {
+    let vectors = vectors();
+    // Cases that share one output size, kernel and filter, in one batch beside an unchanged sample.
+    let same = |case: &&Case| case.size.is_none() && case.kernel == 3 && case.window.is_none();
+    let cases: Vec<&Case> = vectors.cases.iter().filter(same).collect();
+    assert!(cases.len() >= 9);
+    let images: Vec<usize> = cases.iter().map(|case| case.image).chain([1]).collect();
+    let samples: Vec<Sample> = cases.iter().map(|case| case.sample()).chain([Sample::default()]).collect();
+    let views = values(cases[0].augmentation().apply(vectors.batch(&images), &samples).unwrap());
+    let size = 3 * vectors.height * vectors.width;
+    for (view, case) in views.chunks_exact(size).zip(&cases) {
+        assert!(largest_difference(view, &case.expected) < 2e-4);
+    }
+    let unchanged = values(vectors.batch(&[1]));
+    assert!(largest_difference(&views[cases.len() * size..], &unchanged) < 1e-6);
+}
+
+#[test]
+fn windows_have_the_area_and_the_shape_that_were_asked_for() {
+    let crop = Crop { scale: [0.3, 0.6], ratio: [0.75, 4.0 / 3.0], ..Crop::default() };
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let mut area = 0.0;
+    for _ in 0..4000 {
+        let Window { top, left, height, width } = crop.draw(64, 48, &mut rng);
+        assert!(top + height <= 64 && left + width <= 48);
+        let part = (height * width) as f64 / (64.0 * 48.0);
+        let shape = width as f64 / height as f64;
+        assert!((0.28..0.63).contains(&part) && (0.72..1.4).contains(&shape), "{part} {shape}");
+        area += part / 4000.0;
+    }
+    assert!((area - 0.45).abs() < 0.02, "{area}");
+    // Nothing of this shape fits a strip: the largest central window of the allowed shape is taken.
+    let window = Crop::default().draw(4, 64, &mut rng);
+    assert_eq!(window, Window { top: 0, left: 29, height: 4, width: 5 });
+    let window = Crop { scale: [1.0, 1.0], ..Crop::default() }.draw(64, 4, &mut rng);
+    assert_eq!(window, Window { top: 29, left: 0, height: 5, width: 4 });
+}
+
+#[test]
+fn a_flip_undoes_itself_and_a_whole_window_is_the_identity() {
+    let images = random_batch(3, 8);
+    let flip = vec![Sample { flip: true, ..Sample::default() }; 3];
+    let augmentation = Augmentation { flip: 1.0, ..Augmentation::default() };
+    let once = augmentation.apply(images.clone(), &flip).unwrap();
+    let twice = augmentation.apply(once.clone(), &flip).unwrap();
+    assert_ne!(values(once.clone()), values(images.clone()));
+    assert_eq!(values(twice), values(images.clone()));
+    let whole = Window { top: 0, left: 0, height: 8, width: 8 };
+    let whole = vec![Sample { window: Some(whole), flip: true, ..Sample::default() }; 3];
+    let crop = Augmentation { crop: Some(Crop::default()), ..Augmentation::default() };
+    assert!(largest_difference(&values(crop.apply(images, &whole).unwrap()), &values(once)) < 1e-6);
+}
+
+#[test]
+fn the_generator_decides_the_view() {
+    let augmentation = Augmentation::preset("difficulty-cifar").unwrap();
+    let images = random_batch(16, 12);
+    let view =
+        |seed| values(augmentation.view(images.clone(), &mut ChaCha8Rng::seed_from_u64(seed)).unwrap());
+    assert_eq!(view(1), view(1));
+    assert!(largest_difference(&view(1), &view(2)) > 0.1);
+    assert!(view(3).iter().all(|v| (-1e-6..=1.0 + 1e-6).contains(v)));
+}
+
+#[test]
+fn probabilities_are_kept() {
+    let augmentation = Augmentation::preset("difficulty-cifar").unwrap();
+    let samples = augmentation.draw(4000, 32, 32, &mut ChaCha8Rng::seed_from_u64(5)).unwrap();
+    let part = |of: fn(&Sample) -> bool| samples.iter().filter(|s| of(s)).count() as f64 / 4000.0;
+    assert!((part(|s| s.flip) - 0.5).abs() < 0.04);
+    assert!((part(|s| s.colour.is_some()) - 0.8).abs() < 0.04);
+    assert!((part(|s| s.grey) - 0.2).abs() < 0.04);
+    assert!((part(|s| s.sigma.is_some()) - 0.5).abs() < 0.04);
+    assert!(samples.iter().all(|s| s.window.is_some()));
+}
+
+#[test]
+fn every_preset_is_valid_and_makes_a_view() {
+    for (name, _) in PRESETS {
+        let augmentation = Augmentation::preset(name).unwrap();
+        let view = augmentation.view(random_batch(4, 32), &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
+        assert_eq!(view.dims(), [4, 3, 32, 32], "{name}");
+        let text = serde_json::to_string(&augmentation).unwrap();
+        assert_eq!(serde_json::from_str::<Augmentation>(&text).unwrap(), augmentation, "{text}");
+    }
+    let error = Augmentation::preset("cclk-color-mnist").unwrap_err().to_string();
+    assert!(
+        error.contains("unknown views `cclk-color-mnist`") && error.contains("cclk-colour-mnist"),
+        "{error}"
+    );
+    assert!(serde_json::from_str::<Augmentation>(r#"{"crops": {}}"#).is_err());
+}
+
+#[test]
+fn parameters_outside_their_range_are_named() {
+    let base = Augmentation::default;
+    let crop = |crop| Augmentation { crop: Some(crop), ..base() };
+    let cases = [
+        (Augmentation { flip: 1.5, ..base() }, "`flip`"),
+        (Augmentation { size: Some(0), ..base() }, "`size`"),
+        (crop(Crop { scale: [0.5, 0.2], ..Crop::default() }), "`crop.scale`"),
+        (crop(Crop { ratio: [0.0, 1.0], ..Crop::default() }), "`crop.ratio`"),
+        (Augmentation { blur: Some(Blur { kernel: 4, ..Blur::default() }), ..base() }, "`blur.kernel`"),
+    ];
+    for (augmentation, name) in cases {
+        let error = augmentation.view(random_batch(1, 4), &mut ChaCha8Rng::seed_from_u64(1)).unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    let outside = Window { top: 2, left: 0, height: 3, width: 4 };
+    let samples = [Sample { window: Some(outside), ..Sample::default() }];
+    assert!(base().apply(random_batch(1, 4), &samples).unwrap_err().to_string().contains("window"));
+    assert!(base().apply(random_batch(2, 4), &samples).is_err());
+}
+
+#[test]
+fn normalisation_is_per_channel() {
+    let images = random_batch(2, 3);
+    let normalised = values(Normalisation::named("cifar-10").unwrap().apply(images.clone()).unwrap());
+    let raw = values(images.clone());
+    for (at, (a, b)) in normalised.iter().zip(&raw).enumerate() {
+        let channel = at % 27 / 9;
+        let expected = (b - [0.4914, 0.4822, 0.4465][channel]) / [0.2023, 0.1994, 0.2010][channel];
+        assert!((a - expected).abs() < 1e-5);
+    }
+    assert_eq!(values(Normalisation::identity(3).apply(images.clone()).unwrap()), raw);
+    assert!(Normalisation::identity(1).apply(images).is_err());
+    assert!(Normalisation::named("cifar10").unwrap_err().to_string().contains("cifar-10"));
+}
