@@ -1,1 +1,70 @@
-//! evaluate
+//! What a representation is worth: probes, metrics, clusters' agreement and projections, on the host in `f64`.
+//!
+//! Everything here takes features that were read back already ([`Matrix`]), so
+//! that it gives the same numbers whichever device the encoder ran on, and runs in a page.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
+//! | [`linear_probe`], [`lbfgs`] | how much of the label can a linear classifier read? |
+//! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
+//! | [`knn`] | how much of the label is in the neighbourhoods? |
+//! | [`metrics`], [`groups`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
+//! | [`geometry`] | alignment, uniformity, effective rank, silhouette |
+//! | [`projection`] | principal components for a map |
+//! | [`permutation`] | is the difference between runs more than the choice of seeds? |
+//! | [`case`] | all of it on the numbers of a JSON document |
+
+pub mod case;
+pub(crate) mod dense;
+pub mod geometry;
+pub mod groups;
+pub mod knn;
+pub mod lbfgs;
+pub mod linear_probe;
+pub mod metrics;
+pub mod permutation;
+pub mod projection;
+pub mod ranking;
+pub mod regression;
+pub mod ridge;
+pub mod standardise;
+
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+
+/// Checks that `labels` has `rows` entries below `classes`.
+fn check_labels(name: &str, labels: &[usize], rows: usize, classes: usize) -> Result<()> {
+    if labels.len() != rows {
+        return Err(Error::shape(name, format!("{rows} entries"), format!("{} entries", labels.len())));
+    }
+    match labels.iter().position(|&label| label >= classes) {
+        None => Ok(()),
+        Some(row) => Err(Error::shape(
+            name,
+            format!("values below {classes}, the number of classes"),
+            format!("{} in row {row}", labels[row]),
+        )),
+    }
+}
+
+/// Checks that a matrix has rows and only finite values.
+fn check_matrix(name: &str, matrix: &Matrix) -> Result<()> {
+    if matrix.rows() == 0 {
+        return Err(Error::shape(name, "at least one row", "none"));
+    }
+    match matrix.first_not_finite() {
+        None => Ok(()),
+        Some(row) => Err(Error::NotFinite { input: name.into(), row }),
+    }
+}
+
+/// Checks that a matrix has `rows` rows and `columns` columns.
+fn check_size(name: &str, matrix: &Matrix, rows: usize, columns: usize) -> Result<()> {
+    if matrix.rows() == rows && matrix.columns() == columns {
+        Ok(())
+    } else {
+        let found = format!("{}x{}", matrix.rows(), matrix.columns());
+        Err(Error::shape(name, format!("{rows}x{columns} values"), found))
+    }
+}

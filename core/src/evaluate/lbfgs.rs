@@ -1,0 +1,199 @@
+//! The two pieces of limited-memory BFGS (Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 3.5):
+//! the implicit inverse Hessian, and a line search on a convex function.
+
+use std::collections::VecDeque;
+
+use super::dense::{dot, dot_self};
+
+/// Armijo constant: the least fraction of the predicted decrease that a step has to give.
+const DECREASE: f64 = 1e-4;
+/// Curvature constant: the largest fraction of the initial slope that may remain.
+const CURVATURE: f64 = 0.9;
+/// Differences of function values below this fraction of the value are rounding.
+const ROUNDING: f64 = 1e-15;
+
+/// One step and the change of the gradient over it.
+#[derive(Debug, Clone)]
+struct Pair {
+    step: Vec<f64>,
+    change: Vec<f64>,
+    curvature: f64,
+}
+
+/// The last steps and gradient changes: an inverse Hessian that is never formed.
+#[derive(Debug, Clone)]
+pub struct History {
+    capacity: usize,
+    pairs: VecDeque<Pair>,
+    scale: f64,
+}
+
+impl History {
+    /// An empty history that keeps the last `capacity` steps.
+    pub fn new(capacity: usize) -> Self {
+        Self { capacity: capacity.max(1), pairs: VecDeque::new(), scale: 1.0 }
+    }
+
+    /// Remembers a step and the change of the gradient over it. A pair without positive curvature, which rounding
+    /// can give close to the minimum, is left out.
+    ///
+    /// `precondition` multiplies in place by the fixed approximation of the inverse Hessian that
+    /// [`History::direction`] starts from.
+    pub fn push(&mut self, step: Vec<f64>, change: Vec<f64>, precondition: impl Fn(&mut [f64])) {
+        let curvature = dot(&step, &change);
+        if curvature <= 1e-12 * (dot_self(&step) * dot_self(&change)).sqrt() {
+            return;
+        }
+        let mut conditioned = change.clone();
+        precondition(&mut conditioned);
+        self.scale = curvature / dot(&change, &conditioned);
+        if self.pairs.len() == self.capacity {
+            self.pairs.pop_front();
+        }
+        self.pairs.push_back(Pair { step, change, curvature });
+    }
+
+    /// The descent direction `-H gradient` by the two-loop recursion.
+    pub fn direction(&self, gradient: &[f64], precondition: impl Fn(&mut [f64])) -> Vec<f64> {
+        let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
+        let mut coefficients = Vec::with_capacity(self.pairs.len());
+        for pair in self.pairs.iter().rev() {
+            let coefficient = dot(&pair.step, &direction) / pair.curvature;
+            add_scaled(&mut direction, -coefficient, &pair.change);
+            coefficients.push(coefficient);
+        }
+        precondition(&mut direction);
+        direction.iter_mut().for_each(|d| *d *= self.scale);
+        for (pair, coefficient) in self.pairs.iter().zip(coefficients.iter().rev()) {
+            let correction = dot(&pair.change, &direction) / pair.curvature;
+            add_scaled(&mut direction, coefficient - correction, &pair.step);
+        }
+        direction
+    }
+
+    /// Forgets all steps.
+    pub fn clear(&mut self) {
+        self.pairs.clear();
+        self.scale = 1.0;
+    }
+
+    /// Whether no step is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+}
+
+/// Adds `scale * addend` to `target`.
+pub(crate) fn add_scaled(target: &mut [f64], scale: f64, addend: &[f64]) {
+    target.iter_mut().zip(addend).for_each(|(t, a)| *t += scale * a);
+}
+
+/// A point on the ray of a line search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Distance from the start, in lengths of the direction.
+    pub step: f64,
+    /// Value of the function.
+    pub value: f64,
+    /// Its derivative along the direction.
+    pub slope: f64,
+}
+
+/// Finds a step that satisfies the strong Wolfe conditions on a convex function.
+///
+/// `start` has step 0 and a negative slope, `evaluate(step)` gives value and slope. Every trial lies inside the
+/// bracket known so far and at least a tenth of its width from its ends, so that the search cannot diverge, also
+/// where the function overflows. Returns `None` if `trials` evaluations do not suffice or rounding hides the
+/// decrease.
+pub fn line_search(
+    start: Point,
+    first: f64,
+    trials: usize,
+    mut evaluate: impl FnMut(f64) -> (f64, f64),
+) -> Option<Point> {
+    let mut low = start;
+    let mut high: Option<Point> = None;
+    let mut step = first;
+    let slack = ROUNDING * start.value.abs();
+    for _ in 0..trials {
+        let (value, slope) = evaluate(step);
+        let point = Point { step, value, slope };
+        let falls = value <= start.value + DECREASE * step * start.slope + slack;
+        if falls && slope.abs() <= CURVATURE * start.slope.abs() {
+            return Some(point);
+        }
+        if falls && slope < 0.0 {
+            low = point;
+        } else {
+            high = Some(point);
+        }
+        step = match high {
+            None => step * 4.0,
+            Some(high) => inside(low, high),
+        };
+        if high.is_some_and(|high| high.step - low.step <= f64::EPSILON * high.step) {
+            break;
+        }
+    }
+    None
+}
+
+/// Minimiser of the cubic through both ends, kept inside the bracket.
+fn inside(low: Point, high: Point) -> f64 {
+    let width = high.step - low.step;
+    let d1 = low.slope + high.slope - 3.0 * (high.value - low.value) / width;
+    let d2 = (d1 * d1 - low.slope * high.slope).sqrt();
+    let guess = high.step - width * (high.slope + d2 - d1) / (high.slope - low.slope + 2.0 * d2);
+    let (least, most) = (low.step + 0.1 * width, high.step - 0.1 * width);
+    if guess.is_finite() { guess.clamp(least, most) } else { 0.5 * (low.step + high.step) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_step_of_a_quadratic_gives_the_exact_inverse_along_it() {
+        let mut history = History::new(5);
+        history.push(vec![1.0, 0.0], vec![4.0, 0.0], |_| {});
+        let direction = history.direction(&[8.0, 0.0], |_| {});
+        assert!((direction[0] + 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_secant_equation_holds_for_the_newest_pair() {
+        let mut history = History::new(3);
+        let precondition = |v: &mut [f64]| v.iter_mut().zip([2.0, 0.5, 1.0]).for_each(|(v, s)| *v *= s);
+        for k in 0..6 {
+            let step: Vec<f64> = (0..3).map(|j| ((k * 3 + j) as f64).sin()).collect();
+            let change = vec![3.0 * step[0] + step[1], step[0] + 2.0 * step[1], 5.0 * step[2]];
+            history.push(step.clone(), change.clone(), precondition);
+            let mapped = history.direction(&change, precondition);
+            assert!(mapped.iter().zip(&step).all(|(m, s)| (m + s).abs() < 1e-10));
+        }
+    }
+
+    #[test]
+    fn pairs_without_curvature_are_left_out() {
+        let mut history = History::new(3);
+        history.push(vec![1.0, 0.0], vec![-1.0, 0.0], |_| {});
+        assert!(history.is_empty());
+    }
+
+    #[test]
+    fn line_search_satisfies_both_conditions_from_any_first_step() {
+        let f = |x: f64| (x.exp() - 5.0 * x, x.exp() - 5.0);
+        let start = Point { step: 0.0, value: 1.0, slope: -4.0 };
+        for first in [1e-6, 0.1, 1.0, 20.0, 1e4] {
+            let point = line_search(start, first, 40, f).unwrap();
+            assert!(point.slope.abs() <= 0.9 * 4.0 && point.value <= 1.0 - 1e-4 * point.step * 4.0);
+        }
+    }
+
+    #[test]
+    fn line_search_gives_up_on_a_function_that_only_grows() {
+        let start = Point { step: 0.0, value: 1.0, slope: -1.0 };
+        assert_eq!(line_search(start, 1.0, 100, |t| (1.0 + t, 1.0)), None);
+    }
+}
