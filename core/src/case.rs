@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::evaluate;
 use crate::matrix::Matrix;
 use crate::objective::{self, Aux, Evaluation};
+use crate::optimizer;
 
 /// Inputs that are lists of integers.
 const INDICES: [&str; 4] = ["labels", "bias", "ce_labels", "ce_bias"];
@@ -63,8 +64,16 @@ impl Case {
     /// # Errors
     /// As [`evaluate`](Self::evaluate), or the device failed.
     pub async fn run(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<CaseOutcome> {
-        match evaluate::case::run(&self.objective, self.variant.as_deref(), &self.params, &self.inputs) {
-            Some(outcome) => outcome,
+        if let Some(outcome) =
+            evaluate::case::run(&self.objective, self.variant.as_deref(), &self.params, &self.inputs)
+        {
+            return outcome;
+        }
+        match optimizer::case::variant(&self.objective) {
+            Some(variant) => {
+                let inputs = Value::Object(self.inputs.clone());
+                optimizer::case::run(variant, &self.params, &inputs, device, dtype).await
+            }
             None => self.evaluate(device, dtype, tile)?.read().await,
         }
     }

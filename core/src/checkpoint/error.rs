@@ -1,0 +1,91 @@
+//! Why a file is not a checkpoint.
+
+/// Result of reading or writing a checkpoint or the state of a run.
+pub type Result<T, E = CheckpointError> = std::result::Result<T, E>;
+
+/// What is wrong with a file, or why one could not be made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CheckpointError {
+    /// The bytes are not a safetensors file, or not a whole one.
+    #[error("not a safetensors file: {reason}; was the download complete?")]
+    Format {
+        /// What the parser says.
+        reason: String,
+    },
+    /// The header has no `simile` metadata, or metadata that cannot be read.
+    #[error("the header's `{key}` metadata {reason}")]
+    Metadata {
+        /// `simile` for a checkpoint, `simile_state` for the state of a run.
+        key: &'static str,
+        /// Whether it is absent, not JSON, or lacks a field.
+        reason: String,
+    },
+    /// A format version that this program does not know.
+    #[error(
+        "format version {found} is not known to this program, which reads version {known}; update simile"
+    )]
+    Version {
+        /// The version of the file.
+        found: u32,
+        /// The version of this program.
+        known: u32,
+    },
+    /// A field of the metadata that contradicts the rest.
+    #[error("`{field}` in the header is {found}, expected {expected}")]
+    Field {
+        /// Name of the field.
+        field: String,
+        /// What it says.
+        found: String,
+        /// What it should say.
+        expected: String,
+    },
+    /// A tensor that the network has and the file has not.
+    #[error("tensor `{name}` is missing; is this the file of another encoder?")]
+    MissingTensor {
+        /// Its name.
+        name: String,
+    },
+    /// A tensor that the file has and the network has not.
+    #[error("tensor `{name}` does not belong to this network; is this the file of another encoder?")]
+    UnknownTensor {
+        /// Its name.
+        name: String,
+    },
+    /// A tensor of another shape.
+    #[error("tensor `{name}` has shape {found:?}, expected {expected:?}")]
+    Shape {
+        /// Its name.
+        name: String,
+        /// The shape that the network has.
+        expected: Vec<usize>,
+        /// The shape in the file.
+        found: Vec<usize>,
+    },
+    /// A tensor of another element type.
+    #[error("tensor `{name}` holds {found}, expected F32; convert it first")]
+    ElementType {
+        /// Its name.
+        name: String,
+        /// The type in the file.
+        found: String,
+    },
+    /// A value that is not a finite number.
+    #[error("tensor `{name}` holds {value} at position {position}; the network did not train")]
+    NotFinite {
+        /// Its name.
+        name: String,
+        /// Position in row order.
+        position: usize,
+        /// The value.
+        value: f32,
+    },
+    /// The device could not give its tensors back.
+    #[error("the device could not return tensor `{name}`: {reason}")]
+    Device {
+        /// The tensor asked for.
+        name: String,
+        /// What the device says.
+        reason: String,
+    },
+}

@@ -1,0 +1,128 @@
+//! Layers whose tensors have PyTorch's names, shapes and default initialisation, so that a checkpoint needs no
+//! translation and a seed gives the same network on every device.
+
+use burn::module::{Flag, Module, Param, RunningState};
+use burn::tensor::{Device, Tensor, TensorData};
+use rand::{Rng, RngExt};
+
+/// A value of `torch.nn.Linear` and `torch.nn.Conv2d` at initialisation: uniform in `±1/√fan_in`.
+///
+/// Drawn on the host from the caller's generator; Burn's own generator is global to a backend and its state cannot
+/// be saved.
+pub(crate) fn uniform_fan_in<const D: usize>(
+    shape: [usize; D],
+    fan_in: usize,
+    device: &Device,
+    rng: &mut impl Rng,
+) -> Param<Tensor<D>> {
+    let bound = 1.0 / (fan_in.max(1) as f32).sqrt();
+    let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng.random_range(-bound..bound)).collect();
+    Param::from_data(TensorData::new(values, shape), device)
+}
+
+/// The parameters of a convolution: `weight` `[out, in, k, k]` and `bias` `[out]`.
+#[derive(Module, Debug)]
+pub struct Convolution {
+    /// `[out, in, k, k]`.
+    pub weight: Param<Tensor<4>>,
+    /// `[out]`.
+    pub bias: Param<Tensor<1>>,
+}
+
+impl Convolution {
+    /// A convolution of `inputs` to `outputs` channels with a square kernel.
+    pub fn new(inputs: usize, outputs: usize, kernel: usize, device: &Device, rng: &mut impl Rng) -> Self {
+        let fan_in = inputs * kernel * kernel;
+        Self {
+            weight: uniform_fan_in([outputs, inputs, kernel, kernel], fan_in, device, rng),
+            bias: uniform_fan_in([outputs], fan_in, device, rng),
+        }
+    }
+}
+
+/// `y = x Wᵀ + b` with `weight` stored `[out, in]` as PyTorch does (Burn's own layer stores the transpose).
+#[derive(Module, Debug)]
+pub struct Linear {
+    /// `[out, in]`.
+    pub weight: Param<Tensor<2>>,
+    /// `[out]`.
+    pub bias: Option<Param<Tensor<1>>>,
+}
+
+impl Linear {
+    /// A layer of `inputs` to `outputs` features.
+    pub fn new(inputs: usize, outputs: usize, bias: bool, device: &Device, rng: &mut impl Rng) -> Self {
+        let weight = uniform_fan_in([outputs, inputs], inputs, device, rng);
+        let bias = bias.then(|| uniform_fan_in([outputs], inputs, device, rng));
+        Self { weight, bias }
+    }
+
+    /// `[n, in]` to `[n, out]`.
+    pub fn forward(&self, input: Tensor<2>) -> Tensor<2> {
+        let output = input.matmul(self.weight.val().transpose());
+        match &self.bias {
+            Some(bias) => output + bias.val().unsqueeze(),
+            None => output,
+        }
+    }
+}
+
+/// Batch normalisation of `[n, features]` or `[n, features, ...]` (Ioffe & Szegedy, 2015).
+///
+/// Trains, that is, uses the statistics of the batch and updates the running ones, if and only if the input is on an
+/// autodiff device and the module is in training mode; `Module::valid` gives the evaluating module. The running
+/// variance is the unbiased one, as in PyTorch; Burn's own layer keeps the biased one.
+#[derive(Module, Debug)]
+pub struct BatchNorm {
+    /// Gain `γ`, absent where the layer has no affine part.
+    pub weight: Option<Param<Tensor<1>>>,
+    /// Shift `β`, absent where the layer has no affine part.
+    pub bias: Option<Param<Tensor<1>>>,
+    /// Running mean.
+    pub running_mean: RunningState<Tensor<1>>,
+    /// Running unbiased variance.
+    pub running_var: RunningState<Tensor<1>>,
+    training: Param<Flag>,
+    features: usize,
+    epsilon: f64,
+    momentum: f64,
+}
+
+impl BatchNorm {
+    /// PyTorch's defaults: `ε = 1e-5`, momentum 0.1, `γ = 1`, `β = 0`.
+    pub fn new(features: usize, affine: bool, device: &Device) -> Self {
+        Self {
+            weight: affine.then(|| Param::from_tensor(Tensor::ones([features], device))),
+            bias: affine.then(|| Param::from_tensor(Tensor::zeros([features], device))),
+            running_mean: RunningState::new(Tensor::zeros([features], device)),
+            running_var: RunningState::new(Tensor::ones([features], device)),
+            training: Param::from_bool(true),
+            features,
+            epsilon: 1e-5,
+            momentum: 0.1,
+        }
+    }
+
+    /// Normalises each feature; shape is kept.
+    pub fn forward<const D: usize>(&self, input: Tensor<D>) -> Tensor<D> {
+        let device = input.device();
+        let options = (&device, input.dtype());
+        let gain = self.weight.as_ref().map_or_else(|| Tensor::ones([self.features], options), Param::val);
+        let shift = self.bias.as_ref().map_or_else(|| Tensor::zeros([self.features], options), Param::val);
+        if !(device.is_autodiff() && self.training.is_enabled()) {
+            let (mean, variance) = (self.running_mean.value_sync(), self.running_var.value_sync());
+            return burn::tensor::module::batch_norm(input, gain, shift, mean, variance, self.epsilon);
+        }
+        let samples = input.shape().num_elements() as f64 / self.features.max(1) as f64;
+        let unbiased = samples / (samples - 1.0).max(1.0);
+        let batch = burn::tensor::module::batch_norm_train(input, gain, shift, self.epsilon);
+        self.track(&self.running_mean, batch.mean);
+        self.track(&self.running_var, batch.variance * unbiased);
+        batch.output
+    }
+
+    fn track(&self, running: &RunningState<Tensor<1>>, batch: Tensor<1>) {
+        let kept = running.value_sync() * (1.0 - self.momentum);
+        running.update((kept + batch.detach() * self.momentum).detach());
+    }
+}

@@ -1,0 +1,110 @@
+//! LARS, layer-wise adaptive rate scaling (You, Gitman & Ginsburg 2017), in the two readings that the works here used.
+//!
+//! ```text
+//! released by CCLK     λ = η ‖w‖ / (‖g‖ + β ‖w‖)          for every tensor
+//! SimCLR               λ = η ‖w‖ / ‖g + β w‖              for tensors with two or more dimensions, if both norms > 0
+//!                      λ = 1 and β = 0                    for biases and normalisation
+//! both                 v ← μ v + γ λ (g + β w),   w ← w − v
+//! ```
+//!
+//! where `γ` is the learning rate, `η` the trust coefficient, `β` the weight decay and `μ` the momentum. The learning
+//! rate is multiplied in *before* the momentum buffer, so a change of the schedule reaches the weights with delay;
+//! Burn has no LARS.
+//!
+//! * Released: a tensor that starts at zero (a batch-norm shift) has rate 0 and never moves. Where the gradient is
+//!   zero too, the released code divides 0 by 0 and turns the weights into NaN; here the tensor stays where it is.
+//! * SimCLR excludes by name (`bias`, `batch_normalization`); all those tensors, and no others, have one dimension,
+//!   which is what is tested here.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, within};
+
+/// Which reading of LARS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LarsVariant {
+    /// As CCLK released it: every tensor is adapted and decays.
+    Released,
+    /// As SimCLR released it: biases and normalisation are neither adapted nor decayed.
+    #[default]
+    Simclr,
+}
+
+/// Settings of LARS.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lars {
+    /// Which reading. Default: `simclr`.
+    pub variant: LarsVariant,
+    /// `γ`. Default: 1.5, as CCLK for a batch of 256; its rate grows with the batch, `1.5 · b / 256`.
+    pub learning_rate: f64,
+    /// `μ`. Default: 0.9.
+    pub momentum: f64,
+    /// `β`. Default: 1e-6.
+    pub weight_decay: f64,
+    /// Trust coefficient `η`. Default: 1e-3.
+    pub eta: f64,
+    /// Length that the gradient of the whole model is cut to. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_norm: Option<f64>,
+}
+
+impl Default for Lars {
+    fn default() -> Self {
+        Self {
+            variant: LarsVariant::default(),
+            learning_rate: 1.5,
+            momentum: 0.9,
+            weight_decay: 1e-6,
+            eta: 1e-3,
+            clip_norm: None,
+        }
+    }
+}
+
+impl Lars {
+    pub(super) fn validate(&self) -> Result<()> {
+        within("optimizer.momentum", self.momentum, 0.0, 1.0)?;
+        within("optimizer.weight_decay", self.weight_decay, 0.0, f64::MAX)?;
+        within("optimizer.eta", self.eta, 0.0, f64::MAX).map(drop)
+    }
+
+    /// The new velocity. `vector` says that the tensor has one dimension.
+    pub(super) fn velocity(
+        &self,
+        learning_rate: f64,
+        weight: &Tensor<1>,
+        gradient: Tensor<1>,
+        velocity: Option<Tensor<1>>,
+        vector: bool,
+    ) -> Tensor<1> {
+        let push = match self.variant {
+            LarsVariant::Simclr if vector => gradient * learning_rate,
+            LarsVariant::Simclr => {
+                let gradient = gradient + weight.clone() * self.weight_decay;
+                let (weight_norm, gradient_norm) = (norm(weight.clone()), norm(gradient.clone()));
+                let undefined =
+                    weight_norm.clone().equal_elem(0.0).bool_or(gradient_norm.clone().equal_elem(0.0));
+                let trust = weight_norm * self.eta / gradient_norm.mask_fill(undefined.clone(), 1.0);
+                gradient * (trust.mask_fill(undefined, 1.0) * learning_rate)
+            }
+            LarsVariant::Released => {
+                let weight_norm = norm(weight.clone());
+                let denominator = norm(gradient.clone()) + weight_norm.clone() * self.weight_decay;
+                let still = denominator.clone().equal_elem(0.0);
+                let rate = weight_norm * self.eta / denominator.mask_fill(still, 1.0);
+                (gradient + weight.clone() * self.weight_decay) * (rate * learning_rate)
+            }
+        };
+        match velocity {
+            Some(velocity) => velocity * self.momentum + push,
+            None => push,
+        }
+    }
+}
+
+fn norm(values: Tensor<1>) -> Tensor<1> {
+    values.square().sum().sqrt()
+}

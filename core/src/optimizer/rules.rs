@@ -1,0 +1,127 @@
+//! SGD, Adam and AdamW, as PyTorch defines them.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, positive, within};
+
+/// `g + β w`, coupled weight decay.
+pub(super) fn decayed(gradient: Tensor<1>, weight: &Tensor<1>, weight_decay: f64) -> Tensor<1> {
+    if weight_decay == 0.0 { gradient } else { gradient + weight.clone() * weight_decay }
+}
+
+/// Settings of stochastic gradient descent: `m ← μ m + g + β w`, `w ← w − γ m`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sgd {
+    /// `γ`. Default: 0.1.
+    pub learning_rate: f64,
+    /// `μ`. Default: 0.9.
+    pub momentum: f64,
+    /// Whether to look ahead, `w ← w − γ (g + β w + μ m)`. Default: false.
+    pub nesterov: bool,
+    /// `β`. Default: 0.
+    pub weight_decay: f64,
+    /// Length that the gradient of the whole model is cut to. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_norm: Option<f64>,
+}
+
+impl Default for Sgd {
+    fn default() -> Self {
+        Self { learning_rate: 0.1, momentum: 0.9, nesterov: false, weight_decay: 0.0, clip_norm: None }
+    }
+}
+
+impl Sgd {
+    pub(super) fn validate(&self) -> Result<()> {
+        within("optimizer.momentum", self.momentum, 0.0, 1.0)?;
+        if self.nesterov && self.momentum == 0.0 {
+            return Err(Error::parameter("optimizer.nesterov", true, "expected a momentum above 0"));
+        }
+        within("optimizer.weight_decay", self.weight_decay, 0.0, f64::MAX).map(drop)
+    }
+
+    /// The direction of descent and the new momentum, if there is any.
+    pub(super) fn direction(
+        &self,
+        weight: &Tensor<1>,
+        gradient: Tensor<1>,
+        momentum: Option<Tensor<1>>,
+    ) -> (Tensor<1>, Option<Tensor<1>>) {
+        let gradient = decayed(gradient, weight, self.weight_decay);
+        if self.momentum == 0.0 {
+            return (gradient, None);
+        }
+        let momentum = match momentum {
+            Some(momentum) => momentum * self.momentum + gradient.clone(),
+            None => gradient.clone(),
+        };
+        let direction =
+            if self.nesterov { gradient + momentum.clone() * self.momentum } else { momentum.clone() };
+        (direction, Some(momentum))
+    }
+}
+
+/// Settings of Adam (Kingma & Ba, 2015) and AdamW (Loshchilov & Hutter, 2019).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Adam {
+    /// Default: 1e-3.
+    pub learning_rate: f64,
+    /// Decay of the first moment. Default: 0.9.
+    pub beta1: f64,
+    /// Decay of the second moment. Default: 0.999.
+    pub beta2: f64,
+    /// Added to the root of the second moment. Default: 1e-8.
+    pub epsilon: f64,
+    /// Default: 0. Coupled in Adam, decoupled in AdamW.
+    pub weight_decay: f64,
+    /// Length that the gradient of the whole model is cut to. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_norm: Option<f64>,
+}
+
+impl Default for Adam {
+    fn default() -> Self {
+        Self {
+            learning_rate: 1e-3,
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+            weight_decay: 0.0,
+            clip_norm: None,
+        }
+    }
+}
+
+impl Adam {
+    pub(super) fn validate(&self) -> Result<()> {
+        for (name, beta) in [("optimizer.beta1", self.beta1), ("optimizer.beta2", self.beta2)] {
+            if !(0.0..1.0).contains(&beta) {
+                return Err(Error::parameter(name, beta, "expected a number from 0 to below 1"));
+            }
+        }
+        positive("optimizer.epsilon", self.epsilon)?;
+        within("optimizer.weight_decay", self.weight_decay, 0.0, f64::MAX).map(drop)
+    }
+
+    /// The direction of descent and the new moments; `step` counts from 1.
+    pub(super) fn direction(
+        &self,
+        gradient: Tensor<1>,
+        moments: Option<(Tensor<1>, Tensor<1>)>,
+        step: u64,
+    ) -> (Tensor<1>, Tensor<1>, Tensor<1>) {
+        let fresh = gradient.clone() * (1.0 - self.beta1);
+        let fresh_square = gradient.square() * (1.0 - self.beta2);
+        let (first, second) = match moments {
+            Some((first, second)) => (first * self.beta1 + fresh, second * self.beta2 + fresh_square),
+            None => (fresh, fresh_square),
+        };
+        let power = step as f64;
+        let (bias1, bias2) = (1.0 - self.beta1.powf(power), 1.0 - self.beta2.powf(power));
+        let root = (second.clone() / bias2).sqrt() + self.epsilon;
+        (first.clone() / bias1 / root, first, second)
+    }
+}

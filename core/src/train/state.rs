@@ -1,0 +1,115 @@
+//! The state of a run in bytes, so that it can go on as if it had not stopped.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use super::{TrainError, Trainer, TrainerConfig};
+use crate::checkpoint::{Archive, CheckpointError, metadata};
+use crate::objective::Objective;
+
+/// The version that this program writes.
+const STATE_VERSION: u32 = 1;
+const KEY: &str = "simile_state";
+const MODEL: &str = "model";
+const OPTIMIZER: &str = "optimizer";
+const LOSS: &str = "loss";
+
+/// What is not a tensor. Random numbers need no entry: each step draws from a stream of its own.
+#[derive(Debug, Serialize, Deserialize)]
+struct State {
+    version: u32,
+    config: String,
+    step: u64,
+    optimizer_steps: u64,
+    losses: u64,
+    slots: Vec<String>,
+}
+
+impl Trainer {
+    /// Network, optimiser and position, as the bytes of a safetensors file.
+    ///
+    /// # Errors
+    /// A value is not finite, or the device failed.
+    pub async fn to_bytes(&self) -> Result<Vec<u8>, CheckpointError> {
+        let mut archive = Archive::default();
+        archive.add_module(MODEL, &self.model).await?;
+        for (name, slot) in self.optimizer.slots() {
+            archive.add(format!("{OPTIMIZER}.{name}"), slot.dims().to_vec(), slot.clone()).await?;
+        }
+        if let Some(loss) = &self.loss.sum {
+            archive.add(LOSS.into(), vec![1], loss.clone()).await?;
+        }
+        let state = State {
+            version: STATE_VERSION,
+            config: written(&self.config)?,
+            step: self.step,
+            optimizer_steps: self.optimizer.steps(),
+            losses: self.loss.count,
+            slots: self.optimizer.slots().keys().cloned().collect(),
+        };
+        archive.to_bytes(KEY, written(&state)?)
+    }
+
+    /// Goes on with a run from the bytes of its state.
+    ///
+    /// # Errors
+    /// The bytes are damaged, or belong to a run with other settings.
+    pub fn resume(
+        config: TrainerConfig,
+        objective: Box<dyn Objective>,
+        device: &Device,
+        bytes: &[u8],
+    ) -> Result<Self, TrainError> {
+        let mut trainer = Self::new(config, objective, device)?;
+        let unreadable = |e: serde_json::Error| CheckpointError::Metadata {
+            key: KEY,
+            reason: format!("is not readable: {e}"),
+        };
+        let state: State = serde_json::from_str(&metadata(bytes, KEY)?).map_err(unreadable)?;
+        if state.version != STATE_VERSION {
+            return Err(CheckpointError::Version { found: state.version, known: STATE_VERSION }.into());
+        }
+        let expected = written(&trainer.config)?;
+        if state.config != expected {
+            return Err(
+                CheckpointError::Field { field: "config".into(), found: state.config, expected }.into()
+            );
+        }
+
+        let mut archive = Archive::parse(bytes, |_| false)?;
+        trainer.model = archive.restore(MODEL, trainer.model)?;
+        let device = device.clone().without_autodiff();
+        let mut take = |name: String, count: Option<usize>| -> Result<Tensor<1>, CheckpointError> {
+            let Some(tensor) = archive.tensors.remove(&name) else {
+                return Err(CheckpointError::MissingTensor { name });
+            };
+            if let Some(count) = count.filter(|&count| tensor.shape != [count]) {
+                return Err(CheckpointError::Shape { name, expected: vec![count], found: tensor.shape });
+            }
+            let data = TensorData::new(tensor.values, tensor.shape);
+            Ok(Tensor::from_data(data, (&device, DType::F32)))
+        };
+        let mut slots = BTreeMap::new();
+        for name in state.slots {
+            let count = trainer.optimizer.slot_size(&name, &trainer.model);
+            let count = count
+                .ok_or_else(|| CheckpointError::UnknownTensor { name: format!("{OPTIMIZER}.{name}") })?;
+            slots.insert(name.clone(), take(format!("{OPTIMIZER}.{name}"), Some(count))?);
+        }
+        if state.losses > 0 {
+            trainer.loss.sum = Some(take(LOSS.into(), Some(1))?);
+            trainer.loss.count = state.losses;
+        }
+        archive.finish()?;
+        trainer.optimizer.resume(state.optimizer_steps, slots);
+        trainer.step = state.step;
+        Ok(trainer)
+    }
+}
+
+fn written(value: &impl Serialize) -> Result<String, CheckpointError> {
+    serde_json::to_string(value)
+        .map_err(|e| CheckpointError::Metadata { key: KEY, reason: format!("cannot be written: {e}") })
+}
