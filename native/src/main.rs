@@ -1,4 +1,6 @@
 //! The command line of Simile.
+mod data;
+
 fn main() {
     let device = burn::tensor::Device::flex().autodiff();
     let x = burn::tensor::Tensor::<2>::ones([2, 2], &device);

@@ -1,0 +1,160 @@
+//! MNIST's four files: official names with a dash or a dot, plain or gzipped.
+
+use std::path::{Path, PathBuf};
+
+use simile_core::dataset::{Dataset, idx};
+
+use super::file::{content, find, folders};
+use super::{DataError, Result};
+
+/// Grey digits, 28x28, both splits.
+#[derive(Debug)]
+pub(crate) struct Mnist {
+    pub(crate) train: Dataset,
+    pub(crate) test: Dataset,
+}
+
+/// An official file: its name, and the MD5 of the archive and of its content.
+pub(super) struct Official {
+    pub(super) name: &'static str,
+    pub(super) archive: &'static str,
+    pub(super) content: &'static str,
+}
+
+/// Training images, training labels, test images, test labels.
+pub(super) const OFFICIAL: [Official; 4] = [
+    Official {
+        name: "train-images-idx3-ubyte",
+        archive: "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+        content: "6bbc9ace898e44ae57da46a324031adb",
+    },
+    Official {
+        name: "train-labels-idx1-ubyte",
+        archive: "d53e105ee54ea40749a09fcbcd1e9432",
+        content: "a25bea736e30d166cdddb491f175f624",
+    },
+    Official {
+        name: "t10k-images-idx3-ubyte",
+        archive: "9fb629c4189551a2d022fa330f9573f3",
+        content: "2646ac647ad5339dbf082846283269ea",
+    },
+    Official {
+        name: "t10k-labels-idx1-ubyte",
+        archive: "ec29112dd5afa0611ce80d1b7f02629c",
+        content: "27ae3e4e09519cfbb04c329615203637",
+    },
+];
+
+/// Where the four files may lie inside the folder that was named; the last is torchvision's habit.
+const INNER: [&str; 3] = ["mnist", "MNIST", "MNIST/raw"];
+
+/// The file of each entry of [`OFFICIAL`], if it is there.
+pub(super) fn locate(folder: &Path) -> Result<[Option<PathBuf>; 4]> {
+    let folders = folders(folder, &INNER)?;
+    Ok(OFFICIAL.map(|file| {
+        let dotted = file.name.replacen("-idx", ".idx", 1);
+        find(&folders, &[file.name.into(), dotted])
+    }))
+}
+
+/// Reads both splits from a folder, or its sub-folder `mnist`.
+///
+/// # Errors
+/// Names every file that is missing, or the first that is unreadable or corrupt.
+pub(crate) fn load_mnist(folder: &Path) -> Result<Mnist> {
+    let [Some(train_images), Some(train_labels), Some(test_images), Some(test_labels)] = locate(folder)?
+    else {
+        let found = locate(folder)?;
+        let missing = OFFICIAL.iter().zip(&found).filter(|(_, path)| path.is_none());
+        let missing = missing.map(|(file, _)| format!("{} (plain or .gz)", file.name)).collect();
+        return Err(DataError::Missing { folder: folder.into(), missing });
+    };
+    Ok(Mnist { train: pair(&train_images, &train_labels)?, test: pair(&test_images, &test_labels)? })
+}
+
+fn pair(images: &Path, labels: &Path) -> Result<Dataset> {
+    let names = [images, labels].map(|path| path.display().to_string());
+    let dataset = idx::digits((&content(images)?, &names[0]), (&content(labels)?, &names[1]))?;
+    Ok(dataset)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(super) mod tests {
+    use super::*;
+    use std::fs;
+
+    /// Four small files of the official layout: `n` digits of 28x28 in each split.
+    pub(in crate::data) fn write_small(folder: &Path, n: u32) {
+        for file in &OFFICIAL {
+            let mut bytes = vec![0, 0, 8, if file.name.contains("images") { 3 } else { 1 }];
+            bytes.extend(n.to_be_bytes());
+            if file.name.contains("images") {
+                bytes.extend([28_u32.to_be_bytes(); 2].concat());
+                bytes.extend((0..n * 784).map(|v| (v % 251) as u8));
+            } else {
+                bytes.extend((0..n).map(|v| (v % 10) as u8));
+            }
+            fs::write(folder.join(file.name), bytes).unwrap();
+        }
+    }
+
+    pub(in crate::data) fn shared(name: &str) -> Option<PathBuf> {
+        let root = std::env::var_os("SIMILE_DATA")
+            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"), PathBuf::from);
+        let folder = root.join(name);
+        if !folder.is_dir() {
+            eprintln!("skipped: {} is absent (set SIMILE_DATA)", folder.display());
+        }
+        folder.is_dir().then_some(folder)
+    }
+
+    #[test]
+    fn the_real_files_are_read() {
+        let Some(folder) = shared("mnist") else { return };
+        let Mnist { train, test } = load_mnist(&folder).unwrap();
+        assert_eq!((train.len(), test.len()), (60_000, 10_000));
+        assert_eq!(train.class_counts(), [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]);
+        assert_eq!(test.class_counts(), [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]);
+        assert_eq!(train.labels[..5], [5, 0, 4, 1, 9]);
+        // The mean of all training pixels is the well-known 0.1307.
+        let sum: u64 = train.images.pixels.iter().map(|&v| u64::from(v)).sum();
+        let mean = sum as f64 / train.images.pixels.len() as f64 / 255.0;
+        assert!((mean - 0.130_66).abs() < 1e-5, "{mean}");
+        assert_eq!(load_mnist(folder.parent().unwrap()).unwrap().test, test);
+    }
+
+    #[test]
+    fn both_spellings_and_a_sub_folder_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("mnist");
+        fs::create_dir(&inner).unwrap();
+        write_small(&inner, 12);
+        fs::rename(inner.join("train-images-idx3-ubyte"), inner.join("train-images.idx3-ubyte")).unwrap();
+        let mnist = load_mnist(folder.path()).unwrap();
+        assert_eq!((mnist.train.len(), mnist.test.labels[11]), (12, 1));
+    }
+
+    #[test]
+    fn every_missing_file_is_named_and_so_is_a_corrupt_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = || load_mnist(folder.path()).unwrap_err().to_string();
+        write_small(folder.path(), 3);
+        fs::remove_file(folder.path().join("train-labels-idx1-ubyte")).unwrap();
+        fs::remove_file(folder.path().join("t10k-images-idx3-ubyte")).unwrap();
+        let error = text();
+        assert!(
+            error.contains("train-labels-idx1-ubyte") && error.contains("t10k-images-idx3-ubyte"),
+            "{error}"
+        );
+        assert!(!error.contains("train-images"), "{error}");
+        write_small(folder.path(), 3);
+        let images = folder.path().join("train-images-idx3-ubyte");
+        let bytes = fs::read(&images).unwrap();
+        fs::write(&images, &bytes[..bytes.len() - 100]).unwrap();
+        let error = text();
+        assert!(error.contains("train-images-idx3-ubyte: 2268 bytes, expected 2368"), "{error}");
+        let error = load_mnist(&folder.path().join("absent")).unwrap_err().to_string();
+        assert!(error.contains("is not a folder"), "{error}");
+    }
+}

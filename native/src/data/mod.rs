@@ -1,0 +1,41 @@
+//! Data sets in folders: finding the files, reading them, saying exactly what is missing or corrupt.
+//!
+//! `core` parses bytes; here they come from files. Both splits of a data set are read together.
+
+mod check;
+mod cifar;
+mod file;
+mod mnist;
+mod preview;
+
+use std::path::PathBuf;
+
+use simile_core::dataset::DatasetError;
+
+pub(crate) use check::check;
+pub(crate) use cifar::load_cifar;
+pub(crate) use mnist::load_mnist;
+pub(crate) use preview::preview;
+
+/// Why a data set could not be read or shown.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DataError {
+    #[error("{} is not a folder; name the folder that holds the data set with --data", .0.display())]
+    NotAFolder(PathBuf),
+    #[error("{} lacks {}; get the official files and put them there", folder.display(), missing.join(", "))]
+    Missing { folder: PathBuf, missing: Vec<String> },
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{} is truncated or corrupt ({source}); get it again", path.display())]
+    Gzip { path: PathBuf, source: std::io::Error },
+    #[error("{} holds more than {limit} bytes; this is not the official file, get it again", path.display())]
+    TooLarge { path: PathBuf, limit: u64 },
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    #[error("no files are known for the data set `{name}`; known: {}", known.join(", "))]
+    Unknown { name: String, known: Vec<&'static str> },
+    #[error("cannot make the picture: {0}")]
+    Picture(#[from] image::ImageError),
+}
+
+pub(crate) type Result<T, E = DataError> = std::result::Result<T, E>;
