@@ -2,15 +2,15 @@
 //!
 //! Brightness, contrast and saturation are one operation, `clamp(r x + (1 − r) base)` with the base black, the mean
 //! grey of the image, or the grey of each pixel; hue turns the colour circle. A sample has them in its own random
-//! order. The batch goes through four rounds: in each, every sample takes its next step, blends all at once, and
-//! those whose turn is hue as a slice of their own, because hue costs more than the other three together.
+//! order. The batch goes through four rounds: in each, every sample takes its next step, blends all at once as 3 x 3
+//! matrices, and those whose turn is hue as a slice of their own, because hue costs more than the other three.
 
 use burn::tensor::{Int, Tensor, TensorData};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-use super::{Sample, per_sample};
+use super::Sample;
 use crate::error::{Result, within};
 
 /// Parameters of a colour jitter, as torchvision's `RandomApply([ColorJitter(...)], probability)`.
@@ -106,6 +106,9 @@ impl ColourChange {
     }
 }
 
+/// Weights of red, green and blue in torchvision's `rgb_to_grayscale`.
+const LUMINANCE: [f32; 3] = [0.2989, 0.587, 0.114];
+
 /// Changes the colours of each sample.
 pub(super) fn change(images: Tensor<4>, samples: &[Sample]) -> Tensor<4> {
     // Samples whose hue turns in the same round lie side by side: a slice instead of a gather in each round.
@@ -117,85 +120,101 @@ pub(super) fn change(images: Tensor<4>, samples: &[Sample]) -> Tensor<4> {
     let mut back: Vec<usize> = (0..order.len()).collect();
     back.sort_by_key(|&i| order.get(i));
 
-    let mut images = select(images, &order);
+    let [n, channels, height, width] = images.dims();
+    let pixels = height * width;
+    let mut colours = select(images.reshape([n, channels, pixels]), &order);
     let mut start = 0;
     for turn in 0..4 {
-        images = blend(images, &sorted, turn);
+        colours = blend(colours, &sorted, turn);
         let count = order.iter().filter(|&&i| round(i) == turn).count();
         if count > 0 {
             let turned = sorted.get(start..start + count).unwrap_or_default();
-            let slice = turn_hue(images.clone().narrow(0, start, count), turned);
-            let [_, channels, height, width] = images.dims();
-            images = images.slice_assign([start..start + count, 0..channels, 0..height, 0..width], slice);
+            let slice = turn_hue(colours.clone().narrow(0, start, count), turned);
+            colours = colours.slice_assign([start..start + count, 0..channels, 0..pixels], slice);
             start += count;
         }
     }
-    select(images, &back)
+    select(colours, &back).reshape([n, channels, height, width])
 }
 
 /// Takes the colour away from the samples that ask for it.
 pub(super) fn grey(images: Tensor<4>, samples: &[Sample]) -> Tensor<4> {
-    let taken = per_sample(&images, samples, |sample| f32::from(u8::from(sample.grey)));
-    let kept = taken.clone().neg().add_scalar(1.0);
-    images.clone() * kept + luminance(&images) * taken
+    let [n, channels, height, width] = images.dims();
+    let colours = images.reshape([n, channels, height * width]);
+    let mix = |sample: &Sample| if sample.grey { (0.0, 1.0) } else { (1.0, 0.0) };
+    matrices(&colours, samples, mix).matmul(colours).reshape([n, channels, height, width])
 }
 
-/// `[n, 1, h, w]`: the weights of torchvision's `rgb_to_grayscale`.
-fn luminance(images: &Tensor<4>) -> Tensor<4> {
-    let channel = |at: usize, weight: f64| images.clone().narrow(1, at, 1).mul_scalar(weight);
-    channel(0, 0.2989) + channel(1, 0.587) + channel(2, 0.114)
+/// `[n, 3, 3]`: `a I + b 1 wᵀ` with the `(a, b)` of each sample and `w` the weights of the luminance. It keeps `a`
+/// of a colour and adds `b` of its grey to each channel.
+fn matrices(colours: &Tensor<3>, samples: &[Sample], mix: impl Fn(&Sample) -> (f32, f32)) -> Tensor<3> {
+    let matrix = |sample: &Sample| {
+        let (kept, grey) = mix(sample);
+        (0..9)
+            .map(move |at| if at % 4 == 0 { kept } else { 0.0 })
+            .zip(LUMINANCE.into_iter().cycle())
+            .map(move |(kept, weight)| kept + grey * weight)
+    };
+    let values: Vec<f32> = samples.iter().flat_map(matrix).collect();
+    Tensor::from_data(TensorData::new(values, [samples.len(), 3, 3]), (&colours.device(), colours.dtype()))
 }
 
-/// The step that is not hue of each sample in one round.
-fn blend(images: Tensor<4>, samples: &[Sample], turn: usize) -> Tensor<4> {
-    let factor = |sample: &Sample, wanted: Option<ColourStep>| {
+/// The step that is not hue of each sample in one round: one product of 3 x 3 matrices with all pixels, one with the
+/// mean colour of each image.
+fn blend(colours: Tensor<3>, samples: &[Sample], turn: usize) -> Tensor<3> {
+    let step = |sample: &Sample| {
         let change = sample.colour.as_ref()?;
         let step = change.order.get(turn).copied()?;
         let factor = match step {
             ColourStep::Brightness => change.brightness,
             ColourStep::Contrast => change.contrast,
             ColourStep::Saturation => change.saturation,
-            ColourStep::Hue => 1.0,
+            ColourStep::Hue => return None,
         };
-        (wanted.is_none() || wanted == Some(step)).then_some(factor as f32)
+        Some((step, factor as f32))
     };
-    let kept = per_sample(&images, samples, |s| factor(s, None).unwrap_or(1.0));
-    let flat = per_sample(&images, samples, |s| 1.0 - factor(s, Some(ColourStep::Contrast)).unwrap_or(1.0));
-    let dull = per_sample(&images, samples, |s| 1.0 - factor(s, Some(ColourStep::Saturation)).unwrap_or(1.0));
-    let grey = luminance(&images);
-    let mean = grey.clone().mean_dims(&[2, 3]);
-    (images * kept + (grey * dull + mean * flat)).clamp(0.0, 1.0)
+    let of_pixel = matrices(&colours, samples, |sample| match step(sample) {
+        Some((ColourStep::Saturation, factor)) => (factor, 1.0 - factor),
+        Some((_, factor)) => (factor, 0.0),
+        None => (1.0, 0.0),
+    });
+    let of_mean = matrices(&colours, samples, |sample| match step(sample) {
+        Some((ColourStep::Contrast, factor)) => (0.0, 1.0 - factor),
+        _ => (0.0, 0.0),
+    });
+    let mean = colours.clone().mean_dim(2);
+    (of_pixel.matmul(colours) + of_mean.matmul(mean)).clamp(0.0, 1.0)
 }
 
 /// Turns the hue of every sample.
-fn turn_hue(images: Tensor<4>, samples: &[Sample]) -> Tensor<4> {
-    let turn = per_sample(&images, samples, |s| s.colour.as_ref().map_or(0.0, |change| change.hue as f32));
-    let channel = |at: usize| images.clone().narrow(1, at, 1);
-    let value = images.clone().max_dim(1);
-    let chroma = value.clone() - images.clone().min_dim(1);
-    let grey = chroma.clone().equal_elem(0.0);
-    let divisor = chroma.clone().mask_fill(grey, 1.0);
-    // Distance of each channel from the largest, in units of the chroma.
-    let below = |at: usize| (value.clone() - channel(at)) / divisor.clone();
-    let (red, green, blue) = (below(0), below(1), below(2));
-    let is_green = channel(1).equal(value.clone());
-    let is_red = channel(0).equal(value.clone());
-    let sector = (green.clone() - red.clone()).add_scalar(4.0);
-    let sector = sector.mask_where(is_green, (red - blue.clone()).add_scalar(2.0));
-    let sector = sector.mask_where(is_red, blue - green);
-    // Six sectors round the circle; a channel falls by the chroma over one of them, stays for two, and rises again.
-    let sector = sector + turn.mul_scalar(6.0);
-    let offsets = TensorData::new(vec![5.0_f32, 3.0, 1.0], [1, 3, 1, 1]);
-    let offsets = Tensor::<4>::from_data(offsets, (&images.device(), images.dtype()));
-    let position = sector.add_scalar(12.0) + offsets;
+fn turn_hue(colours: Tensor<3>, samples: &[Sample]) -> Tensor<3> {
+    let place = (&colours.device(), colours.dtype());
+    let turn = samples.iter().map(|s| s.colour.as_ref().map_or(0.0, |change| 6.0 * change.hue as f32));
+    let turn = TensorData::new(turn.collect::<Vec<f32>>(), [samples.len(), 1, 1]);
+    let turn = Tensor::<3>::from_data(turn, place);
+    let channel = |at: usize| colours.clone().narrow(1, at, 1);
+    let (red, green, blue) = (channel(0), channel(1), channel(2));
+    let value = red.clone().max_pair(green.clone()).max_pair(blue.clone());
+    let chroma = value.clone() - red.clone().min_pair(green.clone()).min_pair(blue.clone());
+    let divisor = chroma.clone().mask_fill(chroma.clone().equal_elem(0.0), 1.0);
+    let is_red = red.clone().equal(value.clone());
+    let is_green = green.clone().equal(value.clone());
+    // The place on the colour circle, in six sectors, counted from the channel that is largest.
+    let ahead = |a: &Tensor<3>, b: &Tensor<3>| (a.clone() - b.clone()) / divisor.clone();
+    let sector = ahead(&red, &green).add_scalar(4.0);
+    let sector = sector.mask_where(is_green, ahead(&blue, &red).add_scalar(2.0));
+    let sector = sector.mask_where(is_red, ahead(&green, &blue)) + turn;
+    // Going round from its own offset, a channel falls by the chroma over one sector, stays for two, rises over one.
+    let offsets = Tensor::<3>::from_data(TensorData::new(vec![17.0_f32, 15.0, 13.0], [1, 3, 1]), place);
+    let position = sector + offsets;
     let position = position.clone() - position.div_scalar(6.0).floor().mul_scalar(6.0);
     let fall = position.clone().min_pair(position.neg().add_scalar(4.0)).clamp(0.0, 1.0);
     (value - chroma * fall).clamp(0.0, 1.0)
 }
 
-fn select(images: Tensor<4>, order: &[usize]) -> Tensor<4> {
+fn select(colours: Tensor<3>, order: &[usize]) -> Tensor<3> {
     let indices: Vec<i32> = order.iter().map(|&i| i as i32).collect();
     let count = indices.len();
-    let indices = Tensor::<1, Int>::from_data(TensorData::new(indices, [count]), &images.device());
-    images.select(0, indices)
+    let indices = Tensor::<1, Int>::from_data(TensorData::new(indices, [count]), &colours.device());
+    colours.select(0, indices)
 }

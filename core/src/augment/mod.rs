@@ -166,12 +166,5 @@ impl Augmentation {
     }
 }
 
-/// One number a sample, shaped to multiply images: `[n, 1, 1, 1]`.
-fn per_sample(images: &Tensor<4>, samples: &[Sample], value: impl FnMut(&Sample) -> f32) -> Tensor<4> {
-    let values: Vec<f32> = samples.iter().map(value).collect();
-    let data = burn::tensor::TensorData::new(values, [samples.len(), 1, 1, 1]);
-    Tensor::from_data(data, (&images.device(), images.dtype()))
-}
-
 #[cfg(test)]
 mod tests;
