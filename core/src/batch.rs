@@ -133,14 +133,23 @@ impl Batch {
     /// A host matrix of `rows` rows.
     ///
     /// # Errors
-    /// [`Error::MissingInput`], or [`Error::Shape`] if the number of rows differs.
+    /// As [`table`](Self::table), or [`Error::Shape`] if the number of rows differs.
     pub fn condition(&self, objective: &str, name: &str, rows: usize) -> Result<&Matrix> {
-        let condition = self.conditions.get(name).ok_or_else(|| missing(objective, name))?;
+        let condition = self.table(objective, name)?;
         check_rows(name, rows, condition.rows())?;
-        if let Some(row) = condition.first_not_finite() {
-            return Err(Error::NotFinite { input: name.into(), row });
-        }
         Ok(condition)
+    }
+
+    /// A host matrix of any number of rows, such as the `prior` of a training set.
+    ///
+    /// # Errors
+    /// [`Error::MissingInput`], or [`Error::NotFinite`].
+    pub fn table(&self, objective: &str, name: &str) -> Result<&Matrix> {
+        let table = self.conditions.get(name).ok_or_else(|| missing(objective, name))?;
+        match table.first_not_finite() {
+            None => Ok(table),
+            Some(row) => Err(Error::NotFinite { input: name.into(), row }),
+        }
     }
 
     /// Whether a host matrix of that name is there.

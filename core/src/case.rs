@@ -18,9 +18,24 @@ use crate::objective::{self, Aux, Evaluation};
 use crate::optimizer;
 
 /// Inputs that are lists of integers.
-const INDICES: [&str; 4] = ["labels", "bias", "ce_labels", "ce_bias"];
+const INDICES: [&str; 5] = ["labels", "bias", "errors", "ce_labels", "ce_bias"];
 /// Inputs that stay on the host.
-const CONDITIONS: [&str; 5] = ["z", "z_a", "z_b", "prior", "bias_features"];
+const CONDITIONS: [&str; 6] = ["z", "z_a", "z_b", "prior", "bias_features", "weights"];
+
+/// Runs a case that is not an objective, from its `params` and `inputs`.
+pub type Runner = fn(&Value, &Value) -> Result<CaseOutcome>;
+
+/// The cases that are neither objectives nor evaluation: states and tables.
+const RUNNERS: &[(&str, Runner)] = &[("lff-weights", objective::lff::run)];
+
+/// The names that a case may give as its `objective`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    objective::names().chain(RUNNERS.iter().map(|(name, _)| *name)).chain(evaluate::case::names())
+}
+
+fn runner(name: &str) -> Option<Runner> {
+    RUNNERS.iter().find(|(known, _)| *known == name).map(|(_, run)| *run)
+}
 
 /// A case as it is written.
 #[derive(Debug, Clone, Deserialize)]
@@ -64,17 +79,20 @@ impl Case {
     /// # Errors
     /// As [`evaluate`](Self::evaluate), or the device failed.
     pub async fn run(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<CaseOutcome> {
-        if let Some(outcome) =
-            evaluate::case::run(&self.objective, self.variant.as_deref(), &self.params, &self.inputs)
-        {
+        let evaluated = evaluate::case::run(&self.objective, self.variant.as_deref(), &self.params, &self.inputs);
+        if let Some(outcome) = evaluated {
             return outcome;
         }
-        match optimizer::case::variant(&self.objective) {
-            Some(variant) => {
-                let inputs = Value::Object(self.inputs.clone());
-                optimizer::case::run(variant, &self.params, &inputs, device, dtype).await
+        let inputs = || Value::Object(self.inputs.clone());
+        if let Some(variant) = optimizer::case::variant(&self.objective) {
+            return optimizer::case::run(variant, &self.params, &inputs(), device, dtype).await;
+        }
+        match runner(&self.objective) {
+            Some(run) => run(&self.params, &inputs()),
+            None if names().any(|name| name == self.objective) => {
+                self.evaluate(device, dtype, tile)?.read().await
             }
-            None => self.evaluate(device, dtype, tile)?.read().await,
+            None => Err(Error::unknown("objective", &self.objective, names())),
         }
     }
 
@@ -98,7 +116,7 @@ impl Case {
             batch = match name.as_str() {
                 "inputs_normalised" => batch.with_unit_rows(value.as_bool().unwrap_or(false)),
                 name if INDICES.contains(&name) => batch.with_indices(name, parse_indices(name, value)?),
-                name if CONDITIONS.contains(&name) => batch.with_condition(name, parse_rows(name, value)?),
+                name if CONDITIONS.contains(&name) => batch.with_condition(name, parse_condition(name, value)?),
                 name => batch.with_tensor(name, parse_rows(name, value)?.to_tensor(device, dtype)),
             };
         }
@@ -116,6 +134,19 @@ fn parse_rows(name: &str, value: &Value) -> Result<Matrix> {
         Some(row) => Err(Error::NotFinite { input: name.into(), row }),
         None => Ok(matrix),
     }
+}
+
+/// A list of rows; a plain list of numbers is one number for each sample.
+fn parse_condition(name: &str, value: &Value) -> Result<Matrix> {
+    let condition = parse_rows(name, value)?;
+    let is_list = value.get(0).is_some_and(Value::is_number);
+    Ok(if is_list { Matrix::column(condition.data()) } else { condition })
+}
+
+/// Reads the parameters or the inputs of a case that is not an objective; `null` stands for none.
+pub(crate) fn parse_part<T: serde::de::DeserializeOwned>(part: &str, value: &Value) -> Result<T> {
+    let value = if value.is_null() { Value::Object(Map::new()) } else { value.clone() };
+    serde_json::from_value(value).map_err(|e| Error::parameter(part, "not understood", &e.to_string()))
 }
 
 fn parse_indices(name: &str, value: &Value) -> Result<Vec<usize>> {
@@ -159,4 +190,29 @@ async fn read(tensor: Tensor<2>) -> Result<Matrix> {
 
 fn rows(matrix: &Matrix) -> Value {
     matrix.iter_rows().map(|row| Value::from(row.to_vec())).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn run(json: &str) -> Result<CaseOutcome> {
+        pollster::block_on(Case::parse(json)?.run(&Device::flex(), DType::F64, None))
+    }
+
+    #[test]
+    fn an_unknown_objective_names_the_nearest() {
+        let error = run(r#"{"objective": "fair-cclkk", "inputs": {}}"#).unwrap_err();
+        let Error::Unknown { known, .. } = &error else { unreachable!("{error}") };
+        assert_eq!(known.first().map(String::as_str), Some("fair-cclk"));
+        assert!(run(r#"{"objective": "lff-weight", "inputs": {}}"#).unwrap_err().to_string().contains("lff-weights"));
+    }
+
+    #[test]
+    fn a_list_of_conditioning_values_is_one_for_each_sample() {
+        let case = r#"{"objective": "fair-cclk", "params": {"kernel": {"name": "rbf"}}, "inputs":
+            {"view_a": [[1, 0], [0, 1], [1, 1]], "view_b": [[1, 0], [0, 1], [1, 1]], "z": [0.1, 0.2, 0.9]}}"#;
+        assert!(run(case).unwrap().loss.unwrap().is_finite());
+    }
 }

@@ -3,6 +3,9 @@
 /// Result of this crate's objectives and estimators.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// How many known names an unknown one is answered with.
+const NEAREST: usize = 8;
+
 /// An input or a parameter that cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
@@ -73,6 +76,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// A name that is not known, with the known names that are nearest to it.
+    pub fn unknown<'a>(kind: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> Self {
+        let mut known: Vec<&str> = known.collect();
+        let distance = |candidate: &str| strsim::damerau_levenshtein(name, candidate);
+        known.sort_by_cached_key(|candidate| (!candidate.contains(name), distance(candidate)));
+        let nearest = known.into_iter().take(NEAREST).map(Into::into).collect();
+        Self::Unknown { kind, name: name.into(), known: nearest }
+    }
+
     /// A parameter outside its range.
     pub fn parameter(name: &str, value: impl ToString, reason: &str) -> Self {
         Self::Parameter { name: name.into(), value: value.to_string(), reason: reason.into() }

@@ -281,10 +281,7 @@ impl TryFrom<KernelConfig> for Kernel {
             },
             "exact-match" => Self::ExactMatch,
             "product" => Self::Product { factors: config.factors.unwrap_or_default() },
-            _ => {
-                let known = NAMES.iter().map(ToString::to_string).collect();
-                return Err(Error::Unknown { kind: "kernel", name: config.name, known });
-            }
+            name => return Err(Error::unknown("kernel", name, NAMES.into_iter())),
         };
         Ok(kernel)
     }

@@ -35,10 +35,25 @@
 //! that names it. A zero embedding has cosine 0 with everything and gradient 0. An anchor on which the formula is not
 //! defined (no positive, no negative) contributes what its objective's page says, with gradient 0.
 
+mod bias_balance;
 mod cclk;
+mod cross_entropy;
+mod domain_independent;
+mod end;
+#[cfg(test)]
+pub(crate) mod finite_difference;
+mod generalised_cross_entropy;
+mod hsic;
 mod info_nce;
+mod jtt;
+mod learned_mixin;
+pub(crate) mod lff;
+mod lnl;
+mod logits;
+mod max_margin;
 mod nt_xent;
 mod registry;
+mod rubi;
 mod views;
 
 use std::collections::BTreeMap;
@@ -50,10 +65,22 @@ use crate::batch::Batch;
 use crate::error::Result;
 use crate::matrix::Matrix;
 
+pub use bias_balance::{BiasBalance, bias_prior};
 pub use cclk::{Estimate, FairCclk, HardNegCclk, KernelWeights, WeakSupCclk};
+pub use cross_entropy::CrossEntropy;
+pub use domain_independent::{DomainIndependent, Inference};
+pub use end::End;
+pub use generalised_cross_entropy::GeneralisedCrossEntropy;
+pub use hsic::{RebiasHsic, unbiased_hsic};
 pub use info_nce::{FairInfoNce, InfoNce};
+pub use jtt::{Jtt, error_set, error_weights};
+pub use learned_mixin::LearnedMixin;
+pub use lff::{Lff, LffWeights};
+pub use lnl::{Lnl, LnlAdversary, reverse_gradient};
+pub use max_margin::MaxMargin;
 pub use nt_xent::NtXent;
 pub use registry::{build, names};
+pub use rubi::Rubi;
 
 /// Which of two formulas an objective means, where the paper and its released code differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,20 +181,16 @@ pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
 /// Evaluates a scalar function of tensors by autodiff, for objectives outside the one equation.
 ///
 /// Returns the value and one gradient for each input; an input that the value does not depend on has gradient 0.
-pub(crate) fn differentiate(
-    inputs: &[Tensor<2>],
-    value: impl FnOnce(&[Tensor<2>]) -> Tensor<1>,
-) -> (Tensor<1>, Vec<Tensor<2>>) {
-    let leaves: Vec<Tensor<2>> =
-        inputs.iter().map(|t| t.clone().without_autodiff().autodiff().require_grad()).collect();
-    let value = value(&leaves);
+pub(crate) fn differentiate<const N: usize>(
+    inputs: [Tensor<2>; N],
+    value: impl FnOnce([Tensor<2>; N]) -> Tensor<1>,
+) -> (Tensor<1>, [Tensor<2>; N]) {
+    let leaves = inputs.map(|t| t.without_autodiff().autodiff().require_grad());
+    let value = value(leaves.clone());
     let mut gradients = value.is_tracked().then(|| value.backward());
-    let collected = leaves
-        .iter()
-        .map(|leaf| {
-            let gradient = gradients.as_mut().and_then(|g| leaf.grad_remove(g));
-            gradient.unwrap_or_else(|| leaf.zeros_like().inner())
-        })
-        .collect();
+    let collected = leaves.map(|leaf| {
+        let gradient = gradients.as_mut().and_then(|g| leaf.grad_remove(g));
+        gradient.unwrap_or_else(|| leaf.zeros_like().inner())
+    });
     (value.inner(), collected)
 }

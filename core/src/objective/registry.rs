@@ -3,7 +3,10 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{FairCclk, FairInfoNce, HardNegCclk, InfoNce, NtXent, Objective, WeakSupCclk};
+use super::{
+    BiasBalance, CrossEntropy, DomainIndependent, End, FairCclk, FairInfoNce, GeneralisedCrossEntropy, HardNegCclk,
+    InfoNce, Jtt, LearnedMixin, Lff, Lnl, LnlAdversary, MaxMargin, NtXent, Objective, RebiasHsic, Rubi, WeakSupCclk,
+};
 use crate::error::{Error, Result};
 
 type Builder = fn(Value) -> Result<Box<dyn Objective>>;
@@ -16,6 +19,19 @@ const OBJECTIVES: &[(&str, Builder)] = &[
     ("weaksup-cclk", parse::<WeakSupCclk>),
     ("fair-cclk", parse::<FairCclk>),
     ("hardneg-cclk", parse::<HardNegCclk>),
+    ("cross-entropy", parse::<CrossEntropy>),
+    ("max-margin", parse::<MaxMargin>),
+    ("biasbal", parse::<BiasBalance>),
+    ("lnl", parse::<Lnl>),
+    ("lnl-adversary", parse::<LnlAdversary>),
+    ("di", parse::<DomainIndependent>),
+    ("end", parse::<End>),
+    ("learned-mixin", parse::<LearnedMixin>),
+    ("rubi", parse::<Rubi>),
+    ("rebias-hsic", parse::<RebiasHsic>),
+    ("gce", parse::<GeneralisedCrossEntropy>),
+    ("lff", parse::<Lff>),
+    ("jtt", parse::<Jtt>),
 ];
 
 /// The names that [`build`] knows.
@@ -30,11 +46,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// An unknown name or parameter, or a value out of range.
 pub fn build(name: &str, variant: Option<&str>, parameters: Value) -> Result<Box<dyn Objective>> {
     let Some((_, builder)) = OBJECTIVES.iter().find(|(known, _)| *known == name) else {
-        return Err(Error::Unknown {
-            kind: "objective",
-            name: name.into(),
-            known: names().map(Into::into).collect(),
-        });
+        return Err(Error::unknown("objective", name, names()));
     };
     let mut parameters = match parameters {
         Value::Null => serde_json::Map::new(),

@@ -29,6 +29,11 @@ const RUNNERS: [(&str, Runner); 7] = [
     ("worst-group", worst_group::run),
 ];
 
+/// The names that [`run`] knows.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    RUNNERS.iter().map(|(name, _)| *name)
+}
+
 /// Runs a case, if `objective` names one of evaluation. These have one variant, `released`.
 ///
 /// # Errors

@@ -1,0 +1,286 @@
+//! LfF, learning from failure: a biased network says which samples are hard, another one learns from these.
+//!
+//! ```text
+//! L = 1/n sum_i GCE( b_i, y_i ) + 1/n sum_i W_i CE( d_i, y_i ),   W_i constant
+//! W_i = CE( b_i, y_i ) / ( CE( b_i, y_i ) + CE( d_i, y_i ) )                                   (relative difficulty)
+//! ```
+//!
+//! with the biased network's scores `logits_b` `b`, the debiased network's `logits_d` `d`, `[n, classes]` each, and the
+//! classes `labels` `y`. The networks share nothing, so that one loss trains both. Nam et al., *Learning from Failure:
+//! Training Debiased Classifier from Biased Classifier* (2020), with the [generalised
+//! cross-entropy](super::GeneralisedCrossEntropy), `q` = 0.7.
+//!
+//! Released code does not take the two cross-entropies of this batch but their moving averages by training sample, each
+//! divided by the largest average of its class: [`LffWeights`], whose output goes in as `weights`. Without that input
+//! the weights are those of the equation. `variant` is that of the generalised cross-entropy.
+//!
+//! Use it where the bias is not labelled but is easier to learn than the class. A sample on which both networks are
+//! certain has weight 1/2 in the equation's limit; it is held there by `eps` = 1e-8 only down to losses of that size,
+//! below which it tends to 0, as released.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::cross_entropy::sample_weights;
+use super::logits::{check_shape, cross_entropy, of_inputs, targets};
+use super::{Aux, Evaluation, GeneralisedCrossEntropy, Objective, Variant};
+use crate::batch::Batch;
+use crate::case::{CaseOutcome, parse_part};
+use crate::error::{Error, Result, positive, within};
+use crate::matrix::Matrix;
+
+/// The loss of both networks; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lff {
+    /// Amplification of the biased network, above 0 and at most 1.
+    pub q: f64,
+    /// Added to the denominator of the weights.
+    pub eps: f64,
+    /// The form of the generalised cross-entropy.
+    pub variant: Variant,
+}
+
+impl Default for Lff {
+    fn default() -> Self {
+        Self { q: 0.7, eps: 1e-8, variant: Variant::Paper }
+    }
+}
+
+impl Objective for Lff {
+    fn name(&self) -> &'static str {
+        "lff"
+    }
+
+    fn check(&self) -> Result<()> {
+        positive("eps", self.eps)?;
+        GeneralisedCrossEntropy { q: self.q, variant: self.variant }.check()
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let (biased, debiased) = (batch.tensor(self.name(), "logits_b")?, batch.tensor(self.name(), "logits_d")?);
+        check_shape("logits_d", &debiased, biased.dims())?;
+        let targets = targets(batch, self.name(), "labels", &biased)?;
+        let amplified = GeneralisedCrossEntropy { q: self.q, variant: self.variant };
+        let losses = |logits: &Tensor<2>| cross_entropy(logits.clone(), &targets);
+        let weights = sample_weights(batch, self.name(), &biased)?.unwrap_or_else(|| {
+            let (b, d) = (losses(&biased), losses(&debiased));
+            b.clone() / (b + d + self.eps)
+        });
+        let evaluation = of_inputs([("logits_b", biased), ("logits_d", debiased)], |[biased, debiased]| {
+            let weighted = losses(&debiased) * weights.clone();
+            amplified.per_sample(biased, &targets).mean() + weighted.mean()
+        });
+        Ok(evaluation.with_aux("weights", Aux::Vector(weights)))
+    }
+}
+
+/// The released weights: moving averages of both networks' losses, by training sample.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LffWeights {
+    alpha: f64,
+    eps: f64,
+    classes: usize,
+    labels: Vec<usize>,
+    biased: Averages,
+    debiased: Averages,
+}
+
+impl LffWeights {
+    /// Averages of no loss yet, for training samples of the given classes; `alpha` (0.7 as released) is the share that
+    /// an average keeps at each visit, `eps` (1e-8) is added to the denominator of the weights.
+    ///
+    /// # Errors
+    /// `alpha` is not in 0..=1, `eps` is not above 0.
+    pub fn new(labels: Vec<usize>, alpha: f64, eps: f64) -> Result<Self> {
+        within("ema_alpha", alpha, 0.0, 1.0)?;
+        positive("eps", eps)?;
+        let empty = Averages { values: vec![0.0; labels.len()], seen: vec![false; labels.len()] };
+        let classes = labels.iter().max().map_or(0, |&label| label + 1);
+        Ok(Self { alpha, eps, classes, labels, biased: empty.clone(), debiased: empty })
+    }
+
+    /// Takes in the cross-entropies of a batch of training `samples` and returns a weight for each of them, in their
+    /// order.
+    ///
+    /// An average starts as the first loss of its sample. The weight is `b / (b + d + eps)`, where `b` and `d` are the
+    /// averages of the biased and the debiased network, each divided by the largest of its class at this moment, over
+    /// all training samples, however old; a sample that was never visited counts as 0.
+    ///
+    /// # Errors
+    /// A sample is not in the training set, or the lists differ in length.
+    pub fn update(&mut self, samples: &[usize], biased: &[f64], debiased: &[f64]) -> Result<Vec<f64>> {
+        super::logits::below("samples", samples, self.labels.len())?;
+        if biased.len() != samples.len() || debiased.len() != samples.len() {
+            let found = format!("{} and {}", biased.len(), debiased.len());
+            return Err(Error::shape("losses", format!("{} of each network", samples.len()), found));
+        }
+        self.biased.take(self.alpha, samples, biased);
+        self.debiased.take(self.alpha, samples, debiased);
+        let largest_b = self.biased.largest_by_class(&self.labels, self.classes);
+        let largest_d = self.debiased.largest_by_class(&self.labels, self.classes);
+        let relative = |value: f64, largest: f64| if largest > 0.0 { value / largest } else { 0.0 };
+        Ok((samples.iter())
+            .map(|&i| {
+                let class = self.labels[i];
+                let b = relative(self.biased.values[i], largest_b[class]);
+                let d = relative(self.debiased.values[i], largest_d[class]);
+                b / (b + d + self.eps)
+            })
+            .collect())
+    }
+
+    /// The averages of the biased network, one for each training sample.
+    pub fn biased(&self) -> &[f64] {
+        &self.biased.values
+    }
+
+    /// The averages of the debiased network, one for each training sample.
+    pub fn debiased(&self) -> &[f64] {
+        &self.debiased.values
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Averages {
+    values: Vec<f64>,
+    seen: Vec<bool>,
+}
+
+impl Averages {
+    fn take(&mut self, alpha: f64, samples: &[usize], losses: &[f64]) {
+        for (&i, &loss) in samples.iter().zip(losses) {
+            let first = !std::mem::replace(&mut self.seen[i], true);
+            self.values[i] = if first { loss } else { alpha * self.values[i] + (1.0 - alpha) * loss };
+        }
+    }
+
+    fn largest_by_class(&self, labels: &[usize], classes: usize) -> Vec<f64> {
+        let mut largest = vec![0.0_f64; classes];
+        for (&label, &value) in labels.iter().zip(&self.values) {
+            largest[label] = largest[label].max(value);
+        }
+        largest
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Params {
+    ema_alpha: f64,
+    eps: f64,
+    n_samples: usize,
+    classes: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Inputs {
+    labels: Vec<usize>,
+    batches: Vec<Vec<usize>>,
+    logits_b: Vec<Matrix>,
+    logits_d: Vec<Matrix>,
+}
+
+/// Runs the case `lff-weights`: batches of training samples, with the scores of both networks on all of them at each
+/// step. `aux` holds the weights of each batch and the averages after it.
+///
+/// # Errors
+/// What is missing, unknown or ill-shaped, by name.
+pub fn run(params: &Value, inputs: &Value) -> Result<CaseOutcome> {
+    let params: Params = parse_part("params", params)?;
+    let inputs: Inputs = parse_part("inputs", inputs)?;
+    if inputs.labels.len() != params.n_samples {
+        let found = format!("{}", inputs.labels.len());
+        return Err(Error::shape("labels", format!("{} (n_samples)", params.n_samples), found));
+    }
+    let mut state = LffWeights::new(inputs.labels.clone(), params.ema_alpha, params.eps)?;
+    let (mut weights, mut biased, mut debiased) = (Vec::new(), Vec::new(), Vec::new());
+    for (step, samples) in inputs.batches.iter().enumerate() {
+        let of = |name: &str, scores: &[Matrix]| {
+            let scores = scores.get(step).ok_or_else(|| {
+                Error::shape(name, format!("{} steps", inputs.batches.len()), format!("{step}"))
+            })?;
+            host_losses(name, scores, &inputs.labels, samples, params.classes)
+        };
+        let (b, d) = (of("logits_b", &inputs.logits_b)?, of("logits_d", &inputs.logits_d)?);
+        weights.push(state.update(samples, &b, &d)?);
+        biased.push(state.biased().to_vec());
+        debiased.push(state.debiased().to_vec());
+    }
+    let aux = json!({ "weights": weights, "ema_b": biased, "ema_d": debiased });
+    Ok(CaseOutcome { aux, ..CaseOutcome::default() })
+}
+
+/// Cross-entropies of some rows of a table of scores.
+fn host_losses(
+    name: &str,
+    scores: &Matrix,
+    labels: &[usize],
+    samples: &[usize],
+    classes: usize,
+) -> Result<Vec<f64>> {
+    if scores.rows() != labels.len() || scores.columns() != classes {
+        let found = format!("{}x{}", scores.rows(), scores.columns());
+        return Err(Error::shape(name, format!("{}x{classes}", labels.len()), found));
+    }
+    super::logits::below("batches", samples, labels.len())?;
+    super::logits::below("labels", labels, classes)?;
+    Ok((samples.iter())
+        .map(|&i| {
+            let row = scores.row(i);
+            let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            largest + row.iter().map(|s| (s - largest).exp()).sum::<f64>().ln() - row[labels[i]]
+        })
+        .collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::finite_difference::{gradient_error, place, random, read, value};
+    use super::*;
+
+    fn batch() -> Batch {
+        Batch::default()
+            .with_tensor("logits_b", random(4, 3, 1))
+            .with_tensor("logits_d", random(4, 3, 2))
+            .with_indices("labels", vec![0, 2, 1, 1])
+    }
+
+    #[test]
+    fn gradient_matches_differences_for_given_weights() {
+        let batch = batch().with_condition("weights", Matrix::column(&[0.2, 0.9, 0.5, 0.0]));
+        assert!(gradient_error(&Lff::default(), &batch) < 1e-6);
+    }
+
+    #[test]
+    fn equal_networks_weigh_every_sample_by_half() {
+        let same = batch().with_tensor("logits_d", random(4, 3, 1));
+        let evaluation = Lff::default().evaluate(&same).unwrap();
+        let Aux::Vector(weights) = evaluation.aux["weights"].clone() else { unreachable!() };
+        assert!(read(weights.unsqueeze()).data().iter().all(|w| (w - 0.5).abs() < 1e-6));
+    }
+
+    #[test]
+    fn perfect_networks_are_finite() {
+        let certain = place(&Matrix::new(1, 2, vec![800.0, 0.0]).unwrap());
+        let batch = Batch::default()
+            .with_tensor("logits_b", certain.clone())
+            .with_tensor("logits_d", certain)
+            .with_indices("labels", vec![0]);
+        assert_eq!(value(&Lff::default(), &batch), 0.0);
+    }
+
+    #[test]
+    fn averages_start_at_the_first_loss_and_divide_by_the_largest_of_the_class() {
+        let mut weights = LffWeights::new(vec![0, 0, 1], 0.7, 1e-8).unwrap();
+        weights.update(&[0, 2], &[2.0, 5.0], &[1.0, 5.0]).unwrap();
+        let second = weights.update(&[0, 1], &[1.0, 0.85], &[1.0, 1.0]).unwrap();
+        assert!((weights.biased()[0] - 1.7).abs() < 1e-12);
+        assert_eq!(weights.biased()[1], 0.85);
+        assert!((second[1] - 0.5 / 1.5).abs() < 1e-6);
+        assert!(weights.update(&[3], &[1.0], &[1.0]).is_err());
+    }
+}
