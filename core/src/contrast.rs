@@ -10,17 +10,23 @@
 //! with constant weights `P` and `W >= 0`. An objective names its reductions and says in one closure how the loss
 //! of an anchor follows from them, for example `m - p` for InfoNCE. Because that loss depends on row `i` alone,
 //! its value and its gradient come out of a single pass over tiles of anchors: no `b x b` matrix has to exist, and
-//! the tile is small enough to stay in cache. The closure itself is differentiated by Burn's autodiff on vectors.
+//! the tile is small enough to stay in cache. The closure itself is differentiated by Burn's autodiff on vectors;
+//! one that depends on no reduction costs no backward pass.
 //!
 //! A row without any pair of positive weight has no log-sum-exp; it is given the finite stand-in [`EMPTY`], its
 //! gradient is 0, and the closure decides what the anchor's loss is.
 
+mod positives;
+
 use std::ops::Range;
 
 use burn::tensor::activation::softmax;
-use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use crate::error::{Error, Result, positive};
+
+use positives::{Mean, Target};
+pub use positives::{Positives, Tile, Weights};
 
 /// What `log 0` is represented by: far below any logit, yet finite in `f32`.
 pub const EMPTY: f64 = -1e30;
@@ -31,23 +37,34 @@ const TILE_ENTRIES: usize = 1 << 22;
 /// Log-weights of a range of anchors against all candidates, `[anchors, candidates]`; [`EMPTY`] leaves a pair out.
 pub type LogWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + 'a>;
 
+/// Which pairs of a range of anchors with all candidates are left out, `[anchors, candidates]`.
+pub type Mask<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2, Bool> + 'a>;
+
 /// `log sum_j W_ij exp(power * s_ij)`.
 pub struct LogSumExp<'a> {
     power: f64,
     excluded: Vec<Vec<usize>>,
+    mask: Option<Mask<'a>>,
     log_weights: Option<LogWeights<'a>>,
 }
 
 impl<'a> LogSumExp<'a> {
     /// The sum over all candidates with weight one.
     pub fn over_all() -> Self {
-        Self { power: 1.0, excluded: Vec::new(), log_weights: None }
+        Self { power: 1.0, excluded: Vec::new(), mask: None, log_weights: None }
     }
 
     /// Leaves out candidate `candidates[i]` of each anchor `i`, such as the anchor itself.
     #[must_use]
     pub fn except(mut self, candidates: Vec<usize>) -> Self {
         self.excluded.push(candidates);
+        self
+    }
+
+    /// Leaves out the pairs of a mask, such as those of one label.
+    #[must_use]
+    pub fn without(mut self, mask: impl Fn(Range<usize>) -> Tensor<2, Bool> + 'a) -> Self {
+        self.mask = Some(Box::new(mask));
         self
     }
 
@@ -71,67 +88,51 @@ impl<'a> LogSumExp<'a> {
         if let Some(log_weights) = &self.log_weights {
             logits = logits + log_weights(rows.clone());
         }
-        let count = rows.len();
-        for candidates in &self.excluded {
-            let at = index_column(&candidates[rows.clone()], &logits.device());
-            let empty = Tensor::full([count, 1], EMPTY, (&logits.device(), logits.dtype()));
-            logits = logits.scatter(1, at, empty, IndexingUpdateOp::Add);
+        if let Some(mask) = &self.mask {
+            logits = logits.mask_fill(mask(rows.clone()), EMPTY);
         }
-        logits
+        (self.excluded.iter()).fold(logits, |logits, candidates| leave_out(logits, candidates, &rows))
     }
 }
 
-/// Which candidates an anchor is drawn to, as rows of constant weights.
-pub enum Positives {
-    /// Candidate `i -> partner[i]`, weight one; `partner` is a permutation.
-    Partner(Vec<usize>),
-    /// `[anchors, candidates]`.
-    Weights(Tensor<2>),
-}
-
-impl Positives {
-    /// `sum_j P_ij c_j`, `[anchors, d]`.
-    fn targets(&self, candidates: &Tensor<2>) -> Tensor<2> {
-        match self {
-            Self::Partner(partner) => candidates.clone().select(0, indices(partner, &candidates.device())),
-            Self::Weights(weights) => weights.clone().matmul(candidates.clone()),
-        }
-    }
-
-    /// The transpose of [`targets`](Self::targets): `sum_i P_ij g_i`, `[candidates, d]`.
-    fn spread(&self, gradient: Tensor<2>) -> Tensor<2> {
-        match self {
-            Self::Partner(partner) => {
-                let mut inverse = vec![0; partner.len()];
-                for (i, &j) in partner.iter().enumerate() {
-                    inverse[j] = i;
-                }
-                let at = indices(&inverse, &gradient.device());
-                gradient.select(0, at)
-            }
-            Self::Weights(weights) => weights.clone().transpose().matmul(gradient),
-        }
-    }
-}
-
-/// The row reductions of one tile of anchors, `[anchors of the tile]` each, tracked by autodiff.
+/// The row reductions of a range of anchors, one number for each anchor. Inside the closure they are tracked by
+/// autodiff.
 pub struct Rows {
     /// Which anchors these are.
     pub range: Range<usize>,
     /// One vector for each [`Positives`].
     pub means: Vec<Tensor<1>>,
+    /// `sum_j P_ij` of each of the means, a constant: 1, or 0 for an anchor without positives.
+    pub masses: Vec<Tensor<1>>,
     /// One vector for each [`LogSumExp`].
     pub sums: Vec<Tensor<1>>,
+}
+
+impl Rows {
+    /// The reductions of consecutive ranges as one.
+    fn join(tiles: Vec<Self>) -> Self {
+        let end = tiles.last().map_or(0, |rows| rows.range.end);
+        let columns = |of: fn(&Self) -> &[Tensor<1>]| {
+            let count = tiles.first().map_or(0, |rows| of(rows).len());
+            let column = |k: usize| tiles.iter().map(|rows| of(rows)[k].clone().without_autodiff()).collect();
+            (0..count).map(|k| Tensor::cat(column(k), 0)).collect()
+        };
+        Self { range: 0..end, means: columns(|r| &r.means), masses: columns(|r| &r.masses), sums: columns(|r| &r.sums) }
+    }
 }
 
 /// Value and gradient of the sum of all anchors' losses.
 pub struct Contrasted {
     /// Loss of each anchor.
     pub per_anchor: Tensor<1>,
+    /// The reductions of all anchors.
+    pub rows: Rows,
     /// Gradient of their sum with respect to the anchors, `[anchors, d]`.
     pub anchors: Tensor<2>,
     /// Gradient of their sum with respect to the candidates, `[candidates, d]`.
     pub candidates: Tensor<2>,
+    /// Gradient of their sum with respect to each of the means, `[anchors]` each.
+    pub of_means: Vec<Tensor<1>>,
 }
 
 /// Anchors compared with candidates. Rows are unit vectors (see [`crate::similarity`]); the gradients are partial
@@ -141,7 +142,7 @@ pub struct Contrast<'a> {
     candidates: Tensor<2>,
     temperature: f64,
     tile: Option<usize>,
-    means: Vec<Positives>,
+    means: Vec<Positives<'a>>,
     sums: Vec<LogSumExp<'a>>,
 }
 
@@ -170,7 +171,7 @@ impl<'a> Contrast<'a> {
 
     /// Adds a mean of similarities.
     #[must_use]
-    pub fn mean(mut self, positives: Positives) -> Self {
+    pub fn mean(mut self, positives: Positives<'a>) -> Self {
         self.means.push(positives);
         self
     }
@@ -186,12 +187,13 @@ impl<'a> Contrast<'a> {
     pub fn evaluate(self, loss: impl Fn(&Rows) -> Tensor<1>) -> Contrasted {
         let [n, _] = self.anchors.dims();
         let [m, _] = self.candidates.dims();
-        let tile = self.tile.unwrap_or(TILE_ENTRIES / m.max(1)).clamp(1, n);
+        let tile = tile_rows(self.tile, n, m);
         let scaled = self.anchors.clone() / self.temperature;
 
-        let targets: Vec<Tensor<2>> = self.means.iter().map(|p| p.targets(&self.candidates)).collect();
-        let mut mean_gradients: Vec<Vec<Tensor<1>>> = vec![Vec::new(); targets.len()];
+        let targets: Vec<Target> = self.means.iter().map(|p| p.target(&self.anchors, &self.candidates)).collect();
+        let mut of_means: Vec<Vec<Tensor<1>>> = vec![Vec::new(); targets.len()];
         let mut per_anchor = Vec::new();
+        let mut tiles = Vec::new();
         let mut anchor_tiles = Vec::new();
         let mut to_candidates = self.candidates.zeros_like();
 
@@ -199,41 +201,55 @@ impl<'a> Contrast<'a> {
             let range = start..(start + tile).min(n);
             let a = scaled.clone().slice(range.clone());
             let similarity = a.clone().matmul(self.candidates.clone().transpose());
-
-            let means: Vec<_> = (targets.iter())
-                .map(|t| leaf((a.clone() * t.clone().slice(range.clone())).sum_dim(1).squeeze_dim(1)))
-                .collect();
             let reduced: Vec<Reduced> =
                 self.sums.iter().map(|term| Reduced::new(term, &similarity, range.clone())).collect();
-            let rows = Rows { range, means, sums: reduced.iter().map(|r| leaf(r.value.clone())).collect() };
+            let sums: Vec<Tensor<1>> = reduced.iter().map(|r| r.value.clone()).collect();
+            let now = Tile { range: range.clone(), scaled: &a, similarity: &similarity, sums: &sums };
+            let means: Vec<Mean> = targets.iter().map(|target| target.mean(&now)).collect();
+            let rows = Rows {
+                range,
+                means: means.iter().map(|m| leaf(m.value.clone())).collect(),
+                masses: means.iter().map(|m| m.mass.clone()).collect(),
+                sums: sums.into_iter().map(leaf).collect(),
+            };
 
             let losses = loss(&rows);
             per_anchor.push(losses.clone().without_autodiff());
-            let mut gradients = losses.sum().backward();
-            for (collected, mean) in mean_gradients.iter_mut().zip(&rows.means) {
-                collected.push(mean.grad_remove(&mut gradients).unwrap_or_else(|| mean.zeros_like().inner()));
+            let mut gradients = losses.is_tracked().then(|| losses.sum().backward());
+            let mut of = |x: &Tensor<1>| gradients.as_mut().and_then(|g| x.grad_remove(g));
+            let mut pulls = Vec::new();
+            for ((collected, value), mean) in of_means.iter_mut().zip(&rows.means).zip(means) {
+                let g = of(value).unwrap_or_else(|| mean.value.zeros_like());
+                collected.push(g.clone());
+                pulls.extend(mean.weights.map(|weights| Pull { weights, per_row: g.unsqueeze_dim(1) }));
             }
-            let pull = (reduced.into_iter().zip(&rows.sums).zip(&self.sums))
-                .filter_map(|((reduced, sum), term)| {
-                    let g = sum.grad_remove(&mut gradients)? * term.power;
-                    Some(Pull { softmax: reduced.softmax, per_row: g.unsqueeze_dim(1) })
-                })
-                .collect();
-            let (to_anchor, to_candidate) = Pull::apply(pull, &a, &self.candidates);
+            for ((reduced, sum), term) in reduced.into_iter().zip(&rows.sums).zip(&self.sums) {
+                let pull = |g: Tensor<1>| Pull { weights: reduced.softmax, per_row: (g * term.power).unsqueeze_dim(1) };
+                pulls.extend(of(sum).map(pull));
+            }
+            let (to_anchor, to_candidate) = Pull::apply(pulls, &a, &self.candidates);
             anchor_tiles.push(to_anchor);
             to_candidates = to_candidates + to_candidate;
+            tiles.push(rows);
         }
 
         let mut to_anchors = Tensor::cat(anchor_tiles, 0);
-        for ((positives, target), collected) in self.means.iter().zip(targets).zip(mean_gradients) {
-            let g: Tensor<2> = Tensor::cat(collected, 0).unsqueeze_dim(1);
-            to_anchors = to_anchors + target * g.clone();
-            to_candidates = to_candidates + positives.spread(scaled.clone() * g);
+        let of_means: Vec<Tensor<1>> = of_means.into_iter().map(|collected| Tensor::cat(collected, 0)).collect();
+        for ((positives, target), g) in self.means.iter().zip(targets).zip(&of_means) {
+            let g: Tensor<2> = g.clone().unsqueeze_dim(1);
+            if let Target::Rows { rows, .. } = target {
+                to_anchors = to_anchors + rows * g.clone();
+            }
+            if let Some(spread) = positives.spread(scaled.clone() * g, &self.candidates) {
+                to_candidates = to_candidates + spread;
+            }
         }
         Contrasted {
             per_anchor: Tensor::cat(per_anchor, 0),
+            rows: Rows::join(tiles),
             anchors: to_anchors / self.temperature,
             candidates: to_candidates,
+            of_means,
         }
     }
 }
@@ -256,9 +272,9 @@ impl Reduced {
     }
 }
 
-/// `d loss / d s_ij = per_row_i * softmax_ij` of one term.
+/// `d loss / d s_ij = per_row_i * weights_ij` of one term.
 struct Pull {
-    softmax: Tensor<2>,
+    weights: Tensor<2>,
     per_row: Tensor<2>,
 }
 
@@ -269,12 +285,12 @@ impl Pull {
             0 => (scaled.zeros_like(), candidates.zeros_like()),
             // A single term needs no pass over the tile: the row factor goes onto the thin matrices.
             1 => {
-                let Self { softmax, per_row } = pulls.remove(0);
-                let to_candidates = softmax.clone().transpose().matmul(scaled.clone() * per_row.clone());
-                (softmax.matmul(candidates.clone()) * per_row, to_candidates)
+                let Self { weights, per_row } = pulls.remove(0);
+                let to_candidates = weights.clone().transpose().matmul(scaled.clone() * per_row.clone());
+                (weights.matmul(candidates.clone()) * per_row, to_candidates)
             }
             _ => {
-                let gradient = (pulls.into_iter().map(|p| p.softmax * p.per_row))
+                let gradient = (pulls.into_iter().map(|p| p.weights * p.per_row))
                     .reduce(|sum, next| sum + next)
                     .unwrap_or_else(|| Tensor::zeros([0, 0], &scaled.device()));
                 (gradient.clone().matmul(candidates.clone()), gradient.transpose().matmul(scaled.clone()))
@@ -283,9 +299,33 @@ impl Pull {
     }
 }
 
+/// `log(exp x + exp y)` for vectors.
+pub fn log_add(x: Tensor<1>, y: Tensor<1>) -> Tensor<1> {
+    let shift = x.clone().max_pair(y.clone()).detach();
+    ((x - shift.clone()).exp() + (y - shift.clone()).exp()).log() + shift
+}
+
+/// `values`, but 0 with gradient 0 for the anchors whose log-sum-exp had no pair to run over.
+pub fn where_present(values: Tensor<1>, sum: &Tensor<1>) -> Tensor<1> {
+    let empty = sum.clone().detach().lower_elem(EMPTY / 2.0);
+    values.mask_fill(empty, 0.0)
+}
+
 /// A vector that autodiff tracks from here on.
 fn leaf(vector: Tensor<1>) -> Tensor<1> {
     vector.autodiff().require_grad()
+}
+
+/// Takes one candidate of each anchor out of a tile of logits.
+pub(crate) fn leave_out(logits: Tensor<2>, candidates: &[usize], rows: &Range<usize>) -> Tensor<2> {
+    let at = index_column(&candidates[rows.clone()], &logits.device());
+    let empty = Tensor::full([rows.len(), 1], EMPTY, (&logits.device(), logits.dtype()));
+    logits.scatter(1, at, empty, IndexingUpdateOp::Add)
+}
+
+/// How many of `n` anchors are compared with `m` candidates at once: `tile`, or as many as suit the size.
+pub(crate) fn tile_rows(tile: Option<usize>, n: usize, m: usize) -> usize {
+    tile.unwrap_or(TILE_ENTRIES / m.max(1)).clamp(1, n.max(1))
 }
 
 /// Host indices as a device vector.

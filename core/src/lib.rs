@@ -10,6 +10,7 @@
 //! | [`batch`] | the named inputs of an objective: views, labels, conditioning variable |
 //! | [`similarity`] | unit rows and the pull-back of their gradient |
 //! | [`kernel`], [`conditional`] | kernels, Gram matrices and the conditional embedding operator |
+//! | [`group`] | rows that share a label |
 //! | [`contrast`] | the one equation behind most objectives, with its gradient, in tiles |
 //! | [`objective`] | one file for each objective |
 //! | [`case`] | one objective, probe or optimiser on the numbers of a JSON document |
@@ -32,6 +33,7 @@ pub mod dataset;
 pub mod encoder;
 pub mod error;
 pub mod evaluate;
+pub mod group;
 pub mod kernel;
 pub mod matrix;
 pub mod objective;

@@ -35,26 +35,47 @@
 //! that names it. A zero embedding has cosine 0 with everything and gradient 0. An anchor on which the formula is not
 //! defined (no positive, no negative) contributes what its objective's page says, with gradient 0.
 
+mod align_uniform;
+mod barlow_twins;
 mod bias_balance;
+mod biascon;
+mod biascon_total;
+mod byol;
 mod cclk;
+mod cmc;
+mod contex;
+mod contex_clipped;
 mod cross_entropy;
+mod dc;
+mod dcl;
+mod decoupled_uniformity;
 mod domain_independent;
 mod end;
 #[cfg(test)]
 pub(crate) mod finite_difference;
 mod generalised_cross_entropy;
+mod hcl;
 mod hsic;
 mod info_nce;
 mod jtt;
+mod kernel_decoupled_uniformity;
 mod learned_mixin;
 pub(crate) mod lff;
 mod lnl;
 mod logits;
 mod max_margin;
+mod moco;
 mod nt_xent;
+mod reduction;
 mod registry;
 mod rubi;
+mod softcon;
+mod supcon;
+mod swav;
+mod uniformity;
 mod views;
+mod wcl;
+mod weaksup_info_nce;
 
 use std::collections::BTreeMap;
 
@@ -65,22 +86,42 @@ use crate::batch::Batch;
 use crate::error::Result;
 use crate::matrix::Matrix;
 
+pub use align_uniform::AlignUniform;
+pub use barlow_twins::BarlowTwins;
 pub use bias_balance::{BiasBalance, bias_prior};
+pub use biascon::BiasCon;
+pub use biascon_total::BiasConTotal;
+pub use byol::Byol;
 pub use cclk::{Estimate, FairCclk, HardNegCclk, KernelWeights, WeakSupCclk};
+pub use cmc::Cmc;
+pub use contex::ConTeX;
+pub use contex_clipped::ConTeXClipped;
 pub use cross_entropy::CrossEntropy;
+pub use dc::{Dc, Dclw};
+pub use dcl::Dcl;
+pub use decoupled_uniformity::DecoupledUniformity;
 pub use domain_independent::{DomainIndependent, Inference};
 pub use end::End;
 pub use generalised_cross_entropy::GeneralisedCrossEntropy;
+pub use hcl::Hcl;
 pub use hsic::{RebiasHsic, unbiased_hsic};
 pub use info_nce::{FairInfoNce, InfoNce};
 pub use jtt::{Jtt, error_set, error_weights};
+pub use kernel_decoupled_uniformity::KernelDecoupledUniformity;
 pub use learned_mixin::LearnedMixin;
 pub use lff::{Lff, LffWeights};
 pub use lnl::{Lnl, LnlAdversary, reverse_gradient};
 pub use max_margin::MaxMargin;
+pub use moco::{KeyQueue, MoCo};
 pub use nt_xent::NtXent;
+pub use reduction::Reduction;
 pub use registry::{build, names};
 pub use rubi::Rubi;
+pub use softcon::SoftCon;
+pub use supcon::SupCon;
+pub use swav::{Swav, SwavSinkhorn, sinkhorn};
+pub use wcl::{Correction, Distance, WclTriplet, WclWeightedDcl, WclWeightedInfoNce};
+pub use weaksup_info_nce::WeakSupInfoNce;
 
 /// Which of two formulas an objective means, where the paper and its released code differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

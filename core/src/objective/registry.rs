@@ -4,8 +4,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    BiasBalance, CrossEntropy, DomainIndependent, End, FairCclk, FairInfoNce, GeneralisedCrossEntropy, HardNegCclk,
-    InfoNce, Jtt, LearnedMixin, Lff, Lnl, LnlAdversary, MaxMargin, NtXent, Objective, RebiasHsic, Rubi, WeakSupCclk,
+    AlignUniform, BarlowTwins, BiasBalance, BiasCon, BiasConTotal, Byol, Cmc, ConTeX, ConTeXClipped, CrossEntropy, Dc,
+    Dcl, Dclw, DecoupledUniformity, DomainIndependent, End, FairCclk, FairInfoNce, GeneralisedCrossEntropy,
+    HardNegCclk, Hcl, InfoNce, Jtt, KernelDecoupledUniformity, LearnedMixin, Lff, Lnl, LnlAdversary, MaxMargin, MoCo,
+    NtXent, Objective, RebiasHsic, Rubi, SoftCon, SupCon, Swav, SwavSinkhorn, WclTriplet, WclWeightedDcl,
+    WclWeightedInfoNce, WeakSupCclk, WeakSupInfoNce,
 };
 use crate::error::{Error, Result};
 
@@ -15,10 +18,33 @@ type Builder = fn(Value) -> Result<Box<dyn Objective>>;
 const OBJECTIVES: &[(&str, Builder)] = &[
     ("info-nce", parse::<InfoNce>),
     ("nt-xent", parse::<NtXent>),
+    ("weaksup-info-nce", parse::<WeakSupInfoNce>),
     ("fair-info-nce", parse::<FairInfoNce>),
+    ("dcl", parse::<Dcl>),
+    ("hcl", parse::<Hcl>),
     ("weaksup-cclk", parse::<WeakSupCclk>),
     ("fair-cclk", parse::<FairCclk>),
     ("hardneg-cclk", parse::<HardNegCclk>),
+    ("supcon", parse::<SupCon>),
+    ("contex", parse::<ConTeX>),
+    ("contex-p", parse::<ConTeXClipped>),
+    ("biascon", parse::<BiasCon>),
+    ("biascon-total", parse::<BiasConTotal>),
+    ("softcon", parse::<SoftCon>),
+    ("wcl-triplet", parse::<WclTriplet>),
+    ("wcl-weighted-infonce", parse::<WclWeightedInfoNce>),
+    ("wcl-weighted-dcl", parse::<WclWeightedDcl>),
+    ("decoupled-uniformity", parse::<DecoupledUniformity>),
+    ("kernel-decoupled-uniformity", parse::<KernelDecoupledUniformity>),
+    ("dc", parse::<Dc>),
+    ("dclw", parse::<Dclw>),
+    ("align-uniform", parse::<AlignUniform>),
+    ("byol", parse::<Byol>),
+    ("barlow-twins", parse::<BarlowTwins>),
+    ("swav", parse::<Swav>),
+    ("swav-sinkhorn", parse::<SwavSinkhorn>),
+    ("moco", parse::<MoCo>),
+    ("cmc", parse::<Cmc>),
     ("cross-entropy", parse::<CrossEntropy>),
     ("max-margin", parse::<MaxMargin>),
     ("biasbal", parse::<BiasBalance>),

@@ -231,9 +231,3 @@ fn with_kceo_diagonal(
     });
     Ok(evaluation.with_aux("kceo_diag", Aux::Vector(estimate.per_anchor)))
 }
-
-/// `log(exp x + exp y)` for vectors.
-fn log_add(x: Tensor<1>, y: Tensor<1>) -> Tensor<1> {
-    let shift = x.clone().max_pair(y.clone()).detach();
-    ((x - shift.clone()).exp() + (y - shift.clone()).exp()).log() + shift
-}

@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 use super::super::info_nce::directed;
 use super::super::views::TwoViews;
 use super::super::{Evaluation, Objective};
-use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, log_add, signed_sums};
+use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, signed_sums};
 use crate::batch::Batch;
 use crate::conditional::DeviceOperator;
-use crate::contrast::{Contrast, LogSumExp, Positives, itself, other_view};
+use crate::contrast::{Contrast, LogSumExp, Positives, itself, log_add, other_view};
 use crate::error::Result;
 
 /// Smallest positive mass of the released code.

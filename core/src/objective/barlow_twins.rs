@@ -1,0 +1,74 @@
+//! Barlow Twins: features of two views agree, and features differ from each other.
+//!
+//! ```text
+//! L = sum_k (1 - C_kk)^2 + lambd sum_{k != l} C_kl^2,   C = A^T B / b
+//! ```
+//!
+//! where `A` and `B`, `[b, d]`, are `view_a` and `view_b` with every column brought to mean 0 and variance 1 over the batch,
+//! `(x - mean) / sqrt(var + bn_eps)` with the biased variance; rows are not normalised. Zbontar et al., *Barlow Twins:
+//! Self-Supervised Learning via Redundancy Reduction* (2021), eq. 1 and 2. Paper and released code agree, so the variant
+//! changes nothing. Defaults as published: `lambd` 0.0051, `bn_eps` 1e-5, a projector of three layers of 8192.
+//!
+//! A feature that is constant over the batch has correlation 0 with everything, hence a term of 1, and gradient 0; with
+//! `b = 1` all are, and the loss is `d`.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::logits::{check_shape, of_inputs};
+use super::{Evaluation, Objective, Variant};
+use crate::batch::Batch;
+use crate::error::{Error, Result, positive, within};
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BarlowTwins {
+    /// Factor of the terms off the diagonal.
+    pub lambd: f64,
+    /// Added to the variances.
+    pub bn_eps: f64,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for BarlowTwins {
+    fn default() -> Self {
+        Self { lambd: 0.0051, bn_eps: 1e-5, variant: Variant::Paper }
+    }
+}
+
+impl Objective for BarlowTwins {
+    fn name(&self) -> &'static str {
+        "barlow-twins"
+    }
+
+    fn check(&self) -> Result<()> {
+        within("lambd", self.lambd, 0.0, f64::MAX)?;
+        positive("bn_eps", self.bn_eps).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let (a, b) = (batch.tensor(self.name(), "view_a")?, batch.tensor(self.name(), "view_b")?);
+        let [rows, width] = a.dims();
+        if rows == 0 || width == 0 {
+            return Err(Error::shape("view_a", "at least one row and one column", format!("{rows}x{width}")));
+        }
+        check_shape("view_b", &b, [rows, width])?;
+        let identity = Tensor::<2>::eye(width, (&a.device(), a.dtype()));
+        let weights = identity.clone() * (1.0 - self.lambd) + self.lambd;
+        Ok(of_inputs([("view_a", a), ("view_b", b)], |[a, b]| {
+            let correlation = self.standardise(a).transpose().matmul(self.standardise(b)) / rows as f64;
+            ((correlation - identity).square() * weights).sum()
+        }))
+    }
+}
+
+impl BarlowTwins {
+    /// Every column at mean 0 and variance 1.
+    fn standardise(&self, rows: Tensor<2>) -> Tensor<2> {
+        let centred = rows.clone() - rows.mean_dim(0);
+        let variance = centred.clone().square().mean_dim(0);
+        centred / (variance + self.bn_eps).sqrt()
+    }
+}

@@ -1,0 +1,62 @@
+//! How the losses of the anchors become one number.
+
+use serde::{Deserialize, Serialize};
+
+use super::views::TwoViews;
+use super::{Aux, Evaluation, Variant};
+use crate::contrast::Contrasted;
+use crate::error::{Result, positive};
+
+/// What is made of the losses of all anchors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// Their mean: the same size for every batch. The default everywhere.
+    #[default]
+    Mean,
+    /// Their sum, as SupCon and ConTeX print it: grows with the batch, and the learning rate has to shrink with it.
+    Sum,
+}
+
+/// The reduction of the SupCon family. Released code multiplies it by `temperature / base_temperature`, a habit of the
+/// SupContrast repository that ties the learning rate to the temperature.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    pub(crate) reduction: Reduction,
+    pub(crate) variant: Variant,
+    pub(crate) temperature: f64,
+    pub(crate) base_temperature: f64,
+}
+
+impl Scale {
+    /// Checks both temperatures.
+    pub(crate) fn check(&self) -> Result<()> {
+        positive("temperature", self.temperature)?;
+        positive("base_temperature", self.base_temperature).map(drop)
+    }
+
+    /// `temperature / base_temperature` as released, else 1.
+    pub(crate) fn ratio(&self) -> f64 {
+        match self.variant {
+            Variant::Paper => 1.0,
+            Variant::Released => self.temperature / self.base_temperature,
+        }
+    }
+
+    /// The evaluation of stacked anchors that were compared with themselves.
+    pub(crate) fn evaluation(&self, views: &TwoViews, contrasted: Contrasted) -> Evaluation {
+        let mean = 1.0 / (2 * views.size) as f64;
+        let unscaled = match self.reduction {
+            Reduction::Mean => mean,
+            Reduction::Sum => 1.0,
+        };
+        let per_anchor = contrasted.per_anchor.clone();
+        let sum = per_anchor.clone().sum();
+        views
+            .of_stacked(contrasted, self.ratio() * unscaled)
+            .with_aux("loss_unscaled", Aux::Scalar(sum.clone() * unscaled))
+            .with_aux("scale", Aux::Number(self.ratio()))
+            .with_aux("loss_mean", Aux::Scalar(sum * mean))
+            .with_aux("per_anchor", Aux::Vector(per_anchor))
+    }
+}

@@ -1,0 +1,210 @@
+//! SwAV: each view predicts the soft cluster assignment of the other views.
+//!
+//! ```text
+//! L = 1/|A| sum_{c in A} 1/(V-1) sum_{v != c} 1/b sum_i - sum_k q_ik^c log softmax_k( s_ik^v ),   s_ik = <z_i, p_k> / temperature
+//! q^c = Sinkhorn( <z^c, p> / epsilon )
+//! ```
+//!
+//! with unit rows `z^v` of `V` views, `view_a`, `view_b`, `view_c`, ..., `prototypes` `p`, `[K, d]`, as unit rows, and the set `A` of views
+//! that are assigned (`crops_for_assign`, the first two). Caron et al., *Unsupervised Learning of Visual Features by
+//! Contrasting Cluster Assignments* (2020), eq. 1 to 3. Assignments carry no gradient.
+//!
+//! Sinkhorn's iterations scale `exp(scores / epsilon)` in turns so that prototypes share the batch evenly and the
+//! assignment of each sample sums to 1; they end on the samples. Here they run on logarithms, so no `epsilon` overflows.
+//!
+//! Paper and released code agree on the value. Released code normalises the prototypes in place before the step and
+//! never projects their gradient: with variant `released` `prototypes` gets the gradient with respect to the normalised
+//! prototypes, with `paper`, the default, that of the prototypes as given. Defaults as published: temperature 0.1,
+//! `epsilon` 0.05, 3 iterations, 3000 prototypes that stand still in the first epoch.
+//!
+//! `swav-sinkhorn` is the assignment alone, for inspection: `scores`, `[b, K]`, in, `aux.assignments` out; its loss is their
+//! sum, `b`, and nothing is differentiated. Both are defined for every batch of at least one sample and prototype.
+
+use std::ops::Range;
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::views::ManyViews;
+use super::{Aux, Evaluation, Objective, Variant};
+use crate::batch::Batch;
+use crate::contrast::{Contrast, LogSumExp, Positives};
+use crate::error::{Error, Result, positive};
+use crate::similarity::UnitRows;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Swav {
+    /// Divisor of the cosines in the prediction.
+    pub temperature: f64,
+    /// Divisor of the cosines in the assignment; smaller is harder.
+    pub epsilon: f64,
+    /// Iterations of Sinkhorn's algorithm, at least 1.
+    pub sinkhorn_iterations: usize,
+    /// Which views are assigned, from 0.
+    pub crops_for_assign: Vec<usize>,
+    /// Number of views, checked if given.
+    pub nmb_crops: Option<usize>,
+    /// What the gradient of the prototypes means.
+    pub variant: Variant,
+}
+
+impl Default for Swav {
+    fn default() -> Self {
+        Self {
+            temperature: 0.1,
+            epsilon: 0.05,
+            sinkhorn_iterations: 3,
+            crops_for_assign: vec![0, 1],
+            nmb_crops: None,
+            variant: Variant::Paper,
+        }
+    }
+}
+
+impl Objective for Swav {
+    fn name(&self) -> &'static str {
+        "swav"
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.crops_for_assign.is_empty() {
+            return Err(Error::parameter("crops_for_assign", "empty", "expected at least one view, from 0"));
+        }
+        check_sinkhorn(self.epsilon, self.sinkhorn_iterations)?;
+        positive("temperature", self.temperature).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let ManyViews { views, size } = ManyViews::of(batch, self.name())?;
+        self.check_views(views.len())?;
+        let prototypes = UnitRows::normalise(batch.tensor(self.name(), "prototypes")?);
+        check_prototypes(&prototypes.rows(), views[0].1.rows().dims()[1])?;
+
+        let scores = |view: &UnitRows| view.rows().matmul(prototypes.rows().transpose());
+        let assignments: Vec<(usize, Tensor<2>)> = (self.crops_for_assign.iter())
+            .map(|&v| (v, sinkhorn(scores(&views[v].1), self.epsilon, self.sinkhorn_iterations)))
+            .collect();
+
+        let share = 1.0 / (size * self.crops_for_assign.len() * (views.len() - 1)) as f64;
+        let mut loss = prototypes.rows().zeros_like().sum();
+        let mut to_prototypes = prototypes.rows().zeros_like();
+        let mut gradients = Vec::new();
+        for (v, (name, view)) in views.iter().enumerate() {
+            let targets: Vec<&Tensor<2>> = assignments.iter().filter(|(c, _)| *c != v).map(|(_, q)| q).collect();
+            let target = |rows: &Range<usize>| {
+                (targets.iter()).fold(None, |sum: Option<Tensor<2>>, q| {
+                    let q = (*q).clone().slice(rows.clone());
+                    Some(sum.map_or(q.clone(), |sum| sum + q))
+                })
+            };
+            let compared = Contrast::new(view.rows(), prototypes.rows(), self.temperature, batch.tile())?
+                .mean(Positives::Tiles(Box::new(|tile| {
+                    target(&tile.range).unwrap_or_else(|| tile.similarity.zeros_like())
+                })))
+                .log_sum_exp(LogSumExp::over_all())
+                .evaluate(|rows| rows.masses[0].clone() * rows.sums[0].clone() - rows.means[0].clone());
+            loss = loss + compared.per_anchor.sum() * share;
+            to_prototypes = to_prototypes + compared.candidates * share;
+            gradients.push((name, view.pull_back(compared.anchors * share)));
+        }
+
+        let of_prototypes = match self.variant {
+            Variant::Paper => prototypes.pull_back(to_prototypes),
+            Variant::Released => to_prototypes,
+        };
+        let mut evaluation = Evaluation::new(loss).with_gradient("prototypes", of_prototypes);
+        for (name, gradient) in gradients {
+            evaluation = evaluation.with_gradient(name, gradient);
+        }
+        for (v, assignment) in assignments {
+            let letter = views[v].0.trim_start_matches("view_");
+            evaluation = evaluation.with_aux(&format!("assignments_{letter}"), Aux::Tensor(assignment));
+        }
+        Ok(evaluation.with_aux("prototypes_normalised", Aux::Tensor(prototypes.rows())))
+    }
+}
+
+impl Swav {
+    fn check_views(&self, views: usize) -> Result<()> {
+        match (self.nmb_crops, self.crops_for_assign.iter().find(|&&v| v >= views)) {
+            (Some(expected), _) if expected != views => {
+                Err(Error::parameter("nmb_crops", expected, &format!("but the batch holds {views} views")))
+            }
+            (_, Some(v)) => {
+                Err(Error::parameter("crops_for_assign", v, &format!("but the batch holds {views} views, from 0")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The assignment alone; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SwavSinkhorn {
+    /// Divisor of the scores; smaller is harder.
+    pub epsilon: f64,
+    /// Iterations, at least 1.
+    pub sinkhorn_iterations: usize,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for SwavSinkhorn {
+    fn default() -> Self {
+        Self { epsilon: 0.05, sinkhorn_iterations: 3, variant: Variant::Paper }
+    }
+}
+
+impl Objective for SwavSinkhorn {
+    fn name(&self) -> &'static str {
+        "swav-sinkhorn"
+    }
+
+    fn check(&self) -> Result<()> {
+        check_sinkhorn(self.epsilon, self.sinkhorn_iterations)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let scores = batch.tensor(self.name(), "scores")?;
+        let [rows, columns] = scores.dims();
+        if rows == 0 || columns == 0 {
+            return Err(Error::shape("scores", "at least one row and one column", format!("{rows}x{columns}")));
+        }
+        let assignments = sinkhorn(scores, self.epsilon, self.sinkhorn_iterations);
+        let sum = assignments.clone().sum();
+        Ok(Evaluation::new(sum).with_aux("assignments", Aux::Tensor(assignments)))
+    }
+}
+
+/// Assignments of samples to prototypes by Sinkhorn's algorithm from scores `[b, K]`: rows sum to 1, and columns to `b / K`
+/// in the limit of many iterations.
+pub fn sinkhorn(scores: Tensor<2>, epsilon: f64, iterations: usize) -> Tensor<2> {
+    let mut logits = scores / epsilon;
+    for _ in 0..iterations {
+        for dim in [0, 1] {
+            let largest = logits.clone().max_dim(dim);
+            let sum = (logits.clone() - largest.clone()).exp().sum_dim(dim).log() + largest;
+            logits = logits - sum;
+        }
+    }
+    logits.exp()
+}
+
+fn check_sinkhorn(epsilon: f64, iterations: usize) -> Result<()> {
+    if iterations == 0 {
+        return Err(Error::parameter("sinkhorn_iterations", iterations, "expected at least 1"));
+    }
+    positive("epsilon", epsilon).map(drop)
+}
+
+fn check_prototypes(prototypes: &Tensor<2>, width: usize) -> Result<()> {
+    match prototypes.dims() {
+        [rows, columns] if rows > 0 && columns == width => Ok(()),
+        [rows, columns] => {
+            Err(Error::shape("prototypes", format!("at least one row of {width}"), format!("{rows}x{columns}")))
+        }
+    }
+}
