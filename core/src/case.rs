@@ -4,6 +4,8 @@
 //! reference numbers is a case too. Embeddings, logits and the like are lists of rows. `inputs_normalised` says that
 //! embeddings are unit rows already: gradients are then partial derivatives with respect to them.
 
+mod kernels;
+
 use std::collections::BTreeMap;
 
 use burn::tensor::{DType, Device, Tensor};
@@ -26,7 +28,11 @@ const CONDITIONS: [&str; 6] = ["z", "z_a", "z_b", "prior", "bias_features", "wei
 pub type Runner = fn(&Value, &Value) -> Result<CaseOutcome>;
 
 /// The cases that are neither objectives nor evaluation: states and tables.
-const RUNNERS: &[(&str, Runner)] = &[("lff-weights", objective::lff::run)];
+const RUNNERS: &[(&str, Runner)] = &[
+    ("kernel-gram", kernels::gram),
+    ("kceo-weights", kernels::weights),
+    ("lff-weights", objective::lff::run),
+];
 
 /// The names that a case may give as its `objective`.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -69,9 +75,21 @@ impl Case {
     /// # Errors
     /// Says where the document is not a case.
     pub fn parse(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|e| {
+        let understood = |e: serde_json::Error| {
             Error::parameter("case", "not understood", &format!("{e}; expected objective, params and inputs"))
-        })
+        };
+        let document: Value = serde_json::from_str(json).map_err(understood)?;
+        let mut case = Self::deserialize(&document).map_err(understood)?;
+        if case.objective == "kernel-gram"
+            && case.params.get("kernels").is_none()
+            && let Some(kernels) = kernels::kernels_of_reference(&document)
+        {
+            match &mut case.params {
+                Value::Object(params) => drop(params.insert("kernels".into(), kernels)),
+                params => *params = serde_json::json!({ "kernels": kernels }),
+            }
+        }
+        Ok(case)
     }
 
     /// Runs the case and reads the results back.
@@ -116,7 +134,9 @@ impl Case {
             batch = match name.as_str() {
                 "inputs_normalised" => batch.with_unit_rows(value.as_bool().unwrap_or(false)),
                 name if INDICES.contains(&name) => batch.with_indices(name, parse_indices(name, value)?),
-                name if CONDITIONS.contains(&name) => batch.with_condition(name, parse_condition(name, value)?),
+                name if CONDITIONS.contains(&name) => {
+                    batch.with_condition(name, parse_condition(name, value)?)
+                }
                 name => batch.with_tensor(name, parse_rows(name, value)?.to_tensor(device, dtype)),
             };
         }
@@ -206,7 +226,12 @@ mod tests {
         let error = run(r#"{"objective": "fair-cclkk", "inputs": {}}"#).unwrap_err();
         let Error::Unknown { known, .. } = &error else { unreachable!("{error}") };
         assert_eq!(known.first().map(String::as_str), Some("fair-cclk"));
-        assert!(run(r#"{"objective": "lff-weight", "inputs": {}}"#).unwrap_err().to_string().contains("lff-weights"));
+        assert!(
+            run(r#"{"objective": "lff-weight", "inputs": {}}"#)
+                .unwrap_err()
+                .to_string()
+                .contains("lff-weights")
+        );
     }
 
     #[test]

@@ -45,6 +45,37 @@ pub enum Estimator {
     Normalised,
 }
 
+impl Estimator {
+    /// The weights that an estimator makes of the rows of `z`, `[b, b]`. A row of [`Normalised`](Self::Normalised) without
+    /// positive weights is 0.
+    ///
+    /// # Errors
+    /// As [`Operator::new`].
+    pub fn weights(&self, kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Matrix> {
+        let operator = match self {
+            Self::Operator => return Ok(Operator::new(kernel, z, ridge)?.to_matrix()),
+            Self::Clipped { .. } => Operator::with_unit_diagonal(kernel, z, ridge)?,
+            Self::Normalised => Operator::new(kernel, z, ridge)?,
+        };
+        let mut weights = operator.to_matrix();
+        for i in 0..weights.rows() {
+            weights[(i, i)] = 0.0;
+            let row = weights.row_mut(i);
+            match self {
+                Self::Clipped { threshold } => {
+                    row.iter_mut().filter(|w| **w < *threshold).for_each(|w| *w = 0.0)
+                }
+                _ => {
+                    row.iter_mut().for_each(|w| *w = w.max(0.0));
+                    let sum: f64 = row.iter().sum();
+                    row.iter_mut().filter(|_| sum > 0.0).for_each(|w| *w /= sum);
+                }
+            }
+        }
+        Ok(weights)
+    }
+}
+
 /// The matrix `W` of a batch, `[b, b]`, dense or as `diag(d) + L R^T` with few columns.
 #[derive(Debug, Clone)]
 pub struct Operator {

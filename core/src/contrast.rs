@@ -117,7 +117,12 @@ impl Rows {
             let column = |k: usize| tiles.iter().map(|rows| of(rows)[k].clone().without_autodiff()).collect();
             (0..count).map(|k| Tensor::cat(column(k), 0)).collect()
         };
-        Self { range: 0..end, means: columns(|r| &r.means), masses: columns(|r| &r.masses), sums: columns(|r| &r.sums) }
+        Self {
+            range: 0..end,
+            means: columns(|r| &r.means),
+            masses: columns(|r| &r.masses),
+            sums: columns(|r| &r.sums),
+        }
     }
 }
 
@@ -190,7 +195,8 @@ impl<'a> Contrast<'a> {
         let tile = tile_rows(self.tile, n, m);
         let scaled = self.anchors.clone() / self.temperature;
 
-        let targets: Vec<Target> = self.means.iter().map(|p| p.target(&self.anchors, &self.candidates)).collect();
+        let targets: Vec<Target> =
+            self.means.iter().map(|p| p.target(&self.anchors, &self.candidates)).collect();
         let mut of_means: Vec<Vec<Tensor<1>>> = vec![Vec::new(); targets.len()];
         let mut per_anchor = Vec::new();
         let mut tiles = Vec::new();
@@ -224,7 +230,10 @@ impl<'a> Contrast<'a> {
                 pulls.extend(mean.weights.map(|weights| Pull { weights, per_row: g.unsqueeze_dim(1) }));
             }
             for ((reduced, sum), term) in reduced.into_iter().zip(&rows.sums).zip(&self.sums) {
-                let pull = |g: Tensor<1>| Pull { weights: reduced.softmax, per_row: (g * term.power).unsqueeze_dim(1) };
+                let pull = |g: Tensor<1>| Pull {
+                    weights: reduced.softmax,
+                    per_row: (g * term.power).unsqueeze_dim(1),
+                };
                 pulls.extend(of(sum).map(pull));
             }
             let (to_anchor, to_candidate) = Pull::apply(pulls, &a, &self.candidates);
@@ -234,7 +243,8 @@ impl<'a> Contrast<'a> {
         }
 
         let mut to_anchors = Tensor::cat(anchor_tiles, 0);
-        let of_means: Vec<Tensor<1>> = of_means.into_iter().map(|collected| Tensor::cat(collected, 0)).collect();
+        let of_means: Vec<Tensor<1>> =
+            of_means.into_iter().map(|collected| Tensor::cat(collected, 0)).collect();
         for ((positives, target), g) in self.means.iter().zip(targets).zip(&of_means) {
             let g: Tensor<2> = g.clone().unsqueeze_dim(1);
             if let Target::Rows { rows, .. } = target {

@@ -124,7 +124,8 @@ fn shares(group: &Groups, part: &Groups, device: &Device, dtype: DType) -> (Tens
     let counts: Vec<usize> =
         (0..group.rows()).map(|i| group.size_of(i).saturating_sub(part.size_of(i))).collect();
     let column = |value: fn(usize) -> f64| {
-        let values: Vec<f64> = counts.iter().map(|&count| if count == 0 { 0.0 } else { value(count) }).collect();
+        let values: Vec<f64> =
+            counts.iter().map(|&count| if count == 0 { 0.0 } else { value(count) }).collect();
         Matrix::column(&values).to_tensor(device, dtype)
     };
     (column(|count| 1.0 / count as f64), column(|_| 1.0))

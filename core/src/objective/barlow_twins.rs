@@ -55,10 +55,11 @@ impl Objective for BarlowTwins {
             return Err(Error::shape("view_a", "at least one row and one column", format!("{rows}x{width}")));
         }
         check_shape("view_b", &b, [rows, width])?;
-        let identity = Tensor::<2>::eye(width, (&a.device(), a.dtype()));
+        let identity = Tensor::<2>::eye(width, &a.device()).cast(a.dtype());
         let weights = identity.clone() * (1.0 - self.lambd) + self.lambd;
         Ok(of_inputs([("view_a", a), ("view_b", b)], |[a, b]| {
-            let correlation = self.standardise(a).transpose().matmul(self.standardise(b)) / rows as f64;
+            let correlation =
+                self.standardise(a).transpose().matmul(self.standardise(b)) * (1.0 / rows as f64);
             ((correlation - identity).square() * weights).sum()
         }))
     }

@@ -40,9 +40,8 @@ impl Objective for Byol {
         let target = TwoViews::named(batch, self.name(), ["target_a", "target_b"])?;
         target.check_like(&online)?;
         let b = online.size as f64;
-        let direction = |prediction: Tensor<2>, target: Tensor<2>| {
-            (prediction * target).sum() * (-2.0 / b) + 2.0
-        };
+        let direction =
+            |prediction: Tensor<2>, target: Tensor<2>| (prediction * target).sum() * (-2.0 / b) + 2.0;
         let a_to_b = direction(online.a.rows(), target.b.rows());
         let b_to_a = direction(online.b.rows(), target.a.rows());
         let [to_a, to_b] = [target.b.rows(), target.a.rows()].map(|rows| rows * (-2.0 / b));

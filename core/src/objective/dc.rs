@@ -114,13 +114,14 @@ impl Objective for Dclw {
         let (positives, to_views) = differentiate([views.a.rows(), views.b.rows()], |[a, b]| {
             let cosines: Tensor<1> = (a * b).sum_dim(1).squeeze_dim(1);
             let [samples] = cosines.dims();
-            let weights = softmax(cosines.clone() / self.sigma, 0) * -(samples as f64) + 2.0;
+            let weights = softmax(cosines.clone() * self.sigma.recip(), 0) * -(samples as f64) + 2.0;
             (weights * cosines).sum() * (-share / self.temperature)
         });
         let [to_a, to_b] = to_views.map(|g| g * 2.0);
         let [ab, ba] = by_view(&negatives.per_anchor, b).map(|mean| mean + positives.clone());
 
-        let to_rows = (negatives.anchors + negatives.candidates) / b as f64 + Tensor::cat(vec![to_a, to_b], 0);
+        let to_rows =
+            (negatives.anchors + negatives.candidates) / b as f64 + Tensor::cat(vec![to_a, to_b], 0);
         let of_sum = scale(self.variant, b) * b as f64;
         let loss = (ab.clone() + ba.clone()) * of_sum;
         Ok(views

@@ -108,7 +108,8 @@ impl Debias {
     fn estimate(&self, own: &Tensor<1>, negatives: &Tensor<1>) -> (Tensor<1>, Tensor<1>, Tensor<1>) {
         let shift = own.clone().max_pair(negatives.clone()).detach();
         let positives = (own.clone() - shift.clone()).exp() * (self.tau_plus * self.negatives);
-        let estimate = ((negatives.clone() - shift.clone()).exp() - positives) / (1.0 - self.tau_plus);
+        let estimate =
+            ((negatives.clone() - shift.clone()).exp() - positives) * (1.0 - self.tau_plus).recip();
         let floor = (shift.clone().neg() - 1.0 / self.temperature).exp() * self.negatives;
         (shift, estimate, floor)
     }

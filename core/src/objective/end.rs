@@ -137,7 +137,7 @@ impl Pairs<Tensor<2>> {
         let gram = unit.clone().matmul(unit.transpose());
         let by_sample = (gram.clone() * self.orthogonal.clone()).sum_dim(1);
         let orthogonal = self.members.clone().matmul(by_sample).abs().sum();
-        let drawn = ((gram + 1.0) * self.parallel.clone()).sum() / 2.0;
+        let drawn = ((gram + 1.0) * self.parallel.clone()).sum() * 0.5;
         let whole = f64::from(u8::from(self.has_parallel));
         (orthogonal, drawn.neg() + whole)
     }

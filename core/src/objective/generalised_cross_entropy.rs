@@ -46,7 +46,7 @@ impl GeneralisedCrossEntropy {
         let losses = cross_entropy(logits, targets);
         let trust = (losses.clone() * -self.q).exp();
         match self.variant {
-            Variant::Paper => (trust.neg() + 1.0) / self.q,
+            Variant::Paper => (trust.neg() + 1.0) * self.q.recip(),
             Variant::Released => trust.detach() * self.q * losses,
         }
     }

@@ -88,7 +88,7 @@ fn squared_exponential(rows: Tensor<2>, sigma: f64) -> Tensor<2> {
     let squares = centred.clone().square().sum_dim(1);
     let products = centred.clone().matmul(centred.transpose());
     let distances = (squares.clone() + squares.transpose() - products * 2.0).clamp_min(0.0);
-    (distances / (-2.0 * sigma * sigma)).exp()
+    (distances * (-2.0 * sigma * sigma).recip()).exp()
 }
 
 /// The unbiased estimate from two Gram matrices `[n, n]` of at least four samples; their diagonals are not used.
@@ -99,9 +99,9 @@ pub fn unbiased_hsic(k: Tensor<2>, l: Tensor<2>) -> Tensor<1> {
     let n = n as f64;
     let (k_rows, l_rows) = (k.clone().sum_dim(1), l.clone().sum_dim(1));
     let trace = (k * l).sum();
-    let means = k_rows.clone().sum() * l_rows.clone().sum() / ((n - 1.0) * (n - 2.0));
+    let means = k_rows.clone().sum() * l_rows.clone().sum() * ((n - 1.0) * (n - 2.0)).recip();
     let cross = (k_rows * l_rows).sum() * (2.0 / (n - 2.0));
-    (trace + means - cross) / (n * (n - 3.0))
+    (trace + means - cross) * (n * (n - 3.0)).recip()
 }
 
 /// `tr(K H L H) / (n - 1)^2` with the centring matrix `H`, which is never negative.

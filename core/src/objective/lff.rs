@@ -188,7 +188,7 @@ struct Inputs {
 ///
 /// # Errors
 /// What is missing, unknown or ill-shaped, by name.
-pub fn run(params: &Value, inputs: &Value) -> Result<CaseOutcome> {
+pub(crate) fn run(params: &Value, inputs: &Value) -> Result<CaseOutcome> {
     let params: Params = parse_part("params", params)?;
     let inputs: Inputs = parse_part("inputs", inputs)?;
     if inputs.labels.len() != params.n_samples {

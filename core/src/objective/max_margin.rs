@@ -74,7 +74,7 @@ impl MaxMargin {
         let zero = lengths.clone().lower_equal_elem(SMALLEST_NORM * SMALLEST_NORM);
         let cosine = (own.clone() / lengths.clone().mask_fill(zero.clone(), 1.0)).squeeze_dim::<1>(1);
         let with_margin = lengths * self.psi(cosine).unsqueeze_dim(1).mask_fill(zero, 0.0);
-        let replaced = (with_margin - own) / (1.0 + self.annealing);
+        let replaced = (with_margin - own) * (1.0 + self.annealing).recip();
         plain + target.clone() * replaced
     }
 }

@@ -59,8 +59,13 @@ impl Objective for MoCo {
         if let Some(expected) = self.queue_size.filter(|&expected| expected != size) {
             return Err(Error::shape("queue", format!("{expected} rows (K)"), format!("{size} rows")));
         }
-        let compared =
-            against_bank(queries.clone(), keys.clone(), ("queue", queue.clone()), self.temperature, batch.tile())?;
+        let compared = against_bank(
+            queries.clone(),
+            keys.clone(),
+            ("queue", queue.clone()),
+            self.temperature,
+            batch.tile(),
+        )?;
         let mean = 1.0 / views.size as f64;
         let evaluation = Evaluation::new(compared.per_anchor.sum() * mean)
             .with_gradient("view_a", views.a.pull_back(compared.anchors * mean));
@@ -155,7 +160,8 @@ mod tests {
         queue.push(Tensor::cat(vec![place(&axis(0)), place(&axis(1))], 0)).unwrap();
         queue.push(Tensor::cat(vec![place(&axis(2)), place(&axis(2))], 0)).unwrap();
         let rows = read(queue.rows());
-        let nearest: Vec<usize> = rows.iter_rows().map(|row| row.iter().position(|&v| v > 0.99).unwrap()).collect();
+        let nearest: Vec<usize> =
+            rows.iter_rows().map(|row| row.iter().position(|&v| v > 0.99).unwrap()).collect();
         assert_eq!(nearest, [2, 1, 2]);
         assert!(queue.push(place(&Matrix::zeros(1, 2))).is_err());
     }

@@ -4,11 +4,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    AlignUniform, BarlowTwins, BiasBalance, BiasCon, BiasConTotal, Byol, Cmc, ConTeX, ConTeXClipped, CrossEntropy, Dc,
-    Dcl, Dclw, DecoupledUniformity, DomainIndependent, End, FairCclk, FairInfoNce, GeneralisedCrossEntropy,
-    HardNegCclk, Hcl, InfoNce, Jtt, KernelDecoupledUniformity, LearnedMixin, Lff, Lnl, LnlAdversary, MaxMargin, MoCo,
-    NtXent, Objective, RebiasHsic, Rubi, SoftCon, SupCon, Swav, SwavSinkhorn, WclTriplet, WclWeightedDcl,
-    WclWeightedInfoNce, WeakSupCclk, WeakSupInfoNce,
+    AlignUniform, BarlowTwins, BiasBalance, BiasCon, BiasConTotal, Byol, Cmc, ConTeX, ConTeXClipped,
+    CrossEntropy, Dc, Dcl, Dclw, DecoupledUniformity, DomainIndependent, End, FairCclk, FairInfoNce,
+    GeneralisedCrossEntropy, HardNegCclk, Hcl, InfoNce, Jtt, KernelDecoupledUniformity, LearnedMixin, Lff,
+    Lnl, LnlAdversary, MaxMargin, MoCo, NtXent, Objective, RebiasHsic, Rubi, SoftCon, SupCon, Swav,
+    SwavSinkhorn, WclTriplet, WclWeightedDcl, WclWeightedInfoNce, WeakSupCclk, WeakSupInfoNce,
 };
 use crate::error::{Error, Result};
 

@@ -92,7 +92,8 @@ impl Objective for Swav {
         let mut to_prototypes = prototypes.rows().zeros_like();
         let mut gradients = Vec::new();
         for (v, (name, view)) in views.iter().enumerate() {
-            let targets: Vec<&Tensor<2>> = assignments.iter().filter(|(c, _)| *c != v).map(|(_, q)| q).collect();
+            let targets: Vec<&Tensor<2>> =
+                assignments.iter().filter(|(c, _)| *c != v).map(|(_, q)| q).collect();
             let target = |rows: &Range<usize>| {
                 (targets.iter()).fold(None, |sum: Option<Tensor<2>>, q| {
                     let q = (*q).clone().slice(rows.clone());
@@ -132,9 +133,11 @@ impl Swav {
             (Some(expected), _) if expected != views => {
                 Err(Error::parameter("nmb_crops", expected, &format!("but the batch holds {views} views")))
             }
-            (_, Some(v)) => {
-                Err(Error::parameter("crops_for_assign", v, &format!("but the batch holds {views} views, from 0")))
-            }
+            (_, Some(v)) => Err(Error::parameter(
+                "crops_for_assign",
+                v,
+                &format!("but the batch holds {views} views, from 0"),
+            )),
             _ => Ok(()),
         }
     }
@@ -171,7 +174,11 @@ impl Objective for SwavSinkhorn {
         let scores = batch.tensor(self.name(), "scores")?;
         let [rows, columns] = scores.dims();
         if rows == 0 || columns == 0 {
-            return Err(Error::shape("scores", "at least one row and one column", format!("{rows}x{columns}")));
+            return Err(Error::shape(
+                "scores",
+                "at least one row and one column",
+                format!("{rows}x{columns}"),
+            ));
         }
         let assignments = sinkhorn(scores, self.epsilon, self.sinkhorn_iterations);
         let sum = assignments.clone().sum();
@@ -203,8 +210,10 @@ fn check_sinkhorn(epsilon: f64, iterations: usize) -> Result<()> {
 fn check_prototypes(prototypes: &Tensor<2>, width: usize) -> Result<()> {
     match prototypes.dims() {
         [rows, columns] if rows > 0 && columns == width => Ok(()),
-        [rows, columns] => {
-            Err(Error::shape("prototypes", format!("at least one row of {width}"), format!("{rows}x{columns}")))
-        }
+        [rows, columns] => Err(Error::shape(
+            "prototypes",
+            format!("at least one row of {width}"),
+            format!("{rows}x{columns}"),
+        )),
     }
 }

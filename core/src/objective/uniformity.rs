@@ -45,8 +45,8 @@ pub(crate) fn uniformity(rows: Tensor<2>, t: f64, tile: Option<usize>) -> Result
 
     let weighted = compare()?.evaluate(|rows| rows.sums[0].clone() * share.clone().slice(rows.range.clone()));
     let (of_anchors, of_candidates) = (weighted.anchors, weighted.candidates);
-    let of_half_squares =
-        of_anchors.clone().slice([0..n, width..width + 1]) + of_candidates.clone().slice([0..n, width + 1..width + 2]);
+    let of_half_squares = of_anchors.clone().slice([0..n, width..width + 1])
+        + of_candidates.clone().slice([0..n, width + 1..width + 2]);
     let of_rows = of_anchors.slice([0..n, 0..width]) + of_candidates.slice([0..n, 0..width]);
     Ok((value, of_rows - rows * of_half_squares))
 }

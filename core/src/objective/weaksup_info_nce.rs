@@ -39,7 +39,12 @@ pub struct WeakSupInfoNce {
 
 impl Default for WeakSupInfoNce {
     fn default() -> Self {
-        Self { temperature: 0.1, base_temperature: 0.07, reduction: Reduction::Mean, variant: Variant::Released }
+        Self {
+            temperature: 0.1,
+            base_temperature: 0.07,
+            reduction: Reduction::Mean,
+            variant: Variant::Released,
+        }
     }
 }
 

@@ -213,7 +213,7 @@ impl SignedEstimate {
     }
 }
 
-/// Adds the estimate of each anchor of view a, if details are asked for.
+/// Adds the estimate of each anchor of view a and its weights, if details are asked for.
 fn with_kceo_diagonal(
     evaluation: Evaluation,
     settings: &KernelWeights,
@@ -229,5 +229,8 @@ fn with_kceo_diagonal(
         let estimate = SignedEstimate::of(rows, &diagonal);
         estimate.relative_to(&estimate.own.zeros_like())
     });
-    Ok(evaluation.with_aux("kceo_diag", Aux::Vector(estimate.per_anchor)))
+    let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
+    Ok(evaluation
+        .with_aux("kceo_diag", Aux::Vector(estimate.per_anchor))
+        .with_aux("W", Aux::Tensor(operator.apply(identity))))
 }

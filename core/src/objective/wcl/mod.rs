@@ -129,7 +129,8 @@ fn weights(debiased: &Network, biased: &Network, range: &Range<usize>, variant: 
 fn weight_table(weights: Tensor<2>) -> Aux {
     let [n, _] = weights.dims();
     let other = other_view(n / 2);
-    let negatives: Vec<usize> = (0..n).flat_map(|i| (0..n).filter(move |&j| j != i).map(move |j| (i, j)))
+    let negatives: Vec<usize> = (0..n)
+        .flat_map(|i| (0..n).filter(move |&j| j != i).map(move |j| (i, j)))
         .filter(|&(i, j)| other.get(i) != Some(&j))
         .map(|(_, j)| j)
         .collect();

@@ -59,12 +59,13 @@ impl Objective for WclTriplet {
             let own_pairs = (a.clone() - b.clone()).square().sum() * 2.0;
             let other_pairs = all_pairs(Tensor::cat(vec![a, b], 0)) - own_pairs.clone();
             let negative = match self.variant {
-                Variant::Paper => other_pairs / negatives.max(1.0),
+                Variant::Paper => other_pairs * negatives.max(1.0).recip(),
                 Variant::Released => {
-                    (other_pairs - own_pairs.clone() * (self.tau_plus * negatives)) / (1.0 - self.tau_plus)
+                    let corrected = other_pairs - own_pairs.clone() * (self.tau_plus * negatives);
+                    corrected * (1.0 - self.tau_plus).recip()
                 }
             };
-            (own_pairs - negative) / (2 * views.size) as f64
+            (own_pairs - negative) * (0.5 / views.size as f64)
         });
         Ok(views.with_gradients(loss, to_a, to_b))
     }
