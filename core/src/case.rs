@@ -36,7 +36,8 @@ const RUNNERS: &[(&str, Runner)] = &[
 
 /// The names that a case may give as its `objective`.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    objective::names().chain(RUNNERS.iter().map(|(name, _)| *name)).chain(evaluate::case::names())
+    let tables = RUNNERS.iter().map(|(name, _)| *name);
+    objective::names().chain(tables).chain(evaluate::case::names()).chain(optimizer::case::NAMES)
 }
 
 fn runner(name: &str) -> Option<Runner> {

@@ -38,6 +38,9 @@ struct Layer {
     bias: Param<Tensor<1>>,
 }
 
+/// The names of these cases.
+pub const NAMES: [&str; 2] = ["lars-cclk", "lars-simclr"];
+
 /// The reading of LARS that a case of this name means, if it means LARS.
 pub fn variant(objective: &str) -> Option<LarsVariant> {
     match objective {
