@@ -1,0 +1,59 @@
+//! The npm package in `web/pkg`: compiled TypeScript, types, the WebAssembly files and `package.json`.
+
+use std::fs;
+
+use anyhow::Result;
+
+use crate::wasm::{Bundle, GENERATED};
+use crate::{Workspace, npm};
+
+/// The modules whose types a user of the package can meet.
+const TYPES: [&str; 7] = ["index", "checkpoint", "digits", "encoder", "image", "lab", "protocol"];
+
+/// Writes `web/pkg` from `web/js` and the compiled bundles.
+pub(crate) fn write(workspace: &Workspace) -> Result<()> {
+    let web = workspace.path("web");
+    let package = workspace.path("web/pkg");
+    if package.exists() {
+        fs::remove_dir_all(&package)?;
+    }
+    fs::create_dir_all(&package)?;
+
+    npm::run(&web, &["run", "types"])?;
+    for module in TYPES {
+        let file = format!("{module}.d.ts");
+        fs::copy(workspace.path("target/web/types").join(&file), package.join(&file))?;
+    }
+    npm::run(&web, &["run", "bundle"])?;
+    for bundle in [Bundle::Cpu, Bundle::WebGpu] {
+        let file = format!("{}.wasm", bundle.name());
+        fs::copy(workspace.path(GENERATED).join(&file), package.join(&file))?;
+    }
+    fs::copy(workspace.path("web/README.md"), package.join("README.md"))?;
+    fs::write(package.join("package.json"), manifest())?;
+    Ok(())
+}
+
+fn manifest() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let license = env!("CARGO_PKG_LICENSE");
+    format!(
+        r#"{{
+  "name": "simile-web",
+  "version": "{version}",
+  "description": "Embed images and evaluate contrastive objectives in the browser, on WebGPU or WebAssembly",
+  "license": "{license}",
+  "type": "module",
+  "main": "./index.js",
+  "types": "./index.d.ts",
+  "exports": {{
+    ".": {{ "types": "./index.d.ts", "default": "./index.js" }},
+    "./cpu.wasm": "./cpu.wasm",
+    "./webgpu.wasm": "./webgpu.wasm",
+    "./package.json": "./package.json"
+  }},
+  "sideEffects": ["./worker.js"]
+}}
+"#
+    )
+}

@@ -1,0 +1,121 @@
+//! From the crate `simile-web` to a WebAssembly file with its JavaScript glue.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use wasm_bindgen_cli_support::Bindgen;
+
+use crate::{Workspace, npm};
+
+/// The two bundles of the package, built from one source.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Bundle {
+    /// Flex with SIMD: small, and loaded at once.
+    Cpu,
+    /// The same with the WebGPU backend and its shader compiler: fetched only where it can run.
+    WebGpu,
+}
+
+impl Bundle {
+    /// The stem of the files that belong to this bundle.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::WebGpu => "webgpu",
+        }
+    }
+
+    fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::Cpu => &[],
+            Self::WebGpu => &["--features", "wgpu"],
+        }
+    }
+}
+
+/// Where the glue, its types and the WebAssembly files lie for the TypeScript of the package.
+pub(crate) const GENERATED: &str = "web/js/generated";
+
+/// Compiles one bundle into [`GENERATED`].
+pub(crate) fn build(workspace: &Workspace, bundle: Bundle, optimised: bool) -> Result<()> {
+    let compiled = compile(workspace, bundle)?;
+    let bound = workspace.path("target/web/bound");
+    bind(&compiled, bundle, &bound)?;
+
+    let wasm = bound.join(format!("{}_bg.wasm", bundle.name()));
+    let wasm = if optimised { optimise(workspace, &wasm)? } else { wasm };
+
+    let generated = workspace.path(GENERATED);
+    fs::create_dir_all(&generated)?;
+    for extension in ["js", "d.ts"] {
+        let file = format!("{}.{extension}", bundle.name());
+        fs::copy(bound.join(&file), generated.join(&file))?;
+    }
+    fs::copy(&wasm, generated.join(format!("{}.wasm", bundle.name())))?;
+    Ok(())
+}
+
+/// Its own target folder, because these flags would otherwise make every native build start again.
+fn compile(workspace: &Workspace, bundle: Bundle) -> Result<PathBuf> {
+    let target = workspace.path("target/web");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .current_dir(&workspace.root)
+        .args(["build", "--package", "simile-web", "--lib", "--profile", "web"])
+        .args(["--target", "wasm32-unknown-unknown", "--target-dir"])
+        .arg(&target)
+        .args(bundle.features())
+        .env("RUSTFLAGS", "-C target-feature=+simd128");
+    npm::run_command(&mut cargo)?;
+    Ok(target.join("wasm32-unknown-unknown/web/simile_web.wasm"))
+}
+
+fn bind(compiled: &Path, bundle: Bundle, folder: &Path) -> Result<()> {
+    let wasm = fs::read(compiled).with_context(|| format!("cannot read {}", compiled.display()))?;
+    ensure!(
+        !contains(&wasm, b".command_export"),
+        "wasm-ld wrapped the exports of {}, so that every call would run all constructors again; \
+         `start` in web/src/lib.rs must call `__wasm_call_ctors` itself",
+        compiled.display()
+    );
+    Bindgen::new()
+        .input_bytes(bundle.name(), wasm)
+        .web(true)?
+        .typescript(true)
+        // The package passes the address of the file, which is all that a bundler has to understand.
+        .omit_default_module_path(true)
+        .generate(folder)
+}
+
+/// Runs wasm-opt, which takes minutes, unless it was run on the same bytes before.
+fn optimise(workspace: &Workspace, wasm: &Path) -> Result<PathBuf> {
+    let source = wasm.with_extension("source");
+    let optimised = wasm.with_extension("optimised");
+    let bytes = fs::read(wasm)?;
+    if optimised.exists() && fs::read(&source).is_ok_and(|last| last == bytes) {
+        return Ok(optimised);
+    }
+    let mut command = Command::new("node");
+    command
+        .arg(workspace.path("web/node_modules/binaryen/bin/wasm-opt"))
+        .args(["-Oz", "--strip-debug", "--strip-producers"])
+        .args([
+            "--enable-simd",
+            "--enable-bulk-memory",
+            "--enable-nontrapping-float-to-int",
+            "--enable-sign-ext",
+        ])
+        .args(["--enable-reference-types", "--enable-multivalue", "--enable-mutable-globals"])
+        .arg(wasm)
+        .arg("-o")
+        .arg(&optimised);
+    npm::run_command(&mut command)?;
+    fs::write(&source, bytes)?;
+    Ok(optimised)
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}

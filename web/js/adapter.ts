@@ -1,0 +1,19 @@
+// What WebGPU would run on, found out before a bundle of megabytes is fetched for it.
+
+/** A WebGPU adapter, as far as a page may know it. */
+export interface Adapter {
+  readonly name: string;
+  /** Whether it is emulated on the CPU, where WebAssembly is quicker. */
+  readonly software: boolean;
+}
+
+/** The adapter that the browser prefers, or why there is none. */
+export async function findAdapter(): Promise<Adapter | { readonly missing: string }> {
+  if (!("gpu" in navigator) || !navigator.gpu) return { missing: "this browser has no WebGPU" };
+  const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
+  if (!adapter) return { missing: "this browser offers no WebGPU adapter" };
+  const { vendor, architecture, device, description, isFallbackAdapter } = adapter.info;
+  const software = isFallbackAdapter || /swiftshader|llvmpipe|lavapipe|softpipe|warp/i.test(`${architecture} ${description}`);
+  const name = description || [vendor, architecture, device].filter(Boolean).join(" ") || "unnamed adapter";
+  return { name, software };
+}

@@ -1,0 +1,132 @@
+// The page's end of a worker: calls by name, answers by number.
+import type { DeviceInfo, Method, Methods, Reply, Request } from "./protocol.js";
+
+/** What a worker and a message port have in common. */
+interface Port {
+  postMessage(message: unknown, transfer: Transferable[]): void;
+  onmessage: ((event: MessageEvent<Reply>) => unknown) | null;
+}
+
+interface Pending {
+  resolve(output: never): void;
+  reject(error: unknown): void;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly transfer?: Transferable[];
+}
+
+export class Connection {
+  /** Called whenever the engine moves to another device. */
+  onDevice: (device: DeviceInfo) => void = () => {};
+
+  readonly #pending = new Map<number, Pending>();
+  #next = 0;
+  #closed = false;
+
+  private constructor(
+    private readonly port: Port,
+    private readonly stop: () => void,
+  ) {
+    port.onmessage = (event) => this.#receive(event.data);
+  }
+
+  /** Starts an engine in a worker of its own, or in this thread. */
+  static async open(inWorker: boolean): Promise<Connection> {
+    if (!inWorker) {
+      const { serve } = await import("./serve.js");
+      const { port1, port2 } = new MessageChannel();
+      serve(port2);
+      return new Connection(port1, () => port1.close());
+    }
+    const worker = startWorker();
+    const connection = new Connection(worker, () => worker.terminate());
+    worker.onerror = (event) => {
+      connection.#fail(new Error(`the worker of simile-web stopped: ${event.message || "its script cannot be loaded"}`));
+    };
+    return connection;
+  }
+
+  /** Calls a method. Calls run one after the other, in the order in which they were made. */
+  call<M extends Method>(
+    method: M,
+    input: Methods[M]["input"],
+    { signal, transfer = [] }: CallOptions = {},
+  ): Promise<Methods[M]["output"]> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) {
+        reject(new Error("this object was disposed"));
+        return;
+      }
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const id = this.#next++;
+      const abort = () => {
+        this.#pending.delete(id);
+        this.#send({ cancel: id }, []);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#pending.set(id, {
+        resolve: (output) => {
+          signal?.removeEventListener("abort", abort);
+          resolve(output);
+        },
+        reject: (error) => {
+          signal?.removeEventListener("abort", abort);
+          reject(error);
+        },
+      });
+      this.#send({ id, method, input }, transfer);
+    });
+  }
+
+  /** Stops the engine and frees its memory; calls that wait are rejected. */
+  close(): void {
+    this.#fail(new Error("this object was disposed"));
+  }
+
+  #send(request: Request, transfer: Transferable[]): void {
+    this.port.postMessage(request, transfer);
+  }
+
+  #receive(reply: Reply): void {
+    if ("device" in reply) {
+      this.onDevice(reply.device);
+      return;
+    }
+    const pending = this.#pending.get(reply.id);
+    this.#pending.delete(reply.id);
+    if ("error" in reply) {
+      const error = new Error(reply.error.message);
+      error.name = reply.error.name;
+      pending?.reject(error);
+    } else {
+      pending?.resolve(reply.output as never);
+    }
+  }
+
+  #fail(error: Error): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.stop();
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+}
+
+function startWorker(): Worker {
+  try {
+    // Bundlers recognise exactly this expression.
+    return new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+  } catch (error) {
+    if (!(error instanceof DOMException && error.name === "SecurityError")) throw error;
+    // A worker may not be started from another origin, such as a CDN, but it may import from there.
+    const address = import.meta.url.replace(/[^/]*$/, "worker.js");
+    const script = new Blob([`import ${JSON.stringify(address)};`], { type: "text/javascript" });
+    return new Worker(URL.createObjectURL(script), { type: "module" });
+  }
+}

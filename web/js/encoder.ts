@@ -1,0 +1,105 @@
+import { type CheckpointSource, type Progress, readCheckpoint } from "./checkpoint.js";
+import { Connection } from "./connection.js";
+import { type ImageSource, pack } from "./image.js";
+import type { DeviceChoice, DeviceInfo, EncoderInfo, FloatImages, Vectors } from "./protocol.js";
+
+/** How to load an encoder. */
+export interface LoadOptions {
+  /** Default: `auto`. */
+  readonly device?: DeviceChoice;
+  /** Called as the checkpoint arrives. */
+  readonly onProgress?: (progress: Progress) => void;
+  /** Called when the encoder moves to another device: to WebGPU once it passed its test, to the CPU if it is lost. */
+  readonly onDevice?: (device: DeviceInfo) => void;
+  /** Stops the loading. */
+  readonly signal?: AbortSignal;
+  /** Whether to compute in a worker of its own. Default: `true`. */
+  readonly worker?: boolean;
+}
+
+/** How to make one call. */
+export interface CallOptions {
+  /** Takes the call back. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * A trained encoder: images in, vectors out.
+ *
+ * ```js
+ * const encoder = await Encoder.load("/model.safetensors");
+ * const vector = await encoder.embed(document.querySelector("img"));
+ * ```
+ */
+export class Encoder {
+  /** What the checkpoint says about itself. */
+  readonly info: EncoderInfo;
+
+  readonly #connection: Connection;
+  #device: DeviceInfo;
+
+  private constructor(
+    connection: Connection,
+    { info, device }: { info: EncoderInfo; device: DeviceInfo },
+    onDevice?: (device: DeviceInfo) => void,
+  ) {
+    this.info = info;
+    this.#device = device;
+    this.#connection = connection;
+    connection.onDevice = (device) => {
+      this.#device = device;
+      onDevice?.(device);
+    };
+  }
+
+  /**
+   * Loads a checkpoint that `simile` wrote.
+   *
+   * With `device: "auto"` the encoder is ready as soon as the CPU is, and moves to WebGPU in the background where
+   * the adapter is real hardware and computes what the CPU computes.
+   */
+  static async load(source: CheckpointSource, options: LoadOptions = {}): Promise<Encoder> {
+    const { device = "auto", onProgress = () => {}, onDevice, signal, worker = true } = options;
+    signal?.throwIfAborted();
+    // The worker fetches and compiles its WebAssembly while the checkpoint is on its way.
+    const connection = await Connection.open(worker);
+    const abort = () => connection.close();
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      const checkpoint = await readCheckpoint(source, onProgress, signal);
+      const call = { signal, transfer: [checkpoint.buffer] };
+      return new Encoder(connection, await connection.call("loadEncoder", { checkpoint, device }, call), onDevice);
+    } catch (error) {
+      connection.close();
+      signal?.throwIfAborted();
+      throw error;
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  /** The device that computes now. */
+  get device(): DeviceInfo {
+    return this.#device;
+  }
+
+  /** The vector of one image. */
+  async embed(image: ImageSource, options: CallOptions = {}): Promise<Float32Array> {
+    return (await this.embedBatch([image], options)).data;
+  }
+
+  /** The vectors of several images, of whatever size each. */
+  async embedBatch(images: readonly ImageSource[] | FloatImages, { signal }: CallOptions = {}): Promise<Vectors> {
+    const parcel = await pack(images, signal);
+    return this.#connection.call("embed", parcel.images, { signal, transfer: parcel.transfer });
+  }
+
+  /** Stops the worker and frees what the encoder holds, on the GPU too. */
+  dispose(): void {
+    this.#connection.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}

@@ -1,0 +1,73 @@
+// From whatever a page calls an image to something that a worker can take over.
+import type { FloatImages, Pictures, RgbaPixels } from "./protocol.js";
+
+/** What can be embedded. */
+export type ImageSource =
+  | HTMLImageElement
+  | HTMLVideoElement
+  | HTMLCanvasElement
+  | OffscreenCanvas
+  | ImageBitmap
+  | ImageData
+  | VideoFrame
+  | Blob
+  | RgbaPixels
+  | URL
+  | string;
+
+/** Images on their way to the worker, and what of them is moved and not copied. */
+export interface Parcel {
+  readonly images: Pictures;
+  readonly transfer: Transferable[];
+}
+
+/** The values as they are stored: no colour management and no premultiplied alpha. */
+const AS_STORED: ImageBitmapOptions = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
+
+export async function pack(images: readonly ImageSource[] | FloatImages, signal?: AbortSignal): Promise<Parcel> {
+  if (isFloatImages(images)) {
+    const data = new Float32Array(images.data);
+    return { images: { floats: { data, dims: images.dims } }, transfer: [data.buffer] };
+  }
+  const pictures = await Promise.all(images.map((image) => decode(image, signal)));
+  const transfer = pictures.map((picture) => (picture instanceof ImageBitmap ? picture : picture.data.buffer));
+  return { images: { pictures }, transfer };
+}
+
+function isFloatImages(images: readonly ImageSource[] | FloatImages): images is FloatImages {
+  return "dims" in images;
+}
+
+async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBitmap | RgbaPixels> {
+  if (typeof image === "string" || image instanceof URL) {
+    const response = await fetch(image, signal ? { signal } : {});
+    if (!response.ok) throw new Error(`the image ${response.url} cannot be fetched: ${response.status}`);
+    return createImageBitmap(await response.blob(), AS_STORED);
+  }
+  if (isPixels(image)) {
+    const { width, height } = image;
+    if (image.data.length !== width * height * 4) {
+      throw new TypeError(`an image of ${width} x ${height} pixels needs ${width * height * 4} bytes of RGBA`);
+    }
+    return { data: new Uint8ClampedArray(image.data), width, height };
+  }
+  if (image instanceof HTMLImageElement) await image.decode();
+  return createImageBitmap(image, AS_STORED);
+}
+
+function isPixels(image: Exclude<ImageSource, string | URL>): image is ImageData | RgbaPixels {
+  return "data" in image && ArrayBuffer.isView(image.data);
+}
+
+/** The pixels of a bitmap, which is closed. Runs in the worker. */
+export function pixelsOf(picture: ImageBitmap | RgbaPixels): RgbaPixels {
+  if (!(picture instanceof ImageBitmap)) return picture;
+  const { width, height } = picture;
+  const canvas = new OffscreenCanvas(width, height);
+  // In main memory: a canvas on the GPU may round.
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  if (!context) throw new Error("this browser offers no 2D canvas to read images with");
+  context.drawImage(picture, 0, 0);
+  picture.close();
+  return context.getImageData(0, 0, width, height);
+}

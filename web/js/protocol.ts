@@ -1,0 +1,86 @@
+// What a page and its worker say to each other.
+
+/** Which device to compute on. `auto` takes a WebGPU adapter that is real hardware, else the CPU. */
+export type DeviceChoice = "auto" | "webgpu" | "cpu";
+
+/** The device that computes, and why it is this one. */
+export interface DeviceInfo {
+  readonly kind: "webgpu" | "cpu";
+  /** Name for people: the adapter, or the kind of WebAssembly. */
+  readonly name: string;
+  /** Whether a WebGPU adapter is emulated on the CPU. */
+  readonly software: boolean;
+  /** Why WebGPU is not used, where it was wanted or allowed. */
+  readonly reason?: string;
+}
+
+/** What a checkpoint says about itself. */
+export interface EncoderInfo {
+  /** Architecture, such as `lenet5` or `resnet18`. */
+  readonly encoder: string;
+  /** Channels, height and width of the images that the encoder takes. */
+  readonly inputSize: readonly [channels: number, height: number, width: number];
+  /** Mean of each channel, subtracted from values in 0..1. */
+  readonly mean: readonly number[];
+  /** Standard deviation of each channel, by which the difference is divided. */
+  readonly std: readonly number[];
+  /** Length of an embedding. */
+  readonly embeddingSize: number;
+  /** The whole metadata document of the file. */
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** Row-major vectors: `dims[0]` rows of `dims[1]` numbers. */
+export interface Vectors {
+  readonly data: Float32Array;
+  readonly dims: readonly [rows: number, columns: number];
+}
+
+/** Images as numbers in 0..1, `[n, channels, height, width]`, of exactly the size that the encoder takes. */
+export interface FloatImages {
+  readonly data: Float32Array;
+  readonly dims: readonly [n: number, channels: number, height: number, width: number];
+}
+
+/** Eight bits a channel, RGBA, not premultiplied. */
+export interface RgbaPixels {
+  readonly data: Uint8ClampedArray | Uint8Array;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Images on their way to the worker. */
+export type Pictures = { readonly pictures: readonly (ImageBitmap | RgbaPixels)[] } | { readonly floats: FloatImages };
+
+/** Images that core drew, each `width` x `height` pixels of RGBA. */
+export interface Digits {
+  readonly width: number;
+  readonly height: number;
+  /** All images, one after the other. */
+  readonly pixels: Uint8Array;
+  /** The digit of each image. */
+  readonly labels: Uint8Array;
+}
+
+/** What the worker can do: the input and the output of each method. */
+export interface Methods {
+  loadEncoder: {
+    input: { checkpoint: Uint8Array; device: DeviceChoice };
+    output: { info: EncoderInfo; device: DeviceInfo };
+  };
+  embed: { input: Pictures; output: Vectors };
+  drawDigits: { input: { count: number; seed: number }; output: Digits };
+  openLab: { input: { device: DeviceChoice }; output: { device: DeviceInfo } };
+  evaluate: { input: { document: string }; output: { document: string } };
+}
+
+export type Method = keyof Methods;
+
+export type Request =
+  | { readonly id: number; readonly method: Method; readonly input: Methods[Method]["input"] }
+  | { readonly cancel: number };
+
+export type Reply =
+  | { readonly id: number; readonly output: Methods[Method]["output"] }
+  | { readonly id: number; readonly error: { readonly name: string; readonly message: string } }
+  | { readonly device: DeviceInfo };

@@ -1,0 +1,32 @@
+// Requests in, replies out: the worker's side of a connection.
+import { Engine } from "./engine.js";
+import type { Reply, Request } from "./protocol.js";
+
+/** Answers the requests that arrive at a port, one after the other. */
+export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): void {
+  const reply = (message: Reply, transfer: Transferable[] = []) => port.postMessage(message, transfer);
+  const engine = new Engine((device) => reply({ device }));
+  const cancelled = new Set<number>();
+  let last: Promise<void> = Promise.resolve();
+
+  const answer = async ({ id, method, input }: Exclude<Request, { cancel: number }>): Promise<void> => {
+    if (cancelled.delete(id)) return;
+    try {
+      const output = await engine.call(method, input);
+      if (!cancelled.delete(id)) reply({ id, output }, buffersOf(output));
+    } catch (error) {
+      const { name, message } = error instanceof Error ? error : new Error(String(error));
+      reply({ id, error: { name, message } });
+    }
+  };
+
+  port.onmessage = ({ data: request }: MessageEvent<Request>) => {
+    if ("cancel" in request) cancelled.add(request.cancel);
+    else last = last.then(() => answer(request));
+  };
+}
+
+/** The arrays of an output are moved to the page and not copied. */
+function buffersOf(output: object): Transferable[] {
+  return Object.values(output).flatMap((value) => (ArrayBuffer.isView(value) ? [value.buffer as ArrayBuffer] : []));
+}

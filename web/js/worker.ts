@@ -1,0 +1,4 @@
+// Entry of the worker.
+import { serve } from "./serve.js";
+
+serve(self as unknown as MessagePort);

@@ -1,0 +1,47 @@
+//! Digits that core draws, for a page without data.
+
+use simile_core::dataset::colour_mnist::Colours;
+use simile_core::dataset::digits::draw_digits as draw;
+use wasm_bindgen::JsError;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// Images of one size with their digits.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Digits {
+    /// Pixels of a row.
+    pub width: usize,
+    /// Rows of an image.
+    pub height: usize,
+    pixels: Vec<u8>,
+    labels: Vec<u8>,
+}
+
+#[wasm_bindgen]
+impl Digits {
+    /// All images one after the other, RGBA.
+    #[wasm_bindgen(getter)]
+    pub fn pixels(&self) -> Vec<u8> {
+        self.pixels.clone()
+    }
+
+    /// The digit of each image.
+    #[wasm_bindgen(getter)]
+    pub fn labels(&self) -> Vec<u8> {
+        self.labels.clone()
+    }
+}
+
+/// Draws `count` digits on coloured grounds; the same seed gives the same images on every platform.
+///
+/// # Errors
+/// Where `count` is 0.
+#[wasm_bindgen]
+pub fn draw_digits(count: usize, seed: u32) -> Result<Digits, JsError> {
+    let dataset = draw(count, Colours::Palette, seed.into())?;
+    let images = dataset.images;
+    let pixels =
+        images.pixels.chunks_exact(3).flat_map(|pixel| pixel.iter().copied().chain([u8::MAX])).collect();
+    let labels = dataset.labels.iter().map(|&label| label as u8).collect();
+    Ok(Digits { width: images.width, height: images.height, pixels, labels })
+}

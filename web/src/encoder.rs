@@ -1,0 +1,110 @@
+//! A checkpoint on a device: pictures in, vectors out.
+
+use burn::tensor::{DType, Tensor, TensorData};
+use serde_json::json;
+use simile_core::augment::Normalisation;
+use simile_core::checkpoint::Checkpoint;
+use simile_core::dataset::Images;
+use simile_core::preprocess::fit;
+use wasm_bindgen::JsError;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::device::Device;
+
+/// Images that go through the network at once: enough to be quick, and few enough to bound its memory.
+const CHUNK: usize = 64;
+
+/// A trained encoder on a device.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Encoder {
+    checkpoint: Checkpoint,
+    normalisation: Normalisation,
+    device: burn::tensor::Device,
+}
+
+#[wasm_bindgen]
+impl Encoder {
+    /// Reads a checkpoint and puts it on a device.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    #[wasm_bindgen(constructor)]
+    pub fn new(checkpoint: &[u8], device: &Device) -> Result<Self, JsError> {
+        let read = Checkpoint::from_bytes(checkpoint, &device.inner)
+            .map_err(|error| JsError::new(&format!("the checkpoint cannot be used: {error}")))?;
+        let normalisation =
+            Normalisation { mean: read.metadata.mean.clone(), std: read.metadata.std.clone() };
+        Ok(Self { checkpoint: read, normalisation, device: device.inner.clone() })
+    }
+
+    /// What the file says about itself: the JSON of `EncoderInfo`.
+    #[wasm_bindgen(getter)]
+    pub fn info(&self) -> String {
+        let metadata = &self.checkpoint.metadata;
+        json!({
+            "encoder": metadata.encoder.name,
+            "inputSize": self.input_size(),
+            "mean": metadata.mean,
+            "std": metadata.std,
+            "embeddingSize": metadata.embedding_size,
+            "metadata": metadata,
+        })
+        .to_string()
+    }
+
+    /// Length of an embedding.
+    #[wasm_bindgen(getter)]
+    pub fn embedding_size(&self) -> usize {
+        self.checkpoint.metadata.embedding_size
+    }
+
+    /// Number of values of an image that the network takes.
+    #[wasm_bindgen(getter)]
+    pub fn image_size(&self) -> usize {
+        self.input_size().iter().product()
+    }
+
+    /// A picture of any size, RGBA, as the network takes it: `[channels, height, width]`, values in 0..1.
+    ///
+    /// # Errors
+    /// Where the number of bytes is not four for each pixel.
+    pub fn prepare(&self, rgba: Vec<u8>, width: usize, height: usize) -> Result<Vec<f32>, JsError> {
+        let [channels, rows, columns] = self.input_size();
+        let fitted = fit(&Images::new(height, width, 4, rgba)?, rows, columns, channels)?;
+        let plane = |channel| fitted.pixels.iter().skip(channel).step_by(channels);
+        Ok((0..channels).flat_map(plane).map(|&value| f32::from(value) / 255.0).collect())
+    }
+
+    /// The vectors of `count` images, `[count, channels, height, width]` with values in 0..1, row after row.
+    ///
+    /// # Errors
+    /// Where the number of values does not fit, or the device failed.
+    pub async fn embed(&self, images: Vec<f32>, count: usize) -> Result<Vec<f32>, JsError> {
+        let [channels, height, width] = self.input_size();
+        let size = self.image_size();
+        if images.len() != count * size {
+            let found = images.len();
+            return Err(JsError::new(&format!(
+                "{count} images of {channels} x {height} x {width} need {} values, found {found}",
+                count * size
+            )));
+        }
+        let mut vectors = Vec::with_capacity(count * self.embedding_size());
+        for chunk in images.chunks(CHUNK * size) {
+            let shape = [chunk.len() / size, channels, height, width];
+            let pixels =
+                Tensor::<4>::from_data(TensorData::new(chunk.to_vec(), shape), (&self.device, DType::F32));
+            let embedding = self.checkpoint.encoder.forward(self.normalisation.apply(pixels)?);
+            let data =
+                embedding.into_data_async().await.map_err(|error| JsError::new(&format!("{error:?}")))?;
+            vectors.extend(data.iter::<f32>());
+        }
+        Ok(vectors)
+    }
+
+    fn input_size(&self) -> [usize; 3] {
+        let metadata = &self.checkpoint.metadata;
+        [metadata.encoder.channels, metadata.input_size, metadata.input_size]
+    }
+}
