@@ -1,0 +1,90 @@
+// Uses the npm package from a plain page: node package.mjs JOB.json, result as JSON on stdout.
+// A job: { package, data, webgpu, device, checkpoint, images, case }; `data` is the folder of the files it names.
+import { readFile } from "node:fs/promises";
+import { launch } from "./chromium.mjs";
+import { serve } from "./serve.mjs";
+
+const job = JSON.parse(await readFile(process.argv[2], "utf8"));
+const server = await serve({ package: job.package, data: job.data });
+const browser = await launch(job);
+try {
+  const page = await browser.newPage();
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    const isExpected = message.location().url.endsWith("/none.safetensors");
+    if (message.type() === "error" && !isExpected) complaints.push(message.text());
+  });
+  await page.goto(server.address);
+  const result = await page.evaluate(use, job);
+  if (job.webgpu) await (await browser.newBrowserCDPSession()).send("Browser.crashGpuProcess");
+  result.afterwards = await page.evaluate(finish, job);
+  console.log(JSON.stringify({ ...result, complaints }));
+} finally {
+  await browser.close();
+  server.close();
+}
+
+/** Runs in the page. */
+async function use({ device, checkpoint, images, cases }) {
+  const { Encoder, LossLab } = await import("/package/index.js");
+  const messageOf = (promise) => promise.then(() => "", (error) => error.message);
+
+  let loaded = 0;
+  const encoder = await Encoder.load(`/data/${checkpoint}`, { device, onProgress: (p) => (loaded = p.loaded) });
+  const blobs = await Promise.all(images.map(async (name) => (await fetch(`/data/${name}`)).blob()));
+  const vectors = await encoder.embedBatch(blobs);
+
+  // Every kind of image gives the same vector, and calls made at once are answered in order.
+  const bitmap = await createImageBitmap(blobs[0]);
+  const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
+  const context = canvas.getContext("2d");
+  context.drawImage(bitmap, 0, 0);
+  const element = new Image();
+  element.src = URL.createObjectURL(blobs[0]);
+  const pixels = context.getImageData(0, 0, bitmap.width, bitmap.height);
+  const kinds = { blob: blobs[0], url: `/data/${images[0]}`, bitmap, canvas, element, pixels };
+  const single = await Promise.all(Object.values(kinds).map((image) => encoder.embed(image)));
+  const expected = vectors.data.subarray(0, vectors.dims[1]);
+  const differences = Object.fromEntries(
+    Object.keys(kinds).map((kind, at) => [kind, Math.max(...expected.map((v, i) => Math.abs(v - single[at][i])))]),
+  );
+
+  // What is taken back or broken is refused, and the encoder goes on.
+  const aborted = await messageOf(encoder.embed(blobs[0], { signal: AbortSignal.abort(new Error("taken back")) }));
+  const corrupt = await messageOf(Encoder.load(new Uint8Array(100), { device }));
+  const missing = await messageOf(Encoder.load("/data/none.safetensors", { device }));
+  const again = await encoder.embed(blobs[0]);
+  window.encoder = encoder;
+
+  const evaluations = [];
+  for (const { objective, params, inputs } of cases) {
+    const lab = await LossLab.create({ objective, params, device });
+    const { view_a, view_b, ...others } = inputs;
+    evaluations.push(await lab.evaluate(view_a, view_b, others));
+    lab.dispose();
+  }
+  return {
+    device: encoder.device,
+    info: encoder.info,
+    loaded,
+    rows: Array.from({ length: vectors.dims[0] }, (_, at) => [
+      ...vectors.data.subarray(at * vectors.dims[1], (at + 1) * vectors.dims[1]),
+    ]),
+    differences,
+    repeated: again.every((value, at) => value === single[0][at]),
+    messages: { aborted, corrupt, missing },
+    evaluations,
+  };
+}
+
+/** Runs in the page, on WebGPU after its device was lost. */
+async function finish({ images }) {
+  const { encoder } = window;
+  const blob = await (await fetch(`/data/${images[0]}`)).blob();
+  const row = [...(await encoder.embed(blob))];
+  const { device } = encoder;
+  encoder.dispose();
+  const disposed = await encoder.embed(blob).then(() => "", (error) => error.message);
+  return { row, device, disposed };
+}
