@@ -7,7 +7,8 @@ pub(crate) mod names;
 mod tanh;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Gradients, Tensor};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +120,35 @@ impl Encoder {
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
         match self {
             Self::LeNet5(network) => network.forward(images),
+        }
+    }
+
+    /// As [`forward`](Self::forward) for one training step on the device's fastest path: after `backward`, the
+    /// gradients of the parameters come from [`Recording::finish`].
+    pub fn record(&self, images: Tensor<4>) -> Recording {
+        match self {
+            Self::LeNet5(network) => {
+                let (embedding, tape) = network.record(images);
+                Recording { embedding, tape }
+            }
+        }
+    }
+}
+
+/// An embedding on its way through a training step.
+#[derive(Debug)]
+pub struct Recording {
+    /// `[n, embedding_size]`, a node of the autodiff graph.
+    pub embedding: Tensor<2>,
+    tape: Option<lenet::Tape>,
+}
+
+impl Recording {
+    /// Adds to `parameters`, which holds what autodiff found, the gradients of those parameters of the encoder that
+    /// autodiff does not know of. Without it they would not be trained.
+    pub fn finish(self, gradients: &mut Gradients, parameters: &mut GradientsParams) {
+        if let Some(tape) = self.tape {
+            tape.finish(gradients, parameters);
         }
     }
 }

@@ -39,14 +39,14 @@ pub(crate) fn tanh(input: Tensor<2>) -> Tensor<2> {
 }
 
 /// Whether tensors lie in the host's memory, so that reading one is free. Burn says so nowhere but in the name.
-fn is_host(device: &Device) -> bool {
+pub(crate) fn is_host(device: &Device) -> bool {
     format!("{device:?}").contains("Flex")
 }
 
 /// `tanh(x) = sign(x) (1 - e) / (1 + e)` with `e = exp(-2|x|)`, within 2e-7, without a branch or a call so that the
 /// compiler turns a loop of it into vector instructions.
 #[inline(always)]
-fn tangent(x: f32) -> f32 {
+pub(crate) fn tangent(x: f32) -> f32 {
     /// Adding it pushes the fraction of a small number out of the mantissa, which rounds.
     const ROUND: f32 = 12_582_912.0;
     /// Powers of ln 2 over factorials: 2^f by its Taylor series, |f| <= 1/2.

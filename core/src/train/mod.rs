@@ -35,7 +35,7 @@ pub use sampler::{Purpose, Sampler, Sampling, stream};
 use crate::batch::Batch;
 use crate::checkpoint::{Checkpoint, CheckpointError, Metadata};
 use crate::encoder::head::{HeadConfig, ProjectionHead};
-use crate::encoder::{Encoder, EncoderConfig};
+use crate::encoder::{Encoder, EncoderConfig, Recording};
 use crate::error::Error;
 use crate::objective::{self, Objective};
 use crate::optimizer::schedule::{Progress, Schedule};
@@ -99,6 +99,9 @@ pub struct Model {
     /// Embeddings to projections.
     pub head: ProjectionHead,
 }
+
+/// Projections of both views, and what is left to do for their gradients.
+type Projections = (Tensor<2>, Tensor<2>, Vec<Recording>);
 
 /// Losses that were not read back yet.
 #[derive(Debug, Default)]
@@ -196,15 +199,17 @@ impl Trainer {
         view_b: Tensor<4>,
         context: Batch,
     ) -> Result<Tensor<1>, TrainError> {
-        let (projection_a, projection_b) = self.project(view_a, view_b)?;
+        let (projection_a, projection_b, recordings) = self.project(view_a, view_b)?;
         let batch = context.with_tensor("view_a", projection_a).with_tensor("view_b", projection_b);
         let loss = objective::loss(self.objective.as_ref(), &batch)?;
         if !loss.is_tracked() {
             let reason = format!("`{}` has no gradient with respect to either view", self.objective.name());
             return Err(Error::Degenerate { reason, remedy: "train with another objective".into() }.into());
         }
-        let gradients = GradientsParams::from_grads(loss.backward(), &self.model);
-        self.model = self.optimizer.step(self.learning_rate(), self.model.clone(), gradients);
+        let mut gradients = loss.backward();
+        let mut parameters = GradientsParams::from_module(&mut gradients, &self.model);
+        recordings.into_iter().for_each(|recording| recording.finish(&mut gradients, &mut parameters));
+        self.model = self.optimizer.step(self.learning_rate(), self.model.clone(), parameters);
         self.step += 1;
 
         let loss = loss.without_autodiff();
@@ -216,7 +221,7 @@ impl Trainer {
         Ok(loss)
     }
 
-    fn project(&self, view_a: Tensor<4>, view_b: Tensor<4>) -> Result<(Tensor<2>, Tensor<2>), TrainError> {
+    fn project(&self, view_a: Tensor<4>, view_b: Tensor<4>) -> Result<Projections, TrainError> {
         let EncoderConfig { channels, input_size, .. } = self.config.encoder;
         let [samples, ..] = view_a.dims();
         for (name, view) in [("view_a", &view_a), ("view_b", &view_b)] {
@@ -229,12 +234,15 @@ impl Trainer {
         }
         // Batch norm asks the images, not its own tensors, whether it is training.
         let (view_a, view_b) = (view_a.autodiff(), view_b.autodiff());
-        let project = |images| self.model.head.forward(self.model.encoder.forward(images));
+        let Model { encoder, head } = &self.model;
         if self.config.views_apart {
-            return Ok((project(view_a), project(view_b)));
+            let recordings = [view_a, view_b].map(|view| encoder.record(view));
+            let [a, b] = [0, 1].map(|view| head.forward(recordings[view].embedding.clone()));
+            return Ok((a, b, recordings.into()));
         }
-        let both = project(Tensor::cat(vec![view_a, view_b], 0));
-        Ok((both.clone().slice([0..samples]), both.slice([samples..2 * samples])))
+        let recording = encoder.record(Tensor::cat(vec![view_a, view_b], 0));
+        let both = head.forward(recording.embedding.clone());
+        Ok((both.clone().slice([0..samples]), both.slice([samples..2 * samples]), vec![recording]))
     }
 
     /// The mean loss of the steps since it was last asked for; `None` if there were none.
@@ -431,7 +439,7 @@ mod tests {
         let (view_a, view_b) = views(&apart);
         let view_b = view_b * 0.2 + 0.7;
         let difference = |trainer: &Trainer| {
-            let (a, _) = trainer.project(view_a.clone(), view_b.clone()).unwrap();
+            let (a, ..) = trainer.project(view_a.clone(), view_b.clone()).unwrap();
             a.mean_dim(0).abs().max().into_scalar::<f32>()
         };
         // The last layer normalises, so a view of its own has mean 0.

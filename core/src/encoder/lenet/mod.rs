@@ -5,10 +5,15 @@
 //! A convolution followed by a 2×2 pool is evaluated as one matrix product: each 2×2 block of output positions sees
 //! one 6×6 window, so the windows are taken at stride 2, the kernel is placed four times in a 6×6 frame, and the pool
 //! is a product with a constant matrix. On the CPU this is several times faster than `conv2d` and `avg_pool2d`
-//! with their gradients, and the numbers are the same.
+//! with their gradients, and the numbers are the same. A training step there goes further and does without autodiff
+//! in both blocks.
+
+mod geometry;
+mod host;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
+pub(crate) use host::Tape;
 use rand::Rng;
 
 use super::layers::{Convolution, Linear};
@@ -47,16 +52,33 @@ impl LeNet5 {
 
     /// `[n, channels, 32, 32]` to `[n, 84]`.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        if host::applies(self, &images) && !self.conv1.weight.val().is_autodiff() {
+            return self.tail(host::evaluate(self, images));
+        }
         let [n, channels, height, width] = images.dims();
         let maps = images.permute([0, 2, 3, 1]).reshape([n, height, width * channels]);
         let maps = convolve_and_pool(maps, &self.conv1);
         let maps = convolve_and_pool(maps, &self.conv2);
         let [_, side, row] = maps.dims();
-        // The third kernel covers the whole map, so it is a linear layer.
-        let kernel = self.conv3.weight.val().permute([0, 2, 3, 1]).reshape([WIDTHS[2], side * row]);
-        let hidden =
-            maps.reshape([n, side * row]).matmul(kernel.transpose()) + self.conv3.bias.val().unsqueeze();
-        self.fc.forward(tanh(hidden))
+        self.tail(maps.reshape([n, side * row]))
+    }
+
+    /// As [`forward`](Self::forward) for one training step; where there is a tape, the gradients of both convolutions
+    /// come from its [`finish`](Tape::finish) and not from autodiff.
+    pub(crate) fn record(&self, images: Tensor<4>) -> (Tensor<2>, Option<Tape>) {
+        let tape = if host::applies(self, &images) { host::record(self, images.clone()) } else { None };
+        match tape {
+            Some(tape) => (self.tail(tape.maps()), Some(tape)),
+            None => (self.forward(images), None),
+        }
+    }
+
+    /// What follows the second pool, `[n, 400]` to `[n, 84]`. The third kernel covers the whole map, so it is a linear
+    /// layer.
+    fn tail(&self, maps: Tensor<2>) -> Tensor<2> {
+        let [_, features] = maps.dims();
+        let kernel = self.conv3.weight.val().permute([0, 2, 3, 1]).reshape([WIDTHS[2], features]);
+        self.fc.forward(tanh(maps.matmul(kernel.transpose()) + self.conv3.bias.val().unsqueeze()))
     }
 }
 
@@ -86,10 +108,11 @@ fn convolve_and_pool(maps: Tensor<3>, layer: &Convolution) -> Tensor<3> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
-    use burn::module::{ModuleMapper, Param};
+    use burn::module::{ModuleMapper, Param, ParamGroup};
+    use burn::optim::GradientsParams;
+    use burn::tensor::DType;
     use burn::tensor::module::{avg_pool2d, conv2d};
     use burn::tensor::ops::{AvgPoolOptions, ConvOptions};
-    use burn::tensor::{DType, Gradients};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
@@ -115,20 +138,26 @@ mod tests {
         (0..count).map(|i| (step * i as f64 + phase).sin()).collect()
     }
 
-    fn gradients(network: &LeNet5, grads: &Gradients) -> Vec<Vec<f64>> {
+    /// The gradients of all parameters, those of the tape included.
+    fn gradients(network: &LeNet5, loss: Tensor<1>, tape: Option<Tape>) -> Vec<Vec<f64>> {
+        let mut grads = loss.backward();
+        let mut found = GradientsParams::from_module(&mut grads, network);
+        if let Some(tape) = tape {
+            tape.finish(&mut grads, &mut found);
+        }
         let mut all = vec![];
         for layer in [&network.conv1, &network.conv2, &network.conv3] {
-            all.push(values(layer.weight.val().grad(grads).map(|g| g.flatten::<1>(0, 3))));
-            all.push(values(layer.bias.val().grad(grads)));
+            all.push(values(found.get::<4>(layer.weight.id).map(|g| g.flatten::<1>(0, 3))));
+            all.push(values(found.get::<1>(layer.bias.id)));
         }
-        all.push(values(network.fc.weight.val().grad(grads).map(|g| g.flatten::<1>(0, 1))));
-        all.push(values(network.fc.bias.as_ref().and_then(|b| b.val().grad(grads))));
+        all.push(values(found.get::<2>(network.fc.weight.id).map(|g| g.flatten::<1>(0, 1))));
+        all.push(values(found.get::<1>(network.fc.bias.as_ref().expect("a bias").id)));
         all
     }
 
     /// `sin(1.3 i + 0.7 k) * 1.7 / √fan_in` in tensor `k`.
     struct Wave<'a> {
-        device: &'a Device,
+        options: (&'a Device, DType),
         next: usize,
     }
 
@@ -139,7 +168,7 @@ mod tests {
             let wave = wave(shape.num_elements(), 1.3, 0.7 * self.next as f64);
             let data: Vec<f64> = wave.iter().map(|v| v * 1.7 / fan_in.sqrt()).collect();
             self.next += 1;
-            Param::from_tensor(Tensor::from_data(TensorData::new(data, shape), (self.device, DType::F64)))
+            Param::from_tensor(Tensor::from_data(TensorData::new(data, shape), self.options))
         }
     }
 
@@ -154,15 +183,7 @@ mod tests {
     (y * torch.cos(0.11 * torch.arange(168)).reshape(2, 84)).sum().backward()
     y[0, :4], y[1, 80:], and for each p: p.grad.norm(), (p.grad.flatten() * torch.cos(0.05 * torch.arange(p.numel()))).sum()
     */
-    #[test]
-    fn output_and_gradients_equal_pytorch() {
-        let device = Device::flex().autodiff();
-        let network = LeNet5::new(3, &device, &mut ChaCha8Rng::seed_from_u64(0));
-        let network = network.map(&mut Wave { device: &device, next: 0 });
-        let pixels: Vec<f64> = wave(2 * 3 * 1024, 0.37, 0.0).iter().map(|v| 0.5 + 0.5 * v).collect();
-        let images = Tensor::<4>::from_data(TensorData::new(pixels, [2, 3, 32, 32]), (&device, DType::F64));
-
-        let output = network.forward(images);
+    fn assert_equals_pytorch(network: &LeNet5, output: Tensor<2>, tape: Option<Tape>, tolerance: f64) {
         let row: Vec<f64> = output.clone().into_data().iter::<f64>().collect();
         let expected = [
             0.456_042_672_884,
@@ -175,12 +196,12 @@ mod tests {
             0.398_871_582_419,
         ];
         for (found, expected) in row[..4].iter().chain(&row[164..]).zip(expected) {
-            assert!((found - expected).abs() < 1e-11, "{found} {expected}");
+            assert!((found - expected).abs() < tolerance, "{found} {expected}");
         }
 
         let weights = wave(168, 0.11, std::f64::consts::FRAC_PI_2);
-        let weights = Tensor::<2>::from_data(TensorData::new(weights, [2, 84]), (&device, DType::F64));
-        let grads = (output * weights).sum().backward();
+        let weights = TensorData::new(weights, [2, 84]);
+        let weights = Tensor::<2>::from_data(weights, (&output.device(), output.dtype()));
         let expected = [
             (2.047_060_905_519e-2, -1.349_317_549_011e-3),
             (7.776_202_375_271e-4, -4.908_207_697_573e-4),
@@ -191,33 +212,95 @@ mod tests {
             (9.202_786_004_127e-1, -4.757_822_794_445e-2),
             (1.206_317_763_417, -1.340_607_267_390),
         ];
-        for (found, (norm, projection)) in gradients(&network, &grads).iter().zip(expected) {
+        for (found, (norm, projection)) in
+            gradients(network, (output * weights).sum(), tape).iter().zip(expected)
+        {
             let found_norm = found.iter().map(|g| g * g).sum::<f64>().sqrt();
             let found_projection: f64 =
                 found.iter().enumerate().map(|(i, g)| g * (0.05 * i as f64).cos()).sum();
-            assert!((found_norm - norm).abs() < 1e-10 * norm, "{found_norm} {norm}");
-            assert!((found_projection - projection).abs() < 1e-10 * norm, "{found_projection} {projection}");
+            assert!((found_norm - norm).abs() < tolerance * norm, "{found_norm} {norm}");
+            assert!(
+                (found_projection - projection).abs() < tolerance * norm,
+                "{found_projection} {projection}"
+            );
+        }
+    }
+
+    fn reference(dtype: DType) -> (LeNet5, Tensor<4>) {
+        let device = Device::flex().autodiff();
+        let network = LeNet5::new(3, &device, &mut ChaCha8Rng::seed_from_u64(0));
+        let network = network.map(&mut Wave { options: (&device, dtype), next: 0 });
+        let pixels: Vec<f64> = wave(2 * 3 * 1024, 0.37, 0.0).iter().map(|v| 0.5 + 0.5 * v).collect();
+        (network, Tensor::from_data(TensorData::new(pixels, [2, 3, 32, 32]), (&device, dtype)))
+    }
+
+    #[test]
+    fn output_and_gradients_equal_pytorch() {
+        let (network, images) = reference(DType::F64);
+        let output = network.forward(images);
+        assert_equals_pytorch(&network, output, None, 1e-10);
+    }
+
+    #[test]
+    fn output_and_gradients_of_a_training_step_equal_pytorch() {
+        let (network, images) = reference(DType::F32);
+        let (output, tape) = network.record(images);
+        assert!(tape.is_some());
+        // PyTorch's own float32 is 1.3e-4 away from its float64.
+        assert_equals_pytorch(&network, output, tape, 3e-4);
+    }
+
+    #[test]
+    fn every_path_equals_plain_convolutions() {
+        let device = Device::flex().autodiff();
+        for channels in [1, 3] {
+            let network = LeNet5::new(channels, &device, &mut ChaCha8Rng::seed_from_u64(7));
+            // More than are evaluated at once, and not a multiple of it.
+            let samples = 37;
+            let pixels =
+                TensorData::new(wave(samples * channels * 1024, 0.61, 0.3), [samples, channels, 32, 32]);
+            let images = Tensor::<4>::from_data(pixels, (&device, DType::F32));
+            let theirs = plain(&network, images.clone());
+            let expected = gradients(&network, theirs.clone().square().mean(), None);
+
+            let evaluated = network.valid().forward(images.clone().inner());
+            let difference = (evaluated - theirs.clone().inner()).abs().max().into_scalar::<f32>();
+            assert!(difference < 1e-6, "{difference}");
+
+            let recorded = network.record(images.clone());
+            assert!(recorded.1.is_some());
+            for (ours, tape) in [(network.forward(images), None), recorded] {
+                let difference = (ours.clone() - theirs.clone()).abs().max().into_scalar::<f32>();
+                assert!(difference < 1e-6, "{difference}");
+                for (ours, theirs) in gradients(&network, ours.square().mean(), tape).iter().zip(&expected) {
+                    let largest = theirs.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+                    assert!(ours.iter().zip(theirs).all(|(a, b)| (a - b).abs() < 1e-5 * largest));
+                }
+            }
         }
     }
 
     #[test]
-    fn output_and_gradients_equal_plain_convolutions() {
-        let device = Device::flex().autodiff();
-        for channels in [1, 3] {
-            let network = LeNet5::new(channels, &device, &mut ChaCha8Rng::seed_from_u64(7));
-            let pixels = wave(5 * channels * 1024, 0.61, 0.3);
-            let images =
-                Tensor::<4>::from_data(TensorData::new(pixels, [5, channels, 32, 32]), (&device, DType::F32));
-            let (ours, theirs) = (network.forward(images.clone()), plain(&network, images));
-            let difference = (ours.clone() - theirs.clone()).abs().max().into_scalar::<f32>();
-            assert!(difference < 1e-6, "{difference}");
-            let ours = gradients(&network, &ours.square().mean().backward());
-            let theirs = gradients(&network, &theirs.square().mean().backward());
-            for (ours, theirs) in ours.iter().zip(&theirs) {
-                let largest = theirs.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-                assert!(ours.iter().zip(theirs).all(|(a, b)| (a - b).abs() < 1e-5 * largest));
+    fn two_recordings_add_up_and_a_frozen_layer_gets_no_gradient() {
+        let (network, images) = reference(DType::F32);
+        let gradient = |recordings: Vec<(Tensor<2>, Option<Tape>)>| {
+            let loss =
+                recordings.iter().map(|(output, _)| output.clone().sum()).reduce(|a, b| a + b).unwrap();
+            let mut grads = loss.backward();
+            let mut found = GradientsParams::from_module(&mut grads, &network);
+            for tape in recordings.into_iter().filter_map(|(_, tape)| tape) {
+                tape.finish(&mut grads, &mut found);
             }
-        }
+            values(found.get::<1>(network.conv1.bias.id))
+        };
+        let halves = [images.clone().slice([0..1]), images.clone().slice([1..2])];
+        let apart = gradient(halves.map(|half| network.record(half)).into());
+        let together = gradient(vec![network.record(images.clone())]);
+        assert!(apart.iter().zip(&together).all(|(a, b)| (a - b).abs() < 1e-5 * b.abs().max(1e-2)));
+
+        let frozen = network.clone().freeze_group(ParamGroup::ids_from_module(network.conv1.clone()));
+        let (output, tape) = frozen.record(images);
+        assert!(tape.is_none() && output.is_tracked());
     }
 
     #[test]
