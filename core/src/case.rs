@@ -138,7 +138,7 @@ impl Case {
                 name if CONDITIONS.contains(&name) => {
                     batch.with_condition(name, parse_condition(name, value)?)
                 }
-                name => batch.with_tensor(name, parse_rows(name, value)?.to_tensor(device, dtype)),
+                name => batch.with_tensor(name, to_tensor(name, &parse_rows(name, value)?, device, dtype)?),
             };
         }
         Ok(batch)
@@ -154,6 +154,15 @@ fn parse_rows(name: &str, value: &Value) -> Result<Matrix> {
     match matrix.first_not_finite() {
         Some(row) => Err(Error::NotFinite { input: name.into(), row }),
         None => Ok(matrix),
+    }
+}
+
+/// A matrix on a device, if the float type can hold its values.
+fn to_tensor(name: &str, matrix: &Matrix, device: &Device, dtype: DType) -> Result<Tensor<2>> {
+    let beyond = |value: &f64| dtype != DType::F64 && value.abs() > f64::from(f32::MAX);
+    match matrix.data().iter().position(beyond) {
+        Some(at) => Err(Error::NotFinite { input: name.into(), row: at / matrix.columns().max(1) }),
+        None => Ok(matrix.to_tensor(device, dtype)),
     }
 }
 

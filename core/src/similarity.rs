@@ -17,12 +17,18 @@ pub struct UnitRows {
 }
 
 impl UnitRows {
-    /// Divides each row of `raw` (`[rows, dims]`) by its Euclidean length.
+    /// Divides each row of `raw` (`[rows, dims]`) by its Euclidean length. Rows are brought to a largest entry of 1
+    /// first, so that no square leaves the range of the numbers.
     pub fn normalise(raw: Tensor<2>) -> Self {
-        let norm = raw.clone().square().sum_dim(1).sqrt();
-        let zero = norm.clone().lower_equal_elem(SMALLEST_NORM);
-        let scale = norm.mask_fill(zero.clone(), 1.0).recip().mask_fill(zero, 0.0);
-        Self { unit: raw * scale.clone(), scale: Some(scale) }
+        let largest = raw.clone().abs().max_dim(1);
+        let zero = largest.clone().lower_equal_elem(SMALLEST_NORM);
+        let largest = largest.mask_fill(zero.clone(), 1.0);
+        let rows = raw / largest.clone();
+        let length = rows.clone().square().sum_dim(1).sqrt().mask_fill(zero.clone(), 1.0);
+        let unit = rows / length.clone();
+        let scale = (largest * length).recip().mask_fill(zero.clone(), 0.0);
+        let shape = unit.dims();
+        Self { unit: unit.mask_fill(zero.expand(shape), 0.0), scale: Some(scale) }
     }
 
     /// Takes rows that already have length one; a gradient is then the partial derivative with respect to them.

@@ -12,7 +12,8 @@
 //! host (in the released code the backbone's output before the projection head). No gradient flows into `z`.
 //!
 //! An anchor whose negatives are all clipped has loss 0 and gradient 0. As printed, negative weights can bring the
-//! denominator to 0 or below; it is then held at 1e-7 times the anchor's largest term, without gradient.
+//! denominator to 0 or below; it is then held at 1e-7 times the anchor's largest term, whose
+//! gradient it takes.
 //!
 //! Released code clamps the denominator into `[1e-7, 1e20]`, which below a temperature of 0.022 stops all learning;
 //! here logarithms of sums are formed without leaving the range of the numbers, so no clamp is needed.
@@ -120,7 +121,7 @@ fn as_printed(
         Ok(signed_sums(settings, batch, anchors, candidates, operator)?.evaluate(|rows| {
             let estimate = SignedEstimate::of(rows, &diagonal);
             let own = rows.means[0].clone();
-            let shift = estimate.largest().detach();
+            let shift = estimate.largest();
             let positive = (own.clone() - shift.clone()).exp();
             let denominator = positive + estimate.relative_to(&shift) * mass;
             denominator.clamp_min(FLOOR).log() + shift - own

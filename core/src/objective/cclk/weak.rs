@@ -12,7 +12,7 @@
 //! weight, rows sum to 1, and an anchor without neighbours falls back to its own pair: NT-Xent's positive.
 //!
 //! As printed, negative weights can bring `P_i` to 0 or below; it is then held at 1e-7 times the anchor's largest
-//! term, without gradient.
+//! term, whose gradient it takes.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ fn as_printed(
         Ok(sums.evaluate(|rows| {
             let estimate = SignedEstimate::of(rows, &diagonal);
             let negatives = rows.sums[2].clone();
-            let shift = estimate.largest().max_pair(negatives.clone()).detach();
+            let shift = estimate.largest().max_pair(negatives.clone());
             let positive = estimate.relative_to(&shift).clamp_min(FLOOR);
             (positive.clone() + (negatives - shift).exp()).log() - positive.log()
         }))
