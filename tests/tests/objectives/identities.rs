@@ -1,0 +1,183 @@
+//! Objectives that are special cases of each other.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::DType;
+use serde_json::{Value, json};
+use simile_core::batch::Batch;
+use simile_core::matrix::Matrix;
+use simile_core::objective;
+
+use crate::batches::{Inputs, Outcome, evaluate, unit};
+
+fn outcome(name: &str, variant: &str, params: Value, batch: &Batch) -> Outcome {
+    evaluate(objective::build(name, Some(variant), params).unwrap().as_ref(), batch).unwrap()
+}
+
+fn assert_same(found: &Outcome, expected: &Outcome) {
+    assert!((found.loss - expected.loss).abs() < 1e-11, "{} and {}", found.loss, expected.loss);
+    for (name, gradient) in &expected.gradients {
+        let pairs = gradient.data().iter().zip(found.gradients[name].data());
+        let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(worst < 1e-11, "gradient of {name} is off by {worst:.1e}");
+    }
+}
+
+fn inputs() -> Inputs {
+    Inputs::random("", &[0, 1, 0, 2, 1, 0], &[0, 1, 1, 0, 1, 2], 4, 11)
+}
+
+#[test]
+fn supcon_with_singleton_classes_is_nt_xent() {
+    let batch = inputs().batch(DType::F64).with_indices("labels", (0..6).collect());
+    let params = || json!({ "temperature": 0.3 });
+    assert_same(
+        &outcome("supcon", "paper", params(), &batch),
+        &outcome("nt-xent", "paper", params(), &batch),
+    );
+}
+
+#[test]
+fn clustered_info_nce_is_supcon_and_the_released_factor_is_one_at_the_base_temperature() {
+    let batch = inputs().batch(DType::F64);
+    let params = || json!({ "temperature": 0.07 });
+    let supcon = outcome("supcon", "paper", params(), &batch);
+    assert_same(&outcome("weaksup-info-nce", "paper", params(), &batch), &supcon);
+    assert_same(&outcome("weaksup-info-nce", "released", params(), &batch), &supcon);
+}
+
+#[test]
+fn hcl_without_concentration_is_dcl() {
+    let batch = inputs().batch(DType::F64);
+    for (temperature, tau_plus) in [(0.5, 0.1), (0.2, 0.3)] {
+        let dcl = json!({ "temperature": temperature, "tau_plus": tau_plus });
+        let hcl = json!({ "temperature": temperature, "tau_plus": tau_plus, "beta": 0.0 });
+        assert_same(&outcome("hcl", "paper", hcl, &batch), &outcome("dcl", "paper", dcl, &batch));
+    }
+}
+
+#[test]
+fn dcl_without_correction_is_nt_xent() {
+    let batch = inputs().batch(DType::F64);
+    let dcl = outcome("dcl", "paper", json!({ "temperature": 0.3, "tau_plus": 0.0 }), &batch);
+    assert_same(&dcl, &outcome("nt-xent", "paper", json!({ "temperature": 0.3 }), &batch));
+}
+
+#[test]
+fn difficulty_weights_of_equal_networks_are_half_way() {
+    // Both networks agree, so each weight is 1 + 1/2 and the loss is that of negatives counted one and a half times.
+    let mut inputs = inputs().with_unit_rows();
+    for view in ["view_a", "view_b"] {
+        let rows = inputs.tensors[view].clone();
+        inputs.tensors.insert(format!("{view}_biased"), rows);
+    }
+    let params = json!({ "temperature": 0.3 });
+    let batch = inputs.batch(DType::F64).with_details(true);
+    let outcome = outcome("wcl-weighted-infonce", "paper", params, &batch);
+    let weights: Vec<Vec<f64>> = serde_json::from_value(outcome.aux["weights"].clone()).unwrap();
+    assert!(weights.iter().flatten().all(|w| (w - 1.5).abs() < 1e-12));
+}
+
+#[test]
+fn kernel_uniformity_with_unrelated_samples_is_uniformity() {
+    let batch = inputs().batch(DType::F64).with_condition("z", Matrix::from_fn(6, 1, |i, _| i as f64));
+    let kernel = json!({ "t": 2.0, "lambda": 0.0, "kernel": { "name": "exact-match" } });
+    let with_kernel = outcome("kernel-decoupled-uniformity", "paper", kernel, &batch);
+    assert_same(&with_kernel, &outcome("decoupled-uniformity", "paper", json!({ "t": 2.0 }), &batch));
+}
+
+#[test]
+fn uniformity_of_one_view_twice_is_that_of_wang_and_isola() {
+    let mut inputs = inputs();
+    let rows = inputs.tensors["view_a"].clone();
+    inputs.tensors.insert("view_b".into(), rows.clone());
+    inputs.tensors.insert("view_c".into(), rows);
+    let batch = inputs.batch(DType::F64);
+    let decoupled = outcome("decoupled-uniformity", "released", json!({ "t": 1.5 }), &batch);
+    let separate = outcome("align-uniform", "released", json!({ "t": 1.5 }), &batch);
+    assert!((decoupled.loss - separate.loss).abs() < 1e-12);
+}
+
+#[test]
+fn dc_is_nt_xent_without_its_positive() {
+    // exp(DC) + 1 = exp(NT-Xent) for each anchor; seen on a batch whose anchors are all alike.
+    let corners = Matrix::from_fn(4, 4, |i, j| f64::from(u8::from(i == j)));
+    let batch = Batch::views(
+        crate::batches::place(&corners, DType::F64),
+        crate::batches::place(&corners, DType::F64),
+    );
+    let dc = outcome("dc", "paper", json!({ "temperature": 0.5 }), &batch).loss;
+    let nt_xent = outcome("nt-xent", "paper", json!({ "temperature": 0.5 }), &batch).loss;
+    assert!((dc.exp() + 1.0 - nt_xent.exp()).abs() < 1e-12);
+}
+
+/// `exp s_ij` across the views, and the clusters by sample.
+fn similarities(inputs: &Inputs, temperature: f64) -> Matrix {
+    let (a, b) = (unit(&inputs.tensors["view_a"]), unit(&inputs.tensors["view_b"]));
+    let dot = |i: usize, j: usize| a.row(i).iter().zip(b.row(j)).map(|(x, y)| x * y).sum::<f64>();
+    Matrix::from_fn(a.rows(), a.rows(), |i, j| (dot(i, j) / temperature).exp())
+}
+
+#[test]
+fn an_exact_match_kernel_conditions_on_clusters() {
+    const LAMBDA: f64 = 0.2;
+    let inputs = inputs();
+    let clusters = inputs.indices["labels"].clone();
+    let b = clusters.len();
+    let z = Matrix::from_fn(b, 1, |i, _| clusters[i] as f64);
+    let mut batch = inputs.batch(DType::F64);
+    for name in ["z", "z_a", "z_b"] {
+        batch = batch.with_condition(name, z.clone());
+    }
+    let mut sizes = BTreeMap::new();
+    for cluster in &clusters {
+        *sizes.entry(*cluster).or_insert(0.0) += 1.0;
+    }
+    let exponentials = similarities(&inputs, 0.4);
+    // The operator averages over the cluster, the own pair included: weights of 1 / (size + lambda).
+    let estimate = |i: usize| {
+        let members = (0..b).filter(|&j| clusters[j] == clusters[i]);
+        members.map(|j| exponentials[(i, j)]).sum::<f64>() / (sizes[&clusters[i]] + LAMBDA)
+    };
+    let params = json!({ "temperature": 0.4, "lambda": LAMBDA, "kernel": { "name": "exact-match" } });
+
+    let fair = (0..b).map(|i| {
+        let own = exponentials[(i, i)];
+        ((own + (b - 1) as f64 * estimate(i)) / own).ln()
+    });
+    let found = outcome("fair-cclk", "paper", params.clone(), &batch).loss;
+    assert!((found - fair.sum::<f64>() / b as f64).abs() < 1e-10);
+
+    let weak = (0..b).map(|i| {
+        let others: f64 = (0..b).filter(|&j| j != i).map(|j| exponentials[(i, j)]).sum();
+        ((estimate(i) + others) / estimate(i)).ln()
+    });
+    let found = outcome("weaksup-cclk", "paper", params, &batch).loss;
+    assert!((found - weak.sum::<f64>() / b as f64).abs() < 1e-10);
+}
+
+#[test]
+fn a_shared_cluster_makes_the_normalised_fair_loss_nt_xent_of_half_the_negatives() {
+    // With one cluster every other sample has weight 1 / (b - 1): the sum over both views of it, halved.
+    let inputs = inputs().with_unit_rows();
+    let b = 6;
+    let batch = inputs.batch(DType::F64);
+    let batch =
+        ["z", "z_a", "z_b"].iter().fold(batch, |batch, z| batch.with_condition(z, Matrix::zeros(b, 1)));
+    let params = json!({ "temperature": 0.4, "lambda": 0.1, "kernel": { "name": "exact-match" } });
+    let found = outcome("fair-cclk", "normalised", params, &batch).loss;
+
+    let rows: Vec<Vec<f64>> = ["view_a", "view_b"]
+        .iter()
+        .flat_map(|view| inputs.tensors[*view].iter_rows().map(<[f64]>::to_vec).collect::<Vec<_>>())
+        .collect();
+    let similarity =
+        |i: usize, j: usize| (rows[i].iter().zip(&rows[j]).map(|(x, y)| x * y).sum::<f64>() / 0.4).exp();
+    let term = |i: usize| {
+        let other = (i + b) % (2 * b);
+        let negatives: f64 = (0..2 * b).filter(|&j| j != i && j != other).map(|j| similarity(i, j)).sum();
+        (1.0 + negatives / 2.0 / similarity(i, other)).ln()
+    };
+    let expected = (0..2 * b).map(term).sum::<f64>() / (2 * b) as f64;
+    assert!((found - expected).abs() < 1e-10, "{found} and {expected}");
+}

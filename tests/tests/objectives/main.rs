@@ -1,0 +1,10 @@
+//! Every registered objective on batches that no reference vector covers: gradients, properties, identities and
+//! degenerate inputs.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod batches;
+mod degenerate;
+mod detached;
+mod gradients;
+mod identities;
+mod properties;
