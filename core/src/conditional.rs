@@ -23,8 +23,8 @@ use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
 
 use crate::contrast::EMPTY;
-use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::error::{Error, Result, positive};
+use crate::kernel::{Kernel, LowRank};
 use crate::matrix::Matrix;
 
 /// Batches up to this size hold `W` as a dense matrix even where factors exist.
@@ -91,15 +91,21 @@ enum Form {
 impl Operator {
     /// `(K + ridge I)^-1 K` for the rows of `z`.
     ///
-    /// Kernels with few features (linear, cosine, polynomial) take `b r^2` work through
-    /// `(Z Z^T + ridge I)^-1 Z Z^T = Z (Z^T Z + ridge I)^-1 Z^T`; the others a Cholesky factorisation.
+    /// Kernels with `r` features, fewer than samples (linear, cosine, polynomial), take `b r^2` work: with the singular
+    /// value decomposition `Z = U S V^T` of the features `W = U S^2 (S^2 + ridge I)^-1 U^T`, which stays accurate
+    /// where `K + ridge I` is too badly scaled to be factorised. The others take a Cholesky factorisation.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if the ridge is negative, [`Error::Degenerate`] if `K + ridge I` is singular.
+    /// [`Error::Parameter`] if the ridge is negative or the kernel looks at columns that are not there,
+    /// [`Error::Degenerate`] if `K + ridge I` is singular.
     pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
         check_ridge(ridge)?;
-        match kernel.features(z).filter(|_| ridge > 0.0 && z.rows() > DENSE_ROWS) {
-            Some(features) => Self::from_features(features, ridge),
+        kernel.fits(z)?;
+        match kernel.features(z).filter(|_| ridge > 0.0) {
+            Some(features) => {
+                let operator = Self::from_features(&features, ridge)?;
+                Ok(if z.rows() > DENSE_ROWS { operator } else { operator.into_dense() })
+            }
             None => Ok(Self { form: Form::Dense(regress(&kernel.gram(z), ridge)?) }),
         }
     }
@@ -111,6 +117,7 @@ impl Operator {
     /// As [`new`](Self::new).
     pub fn with_unit_diagonal(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
         check_ridge(ridge)?;
+        kernel.fits(z)?;
         if z.rows() > DENSE_ROWS
             && let Some(features) = kernel.features(z)
             && let Some(operator) = Self::from_features_with_unit_diagonal(&features, ridge)?
@@ -124,15 +131,39 @@ impl Operator {
         Ok(Self { form: Form::Dense(regress(&gram, ridge)?) })
     }
 
-    fn from_features(features: Matrix, ridge: f64) -> Result<Self> {
-        let inner = to_faer(&features);
-        let mut normal = inner.transpose() * &inner;
-        for i in 0..normal.nrows() {
-            normal[(i, i)] += ridge;
+    /// `(L L^T + ridge I)^-1 L L^T` for a [low-rank factor](Kernel::low_rank) of `K`: `b r^2` work for any kernel.
+    ///
+    /// With the trace error `e` of the factor, `|W - (K + ridge I)^-1 K|_2 <= e / ridge`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if the ridge is not above 0.
+    pub fn from_low_rank(factor: &LowRank, ridge: f64) -> Result<Self> {
+        Self::from_features(factor.factor(), positive("lambda", ridge)?)
+    }
+
+    /// The same with the diagonal set to 1 first, as [`with_unit_diagonal`](Self::with_unit_diagonal) does.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if the ridge is not above 0, [`Error::Degenerate`] if `K + ridge I` is close to singular.
+    pub fn from_low_rank_with_unit_diagonal(factor: &LowRank, ridge: f64) -> Result<Self> {
+        let ridge = positive("lambda", ridge)?;
+        Self::from_features_with_unit_diagonal(factor.factor(), ridge)?.ok_or_else(|| singular(ridge))
+    }
+
+    fn from_features(features: &Matrix, ridge: f64) -> Result<Self> {
+        let svd = to_faer(features).thin_svd().map_err(|_| singular(ridge))?;
+        let (u, s) = (svd.U(), svd.S().column_vector());
+        let share = |j: usize| s[j] * s[j] / (s[j] * s[j] + ridge);
+        let left = Matrix::from_fn(u.nrows(), u.ncols(), |i, j| u[(i, j)] * share(j));
+        let right = Matrix::from_fn(u.nrows(), u.ncols(), |i, j| u[(i, j)]);
+        if left.first_not_finite().is_some() {
+            return Err(singular(ridge));
         }
-        let solution = normal.llt(Side::Lower).map_err(|_| singular(ridge))?.solve(inner.transpose());
-        let right = Matrix::from_fn(features.rows(), features.columns(), |i, j| solution[(j, i)]);
-        Ok(Self { form: Form::Factors { diagonal: vec![0.0; features.rows()], left: features, right } })
+        Ok(Self { form: Form::Factors { diagonal: vec![0.0; features.rows()], left, right } })
+    }
+
+    fn into_dense(self) -> Self {
+        Self { form: Form::Dense(self.to_matrix()) }
     }
 
     /// With `D = diag(1 + ridge - k_ii)`, `(D + Z Z^T)^-1 = D^-1 - D^-1 Z (I + Z^T D^-1 Z)^-1 Z^T D^-1`. `None` where
@@ -293,15 +324,26 @@ fn log_where(weights: Tensor<2>, left_out: Tensor<2, burn::tensor::Bool>) -> Ten
 
 /// `(K + ridge I)^-1 K` by Cholesky, or by LU where `K + ridge I` is not positive definite.
 fn regress(gram: &Matrix, ridge: f64) -> Result<Matrix> {
+    let n = gram.rows();
     let mut regularised = to_faer(gram);
-    for i in 0..gram.rows() {
+    for i in 0..n {
         regularised[(i, i)] += ridge;
     }
-    let inverse = match regularised.llt(Side::Lower) {
-        Ok(factor) => factor.inverse(),
-        Err(_) => regularised.partial_piv_lu().inverse(),
+    let (inverse, pivots): (Mat<f64>, Vec<f64>) = match regularised.llt(Side::Lower) {
+        Ok(factor) => (factor.inverse(), (0..n).map(|i| factor.L()[(i, i)].powi(2)).collect()),
+        Err(_) => {
+            let factor = regularised.partial_piv_lu();
+            (factor.inverse(), (0..n).map(|i| factor.U()[(i, i)].abs()).collect())
+        }
     };
-    let weights = Matrix::from_fn(gram.rows(), gram.rows(), |i, j| {
+    // A pivot within the rounding of the largest entry is a zero that arithmetic has blurred.
+    let largest =
+        (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).map(|at| regularised[at].abs()).fold(0.0, f64::max);
+    let smallest = pivots.into_iter().fold(f64::INFINITY, f64::min);
+    if !(smallest > largest * n as f64 * f64::EPSILON) {
+        return Err(singular(ridge));
+    }
+    let weights = Matrix::from_fn(n, n, |i, j| {
         let identity = f64::from(u8::from(i == j));
         identity - ridge * inverse[(i, j)]
     });
@@ -324,5 +366,187 @@ fn singular(ridge: f64) -> Error {
     Error::Degenerate {
         reason: format!("K + lambda I is singular with lambda = {ridge}"),
         remedy: "raise lambda, or use a kernel of another bandwidth".into(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::kernel::Approximation;
+
+    /// Values of three columns without order or symmetry.
+    fn values(n: usize, scale: f64) -> Matrix {
+        Matrix::from_fn(n, 3, |i, j| scale * (((i * i * (5 + j) + 7 * i + 3 * j) % 23) as f64 / 11.0 - 0.9))
+    }
+
+    fn kernels() -> Vec<Kernel> {
+        vec![
+            Kernel::rbf(0.8),
+            Kernel::Laplacian { scale: 1.5 },
+            Kernel::LaplacianL1 { gamma: 0.7 },
+            Kernel::MedianRbf,
+            Kernel::Linear { scale: 1.0 },
+            Kernel::Cosine,
+            Kernel::Polynomial { gamma: 1.0, offset: 0.0, degree: 3, scale: 2.0 },
+            Kernel::Polynomial { gamma: 1.0, offset: 1.0, degree: 2, scale: 1.0 },
+            Kernel::ExactMatch,
+        ]
+    }
+
+    fn largest_difference(a: &Matrix, b: &Matrix) -> f64 {
+        assert_eq!((a.rows(), a.columns()), (b.rows(), b.columns()));
+        a.data().iter().zip(b.data()).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+    }
+
+    /// `(K + ridge I) W`, which is `K` if `W` solves its equation.
+    fn residual(gram: &Matrix, ridge: f64, w: &Matrix) -> f64 {
+        let product = Matrix::from_fn(w.rows(), w.rows(), |i, j| {
+            let sum: f64 = (0..w.rows()).map(|k| gram[(i, k)] * w[(k, j)]).sum();
+            sum + ridge * w[(i, j)]
+        });
+        largest_difference(&product, gram)
+    }
+
+    #[test]
+    fn the_operator_solves_its_equation() {
+        let z = values(20, 1.0);
+        for kernel in kernels() {
+            for ridge in [0.01, 1.0, 100.0] {
+                let w = Operator::new(&kernel, &z, ridge).unwrap().to_matrix();
+                let error = residual(&kernel.gram(&z), ridge, &w);
+                assert!(error < 1e-9, "{kernel:?}, ridge {ridge}: {error}");
+                let transposed = Matrix::from_fn(20, 20, |i, j| w[(j, i)]);
+                assert!(largest_difference(&w, &transposed) < 1e-9, "{kernel:?} is not symmetric");
+            }
+        }
+    }
+
+    #[test]
+    fn few_features_give_what_the_gram_matrix_gives() {
+        let z = values(40, 1.0);
+        for kernel in kernels().into_iter().filter(|k| k.features(&z).is_some()) {
+            for ridge in [0.01, 1.0] {
+                let gram = kernel.gram(&z);
+                let features = kernel.features(&z).unwrap();
+                let few = Operator::from_features(&features, ridge).unwrap().to_matrix();
+                assert!(largest_difference(&few, &regress(&gram, ridge).unwrap()) < 1e-9, "{kernel:?}");
+
+                let mut unit = gram;
+                (0..40).for_each(|i| unit[(i, i)] = 1.0);
+                let few = Operator::from_features_with_unit_diagonal(&features, ridge).unwrap();
+                let Some(few) = few else { continue };
+                assert!(
+                    largest_difference(&few.to_matrix(), &regress(&unit, ridge).unwrap()) < 1e-7,
+                    "{kernel:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_batch_is_held_in_factors_and_reads_the_same() {
+        let z = values(DENSE_ROWS + 6, 1.0);
+        let device = Device::flex();
+        for kernel in [Kernel::Cosine, Kernel::Linear { scale: 1.0 }] {
+            let operator = Operator::new(&kernel, &z, 0.1).unwrap();
+            assert!(matches!(operator.form, Form::Factors { .. }));
+            let dense = Operator { form: Form::Dense(operator.to_matrix()) };
+            let (few, dense) =
+                (operator.on_device(&device, DType::F64), dense.on_device(&device, DType::F64));
+            let difference = |a: Tensor<2>, b: Tensor<2>| (a - b).abs().max().into_scalar::<f64>();
+            assert!(difference(few.diagonal(), dense.diagonal()) < 1e-12);
+            let rows = 1000..1010;
+            assert!(difference(few.log_normalised(rows.clone()), dense.log_normalised(rows)) < 1e-6);
+            let c = values(z.rows(), 1.0).to_tensor(&device, DType::F64);
+            assert!(difference(few.apply(c.clone()), dense.apply(c)) < 1e-10);
+        }
+    }
+
+    #[test]
+    fn badly_scaled_features_stay_a_projection() {
+        let colours = values(200, 255.0);
+        let cubic = Kernel::Polynomial { gamma: 1.0, offset: 0.0, degree: 3, scale: 1.0 };
+        let w = Operator::new(&cubic, &colours, 0.01).unwrap().to_matrix();
+        let trace: f64 = (0..200).map(|i| w[(i, i)]).sum();
+        assert!((trace - 10.0).abs() < 1e-3, "ten features, trace {trace}");
+        assert!(w.data().iter().all(|v| v.abs() <= 1.0 + 1e-9));
+    }
+
+    #[test]
+    fn a_unit_diagonal_can_make_the_system_indefinite() {
+        let z = values(7, 3.0);
+        let kernel = Kernel::Linear { scale: 1.0 };
+        let mut gram = kernel.gram(&z);
+        (0..7).for_each(|i| gram[(i, i)] = 1.0);
+        let eigenvalues = to_faer(&gram).self_adjoint_eigenvalues(Side::Lower).unwrap();
+        assert!(eigenvalues.iter().any(|&e| e < -0.5));
+        let w = Operator::with_unit_diagonal(&kernel, &z, 0.5).unwrap().to_matrix();
+        assert!(residual(&gram, 0.5, &w) < 1e-9);
+    }
+
+    #[test]
+    fn without_a_ridge_a_singular_gram_matrix_is_an_error() {
+        let mut z = values(8, 1.0);
+        let first = z.row(0).to_vec();
+        z.row_mut(5).copy_from_slice(&first);
+        for kernel in kernels() {
+            let error = Operator::new(&kernel, &z, 0.0).unwrap_err().to_string();
+            assert!(error.contains("lambda"), "{kernel:?}: {error}");
+        }
+        assert!(Operator::new(&Kernel::Cosine, &z, -1.0).unwrap_err().to_string().contains("lambda"));
+        assert!(Operator::new(&Kernel::Cosine, &z, f64::NAN).unwrap_err().to_string().contains("lambda"));
+    }
+
+    #[test]
+    fn without_a_ridge_a_regular_gram_matrix_gives_the_identity() {
+        let z = Matrix::from_fn(6, 1, |i, _| i as f64);
+        let w = Operator::new(&Kernel::rbf(0.5), &z, 0.0).unwrap().to_matrix();
+        assert!(largest_difference(&w, &Matrix::from_fn(6, 6, |i, j| f64::from(u8::from(i == j)))) < 1e-12);
+    }
+
+    #[test]
+    fn exact_match_averages_over_clusters() {
+        let clusters = [0.0, 1.0, 0.0, 2.0, 1.0, 0.0];
+        let ridge = 0.3;
+        let w = Operator::new(&Kernel::ExactMatch, &Matrix::column(&clusters), ridge).unwrap().to_matrix();
+        for i in 0..6 {
+            let members = clusters.iter().filter(|&&c| c == clusters[i]).count() as f64;
+            for j in 0..6 {
+                let expected = if clusters[i] == clusters[j] { 1.0 / (members + ridge) } else { 0.0 };
+                assert!((w[(i, j)] - expected).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn normalised_rows_are_distributions_over_the_others() {
+        let device = Device::flex();
+        let operator = Operator::new(&Kernel::Cosine, &values(12, 1.0), 0.1).unwrap();
+        let weights = operator.on_device(&device, DType::F64).log_normalised(0..12).exp();
+        let weights = Matrix::from_data(&weights.into_data()).unwrap();
+        for i in 0..12 {
+            assert!((weights.row(i).iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert_eq!(weights[(i, i)], 0.0);
+        }
+    }
+
+    #[test]
+    fn the_error_of_an_approximation_is_bounded_as_stated() {
+        let z = values(60, 1.0);
+        let ridge = 0.1;
+        for kernel in [Kernel::rbf(0.8), Kernel::Laplacian { scale: 1.5 }] {
+            let exact = Operator::new(&kernel, &z, ridge).unwrap().to_matrix();
+            for rank in [10, 20, 60] {
+                let factor = kernel.low_rank(&z, &Approximation { rank, tolerance: 0.0 }).unwrap();
+                let close = Operator::from_low_rank(&factor, ridge).unwrap().to_matrix();
+                let bound = factor.trace_error() / ridge + 1e-10;
+                assert!(largest_difference(&exact, &close) <= bound);
+            }
+            let unit = Operator::with_unit_diagonal(&kernel, &z, ridge).unwrap().to_matrix();
+            let factor = kernel.low_rank(&z, &Approximation { rank: 60, tolerance: 0.0 }).unwrap();
+            let close = Operator::from_low_rank_with_unit_diagonal(&factor, ridge).unwrap().to_matrix();
+            assert!(largest_difference(&unit, &close) < 1e-7);
+        }
     }
 }

@@ -92,7 +92,9 @@ pub use bias_balance::{BiasBalance, bias_prior};
 pub use biascon::BiasCon;
 pub use biascon_total::BiasConTotal;
 pub use byol::Byol;
-pub use cclk::{Estimate, FairCclk, HardNegCclk, KernelWeights, WeakSupCclk};
+pub use cclk::{
+    Estimate, FairCclk, HardNegCclk, KernelWeights, TrainableFairCclk, TrainableKernel, WeakSupCclk,
+};
 pub use cmc::Cmc;
 pub use contex::ConTeX;
 pub use contex_clipped::ConTeXClipped;
@@ -222,6 +224,7 @@ pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
 /// Evaluates a scalar function of tensors by autodiff, for objectives outside the one equation.
 ///
 /// Returns the value and one gradient for each input; an input that the value does not depend on has gradient 0.
+/// `value` must multiply by a reciprocal instead of dividing by a number, which Burn 0.22 differentiates in `f32`.
 pub(crate) fn differentiate<const N: usize>(
     inputs: [Tensor<2>; N],
     value: impl FnOnce([Tensor<2>; N]) -> Tensor<1>,

@@ -8,7 +8,8 @@ use super::{
     CrossEntropy, Dc, Dcl, Dclw, DecoupledUniformity, DomainIndependent, End, FairCclk, FairInfoNce,
     GeneralisedCrossEntropy, HardNegCclk, Hcl, InfoNce, Jtt, KernelDecoupledUniformity, LearnedMixin, Lff,
     Lnl, LnlAdversary, MaxMargin, MoCo, NtXent, Objective, RebiasHsic, Rubi, SoftCon, SupCon, Swav,
-    SwavSinkhorn, WclTriplet, WclWeightedDcl, WclWeightedInfoNce, WeakSupCclk, WeakSupInfoNce,
+    SwavSinkhorn, TrainableFairCclk, WclTriplet, WclWeightedDcl, WclWeightedInfoNce, WeakSupCclk,
+    WeakSupInfoNce,
 };
 use crate::error::{Error, Result};
 
@@ -25,6 +26,7 @@ const OBJECTIVES: &[(&str, Builder)] = &[
     ("weaksup-cclk", parse::<WeakSupCclk>),
     ("fair-cclk", parse::<FairCclk>),
     ("hardneg-cclk", parse::<HardNegCclk>),
+    ("fair-cclk-trainable", parse::<TrainableFairCclk>),
     ("supcon", parse::<SupCon>),
     ("contex", parse::<ConTeX>),
     ("contex-p", parse::<ConTeXClipped>),

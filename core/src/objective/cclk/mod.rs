@@ -23,6 +23,7 @@
 //! over the other samples, which is what the estimate stands for.
 
 mod fair;
+mod trainable;
 mod weak;
 
 use std::ops::Range;
@@ -37,10 +38,11 @@ use crate::batch::Batch;
 use crate::conditional::{DeviceOperator, Operator};
 use crate::contrast::{Contrast, LogSumExp, Positives, Rows, itself};
 use crate::error::{Result, positive, within};
-use crate::kernel::Kernel;
+use crate::kernel::{Approximation, Kernel};
 use crate::matrix::Matrix;
 
 pub use fair::{FairCclk, HardNegCclk};
+pub use trainable::{TrainableFairCclk, TrainableKernel};
 pub use weak::WeakSupCclk;
 
 /// Which estimate of the conditional embedding is used; see the [module](self).
@@ -66,6 +68,10 @@ pub struct KernelWeights {
     pub lambda: f64,
     /// Kernel of the conditioning variable.
     pub kernel: Kernel,
+    /// Approximates the Gram matrix by one of low rank, with a stated error (see [`Approximation`]); none by default.
+    /// For large batches and kernels without few features.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approximation: Option<Approximation>,
     /// Weights below this are set to 0 (variant `released` only).
     pub clip_threshold: f64,
     /// Averages the directions a to b and b to a (variant `paper` only; the others always do).
@@ -80,6 +86,7 @@ impl Default for KernelWeights {
             temperature: 0.5,
             lambda: 0.01,
             kernel: Kernel::Cosine,
+            approximation: None,
             clip_threshold: 1e-6,
             symmetric: false,
             variant: Estimate::Normalised,
@@ -91,14 +98,24 @@ impl KernelWeights {
     fn check(&self) -> Result<()> {
         positive("temperature", self.temperature)?;
         within("lambda", self.lambda, 0.0, f64::MAX)?;
-        within("clip_threshold", self.clip_threshold, 0.0, 1.0).map(drop)
+        within("clip_threshold", self.clip_threshold, 0.0, 1.0)?;
+        self.approximation.as_ref().map_or(Ok(()), Approximation::check)
     }
 
     /// `W` as the variant defines the Gram matrix.
     fn operator(&self, z: &Matrix) -> Result<Operator> {
-        match self.variant {
-            Estimate::Released => Operator::with_unit_diagonal(&self.kernel, z, self.lambda),
-            Estimate::Paper | Estimate::Normalised => Operator::new(&self.kernel, z, self.lambda),
+        let is_released = self.variant == Estimate::Released;
+        match &self.approximation {
+            None if is_released => Operator::with_unit_diagonal(&self.kernel, z, self.lambda),
+            None => Operator::new(&self.kernel, z, self.lambda),
+            Some(approximation) => {
+                let factor = self.kernel.low_rank(z, approximation)?;
+                if is_released {
+                    Operator::from_low_rank_with_unit_diagonal(&factor, self.lambda)
+                } else {
+                    Operator::from_low_rank(&factor, self.lambda)
+                }
+            }
         }
     }
 

@@ -1,0 +1,200 @@
+//! A kernel as it is written in a recipe or a case file.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Factor, Kernel};
+use crate::error::{Error, Result, positive};
+
+/// The settings of a kernel; which of them a kernel reads stands in the table of the [module](super), and one that it
+/// does not read is an error.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelConfig {
+    /// `rbf`, `laplacian`, `laplacian-l1`, `linear`, `cosine`, `polynomial`, `exact-match`, `product`.
+    pub name: String,
+    /// Bandwidth as a standard deviation (rbf) or a distance (laplacian), or `"median"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sigma: Option<Bandwidth>,
+    /// Bandwidth as released by CCL-K.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temp_z: Option<f64>,
+    /// Factor of the distance (laplacian-l1) or the inner product (polynomial).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<f64>,
+    /// Added to the inner product (polynomial), 0 or above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<f64>,
+    /// Exponent (polynomial), 3 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub degree: Option<u32>,
+    /// Factors (product).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factors: Option<Vec<Factor>>,
+    /// The kernel spelled out, for the reader; not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub formula: Option<String>,
+}
+
+/// A bandwidth given as a number or as a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "kernel.sigma is neither a number nor \"median\"")]
+pub enum Bandwidth {
+    /// The bandwidth itself.
+    Number(f64),
+    /// A bandwidth that follows from the data.
+    Rule(BandwidthRule),
+}
+
+/// How a bandwidth follows from the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BandwidthRule {
+    /// The median of the pairwise distances.
+    Median,
+}
+
+const NAMES: [&str; 8] =
+    ["rbf", "laplacian", "laplacian-l1", "linear", "cosine", "polynomial", "exact-match", "product"];
+
+impl KernelConfig {
+    /// Parameters that were given and that the kernel of this name does not read.
+    fn check_names(&self) -> Result<()> {
+        let reads: &[&str] = match self.name.as_str() {
+            "rbf" | "laplacian" => &["sigma", "temp_z"],
+            "laplacian-l1" => &["gamma"],
+            "polynomial" => &["temp_z", "gamma", "offset", "degree"],
+            "linear" => &["temp_z"],
+            // The released code takes a bandwidth with every kernel and ignores it here.
+            "cosine" => &["temp_z"],
+            "product" => &["factors"],
+            _ => &[],
+        };
+        let given = [
+            ("sigma", self.sigma.is_some()),
+            ("temp_z", self.temp_z.is_some()),
+            ("gamma", self.gamma.is_some()),
+            ("offset", self.offset.is_some()),
+            ("degree", self.degree.is_some()),
+            ("factors", self.factors.is_some()),
+        ];
+        match given.into_iter().find(|(name, given)| *given && !reads.contains(name)) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let reason = format!("but the {} kernel does not read it", self.name);
+                Err(Error::parameter(&format!("kernel.{name}"), "given", &reason))
+            }
+        }
+    }
+
+    /// The kernel of one bandwidth, 1 by default.
+    fn with_bandwidth(&self, of_number: fn(f64, Convention) -> Kernel, of_median: Kernel) -> Result<Kernel> {
+        match (self.sigma, self.temp_z) {
+            (Some(_), Some(_)) => Err(Error::parameter(
+                "kernel.temp_z",
+                "given beside sigma",
+                "expected one bandwidth: sigma, or the released temp_z",
+            )),
+            (Some(Bandwidth::Rule(BandwidthRule::Median)), None) => Ok(of_median),
+            (Some(Bandwidth::Number(sigma)), None) => {
+                Ok(of_number(positive("kernel.sigma", sigma)?, Convention::Sigma))
+            }
+            (None, temp_z) => {
+                Ok(of_number(positive("kernel.temp_z", temp_z.unwrap_or(1.0))?, Convention::TempZ))
+            }
+        }
+    }
+
+    fn polynomial(&self) -> Result<Kernel> {
+        let offset = self.offset.unwrap_or(0.0);
+        if !(offset.is_finite() && offset >= 0.0) {
+            let reason = "expected 0 or above: below 0 it is not a kernel";
+            return Err(Error::parameter("kernel.offset", offset, reason));
+        }
+        let degree = self.degree.unwrap_or(3);
+        if !(1..=16).contains(&degree) {
+            return Err(Error::parameter("kernel.degree", degree, "expected an integer from 1 to 16"));
+        }
+        Ok(Kernel::Polynomial {
+            gamma: positive("kernel.gamma", self.gamma.unwrap_or(1.0))?,
+            offset,
+            degree,
+            scale: positive("kernel.temp_z", self.temp_z.unwrap_or(1.0))?,
+        })
+    }
+
+    fn product(self) -> Result<Kernel> {
+        let factors = self.factors.unwrap_or_default();
+        if factors.is_empty() {
+            return Err(Error::parameter("kernel.factors", "empty", "expected at least one factor"));
+        }
+        match factors.iter().find(|f| f.start >= f.end) {
+            None => Ok(Kernel::Product { factors }),
+            Some(f) => {
+                let value = format!("columns {} to {}", f.start, f.end);
+                Err(Error::parameter("kernel.factors", value, "expected start below end"))
+            }
+        }
+    }
+}
+
+/// Which of the two names a bandwidth was given by.
+#[derive(Clone, Copy, PartialEq)]
+enum Convention {
+    Sigma,
+    TempZ,
+}
+
+impl TryFrom<KernelConfig> for Kernel {
+    type Error = Error;
+
+    fn try_from(config: KernelConfig) -> Result<Self> {
+        if !NAMES.contains(&config.name.as_str()) {
+            return Err(Error::unknown("kernel", &config.name, NAMES.into_iter()));
+        }
+        config.check_names()?;
+        let temp_z = || positive("kernel.temp_z", config.temp_z.unwrap_or(1.0));
+        match config.name.as_str() {
+            "rbf" => config.with_bandwidth(
+                |bandwidth, convention| match convention {
+                    Convention::Sigma => Self::rbf(bandwidth),
+                    Convention::TempZ => Self::Rbf { scale: bandwidth },
+                },
+                Self::MedianRbf,
+            ),
+            "laplacian" => config.with_bandwidth(|scale, _| Self::Laplacian { scale }, Self::MedianLaplacian),
+            "laplacian-l1" => {
+                Ok(Self::LaplacianL1 { gamma: positive("kernel.gamma", config.gamma.unwrap_or(1.0))? })
+            }
+            "linear" => Ok(Self::Linear { scale: temp_z()? }),
+            "polynomial" => config.polynomial(),
+            "exact-match" => Ok(Self::ExactMatch),
+            "product" => config.product(),
+            _ => Ok(Self::Cosine),
+        }
+    }
+}
+
+impl From<Kernel> for KernelConfig {
+    fn from(kernel: Kernel) -> Self {
+        let named = |name: &str| Self { name: name.into(), ..Self::default() };
+        let median = Some(Bandwidth::Rule(BandwidthRule::Median));
+        match kernel {
+            Kernel::Rbf { scale } => Self { temp_z: Some(scale), ..named("rbf") },
+            Kernel::Laplacian { scale } => Self { temp_z: Some(scale), ..named("laplacian") },
+            Kernel::MedianRbf => Self { sigma: median, ..named("rbf") },
+            Kernel::MedianLaplacian => Self { sigma: median, ..named("laplacian") },
+            Kernel::LaplacianL1 { gamma } => Self { gamma: Some(gamma), ..named("laplacian-l1") },
+            Kernel::Linear { scale } => Self { temp_z: Some(scale), ..named("linear") },
+            Kernel::Cosine => named("cosine"),
+            Kernel::Polynomial { gamma, offset, degree, scale } => Self {
+                gamma: Some(gamma),
+                offset: Some(offset),
+                degree: Some(degree),
+                temp_z: Some(scale),
+                ..named("polynomial")
+            },
+            Kernel::ExactMatch => named("exact-match"),
+            Kernel::Product { factors } => Self { factors: Some(factors), ..named("product") },
+        }
+    }
+}

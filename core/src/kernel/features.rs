@@ -1,0 +1,101 @@
+//! Explicit features of the kernels that have few of them.
+
+use super::{COSINE_EPSILON, Kernel, dot};
+use crate::matrix::Matrix;
+
+/// More features than this are not formed.
+const MOST_FEATURES: usize = 512;
+
+impl Kernel {
+    /// Features `phi` of few columns with `K = phi phi^T`, for the kernels that have them: linear, cosine, and the
+    /// polynomial without offset. `None` for the others, or where there would be as many columns as rows.
+    pub fn features(&self, z: &Matrix) -> Option<Matrix> {
+        let scaled = |factor: &dyn Fn(&[f64]) -> f64| {
+            let mut features = z.clone();
+            for i in 0..z.rows() {
+                let factor = factor(z.row(i));
+                features.row_mut(i).iter_mut().for_each(|v| *v *= factor);
+            }
+            features
+        };
+        let features = match self {
+            Self::Linear { scale } if *scale > 0.0 => scaled(&|_| scale.sqrt().recip()),
+            Self::Cosine => scaled(&|row| dot(row, row).sqrt().max(COSINE_EPSILON).recip()),
+            Self::Polynomial { gamma, offset, degree, scale }
+                if *offset == 0.0 && *gamma > 0.0 && *scale > 0.0 =>
+            {
+                let mut monomials = monomials(z, *degree)?;
+                let factor = (gamma.powi(i32::try_from(*degree).ok()?) / scale).sqrt();
+                monomials.data_mut().iter_mut().for_each(|v| *v *= factor);
+                monomials
+            }
+            _ => return None,
+        };
+        (features.columns() < z.rows()).then_some(features)
+    }
+}
+
+/// Products of `degree` columns, each weighted by the square root of its multinomial coefficient, so that inner
+/// products of these features are powers of inner products.
+fn monomials(z: &Matrix, degree: u32) -> Option<Matrix> {
+    let mut exponents = vec![vec![0_u32; z.columns()]];
+    for _ in 0..degree {
+        let mut next: Vec<Vec<u32>> = Vec::new();
+        for e in &exponents {
+            for column in 0..z.columns() {
+                let mut raised = e.clone();
+                raised[column] += 1;
+                next.push(raised);
+            }
+        }
+        next.sort_unstable();
+        next.dedup();
+        if next.len() > MOST_FEATURES {
+            return None;
+        }
+        exponents = next;
+    }
+    let factorial = |n: u32| (1..=n).map(f64::from).product::<f64>();
+    let roots: Vec<f64> = exponents
+        .iter()
+        .map(|e| (factorial(degree) / e.iter().map(|&n| factorial(n)).product::<f64>()).sqrt())
+        .collect();
+    Some(Matrix::from_fn(z.rows(), exponents.len(), |i, j| {
+        let powers = z.row(i).iter().zip(&exponents[j]);
+        roots[j] * powers.map(|(v, &n)| v.powi(i32::try_from(n).unwrap_or(i32::MAX))).product::<f64>()
+    }))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_products_of_features_are_the_kernel() {
+        let z = Matrix::from_fn(30, 3, |i, j| ((i * 7 + j * 5) % 11) as f64 / 4.0 - 1.0);
+        let polynomial = Kernel::Polynomial { gamma: 0.5, offset: 0.0, degree: 3, scale: 2.0 };
+        for kernel in [Kernel::Linear { scale: 3.0 }, Kernel::Cosine, polynomial] {
+            let features = kernel.features(&z).unwrap();
+            let gram = kernel.gram(&z);
+            for i in 0..30 {
+                for j in 0..30 {
+                    assert!((dot(features.row(i), features.row(j)) - gram[(i, j)]).abs() < 1e-12);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn kernels_without_few_features_have_none() {
+        let z = Matrix::from_fn(30, 3, |i, j| (i + j) as f64);
+        let offset = Kernel::Polynomial { gamma: 1.0, offset: 1.0, degree: 2, scale: 1.0 };
+        assert!(offset.features(&z).is_none());
+        assert!(Kernel::rbf(1.0).features(&z).is_none());
+        assert!(Kernel::Cosine.features(&z.select(&[0, 1, 2])).is_none());
+        let wide = Matrix::from_fn(5000, 40, |i, j| (i + j) as f64);
+        assert!(
+            Kernel::Polynomial { gamma: 1.0, offset: 0.0, degree: 3, scale: 1.0 }.features(&wide).is_none()
+        );
+    }
+}
