@@ -98,7 +98,8 @@ impl Case {
     /// # Errors
     /// As [`evaluate`](Self::evaluate), or the device failed.
     pub async fn run(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<CaseOutcome> {
-        let evaluated = evaluate::case::run(&self.objective, self.variant.as_deref(), &self.params, &self.inputs);
+        let evaluated =
+            evaluate::case::run(&self.objective, self.variant.as_deref(), &self.params, &self.inputs);
         if let Some(outcome) = evaluated {
             return outcome;
         }

@@ -98,7 +98,10 @@ pub fn bias_prior(labels: &[usize], bias: &[usize], classes: usize, biases: usiz
     }
     for bias in 0..biases {
         let count: f64 = table.row(bias).iter().sum();
-        table.row_mut(bias).iter_mut().for_each(|p| *p = if count > 0.0 { *p / count } else { 1.0 / classes as f64 });
+        table
+            .row_mut(bias)
+            .iter_mut()
+            .for_each(|p| *p = if count > 0.0 { *p / count } else { 1.0 / classes as f64 });
     }
     Ok(table)
 }

@@ -50,12 +50,18 @@ impl Objective for CrossEntropy {
 }
 
 /// The input `weights`, one for each row of `logits`, if the batch holds it.
-pub(crate) fn sample_weights(batch: &Batch, objective: &str, logits: &Tensor<2>) -> Result<Option<Tensor<1>>> {
+pub(crate) fn sample_weights(
+    batch: &Batch,
+    objective: &str,
+    logits: &Tensor<2>,
+) -> Result<Option<Tensor<1>>> {
     if !batch.has_condition("weights") {
         return Ok(None);
     }
     let weights = batch.condition(objective, "weights", logits.dims()[0])?;
-    Ok(Some(weights.to_tensor(&logits.device(), logits.dtype()).slice([0..weights.rows(), 0..1]).squeeze_dim(1)))
+    Ok(Some(
+        weights.to_tensor(&logits.device(), logits.dtype()).slice([0..weights.rows(), 0..1]).squeeze_dim(1),
+    ))
 }
 
 #[cfg(test)]
@@ -67,7 +73,9 @@ mod tests {
 
     #[test]
     fn gradient_matches_differences() {
-        let batch = Batch::default().with_tensor("logits", random(5, 4, 1)).with_indices("labels", vec![0, 3, 1, 1, 2]);
+        let batch = Batch::default()
+            .with_tensor("logits", random(5, 4, 1))
+            .with_indices("labels", vec![0, 3, 1, 1, 2]);
         assert!(gradient_error(&CrossEntropy::default(), &batch) < 1e-6);
         let weights = Matrix::column(&[0.0, 2.0, 0.5, 1.0, 3.0]);
         assert!(gradient_error(&CrossEntropy::default(), &batch.with_condition("weights", weights)) < 1e-6);
@@ -75,7 +83,8 @@ mod tests {
 
     #[test]
     fn an_unknown_class_is_named() {
-        let batch = Batch::default().with_tensor("logits", random(2, 3, 1)).with_indices("labels", vec![0, 3]);
+        let batch =
+            Batch::default().with_tensor("logits", random(2, 3, 1)).with_indices("labels", vec![0, 3]);
         let error = CrossEntropy::default().evaluate(&batch).unwrap_err().to_string();
         assert!(error.contains("labels") && error.contains("row 1"), "{error}");
     }

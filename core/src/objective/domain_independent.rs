@@ -110,7 +110,9 @@ impl Objective for DomainIndependent {
             bias.iter().flat_map(|&domain| domain * classes..(domain + 1) * classes).collect();
         let block: Tensor<2, Int> = indices(&block, &logits.device()).reshape([rows, classes]);
         let targets = targets(batch, self.name(), "labels", &logits.clone().gather(1, block.clone()))?;
-        Ok(of_inputs([("logits", logits)], |[logits]| cross_entropy(logits.gather(1, block), &targets).mean()))
+        Ok(of_inputs([("logits", logits)], |[logits]| {
+            cross_entropy(logits.gather(1, block), &targets).mean()
+        }))
     }
 }
 

@@ -112,8 +112,9 @@ impl Pairs<Matrix> {
             Variant::Paper => bias[p] != bias[q],
             Variant::Released => bias[p] < bias[q],
         };
-        let parallel =
-            Matrix::from_fn(n, n, |p, q| f64::from(u8::from(p > q && labels[p] == labels[q] && counts(p, q))));
+        let parallel = Matrix::from_fn(n, n, |p, q| {
+            f64::from(u8::from(p > q && labels[p] == labels[q] && counts(p, q)))
+        });
         let biases = bias.iter().max().map_or(0, |&b| b + 1);
         let members = Matrix::from_fn(biases, n, |b, i| f64::from(u8::from(bias[i] == b)));
         let has_parallel = parallel.data().iter().any(|&v| v > 0.0);
@@ -161,7 +162,8 @@ mod tests {
 
     fn batch(order: [usize; 6]) -> Batch {
         let at: Vec<i32> = order.iter().map(|&i| i32::try_from(i).unwrap()).collect();
-        let at: Tensor<1, burn::tensor::Int> = Tensor::from_ints(at.as_slice(), &burn::tensor::Device::flex());
+        let at: Tensor<1, burn::tensor::Int> =
+            Tensor::from_ints(at.as_slice(), &burn::tensor::Device::flex());
         Batch::default()
             .with_tensor("view_a", random(6, 4, 1).select(0, at.clone()))
             .with_tensor("logits", random(6, 2, 2).select(0, at))

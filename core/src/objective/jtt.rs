@@ -82,7 +82,11 @@ impl Jtt {
 /// [`Error::Shape`] if the rows of `scores` are not one for each label.
 pub fn error_set(scores: &Matrix, labels: &[usize]) -> Result<Vec<usize>> {
     if scores.rows() != labels.len() {
-        return Err(Error::shape("scores", format!("{} rows", labels.len()), format!("{} rows", scores.rows())));
+        return Err(Error::shape(
+            "scores",
+            format!("{} rows", labels.len()),
+            format!("{} rows", scores.rows()),
+        ));
     }
     let largest = |row: &[f64]| (0..row.len()).max_by(|&i, &j| row[i].total_cmp(&row[j]).then(j.cmp(&i)));
     Ok((0..labels.len()).filter(|&i| largest(scores.row(i)) != Some(labels[i])).collect())

@@ -59,7 +59,8 @@ impl Objective for Lff {
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
-        let (biased, debiased) = (batch.tensor(self.name(), "logits_b")?, batch.tensor(self.name(), "logits_d")?);
+        let (biased, debiased) =
+            (batch.tensor(self.name(), "logits_b")?, batch.tensor(self.name(), "logits_d")?);
         check_shape("logits_d", &debiased, biased.dims())?;
         let targets = targets(batch, self.name(), "labels", &biased)?;
         let amplified = GeneralisedCrossEntropy { q: self.q, variant: self.variant };

@@ -122,7 +122,8 @@ mod tests {
     fn an_undecided_predictor_is_the_minimum() {
         let at = |logits| value(&Lnl::default(), &batch().with_tensor("bias_logits", logits));
         let undecided = place(&Matrix::zeros(6, 2));
-        let evaluation = Lnl::default().evaluate(&batch().with_tensor("bias_logits", undecided.clone())).unwrap();
+        let evaluation =
+            Lnl::default().evaluate(&batch().with_tensor("bias_logits", undecided.clone())).unwrap();
         assert!(at(undecided) < at(random(6, 2, 2)));
         assert!(read(evaluation.gradients["bias_logits"].clone()).data().iter().all(|g| g.abs() < 1e-15));
     }
@@ -131,8 +132,11 @@ mod tests {
     fn reversal_keeps_the_value_and_turns_the_gradient() {
         let features = random(6, 2, 3).autodiff().require_grad();
         let bias_logits = reverse_gradient(features.clone(), 0.1);
-        assert!((bias_logits.clone().inner() - features.clone().inner()).abs().max().into_scalar::<f64>() < 1e-12);
-        let gradients = loss(&LnlAdversary::default(), &batch().with_tensor("bias_logits", bias_logits)).unwrap();
+        assert!(
+            (bias_logits.clone().inner() - features.clone().inner()).abs().max().into_scalar::<f64>() < 1e-12
+        );
+        let gradients =
+            loss(&LnlAdversary::default(), &batch().with_tensor("bias_logits", bias_logits)).unwrap();
         let reversed = features.grad(&gradients.backward()).unwrap();
         let plain = batch().with_tensor("bias_logits", features.inner());
         let plain = LnlAdversary::default().evaluate(&plain).unwrap().gradients["bias_logits"].clone();
