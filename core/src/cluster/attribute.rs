@@ -1,8 +1,9 @@
-//! Clusters of samples that agree in their most telling binary attributes (Cl-InfoNCE, Tsai et al., ICLR 2022).
+//! Clusters of samples that agree in their most telling binary attributes (Cl-InfoNCE, Tsai et al., ICLR
+//! 2022).
 //!
-//! Columns are ranked by their entropy in bits, `H(p) = -p log2 p - (1 - p) log2(1 - p)` with `p` the fraction of
-//! ones; the `k` columns of largest entropy are kept, and samples with equal kept columns form one cluster. More
-//! columns give smaller clusters.
+//! Columns are ranked by their entropy in bits, `H(p) = -p log2 p - (1 - p) log2(1 - p)` with `p` the
+//! fraction of ones; the `k` columns of largest entropy are kept, and samples with equal kept columns form
+//! one cluster. More columns give smaller clusters.
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,14 @@
-//! k-means by Lloyd's iterations from k-means++ (Arthur & Vassilvitskii, SODA 2007), best of several restarts.
+//! k-means by Lloyd's iterations from k-means++ (Arthur & Vassilvitskii, SODA 2007), best of several
+//! restarts.
 //!
 //! ```text
 //! inertia = Σ_i min_c |x_i - m_c|²
 //! ```
 //!
-//! Each further centre is the best of `2 + ln k` candidates drawn with probability proportional to the squared
-//! distance to the nearest centre so far, as in scikit-learn. A cluster that loses all its points takes the point that
-//! is farthest from its own centre. Clusters are numbered in the order in which they first occur in the data, so that
-//! the same partition has the same ids whatever the seed.
+//! Each further centre is the best of `2 + ln k` candidates drawn with probability proportional to the
+//! squared distance to the nearest centre so far, as in scikit-learn. A cluster that loses all its points
+//! takes the point that is farthest from its own centre. Clusters are numbered in the order in which they
+//! first occur in the data, so that the same partition has the same ids whatever the seed.
 
 use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
@@ -81,12 +82,12 @@ impl KMeansConfig {
 
     /// Clusters `points` (`[n, d]`).
     ///
-    /// Where fewer than `k` points are distinct, equal points are in one cluster and the remaining clusters do not
-    /// exist: [`Error::Degenerate`] says how many there could be.
+    /// Where fewer than `k` points are distinct, equal points are in one cluster and the remaining clusters
+    /// do not exist: [`Error::Degenerate`] says how many there could be.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable points, [`Error::Parameter`] if `k` is 0 or above `n`, or if
-    /// `restarts` or `iterations` is 0.
+    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable points, [`Error::Parameter`] if `k` is 0 or
+    /// above `n`, or if `restarts` or `iterations` is 0.
     pub fn fit(&self, points: &Matrix, rng: &mut impl Rng) -> Result<KMeans> {
         check(points)?;
         if self.k == 0 || self.k > points.rows() {
@@ -194,7 +195,8 @@ fn nearest(point: &[f64], centres: &Matrix) -> (usize, f64) {
     })
 }
 
-/// Index of the weight in which `target`, a number below the sum of the weights, falls; never one of weight 0.
+/// Index of the weight in which `target`, a number below the sum of the weights, falls; never one of weight
+/// 0.
 fn pick(weights: &[f64], target: f64) -> usize {
     let mut below = 0.0;
     let found = weights.iter().position(|w| {

@@ -9,37 +9,37 @@ use crate::matrix::Matrix;
 const CANCELLED: f64 = 1e-5;
 
 /// The matrix as faer sees it.
-pub(crate) fn view(matrix: &Matrix) -> MatRef<'_, f64> {
+pub(super) fn view(matrix: &Matrix) -> MatRef<'_, f64> {
     MatRef::from_row_major_slice(matrix.data(), matrix.rows(), matrix.columns())
 }
 
 /// The matrix as faer writes to it.
-pub(crate) fn view_mut(matrix: &mut Matrix) -> MatMut<'_, f64> {
+pub(super) fn view_mut(matrix: &mut Matrix) -> MatMut<'_, f64> {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     MatMut::from_row_major_slice_mut(matrix.data_mut(), rows, columns)
 }
 
 /// `out = scale * left * right`.
-pub(crate) fn product(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>, scale: f64) {
+pub(super) fn product(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>, scale: f64) {
     matmul(out, Accum::Replace, left, right, scale, Par::Seq);
 }
 
 /// `left * right^T`, `[left rows, right rows]`.
-pub(crate) fn times_transpose(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Matrix {
+pub(super) fn times_transpose(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Matrix {
     let mut out = Matrix::zeros(left.nrows(), right.nrows());
     product(view_mut(&mut out), left, right.transpose(), 1.0);
     out
 }
 
 /// `left^T * right`, `[left columns, right columns]`.
-pub(crate) fn transpose_times(left: &Matrix, right: &Matrix) -> Matrix {
+pub(super) fn transpose_times(left: &Matrix, right: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(left.columns(), right.columns());
     product(view_mut(&mut out), view(left).transpose(), view(right), 1.0);
     out
 }
 
 /// The mean of every column; zeros for a matrix without rows.
-pub(crate) fn column_means(matrix: &Matrix) -> Vec<f64> {
+pub(super) fn column_means(matrix: &Matrix) -> Vec<f64> {
     let mut mean = vec![0.0; matrix.columns()];
     for row in matrix.iter_rows() {
         mean.iter_mut().zip(row).for_each(|(m, v)| *m += v);
@@ -49,7 +49,7 @@ pub(crate) fn column_means(matrix: &Matrix) -> Vec<f64> {
 }
 
 /// The matrix with `mean` subtracted from every row.
-pub(crate) fn centred(matrix: &Matrix, mean: &[f64]) -> Matrix {
+pub(super) fn centred(matrix: &Matrix, mean: &[f64]) -> Matrix {
     let mut out = matrix.clone();
     for i in 0..out.rows() {
         out.row_mut(i).iter_mut().zip(mean).for_each(|(v, m)| *v -= m);
@@ -58,15 +58,16 @@ pub(crate) fn centred(matrix: &Matrix, mean: &[f64]) -> Matrix {
 }
 
 /// How many rows of a table with `columns` columns fit a block of about four megabytes.
-pub(crate) fn block_rows(columns: usize) -> usize {
+pub(super) fn block_rows(columns: usize) -> usize {
     (524_288 / columns.max(1)).clamp(1, 4096)
 }
 
 /// Calls `visit(i, distances)` with the squared Euclidean distances of row `i` to every row of `points`.
 ///
-/// Distances come from `|x|² + |y|² - 2 x.y` in blocks, so points should be centred. Where that cancels to less than
-/// [`CANCELLED`] of its terms, the distance is summed directly: points that coincide are at distance 0 exactly.
-pub(crate) fn for_each_distance_row(points: &Matrix, mut visit: impl FnMut(usize, &[f64])) {
+/// Distances come from `|x|² + |y|² - 2 x.y` in blocks, so points should be centred. Where that cancels to
+/// less than [`CANCELLED`] of its terms, the distance is summed directly: points that coincide are at
+/// distance 0 exactly.
+pub(super) fn for_each_distance_row(points: &Matrix, mut visit: impl FnMut(usize, &[f64])) {
     let n = points.rows();
     let squares: Vec<f64> = points.iter_rows().map(dot_self).collect();
     let step = block_rows(n);
@@ -89,11 +90,11 @@ pub(crate) fn for_each_distance_row(points: &Matrix, mut visit: impl FnMut(usize
 }
 
 /// Squared length of a row.
-pub(crate) fn dot_self(row: &[f64]) -> f64 {
+pub(super) fn dot_self(row: &[f64]) -> f64 {
     row.iter().map(|v| v * v).sum()
 }
 
 /// Scalar product.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

@@ -4,11 +4,12 @@ use super::{check_labels, check_matrix, check_size, dense};
 use crate::error::{Error, Result, positive};
 use crate::matrix::Matrix;
 
-/// Alignment (Wang & Isola, ICML 2020): mean over positive pairs of `|a_i - b_i|^alpha`. Both are `[n, d]`, of unit
-/// rows by intention. 0 is perfect.
+/// Alignment (Wang & Isola, ICML 2020): mean over positive pairs of `|a_i - b_i|^alpha`. Both are `[n, d]`,
+/// of unit rows by intention. 0 is perfect.
 ///
 /// # Errors
-/// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Parameter`] unless `alpha` is above 0.
+/// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Parameter`] unless `alpha` is above
+/// 0.
 pub fn alignment(view_a: &Matrix, view_b: &Matrix, alpha: f64) -> Result<f64> {
     check_matrix("view_a", view_a)?;
     check_matrix("view_b", view_b)?;
@@ -21,11 +22,13 @@ pub fn alignment(view_a: &Matrix, view_b: &Matrix, alpha: f64) -> Result<f64> {
     Ok(total / view_a.rows() as f64)
 }
 
-/// Uniformity (Wang & Isola, ICML 2020): logarithm of the mean over pairs `i < j` of `exp(-t |x_i - x_j|²)`. Lower is
-/// more uniform; 0 where all rows coincide, and `-2 t d / (d - 1)` or so for rows spread over the sphere.
+/// Uniformity (Wang & Isola, ICML 2020): logarithm of the mean over pairs `i < j` of `exp(-t |x_i - x_j|²)`.
+/// Lower is more uniform; 0 where all rows coincide, and `-2 t d / (d - 1)` or so for rows spread over the
+/// sphere.
 ///
 /// # Errors
-/// [`Error::Shape`] with fewer than two rows, [`Error::NotFinite`], [`Error::Parameter`] unless `t` is above 0.
+/// [`Error::Shape`] with fewer than two rows, [`Error::NotFinite`], [`Error::Parameter`] unless `t` is above
+/// 0.
 pub fn uniformity(rows: &Matrix, t: f64) -> Result<f64> {
     check_matrix("features", rows)?;
     positive("t", t)?;
@@ -46,8 +49,9 @@ pub fn uniformity(rows: &Matrix, t: f64) -> Result<f64> {
     Ok(most + (total / pairs).ln())
 }
 
-/// Effective rank (Roy & Vetterli 2007; RankMe, Garrido et al. 2023): the exponential of the entropy of the singular
-/// values, normalised to sum one, of `features` (`[n, d]`) as given. From 1 (collapsed) to `min(n, d)`.
+/// Effective rank (Roy & Vetterli 2007; RankMe, Garrido et al. 2023): the exponential of the entropy of the
+/// singular values, normalised to sum one, of `features` (`[n, d]`) as given. From 1 (collapsed) to `min(n,
+/// d)`.
 ///
 /// # Errors
 /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Degenerate`] if all values are 0.
@@ -68,13 +72,13 @@ pub fn effective_rank(features: &Matrix) -> Result<f64> {
     Ok(entropy.exp())
 }
 
-/// Mean silhouette (Rousseeuw 1987) of the classes in Euclidean distance, from -1 to 1:
-/// `(b - a) / max(a, b)` with `a` the mean distance to the own class and `b` to the nearest other class. A class
-/// of one sample scores 0. Equal to scikit-learn's `silhouette_score`; `n²` distances in blocks.
+/// Mean silhouette (Rousseeuw 1987) of the classes in Euclidean distance, from -1 to 1: `(b - a) / max(a, b)`
+/// with `a` the mean distance to the own class and `b` to the nearest other class. A class of one sample
+/// scores 0. Equal to scikit-learn's `silhouette_score`; `n²` distances in blocks.
 ///
 /// # Errors
-/// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Degenerate`] unless between 2 and `n - 1`
-/// classes occur.
+/// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Degenerate`] unless between 2 and
+/// `n - 1` classes occur.
 pub fn silhouette(features: &Matrix, labels: &[usize]) -> Result<f64> {
     check_matrix("features", features)?;
     let classes = labels.iter().max().map_or(0, |&most| most + 1);

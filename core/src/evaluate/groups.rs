@@ -1,9 +1,10 @@
 //! Accuracy in the cells of label × bias: unbiased accuracy and worst group.
 //!
-//! A classifier that reads a shortcut is right where label and bias agree and wrong elsewhere, which plain accuracy
-//! hides. The *unbiased accuracy* (Hong & Yang, NeurIPS 2021; LfF) is the mean over the cells that occur, the *worst
-//! group* (WCL, group-DRO) their minimum. Released code takes the mean over non-empty cells in one place
-//! (`get_unbiased_acc`) and over all cells, with NaN, in others; ours always leaves empty cells out.
+//! A classifier that reads a shortcut is right where label and bias agree and wrong elsewhere, which plain
+//! accuracy hides. The *unbiased accuracy* (Hong & Yang, NeurIPS 2021; LfF) is the mean over the cells that
+//! occur, the *worst group* (WCL, group-DRO) their minimum. Released code takes the mean over non-empty cells
+//! in one place (`get_unbiased_acc`) and over all cells, with NaN, in others; ours always leaves empty cells
+//! out.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,8 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Counts where `predictions` equals `labels` (below `classes`) for every value of `bias` (below `biases`).
+    /// Counts where `predictions` equals `labels` (below `classes`) for every value of `bias` (below
+    /// `biases`).
     ///
     /// # Errors
     /// [`Error::Shape`] if lengths differ, there is no sample, or a value is out of range.
@@ -60,7 +62,8 @@ impl Groups {
         metrics::mean(self.accuracy().into_iter().flatten())
     }
 
-    /// Label, bias and accuracy of the worst cell that occurs; the first in row order where several are equal.
+    /// Label, bias and accuracy of the worst cell that occurs; the first in row order where several are
+    /// equal.
     pub fn worst(&self) -> (usize, usize, f64) {
         let mut worst = (0, 0, f64::INFINITY);
         for (label, row) in self.accuracy().iter().enumerate() {

@@ -1,12 +1,13 @@
-//! Weighted k-nearest-neighbour classification (Wu et al., CVPR 2018), the monitor of the released DCL and HCL code.
+//! Weighted k-nearest-neighbour classification (Wu et al., CVPR 2018), the monitor of the released DCL and
+//! HCL code.
 //!
 //! ```text
 //! score(q, c) = Σ over the k rows b of the bank with the largest q.b and label c of exp(q.b / temperature)
 //! ```
 //!
-//! Rows are compared by their scalar product as given: pass unit rows ([`unit_rows`]) for the cosine. Where two rows
-//! of the bank are equally near, the earlier one is taken. The bank is read in blocks, so that no table of all
-//! queries by all rows is formed.
+//! Rows are compared by their scalar product as given: pass unit rows ([`unit_rows`]) for the cosine. Where
+//! two rows of the bank are equally near, the earlier one is taken. The bank is read in blocks, so that no
+//! table of all queries by all rows is formed.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,8 +42,8 @@ impl Default for KnnConfig {
 pub struct KnnVotes {
     /// `[queries, classes]`.
     pub scores: Matrix,
-    /// For every query, how far the last neighbour that votes is ahead of the first that does not; `None` where the
-    /// whole bank votes.
+    /// For every query, how far the last neighbour that votes is ahead of the first that does not; `None`
+    /// where the whole bank votes.
     pub gap: Vec<Option<f64>>,
 }
 
@@ -57,11 +58,12 @@ impl KnnVotes {
 }
 
 impl KnnConfig {
-    /// Lets the rows of `bank` (`[n, d]`, one label below `classes` each) vote on every row of `queries` (`[m, d]`).
+    /// Lets the rows of `bank` (`[n, d]`, one label below `classes` each) vote on every row of `queries`
+    /// (`[m, d]`).
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs; [`Error::Parameter`] if `k` is 0 or above `n`, or
-    /// if the temperature is so low that a vote overflows.
+    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs; [`Error::Parameter`] if `k` is 0 or
+    /// above `n`, or if the temperature is so low that a vote overflows.
     pub fn vote(
         &self,
         bank: &Matrix,

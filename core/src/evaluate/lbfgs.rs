@@ -1,5 +1,5 @@
-//! The two pieces of limited-memory BFGS (Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 3.5):
-//! the implicit inverse Hessian, and a line search on a convex function.
+//! The two pieces of limited-memory BFGS (Nocedal and Wright, Numerical Optimization, algorithms 7.4 and
+//! 3.5): the implicit inverse Hessian, and a line search on a convex function.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ struct Pair {
 
 /// The last steps and gradient changes: an inverse Hessian that is never formed.
 #[derive(Debug, Clone)]
-pub struct History {
+pub(super) struct History {
     capacity: usize,
     pairs: VecDeque<Pair>,
     scale: f64,
@@ -30,16 +30,16 @@ pub struct History {
 
 impl History {
     /// An empty history that keeps the last `capacity` steps.
-    pub fn new(capacity: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
         Self { capacity: capacity.max(1), pairs: VecDeque::new(), scale: 1.0 }
     }
 
-    /// Remembers a step and the change of the gradient over it. A pair without positive curvature, which rounding
-    /// can give close to the minimum, is left out.
+    /// Remembers a step and the change of the gradient over it. A pair without positive curvature, which
+    /// rounding can give close to the minimum, is left out.
     ///
     /// `precondition` multiplies in place by the fixed approximation of the inverse Hessian that
     /// [`History::direction`] starts from.
-    pub fn push(&mut self, step: Vec<f64>, change: Vec<f64>, precondition: impl Fn(&mut [f64])) {
+    pub(super) fn push(&mut self, step: Vec<f64>, change: Vec<f64>, precondition: impl Fn(&mut [f64])) {
         let curvature = dot(&step, &change);
         if curvature <= 1e-12 * (dot_self(&step) * dot_self(&change)).sqrt() {
             return;
@@ -54,7 +54,7 @@ impl History {
     }
 
     /// The descent direction `-H gradient` by the two-loop recursion.
-    pub fn direction(&self, gradient: &[f64], precondition: impl Fn(&mut [f64])) -> Vec<f64> {
+    pub(super) fn direction(&self, gradient: &[f64], precondition: impl Fn(&mut [f64])) -> Vec<f64> {
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let mut coefficients = Vec::with_capacity(self.pairs.len());
         for pair in self.pairs.iter().rev() {
@@ -72,40 +72,40 @@ impl History {
     }
 
     /// Forgets all steps.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.pairs.clear();
         self.scale = 1.0;
     }
 
     /// Whether no step is remembered.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 }
 
 /// Adds `scale * addend` to `target`.
-pub(crate) fn add_scaled(target: &mut [f64], scale: f64, addend: &[f64]) {
+pub(super) fn add_scaled(target: &mut [f64], scale: f64, addend: &[f64]) {
     target.iter_mut().zip(addend).for_each(|(t, a)| *t += scale * a);
 }
 
 /// A point on the ray of a line search.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub(super) struct Point {
     /// Distance from the start, in lengths of the direction.
-    pub step: f64,
+    pub(super) step: f64,
     /// Value of the function.
-    pub value: f64,
+    pub(super) value: f64,
     /// Its derivative along the direction.
-    pub slope: f64,
+    pub(super) slope: f64,
 }
 
 /// Finds a step that satisfies the strong Wolfe conditions on a convex function.
 ///
-/// `start` has step 0 and a negative slope, `evaluate(step)` gives value and slope. Every trial lies inside the
-/// bracket known so far and at least a tenth of its width from its ends, so that the search cannot diverge, also
-/// where the function overflows. Returns `None` if `trials` evaluations do not suffice or rounding hides the
-/// decrease.
-pub fn line_search(
+/// `start` has step 0 and a negative slope, `evaluate(step)` gives value and slope. Every trial lies inside
+/// the bracket known so far and at least a tenth of its width from its ends, so that the search cannot
+/// diverge, also where the function overflows. Returns `None` if `trials` evaluations do not suffice or
+/// rounding hides the decrease.
+pub(super) fn line_search(
     start: Point,
     first: f64,
     trials: usize,

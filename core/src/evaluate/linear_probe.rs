@@ -5,39 +5,32 @@
 //! values   J(W, b) = 1/(n m) Σ_i |W x_i + b - t_i|²                                    + λ Σ W²
 //! ```
 //!
-//! `x_i` is a row of the features `[n, d]`, `W` is `[m, d]` with one row for each of the `m` classes or outputs. The
-//! bias is not penalised and λ is not halved, as in the released CCL-K probe (`evaluate/lbfgs.py`). `J` is convex and,
-//! for λ > 0, has one minimiser up to a constant added to every class bias.
+//! `x_i` is a row of the features `[n, d]`, `W` is `[m, d]` with one row for each of the `m` classes or
+//! outputs. The bias is not penalised and λ is not halved, as in the released CCL-K probe
+//! (`evaluate/lbfgs.py`). `J` is convex and, for λ > 0, has one minimiser up to a constant added to every
+//! class bias.
 //!
-//! Where this differs from released code, and why: that runs 500 steps of PyTorch's L-BFGS (20 iterations each) without
-//! a line search, which stops early (up to 2e-6 above the minimum) and diverges on features that were not
-//! standardised. Ours is L-BFGS with the same history of 100 and the same budget, but a line search that satisfies
-//! the strong Wolfe conditions, and it starts from the inverse of the covariance of the features and not from the identity, so that it
-//! reaches a gradient of 1e-7 in tens of iterations. Both have the same minimiser: compare objectives and
-//! class-centred weights. Released code reports the best **test** accuracy over the steps; ours reports the minimiser.
+//! Where this differs from released code, and why: that runs 500 steps of PyTorch's L-BFGS (20 iterations
+//! each) without a line search, which stops early (up to 2e-6 above the minimum) and can diverge on features
+//! of different scales. Ours is L-BFGS with the same history of 100 and the same budget, but its line search
+//! satisfies the strong Wolfe conditions, and it starts from the inverse of the features' second moments and
+//! not from the identity. Both have the same minimiser: compare objectives and class-centred weights.
+//! Released code reports the best **test** accuracy over the steps; ours reports the minimiser.
 //!
 //! Standardise the features first ([`Standardise`](super::standardise::Standardise)).
 
-use std::ops::Range;
-
-use faer::linalg::solvers::Llt;
+use faer::MatMut;
 use faer::prelude::Solve as _;
-use faer::{MatMut, MatRef, Side};
 use serde::{Deserialize, Serialize};
 
-use super::lbfgs::{History, Point, add_scaled, line_search};
+use super::lbfgs::History;
+use super::probe_objective::{Problem, State};
 use super::{check_labels, check_matrix, check_size, dense, metrics, regression};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
 /// Inner iterations of one PyTorch `LBFGS.step()`.
 const ITERATIONS_A_STEP: usize = 20;
-/// Trials of one line search.
-const TRIALS: usize = 40;
-/// The covariance is measured on about this many rows: it only shapes the first direction.
-const COVARIANCE_ROWS: usize = 8192;
-/// Added to the diagonal of the covariance, relative to its mean, so that collinear features can be inverted.
-const RIDGE: f64 = 1e-9;
 
 /// What the probe is fitted to.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +47,7 @@ pub enum Target<'a> {
 }
 
 impl Target<'_> {
-    fn outputs(&self) -> usize {
+    pub(super) fn outputs(&self) -> usize {
         match self {
             Self::Classes { classes, .. } => *classes,
             Self::Values(targets) => targets.columns(),
@@ -79,7 +72,8 @@ impl Target<'_> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinearProbeConfig {
-    /// λ, the weight of the squared weights; 0 or more. Default: `1e-6` (CCL-K for Fair and HardNeg; 1e-5 for WeaklySup).
+    /// λ, the weight of the squared weights; 0 or more. Default: `1e-6` (CCL-K for Fair and HardNeg; 1e-5 for
+    /// WeaklySup).
     pub regularisation: f64,
     /// Most steps of 20 iterations. Default: `500`.
     pub steps: usize,
@@ -159,15 +153,15 @@ impl LinearProbeConfig {
     /// Minimises J from zero weights.
     ///
     /// # Errors
-    /// [`Error::Shape`], [`Error::NotFinite`] or [`Error::Parameter`] for unusable inputs, [`Error::Degenerate`] if
-    /// the squared features overflow.
+    /// [`Error::Shape`], [`Error::NotFinite`] or [`Error::Parameter`] for unusable inputs,
+    /// [`Error::Degenerate`] if the squared features overflow.
     pub fn fit(&self, features: &Matrix, target: Target<'_>) -> Result<LinearProbe> {
         let outputs = target.outputs();
         self.fit_from(features, target, &Matrix::zeros(outputs, features.columns()), &vec![0.0; outputs])
     }
 
-    /// Minimises J from `weight` (`[m, d]`) and `bias` (`[m]`), which only matter for the path: the minimiser is the
-    /// same, except that the class mean of the bias stays as given.
+    /// Minimises J from `weight` (`[m, d]`) and `bias` (`[m]`), which only matter for the path: the minimiser
+    /// is the same, except that the class mean of the bias stays as given.
     ///
     /// # Errors
     /// As [`LinearProbeConfig::fit`].
@@ -183,7 +177,9 @@ impl LinearProbeConfig {
         target.check(features.rows())?;
         check_size("weight", weight, target.outputs(), features.columns())?;
         check_matrix("weight", weight)?;
-        check_size("bias", &Matrix::column(bias), target.outputs(), 1)?;
+        let initial_bias = Matrix::column(bias);
+        check_size("bias", &initial_bias, target.outputs(), 1)?;
+        check_matrix("bias", &initial_bias)?;
         let problem = Problem { features, target, regularisation: self.regularisation };
         self.minimise(&problem, problem.parameters(weight, bias))
     }
@@ -248,210 +244,6 @@ impl LinearProbeConfig {
             iterations,
             stop,
         })
-    }
-}
-
-/// Features, targets and penalty. Parameters are `m` rows of `d` weights and a bias.
-struct Problem<'a> {
-    features: &'a Matrix,
-    target: Target<'a>,
-    regularisation: f64,
-}
-
-impl Problem<'_> {
-    /// Weights of one output, the bias included.
-    fn width(&self) -> usize {
-        self.features.columns() + 1
-    }
-
-    fn parameters(&self, weight: &Matrix, bias: &[f64]) -> Vec<f64> {
-        weight.iter_rows().zip(bias).flat_map(|(row, b)| row.iter().copied().chain([*b])).collect()
-    }
-
-    fn layer(&self, parameters: &[f64]) -> (Matrix, Vec<f64>) {
-        let d = self.features.columns();
-        let weight = Matrix::from_fn(self.target.outputs(), d, |k, j| parameters[k * (d + 1) + j]);
-        (weight, parameters.chunks(d + 1).map(|row| row[d]).collect())
-    }
-
-    /// Takes the class mean out of the weights. It does not change the cross-entropy, and can only lower the penalty.
-    fn centre_classes(&self, parameters: &mut [f64]) {
-        if let Target::Classes { classes, .. } = self.target {
-            let width = self.width();
-            for j in 0..width - 1 {
-                let mean = parameters.iter().skip(j).step_by(width).sum::<f64>() / classes as f64;
-                parameters.iter_mut().skip(j).step_by(width).for_each(|w| *w -= mean);
-            }
-        }
-    }
-
-    /// Cholesky factor of an approximate Hessian of J for one output: the second moments of features and bias by the curvature
-    /// of the loss at zero weights, and the penalty. Exact for [`Target::Values`] up to [`COVARIANCE_ROWS`] rows.
-    fn covariance(&self) -> Result<Llt<f64>> {
-        let (n, width) = (self.features.rows(), self.width());
-        let stride = (n / COVARIANCE_ROWS.max(8 * width)).max(1);
-        let rows: Vec<usize> = (0..n).step_by(stride).collect();
-        let sample = Matrix::from_fn(rows.len(), width, |r, j| {
-            self.features.row(rows[r]).get(j).copied().unwrap_or(1.0)
-        });
-        let mut moments = dense::transpose_times(&sample, &sample);
-        let outputs = self.target.outputs() as f64;
-        let curvature = match self.target {
-            Target::Classes { .. } => 1.0 / outputs,
-            Target::Values(_) => 2.0 / outputs,
-        };
-        moments.data_mut().iter_mut().for_each(|v| *v *= curvature / rows.len() as f64);
-        let ridge = RIDGE * (0..width).map(|j| moments[(j, j)]).sum::<f64>() / width as f64;
-        for j in 0..width {
-            moments[(j, j)] += ridge + if j + 1 < width { 2.0 * self.regularisation } else { 0.0 };
-        }
-        dense::view(&moments).llt(Side::Lower).map_err(|_| Error::Degenerate {
-            reason: "the covariance of the features is not a finite positive matrix".into(),
-            remedy: "standardise the features before probing".into(),
-        })
-    }
-
-    /// `features W^T`, plus the bias.
-    fn forward(&self, parameters: &[f64]) -> Matrix {
-        let (d, width, outputs) = (self.features.columns(), self.width(), self.target.outputs());
-        let weight = MatRef::from_row_major_slice_with_stride(parameters, outputs, d, width);
-        let mut scores = dense::times_transpose(dense::view(self.features), weight);
-        let bias: Vec<f64> = parameters.iter().skip(d).step_by(width).copied().collect();
-        scores.data_mut().chunks_mut(outputs).for_each(|row| add_scaled(row, 1.0, &bias));
-        scores
-    }
-
-    /// Gradient of J from the derivative of the loss by the scores.
-    fn backward(&self, residual: &Matrix, parameters: &[f64], gradient: &mut [f64]) {
-        let (d, width, outputs) = (self.features.columns(), self.width(), self.target.outputs());
-        // Transposed, because the row-major constructor with a stride of faer 0.24.4 swaps its strides and writes out
-        // of bounds.
-        let weight = MatMut::from_column_major_slice_with_stride_mut(gradient, d, outputs, width);
-        dense::product(weight, dense::view(self.features).transpose(), dense::view(residual), 1.0);
-        let mut bias = vec![0.0; outputs];
-        residual.iter_rows().for_each(|row| add_scaled(&mut bias, 1.0, row));
-        for (k, row) in gradient.chunks_mut(width).enumerate() {
-            add_scaled(&mut row[..d], 2.0 * self.regularisation, &parameters[k * width..k * width + d]);
-            row[d] = bias[k];
-        }
-    }
-
-    /// Loss of row `i` without its divisor, its slope along `direction`, and its derivative by the scores, which
-    /// takes the place of the scores.
-    fn row_loss(&self, i: usize, scores: &mut [f64], direction: &[f64]) -> (f64, f64) {
-        match self.target {
-            Target::Classes { labels, .. } => {
-                let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let at_label = scores[labels[i]];
-                scores.iter_mut().for_each(|s| *s = (*s - most).exp());
-                let total: f64 = scores.iter().sum();
-                scores.iter_mut().for_each(|s| *s /= total);
-                scores[labels[i]] -= 1.0;
-                (most - at_label + total.ln(), dense::dot(scores, direction))
-            }
-            Target::Values(targets) => {
-                add_scaled(scores, -1.0, targets.row(i));
-                let loss = dense::dot_self(scores) / scores.len() as f64;
-                let scale = 2.0 / scores.len() as f64;
-                scores.iter_mut().for_each(|s| *s *= scale);
-                (loss, dense::dot(scores, direction))
-            }
-        }
-    }
-}
-
-/// Where the minimisation stands. Scores are kept, and those of the direction too, so that a trial of the line search
-/// costs no product.
-struct State {
-    scores: Matrix,
-    residual: Matrix,
-    gradient: Vec<f64>,
-    objective: f64,
-}
-
-impl State {
-    fn new(problem: &Problem<'_>, parameters: &[f64]) -> Self {
-        let empty = Matrix::default();
-        let mut state = Self {
-            scores: empty.clone(),
-            residual: empty,
-            gradient: vec![0.0; parameters.len()],
-            objective: 0.0,
-        };
-        state.restart(problem, parameters);
-        state
-    }
-
-    /// Computes everything from the parameters.
-    fn restart(&mut self, problem: &Problem<'_>, parameters: &[f64]) {
-        self.scores = problem.forward(parameters);
-        self.residual = Matrix::zeros(self.scores.rows(), self.scores.columns());
-        let still = vec![0.0; parameters.len()];
-        let ray =
-            Ray::new(problem, parameters, &still, Matrix::zeros(self.scores.rows(), self.scores.columns()));
-        (self.objective, _) = ray.evaluate(problem, 0.0, &self.scores, &mut self.residual);
-        problem.backward(&self.residual, parameters, &mut self.gradient);
-    }
-
-    /// Searches along `direction` and moves there; `None` if no decrease can be seen.
-    fn advance(
-        &mut self,
-        problem: &Problem<'_>,
-        parameters: &mut [f64],
-        direction: &[f64],
-        slope: f64,
-    ) -> Option<f64> {
-        let ray = Ray::new(problem, parameters, direction, problem.forward(direction));
-        let start = Point { step: 0.0, value: self.objective, slope };
-        let (scores, residual) = (&self.scores, &mut self.residual);
-        let point = line_search(start, 1.0, TRIALS, |step| ray.evaluate(problem, step, scores, residual))?;
-        add_scaled(parameters, point.step, direction);
-        add_scaled(self.scores.data_mut(), point.step, ray.scores.data());
-        self.objective = point.value;
-        problem.backward(&self.residual, parameters, &mut self.gradient);
-        Some(point.step)
-    }
-}
-
-/// J along a ray: the scores are linear in the step, and the penalty a parabola.
-struct Ray {
-    scores: Matrix,
-    penalty: [f64; 3],
-}
-
-impl Ray {
-    fn new(problem: &Problem<'_>, parameters: &[f64], direction: &[f64], scores: Matrix) -> Self {
-        let weights: Range<usize> = 0..problem.features.columns();
-        let mut penalty = [0.0; 3];
-        for (p, d) in parameters.chunks(problem.width()).zip(direction.chunks(problem.width())) {
-            penalty[0] += dense::dot_self(&p[weights.clone()]);
-            penalty[1] += 2.0 * dense::dot(&p[weights.clone()], &d[weights.clone()]);
-            penalty[2] += dense::dot_self(&d[weights.clone()]);
-        }
-        Self { scores, penalty: penalty.map(|v| v * problem.regularisation) }
-    }
-
-    /// J and its slope at `step`; `residual` receives the derivative of J by the scores.
-    fn evaluate(
-        &self,
-        problem: &Problem<'_>,
-        step: f64,
-        scores: &Matrix,
-        residual: &mut Matrix,
-    ) -> (f64, f64) {
-        let (mut value, mut slope) = (0.0, 0.0);
-        let n = scores.rows() as f64;
-        for i in 0..scores.rows() {
-            let row = residual.row_mut(i);
-            row.copy_from_slice(scores.row(i));
-            add_scaled(row, step, self.scores.row(i));
-            let (loss, along) = problem.row_loss(i, row, self.scores.row(i));
-            row.iter_mut().for_each(|r| *r /= n);
-            value += loss;
-            slope += along;
-        }
-        let [constant, linear, square] = self.penalty;
-        (value / n + constant + step * (linear + step * square), slope / n + linear + 2.0 * step * square)
     }
 }
 

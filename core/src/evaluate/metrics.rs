@@ -1,7 +1,7 @@
 //! Accuracy of a classifier: top-k, the confusion matrix, per class.
 //!
-//! All accuracies are fractions in 0..=1. A class without samples has no accuracy (`None`): it is left out of means
-//! and minima, never counted as 0 or as NaN.
+//! All accuracies are fractions in 0..=1. A class without samples has no accuracy (`None`): it is left out of
+//! means and minima, never counted as 0 or as NaN.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,8 @@ use super::{check_labels, check_matrix};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
-/// The class with the largest score of every row of `scores` (`[n, classes]`); the lower class where two are equal.
+/// The class with the largest score of every row of `scores` (`[n, classes]`); the lower class where two are
+/// equal.
 ///
 /// # Errors
 /// [`Error::Shape`] without rows or classes, [`Error::NotFinite`] naming the first bad row.
@@ -18,7 +19,8 @@ pub fn predictions(scores: &Matrix) -> Result<Vec<usize>> {
     Ok(scores.iter_rows().map(largest).collect())
 }
 
-/// Fraction of rows whose label is among the `k` largest scores. Among equal scores the lower class comes first.
+/// Fraction of rows whose label is among the `k` largest scores. Among equal scores the lower class comes
+/// first.
 ///
 /// `k` above the number of classes counts as all of them, so that top-5 of three classes is 1.
 ///

@@ -1,4 +1,5 @@
-//! What a representation is worth: probes, metrics, clusters' agreement and projections, on the host in `f64`.
+//! What a representation is worth: probes, metrics, clusters' agreement and projections, on the host in
+//! `f64`.
 //!
 //! Everything here takes features that were read back already ([`Matrix`]), so
 //! that it gives the same numbers whichever device the encoder ran on, and runs in a page.
@@ -6,7 +7,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
-//! | [`linear_probe`], [`lbfgs`] | how much of the label can a linear classifier read? |
+//! | [`linear_probe`] | how much of the label can a linear classifier read? |
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
 //! | [`knn`] | how much of the label is in the neighbourhoods? |
 //! | [`metrics`], [`groups`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
@@ -16,14 +17,15 @@
 //! | [`case`] | all of it on the numbers of a JSON document |
 
 pub mod case;
-pub(crate) mod dense;
+mod dense;
 pub mod geometry;
 pub mod groups;
 pub mod knn;
-pub mod lbfgs;
+mod lbfgs;
 pub mod linear_probe;
 pub mod metrics;
 pub mod permutation;
+mod probe_objective;
 pub mod projection;
 pub mod ranking;
 pub mod regression;

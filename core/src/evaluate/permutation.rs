@@ -1,7 +1,8 @@
-//! Is the difference between runs more than the choice of seeds? Permutation tests and bootstrap intervals, exact
-//! where all cases can be counted and by seeded draws otherwise.
+//! Is the difference between runs more than the choice of seeds? Permutation tests and bootstrap intervals,
+//! exact where all cases can be counted and by seeded draws otherwise.
 //!
-//! With three seeds a side no test can go below p = 2 / C(6, 3) = 0.1: the results say how many cases there were.
+//! With three seeds a side no test can go below p = 2 / C(6, 3) = 0.1: the results say how many cases there
+//! were.
 
 use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,8 @@ const ROUNDING: f64 = 1e-12;
 pub struct PermutationTest {
     /// Mean of the first runs minus mean of the second.
     pub difference: f64,
-    /// Two-sided: the fraction of cases whose absolute difference is at least the one observed. With draws it is
-    /// `(1 + hits) / (1 + draws)`, which is never 0.
+    /// Two-sided: the fraction of cases whose absolute difference is at least the one observed. With draws it
+    /// is `(1 + hits) / (1 + draws)`, which is never 0.
     pub p_value: f64,
     /// Cases enumerated or drawn.
     pub cases: u64,
@@ -45,11 +46,12 @@ pub struct Interval {
 /// Two-sided permutation test of the difference of means between two independent groups of runs.
 ///
 /// Every split of the pooled runs into groups of these sizes is equally likely under the null hypothesis. All
-/// `C(n + m, n)` splits are counted if there are at most [`ENUMERATED`]; otherwise `draws` are taken from `rng`.
+/// `C(n + m, n)` splits are counted if there are at most [`ENUMERATED`]; otherwise `draws` are taken from
+/// `rng`.
 ///
 /// # Errors
-/// [`Error::Degenerate`] if a group is empty, [`Error::NotFinite`] for a bad value, [`Error::Parameter`] if draws are needed and
-/// `draws` is 0.
+/// [`Error::Degenerate`] if a group is empty, [`Error::NotFinite`] for a bad value, [`Error::Parameter`] if
+/// draws are needed and `draws` is 0.
 pub fn permutation_test(
     first: &[f64],
     second: &[f64],
@@ -85,10 +87,11 @@ pub fn permutation_test(
     }
 }
 
-/// Two-sided sign-flip test of the mean difference between paired runs, such as the same seeds under two objectives.
+/// Two-sided sign-flip test of the mean difference between paired runs, such as the same seeds under two
+/// objectives.
 ///
-/// Each difference is equally likely to have either sign under the null hypothesis. All `2^n` signs are counted if
-/// there are at most [`ENUMERATED`]; otherwise `draws` are taken from `rng`.
+/// Each difference is equally likely to have either sign under the null hypothesis. All `2^n` signs are
+/// counted if there are at most [`ENUMERATED`]; otherwise `draws` are taken from `rng`.
 ///
 /// # Errors
 /// As [`permutation_test`], and [`Error::Shape`] if the lengths differ.
@@ -124,14 +127,15 @@ pub fn paired_permutation_test(
 
 /// Percentile bootstrap interval of the mean of `runs`.
 ///
-/// The ends are the `(1 - level) / 2` and `(1 + level) / 2` quantiles (inverse of the distribution function) of the mean of
-/// `n` runs drawn with replacement. All resamples, `C(2n - 1, n)` of them with their multinomial probabilities, are
-/// counted if there are at most [`ENUMERATED`]; otherwise `draws` are taken from `rng`. With a handful of seeds the
-/// interval is too narrow, as every bootstrap is: it cannot leave the range of the runs.
+/// The ends are the `(1 - level) / 2` and `(1 + level) / 2` quantiles (inverse of the distribution function)
+/// of the mean of `n` runs drawn with replacement. All resamples, `C(2n - 1, n)` of them with their
+/// multinomial probabilities, are counted if there are at most [`ENUMERATED`]; otherwise `draws` are taken
+/// from `rng`. With a handful of seeds the interval is too narrow, as every bootstrap is: it cannot leave the
+/// range of the runs.
 ///
 /// # Errors
-/// [`Error::Degenerate`] without runs, [`Error::NotFinite`] for a bad value, [`Error::Parameter`] unless `level` is
-/// between 0 and 1, or if draws are needed and `draws` is 0.
+/// [`Error::Degenerate`] without runs, [`Error::NotFinite`] for a bad value, [`Error::Parameter`] unless
+/// `level` is between 0 and 1, or if draws are needed and `draws` is 0.
 pub fn bootstrap_mean(runs: &[f64], level: f64, draws: u64, rng: &mut impl Rng) -> Result<Interval> {
     check("runs", runs)?;
     let estimate = mean(runs);
@@ -144,8 +148,8 @@ pub fn bootstrap_mean(runs: &[f64], level: f64, draws: u64, rng: &mut impl Rng) 
     }
 }
 
-/// Percentile bootstrap interval of the difference of means between two independent groups of runs, each resampled
-/// on its own; otherwise as [`bootstrap_mean`].
+/// Percentile bootstrap interval of the difference of means between two independent groups of runs, each
+/// resampled on its own; otherwise as [`bootstrap_mean`].
 ///
 /// # Errors
 /// As [`bootstrap_mean`].

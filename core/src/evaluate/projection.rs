@@ -8,8 +8,8 @@ use crate::matrix::Matrix;
 
 /// Directions of largest variance.
 ///
-/// Signs are fixed so that the same data give the same map: in every component the coordinate of largest absolute
-/// value (the first of them) is positive.
+/// Signs are fixed so that the same data give the same map: in every component the coordinate of largest
+/// absolute value (the first of them) is positive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pca {
     mean: Vec<f64>,
@@ -19,15 +19,16 @@ pub struct Pca {
 }
 
 impl Pca {
-    /// Finds `count` components of `features` (`[n, d]`) by the eigenvectors of the covariance, or of the Gram
-    /// matrix of the samples where that is smaller.
+    /// Finds `count` components of `features` (`[n, d]`) by the eigenvectors of the covariance, or of the
+    /// Gram matrix of the samples where that is smaller.
     ///
-    /// Components without variance are zero where the Gram matrix is used, and arbitrary otherwise; the projection on
-    /// them is zero in both cases.
+    /// Components without variance are zero where the Gram matrix is used, and arbitrary otherwise; the
+    /// projection on them is zero in both cases.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Parameter`] if `count` is 0 or above
-    /// `min(n, d)`, [`Error::Degenerate`] if the eigenvalues do not converge, as with values that overflow when squared.
+    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Parameter`] if `count` is 0 or
+    /// above `min(n, d)`, [`Error::Degenerate`] if the eigenvalues do not converge, as with values that
+    /// overflow when squared.
     pub fn fit(features: &Matrix, count: usize) -> Result<Self> {
         check_matrix("features", features)?;
         let (n, d) = (features.rows(), features.columns());

@@ -35,8 +35,8 @@ pub fn mean_squared_error(predictions: &Matrix, targets: &Matrix) -> Result<f64>
 /// It differs from [`mean_squared_error`] where the last batch is short, whose samples then weigh more.
 ///
 /// # Errors
-/// [`Error::Shape`] if sizes differ or there is no row, [`Error::NotFinite`] for a bad target, [`Error::Parameter`]
-/// if `batch` is 0.
+/// [`Error::Shape`] if sizes differ or there is no row, [`Error::NotFinite`] for a bad target,
+/// [`Error::Parameter`] if `batch` is 0.
 pub fn batched_mean_squared_error(predictions: &Matrix, targets: &Matrix, batch: usize) -> Result<f64> {
     check_matrix("targets", targets)?;
     check_size("predictions", predictions, targets.rows(), targets.columns())?;
@@ -52,8 +52,8 @@ pub fn batched_mean_squared_error(predictions: &Matrix, targets: &Matrix, batch:
     Ok(total / targets.rows().div_ceil(batch) as f64)
 }
 
-/// Variance of the targets around their own column means, averaged over outputs: what predicting the mean gives.
-/// Exactly 0 where nothing but rounding is left.
+/// Variance of the targets around their own column means, averaged over outputs: what predicting the mean
+/// gives. Exactly 0 where nothing but rounding is left.
 pub fn variance(targets: &Matrix) -> f64 {
     let centred = dense::centred(targets, &dense::column_means(targets));
     let (spread, size) = (dense::dot_self(centred.data()), dense::dot_self(targets.data()));

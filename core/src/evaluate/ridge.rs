@@ -4,8 +4,9 @@
 //! J(W, b) = 1/(n m) Σ_i |W x_i + b - t_i|² + λ Σ W²
 //! ```
 //!
-//! This is the objective of [`linear_probe`](super::linear_probe) for values, so that λ means the same in both; the
-//! bias is not penalised. In scikit-learn's terms it is `Ridge(alpha=λ n m)`. Standardise the features first.
+//! This is the objective of [`linear_probe`](super::linear_probe) for values, so that λ means the same in
+//! both; the bias is not penalised. In scikit-learn's terms it is `Ridge(alpha=λ n m)`. Standardise the
+//! features first.
 
 use faer::Side;
 use faer::prelude::Solve as _;
@@ -30,10 +31,11 @@ pub struct Ridge {
 /// How well numeric targets are predicted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegressionReport {
-    /// Squared error averaged over samples and outputs, in squared units of the target: (0..255)² for colours.
+    /// Squared error averaged over samples and outputs, in squared units of the target: (0..255)² for
+    /// colours.
     pub mse: f64,
-    /// `1 - mse / mse_of_mean`, where the mean is that of the targets evaluated; `None` where these are constant.
-    /// scikit-learn's `r2_score(..., multioutput="variance_weighted")`.
+    /// `1 - mse / mse_of_mean`, where the mean is that of the targets evaluated; `None` where these are
+    /// constant. scikit-learn's `r2_score(..., multioutput="variance_weighted")`.
     pub r2: Option<f64>,
     /// What predicting the mean of the targets evaluated gives.
     pub mse_of_mean: f64,
@@ -43,8 +45,8 @@ impl Ridge {
     /// Fits `targets` (`[n, m]`) from `features` (`[n, d]`).
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Parameter`] if `regularisation` is
-    /// negative, [`Error::Degenerate`] if it is 0 and a feature is constant or a combination of others.
+    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Parameter`] if `regularisation`
+    /// is negative, [`Error::Degenerate`] if it is 0 and a feature is constant or a combination of others.
     pub fn fit(features: &Matrix, targets: &Matrix, regularisation: f64) -> Result<Self> {
         check_matrix("features", features)?;
         check_matrix("targets", targets)?;

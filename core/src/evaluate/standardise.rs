@@ -4,8 +4,9 @@
 //! x'_j = (x_j - mean_j) / deviation_j
 //! ```
 //!
-//! The deviation is that of the population (divisor n), as in scikit-learn's `StandardScaler`. A feature that is
-//! constant on the training set carries no information: it becomes exactly 0 there, and is only shifted elsewhere.
+//! The deviation is that of the population (divisor n), as in scikit-learn's `StandardScaler`. A feature that
+//! is constant on the training set carries no information: it becomes exactly 0 there, and is only shifted
+//! elsewhere.
 //!
 //! The released CCL-K probe does not standardise. Ours does, because a ridge penalty on features of different
 //! scales is a different penalty for each, and because L-BFGS without it can diverge.

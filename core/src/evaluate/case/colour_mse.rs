@@ -22,7 +22,8 @@ fn released_batch() -> usize {
     1000
 }
 
-/// Inputs `features` `[n, d]`, `colours` `[n, m]`, `weight` `[m, d]`, `clf_bias` `[m]`; parameter `batch` (default 1000).
+/// Inputs `features` `[n, d]`, `colours` `[n, m]`, `weight` `[m, d]`, `clf_bias` `[m]`; parameter `batch`
+/// (default 1000).
 ///
 /// # Errors
 /// As [`batched_mean_squared_error`], and for missing inputs and unknown parameters.

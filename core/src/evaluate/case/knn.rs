@@ -30,8 +30,9 @@ fn released_temperature() -> f64 {
     KnnConfig::default().temperature
 }
 
-/// Inputs `bank` `[n, d]`, `bank_labels` `[n]`, `queries` `[m, d]` and, for accuracies, `query_labels` `[m]`; rows are
-/// normalised unless `inputs_normalised` is true. Parameters `k` (default 200), `temperature` (default 0.5), `classes`.
+/// Inputs `bank` `[n, d]`, `bank_labels` `[n]`, `queries` `[m, d]` and, for accuracies, `query_labels` `[m]`;
+/// rows are normalised unless `inputs_normalised` is true. Parameters `k` (default 200), `temperature`
+/// (default 0.5), `classes`.
 ///
 /// # Errors
 /// As [`KnnConfig::vote`], and for missing inputs and unknown parameters.

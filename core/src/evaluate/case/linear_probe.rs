@@ -33,9 +33,9 @@ fn released_steps() -> usize {
     LinearProbeConfig::default().steps
 }
 
-/// Inputs `features` `[n, d]`, `labels` `[n]` or `targets` `[n, classes]` by `criterion` (`cross-entropy` or `mse`),
-/// optionally `init_weight` `[classes, d]` with `init_bias` `[classes]`, and `test_features` with `test_labels`.
-/// Parameters `reg`, `steps` (default 500), `criterion`, `classes`.
+/// Inputs `features` `[n, d]`, `labels` `[n]` or `targets` `[n, classes]` by `criterion` (`cross-entropy` or
+/// `mse`), optionally `init_weight` `[classes, d]` with `init_bias` `[classes]`, and `test_features` with
+/// `test_labels`. Parameters `reg`, `steps` (default 500), `criterion`, `classes`.
 ///
 /// # Errors
 /// As [`LinearProbeConfig::fit_from`], and for missing inputs and unknown parameters.

@@ -19,8 +19,8 @@ struct Params {
     biases: usize,
 }
 
-/// Inputs `logits` `[n, classes]`, `labels` and `bias` `[n]`; parameters `classes` and `biases`. Empty cells and classes
-/// are the string `"nan"`.
+/// Inputs `logits` `[n, classes]`, `labels` and `bias` `[n]`; parameters `classes` and `biases`. Empty cells
+/// and classes are the string `"nan"`.
 ///
 /// # Errors
 /// [`Error::Shape`] if inputs do not fit, and for missing inputs and unknown parameters.

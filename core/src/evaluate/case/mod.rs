@@ -1,5 +1,5 @@
-//! Evaluation on the numbers of a JSON document, one file for each kind of case: what `simile loss` runs when the case
-//! is not an objective.
+//! Evaluation on the numbers of a JSON document, one file for each kind of case: what `simile loss` runs when
+//! the case is not an objective.
 
 pub mod colour_mse;
 pub mod kmeans;

@@ -18,13 +18,15 @@ const GROUP: &str = "2*label + sensitive";
 struct Params {
     #[serde(default)]
     group: Option<String>,
-    /// The released loop runs in batches, but weighs its mean by their size: the result does not depend on it.
+    /// The released loop runs in batches, but weighs its mean by their size: the result does not depend on
+    /// it.
     #[serde(default)]
     batch: Option<usize>,
 }
 
-/// Inputs `logits` `[n, 2]`, `labels` and `bias` `[n]` of 0 and 1. The group of a sample is `2 label + bias`; `loss` is the
-/// mean cross-entropy over all samples. Parameters `group` (only that rule) and `batch` (without effect).
+/// Inputs `logits` `[n, 2]`, `labels` and `bias` `[n]` of 0 and 1. The group of a sample is `2 label + bias`;
+/// `loss` is the mean cross-entropy over all samples. Parameters `group` (only that rule) and `batch`
+/// (without effect).
 ///
 /// # Errors
 /// [`Error::Shape`] if inputs do not fit, and for missing inputs, another rule and unknown parameters.
