@@ -30,6 +30,7 @@ pub mod projection;
 pub mod ranking;
 pub mod regression;
 pub mod ridge;
+mod softmax;
 pub mod standardise;
 
 use crate::error::{Error, Result};

@@ -6,6 +6,7 @@ use faer::{MatMut, MatRef, Side};
 use super::dense;
 use super::lbfgs::{Point, add_scaled, line_search};
 use super::linear_probe::Target;
+use super::softmax::exponentials;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
@@ -108,10 +109,8 @@ impl Problem<'_> {
     fn row_loss(&self, i: usize, scores: &mut [f64], direction: &[f64]) -> (f64, f64) {
         match self.target {
             Target::Classes { labels, .. } => {
-                let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let at_label = scores[labels[i]];
-                scores.iter_mut().for_each(|s| *s = (*s - most).exp());
-                let total: f64 = scores.iter().sum();
+                let (most, total) = exponentials(scores);
                 scores.iter_mut().for_each(|s| *s /= total);
                 scores[labels[i]] -= 1.0;
                 (most - at_label + total.ln(), dense::dot(scores, direction))
