@@ -1,8 +1,25 @@
 //! The command line of Simile.
-mod data;
 
-fn main() {
-    let device = burn::tensor::Device::flex().autodiff();
-    let x = burn::tensor::Tensor::<2>::ones([2, 2], &device);
-    eprintln!("{}", x.sum().into_scalar::<f32>());
+mod cli;
+mod command;
+mod console;
+mod data;
+mod device;
+mod exit;
+mod export;
+mod model;
+mod probe;
+mod recipe;
+mod report;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    match command::run(cli::Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::code(&error),
+    }
 }

@@ -1,0 +1,294 @@
+//! The command line as it is typed. What the words mean is decided in `command`.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::device::DeviceName;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Conditional contrastive representation learning: train, probe, report, embed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "simile",
+    version,
+    styles = STYLES,
+    arg_required_else_help = true,
+    subcommand_required = true,
+    after_help = "Examples:
+  simile train fair-digits                     needs no download
+  simile train colour-mnist --data ./mnist     the four official idx files, plain or .gz
+  simile report runs/fair-digits
+  simile embed runs/fair-digits photo.png --out photo.npy
+
+Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted (after a checkpoint)."
+)]
+pub(crate) struct Cli {
+    /// Print the answer as one JSON document
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Train(Train),
+    Evaluate(Evaluate),
+    Embed(Embed),
+    Loss(Loss),
+    #[command(subcommand)]
+    Data(Data),
+    Recipes(Recipes),
+    /// List the devices that are built in and those that are present
+    #[command(after_help = "Examples:
+  simile devices
+  simile devices --json | jq '.devices[].name'")]
+    Devices,
+    Report(Report),
+    Completions(Completions),
+}
+
+/// Train the encoders of a recipe, probe each, and write a run folder
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile train fair-digits
+  simile train colour-mnist --data ./mnist --seed 1 --out runs/seed-1
+  simile train fair-digits --set objective.temperature=0.2 --set train.iterations=300
+  simile train my-recipe.toml --smoke          two short steps through everything
+  simile train --resume runs/fair-digits       after Ctrl-C or a crash
+
+The run folder holds recipe.toml (resolved), metrics.jsonl, model.safetensors, result.json,
+report.html, and state/ to resume from. `simile recipes` lists the recipes that ship.")]
+pub(crate) struct Train {
+    /// A TOML file, or the name of a recipe that ships (`simile recipes`)
+    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
+    pub(crate) recipe: Option<String>,
+    /// Folder of the data set's files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// The run folder; must be new or empty [default: runs/NAME]
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    pub(crate) out: Option<PathBuf>,
+    /// Seed of initial weights, order, augmentation and generated data
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    pub(crate) seed: Option<u64>,
+    /// Change a key of the recipe, such as `optimizer.learning_rate=0.01` (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "resume")]
+    pub(crate) set: Vec<String>,
+    /// Run a few short steps of everything, to see that it works
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) smoke: bool,
+    /// Continue the interrupted run in this folder
+    #[arg(long, value_name = "RUN")]
+    pub(crate) resume: Option<PathBuf>,
+}
+
+/// Probe a trained encoder
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile evaluate runs/fair-digits             on the run's own data
+  simile evaluate model.safetensors --data ./mnist --probe knn")]
+pub(crate) struct Evaluate {
+    /// A run folder or a .safetensors file
+    #[arg(value_name = "RUN|MODEL")]
+    pub(crate) model: PathBuf,
+    /// Folder of the data set's files; generated data needs none
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// How the class is read off the representation
+    #[arg(long, value_enum, default_value_t = Probe::Linear)]
+    pub(crate) probe: Probe,
+    #[command(flatten)]
+    pub(crate) device: Device,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Probe {
+    /// A ridge-penalised linear classifier, fitted by L-BFGS
+    Linear,
+    /// The nearest neighbours' classes, weighted by similarity
+    Knn,
+}
+
+/// Write the representation of images
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile embed runs/fair-digits cat.png dog.png              rows as text
+  simile embed model.safetensors *.png --out vectors.npy     a NumPy array
+  simile embed model.safetensors *.png --out vectors.csv     one row a file, its name first")]
+pub(crate) struct Embed {
+    /// A run folder or a .safetensors file
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: PathBuf,
+    /// PNG, JPEG or WebP files
+    #[arg(value_name = "IMAGE", required = true)]
+    pub(crate) images: Vec<PathBuf>,
+    /// File to write instead of stdout; its ending chooses the format
+    #[arg(long, value_name = "FILE.npy|FILE.csv")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) device: Device,
+}
+
+/// Evaluate one objective on the numbers of a JSON file
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Evaluate one objective on the numbers of a JSON file.
+
+Prints {\"loss\": x, \"grads\": {\"view_a\": [[...]], ...}, \"aux\": {...}}. Gradients are with respect to the \
+inputs as given. An objective or a parameter that is not known is an error, exit code 2.",
+    after_help = "Examples:
+  simile loss case.json
+  simile loss case.json --device wgpu --precision f32
+  simile loss case.json --tile 64              64 anchors at a time"
+)]
+pub(crate) struct Loss {
+    /// A file of the schema that the reference vectors have
+    #[arg(value_name = "CASE.json")]
+    pub(crate) case: PathBuf,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// Float type of the computation
+    #[arg(long, value_enum, default_value_t = Precision::F64)]
+    pub(crate) precision: Precision,
+    /// How many anchors to compare with all candidates at once [default: by size]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) tile: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Precision {
+    /// Single precision, as in training
+    F32,
+    /// Double precision; not on every GPU
+    F64,
+}
+
+/// Look at data sets: which there are, whether files are sound, what they show
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  simile data list
+  simile data check colour-mnist --data ./mnist
+  simile data preview digits --out digits.png")]
+pub(crate) enum Data {
+    /// List the data sets that recipes can name, and the files they need
+    List,
+    /// Read a data set's files and say what is in them
+    Check(DataCheck),
+    /// Write a picture of a data set's first images
+    Preview(DataPreview),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile data check digits
+  simile data check colour-mnist --data ./mnist --json")]
+pub(crate) struct DataCheck {
+    /// The data set's name (`simile data list`), or a recipe's
+    pub(crate) name: String,
+    /// Folder of the data set's files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile data preview digits --out digits.png
+  simile data preview colour-mnist --data ./mnist --out mnist.png --count 100")]
+pub(crate) struct DataPreview {
+    /// The data set's name (`simile data list`), or a recipe's
+    pub(crate) name: String,
+    /// Folder of the data set's files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// The picture to write
+    #[arg(long, value_name = "FILE.png", default_value = "preview.png")]
+    pub(crate) out: PathBuf,
+    /// How many images to show
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) count: u32,
+}
+
+/// List the recipes that ship, or print one
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  simile recipes
+  simile recipes show fair-digits > mine.toml"
+)]
+pub(crate) struct Recipes {
+    #[command(subcommand)]
+    pub(crate) action: Option<RecipesAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RecipesAction {
+    /// Print a recipe: a start for one of your own
+    Show {
+        /// Its name
+        name: String,
+    },
+}
+
+/// Write one HTML file that shows runs and compares them
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile report runs/fair-digits
+  simile report runs/seed-0 runs/seed-1 runs/seed-2 --out seeds.html")]
+pub(crate) struct Report {
+    /// Run folders
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The file to write [default: report.html in the first run]
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Print a completion script for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile completions bash > ~/.local/share/bash-completion/completions/simile
+  simile completions zsh > ~/.zfunc/_simile")]
+pub(crate) struct Completions {
+    /// The shell to complete in
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Device {
+    /// Where to compute (`simile devices` lists what is there)
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = DeviceName::Auto)]
+    pub(crate) device: DeviceName,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_examples() {
+        for command in Cli::command().get_subcommands_mut() {
+            let help = command.render_long_help().to_string();
+            assert!(help.contains("Examples:"), "no example in the help of {}", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! `simile completions`
+
+use std::io::{self, Write as _};
+
+use anyhow::Result;
+use clap::CommandFactory as _;
+
+use crate::cli::{Cli, Completions};
+
+pub(super) fn run(arguments: &Completions) -> Result<()> {
+    // The generator panics on a writer that fails, such as a closed pipe.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "simile", &mut script);
+    Ok(io::stdout().write_all(&script)?)
+}

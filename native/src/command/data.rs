@@ -1,0 +1,167 @@
+//! `simile data`
+
+use std::path::Path;
+
+use anyhow::Result;
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+use simile_core::dataset::Dataset;
+use simile_core::dataset::cifar::Cifar;
+
+use crate::cli::{Data, DataCheck, DataPreview};
+use crate::console::Console;
+use crate::data::{check as check_files, load_cifar, load_mnist, preview as draw};
+use crate::exit::usage;
+use crate::recipe::explain::suggestion;
+use crate::recipe::sections::{DataSection, DatasetName};
+use crate::recipe::shipped::Shipped;
+use crate::recipe::{Changes, Recipe};
+use crate::run::folder;
+use crate::run::splits::{Splits, no_folder};
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    files: &'static str,
+    variables: &'static str,
+    /// Whether a recipe can name it.
+    trains: bool,
+}
+
+const MNIST: &str = "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, \
+                     t10k-labels-idx1-ubyte; each plain or .gz";
+
+const LISTED: [Listed; 5] = [
+    Listed { name: "digits", files: "none: drawn from strokes", variables: "colour, palette", trains: true },
+    Listed { name: "colour-mnist", files: MNIST, variables: "colour, palette", trains: true },
+    Listed { name: "mnist", files: MNIST, variables: "", trains: false },
+    Listed {
+        name: "cifar-10",
+        files: "data_batch_1.bin .. 5, test_batch.bin, batches.meta.txt",
+        variables: "",
+        trains: false,
+    },
+    Listed {
+        name: "cifar-100",
+        files: "train.bin, test.bin, fine_label_names.txt, coarse_label_names.txt",
+        variables: "coarse",
+        trains: false,
+    },
+];
+
+#[derive(Serialize)]
+struct Checked {
+    name: String,
+    train: Split,
+    test: Split,
+}
+
+#[derive(Serialize)]
+struct Split {
+    images: usize,
+    /// Height, width, channels.
+    size: [usize; 3],
+    classes: usize,
+    class_counts: Vec<usize>,
+    variables: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Previewed {
+    file: String,
+    images: usize,
+}
+
+pub(super) fn run(action: &Data, console: Console) -> Result<()> {
+    match action {
+        Data::List => list(console),
+        Data::Check(arguments) => check(arguments, console),
+        Data::Preview(arguments) => preview(arguments, console),
+    }
+}
+
+fn list(console: Console) -> Result<()> {
+    console.answer(&LISTED, || {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(["Data set", "Files", "Variables", "In recipes"]);
+        for row in &LISTED {
+            table.add_row([row.name, row.files, row.variables, if row.trains { "yes" } else { "not yet" }]);
+        }
+        table.to_string()
+    })
+}
+
+/// Files are compared with the official ones; what is drawn, or chosen by a recipe, is described.
+fn check(arguments: &DataCheck, console: Console) -> Result<()> {
+    let name = arguments.name.as_str();
+    if let Some(row) = LISTED.iter().find(|row| row.name == name && row.name != "digits") {
+        let folder = arguments.data.as_deref().ok_or_else(no_folder)?;
+        let report = check_files(folder, row.name)?;
+        console.answer(&report, || report.to_string())?;
+        anyhow::ensure!(report.sound, "{name} in {} is not sound", folder.display());
+        return Ok(());
+    }
+    let splits = Splits::load(&section(name)?, arguments.data.as_deref(), 0)?;
+    let answer = Checked { name: name.into(), train: describe(&splits.train), test: describe(&splits.test) };
+    console.answer(&answer, || {
+        let line = |name: &str, split: &Split| {
+            let [height, width, channels] = split.size;
+            let count = |of: Option<&usize>| of.copied().unwrap_or(0);
+            format!(
+                "{name:<6} {} images of {height}x{width}x{channels}, {} classes of {} to {}, variables: {}",
+                split.images,
+                split.classes,
+                count(split.class_counts.iter().min()),
+                count(split.class_counts.iter().max()),
+                split.variables.join(", "),
+            )
+        };
+        format!("{}\n{}\n{name} is sound", line("train", &answer.train), line("test", &answer.test))
+    })
+}
+
+fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
+    let train = training_images(&arguments.name, arguments.data.as_deref())?;
+    let images = (arguments.count as usize).min(train.len());
+    folder::write(&arguments.out, &draw(&train, images)?)?;
+    let file = arguments.out.display().to_string();
+    console.answer(&Previewed { file: file.clone(), images }, || file)
+}
+
+fn training_images(name: &str, folder: Option<&Path>) -> Result<Dataset> {
+    let folder = || folder.ok_or_else(no_folder);
+    Ok(match name {
+        "mnist" => load_mnist(folder()?)?.train,
+        "cifar-10" => load_cifar(Cifar::Ten, folder()?)?.train,
+        "cifar-100" => load_cifar(Cifar::Hundred, folder()?)?.train,
+        _ => Splits::load(&section(name)?, folder().ok(), 0)?.train,
+    })
+}
+
+/// The data of a recipe, or of a data set's name with everything else at its default.
+fn section(name: &str) -> Result<DataSection> {
+    match name {
+        "digits" => return Ok(DataSection::of(DatasetName::Digits)),
+        "colour-mnist" => return Ok(DataSection::of(DatasetName::ColourMnist)),
+        name if Shipped::find(name).is_some() || Path::new(name).exists() => {}
+        _ => {
+            let known: Vec<&str> = LISTED.iter().map(|row| row.name).collect();
+            return Err(usage(format_args!(
+                "no data set or recipe is named `{name}`{}",
+                suggestion(name, &known)
+            )));
+        }
+    }
+    Ok(Recipe::load(name, &Changes::default())?.data)
+}
+
+fn describe(dataset: &Dataset) -> Split {
+    Split {
+        images: dataset.len(),
+        size: [dataset.images.height, dataset.images.width, dataset.images.channels],
+        classes: dataset.classes.len(),
+        class_counts: dataset.class_counts(),
+        variables: dataset.conditions.keys().cloned().collect(),
+    }
+}

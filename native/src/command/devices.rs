@@ -1,0 +1,68 @@
+//! `simile devices`
+
+use anyhow::Result;
+use comfy_table::{Table, presets};
+use serde::Serialize;
+
+use crate::console::Console;
+use crate::device::{DeviceName, Kind};
+
+#[derive(Serialize)]
+struct Answer {
+    /// What `--device auto` takes.
+    auto: Option<DeviceName>,
+    devices: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: DeviceName,
+    /// The cargo feature that builds it in.
+    feature: &'static str,
+    built_in: bool,
+    present: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct Part {
+    kind: Kind,
+    name: Option<String>,
+}
+
+pub(super) fn run(console: Console) -> Result<()> {
+    let devices = DeviceName::BACKENDS.into_iter().map(|name| Row {
+        name,
+        feature: name.feature(),
+        built_in: name.built_in(),
+        present: name
+            .present()
+            .iter()
+            .map(|device| Part { kind: device.kind, name: device.part() })
+            .collect(),
+    });
+    let auto = DeviceName::Auto.open().ok().map(|device| device.name);
+    let answer = Answer { auto, devices: devices.collect() };
+    console.answer(&answer, || text(&answer))
+}
+
+fn text(answer: &Answer) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(["Device", "Built in", "Present"]);
+    for row in &answer.devices {
+        let built_in = if row.built_in { "yes".into() } else { format!("no: --features {}", row.feature) };
+        let present: Vec<String> = row
+            .present
+            .iter()
+            .map(|part| match &part.name {
+                Some(name) => format!("{name} ({})", part.kind),
+                None => part.kind.to_string(),
+            })
+            .collect();
+        let present = if present.is_empty() { "–".into() } else { present.join(", ") };
+        table.add_row([row.name.to_string(), built_in, present]);
+    }
+    match answer.auto {
+        Some(name) => format!("{table}\n`--device auto` takes {name}."),
+        None => format!("{table}\n`--device auto` finds nothing to compute on."),
+    }
+}

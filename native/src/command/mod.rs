@@ -1,0 +1,35 @@
+//! One file a command.
+
+mod completions;
+mod data;
+mod devices;
+mod embed;
+mod evaluate;
+mod loss;
+mod recipes;
+mod report;
+mod train;
+
+use anyhow::Result;
+
+use crate::cli::{Cli, Command};
+use crate::console::Console;
+
+/// Does what the command line asks for.
+///
+/// # Errors
+/// Whatever stops the command; [`crate::exit::code`] tells kinds apart.
+pub(crate) fn run(cli: Cli) -> Result<()> {
+    let console = Console::new(cli.json);
+    match cli.command {
+        Command::Train(arguments) => train::run(&arguments, console),
+        Command::Evaluate(arguments) => evaluate::run(&arguments, console),
+        Command::Embed(arguments) => embed::run(&arguments, console),
+        Command::Loss(arguments) => loss::run(&arguments),
+        Command::Data(action) => data::run(&action, console),
+        Command::Recipes(arguments) => recipes::run(&arguments, console),
+        Command::Devices => devices::run(console),
+        Command::Report(arguments) => report::run(&arguments, console),
+        Command::Completions(arguments) => completions::run(&arguments),
+    }
+}

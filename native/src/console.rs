@@ -1,0 +1,116 @@
+//! What people read goes to stderr, what programs read goes to stdout.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+/// Writes one line to stderr. A reader that has gone away is no reason to stop training.
+pub(crate) fn line(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Where a command's answers go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Console {
+    json: bool,
+}
+
+impl Console {
+    /// With `json`, an answer is one JSON document instead of text.
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Writes the answer of a command to stdout: `value` as JSON, or the text.
+    ///
+    /// # Errors
+    /// If stdout cannot be written to.
+    pub(crate) fn answer(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> anyhow::Result<()> {
+        let text = if self.json { serde_json::to_string_pretty(value)? } else { text() };
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{}", text.trim_end())?;
+        Ok(stdout.flush()?)
+    }
+}
+
+/// A count of steps on its way to `total`: a bar on a terminal, plain lines in a pipe.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    plain: Option<Plain>,
+}
+
+/// Lines that appear at every tenth of the work, and at least twice a minute.
+struct Plain {
+    title: String,
+    started: Instant,
+    first: u64,
+    last_line: Instant,
+    last_tenth: u64,
+}
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Progress {
+    /// Starts at `done` of `total` steps.
+    pub(crate) fn new(title: &str, done: u64, total: u64) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(total), target).with_prefix(title.to_owned());
+        if let Ok(style) = ProgressStyle::with_template(
+            "{prefix} {wide_bar:.cyan/dim} {pos}/{len}  {per_sec}  {eta} left  {msg}",
+        ) {
+            bar.set_style(style);
+        }
+        bar.set_position(done);
+        bar.reset_eta();
+        let now = Instant::now();
+        let plain = (!terminal).then(|| Plain {
+            title: title.to_owned(),
+            started: now,
+            first: done,
+            last_line: now,
+            last_tenth: tenth(done, total),
+        });
+        Self { bar, plain }
+    }
+
+    /// Says that `done` steps are done, with a note such as the loss.
+    pub(crate) fn at(&mut self, done: u64, note: impl Display) {
+        let total = self.bar.length().unwrap_or(done);
+        self.bar.set_message(note.to_string());
+        self.bar.set_position(done);
+        if let Some(plain) = &mut self.plain {
+            plain.at(done, total, &note);
+        }
+    }
+
+    /// Removes the bar; what was printed as plain lines stays.
+    pub(crate) fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Plain {
+    fn at(&mut self, done: u64, total: u64, note: &impl Display) {
+        let now = Instant::now();
+        let tenth = tenth(done, total);
+        if tenth == self.last_tenth && now.duration_since(self.last_line) < PATIENCE {
+            return;
+        }
+        (self.last_tenth, self.last_line) = (tenth, now);
+        let rate = (done - self.first) as f64 / now.duration_since(self.started).as_secs_f64().max(1e-9);
+        let left = Duration::from_secs_f64(((total - done) as f64 / rate.max(1e-9)).min(1e9));
+        line(format_args!(
+            "{} {done}/{total}  {rate:.1}/s  {} left  {note}",
+            self.title,
+            HumanDuration(left)
+        ));
+    }
+}
+
+fn tenth(done: u64, total: u64) -> u64 {
+    done * 10 / total.max(1)
+}

@@ -1,0 +1,221 @@
+//! Which device computes. The backends are features of one binary; the choice among them is made at run time.
+
+use std::fmt;
+
+use burn::tensor::Device;
+#[cfg(any(feature = "wgpu", feature = "vulkan", feature = "cuda"))]
+use burn::tensor::{DeviceType, Devices};
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::exit::usage;
+
+/// A device as the user names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DeviceName {
+    /// A real GPU that is built in and present, else the CPU
+    Auto,
+    /// The CPU (Burn's flex backend: threads and SIMD)
+    Cpu,
+    /// The CPU through the older ndarray backend, for comparison
+    Ndarray,
+    /// Any GPU, through wgpu's choice of API; software adapters too
+    Wgpu,
+    /// A GPU through Vulkan
+    Vulkan,
+    /// An NVIDIA GPU through CUDA
+    Cuda,
+}
+
+/// What kind of hardware stands behind a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Cpu,
+    #[cfg_attr(not(any(feature = "wgpu", feature = "vulkan", feature = "cuda")), allow(dead_code))]
+    Gpu,
+    /// A GPU's interface computed by the CPU (lavapipe, SwiftShader, WARP): slow, used only when named.
+    #[cfg_attr(not(any(feature = "wgpu", feature = "vulkan")), allow(dead_code))]
+    Software,
+}
+
+/// A device that is built in and present.
+#[derive(Debug, Clone)]
+pub(crate) struct Present {
+    pub(crate) name: DeviceName,
+    pub(crate) kind: Kind,
+    pub(crate) device: Device,
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Cpu => "cpu",
+            Self::Ndarray => "ndarray",
+            Self::Wgpu => "wgpu",
+            Self::Vulkan => "vulkan",
+            Self::Cuda => "cuda",
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cpu => "CPU",
+            Self::Gpu => "GPU",
+            Self::Software => "software adapter",
+        })
+    }
+}
+
+impl DeviceName {
+    /// Every name that stands for one backend, in the order in which `auto` prefers them.
+    pub(crate) const BACKENDS: [Self; 5] = [Self::Cuda, Self::Vulkan, Self::Wgpu, Self::Cpu, Self::Ndarray];
+
+    /// The cargo feature that builds it in.
+    pub(crate) fn feature(self) -> &'static str {
+        match self {
+            Self::Auto | Self::Cpu => "flex",
+            Self::Ndarray => "ndarray",
+            Self::Wgpu => "wgpu",
+            Self::Vulkan => "vulkan",
+            Self::Cuda => "cuda",
+        }
+    }
+
+    /// Whether this binary has it.
+    pub(crate) fn built_in(self) -> bool {
+        match self {
+            Self::Auto => true,
+            Self::Cpu => cfg!(feature = "flex"),
+            Self::Ndarray => cfg!(feature = "ndarray"),
+            Self::Wgpu => cfg!(feature = "wgpu"),
+            Self::Vulkan => cfg!(feature = "vulkan"),
+            Self::Cuda => cfg!(feature = "cuda"),
+        }
+    }
+
+    /// The devices of this backend that this machine has now, real GPUs before software adapters.
+    pub(crate) fn present(self) -> Vec<Present> {
+        let mut present: Vec<Present> = match self {
+            Self::Auto => Self::BACKENDS.into_iter().flat_map(Self::present).collect(),
+            #[cfg(feature = "flex")]
+            Self::Cpu => vec![Present { name: self, kind: Kind::Cpu, device: Device::flex() }],
+            #[cfg(feature = "ndarray")]
+            Self::Ndarray => vec![Present { name: self, kind: Kind::Cpu, device: ndarray() }],
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => adapters(self, Device::enumerate(DeviceType::Wgpu), Device::wgpu),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan => adapters(self, Device::enumerate(DeviceType::Vulkan), Device::vulkan),
+            #[cfg(feature = "cuda")]
+            Self::Cuda => listed(self, Device::enumerate(DeviceType::Cuda), |_| Kind::Gpu),
+            #[allow(unreachable_patterns, reason = "a backend that is not built in has no devices")]
+            _ => Vec::new(),
+        };
+        if self != Self::Auto {
+            present.sort_by_key(|device| device.kind == Kind::Software);
+        }
+        present
+    }
+
+    /// The device to compute on.
+    ///
+    /// # Errors
+    /// A usage error that names the feature to build, or a failure that says what is missing.
+    pub(crate) fn open(self) -> anyhow::Result<Present> {
+        if self == Self::Auto {
+            return automatic();
+        }
+        if !self.built_in() {
+            let feature = self.feature();
+            return Err(usage(format_args!(
+                "`--device {self}` is not built into this binary; build it with \
+                 `cargo build --release --features {feature}`"
+            )));
+        }
+        self.present().into_iter().next().ok_or_else(|| {
+            anyhow::anyhow!(
+                "`--device {self}` is built in, but no such device was found; \
+                 check the driver, or use `--device cpu` (`simile devices` lists what is there)"
+            )
+        })
+    }
+}
+
+fn automatic() -> anyhow::Result<Present> {
+    let present = DeviceName::Auto.present();
+    let gpu = present.iter().find(|device| device.kind == Kind::Gpu);
+    let cpu = || present.iter().find(|device| device.kind == Kind::Cpu);
+    gpu.or_else(cpu).cloned().ok_or_else(|| {
+        anyhow::anyhow!(
+            "no GPU was found and no CPU backend is built in; build with `--features flex`, \
+             or name a software adapter with `--device wgpu`"
+        )
+    })
+}
+
+#[cfg(feature = "ndarray")]
+#[allow(deprecated, reason = "kept as a second opinion on the numbers until Burn removes it")]
+fn ndarray() -> Device {
+    Device::ndarray()
+}
+
+#[cfg(any(feature = "wgpu", feature = "vulkan"))]
+fn adapters(
+    name: DeviceName,
+    devices: Devices,
+    of_kind: fn(burn::tensor::DeviceKind) -> Device,
+) -> Vec<Present> {
+    let software = of_kind(burn::tensor::DeviceKind::Cpu);
+    listed(name, devices, |device| if *device == software { Kind::Software } else { Kind::Gpu })
+}
+
+#[cfg(any(feature = "wgpu", feature = "vulkan", feature = "cuda"))]
+fn listed(name: DeviceName, devices: Devices, kind: impl Fn(&Device) -> Kind) -> Vec<Present> {
+    devices.iter().map(|device| Present { name, kind: kind(device), device: device.clone() }).collect()
+}
+
+impl Present {
+    /// Name of the part, where its driver reports one. Opens the device.
+    pub(crate) fn part(&self) -> Option<String> {
+        #[cfg(any(feature = "wgpu", feature = "vulkan", feature = "cuda"))]
+        if self.kind != Kind::Cpu {
+            return self.device.identity().map(|identity| identity.name);
+        }
+        None
+    }
+}
+
+impl fmt::Display for Present {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(feature = "flex")]
+    #[test]
+    fn auto_without_a_gpu_is_the_cpu() -> anyhow::Result<()> {
+        let device = DeviceName::Auto.open()?;
+        if !cfg!(any(feature = "wgpu", feature = "vulkan", feature = "cuda")) {
+            assert_eq!((device.name, device.kind), (DeviceName::Cpu, Kind::Cpu));
+        }
+        assert_ne!(device.kind, Kind::Software);
+        Ok(())
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    #[test]
+    #[allow(clippy::unwrap_used)]
+    fn a_backend_that_is_not_built_in_names_its_feature() {
+        let error = DeviceName::Cuda.open().unwrap_err();
+        assert!(error.is::<crate::exit::Usage>());
+        assert!(error.to_string().contains("--features cuda"), "{error}");
+    }
+}

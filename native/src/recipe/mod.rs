@@ -1,0 +1,203 @@
+//! A recipe: everything that decides a run, in one TOML file.
+
+pub(crate) mod explain;
+pub(crate) mod sections;
+mod set;
+pub(crate) mod shipped;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+use simile_core::augment::Augmentation;
+use simile_core::encoder::EncoderConfig;
+use simile_core::encoder::head::HeadConfig;
+use simile_core::optimizer::OptimizerConfig;
+use simile_core::optimizer::schedule::Schedule;
+
+use self::explain::{explain, line_of, line_of_key, reword, suggestion, unknown_key};
+use self::sections::{Arm, DataSection, ObjectiveSection, ProbeSection, TrainSection};
+use self::shipped::{SHIPPED, Shipped};
+use crate::exit::usage;
+
+/// Everything that decides a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Recipe {
+    /// Name of the run folder; the file's name if absent.
+    #[serde(default)]
+    pub(crate) name: String,
+    pub(crate) data: DataSection,
+    #[serde(default)]
+    pub(crate) encoder: EncoderConfig,
+    #[serde(default)]
+    pub(crate) head: HeadConfig,
+    #[serde(default)]
+    pub(crate) augment: Augmentation,
+    /// What to minimise; absent if arms say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) objective: Option<ObjectiveSection>,
+    #[serde(default)]
+    pub(crate) optimizer: OptimizerConfig,
+    #[serde(default)]
+    pub(crate) schedule: Schedule,
+    pub(crate) train: TrainSection,
+    #[serde(default)]
+    pub(crate) probe: ProbeSection,
+    /// Objectives trained one after the other, each from the same initial weights, to be compared.
+    #[serde(default, rename = "arm", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) arms: Vec<Arm>,
+}
+
+/// What the command line changes in a recipe.
+#[derive(Debug, Default)]
+pub(crate) struct Changes<'a> {
+    pub(crate) set: &'a [String],
+    pub(crate) seed: Option<u64>,
+    pub(crate) smoke: bool,
+}
+
+/// What is wrong with a recipe that TOML accepts.
+#[derive(Debug)]
+struct Fault {
+    section: &'static str,
+    key: &'static str,
+    reason: String,
+}
+
+impl Fault {
+    fn new(section: &'static str, key: &'static str, reason: impl Into<String>) -> Self {
+        Self { section, key, reason: reason.into() }
+    }
+
+    /// The reason after the line of `text` that it lies in, where that can be found.
+    fn placed(&self, text: &str) -> String {
+        let line = unknown_key(&self.reason)
+            .and_then(|key| line_of_key(text, key))
+            .or_else(|| line_of(text, &[self.section, self.key]))
+            .or_else(|| line_of(text, &[self.section]));
+        let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+        format!("{line}: {}", self.reason)
+    }
+}
+
+impl Recipe {
+    /// The recipe of a file, or one that ships, with the command line's changes.
+    ///
+    /// # Errors
+    /// A usage error that names the file, the line and the nearest known key; a failure if the file cannot be read.
+    pub(crate) fn load(name: &str, changes: &Changes<'_>) -> Result<Self> {
+        let (text, origin) = find(name)?;
+        let mut recipe = Self::parse(&text).map_err(|reason| usage(format_args!("{origin}, {reason}")))?;
+        if recipe.name.is_empty() {
+            recipe.name =
+                Path::new(name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        }
+        recipe.check().map_err(|fault| usage(format_args!("{origin}{}", fault.placed(&text))))?;
+        for setting in changes.set {
+            recipe = set::set(&recipe, setting)?;
+        }
+        if changes.smoke {
+            recipe.shrink();
+        }
+        recipe.train.seed = changes.seed.unwrap_or(recipe.train.seed);
+        Ok(recipe)
+    }
+
+    /// The recipe of a run that was started before.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub(crate) fn resolved(text: &str, origin: &Path) -> Result<Self> {
+        Self::parse(text).map_err(|reason| anyhow::anyhow!("{}, {reason}", origin.display()))
+    }
+
+    /// The arms to train; the recipe's objective alone is one.
+    pub(crate) fn arms(&self) -> Vec<Arm> {
+        match &self.objective {
+            Some(objective) if self.arms.is_empty() => {
+                vec![Arm { name: objective.name.clone(), objective: objective.clone() }]
+            }
+            _ => self.arms.clone(),
+        }
+    }
+
+    /// As it is written to the run folder: every default filled in.
+    ///
+    /// # Errors
+    /// If it cannot be written as TOML.
+    pub(crate) fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).context("writing the recipe")
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| explain(&error, text))
+    }
+
+    fn from_table(table: toml::Table) -> Result<Self, String> {
+        table.try_into().map_err(|error: toml::de::Error| reword(error.message()))
+    }
+
+    /// What cannot be seen from one key alone.
+    fn check(&self) -> Result<(), Fault> {
+        let core = |section, error: simile_core::error::Error| Fault::new(section, "", error.to_string());
+        match (&self.objective, self.arms.is_empty()) {
+            (None, true) => {
+                return Err(Fault::new("", "", "there is no objective; write [objective] or [[arm]]"));
+            }
+            (Some(_), false) => {
+                return Err(Fault::new("objective", "", "an objective beside arms; move it into an [[arm]]"));
+            }
+            _ => {}
+        }
+        let names: BTreeSet<String> = self.arms().into_iter().map(|arm| arm.name).collect();
+        if names.len() < self.arms.len() {
+            return Err(Fault::new("arm", "", "two arms have the same name"));
+        }
+        for arm in self.arms() {
+            arm.objective.build().map_err(|reason| {
+                let of_arm =
+                    if self.arms.is_empty() { String::new() } else { format!("arm `{}`: ", arm.name) };
+                Fault::new("objective", "", format!("{of_arm}{reason}"))
+            })?;
+        }
+        self.encoder.validate().map_err(|error| core("encoder", error))?;
+        self.head.validate().map_err(|error| core("head", error))?;
+        self.augment.validate().map_err(|error| core("augment", error))?;
+        self.optimizer.validate().map_err(|error| core("optimizer", error))?;
+        self.schedule.validate().map_err(|error| core("schedule", error))?;
+        self.train.check()?;
+        self.data.check()
+    }
+
+    /// Everything once, and little of it.
+    fn shrink(&mut self) {
+        self.train.iterations = self.train.iterations.min(2);
+        self.train.batch = self.train.batch.min(32);
+        self.data.train = Some(self.data.train.map_or(256, |train| train.min(256)));
+        self.data.test = Some(self.data.test.map_or(128, |test| test.min(128)));
+        self.data.validation = self.data.validation.min(64);
+        self.probe.steps = self.probe.steps.min(20);
+    }
+}
+
+fn find(name: &str) -> Result<(String, String)> {
+    if let Some(shipped) = Shipped::find(name) {
+        return Ok((shipped.text.to_owned(), format!("recipe `{name}`")));
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        let known = SHIPPED.map(|recipe| recipe.name);
+        return Err(usage(format_args!(
+            "no recipe ships as `{name}` and no file has that name{}",
+            suggestion(name, &known)
+        )));
+    }
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read the recipe {name}"))?;
+    Ok((text, name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

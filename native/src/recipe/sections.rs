@@ -1,0 +1,170 @@
+//! The sections of a recipe that belong to the command line; the others are core's own settings.
+
+use serde::{Deserialize, Serialize};
+use simile_core::dataset::colour_mnist::Colours;
+use simile_core::error::Error;
+use simile_core::objective::{self, Objective};
+use toml::Table;
+
+use super::Fault;
+use super::explain::{reword, suggestion};
+
+/// A data set by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DatasetName {
+    /// Digits that core draws itself, on coloured grounds.
+    Digits,
+    /// ColorMNIST, built from the four official MNIST files.
+    ColourMnist,
+}
+
+/// `[data]`: which images, how many, in which colours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DataSection {
+    pub(crate) dataset: DatasetName,
+    /// How the grounds are coloured.
+    #[serde(default)]
+    pub(crate) colours: Colours,
+    /// How many training images; all of them if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) train: Option<usize>,
+    /// How many test images; all of them if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) test: Option<usize>,
+    /// How many training images to hold out; above 0 they are probed instead of the test images, to choose settings by.
+    #[serde(default)]
+    pub(crate) validation: usize,
+}
+
+/// `[objective]`: what to minimise and what it conditions on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ObjectiveSection {
+    pub(crate) name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) variant: Option<String>,
+    /// Which variable of the data set is the conditioning variable `z`.
+    #[serde(default = "default_condition")]
+    pub(crate) condition: String,
+    /// Number of k-means clusters of the condition that take the place of the classes as `labels`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) clusters: Option<usize>,
+    /// Whatever the objective itself knows: temperature, lambda, kernel, ...
+    #[serde(flatten)]
+    pub(crate) parameters: Table,
+}
+
+/// `[train]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TrainSection {
+    pub(crate) batch: usize,
+    pub(crate) iterations: usize,
+    #[serde(default)]
+    pub(crate) seed: u64,
+    /// Whether batch norm takes the statistics of each view apart, as released, or of both together.
+    #[serde(default)]
+    pub(crate) views_apart: bool,
+    /// The mean loss of every so many iterations is a line of `metrics.jsonl`. Reading it waits for the device.
+    #[serde(default = "default_log_every")]
+    pub(crate) log_every: usize,
+    /// A checkpoint to resume from is written every so many iterations.
+    #[serde(default = "default_checkpoint_every")]
+    pub(crate) checkpoint_every: usize,
+}
+
+/// `[probe]`: how the representation is judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ProbeSection {
+    /// Which variable of the data set the leak is measured of.
+    pub(crate) condition: String,
+    /// L-BFGS steps of the linear classifier.
+    pub(crate) steps: usize,
+    /// Its ridge penalty.
+    pub(crate) ridge: f64,
+}
+
+/// `[[arm]]`: one of several objectives that are compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arm {
+    pub(crate) name: String,
+    pub(crate) objective: ObjectiveSection,
+}
+
+fn default_condition() -> String {
+    "colour".into()
+}
+
+fn default_log_every() -> usize {
+    5
+}
+
+fn default_checkpoint_every() -> usize {
+    200
+}
+
+impl Default for ProbeSection {
+    fn default() -> Self {
+        Self { condition: default_condition(), steps: 500, ridge: 1e-6 }
+    }
+}
+
+impl DataSection {
+    /// All images of a data set, or a thousand where it is drawn.
+    pub(crate) fn of(dataset: DatasetName) -> Self {
+        let count = (dataset == DatasetName::Digits).then_some(1000);
+        Self { dataset, colours: Colours::default(), train: count, test: count, validation: 0 }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let fault = |key, reason: &str| Err(Fault::new("data", key, reason));
+        let drawn = self.dataset == DatasetName::Digits;
+        match (self.train, self.test) {
+            (Some(0), _) => fault("train", "`data.train` is 0, expected at least 1"),
+            (_, Some(0)) => fault("test", "`data.test` is 0, expected at least 1"),
+            (None, _) if drawn => fault("dataset", "drawn digits need `data.train`, how many to draw"),
+            (_, None) if drawn => fault("dataset", "drawn digits need `data.test`, how many to draw"),
+            (Some(train), _) if self.validation >= train => {
+                fault("validation", "`data.validation` leaves no image to train on")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl TrainSection {
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let counts = [
+            ("batch", self.batch, 2),
+            ("iterations", self.iterations, 1),
+            ("log_every", self.log_every, 1),
+            ("checkpoint_every", self.checkpoint_every, 1),
+        ];
+        match counts.into_iter().find(|(_, count, least)| count < least) {
+            Some((key, _, least)) => {
+                Err(Fault::new("train", key, format!("`train.{key}` must be at least {least}")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl ObjectiveSection {
+    /// The objective itself.
+    ///
+    /// # Errors
+    /// What is unknown or out of range.
+    pub(crate) fn build(&self) -> Result<Box<dyn Objective>, String> {
+        let parameters = serde_json::to_value(&self.parameters).map_err(|error| error.to_string())?;
+        objective::build(&self.name, self.variant.as_deref(), parameters).map_err(|error| match error {
+            Error::Unknown { kind, name, known } => {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                format!("unknown {kind} `{name}`{}", suggestion(&name, &known))
+            }
+            error => reword(&error.to_string()),
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! `--set key=value`: changes to a recipe from the command line.
+
+use anyhow::Result;
+use toml::{Table, Value};
+
+use super::Recipe;
+use super::explain::suggestion;
+use crate::exit::usage;
+
+/// The recipe with one key changed. `key` is dotted; an arm is named by its name: `arm.fair-cclk.objective.lambda`.
+///
+/// # Errors
+/// A usage error that names the setting: a missing `=`, an unknown key, a value of the wrong type.
+pub(crate) fn set(recipe: &Recipe, setting: &str) -> Result<Recipe> {
+    let fail = |reason: String| usage(format_args!("--set {setting}: {reason}"));
+    let Some((key, text)) = setting.split_once('=') else {
+        return Err(fail("expected KEY=VALUE, such as `train.batch=128`".into()));
+    };
+    let mut table = Table::try_from(recipe)?;
+    let path: Vec<&str> = key.trim().split('.').collect();
+    place(&mut table, &path, text.trim()).map_err(fail)?;
+    let changed = Recipe::from_table(table).map_err(fail)?;
+    changed.check().map_err(|fault| fail(fault.reason))?;
+    Ok(changed)
+}
+
+fn place(table: &mut Table, path: &[&str], text: &str) -> Result<(), String> {
+    let Some((&last, parents)) = path.split_last().filter(|(last, _)| !last.is_empty()) else {
+        return Err("the key is empty".into());
+    };
+    let mut table = table;
+    let mut at = 0;
+    while let Some(&parent) = parents.get(at) {
+        let known = keys(table);
+        table = match table.get_mut(parent) {
+            Some(Value::Table(inner)) => inner,
+            Some(Value::Array(arms)) => {
+                at += 1;
+                let name = parents.get(at).copied().unwrap_or_default();
+                arm(arms, name)?
+            }
+            Some(_) => return Err(format!("`{parent}` is a value, not a section")),
+            None => return Err(unknown(parent, &known)),
+        };
+        at += 1;
+    }
+    let value = parse(text, table.get(last));
+    table.insert(last.to_owned(), value);
+    Ok(())
+}
+
+fn arm<'a>(arms: &'a mut [Value], name: &str) -> Result<&'a mut Table, String> {
+    let named = |arm: &Value| arm.get("name").and_then(Value::as_str).map(str::to_owned);
+    let known: Vec<String> = arms.iter().filter_map(named).collect();
+    arms.iter_mut()
+        .find(|arm| named(arm).as_deref() == Some(name))
+        .and_then(Value::as_table_mut)
+        .ok_or_else(|| format!("no arm is named `{name}`; known: {}", known.join(", ")))
+}
+
+/// A value as TOML has it; a bare word is a string, and so is whatever replaces a string.
+fn parse(text: &str, old: Option<&Value>) -> Value {
+    let parsed =
+        toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
+    match (parsed, old) {
+        (Some(Value::String(string)), _) => Value::String(string),
+        (Some(_) | None, Some(Value::String(_))) | (None, _) => Value::String(text.to_owned()),
+        (Some(value), _) => value,
+    }
+}
+
+fn keys(table: &Table) -> Vec<String> {
+    table.keys().cloned().collect()
+}
+
+fn unknown(word: &str, known: &[String]) -> String {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    format!("unknown key `{word}`{}", suggestion(word, &known))
+}

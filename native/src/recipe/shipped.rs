@@ -1,0 +1,34 @@
+//! The recipes inside the binary.
+
+/// A recipe that ships.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shipped {
+    pub(crate) name: &'static str,
+    /// The file, its header comment first.
+    pub(crate) text: &'static str,
+}
+
+/// All of them, the one to try first at the top.
+pub(crate) const SHIPPED: [Shipped; 4] = [
+    Shipped { name: "fair-digits", text: include_str!("../../recipes/fair-digits.toml") },
+    Shipped { name: "colour-mnist", text: include_str!("../../recipes/colour-mnist.toml") },
+    Shipped { name: "colour-mnist-paper", text: include_str!("../../recipes/colour-mnist-paper.toml") },
+    Shipped { name: "colour-mnist-released", text: include_str!("../../recipes/colour-mnist-released.toml") },
+];
+
+impl Shipped {
+    /// The recipe of that name.
+    pub(crate) fn find(name: &str) -> Option<Self> {
+        SHIPPED.into_iter().find(|recipe| recipe.name == name)
+    }
+
+    /// The comment at the top of the file, without its marks.
+    pub(crate) fn header(&self) -> impl Iterator<Item = &'static str> {
+        self.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim)
+    }
+
+    /// What it is, in a sentence.
+    pub(crate) fn title(&self) -> &'static str {
+        self.header().next().unwrap_or_default()
+    }
+}

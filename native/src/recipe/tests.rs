@@ -1,0 +1,144 @@
+//! Tests of [`super`].
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::io::Write as _;
+
+use super::*;
+
+fn load(text: &str, set: &[&str]) -> Result<Recipe> {
+    let mut file = tempfile::Builder::new().prefix("mine").suffix(".toml").tempfile().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let set: Vec<String> = set.iter().map(ToString::to_string).collect();
+    Recipe::load(file.path().to_str().unwrap(), &Changes { set: &set, ..Changes::default() })
+}
+
+const SMALL: &str = r#"
+[data]
+dataset = "digits"
+train = 512
+test = 128
+
+[train]
+batch = 64
+iterations = 10
+
+[objective]
+name = "fair-cclk"
+temperature = 0.5
+"#;
+
+/// The message, which must be that of a usage error.
+fn usage_error(outcome: Result<Recipe>) -> String {
+    let error = outcome.unwrap_err();
+    assert!(error.is::<crate::exit::Usage>(), "{error:#} is no usage error");
+    format!("{error:#}")
+}
+
+#[test]
+fn every_shipped_recipe_is_sound_and_says_what_it_is() {
+    for recipe in SHIPPED {
+        let loaded = Recipe::load(recipe.name, &Changes::default()).unwrap();
+        assert_eq!(loaded.name, recipe.name);
+        let header: Vec<&str> = recipe.header().collect();
+        for promise in ["Paper", "Command", "Time", "Result"] {
+            assert!(header.iter().any(|line| line.starts_with(promise)), "{}: no {promise}", recipe.name);
+        }
+        let command = format!("simile train {}", recipe.name);
+        assert!(recipe.text.contains(&command), "{}: the header's command is not `{command}`", recipe.name);
+    }
+}
+
+#[test]
+fn a_resolved_recipe_reads_back_as_itself() {
+    for recipe in SHIPPED {
+        let loaded = Recipe::load(recipe.name, &Changes::default()).unwrap();
+        assert_eq!(Recipe::resolved(&loaded.to_toml().unwrap(), Path::new("recipe.toml")).unwrap(), loaded);
+    }
+}
+
+#[test]
+fn an_unknown_key_names_its_line_and_the_nearest() {
+    let text = usage_error(load(&SMALL.replace("iterations", "iteratons"), &[]));
+    assert!(text.contains("line 9") && text.contains("did you mean `iterations`?"), "{text}");
+    let text = usage_error(load(&SMALL.replace("temperature", "temprature"), &[]));
+    assert!(text.contains("line 13"), "{text}");
+    assert!(text.contains("did you mean `temperature`?"), "{text}");
+    let text = usage_error(load(&format!("{SMALL}\n[optimizer]\nname = \"adam\"\nlearning_rte = 1\n"), &[]));
+    assert!(text.contains("line 17") && text.contains("did you mean `learning_rate`?"), "{text}");
+    let text = usage_error(load(&SMALL.replace("[train]", "[trian]"), &[]));
+    assert!(text.contains("did you mean `train`?"), "{text}");
+}
+
+#[test]
+fn an_unknown_objective_names_the_nearest() {
+    let text = usage_error(load(&SMALL.replace("fair-cclk", "fair-clk"), &[]));
+    assert!(text.contains("did you mean `fair-cclk`?"), "{text}");
+}
+
+#[test]
+fn a_recipe_that_is_not_there_names_the_nearest() {
+    let text = usage_error(Recipe::load("fair-digit", &Changes::default()));
+    assert!(text.contains("did you mean `fair-digits`?"), "{text}");
+}
+
+#[test]
+fn settings_change_what_they_name() {
+    let set = [
+        "train.batch=32",
+        "objective.lambda = 0.1",
+        "objective.kernel={name = \"rbf\", sigma = 3}",
+        "name=9",
+    ];
+    let recipe = load(SMALL, &set).unwrap();
+    assert_eq!(recipe.train.batch, 32);
+    assert_eq!(recipe.name, "9", "what replaces a string is a string");
+    let objective = recipe.objective.unwrap();
+    assert_eq!(objective.parameters["lambda"].as_float(), Some(0.1));
+    assert_eq!(objective.parameters["kernel"]["name"].as_str(), Some("rbf"));
+}
+
+#[test]
+fn a_setting_reaches_one_arm_by_name() {
+    let set = ["arm.Fair-CCLK.objective.temperature=0.25".to_owned()];
+    let recipe = Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap();
+    let temperature = |arm: usize| recipe.arms[arm].objective.parameters["temperature"].as_float();
+    assert_eq!((temperature(0), temperature(1)), (Some(0.5), Some(0.25)));
+}
+
+#[test]
+fn a_wrong_setting_says_why() {
+    for (setting, reason) in [
+        ("train.batch", "expected KEY=VALUE"),
+        ("train.bach=3", "did you mean `batch`?"),
+        ("trian.batch=3", "did you mean `train`?"),
+        ("train.batch=many", "invalid type: string"),
+        ("train.batch=1", "at least 2"),
+        ("train.batch.size=1", "is a value, not a section"),
+        ("objective.lamda=1", "did you mean `lambda`?"),
+        ("objective.temperature=-1", "temperature"),
+    ] {
+        let text = usage_error(load(SMALL, &[setting]));
+        assert!(text.contains(reason), "--set {setting}: {text}");
+    }
+    let set = ["arm.Fair-CLK.objective.temperature=1".to_owned()];
+    let text = usage_error(Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }));
+    assert!(text.contains("known: InfoNCE, Fair-CCLK"), "{text}");
+}
+
+#[test]
+fn an_objective_stands_alone_or_in_arms() {
+    let both = format!("{SMALL}\n[[arm]]\nname = \"a\"\nobjective = {{ name = \"nt-xent\" }}\n");
+    assert!(usage_error(load(&both, &[])).contains("move it into an [[arm]]"));
+    let none = SMALL.split("[objective]").next().unwrap();
+    assert!(usage_error(load(none, &[])).contains("write [objective] or [[arm]]"));
+    let arm = "\n[[arm]]\nname = \"a\"\nobjective = { name = \"nt-xent\" }\n";
+    assert!(usage_error(load(&format!("{none}{arm}{arm}"), &[])).contains("same name"));
+}
+
+#[test]
+fn smoke_makes_everything_small() {
+    let changes = Changes { smoke: true, seed: Some(7), ..Changes::default() };
+    let recipe = Recipe::load("colour-mnist", &changes).unwrap();
+    assert_eq!((recipe.train.iterations, recipe.train.seed), (2, 7));
+    assert_eq!((recipe.data.train, recipe.data.test), (Some(256), Some(128)));
+}

@@ -1,0 +1,49 @@
+//! `report.html`: one file that shows what a run did and found.
+
+mod charts;
+pub(crate) mod figures;
+mod page;
+pub(crate) mod picture;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use self::figures::Figures;
+pub(crate) use self::page::{page, time};
+use crate::run::folder::{FIGURES, RECIPE, RESULT, RunFolder};
+use crate::run::record::{Measurement, RunResult};
+
+/// Everything that a finished run left behind.
+#[derive(Debug)]
+pub(crate) struct RunRecord {
+    /// The folder as the user named it.
+    pub(crate) place: String,
+    pub(crate) recipe: String,
+    pub(crate) result: RunResult,
+    pub(crate) measurements: Vec<Measurement>,
+    pub(crate) figures: Figures,
+}
+
+impl RunRecord {
+    /// Reads a run folder.
+    ///
+    /// # Errors
+    /// If it is no run folder, or its run has not finished.
+    pub(crate) fn read(place: &Path) -> Result<Self> {
+        let folder = RunFolder::open(place)?;
+        if !folder.path(RESULT).is_file() {
+            anyhow::bail!(
+                "the run in {0} has not finished; continue it with `simile train --resume {0}`",
+                place.display()
+            );
+        }
+        Ok(Self {
+            place: place.display().to_string(),
+            recipe: String::from_utf8_lossy(&folder.read(RECIPE)?).into_owned(),
+            result: folder.read_json(RESULT)?,
+            measurements: folder.measurements()?,
+            figures: folder.read_json(FIGURES)?,
+        })
+    }
+}

@@ -1,0 +1,9 @@
+//! A run: its folder, its data, its steps, what it records, and how it is continued.
+
+mod draw;
+pub(crate) mod folder;
+mod interrupt;
+pub(crate) mod record;
+pub(crate) mod session;
+pub(crate) mod splits;
+pub(crate) mod state;

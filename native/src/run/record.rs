@@ -1,0 +1,69 @@
+//! What a run writes down about itself: `metrics.jsonl` while it trains, `result.json` at its end.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One line of `metrics.jsonl`. It holds nothing that differs between two runs of the same seed, device and
+/// version: no times, no paths.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Measurement {
+    /// Name of the arm.
+    pub(crate) arm: String,
+    /// Iterations done.
+    pub(crate) iteration: usize,
+    /// The objective on this iteration's batch.
+    pub(crate) loss: f64,
+    /// The learning rate of this iteration.
+    pub(crate) learning_rate: f64,
+}
+
+/// `result.json`: the final numbers and what produced them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunResult {
+    pub(crate) recipe: String,
+    /// The variable whose leak was measured.
+    pub(crate) condition: String,
+    pub(crate) seed: u64,
+    pub(crate) device: String,
+    pub(crate) version: String,
+    /// Wall time of the whole run in seconds, without the time between an interruption and its resumption.
+    pub(crate) seconds: f64,
+    pub(crate) arms: Vec<ArmResult>,
+}
+
+/// The final numbers of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ArmResult {
+    pub(crate) name: String,
+    pub(crate) objective: String,
+    pub(crate) iterations: usize,
+    /// Mean loss over the last tenth of the iterations.
+    pub(crate) final_loss: f64,
+    /// Wall time of training in seconds.
+    pub(crate) training_seconds: f64,
+    /// Metrics by name: [`TOP1`], [`MSE`], [`R2`], ...
+    pub(crate) metrics: BTreeMap<String, f64>,
+}
+
+/// Fraction of test images whose class the linear probe names, 0..1.
+pub(crate) const TOP1: &str = "top1";
+/// Squared error of the ridge regression of the condition, mean over its columns, in its own units squared.
+pub(crate) const MSE: &str = "condition_mse";
+/// The same as a share of what predicting the mean leaves: 1 is perfectly readable, 0 is not readable.
+pub(crate) const R2: &str = "condition_r2";
+
+impl RunResult {
+    /// The condition as the head of a column.
+    pub(crate) fn condition_title(&self) -> String {
+        let mut letters = self.condition.chars();
+        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    }
+}
+
+impl ArmResult {
+    /// A metric, if it was measured.
+    pub(crate) fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.get(name).copied()
+    }
+}

@@ -1,0 +1,97 @@
+//! Where a run stands, on disk. The document names the file of the trainer's state and is replaced last, so that
+//! whenever the process ends, the folder holds one whole state.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use super::folder::{RunFolder, STATE};
+use super::record::ArmResult;
+
+/// `state/state.json`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Standing {
+    /// The arm in training; empty once all are done.
+    pub(crate) arm: String,
+    /// Iterations of it that are done.
+    pub(crate) iteration: u64,
+    /// File of the trainer's state in `state/`, if the arm was begun.
+    pub(crate) trainer: Option<String>,
+    /// Length of `metrics.jsonl` at that moment.
+    pub(crate) metrics_bytes: u64,
+    /// Wall time so far in seconds.
+    pub(crate) seconds: f64,
+    /// Wall time of this arm's training so far in seconds.
+    pub(crate) arm_seconds: f64,
+    /// The device, whose change would change the numbers.
+    pub(crate) device: String,
+    /// Folder of the data set's files.
+    pub(crate) data: Option<PathBuf>,
+    /// Results of the arms that are done.
+    pub(crate) finished: Vec<ArmResult>,
+}
+
+const DOCUMENT: &str = "state.json";
+
+impl Standing {
+    /// Reads where a run stands.
+    ///
+    /// # Errors
+    /// If the document is missing or damaged.
+    pub(crate) fn read(folder: &RunFolder) -> Result<Self> {
+        folder.read_json(PathBuf::from(STATE).join(DOCUMENT))
+    }
+
+    /// Writes where the run stands, and drops the state before it.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to; the state before it then still stands.
+    pub(crate) fn write(&mut self, folder: &RunFolder, trainer: Option<&[u8]>) -> Result<()> {
+        let before = self.trainer.take();
+        if let Some(bytes) = trainer {
+            let name = format!("arm-{}-iteration-{}.safetensors", self.finished.len(), self.iteration);
+            folder.write(PathBuf::from(STATE).join(&name), bytes)?;
+            self.trainer = Some(name);
+        }
+        folder.write_json(PathBuf::from(STATE).join(DOCUMENT), self)?;
+        if let Some(before) = before.filter(|before| Some(before) != self.trainer.as_ref()) {
+            // Nothing refers to it any more; a file that stays does no harm.
+            let _ = fs::remove_file(folder.path(STATE).join(before));
+        }
+        Ok(())
+    }
+
+    /// The trainer's state, if the arm was begun.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn trainer(&self, folder: &RunFolder) -> Result<Option<Vec<u8>>> {
+        self.trainer.as_ref().map(|name| folder.read(PathBuf::from(STATE).join(name))).transpose()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_holds_one_state_at_a_time() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
+        let mut standing = Standing { arm: "a".into(), ..Standing::default() };
+        standing.write(&folder, None).unwrap();
+        assert_eq!(Standing::read(&folder).unwrap().trainer(&folder).unwrap(), None);
+        for iteration in [3, 6] {
+            standing.iteration = iteration;
+            standing.write(&folder, Some(&[iteration as u8])).unwrap();
+            assert_eq!(Standing::read(&folder).unwrap(), standing);
+            assert_eq!(standing.trainer(&folder).unwrap(), Some(vec![iteration as u8]));
+        }
+        assert_eq!(fs::read_dir(folder.path(STATE)).unwrap().count(), 2);
+        standing.write(&folder, None).unwrap();
+        assert_eq!(fs::read_dir(folder.path(STATE)).unwrap().count(), 1);
+    }
+}

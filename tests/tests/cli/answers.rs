@@ -1,0 +1,104 @@
+//! Help, listings and other answers that need no training.
+
+use crate::{complaint, json, place, simile, stdout};
+
+#[test]
+fn every_level_has_help_with_examples() {
+    let place = place();
+    for words in [
+        "",
+        "train",
+        "evaluate",
+        "embed",
+        "loss",
+        "data",
+        "data check",
+        "data preview",
+        "recipes",
+        "devices",
+        "report",
+        "completions",
+    ] {
+        let mut arguments: Vec<&str> = words.split_whitespace().collect();
+        arguments.push("--help");
+        let help = stdout(place.path(), &arguments);
+        assert!(help.contains("Examples:") && help.contains("Usage: simile"), "help of `{words}`:\n{help}");
+    }
+}
+
+#[test]
+fn a_typing_mistake_is_a_usage_error() {
+    let place = place();
+    assert!(complaint(place.path(), &["trian"], 2).contains("train"));
+    assert!(complaint(place.path(), &["train", "fair-digits", "--sed", "1"], 2).contains("--seed"));
+    complaint(place.path(), &["train"], 2);
+    complaint(place.path(), &["loss", "a.json", "--tile", "0"], 2);
+}
+
+#[test]
+fn recipes_are_listed_and_printed() {
+    let place = place();
+    let listed = json(place.path(), &["recipes", "--json"]);
+    let names: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"fair-digits") && names.contains(&"colour-mnist-released"), "{names:?}");
+    for name in names {
+        assert!(stdout(place.path(), &["recipes", "show", name]).contains("[data]"));
+    }
+    assert!(complaint(place.path(), &["recipes", "show", "fair-digit"], 2).contains("`fair-digits`"));
+}
+
+#[test]
+fn devices_say_what_is_built_in_and_what_is_present() {
+    let place = place();
+    let answer = json(place.path(), &["devices", "--json"]);
+    let rows = answer["devices"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
+    assert_eq!(row("cpu")["built_in"], true);
+    assert_eq!(row("cpu")["present"][0]["kind"], "cpu");
+    assert!(answer["auto"].is_string());
+    assert!(stdout(place.path(), &["devices"]).contains("--device auto"));
+}
+
+#[test]
+fn completions_know_the_commands_of_every_shell() {
+    let place = place();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = stdout(place.path(), &["completions", shell]);
+        assert!(script.contains("train") && script.contains("resume"), "{shell}");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let place = place();
+    let mut child = std::process::Command::new(crate::program())
+        .args(["completions", "bash"])
+        .current_dir(place.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{:?}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn a_device_that_is_not_built_in_names_its_feature() {
+    let place = place();
+    let answer = json(place.path(), &["devices", "--json"]);
+    let missing = answer["devices"].as_array().unwrap().iter().find(|row| row["built_in"] == false).cloned();
+    let Some(row) = missing else {
+        eprintln!("skipped: every backend is built in");
+        return;
+    };
+    let (name, feature) = (row["name"].as_str().unwrap(), row["feature"].as_str().unwrap());
+    let text = complaint(place.path(), &["train", "fair-digits", "--smoke", "--device", name], 2);
+    assert!(text.contains(&format!("--features {feature}")), "{text}");
+    assert!(
+        simile(place.path(), &["train", "fair-digits", "--device", "tpu"]).output().unwrap().status.code()
+            == Some(2)
+    );
+}

@@ -1,0 +1,68 @@
+//! `simile loss`: one objective on the numbers of a file.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{complaint, json as answer, place};
+
+fn case(objective: &str, params: Value) -> Value {
+    json!({
+        "objective": objective,
+        "params": params,
+        "inputs": {
+            "view_a": [[1.0, 2.0, 3.0], [2.0, 1.0, -1.0], [-1.0, 1.0, 2.0], [3.0, -2.0, 1.0]],
+            "view_b": [[1.0, 2.0, 2.0], [1.0, 1.0, -1.0], [-1.0, 2.0, 2.0], [3.0, -1.0, 1.0]],
+            "z": [[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 1.0, 1.0]],
+        },
+    })
+}
+
+fn written(case: &Value) -> tempfile::TempDir {
+    let place = place();
+    fs::write(place.path().join("case.json"), case.to_string()).unwrap();
+    place
+}
+
+#[test]
+fn a_case_gives_loss_gradients_and_the_rest() {
+    let place = written(&case("nt-xent", json!({ "temperature": 0.5 })));
+    let found = answer(place.path(), &["loss", "case.json"]);
+    assert!((found["loss"].as_f64().unwrap() - 0.897_731_19).abs() < 1e-8, "{}", found["loss"]);
+    assert_eq!(found["grads"]["view_a"].as_array().unwrap().len(), 4);
+    assert_eq!(found["grads"]["view_b"][3].as_array().unwrap().len(), 3);
+    assert!(found["aux"].is_object());
+}
+
+#[test]
+fn precision_and_tiles_change_rounding_alone() {
+    let place = written(&case("fair-cclk", json!({ "variant": "released", "kernel": { "name": "cosine" } })));
+    let exact = answer(place.path(), &["loss", "case.json"])["loss"].as_f64().unwrap();
+    for arguments in [&["--precision", "f32"][..], &["--tile", "1"], &["--tile", "3", "--device", "cpu"]] {
+        let found =
+            answer(place.path(), &[&["loss", "case.json"], arguments].concat())["loss"].as_f64().unwrap();
+        assert!((found - exact).abs() < 1e-5, "{arguments:?}: {found} instead of {exact}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_a_usage_error() {
+    let place = written(&case("nt-xnt", json!({})));
+    let text = complaint(place.path(), &["loss", "case.json"], 2);
+    assert!(text.contains("nt-xnt") && text.contains("nt-xent"), "{text}");
+    let place = written(&case("nt-xent", json!({ "temprature": 0.5 })));
+    let text = complaint(place.path(), &["loss", "case.json"], 2);
+    assert!(text.contains("temprature") && text.contains("temperature"), "{text}");
+    let place = written(&case("nt-xent", json!({ "temperature": 0.0 })));
+    complaint(place.path(), &["loss", "case.json"], 2);
+}
+
+#[test]
+fn a_case_that_cannot_be_used_says_why() {
+    let place = place();
+    assert!(complaint(place.path(), &["loss", "case.json"], 1).contains("case.json"));
+    let mut broken = case("nt-xent", json!({}));
+    broken["inputs"].as_object_mut().unwrap().remove("view_b");
+    let place = written(&broken);
+    assert!(complaint(place.path(), &["loss", "case.json"], 1).contains("view_b"));
+}

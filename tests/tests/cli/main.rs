@@ -1,0 +1,58 @@
+//! The command line as its users meet it: a process, its exit code, its streams and its files.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod answers;
+mod data;
+mod faults;
+mod loss;
+mod runs;
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// The binary that cargo built beside this test.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.ancestors().find(|path| path.ends_with("deps")).and_then(Path::parent).unwrap();
+    let program = folder.join(format!("simile{}", std::env::consts::EXE_SUFFIX));
+    assert!(
+        program.exists(),
+        "{} is not there; run `cargo test --workspace`, which builds it",
+        program.display()
+    );
+    program
+}
+
+/// `simile` with arguments, in a folder where it may write.
+fn simile(place: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.current_dir(place).args(arguments).timeout(std::time::Duration::from_secs(120));
+    command
+}
+
+/// What is printed to stdout by a command that succeeds.
+fn stdout(place: &Path, arguments: &[&str]) -> String {
+    let output = simile(place, arguments).assert().success().get_output().clone();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The same as one JSON document.
+fn json(place: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_str(&stdout(place, arguments)).unwrap()
+}
+
+/// What is printed to stderr by a command that fails with `code`.
+fn complaint(place: &Path, arguments: &[&str], code: i32) -> String {
+    let output = simile(place, arguments).assert().code(code).get_output().clone();
+    assert!(output.stdout.is_empty(), "a failure answered: {}", String::from_utf8_lossy(&output.stdout));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(!text.contains("panicked"), "{text}");
+    text
+}
+
+/// A folder that is removed at the end of the test.
+fn place() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}

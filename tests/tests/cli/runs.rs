@@ -1,0 +1,208 @@
+//! Training from the first command to the report, interrupted and continued.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{complaint, json, place, simile, stdout};
+
+/// Two arms, small enough for an unoptimised build.
+const RECIPE: &str = r#"
+[data]
+dataset = "digits"
+train = 96
+test = 48
+
+[augment]
+crop = { scale = [0.5, 1.0] }
+
+[optimizer]
+name = "adam"
+
+[schedule]
+name = "cosine"
+warm_up = 0.1
+
+[train]
+batch = 16
+iterations = 40
+checkpoint_every = 3
+log_every = 1
+
+[probe]
+steps = 5
+
+[[arm]]
+name = "InfoNCE"
+objective = { name = "nt-xent", temperature = 0.5 }
+
+[[arm]]
+name = "Fair"
+objective = { name = "fair-cclk", temperature = 0.5, kernel = { name = "rbf", sigma = 20.0 } }
+"#;
+
+fn with_recipe() -> tempfile::TempDir {
+    let place = place();
+    fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
+    place
+}
+
+fn result(run: &Path) -> Value {
+    serde_json::from_slice(&fs::read(run.join("result.json")).unwrap()).unwrap()
+}
+
+/// The final metrics of every arm.
+fn metrics(run: &Path) -> Vec<Value> {
+    result(run)["arms"].as_array().unwrap().iter().map(|arm| arm["metrics"].clone()).collect()
+}
+
+#[test]
+fn a_run_writes_its_folder_and_answers_with_its_result() {
+    let place = with_recipe();
+    let answer = json(place.path(), &["train", "tiny.toml", "--out", "run", "--seed", "3", "--json"]);
+    let run = place.path().join("run");
+    for file in ["recipe.toml", "metrics.jsonl", "model.safetensors", "result.json", "report.html", "state"] {
+        assert!(run.join(file).exists(), "{file} is missing");
+    }
+    assert_eq!(answer, result(&run));
+    assert_eq!((&answer["seed"], &answer["recipe"]), (&3.into(), &"tiny".into()));
+    for arm in answer["arms"].as_array().unwrap() {
+        let top1 = arm["metrics"]["top1"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&top1));
+        assert!(arm["metrics"]["condition_mse"].as_f64().unwrap() > 0.0);
+        assert!(arm["metrics"]["condition_r2"].as_f64().unwrap() <= 1.0);
+    }
+    assert_eq!(fs::read_to_string(run.join("metrics.jsonl")).unwrap().lines().count(), 80);
+
+    let html = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(html.len() < 3 << 20, "{} bytes", html.len());
+    for outside in ["src=\"http", "href=\"http", "@import", "url(http", "<script"] {
+        assert!(!html.contains(outside), "the report loads something: {outside}");
+    }
+    assert!(html.contains("Fair") && html.contains("data:image/png") && html.contains("<svg"));
+
+    let resolved = fs::read_to_string(run.join("recipe.toml")).unwrap();
+    assert!(resolved.contains("seed = 3") && resolved.contains("learning_rate"), "{resolved}");
+}
+
+#[test]
+fn the_answer_is_a_table_on_stdout() {
+    let place = with_recipe();
+    let text = stdout(place.path(), &["train", "tiny.toml", "--smoke"]);
+    for word in ["InfoNCE", "Fair", "R²", "MSE", "Top-1"] {
+        assert!(text.contains(word), "no `{word}` in\n{text}");
+    }
+    assert!(place.path().join("runs/tiny/result.json").exists(), "the default place is runs/NAME");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_metrics_and_another_does_not() {
+    let place = with_recipe();
+    let run = |out: &str, seed: &str| {
+        let set = ["--set", "train.iterations=6"];
+        let arguments = [&["train", "tiny.toml", "--out", out, "--seed", seed], &set[..]].concat();
+        simile(place.path(), &arguments).assert().success();
+        fs::read(place.path().join(out).join("metrics.jsonl")).unwrap()
+    };
+    let first = run("a", "1");
+    assert_eq!(first, run("b", "1"));
+    assert_eq!(metrics(&place.path().join("a")), metrics(&place.path().join("b")));
+    assert_ne!(first, run("c", "2"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_continues_to_the_same_end() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let place = with_recipe();
+    simile(place.path(), &["train", "tiny.toml", "--out", "whole"]).assert().success();
+
+    // Stopped once in either arm; the recipe makes the arms long enough to be caught in.
+    let mut arguments = vec!["train", "tiny.toml", "--out", "cut"];
+    for arm in ["InfoNCE", "Fair"] {
+        let mut child = Command::new(crate::program())
+            .args(&arguments)
+            .current_dir(place.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let state = place.path().join("cut/state/state.json");
+        let begun = Instant::now();
+        let in_arm =
+            || fs::read_to_string(&state).is_ok_and(|text| text.contains(&format!("\"arm\": \"{arm}\"")));
+        while !in_arm() {
+            assert!(child.try_wait().unwrap().is_none(), "the run ended before it could be interrupted");
+            assert!(begun.elapsed() < Duration::from_secs(100), "no checkpoint of {arm}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{text}");
+        assert!(text.contains("--resume cut"), "{text}");
+        assert!(!place.path().join("cut/result.json").exists());
+        arguments = vec!["train", "--resume", "cut"];
+    }
+    simile(place.path(), &arguments).assert().success();
+
+    let (whole, cut) = (place.path().join("whole"), place.path().join("cut"));
+    assert_eq!(fs::read(whole.join("metrics.jsonl")).unwrap(), fs::read(cut.join("metrics.jsonl")).unwrap());
+    assert_eq!(metrics(&whole), metrics(&cut));
+    assert_eq!(
+        fs::read(whole.join("model.safetensors")).unwrap(),
+        fs::read(cut.join("model.safetensors")).unwrap()
+    );
+    assert!(complaint(place.path(), &["train", "--resume", "cut"], 2).contains("has finished"));
+}
+
+#[test]
+fn a_trained_encoder_embeds_and_is_evaluated() {
+    let place = with_recipe();
+    simile(place.path(), &["train", "tiny.toml", "--smoke", "--out", "run"]).assert().success();
+    stdout(place.path(), &["data", "preview", "digits", "--out", "a.png", "--count", "1"]);
+
+    let text = stdout(place.path(), &["embed", "run", "a.png", "a.png"]);
+    let rows: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        (rows.len(), rows[1].split(',').count()),
+        (3, 85),
+        "a header and two rows of a name and 84 values"
+    );
+    assert_eq!(rows[1], rows[2]);
+    let same = stdout(place.path(), &["embed", "run/model.safetensors", "a.png", "a.png", "--out", "a.csv"]);
+    assert!(same.contains("a.csv"));
+    assert_eq!(fs::read_to_string(place.path().join("a.csv")).unwrap(), text);
+    let answer = json(place.path(), &["embed", "run", "a.png", "--json"]);
+    assert_eq!(answer["vectors"][0].as_array().unwrap().len(), 84);
+    stdout(place.path(), &["embed", "run", "a.png", "--out", "a.npy"]);
+    assert!(fs::read(place.path().join("a.npy")).unwrap().starts_with(b"\x93NUMPY"));
+    complaint(place.path(), &["embed", "run", "a.png", "--out", "a.txt"], 2);
+    assert!(complaint(place.path(), &["embed", "run", "tiny.toml"], 1).contains("tiny.toml"));
+
+    let evaluated = json(place.path(), &["evaluate", "run", "--json"]);
+    assert_eq!(
+        evaluated["metrics"],
+        metrics(&place.path().join("run"))[1],
+        "the model is that of the last arm"
+    );
+    let by_neighbours = json(place.path(), &["evaluate", "run", "--probe", "knn", "--json"]);
+    assert!(by_neighbours["metrics"]["top1"].as_f64().is_some());
+}
+
+#[test]
+fn runs_are_compared_in_one_report() {
+    let place = with_recipe();
+    for seed in ["1", "2"] {
+        simile(place.path(), &["train", "tiny.toml", "--smoke", "--seed", seed, "--out", seed])
+            .assert()
+            .success();
+    }
+    let answer = json(place.path(), &["report", "1", "2", "--out", "both.html", "--json"]);
+    assert_eq!(answer["report"], "both.html");
+    let html = fs::read_to_string(place.path().join("both.html")).unwrap();
+    assert!(html.len() < 3 << 20 && html.matches("Map of the embeddings").count() == 2);
+}
