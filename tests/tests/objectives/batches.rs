@@ -9,17 +9,17 @@ use simile_core::matrix::Matrix;
 use simile_core::objective::{self, Objective};
 
 /// Classes, and biases, of every batch.
-pub const CLASSES: usize = 3;
+pub(crate) const CLASSES: usize = 3;
 
 /// Even draws from -1 to 1 (splitmix64).
-pub struct Draws(u64);
+pub(crate) struct Draws(u64);
 
 impl Draws {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    pub fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -27,13 +27,13 @@ impl Draws {
         (x ^ (x >> 31)) as f64 / u64::MAX as f64 * 2.0 - 1.0
     }
 
-    pub fn matrix(&mut self, rows: usize, columns: usize) -> Matrix {
+    pub(crate) fn matrix(&mut self, rows: usize, columns: usize) -> Matrix {
         Matrix::from_fn(rows, columns, |_, _| self.next())
     }
 }
 
 /// Rows of length one.
-pub fn unit(matrix: &Matrix) -> Matrix {
+pub(crate) fn unit(matrix: &Matrix) -> Matrix {
     let lengths: Vec<f64> =
         matrix.iter_rows().map(|row| row.iter().map(|v| v * v).sum::<f64>().sqrt()).collect();
     Matrix::from_fn(matrix.rows(), matrix.columns(), |i, j| matrix[(i, j)] / lengths[i].max(1e-300))
@@ -41,15 +41,15 @@ pub fn unit(matrix: &Matrix) -> Matrix {
 
 /// The host side of a batch: changed by a test, then placed on a device.
 #[derive(Clone)]
-pub struct Inputs {
-    pub tensors: BTreeMap<String, Matrix>,
-    pub indices: BTreeMap<String, Vec<usize>>,
-    pub conditions: BTreeMap<String, Matrix>,
-    pub unit_rows: bool,
+pub(crate) struct Inputs {
+    pub(crate) tensors: BTreeMap<String, Matrix>,
+    pub(crate) indices: BTreeMap<String, Vec<usize>>,
+    pub(crate) conditions: BTreeMap<String, Matrix>,
+    pub(crate) unit_rows: bool,
 }
 
 /// Inputs whose rows are samples of the batch and are compared by their cosines.
-pub const EMBEDDINGS: [&str; 9] = [
+pub(crate) const EMBEDDINGS: [&str; 9] = [
     "view_a",
     "view_b",
     "view_c",
@@ -63,7 +63,7 @@ pub const EMBEDDINGS: [&str; 9] = [
 
 impl Inputs {
     /// Random inputs for an objective, with the given labels and bias labels.
-    pub fn random(objective: &str, labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
+    pub(crate) fn random(objective: &str, labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
         let mut draws = Draws::new(seed);
         let b = labels.len();
         let mut tensors = BTreeMap::new();
@@ -113,7 +113,7 @@ impl Inputs {
     }
 
     /// The embeddings as unit rows that are not normalised again.
-    pub fn with_unit_rows(mut self) -> Self {
+    pub(crate) fn with_unit_rows(mut self) -> Self {
         for name in EMBEDDINGS {
             let rows = unit(&self.tensors[name]);
             self.tensors.insert(name.into(), rows);
@@ -123,7 +123,7 @@ impl Inputs {
     }
 
     /// The inputs on the device of the tests.
-    pub fn batch(&self, dtype: DType) -> Batch {
+    pub(crate) fn batch(&self, dtype: DType) -> Batch {
         let mut batch = Batch::default().with_unit_rows(self.unit_rows);
         for (name, matrix) in &self.tensors {
             batch = batch.with_tensor(name, place(matrix, dtype));
@@ -138,12 +138,12 @@ impl Inputs {
     }
 }
 
-pub fn place(matrix: &Matrix, dtype: DType) -> Tensor<2> {
+pub(crate) fn place(matrix: &Matrix, dtype: DType) -> Tensor<2> {
     matrix.to_tensor(&Device::flex(), dtype)
 }
 
 /// Labels and bias labels of awkward batches, by name.
-pub fn batches() -> Vec<(&'static str, Vec<usize>, Vec<usize>)> {
+pub(crate) fn batches() -> Vec<(&'static str, Vec<usize>, Vec<usize>)> {
     vec![
         ("mixed", vec![0, 1, 0, 2, 1, 0], vec![0, 1, 1, 0, 1, 2]),
         ("singleton classes", vec![0, 1, 2], vec![0, 0, 1]),
@@ -155,11 +155,11 @@ pub fn batches() -> Vec<(&'static str, Vec<usize>, Vec<usize>)> {
 }
 
 /// An objective with what was set.
-pub struct Setting {
-    pub name: &'static str,
-    pub variant: Option<&'static str>,
-    pub params: Value,
-    pub objective: Box<dyn Objective>,
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    pub(crate) variant: Option<&'static str>,
+    pub(crate) params: Value,
+    pub(crate) objective: Box<dyn Objective>,
 }
 
 impl std::fmt::Display for Setting {
@@ -170,7 +170,7 @@ impl std::fmt::Display for Setting {
 
 /// Every registered objective under each of its variants, with its defaults, with low temperatures, and with settings
 /// of its own.
-pub fn settings() -> Vec<Setting> {
+pub(crate) fn settings() -> Vec<Setting> {
     let mut settings = Vec::new();
     for name in objective::names() {
         for variant in [None, Some("paper"), Some("released"), Some("normalised")] {
@@ -233,14 +233,14 @@ fn particular(name: &str) -> Vec<Value> {
 }
 
 /// A result on the host.
-pub struct Outcome {
-    pub loss: f64,
-    pub gradients: BTreeMap<String, Matrix>,
-    pub aux: Value,
+pub(crate) struct Outcome {
+    pub(crate) loss: f64,
+    pub(crate) gradients: BTreeMap<String, Matrix>,
+    pub(crate) aux: Value,
 }
 
 /// Evaluates an objective; its own error as text.
-pub fn evaluate(objective: &dyn Objective, batch: &Batch) -> Result<Outcome, String> {
+pub(crate) fn evaluate(objective: &dyn Objective, batch: &Batch) -> Result<Outcome, String> {
     let evaluation = objective.evaluate(batch).map_err(|e| e.to_string())?;
     let outcome = pollster::block_on(evaluation.read()).map_err(|e| e.to_string())?;
     let gradients = outcome.gradients.into_iter().map(|(name, rows)| (name, Matrix::try_from(rows).unwrap()));

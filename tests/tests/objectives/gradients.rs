@@ -22,7 +22,12 @@ fn has_detached_parts(setting: &Setting) -> bool {
 }
 
 /// Relative error of the gradient along a direction of random signs, by differences of fourth order.
-pub fn error_along(value: &dyn Fn(&Matrix) -> f64, at: &Matrix, gradient: &Matrix, draws: &mut Draws) -> f64 {
+pub(crate) fn error_along(
+    value: &dyn Fn(&Matrix) -> f64,
+    at: &Matrix,
+    gradient: &Matrix,
+    draws: &mut Draws,
+) -> f64 {
     const STEP: f64 = 1e-4;
     let direction = Matrix::from_fn(at.rows(), at.columns(), |_, _| draws.next().signum());
     let moved = |step: f64| {
