@@ -1,8 +1,9 @@
 //! One objective, probe or optimiser on the numbers of a JSON document: what `simile loss` and the page run.
 //!
-//! The document names an `objective`, a `variant`, `params` and `inputs`; other fields are ignored, so that a file of
-//! reference numbers is a case too. Embeddings, logits and the like are lists of rows. `inputs_normalised` says that
-//! embeddings are unit rows already: gradients are then partial derivatives with respect to them.
+//! The document names an `objective`, a `variant`, `params` and `inputs`; other fields are ignored, so that a
+//! file of reference numbers is a case too. Embeddings, logits and the like are lists of rows.
+//! `inputs_normalised` says that embeddings are unit rows already: gradients are then partial derivatives
+//! with respect to them.
 
 mod kernels;
 

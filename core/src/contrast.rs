@@ -7,14 +7,14 @@
 //! log-sum-exp m_i = log sum_j W_ij exp(power * s_ij)   d m_i / d s_ij = power * W_ij exp(power * s_ij) / exp(m_i)
 //! ```
 //!
-//! with constant weights `P` and `W >= 0`. An objective names its reductions and says in one closure how the loss
-//! of an anchor follows from them, for example `m - p` for InfoNCE. Because that loss depends on row `i` alone,
-//! its value and its gradient come out of a single pass over tiles of anchors: no `b x b` matrix has to exist, and
-//! the tile is small enough to stay in cache. The closure itself is differentiated by Burn's autodiff on vectors;
-//! one that depends on no reduction costs no backward pass.
+//! with constant weights `P` and `W >= 0`. An objective names its reductions and says in one closure how the
+//! loss of an anchor follows from them, for example `m - p` for InfoNCE. Because that loss depends on row `i`
+//! alone, its value and its gradient come out of a single pass over tiles of anchors: no `b x b` matrix has
+//! to exist, and the tile is small enough to stay in cache. The closure itself is differentiated by Burn's
+//! autodiff on vectors; one that depends on no reduction costs no backward pass.
 //!
-//! A row without any pair of positive weight has no log-sum-exp; it is given the finite stand-in [`EMPTY`], its
-//! gradient is 0, and the closure decides what the anchor's loss is.
+//! A row without any pair of positive weight has no log-sum-exp; it is given the finite stand-in [`EMPTY`],
+//! its gradient is 0, and the closure decides what the anchor's loss is.
 
 mod positives;
 
@@ -34,7 +34,8 @@ pub const EMPTY: f64 = -1e30;
 /// Tiles hold about this many similarities when the caller does not choose: 4 Mi, 16 MiB in `f32`.
 const TILE_ENTRIES: usize = 1 << 22;
 
-/// Log-weights of a range of anchors against all candidates, `[anchors, candidates]`; [`EMPTY`] leaves a pair out.
+/// Log-weights of a range of anchors against all candidates, `[anchors, candidates]`; [`EMPTY`] leaves a pair
+/// out.
 pub type LogWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + 'a>;
 
 /// Which pairs of a range of anchors with all candidates are left out, `[anchors, candidates]`.
@@ -95,8 +96,8 @@ impl<'a> LogSumExp<'a> {
     }
 }
 
-/// The row reductions of a range of anchors, one number for each anchor. Inside the closure they are tracked by
-/// autodiff.
+/// The row reductions of a range of anchors, one number for each anchor. Inside the closure they are tracked
+/// by autodiff.
 pub struct Rows {
     /// Which anchors these are.
     pub range: Range<usize>,
@@ -140,8 +141,8 @@ pub struct Contrasted {
     pub of_means: Vec<Tensor<1>>,
 }
 
-/// Anchors compared with candidates. Rows are unit vectors (see [`crate::similarity`]); the gradients are partial
-/// derivatives with respect to these rows.
+/// Anchors compared with candidates. Rows are unit vectors (see [`crate::similarity`]); the gradients are
+/// partial derivatives with respect to these rows.
 pub struct Contrast<'a> {
     anchors: Tensor<2>,
     candidates: Tensor<2>,
@@ -152,7 +153,8 @@ pub struct Contrast<'a> {
 }
 
 impl<'a> Contrast<'a> {
-    /// Compares anchors `[n, d]` with candidates `[m, d]`; `tile` anchors at once, or as many as suit the size.
+    /// Compares anchors `[n, d]` with candidates `[m, d]`; `tile` anchors at once, or as many as suit the
+    /// size.
     ///
     /// # Errors
     /// The temperature is not above 0, or the widths differ.
@@ -272,7 +274,8 @@ struct Reduced {
 
 impl Reduced {
     /// Backends fuse softmax, so the log-sum-exp is read off it: at the largest logit `x` of a row,
-    /// `softmax = exp(x - lse)`, hence `lse = x - log softmax`, and that softmax is at least `1 / candidates`.
+    /// `softmax = exp(x - lse)`, hence `lse = x - log softmax`, and that softmax is at least
+    /// `1 / candidates`.
     fn new(term: &LogSumExp, similarity: &Tensor<2>, rows: Range<usize>) -> Self {
         let logits = term.logits(similarity.clone(), rows);
         let largest = logits.clone().max_dim(1);

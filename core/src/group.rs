@@ -1,7 +1,8 @@
 //! Rows that share a label: their sums, and which pairs of a tile they form.
 //!
-//! Supervised objectives compare rows by an integer label. What is wanted of it is linear in the rows (the sum of all
-//! rows of a label, `n d` work) or a mask over pairs, which is made a tile at a time, so that no `n x n` matrix exists.
+//! Supervised objectives compare rows by an integer label. What is wanted of it is linear in the rows (the
+//! sum of all rows of a label, `n d` work) or a mask over pairs, which is made a tile at a time, so that no
+//! `n x n` matrix exists.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -17,8 +17,8 @@ pub struct UnitRows {
 }
 
 impl UnitRows {
-    /// Divides each row of `raw` (`[rows, dims]`) by its Euclidean length. Rows are brought to a largest entry of 1
-    /// first, so that no square leaves the range of the numbers.
+    /// Divides each row of `raw` (`[rows, dims]`) by its Euclidean length. Rows are brought to a largest
+    /// entry of 1 first, so that no square leaves the range of the numbers.
     pub fn normalise(raw: Tensor<2>) -> Self {
         let largest = raw.clone().abs().max_dim(1);
         let zero = largest.clone().lower_equal_elem(SMALLEST_NORM);
@@ -31,7 +31,8 @@ impl UnitRows {
         Self { unit: unit.mask_fill(zero.expand(shape), 0.0), scale: Some(scale) }
     }
 
-    /// Takes rows that already have length one; a gradient is then the partial derivative with respect to them.
+    /// Takes rows that already have length one; a gradient is then the partial derivative with respect to
+    /// them.
     pub fn given(unit: Tensor<2>) -> Self {
         Self { unit, scale: None }
     }

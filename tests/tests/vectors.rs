@@ -10,8 +10,8 @@ use simile_core::case::{Case, CaseOutcome};
 /// Cases whose tolerance in f32 is that of a linear solve.
 const WITH_SOLVE: [&str; 4] = ["fair-cclk", "weaksup-cclk", "hardneg-cclk", "kernel-decoupled-uniformity"];
 
-/// Fields of `aux` that describe the run of the released code or of another one, repeat a parameter, or need what is not
-/// in the file.
+/// Fields of `aux` that describe the run of the released code or of another one, repeat a parameter, or need
+/// what is not in the file.
 const NOT_RESULTS: [&str; 15] = [
     "self_weight_noise",
     "f32_released_max_abs_err",
@@ -30,7 +30,8 @@ const NOT_RESULTS: [&str; 15] = [
     "supcontrast_unsupervised",
 ];
 
-/// Cases without a unique result: they are compared by their loss here, and more closely by tests of their own.
+/// Cases without a unique result: they are compared by their loss here, and more closely by tests of their
+/// own.
 const NOT_UNIQUE: [&str; 2] = ["kmeans", "linear-probe"];
 
 struct Reference {

@@ -27,7 +27,8 @@ struct GramParams {
     _drawn_as: Option<String>,
 }
 
-/// Runs the case `kernel-gram`: `aux.grams` holds the Gram matrix of the rows of `z` for each of `params.kernels`.
+/// Runs the case `kernel-gram`: `aux.grams` holds the Gram matrix of the rows of `z` for each of
+/// `params.kernels`.
 ///
 /// # Errors
 /// What is missing, unknown or ill-shaped, by name.
@@ -44,8 +45,8 @@ pub(super) fn gram(params: &Value, inputs: &Value) -> Result<CaseOutcome> {
     Ok(CaseOutcome { aux: json!({ "grams": grams }), ..CaseOutcome::default() })
 }
 
-/// The kernels that a file of reference Gram matrices names beside them, as `params.kernels`: there `aux.grams` holds for
-/// each kernel its bandwidth and its matrix, and the name says which kernel it is.
+/// The kernels that a file of reference Gram matrices names beside them, as `params.kernels`: there
+/// `aux.grams` holds for each kernel its bandwidth and its matrix, and the name says which kernel it is.
 pub(super) fn kernels_of_reference(document: &Value) -> Option<Value> {
     const FUNCTIONS: [&str; 6] = ["laplacian-l1", "rbf", "laplacian", "linear", "cosine", "polynomial"];
     let grams = document.get("aux")?.get("grams")?.as_object()?;
@@ -79,9 +80,9 @@ fn default_threshold() -> f64 {
     1e-6
 }
 
-/// Runs the case `kceo-weights`: `aux` holds the weights of each estimator for the rows of `z`, the eigenvalue of
-/// `K + lambda I` nearest to minus infinity and its condition number (with the diagonal of `K` set to 1, as released),
-/// and how near a released weight comes to being clipped.
+/// Runs the case `kceo-weights`: `aux` holds the weights of each estimator for the rows of `z`, the
+/// eigenvalue of `K + lambda I` nearest to minus infinity and its condition number (with the diagonal of `K`
+/// set to 1, as released), and how near a released weight comes to being clipped.
 ///
 /// # Errors
 /// What is missing, unknown or ill-shaped, by name, or `K + lambda I` is singular.

@@ -1,7 +1,7 @@
 //! Which candidates an anchor is drawn to, and the means that follow.
 //!
-//! Where the weights have a form (one partner, one group) a mean is an inner product of the anchor with a row that is
-//! known beforehand: `n d` work and no tile of weights.
+//! Where the weights have a form (one partner, one group) a mean is an inner product of the anchor with a row
+//! that is known beforehand: `n d` work and no tile of weights.
 
 use std::ops::Range;
 
@@ -82,7 +82,8 @@ impl Positives<'_> {
         }
     }
 
-    /// `sum_i P_ij g_i`, `[candidates, d]`; `None` where that is left to the tiles or candidates are not concerned.
+    /// `sum_i P_ij g_i`, `[candidates, d]`; `None` where that is left to the tiles or candidates are not
+    /// concerned.
     pub(super) fn spread(&self, gradient: Tensor<2>, candidates: &Tensor<2>) -> Option<Tensor<2>> {
         let (device, dtype) = (candidates.device(), candidates.dtype());
         match self {
@@ -121,7 +122,8 @@ impl Target<'_> {
     }
 }
 
-/// `1 / |P(i)|` of each row, 0 where nothing is left of its group, and 1 where something is; `[rows, 1]` both.
+/// `1 / |P(i)|` of each row, 0 where nothing is left of its group, and 1 where something is; `[rows, 1]`
+/// both.
 fn shares(group: &Groups, part: &Groups, device: &Device, dtype: DType) -> (Tensor<2>, Tensor<2>) {
     let counts: Vec<usize> =
         (0..group.rows()).map(|i| group.size_of(i).saturating_sub(part.size_of(i))).collect();

@@ -5,12 +5,13 @@
 //! U(x) = log 2/(b(b-1)) sum_{i<j} exp( -t |x_i - x_j|^2 )
 //! ```
 //!
-//! with unit rows `a_i`, `b_i` of two views. Wang and Isola, *Understanding Contrastive Representation Learning through
-//! Alignment and Uniformity on the Hypersphere* (2020). Paper and released code agree, so the variant changes nothing.
-//! Defaults as published: `alpha` 2, `t` 2, weights 1.
+//! with unit rows `a_i`, `b_i` of two views. Wang and Isola, *Understanding Contrastive Representation
+//! Learning through Alignment and Uniformity on the Hypersphere* (2020). Paper and released code agree, so
+//! the variant changes nothing. Defaults as published: `alpha` 2, `t` 2, weights 1.
 //!
-//! Use it to weigh the two directly, or to measure them: `aux.align` and `aux.uniform` are the terms. Coincident views
-//! have alignment 0 with gradient 0 for every `alpha`. With `b = 1` the uniformity is 0 with gradient 0.
+//! Use it to weigh the two directly, or to measure them: `aux.align` and `aux.uniform` are the terms.
+//! Coincident views have alignment 0 with gradient 0 for every `alpha`. With `b = 1` the uniformity is 0 with
+//! gradient 0.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};

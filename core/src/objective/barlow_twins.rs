@@ -4,13 +4,14 @@
 //! L = sum_k (1 - C_kk)^2 + lambd sum_{k != l} C_kl^2,   C = A^T B / b
 //! ```
 //!
-//! where `A` and `B`, `[b, d]`, are `view_a` and `view_b` with every column brought to mean 0 and variance 1 over the batch,
-//! `(x - mean) / sqrt(var + bn_eps)` with the biased variance; rows are not normalised. Zbontar et al., *Barlow Twins:
-//! Self-Supervised Learning via Redundancy Reduction* (2021), eq. 1 and 2. Paper and released code agree, so the variant
-//! changes nothing. Defaults as published: `lambd` 0.0051, `bn_eps` 1e-5, a projector of three layers of 8192.
+//! where `A` and `B`, `[b, d]`, are `view_a` and `view_b` with every column brought to mean 0 and variance 1
+//! over the batch, `(x - mean) / sqrt(var + bn_eps)` with the biased variance; rows are not normalised.
+//! Zbontar et al., *Barlow Twins: Self-Supervised Learning via Redundancy Reduction* (2021), eq. 1 and 2.
+//! Paper and released code agree, so the variant changes nothing. Defaults as published: `lambd` 0.0051,
+//! `bn_eps` 1e-5, a projector of three layers of 8192.
 //!
-//! A feature that is constant over the batch has correlation 0 with everything, hence a term of 1, and gradient 0; with
-//! `b = 1` all are, and the loss is `d`.
+//! A feature that is constant over the batch has correlation 0 with everything, hence a term of 1, and
+//! gradient 0; with `b = 1` all are, and the loss is `d`.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};

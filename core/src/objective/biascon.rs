@@ -4,10 +4,10 @@
 //! l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! mean over `2 b` anchors; `P(i)` are the rows with the anchor's label (`labels`) and another bias (`bias`), so the anchor's
-//! own other view is none of them. Hong and Yang, *Unbiased Classification through Bias-Contrastive and Bias-Balanced
-//! Learning* (2021), the bias-contrastive loss. Features are the normalised features before the classifier, without a
-//! projection head.
+//! mean over `2 b` anchors; `P(i)` are the rows with the anchor's label (`labels`) and another bias (`bias`),
+//! so the anchor's own other view is none of them. Hong and Yang, *Unbiased Classification through
+//! Bias-Contrastive and Bias-Balanced Learning* (2021), the bias-contrastive loss. Features are the
+//! normalised features before the classifier, without a projection head.
 //!
 //! | variant | denominator |
 //! |---|---|
@@ -15,12 +15,12 @@
 //! | `released` | 1e-9 is added to the sum after the largest logit was taken out, which is that of the anchor with itself |
 //!
 //! The constant guards a logarithm that needs no guard, yet at temperatures of 0.07 and below it shows: with
-//! orthogonal embeddings at 0.05 the loss is 2.08 instead of 2.02, and it weakens the gradient. Hence the default.
-//! Published: temperature 0.07, total loss `0.01 CE + BiasCon` (see [`BiasConTotal`](super::BiasConTotal)), batches drawn
-//! with weights `1 / p(bias | label)`.
+//! orthogonal embeddings at 0.05 the loss is 2.08 instead of 2.02, and it weakens the gradient. Hence the
+//! default. Published: temperature 0.07, total loss `0.01 CE + BiasCon` (see
+//! [`BiasConTotal`](super::BiasConTotal)), batches drawn with weights `1 / p(bias | label)`.
 //!
-//! Use it where bias labels are known. An anchor without positives has loss 0 with gradient 0 and still counts in the
-//! mean, as released; `aux.anchors_without_positive` counts these anchors.
+//! Use it where bias labels are known. An anchor without positives has loss 0 with gradient 0 and still
+//! counts in the mean, as released; `aux.anchors_without_positive` counts these anchors.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};

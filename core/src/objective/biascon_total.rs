@@ -4,14 +4,14 @@
 //! L = ce_weight CE( z + [bias_balanced] log( p(. | b) + 1e-9 ), y ) + BiasCon
 //! ```
 //!
-//! [`BiasCon`] is taken on `view_a`, `view_b`, `labels` and `bias`; the cross-entropy on a batch of its own, drawn without
-//! re-weighting: the scores `logits` `z`, `[n, classes]`, and their classes `ce_labels` `y`. With `bias_balanced` the scores
-//! are shifted as in [`BiasBalance`], which needs `ce_bias` `b` and the table `prior`, `[biases, classes]`. Hong and Yang,
-//! *Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning* (2021); `BC` and `BC+BB` of the released
-//! code, with `ce_weight` 0.01.
+//! [`BiasCon`] is taken on `view_a`, `view_b`, `labels` and `bias`; the cross-entropy on a batch of its own,
+//! drawn without re-weighting: the scores `logits` `z`, `[n, classes]`, and their classes `ce_labels` `y`.
+//! With `bias_balanced` the scores are shifted as in [`BiasBalance`], which needs `ce_bias` `b` and the table
+//! `prior`, `[biases, classes]`. Hong and Yang, *Unbiased Classification through Bias-Contrastive and
+//! Bias-Balanced Learning* (2021); `BC` and `BC+BB` of the released code, with `ce_weight` 0.01.
 //!
-//! Variants and degenerate cases are those of [`BiasCon`]; released code shifts the scores of the caller in place.
-//! `aux.ce` and `aux.con` are the two terms.
+//! Variants and degenerate cases are those of [`BiasCon`]; released code shifts the scores of the caller in
+//! place. `aux.ce` and `aux.con` are the two terms.
 
 use serde::{Deserialize, Serialize};
 

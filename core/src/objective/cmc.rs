@@ -1,22 +1,24 @@
-//! CMC: two views of different kinds, such as lightness and colour, each against a memory bank of the other kind.
+//! CMC: two views of different kinds, such as lightness and colour, each against a memory bank of the other
+//! kind.
 //!
 //! ```text
 //! L = 1/b sum_i [ l(a_i; b_i, M_b) + l(b_i; a_i, M_a) ]
 //! l(x; y, M) = log( exp s(x, y) + sum_m exp s(x, m) ) - s(x, y),   s(x, y) = <x, y> / temperature
 //! ```
 //!
-//! with unit rows of `view_a`, `view_b`, and `bank_a` `M_a`, `bank_b` `M_b`, `[K, d]`: stored embeddings of other samples' views,
-//! of length one. Tian et al., *Contrastive Multiview Coding* (2020), the two-view objective.
+//! with unit rows of `view_a`, `view_b`, and `bank_a` `M_a`, `bank_b` `M_b`, `[K, d]`: stored embeddings of
+//! other samples' views, of length one. Tian et al., *Contrastive Multiview Coding* (2020), the two-view
+//! objective.
 //!
 //! | variant | positive `y` | gradient |
 //! |---|---|---|
 //! | `paper` (default) | the other view's embedding in this batch | both views |
 //! | `released` | the sample's entry in the memory bank, `stored_b` for anchor `a_i` and `stored_a` for `b_i`, `[b, d]` | the anchors only |
 //!
-//! The released code draws other negatives for each anchor where here a batch shares its `K`, and by default replaces the
-//! softmax by noise-contrastive estimation with a constant estimated once; its `--softmax` form is the one here.
-//! Published: temperature 0.07, `K` 16,384, banks updated with momentum 0.5. Defined for every batch and bank of at least
-//! one row.
+//! The released code draws other negatives for each anchor where here a batch shares its `K`, and by default
+//! replaces the softmax by noise-contrastive estimation with a constant estimated once; its `--softmax` form
+//! is the one here. Published: temperature 0.07, `K` 16,384, banks updated with momentum 0.5. Defined for
+//! every batch and bank of at least one row.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,28 +7,28 @@
 //! L      = mix L_a + (1 - mix) L_b                                                                       (eq. 8)
 //! ```
 //!
-//! over `2 b` anchors; `s_ij = cos(x_i, x_j) / temperature`, `i'` is the other view of `i`, `P(i)` are the other rows of the
-//! anchor's label, `N(i)` the rows of another label (`labels`).
+//! over `2 b` anchors; `s_ij = cos(x_i, x_j) / temperature`, `i'` is the other view of `i`, `P(i)` are the
+//! other rows of the anchor's label, `N(i)` the rows of another label (`labels`).
 //!
 //! | variant | `L_b` | `mix` | value |
 //! |---|---|---|---|
 //! | `paper` | eq. 7 | 0.7 | mean; with `reduction = "sum"` the sum, as printed |
 //! | `released` (default) | NT-Xent | 0.5 | mean, times `temperature / base_temperature` |
 //!
-//! Eq. 7 is `-softplus(x)` of the margin `x` between the own pair and the others, so its gradient grows with the margin
-//! where that of NT-Xent, `softplus(-x)`, fades. The gradient that the paper derives (eq. 24) is NT-Xent's, and so is
-//! the released code: that is the default. The released class does not run as it is (its classes were renamed); what
-//! was meant is unambiguous.
+//! Eq. 7 is `-softplus(x)` of the margin `x` between the own pair and the others, so its gradient grows with
+//! the margin where that of NT-Xent, `softplus(-x)`, fades. The gradient that the paper derives (eq. 24) is
+//! NT-Xent's, and so is the released code: that is the default. The released class does not run as it is (its
+//! classes were renamed); what was meant is unambiguous.
 //!
-//! With bias labels (`bias`) the positives of `L_a` are rows of the same label and **another** bias, which leaves out the
-//! anchor's own other view; `L_b` still attracts that. The paper only says that it uses bias labels; this is the
-//! reading that carries BiasCon's choice of positives over.
+//! With bias labels (`bias`) the positives of `L_a` are rows of the same label and **another** bias, which
+//! leaves out the anchor's own other view; `L_b` still attracts that. The paper only says that it uses bias
+//! labels; this is the reading that carries BiasCon's choice of positives over.
 //!
-//! Published: temperature 0.1. Use it where classes should be separated without pulling positives together more than
-//! necessary; see [`ConTeXClipped`](super::ConTeXClipped) for a bounded `L_a`.
+//! Published: temperature 0.1. Use it where classes should be separated without pulling positives together
+//! more than necessary; see [`ConTeXClipped`](super::ConTeXClipped) for a bounded `L_a`.
 //!
-//! An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient 0 (released:
-//! NaN). With `b = 1` `L_b` is 0 as well.
+//! An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient 0
+//! (released: NaN). With `b = 1` `L_b` is 0 as well.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! ConTeX with a bounded supervised term: a positive that is nearer than all other classes together pulls no more.
+//! ConTeX with a bounded supervised term: a positive that is nearer than all other classes together pulls no
+//! more.
 //!
 //! ```text
 //! L_a(i) = - 1/|P(i)| sum_{p in P(i)} min( 0, s_ip - log sum_{n in N(i)} exp s_in )
@@ -6,14 +7,14 @@
 //! L      = mix L_a + (1 - mix) L_b,   mean over 2 b anchors
 //! ```
 //!
-//! with the symbols and the bias labels of [`ConTeX`](super::ConTeX). It is not in the paper; the released code has it
-//! twice, as `contex_p` and `contex_2`, and its `L_a` alone as `SupConLoss1`
-//! (`aux.a_term_only_scaled_SupConLoss1`). `released` multiplies by `temperature / base_temperature`, `paper` does not;
-//! the default is `paper`. Defaults as released: temperature 0.1, `mix` 0.5.
+//! with the symbols and the bias labels of [`ConTeX`](super::ConTeX). It is not in the paper; the released
+//! code has it twice, as `contex_p` and `contex_2`, and its `L_a` alone as `SupConLoss1`
+//! (`aux.a_term_only_scaled_SupConLoss1`). `released` multiplies by `temperature / base_temperature`, `paper`
+//! does not; the default is `paper`. Defaults as released: temperature 0.1, `mix` 0.5.
 //!
-//! Use it where the unbounded term of [`ConTeX`](super::ConTeX) keeps pushing classes that are separated already. An
-//! anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient 0 (released: a NaN
-//! gradient).
+//! Use it where the unbounded term of [`ConTeX`](super::ConTeX) keeps pushing classes that are separated
+//! already. An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with
+//! gradient 0 (released: a NaN gradient).
 
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +89,8 @@ impl Objective for ConTeXClipped {
     }
 }
 
-/// `1 / |P(i)|` for the positives that are farther from the anchor than its negatives together, 0 for the others.
+/// `1 / |P(i)|` for the positives that are farther from the anchor than its negatives together, 0 for the
+/// others.
 fn farther_positives(labels: &Labels, tile: &Tile) -> Tensor<2> {
     let negatives: Tensor<2> = tile.sums[0].clone().unsqueeze_dim(1);
     let is_positive =

@@ -6,18 +6,20 @@
 //!       w_i = 2 - b exp( cos_ii' / sigma ) / sum_k exp( cos_kk' / sigma )
 //! ```
 //!
-//! over `2 b` anchors; `i'` is the other view of `i`, and `k` runs over the `b` samples. Yeh et al., *Decoupled Contrastive
-//! Learning* (2022). Without the positive in the denominator the gradient does not fade with an easy positive, so that
-//! small batches learn as well; the weights `w` shift it towards hard positives.
+//! over `2 b` anchors; `i'` is the other view of `i`, and `k` runs over the `b` samples. Yeh et al.,
+//! *Decoupled Contrastive Learning* (2022). Without the positive in the denominator the gradient does not
+//! fade with an easy positive, so that small batches learn as well; the weights `w` shift it towards hard
+//! positives.
 //!
 //! | variant | value |
 //! |---|---|
 //! | `paper` (default) | mean over the `2 b` anchors |
 //! | `released` | sum of the means of both views: twice as much |
 //!
-//! Gradient flows through `w`, as in the released code. Released code leaves a pair out by adding -103.6 to its logit;
-//! here it is left out. Defaults as released: temperature 0.1, `sigma` 0.5. `aux.one_way_ab` and `aux.one_way_ba` are the
-//! means over the anchors of each view. Registered as `dc` and `dclw`, since `dcl` is Debiased Contrastive Learning.
+//! Gradient flows through `w`, as in the released code. Released code leaves a pair out by adding -103.6 to
+//! its logit; here it is left out. Defaults as released: temperature 0.1, `sigma` 0.5. `aux.one_way_ab` and
+//! `aux.one_way_ba` are the means over the anchors of each view. Registered as `dc` and `dclw`, since `dcl`
+//! is Debiased Contrastive Learning.
 //!
 //! With `b = 1` there is no negative: loss and gradient are 0 (released: about -103).
 

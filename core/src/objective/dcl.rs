@@ -5,17 +5,18 @@
 //! N g = max( ( sum_j exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )
 //! ```
 //!
-//! over `2 b` anchors; `i'` is the other view of `i` and `j` runs over the `N = 2b - 2` rows of other samples. `tau_plus`
-//! is the probability that one of these is of the anchor's class. Chuang et al., *Debiased Contrastive Learning*
-//! (2020), eq. 7 and 8 with one positive.
+//! over `2 b` anchors; `i'` is the other view of `i` and `j` runs over the `N = 2b - 2` rows of other
+//! samples. `tau_plus` is the probability that one of these is of the anchor's class. Chuang et al.,
+//! *Debiased Contrastive Learning* (2020), eq. 7 and 8 with one positive.
 //!
-//! Paper and released code agree, so the variant changes nothing; only the released exponentials are taken without a
-//! shift and overflow at small temperatures, here they do not. Defaults as published: temperature 0.5, `tau_plus` 0.1
-//! (one over the number of classes).
+//! Paper and released code agree, so the variant changes nothing; only the released exponentials are taken
+//! without a shift and overflow at small temperatures, here they do not. Defaults as published: temperature
+//! 0.5, `tau_plus` 0.1 (one over the number of classes).
 //!
-//! An anchor whose estimate is below the floor learns nothing from its negatives; with well-aligned views and a small
-//! temperature that is the normal state. `aux.anchors_at_floor` counts these anchors. With `tau_plus` = 0 it is
-//! [`NtXent`](super::NtXent). Use it where classes are few and balanced. With `b = 1` loss and gradient are 0.
+//! An anchor whose estimate is below the floor learns nothing from its negatives; with well-aligned views and
+//! a small temperature that is the normal state. `aux.anchors_at_floor` counts these anchors. With `tau_plus`
+//! = 0 it is [`NtXent`](super::NtXent). Use it where classes are few and balanced. With `b = 1` loss and
+//! gradient are 0.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -91,7 +92,8 @@ impl Debias {
         Ok(Self { temperature, tau_plus, negatives: (2 * b.saturating_sub(1)) as f64 })
     }
 
-    /// `log( exp own + N g ) - own` from the similarity of the own pair and the log of the sum over negatives.
+    /// `log( exp own + N g ) - own` from the similarity of the own pair and the log of the sum over
+    /// negatives.
     pub(crate) fn loss(&self, own: Tensor<1>, negatives: Tensor<1>) -> Tensor<1> {
         let (shift, estimate, floor) = self.estimate(&own, &negatives);
         let positive = (own.clone() - shift.clone()).exp();

@@ -4,15 +4,16 @@
 //! L = log 2/(b(b-1)) sum_{i<j} exp( -t |m_i - m_j|^2 ),   m_i = 1/V sum_v f(x_i^v)
 //! ```
 //!
-//! with unit rows `f(x_i^v)` of any number `V` of views, `view_a`, `view_b`, `view_c`, ...; a centroid is not normalised again.
-//! Dufumier et al., *Integrating Prior Knowledge in Contrastive Learning with Kernel* (2023). A centroid is the longer, the
-//! more alike its views are, and long centroids can lie farther apart.
+//! with unit rows `f(x_i^v)` of any number `V` of views, `view_a`, `view_b`, `view_c`, ...; a centroid is not
+//! normalised again. Dufumier et al., *Integrating Prior Knowledge in Contrastive Learning with Kernel*
+//! (2023). A centroid is the longer, the more alike its views are, and long centroids can lie farther apart.
 //!
-//! The variants differ in `t` where it is not given: `paper` 1 (no `t` is printed), `released` 2. The default is `released`,
-//! the value of the published experiments. On several devices released code takes pairs within each device only.
+//! The variants differ in `t` where it is not given: `paper` 1 (no `t` is printed), `released` 2. The default
+//! is `released`, the value of the published experiments. On several devices released code takes pairs within
+//! each device only.
 //!
-//! Use it with small batches: there is no positive term to balance. Coincident centroids are harmless. With `b = 1` there
-//! is no pair, and loss and gradient are 0 (released: NaN).
+//! Use it with small batches: there is no positive term to balance. Coincident centroids are harmless. With
+//! `b = 1` there is no pair, and loss and gradient are 0 (released: NaN).
 
 use serde::{Deserialize, Serialize};
 

@@ -6,16 +6,16 @@
 //! R_i = sum_j exp( (1 + beta) s_ij ) / ( 1/N sum_j exp( beta s_ij ) )
 //! ```
 //!
-//! with the symbols of [`Dcl`](super::Dcl); `beta` is the concentration of the weights. Robinson et al., *Contrastive
-//! Learning with Hard Negative Samples* (2021), section 4. `beta` multiplies `s`, which holds the temperature already: the
-//! concentration on the cosine is `beta / temperature`.
+//! with the symbols of [`Dcl`](super::Dcl); `beta` is the concentration of the weights. Robinson et al.,
+//! *Contrastive Learning with Hard Negative Samples* (2021), section 4. `beta` multiplies `s`, which holds
+//! the temperature already: the concentration on the cosine is `beta / temperature`.
 //!
-//! The weights `exp(beta s)` are differentiated like everything else, as in the released code; paper and code agree, so
-//! the variant changes nothing. Defaults as published: temperature 0.5, `tau_plus` 0.1, `beta` 1. CCL-K compares itself
-//! with this objective as HardNeg-InfoNCE without saying which values it used.
+//! The weights `exp(beta s)` are differentiated like everything else, as in the released code; paper and code
+//! agree, so the variant changes nothing. Defaults as published: temperature 0.5, `tau_plus` 0.1, `beta` 1.
+//! CCL-K compares itself with this objective as HardNeg-InfoNCE without saying which values it used.
 //!
-//! With `beta` = 0 it is [`Dcl`](super::Dcl), with `tau_plus` = 0 besides [`NtXent`](super::NtXent). Anchors at the
-//! floor are counted in `aux.anchors_at_floor`. With `b = 1` loss and gradient are 0.
+//! With `beta` = 0 it is [`Dcl`](super::Dcl), with `tau_plus` = 0 besides [`NtXent`](super::NtXent). Anchors
+//! at the floor are counted in `aux.anchors_at_floor`. With `b = 1` loss and gradient are 0.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,27 +1,29 @@
-//! Kernel Decoupled Uniformity: centroids are estimated from all samples, weighed by a kernel on prior knowledge.
+//! Kernel Decoupled Uniformity: centroids are estimated from all samples, weighed by a kernel on prior
+//! knowledge.
 //!
 //! ```text
 //! L     = log 2/(b(b-1)) sum_{i<j} exp( -t |c_i - c_j|^2 ),   c_i = sum_j alpha_ij m_j
 //! alpha = (K_Z + ridge I)^-1 K_Z
 //! ```
 //!
-//! with the centroids `m_j` of [`DecoupledUniformity`](super::DecoupledUniformity) and the Gram matrix `K_Z` of the prior
-//! `z`, `[b, e]`: features of a generative model, attributes, weak labels. No gradient flows into `alpha`; negative weights
-//! are kept, nothing is normalised again. Dufumier et al., *Integrating Prior Knowledge in Contrastive Learning with
-//! Kernel* (2023).
+//! with the centroids `m_j` of [`DecoupledUniformity`](super::DecoupledUniformity) and the Gram matrix `K_Z`
+//! of the prior `z`, `[b, e]`: features of a generative model, attributes, weak labels. No gradient flows
+//! into `alpha`; negative weights are kept, nothing is normalised again. Dufumier et al., *Integrating Prior
+//! Knowledge in Contrastive Learning with Kernel* (2023).
 //!
 //! | variant | `ridge` | `t` where none is given |
 //! |---|---|---|
 //! | `paper` (default) | `b lambda` | 1 |
 //! | `released` | `lambda` | 2 |
 //!
-//! The poster's scaling keeps the strength of the ridge at every batch size, hence the default. `lambda` is 0.01 as
-//! released; `null` stands for `1 / sqrt(b)`. `lambda_effective`, if given, is checked against the ridge. The RBF kernel is
-//! `exp(-d^2 / (2 sigma^2))`, half the exponent of CCL-K's for the same number. In released code the cosine kernel raises
-//! an error, and data sets without a prior hand the class label over in its place.
+//! The poster's scaling keeps the strength of the ridge at every batch size, hence the default. `lambda` is
+//! 0.01 as released; `null` stands for `1 / sqrt(b)`. `lambda_effective`, if given, is checked against the
+//! ridge. The RBF kernel is `exp(-d^2 / (2 sigma^2))`, half the exponent of CCL-K's for the same number. In
+//! released code the cosine kernel raises an error, and data sets without a prior hand the class label over
+//! in its place.
 //!
-//! With `K_Z = I` and `ridge` 0 it is [`DecoupledUniformity`](super::DecoupledUniformity). With `b = 1` loss and gradient are
-//! 0. A singular `K_Z + ridge I` is an error.
+//! With `K_Z = I` and `ridge` 0 it is [`DecoupledUniformity`](super::DecoupledUniformity). With `b = 1` loss
+//! and gradient are 0. A singular `K_Z + ridge I` is an error.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};

@@ -4,14 +4,14 @@
 //! L = 1/b sum_i [ log( exp s(q_i, k_i) + sum_n exp s(q_i, m_n) ) - s(q_i, k_i) ],   s(x, y) = <x, y> / temperature
 //! ```
 //!
-//! with the queries `view_a` `q`, the keys `view_b` `k` of the momentum encoder, both normalised here, and the `queue` `m`,
-//! `[K, d]`, whose rows are keys as [`KeyQueue`] holds them, of length one already. Only the queries get a gradient. The keys
-//! of the batch are no negatives of each other; they enter the queue after the step. He et al., *Momentum Contrast for
-//! Unsupervised Visual Representation Learning* (2020), eq. 1.
+//! with the queries `view_a` `q`, the keys `view_b` `k` of the momentum encoder, both normalised here, and
+//! the `queue` `m`, `[K, d]`, whose rows are keys as [`KeyQueue`] holds them, of length one already. Only the
+//! queries get a gradient. The keys of the batch are no negatives of each other; they enter the queue after
+//! the step. He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), eq. 1.
 //!
-//! Paper and released code agree, so the variant changes nothing. Defaults as published: temperature 0.07 (0.2 in MoCo v2),
-//! a queue of 65,536 (`K`, checked if given), a momentum of 0.999. Use it where a batch is too small for negatives.
-//! Defined for every batch and queue of at least one row.
+//! Paper and released code agree, so the variant changes nothing. Defaults as published: temperature 0.07
+//! (0.2 in MoCo v2), a queue of 65,536 (`K`, checked if given), a momentum of 0.999. Use it where a batch is
+//! too small for negatives. Defined for every batch and queue of at least one row.
 
 use burn::tensor::{IndexingUpdateOp, Tensor};
 use serde::{Deserialize, Serialize};
@@ -80,7 +80,8 @@ impl Objective for MoCo {
     }
 }
 
-/// InfoNCE of each anchor with one positive row of its own and a named bank of negatives; neither gets a gradient.
+/// InfoNCE of each anchor with one positive row of its own and a named bank of negatives; neither gets a
+/// gradient.
 pub(crate) fn against_bank(
     anchors: Tensor<2>,
     positives: Tensor<2>,
@@ -125,8 +126,8 @@ impl KeyQueue {
         self.rows.clone()
     }
 
-    /// Overwrites the oldest rows by the keys of a batch, `[b, d]`, which are normalised. Of more than `K` keys the last
-    /// `K` stay.
+    /// Overwrites the oldest rows by the keys of a batch, `[b, d]`, which are normalised. Of more than `K`
+    /// keys the last `K` stay.
     ///
     /// # Errors
     /// The keys are of another width.

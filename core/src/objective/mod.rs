@@ -29,53 +29,80 @@
 //! # }
 //! ```
 //!
+//! # Pages
+//!
+//! | name | what it learns from | page |
+//! |---|---|---|
+//! | `info-nce`, `fair-info-nce` | two views; negatives of one cluster | [`info_nce`] |
+//! | `nt-xent` | two views, all other rows as negatives | [`nt_xent`] |
+//! | `weaksup-info-nce` | clusters as classes | [`weaksup_info_nce`] |
+//! | `dcl`, `hcl` | corrected negatives; hard negatives | [`dcl`], [`hcl`] |
+//! | `weaksup-cclk`, `fair-cclk`, `hardneg-cclk` | a continuous condition, through a kernel | [`cclk`] |
+//! | `fair-cclk-trainable` | the same with a learned bandwidth | [`cclk::trainable`] |
+//! | `supcon` | labels | [`supcon`] |
+//! | `contex`, `contex-p` | labels, and bias labels if there are | [`contex`], [`contex_clipped`] |
+//! | `biascon`, `biascon-total`, `softcon` | labels and bias labels, or a biased network in their place | [`biascon`], [`biascon_total`], [`softcon`] |
+//! | `wcl-triplet`, `wcl-weighted-infonce`, `wcl-weighted-dcl` | two views and a biased network | [`wcl`] |
+//! | `decoupled-uniformity`, `kernel-decoupled-uniformity` | any number of views; prior knowledge | [`decoupled_uniformity`], [`kernel_decoupled_uniformity`] |
+//! | `dc`, `dclw` | two views, small batches | [`dc`] |
+//! | `align-uniform` | two views | [`align_uniform`] |
+//! | `byol` | a moving average of the network | [`byol`] |
+//! | `barlow-twins` | correlations of features | [`barlow_twins`] |
+//! | `swav`, `swav-sinkhorn` | soft clusters | [`swav`] |
+//! | `moco`, `cmc` | a queue of keys; memory banks of two kinds of view | [`moco`], [`cmc`] |
+//! | `cross-entropy`, `max-margin` | labels, on class scores | [`cross_entropy`], [`max_margin`] |
+//! | `biasbal`, `di`, `end` | labels and bias labels, on class scores | [`bias_balance`], [`domain_independent`], [`end`] |
+//! | `lnl`, `lnl-adversary` | labels against a bias predictor | [`lnl`] |
+//! | `learned-mixin`, `rubi`, `rebias-hsic` | labels against a biased network | [`learned_mixin`], [`rubi`], [`hsic`] |
+//! | `gce`, `lff`, `jtt` | labels, and which samples are hard | [`generalised_cross_entropy`], [`lff`], [`jtt`] |
+//!
 //! # Degenerate input
 //!
 //! The same everywhere: finite input never gives a NaN. Input that is not finite, or of the wrong shape, is an error
 //! that names it. A zero embedding has cosine 0 with everything and gradient 0. An anchor on which the formula is not
 //! defined (no positive, no negative) contributes what its objective's page says, with gradient 0.
 
-mod align_uniform;
-mod barlow_twins;
-mod bias_balance;
-mod biascon;
-mod biascon_total;
-mod byol;
-mod cclk;
-mod cmc;
-mod contex;
-mod contex_clipped;
-mod cross_entropy;
-mod dc;
-mod dcl;
-mod decoupled_uniformity;
-mod domain_independent;
-mod end;
+pub mod align_uniform;
+pub mod barlow_twins;
+pub mod bias_balance;
+pub mod biascon;
+pub mod biascon_total;
+pub mod byol;
+pub mod cclk;
+pub mod cmc;
+pub mod contex;
+pub mod contex_clipped;
+pub mod cross_entropy;
+pub mod dc;
+pub mod dcl;
+pub mod decoupled_uniformity;
+pub mod domain_independent;
+pub mod end;
 #[cfg(test)]
 pub(crate) mod finite_difference;
-mod generalised_cross_entropy;
-mod hcl;
-mod hsic;
-mod info_nce;
-mod jtt;
-mod kernel_decoupled_uniformity;
-mod learned_mixin;
-pub(crate) mod lff;
-mod lnl;
+pub mod generalised_cross_entropy;
+pub mod hcl;
+pub mod hsic;
+pub mod info_nce;
+pub mod jtt;
+pub mod kernel_decoupled_uniformity;
+pub mod learned_mixin;
+pub mod lff;
+pub mod lnl;
 mod logits;
-mod max_margin;
-mod moco;
-mod nt_xent;
+pub mod max_margin;
+pub mod moco;
+pub mod nt_xent;
 mod reduction;
 mod registry;
-mod rubi;
-mod softcon;
-mod supcon;
-mod swav;
+pub mod rubi;
+pub mod softcon;
+pub mod supcon;
+pub mod swav;
 mod uniformity;
 mod views;
-mod wcl;
-mod weaksup_info_nce;
+pub mod wcl;
+pub mod weaksup_info_nce;
 
 use std::collections::BTreeMap;
 

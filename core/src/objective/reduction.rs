@@ -14,12 +14,13 @@ pub enum Reduction {
     /// Their mean: the same size for every batch. The default everywhere.
     #[default]
     Mean,
-    /// Their sum, as SupCon and ConTeX print it: grows with the batch, and the learning rate has to shrink with it.
+    /// Their sum, as SupCon and ConTeX print it: grows with the batch, and the learning rate has to shrink
+    /// with it.
     Sum,
 }
 
-/// The reduction of the SupCon family. Released code multiplies it by `temperature / base_temperature`, a habit of the
-/// SupContrast repository that ties the learning rate to the temperature.
+/// The reduction of the SupCon family. Released code multiplies it by `temperature / base_temperature`, a
+/// habit of the SupContrast repository that ties the learning rate to the temperature.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     pub(crate) reduction: Reduction,

@@ -4,19 +4,21 @@
 //! l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! over `2 b` anchors, both views of every sample; `P(i)` are the other rows of the anchor's label (`labels`), its own
-//! other view among them. Khosla et al., *Supervised Contrastive Learning* (2020), eq. 2, `L_out`.
+//! over `2 b` anchors, both views of every sample; `P(i)` are the other rows of the anchor's label
+//! (`labels`), its own other view among them. Khosla et al., *Supervised Contrastive Learning* (2020), eq. 2,
+//! `L_out`.
 //!
 //! | variant | value |
 //! |---|---|
 //! | `paper` (default) | mean over the anchors; with `reduction = "sum"` the sum, as printed |
 //! | `released` | the same times `temperature / base_temperature`, with `base_temperature = 0.07` |
 //!
-//! The mean is the default because a sum ties the learning rate to the batch size, and the released factor to the
-//! temperature: 1.43 at 0.1, 7.1 at 0.5. Published: temperature 0.1 (0.07 in the code's argument parser).
+//! The mean is the default because a sum ties the learning rate to the batch size, and the released factor to
+//! the temperature: 1.43 at 0.1, 7.1 at 0.5. Published: temperature 0.1 (0.07 in the code's argument parser).
 //!
-//! The sum over positives is formed from one sum for each label, so no `2b x 2b` mask exists. With singleton labels it
-//! is [`NtXent`](super::NtXent). Use it where labels are to be learnt; what correlates with the label is learnt too.
+//! The sum over positives is formed from one sum for each label, so no `2b x 2b` mask exists. With singleton
+//! labels it is [`NtXent`](super::NtXent). Use it where labels are to be learnt; what correlates with the
+//! label is learnt too.
 //!
 //! Every anchor has its other view as a positive. With `b = 1` there is no negative: loss and gradient are 0.
 

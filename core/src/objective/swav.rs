@@ -5,20 +5,24 @@
 //! q^c = Sinkhorn( <z^c, p> / epsilon )
 //! ```
 //!
-//! with unit rows `z^v` of `V` views, `view_a`, `view_b`, `view_c`, ..., `prototypes` `p`, `[K, d]`, as unit rows, and the set `A` of views
-//! that are assigned (`crops_for_assign`, the first two). Caron et al., *Unsupervised Learning of Visual Features by
-//! Contrasting Cluster Assignments* (2020), eq. 1 to 3. Assignments carry no gradient.
+//! with unit rows `z^v` of `V` views, `view_a`, `view_b`, `view_c`, ..., `prototypes` `p`, `[K, d]`, as unit
+//! rows, and the set `A` of views that are assigned (`crops_for_assign`, the first two). Caron et al.,
+//! *Unsupervised Learning of Visual Features by Contrasting Cluster Assignments* (2020), eq. 1 to 3.
+//! Assignments carry no gradient.
 //!
-//! Sinkhorn's iterations scale `exp(scores / epsilon)` in turns so that prototypes share the batch evenly and the
-//! assignment of each sample sums to 1; they end on the samples. Here they run on logarithms, so no `epsilon` overflows.
+//! Sinkhorn's iterations scale `exp(scores / epsilon)` in turns so that prototypes share the batch evenly and
+//! the assignment of each sample sums to 1; they end on the samples. Here they run on logarithms, so no
+//! `epsilon` overflows.
 //!
-//! Paper and released code agree on the value. Released code normalises the prototypes in place before the step and
-//! never projects their gradient: with variant `released` `prototypes` gets the gradient with respect to the normalised
-//! prototypes, with `paper`, the default, that of the prototypes as given. Defaults as published: temperature 0.1,
-//! `epsilon` 0.05, 3 iterations, 3000 prototypes that stand still in the first epoch.
+//! Paper and released code agree on the value. Released code normalises the prototypes in place before the
+//! step and never projects their gradient: with variant `released` `prototypes` gets the gradient with
+//! respect to the normalised prototypes, with `paper`, the default, that of the prototypes as given. Defaults
+//! as published: temperature 0.1, `epsilon` 0.05, 3 iterations, 3000 prototypes that stand still in the first
+//! epoch.
 //!
-//! `swav-sinkhorn` is the assignment alone, for inspection: `scores`, `[b, K]`, in, `aux.assignments` out; its loss is their
-//! sum, `b`, and nothing is differentiated. Both are defined for every batch of at least one sample and prototype.
+//! `swav-sinkhorn` is the assignment alone, for inspection: `scores`, `[b, K]`, in, `aux.assignments` out;
+//! its loss is their sum, `b`, and nothing is differentiated. Both are defined for every batch of at least
+//! one sample and prototype.
 
 use std::ops::Range;
 
@@ -186,8 +190,8 @@ impl Objective for SwavSinkhorn {
     }
 }
 
-/// Assignments of samples to prototypes by Sinkhorn's algorithm from scores `[b, K]`: rows sum to 1, and columns to `b / K`
-/// in the limit of many iterations.
+/// Assignments of samples to prototypes by Sinkhorn's algorithm from scores `[b, K]`: rows sum to 1, and
+/// columns to `b / K` in the limit of many iterations.
 pub fn sinkhorn(scores: Tensor<2>, epsilon: f64, iterations: usize) -> Tensor<2> {
     let mut logits = scores / epsilon;
     for _ in 0..iterations {

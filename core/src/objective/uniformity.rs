@@ -6,9 +6,9 @@
 //!
 //! Wang and Isola, *Understanding Contrastive Representation Learning through Alignment and Uniformity on the
 //! Hypersphere* (2020), `L_uniform`; Decoupled Uniformity is the same on centroids. With `h_i = |x_i|^2 / 2`,
-//! `-|x_i - x_j|^2 / 2` is the inner product of `(x_i, -h_i, 1)` and `(x_j, 1, -h_j)`, so that the one equation evaluates it
-//! in tiles. Its anchors are not independent here: a first pass forms the log-sum-exp of each row, from which the
-//! second knows the weight of each row in the whole.
+//! `-|x_i - x_j|^2 / 2` is the inner product of `(x_i, -h_i, 1)` and `(x_j, 1, -h_j)`, so that the one
+//! equation evaluates it in tiles. Its anchors are not independent here: a first pass forms the log-sum-exp
+//! of each row, from which the second knows the weight of each row in the whole.
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;

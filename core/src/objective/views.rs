@@ -1,4 +1,5 @@
-//! The views of a batch: two, side by side or stacked into one set of anchors, or any number with their centroids.
+//! The views of a batch: two, side by side or stacked into one set of anchors, or any number with their
+//! centroids.
 
 use burn::tensor::Tensor;
 

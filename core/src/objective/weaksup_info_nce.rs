@@ -4,17 +4,19 @@
 //! L = E_{z} E_{x, y ~ p(x|z) p(y|z)} [ log( exp s_xy + sum_j exp s_{x y_j} ) - s_xy ]
 //! ```
 //!
-//! Tsai et al., *Conditional Contrastive Learning with Kernel* (2022), eq. 3, with the sign of a loss; *Learning
-//! Weakly-Supervised Contrastive Representations* (2022). `labels` are cluster ids: made by k-means, or by grouping equal
-//! rows of the `k` binary attributes of highest entropy (see [`crate::cluster`]).
+//! Tsai et al., *Conditional Contrastive Learning with Kernel* (2022), eq. 3, with the sign of a loss;
+//! *Learning Weakly-Supervised Contrastive Representations* (2022). `labels` are cluster ids: made by
+//! k-means, or by grouping equal rows of the `k` binary attributes of highest entropy (see
+//! [`crate::cluster`]).
 //!
 //! The equation draws one positive of the anchor's cluster; its mean over a batch, with all other rows in the
-//! denominator, is [`SupCon`] with cluster ids for labels, which is what was released (in the repository of the second
-//! paper). Variants, parameters and the degenerate cases are those of [`SupCon`], except that `released` is the
-//! default here; it multiplies by `temperature / base_temperature`. Published: temperature 0.1, 200 clusters of CLIP
-//! features on ImageNet-100.
+//! denominator, is [`SupCon`] with cluster ids for labels, which is what was released (in the repository of
+//! the second paper). Variants, parameters and the degenerate cases are those of [`SupCon`], except that
+//! `released` is the default here; it multiplies by `temperature / base_temperature`. Published: temperature
+//! 0.1, 200 clusters of CLIP features on ImageNet-100.
 //!
-//! Use it where clusters say what should be alike. For a continuous condition see [`WeakSupCclk`](super::WeakSupCclk).
+//! Use it where clusters say what should be alike. For a continuous condition see
+//! [`WeakSupCclk`](super::WeakSupCclk).
 
 use serde::{Deserialize, Serialize};
 

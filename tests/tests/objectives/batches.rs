@@ -1,4 +1,5 @@
-//! Batches that hold every input that any objective asks for, and the settings under which objectives are tried.
+//! Batches that hold every input that any objective asks for, and the settings under which objectives are
+//! tried.
 
 use std::collections::BTreeMap;
 
@@ -87,6 +88,7 @@ impl Inputs {
         let outputs = if objective == "learned-mixin" { 1 } else { CLASSES };
         add("fc_weight", draws.matrix(outputs, 4));
         add("fc_bias", draws.matrix(1, outputs));
+        add("log_sigma", Matrix::zeros(1, 1));
 
         let indices = [
             ("labels", labels.to_vec()),
@@ -168,8 +170,8 @@ impl std::fmt::Display for Setting {
     }
 }
 
-/// Every registered objective under each of its variants, with its defaults, with low temperatures, and with settings
-/// of its own.
+/// Every registered objective under each of its variants, with its defaults, with low temperatures, and with
+/// settings of its own.
 pub(crate) fn settings() -> Vec<Setting> {
     let mut settings = Vec::new();
     for name in objective::names() {

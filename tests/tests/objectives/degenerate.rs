@@ -50,7 +50,8 @@ fn null(value: &Value) -> Option<String> {
     }
 }
 
-/// In tiles the embeddings are given as unit rows. Beside what failed, how many batches were defined and how many not.
+/// In tiles the embeddings are given as unit rows. Beside what failed, how many batches were defined and how
+/// many not.
 fn failures(setting: &Setting, dtype: DType, tile: Option<usize>) -> (Vec<String>, [usize; 2]) {
     let mut failures = Vec::new();
     let mut counts = [0, 0];

@@ -1,5 +1,5 @@
-//! Gradients of objectives whose weights depend on the embeddings but are constants: differences of the formula with the
-//! weights that the evaluation reports.
+//! Gradients of objectives whose weights depend on the embeddings but are constants: differences of the
+//! formula with the weights that the evaluation reports.
 
 use burn::tensor::DType;
 use serde_json::{Value, json};

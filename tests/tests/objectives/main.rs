@@ -1,5 +1,5 @@
-//! Every registered objective on batches that no reference vector covers: gradients, properties, identities and
-//! degenerate inputs.
+//! Every registered objective on batches that no reference vector covers: gradients, properties, identities
+//! and degenerate inputs.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod batches;

@@ -1,5 +1,5 @@
-//! What every objective of its kind has in common: the order of the batch, the names of the views, the length of raw
-//! embeddings and the size of the tiles do not matter.
+//! What every objective of its kind has in common: the order of the batch, the names of the views, the length
+//! of raw embeddings and the size of the tiles do not matter.
 
 use burn::tensor::DType;
 use simile_core::matrix::Matrix;
@@ -7,7 +7,7 @@ use simile_core::matrix::Matrix;
 use crate::batches::{EMBEDDINGS, Inputs, Setting, batches, evaluate, settings};
 
 /// Objectives on embeddings, compared by their cosines.
-const BY_COSINE: [&str; 27] = [
+const BY_COSINE: [&str; 28] = [
     "info-nce",
     "nt-xent",
     "weaksup-info-nce",
@@ -17,6 +17,7 @@ const BY_COSINE: [&str; 27] = [
     "weaksup-cclk",
     "fair-cclk",
     "hardneg-cclk",
+    "fair-cclk-trainable",
     "supcon",
     "contex",
     "contex-p",
@@ -92,7 +93,8 @@ fn the_order_of_the_batch_does_not_matter() {
     for_all(which, |setting, inputs| {
         let b = inputs.indices["labels"].len();
         let order: Vec<usize> = (0..b).rev().collect();
-        let not_samples = ["queue", "bank_a", "bank_b", "prototypes", "fc_weight", "fc_bias", "prior"];
+        let not_samples =
+            ["queue", "bank_a", "bank_b", "prototypes", "fc_weight", "fc_bias", "log_sigma", "prior"];
         let mut turned = inputs.clone();
         for (name, matrix) in turned.tensors.iter_mut().chain(turned.conditions.iter_mut()) {
             if !not_samples.contains(&name.as_str()) {

@@ -22,9 +22,9 @@
 //! bandwidth scale the mass of the negatives, down to none at all. Normalised rows are a conditional distribution
 //! over the other samples, which is what the estimate stands for.
 
-mod fair;
-mod trainable;
-mod weak;
+pub mod fair;
+pub mod trainable;
+pub mod weak;
 
 use std::ops::Range;
 

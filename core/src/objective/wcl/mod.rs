@@ -1,22 +1,22 @@
 //! Difficulty-weighted contrastive learning: a network that amplifies the bias says which negatives are hard.
 //!
-//! A first network `E_b` (`view_a_biased`, `view_b_biased`) learns by a triplet loss that catches easy, biased features
-//! ([`WclTriplet`]). A negative that it places near the anchor, while the second network `E_d` (`view_a`, `view_b`) places it
-//! far, is hard; such negatives weigh more in the loss of `E_d` ([`WclWeightedInfoNce`], [`WclWeightedDcl`]). Jang and
-//! Wang, *Difficulty-Based Sampling for Debiased Contrastive Representation Learning* (2023). The weights carry no
-//! gradient.
+//! A first network `E_b` (`view_a_biased`, `view_b_biased`) learns by a triplet loss that catches easy,
+//! biased features ([`WclTriplet`]). A negative that it places near the anchor, while the second network
+//! `E_d` (`view_a`, `view_b`) places it far, is hard; such negatives weigh more in the loss of `E_d`
+//! ([`WclWeightedInfoNce`], [`WclWeightedDcl`]). Jang and Wang, *Difficulty-Based Sampling for Debiased
+//! Contrastive Representation Learning* (2023). The weights carry no gradient.
 //!
 //! | variant | weight of anchor `i` and negative `j` |
 //! |---|---|
 //! | `paper` | `1 + D_d / (D_d + D_b)` with the distance of the pair in each network, divided by the largest of the batch |
 //! | `released` | `1 + q_d / (q_d + q_b + 1e-6)` with `q_ij = exp s_ij`, each row divided by its Euclidean length |
 //!
-//! The two have opposite senses: the released weight is large where `E_d` finds a pair *alike* and `E_b` does not. The
-//! poster does not say whether its distances are squared; `distance` chooses. Where both distances of a pair are 0, its
-//! weight is 1.5.
+//! The two have opposite senses: the released weight is large where `E_d` finds a pair *alike* and `E_b` does
+//! not. The poster does not say whether its distances are squared; `distance` chooses. Where both distances
+//! of a pair are 0, its weight is 1.5.
 
-mod triplet;
-mod weighted;
+pub mod triplet;
+pub mod weighted;
 
 use std::ops::Range;
 

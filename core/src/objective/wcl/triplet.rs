@@ -5,15 +5,16 @@
 //! released   L = 1/(2b) sum_i [ |x_i - x_i'|^2 - ( sum_j |x_i - x_j|^2 - tau_plus N |x_i - x_i'|^2 ) / (1 - tau_plus) ]
 //! ```
 //!
-//! over the `2 b` unit rows of `view_a_biased` and `view_b_biased`; `i'` is the other view of `i`, and `j` runs over the
-//! `N = 2b - 2` rows of other samples. Jang and Wang (2023), the triplet loss of `E_b`; it has no margin and is bounded
-//! because the rows are unit vectors.
+//! over the `2 b` unit rows of `view_a_biased` and `view_b_biased`; `i'` is the other view of `i`, and `j`
+//! runs over the `N = 2b - 2` rows of other samples. Jang and Wang (2023), the triplet loss of `E_b`; it has
+//! no margin and is bounded because the rows are unit vectors.
 //!
-//! Released code sums the negatives and applies the correction of DCL, so its value is of the order of `N`. The mean is
-//! the default: its gradient does not depend on the batch size. `tau_plus` is 0.1 as released (variant `released` only).
+//! Released code sums the negatives and applies the correction of DCL, so its value is of the order of `N`.
+//! The mean is the default: its gradient does not depend on the batch size. `tau_plus` is 0.1 as released
+//! (variant `released` only).
 //!
-//! Sums over all pairs follow from the mean and the square sum of the rows, so the work is linear in the batch. With
-//! `b = 1` there is no negative, and their mean is taken as 0.
+//! Sums over all pairs follow from the mean and the square sum of the rows, so the work is linear in the
+//! batch. With `b = 1` there is no negative, and their mean is taken as 0.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};

@@ -4,16 +4,16 @@
 //! L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! over the `2 b` unit rows of `view_a` and `view_b`, with the weights of the [room](super). Jang and Wang (2023), the loss
-//! of `E_d`. The sum over negatives can be corrected for the positives among them as in [`Dcl`](super::super::Dcl), or
-//! re-weighted and corrected as in [`Hcl`](super::super::Hcl), which the poster leaves open and the released code always
-//! does: `wcl-weighted-dcl` is the form of the released code, with its weights and the correction of DCL, and
-//! `wcl-weighted-infonce` the printed one, with `correction` `none`, `dcl` or `hcl`. Either takes either kind of weights,
-//! by its variant.
+//! over the `2 b` unit rows of `view_a` and `view_b`, with the weights of the [room](super). Jang and Wang
+//! (2023), the loss of `E_d`. The sum over negatives can be corrected for the positives among them as in
+//! [`Dcl`](super::super::Dcl), or re-weighted and corrected as in [`Hcl`](super::super::Hcl), which the
+//! poster leaves open and the released code always does: `wcl-weighted-dcl` is the form of the released code,
+//! with its weights and the correction of DCL, and `wcl-weighted-infonce` the printed one, with `correction`
+//! `none`, `dcl` or `hcl`. Either takes either kind of weights, by its variant.
 //!
-//! Published: temperature 0.5, `tau_plus` 0.1. `aux.weights` holds the weights, `[2b, 2b - 2]`, a row for each anchor without
-//! its own pair. Use it where a dominant easy feature hides the one wanted and no bias label exists. With `b = 1` loss
-//! and gradient are 0.
+//! Published: temperature 0.5, `tau_plus` 0.1. `aux.weights` holds the weights, `[2b, 2b - 2]`, a row for
+//! each anchor without its own pair. Use it where a dominant easy feature hides the one wanted and no bias
+//! label exists. With `b = 1` loss and gradient are 0.
 
 use serde::{Deserialize, Serialize};
 
