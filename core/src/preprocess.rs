@@ -31,7 +31,9 @@ pub fn fit(picture: &Images, height: usize, width: usize, channels: usize) -> Re
             Images::new(height, width, 3, pixels)
         }
         (3, 1) => Images::new(height, width, 1, resized.pixels.chunks_exact(3).map(luma).collect()),
-        (_, other) => Err(DatasetError::parameter("channels of the encoder", other, "expected 1 or 3 for a picture")),
+        (_, other) => {
+            Err(DatasetError::parameter("channels of the encoder", other, "expected 1 or 3 for a picture"))
+        }
     }
 }
 
@@ -40,14 +42,19 @@ fn over_white(picture: &Images) -> Result<Images> {
         let (value, alpha) = (u32::from(value), u32::from(alpha));
         ((value * alpha + 255 * (255 - alpha) + 127) / 255) as u8
     };
-    let pixels = picture.pixels.as_chunks::<4>().0.iter().flat_map(|&[r, g, b, a]| [r, g, b].map(|v| blend(v, a)));
+    let pixels =
+        picture.pixels.as_chunks::<4>().0.iter().flat_map(|&[r, g, b, a]| [r, g, b].map(|v| blend(v, a)));
     Images::new(picture.height, picture.width, 3, pixels.collect())
 }
 
 /// The largest part in the middle that has the aspect ratio of `height` x `width`.
 fn crop(picture: &Images, height: usize, width: usize) -> Result<Images> {
     if height == 0 || width == 0 {
-        return Err(DatasetError::parameter("size", format!("{height}x{width}"), "every side must be at least 1"));
+        return Err(DatasetError::parameter(
+            "size",
+            format!("{height}x{width}"),
+            "every side must be at least 1",
+        ));
     }
     let wide = (picture.height * width / height).clamp(1, picture.width);
     let high = (picture.width * height / width).clamp(1, picture.height);
@@ -57,12 +64,14 @@ fn crop(picture: &Images, height: usize, width: usize) -> Result<Images> {
     let (top, left) = ((picture.height - high) / 2, (picture.width - wide) / 2);
     let channels = picture.channels;
     let lines = picture.pixels.chunks_exact(picture.width * channels).skip(top).take(high);
-    let pixels = lines.flat_map(|line| line.iter().skip(left * channels).take(wide * channels).copied()).collect();
+    let pixels =
+        lines.flat_map(|line| line.iter().skip(left * channels).take(wide * channels).copied()).collect();
     Images::new(high, wide, channels, pixels)
 }
 
 fn luma(pixel: &[u8]) -> u8 {
-    let weighted: u32 = pixel.iter().zip([19595, 38470, 7471]).map(|(&value, weight)| u32::from(value) * weight).sum();
+    let weighted: u32 =
+        pixel.iter().zip([19595, 38470, 7471]).map(|(&value, weight)| u32::from(value) * weight).sum();
     ((weighted + 0x8000) >> 16) as u8
 }
 

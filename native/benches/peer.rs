@@ -59,7 +59,8 @@ impl Peer {
         writeln!(self.requests, "{request}")?;
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
-        let answer: Value = serde_json::from_str(&line).context("the peer failed; does PYTHON have torch?")?;
+        let answer: Value =
+            serde_json::from_str(&line).context("the peer failed; does PYTHON have torch?")?;
         Ok(serde_json::from_value(answer["milliseconds"].clone())?)
     }
 }

@@ -207,7 +207,8 @@ fn turn_hue(colours: Tensor<3>, samples: &[Sample]) -> Tensor<3> {
     let sector = sector.clone() - sector.div_scalar(6.0).floor().mul_scalar(6.0);
     // How much of the chroma a channel has: red 1 at both ends of 0..6 and none from 2 to 4, green and blue 1 about
     // 2 and 4, falling to none over the second sector away.
-    let constants = |values: [f32; 3]| Tensor::<3>::from_data(TensorData::new(values.to_vec(), [1, 3, 1]), place);
+    let constants =
+        |values: [f32; 3]| Tensor::<3>::from_data(TensorData::new(values.to_vec(), [1, 3, 1]), place);
     let distance = (sector - constants([3.0, 2.0, 4.0])).abs();
     let share = (distance * constants([1.0, -1.0, -1.0]) + constants([-1.0, 2.0, 2.0])).clamp(0.0, 1.0);
     (share.sub_scalar(1.0) * chroma + value).clamp(0.0, 1.0)
