@@ -158,9 +158,9 @@ pub(crate) struct Loss {
     pub(crate) case: PathBuf,
     #[command(flatten)]
     pub(crate) device: Device,
-    /// Float type of the computation
-    #[arg(long, value_enum, default_value_t = Precision::F64)]
-    pub(crate) precision: Precision,
+    /// Float type of the computation [default: f64 where the device has it]
+    #[arg(long, value_enum)]
+    pub(crate) precision: Option<Precision>,
     /// How many anchors to compare with all candidates at once [default: by size]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tile: Option<u32>,

@@ -9,8 +9,10 @@ use simile_core::dataset::Dataset;
 use simile_core::dataset::cifar::Cifar;
 
 use crate::cli::{Data, DataCheck, DataPreview};
-use crate::console::Console;
-use crate::data::{check as check_files, load_cifar, load_mnist, preview as draw};
+use crate::console::{Console, line};
+use crate::data::{
+    CifarSplits, Mnist, Report, check as check_files, load_cifar, load_mnist, preview as draw,
+};
 use crate::exit::usage;
 use crate::recipe::explain::suggestion;
 use crate::recipe::sections::{DataSection, DatasetName};
@@ -49,11 +51,27 @@ const LISTED: [Listed; 5] = [
     },
 ];
 
+/// What is in a data set.
+#[derive(Serialize)]
+struct Contents {
+    train: Split,
+    test: Split,
+}
+
 #[derive(Serialize)]
 struct Checked {
     name: String,
-    train: Split,
-    test: Split,
+    #[serde(flatten)]
+    contents: Contents,
+}
+
+/// The state of each file and, where they are sound, what is in them.
+#[derive(Serialize)]
+struct FilesChecked {
+    #[serde(flatten)]
+    files: Report,
+    #[serde(flatten)]
+    contents: Option<Contents>,
 }
 
 #[derive(Serialize)]
@@ -97,46 +115,72 @@ fn check(arguments: &DataCheck, console: Console) -> Result<()> {
     let name = arguments.name.as_str();
     if let Some(row) = LISTED.iter().find(|row| row.name == name && row.name != "digits") {
         let folder = arguments.data.as_deref().ok_or_else(no_folder)?;
-        let report = check_files(folder, row.name)?;
-        console.answer(&report, || report.to_string())?;
-        anyhow::ensure!(report.sound, "{name} in {} is not sound", folder.display());
+        let files = check_files(folder, row.name)?;
+        let sound = files.sound;
+        let contents = if sound { Some(Contents::of(&splits_of(name, Some(folder))?)) } else { None };
+        let answer = FilesChecked { files, contents };
+        console.answer(&answer, || {
+            let contents = answer.contents.as_ref().map(Contents::text).unwrap_or_default();
+            format!("{contents}{}", answer.files)
+        })?;
+        anyhow::ensure!(sound, "{name} in {} is not sound", folder.display());
         return Ok(());
     }
-    let splits = Splits::load(&section(name)?, arguments.data.as_deref(), 0)?;
-    let answer = Checked { name: name.into(), train: describe(&splits.train), test: describe(&splits.test) };
-    console.answer(&answer, || {
+    let contents = Contents::of(&splits_of(name, arguments.data.as_deref())?);
+    let answer = Checked { name: name.into(), contents };
+    console.answer(&answer, || format!("{}{name} is sound", answer.contents.text()))
+}
+
+impl Contents {
+    fn of(splits: &Splits) -> Self {
+        Self { train: describe(&splits.train), test: describe(&splits.test) }
+    }
+
+    /// One line a split.
+    fn text(&self) -> String {
         let line = |name: &str, split: &Split| {
             let [height, width, channels] = split.size;
             let count = |of: Option<&usize>| of.copied().unwrap_or(0);
+            let (least, most) =
+                (count(split.class_counts.iter().min()), count(split.class_counts.iter().max()));
+            let variables =
+                if split.variables.is_empty() { "none".into() } else { split.variables.join(", ") };
             format!(
-                "{name:<6} {} images of {height}x{width}x{channels}, {} classes of {} to {}, variables: {}",
-                split.images,
-                split.classes,
-                count(split.class_counts.iter().min()),
-                count(split.class_counts.iter().max()),
-                split.variables.join(", "),
+                "{name:<6} {} images of {height}x{width}x{channels}, {} classes of {least} to {most}, \
+                 variables: {variables}\n",
+                split.images, split.classes,
             )
         };
-        format!("{}\n{}\n{name} is sound", line("train", &answer.train), line("test", &answer.test))
-    })
+        line("train", &self.train) + &line("test", &self.test)
+    }
 }
 
 fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
-    let train = training_images(&arguments.name, arguments.data.as_deref())?;
+    let Splits { train, .. } = splits_of(&arguments.name, arguments.data.as_deref())?;
     let images = (arguments.count as usize).min(train.len());
     folder::write(&arguments.out, &draw(&train, images)?)?;
     let file = arguments.out.display().to_string();
     console.answer(&Previewed { file: file.clone(), images }, || file)
 }
 
-fn training_images(name: &str, folder: Option<&Path>) -> Result<Dataset> {
-    let folder = || folder.ok_or_else(no_folder);
-    Ok(match name {
-        "mnist" => load_mnist(folder()?)?.train,
-        "cifar-10" => load_cifar(Cifar::Ten, folder()?)?.train,
-        "cifar-100" => load_cifar(Cifar::Hundred, folder()?)?.train,
-        _ => Splits::load(&section(name)?, folder().ok(), 0)?.train,
-    })
+/// Both splits of a data set by its name or a recipe's.
+fn splits_of(name: &str, folder: Option<&Path>) -> Result<Splits> {
+    let cifar = |which: Cifar| -> Result<Splits> {
+        let CifarSplits { train, test, missing } = load_cifar(which, folder.ok_or_else(no_folder)?)?;
+        if !missing.is_empty() {
+            line(format_args!("without {}, which are not there", missing.join(", ")));
+        }
+        Ok(Splits { train, test })
+    };
+    match name {
+        "mnist" => {
+            let Mnist { train, test } = load_mnist(folder.ok_or_else(no_folder)?)?;
+            Ok(Splits { train, test })
+        }
+        "cifar-10" => cifar(Cifar::Ten),
+        "cifar-100" => cifar(Cifar::Hundred),
+        _ => Splits::load(&section(name)?, folder, 0),
+    }
 }
 
 /// The data of a recipe, or of a data set's name with everything else at its default.

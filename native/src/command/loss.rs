@@ -30,14 +30,19 @@ pub(super) fn run(arguments: &Loss) -> Result<()> {
         line(format_args!("on {device}"));
     }
     let dtype = match arguments.precision {
-        Precision::F32 => DType::F32,
-        Precision::F64 => DType::F64,
+        Some(Precision::F32) => DType::F32,
+        Some(Precision::F64) if !device.device.supports_dtype(DType::F64) => {
+            return Err(usage(format_args!(
+                "{device} has no double precision; use --precision f32 or --device cpu"
+            )));
+        }
+        Some(Precision::F64) => DType::F64,
+        None if device.device.supports_dtype(DType::F64) => DType::F64,
+        None => {
+            line(format_args!("in single precision: {device} has no double precision"));
+            DType::F32
+        }
     };
-    if !device.device.supports_dtype(dtype) {
-        return Err(usage(format_args!(
-            "{device} has no double precision; use --precision f32 or --device cpu"
-        )));
-    }
     let tile = arguments.tile.map(|tile| tile as usize);
     let outcome = Case::parse(&text)
         .and_then(|case| case.evaluate(&device.device, dtype, tile))

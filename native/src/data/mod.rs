@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 use simile_core::dataset::DatasetError;
 
-pub(crate) use check::check;
-pub(crate) use cifar::load_cifar;
-pub(crate) use mnist::load_mnist;
+pub(crate) use check::{Report, check};
+pub(crate) use cifar::{CifarSplits, load_cifar};
+pub(crate) use mnist::{Mnist, load_mnist};
 pub(crate) use preview::preview;
 
 /// Why a data set could not be read or shown.

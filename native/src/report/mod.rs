@@ -4,6 +4,7 @@ mod charts;
 pub(crate) mod figures;
 mod page;
 pub(crate) mod picture;
+mod results;
 
 use std::path::Path;
 

@@ -5,10 +5,10 @@ use std::fmt::Display;
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::RunRecord;
 use super::charts::{Marks, Series, curves, map, series_colour};
 use super::figures::{HeatMap, KernelFigure, MapFigure};
-use crate::run::record::{ArmResult, MSE, Measurement, R2, TOP1};
+use super::{RunRecord, results};
+use crate::run::record::{ArmResult, Measurement};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -37,7 +37,8 @@ pub(crate) fn page(runs: &[RunRecord]) -> Result<String> {
                     p.soft { (subtitle(runs)) }
                 }
                 h2 { "Results" }
-                (table(runs))
+                (results::table(runs))
+                (results::comparison(runs)?)
                 @for section in &sections { (section) }
                 footer.soft { "Written by simile " (env!("CARGO_PKG_VERSION")) ". This file loads nothing." }
             }
@@ -59,53 +60,6 @@ fn subtitle(runs: &[RunRecord]) -> String {
             )
         }
         runs => runs.iter().map(|run| run.place.as_str()).collect::<Vec<_>>().join(" · "),
-    }
-}
-
-/// Every arm of every run, one row each.
-fn table(runs: &[RunRecord]) -> Markup {
-    let several = runs.len() > 1;
-    let arms = || runs.iter().flat_map(|run| run.result.arms.iter().map(move |arm| (run, arm)));
-    let condition = match runs {
-        [first, rest @ ..] if rest.iter().all(|run| run.result.condition == first.result.condition) => {
-            first.result.condition_title()
-        }
-        _ => "Condition".into(),
-    };
-    let others: Vec<&str> = {
-        let mut names: Vec<&str> =
-            arms().flat_map(|(_, arm)| arm.metrics.keys().map(String::as_str)).collect();
-        names.sort_unstable();
-        names.dedup();
-        names.retain(|name| ![TOP1, MSE, R2].contains(name));
-        names
-    };
-    html! {
-        div.scroll { table {
-            thead { tr {
-                th { "Arm" }
-                @if several { th { "Run" } th { "Seed" } }
-                th { "Top-1" } th { (condition) " R²" } th { (condition) " MSE" }
-                @for name in &others { th { (name) } }
-                th { "Final loss" } th { "Iterations" } th { "Training" }
-            } }
-            tbody { @for (run, arm) in arms() { tr {
-                td { b { (arm.name) } " " span.soft { (arm.objective) } }
-                @if several { td { (run.place) } td { (run.result.seed) } }
-                td { (percent(arm)) }
-                td { (number(arm.metric(R2), 3)) }
-                td { (number(arm.metric(MSE), 1)) }
-                @for name in &others { td { (number(arm.metric(name), 4)) } }
-                td { (number(Some(arm.final_loss), 4)) }
-                td { (arm.iterations) }
-                td { (time(arm.training_seconds)) }
-            } } }
-        } }
-        p.soft {
-            "Top-1: a linear classifier on the frozen, standardised representation. R² and MSE: a ridge regression of \
-             the condition on the same representation; R² is 1 where the condition can be read off perfectly and 0 \
-             where predicting its mean does as well. Lower means less leak."
-        }
     }
 }
 
@@ -206,14 +160,6 @@ fn map_figures(figure: &MapFigure) -> Result<Markup> {
             @if let Some(svg) = by_colour { (one("by the condition's colour. A gradient means that it can be read off.", svg)) }
         }
     })
-}
-
-fn percent(arm: &ArmResult) -> String {
-    arm.metric(TOP1).map_or_else(|| "–".into(), |value| format!("{:.2} %", value * 100.0))
-}
-
-fn number(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| "–".into(), |value| format!("{value:.digits$}"))
 }
 
 fn short(value: f64) -> String {

@@ -43,5 +43,6 @@ fn the_official_files_are_sound() {
     let answer =
         json(place.path(), &["data", "check", "colour-mnist", "--json", "--data", mnist.to_str().unwrap()]);
     assert_eq!(answer["sound"], true);
+    assert_eq!((&answer["train"]["images"], &answer["test"]["images"]), (&60_000.into(), &10_000.into()));
     assert!(answer["files"].as_array().unwrap().iter().all(|file| file["state"] == "official"), "{answer}");
 }

@@ -205,4 +205,5 @@ fn runs_are_compared_in_one_report() {
     assert_eq!(answer["report"], "both.html");
     let html = fs::read_to_string(place.path().join("both.html")).unwrap();
     assert!(html.len() < 3 << 20 && html.matches("Map of the embeddings").count() == 2);
+    assert!(html.contains("Over the runs") && html.contains(" ± "));
 }
