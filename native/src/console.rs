@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
+use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -35,6 +36,20 @@ impl Console {
         Ok(stdout.flush()?)
     }
 }
+
+/// A table with a head, as wide as the terminal, or readable where there is none.
+pub(crate) fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(head.into_iter().collect::<Vec<_>>());
+    if table.width().is_none() {
+        table.set_width(PLAIN_WIDTH);
+    }
+    table
+}
+
+/// Letters in a line that is not written to a terminal.
+const PLAIN_WIDTH: u16 = 110;
 
 /// A count of steps on its way to `total`: a bar on a terminal, plain lines in a pipe.
 pub(crate) struct Progress {

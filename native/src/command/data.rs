@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
-use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use simile_core::dataset::Dataset;
 use simile_core::dataset::cifar::Cifar;
 
 use crate::cli::{Data, DataCheck, DataPreview};
-use crate::console::{Console, line};
+use crate::console::{Console, line, table};
 use crate::data::{
     CifarSplits, Mnist, Report, check as check_files, load_cifar, load_mnist, preview as draw,
 };
@@ -100,9 +99,7 @@ pub(super) fn run(action: &Data, console: Console) -> Result<()> {
 
 fn list(console: Console) -> Result<()> {
     console.answer(&LISTED, || {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["Data set", "Files", "Variables", "In recipes"]);
+        let mut table = table(["Data set", "Files", "Variables", "In recipes"]);
         for row in &LISTED {
             table.add_row([row.name, row.files, row.variables, if row.trains { "yes" } else { "not yet" }]);
         }

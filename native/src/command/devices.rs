@@ -1,10 +1,9 @@
 //! `simile devices`
 
 use anyhow::Result;
-use comfy_table::{Table, presets};
 use serde::Serialize;
 
-use crate::console::Console;
+use crate::console::{Console, table};
 use crate::device::{DeviceName, Kind};
 
 #[derive(Serialize)]
@@ -46,8 +45,7 @@ pub(super) fn run(console: Console) -> Result<()> {
 }
 
 fn text(answer: &Answer) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(["Device", "Built in", "Present"]);
+    let mut table = table(["Device", "Built in", "Present"]);
     for row in &answer.devices {
         let built_in = if row.built_in { "yes".into() } else { format!("no: --features {}", row.feature) };
         let present: Vec<String> = row

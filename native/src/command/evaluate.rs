@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use crate::cli::{Evaluate, Probe};
-use crate::console::Console;
+use crate::console::{Console, table};
 use crate::model;
 use crate::probe::{Represented, measure};
 use crate::recipe::Recipe;
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
         Probe::Knn => "knn",
     };
     let answer = Answer { model: arguments.model.display().to_string(), probe, metrics };
-    console.answer(&answer, || table(&answer))
+    console.answer(&answer, || text(&answer))
 }
 
 /// The data folder that the run was given, where its state still says so.
@@ -56,9 +56,8 @@ fn data_of_run(folder: &RunFolder) -> Option<std::path::PathBuf> {
     Standing::read(folder).ok().and_then(|standing| standing.data)
 }
 
-fn table(answer: &Answer) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(["Metric", "Value"]);
+fn text(answer: &Answer) -> String {
+    let mut table = table(["Metric", "Value"]);
     for (name, value) in &answer.metrics {
         table.add_row([name.clone(), format!("{value:.4}")]);
     }

@@ -1,11 +1,10 @@
 //! `simile recipes`
 
 use anyhow::Result;
-use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use crate::cli::{Recipes, RecipesAction};
-use crate::console::Console;
+use crate::console::{Console, table};
 use crate::exit::usage;
 use crate::recipe::explain::suggestion;
 use crate::recipe::shipped::{SHIPPED, Shipped};
@@ -38,9 +37,7 @@ fn list(console: Console) -> Result<()> {
         header: recipe.header().collect::<Vec<_>>().join("\n"),
     });
     console.answer(&rows, || {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["Recipe", "What it does"]);
+        let mut table = table(["Recipe", "What it does"]);
         for row in &rows {
             table.add_row([row.name, row.title]);
         }

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 
 use crate::cli::Train;
-use crate::console::{Console, line};
+use crate::console::{Console, line, table};
 use crate::device::{DeviceName, Present};
 use crate::exit::usage;
 use crate::recipe::{Changes, Recipe};
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let result = session.run()?;
     line(format_args!("model  {}", folder.path(MODEL).display()));
     line(format_args!("report {}", folder.path(REPORT).display()));
-    console.answer(&result, || table(&result))
+    console.answer(&result, || text(&result))
 }
 
 fn begin(name: &str, arguments: &Train) -> Result<(RunFolder, Session)> {
@@ -84,12 +84,10 @@ fn same_device(standing: &Standing, asked: DeviceName) -> Result<Present> {
     Ok(device)
 }
 
-fn table(result: &RunResult) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+fn text(result: &RunResult) -> String {
     let condition = result.condition_title();
     let (mse, r2) = (format!("{condition} MSE"), format!("{condition} R²"));
-    table.set_header(["Arm", "Top-1", &mse, &r2, "Final loss", "Training"]);
+    let mut table = table(["Arm", "Top-1", &mse, &r2, "Final loss", "Training"]);
     for arm in &result.arms {
         let number = |name: &str, digits: usize| {
             arm.metric(name).map_or_else(|| "–".into(), |value| format!("{value:.digits$}"))
