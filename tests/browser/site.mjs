@@ -10,11 +10,13 @@ const server = await serve({ site: job.site, data: job.data });
 const browser = await launch(job);
 try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  // An emulated GPU compiles its shaders for as long as half a minute on a busy machine.
+  page.setDefaultTimeout(180_000);
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   await page.goto(`${server.address}/site/?device=${job.device}&checkpoint=/data/${basename(job.checkpoint)}`);
-  await page.locator("#map-note:not(:empty)").waitFor({ timeout: 120_000 });
+  await page.locator("#map-note:not(:empty)").waitFor();
   const shot = (name) => page.screenshot({ path: join(job.screenshots, `${job.device}-${name}.png`), fullPage: true });
 
   // Draw a one.
@@ -25,19 +27,23 @@ try {
   await page.mouse.up();
   await page.locator("#neighbours li").nth(7).waitFor();
   const answer = () => page.locator("#neighbours .value").allTextContents();
+  const answerAfter = async (old) => {
+    await page.waitForFunction(
+      (old) => [...document.querySelectorAll("#neighbours .value")].map((v) => v.textContent).join() !== old,
+      old.join(),
+    );
+    return answer();
+  };
   const drawn = await answer();
   await shot("light");
 
   // Another ground, by keyboard; then an image from a file; then a neighbour of it.
   await page.locator("#grounds input").first().focus();
   await page.keyboard.press("ArrowRight");
+  const onAnotherGround = await answerAfter(drawn);
   await page.emulateMedia({ colorScheme: "dark" });
   await page.setInputFiles("#image", job.image);
-  await page.waitForFunction(
-    (old) => [...document.querySelectorAll("#neighbours .value")].map((v) => v.textContent).join() !== old,
-    drawn.join(),
-  );
-  const opened = await answer();
+  const opened = await answerAfter(onAnotherGround);
   await page.locator("#neighbours button").nth(1).press("Enter");
   await page.waitForFunction(() => document.querySelector("#neighbours .value")?.textContent === "1.00");
   await shot("dark");
