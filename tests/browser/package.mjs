@@ -58,8 +58,8 @@ async function use({ device, checkpoint, images, cases }) {
   window.encoder = encoder;
 
   const evaluations = [];
-  for (const { objective, params, inputs } of cases) {
-    const lab = await LossLab.create({ objective, params, device });
+  for (const { objective, variant, params, inputs } of cases) {
+    const lab = await LossLab.create({ objective, variant, params, device });
     const { view_a, view_b, ...others } = inputs;
     evaluations.push(await lab.evaluate(view_a, view_b, others));
     lab.dispose();

@@ -212,7 +212,7 @@ fn simile() -> PathBuf {
     binary
 }
 
-/// Two objectives on the same random views, with a continuous condition.
+/// Objectives on the same random views, with a continuous condition.
 fn cases() -> Value {
     let view = |seed: usize| -> Vec<Vec<f64>> {
         (0..16).map(|i| (0..8).map(|j| ((seed + i * 8 + j) as f64 * 12.9898).sin()).collect()).collect()
@@ -221,13 +221,11 @@ fn cases() -> Value {
     let inputs = json!({ "view_a": view(0), "view_b": view(1000) });
     let mut conditioned = inputs.clone();
     conditioned["z"] = json!(z);
+    let kernel = json!({ "temperature": 0.5, "kernel": { "name": "rbf", "sigma": 1.0 } });
     json!([
         { "objective": "info-nce", "params": { "temperature": 0.5 }, "inputs": inputs },
-        {
-            "objective": "fair-cclk",
-            "params": { "temperature": 0.5, "kernel": { "name": "rbf", "sigma": 1.0 } },
-            "inputs": conditioned,
-        },
+        { "objective": "fair-cclk", "params": kernel, "inputs": conditioned },
+        { "objective": "fair-cclk", "variant": "paper", "params": kernel, "inputs": conditioned },
     ])
 }
 

@@ -96,7 +96,7 @@ export class LossLab {
     });
     const answer = await this.#connection.call("evaluate", { document }, { signal });
     const { loss, grads, aux = {} } = JSON.parse(answer.document) as Document;
-    const { weights } = aux as { weights?: Rows };
+    const weights = (aux["W"] ?? aux["weights"]) as Rows | undefined;
     return { loss, gradA: grads["view_a"] ?? [], gradB: grads["view_b"] ?? [], aux, ...(weights && { weights }) };
   }
 
