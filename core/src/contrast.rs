@@ -148,6 +148,7 @@ pub struct Contrast<'a> {
     candidates: Tensor<2>,
     temperature: f64,
     tile: Option<usize>,
+    constant_candidates: bool,
     means: Vec<Positives<'a>>,
     sums: Vec<LogSumExp<'a>>,
 }
@@ -173,7 +174,15 @@ impl<'a> Contrast<'a> {
         if n == 0 {
             return Err(Error::shape("view_a", "at least one row", "none"));
         }
-        Ok(Self { anchors, candidates, temperature, tile, means: Vec::new(), sums: Vec::new() })
+        let (means, sums) = (Vec::new(), Vec::new());
+        Ok(Self { anchors, candidates, temperature, tile, constant_candidates: false, means, sums })
+    }
+
+    /// Takes the candidates as constants: their gradient is not formed and stays 0.
+    #[must_use]
+    pub fn with_constant_candidates(mut self) -> Self {
+        self.constant_candidates = true;
+        self
     }
 
     /// Adds a mean of similarities.
@@ -229,18 +238,20 @@ impl<'a> Contrast<'a> {
             for ((collected, value), mean) in of_means.iter_mut().zip(&rows.means).zip(means) {
                 let g = of(value).unwrap_or_else(|| mean.value.zeros_like());
                 collected.push(g.clone());
-                pulls.extend(mean.weights.map(|weights| Pull { weights, per_row: g.unsqueeze_dim(1) }));
+                pulls.extend(mean.weights.map(|weights| Pull { weights, per_row: Some(g.unsqueeze_dim(1)) }));
             }
             for ((reduced, sum), term) in reduced.into_iter().zip(&rows.sums).zip(&self.sums) {
                 let pull = |g: Tensor<1>| Pull {
                     weights: reduced.softmax,
-                    per_row: (g * term.power).unsqueeze_dim(1),
+                    per_row: Some((g * term.power).unsqueeze_dim(1)),
                 };
                 pulls.extend(of(sum).map(pull));
             }
-            let (to_anchor, to_candidate) = Pull::apply(pulls, &a, &self.candidates);
-            anchor_tiles.push(to_anchor);
-            to_candidates = to_candidates + to_candidate;
+            let pull = Pull::sum(pulls);
+            anchor_tiles.push(pull.as_ref().map_or(a.zeros_like(), |pull| pull.on_anchors(&self.candidates)));
+            if let Some(pull) = pull.filter(|_| !self.constant_candidates) {
+                to_candidates = to_candidates + pull.on_candidates(a);
+            }
             tiles.push(rows);
         }
 
@@ -252,7 +263,9 @@ impl<'a> Contrast<'a> {
             if let Target::Rows { rows, .. } = target {
                 to_anchors = to_anchors + rows * g.clone();
             }
-            if let Some(spread) = positives.spread(scaled.clone() * g, &self.candidates) {
+            if !self.constant_candidates
+                && let Some(spread) = positives.spread(scaled.clone() * g, &self.candidates)
+            {
                 to_candidates = to_candidates + spread;
             }
         }
@@ -285,29 +298,40 @@ impl Reduced {
     }
 }
 
-/// `d loss / d s_ij = per_row_i * weights_ij` of one term.
+/// `d loss / d s_ij = per_row_i * weights_ij`, or `weights_ij` alone.
 struct Pull {
     weights: Tensor<2>,
-    per_row: Tensor<2>,
+    per_row: Option<Tensor<2>>,
 }
 
 impl Pull {
-    /// Gradients with respect to the scaled anchors of the tile and to the candidates.
-    fn apply(mut pulls: Vec<Self>, scaled: &Tensor<2>, candidates: &Tensor<2>) -> (Tensor<2>, Tensor<2>) {
-        match pulls.len() {
-            0 => (scaled.zeros_like(), candidates.zeros_like()),
-            // A single term needs no pass over the tile: the row factor goes onto the thin matrices.
-            1 => {
-                let Self { weights, per_row } = pulls.remove(0);
-                let to_candidates = weights.clone().transpose().matmul(scaled.clone() * per_row.clone());
-                (weights.matmul(candidates.clone()) * per_row, to_candidates)
-            }
-            _ => {
-                let gradient = (pulls.into_iter().map(|p| p.weights * p.per_row))
-                    .reduce(|sum, next| sum + next)
-                    .unwrap_or_else(|| Tensor::zeros([0, 0], &scaled.device()));
-                (gradient.clone().matmul(candidates.clone()), gradient.transpose().matmul(scaled.clone()))
-            }
+    /// The pull of all terms. That of a single one needs no pass over the tile: its row factor goes onto the
+    /// thin matrices.
+    fn sum(mut pulls: Vec<Self>) -> Option<Self> {
+        if pulls.len() < 2 {
+            return pulls.pop();
+        }
+        let weights = pulls.into_iter().map(|pull| match pull.per_row {
+            Some(per_row) => pull.weights * per_row,
+            None => pull.weights,
+        });
+        weights.reduce(|sum, next| sum + next).map(|weights| Self { weights, per_row: None })
+    }
+
+    /// The gradient with respect to the scaled anchors of the tile.
+    fn on_anchors(&self, candidates: &Tensor<2>) -> Tensor<2> {
+        self.times_row(self.weights.clone().matmul(candidates.clone()))
+    }
+
+    /// The gradient with respect to the candidates.
+    fn on_candidates(&self, scaled: Tensor<2>) -> Tensor<2> {
+        self.weights.clone().transpose().matmul(self.times_row(scaled))
+    }
+
+    fn times_row(&self, rows: Tensor<2>) -> Tensor<2> {
+        match &self.per_row {
+            Some(per_row) => rows * per_row.clone(),
+            None => rows,
         }
     }
 }

@@ -25,10 +25,8 @@ impl UnitRows {
         let largest = largest.mask_fill(zero.clone(), 1.0);
         let rows = raw / largest.clone();
         let length = rows.clone().square().sum_dim(1).sqrt().mask_fill(zero.clone(), 1.0);
-        let unit = rows / length.clone();
-        let scale = (largest * length).recip().mask_fill(zero.clone(), 0.0);
-        let shape = unit.dims();
-        Self { unit: unit.mask_fill(zero.expand(shape), 0.0), scale: Some(scale) }
+        let unit = rows * length.clone().recip().mask_fill(zero.clone(), 0.0);
+        Self { unit, scale: Some((largest * length).recip().mask_fill(zero, 0.0)) }
     }
 
     /// Takes rows that already have length one; a gradient is then the partial derivative with respect to

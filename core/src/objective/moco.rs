@@ -94,6 +94,7 @@ pub(crate) fn against_bank(
         return Err(Error::shape(name, format!("at least one row of {width}"), format!("{size}x{columns}")));
     }
     Ok(Contrast::new(anchors, bank, temperature, tile)?
+        .with_constant_candidates()
         .mean(Positives::Rows(positives))
         .log_sum_exp(LogSumExp::over_all())
         .evaluate(|rows| {

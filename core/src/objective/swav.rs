@@ -11,8 +11,8 @@
 //! Assignments carry no gradient.
 //!
 //! Sinkhorn's iterations scale `exp(scores / epsilon)` in turns so that prototypes share the batch evenly and
-//! the assignment of each sample sums to 1; they end on the samples. Here they run on logarithms, so no
-//! `epsilon` overflows.
+//! the assignment of each sample sums to 1; they end on the samples. Here the
+//! first one runs on logarithms, so no `epsilon` overflows.
 //!
 //! Paper and released code agree on the value. Released code normalises the prototypes in place before the
 //! step and never projects their gradient: with variant `released` `prototypes` gets the gradient with
@@ -27,6 +27,7 @@
 use std::ops::Range;
 
 use burn::tensor::Tensor;
+use burn::tensor::activation::softmax;
 use serde::{Deserialize, Serialize};
 
 use super::views::ManyViews;
@@ -193,15 +194,18 @@ impl Objective for SwavSinkhorn {
 /// Assignments of samples to prototypes by Sinkhorn's algorithm from scores `[b, K]`: rows sum to 1, and
 /// columns to `b / K` in the limit of many iterations.
 pub fn sinkhorn(scores: Tensor<2>, epsilon: f64, iterations: usize) -> Tensor<2> {
-    let mut logits = scores / epsilon;
-    for _ in 0..iterations {
+    let logits = scores / epsilon;
+    let largest = logits.clone().max_dim(0);
+    let sums = (logits.clone() - largest.clone()).exp().sum_dim(0).log() + largest;
+    let mut assignments = softmax(logits - sums, 1);
+    // From here on no sum of a row or column is further from 1 than the number of samples or prototypes.
+    for _ in 1..iterations {
         for dim in [0, 1] {
-            let largest = logits.clone().max_dim(dim);
-            let sum = (logits.clone() - largest.clone()).exp().sum_dim(dim).log() + largest;
-            logits = logits - sum;
+            let sums = assignments.clone().sum_dim(dim);
+            assignments = assignments / sums;
         }
     }
-    logits.exp()
+    assignments
 }
 
 fn check_sinkhorn(epsilon: f64, iterations: usize) -> Result<()> {
