@@ -19,6 +19,7 @@
 //! | [`preprocess`] | pictures of any size for an encoder |
 //! | [`encoder`], [`checkpoint`] | networks and the file that holds one |
 //! | [`optimizer`], [`train`] | LARS, schedules, the step |
+//! | [`method`] | objectives that own more than one network: queues, momentum encoders, adversaries |
 //! | [`evaluate`] | probes, metrics, projections |
 #![forbid(unsafe_code)]
 
@@ -36,6 +37,7 @@ pub mod evaluate;
 pub mod group;
 pub mod kernel;
 pub mod matrix;
+pub mod method;
 pub mod objective;
 pub mod optimizer;
 pub mod preprocess;

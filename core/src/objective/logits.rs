@@ -41,6 +41,13 @@ pub(crate) fn cross_entropy(logits: Tensor<2>, targets: &Tensor<2, Int>) -> Tens
     log_softmax(logits, 1).gather(1, targets.clone()).squeeze_dim::<1>(1).neg()
 }
 
+/// The cross-entropy of each sample of a batch under the scores `logits`, `[n]`.
+pub(crate) fn cross_entropies(batch: &Batch, objective: &str, logits: &str) -> Result<Tensor<1>> {
+    let logits = batch.tensor(objective, logits)?;
+    let targets = targets(batch, objective, "labels", &logits)?;
+    Ok(cross_entropy(logits, &targets))
+}
+
 /// `- sum_c p_ic log p_ic` of each row, `[n]`.
 pub(crate) fn entropy(logits: Tensor<2>) -> Tensor<1> {
     let log_probabilities = log_softmax(logits, 1);

@@ -140,6 +140,7 @@ pub use kernel_decoupled_uniformity::KernelDecoupledUniformity;
 pub use learned_mixin::LearnedMixin;
 pub use lff::{Lff, LffWeights};
 pub use lnl::{Lnl, LnlAdversary, reverse_gradient};
+pub(crate) use logits::cross_entropies;
 pub use max_margin::MaxMargin;
 pub use moco::{KeyQueue, MoCo};
 pub use nt_xent::NtXent;

@@ -1,0 +1,161 @@
+//! The exponential moving average of a network: the momentum encoder of MoCo, the target network of BYOL.
+//!
+//! ```text
+//! target <- m target + (1 - m) online,   m = 1 - (1 - momentum) (cos(pi k / steps) + 1) / 2
+//! ```
+//!
+//! after step `k`; with a constant momentum `m = momentum`. Parameters are averaged; running statistics of batch norm
+//! are not, the target keeps its own, as in the released code of BYOL and MoCo.
+
+use std::collections::BTreeMap;
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, within};
+
+/// How slowly an average follows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MovingAverage {
+    momentum: f64,
+    steps: Option<u64>,
+    #[serde(skip)]
+    done: u64,
+}
+
+impl MovingAverage {
+    /// The same momentum at every step, from 0 to 1: 0.999 in MoCo, 0.99 in a common code of BYOL.
+    ///
+    /// # Errors
+    /// The momentum is out of range.
+    pub fn constant(momentum: f64) -> Result<Self> {
+        within("momentum", momentum, 0.0, 1.0)?;
+        Ok(Self { momentum, steps: None, done: 0 })
+    }
+
+    /// A momentum that rises to 1 over `steps` steps along a cosine: from 0.996 in BYOL's paper.
+    ///
+    /// # Errors
+    /// The momentum is out of range.
+    pub fn rising(momentum: f64, steps: u64) -> Result<Self> {
+        Ok(Self { steps: Some(steps.max(1)), ..Self::constant(momentum)? })
+    }
+
+    /// The momentum of the next step.
+    pub fn momentum(&self) -> f64 {
+        match self.steps {
+            None => self.momentum,
+            Some(steps) => {
+                let share = self.done.min(steps) as f64 / steps as f64;
+                1.0 - (1.0 - self.momentum) * ((std::f64::consts::PI * share).cos() + 1.0) / 2.0
+            }
+        }
+    }
+
+    /// A copy of a network that is trained by averaging only.
+    pub fn target<M: Module>(online: &M) -> M {
+        // Through `valid`, because a plain clone shares its running statistics with the original.
+        online.valid().train().no_grad()
+    }
+
+    /// One step of `target` towards `online`, which must have been [its origin](Self::target).
+    pub fn follow<M: Module>(&mut self, target: M, online: &M) -> M {
+        let momentum = self.momentum();
+        self.done += 1;
+        let mut values = Values::default();
+        online.visit(&mut values);
+        target.map(&mut Towards { values: values.by_id, momentum })
+    }
+}
+
+/// The parameters of a network, flattened.
+#[derive(Default)]
+struct Values {
+    by_id: BTreeMap<ParamId, Tensor<1>>,
+}
+
+impl ModuleVisitor for Values {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let value = param.val();
+        if value.is_require_grad() {
+            let count = value.shape().num_elements();
+            self.by_id.insert(param.id, value.without_autodiff().reshape([count]));
+        }
+    }
+}
+
+struct Towards {
+    values: BTreeMap<ParamId, Tensor<1>>,
+    momentum: f64,
+}
+
+impl ModuleMapper for Towards {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let Some(online) = self.values.remove(&param.id) else { return param };
+        let (id, tensor, mapper) = param.consume();
+        let (shape, tracked) = (tensor.shape(), tensor.is_autodiff());
+        let online: Tensor<D> = online.reshape(shape);
+        let averaged = tensor.without_autodiff() * self.momentum + online * (1.0 - self.momentum);
+        let averaged = if tracked { averaged.autodiff() } else { averaged };
+        Param::from_mapped_value(id, averaged, mapper)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::{DType, Device};
+
+    use super::*;
+
+    #[derive(Module, Debug)]
+    struct Layer {
+        weight: Param<Tensor<1>>,
+    }
+
+    fn layer(value: f64) -> Layer {
+        let device = Device::flex().autodiff();
+        Layer { weight: Param::from_tensor(Tensor::from_data([value], (&device, DType::F64))) }
+    }
+
+    fn value(layer: &Layer) -> f64 {
+        layer.weight.val().inner().into_scalar::<f64>()
+    }
+
+    #[test]
+    fn the_target_follows_by_the_formula() {
+        let online = layer(1.0);
+        let mut target = MovingAverage::target(&online);
+        let moved = online.clone().map(&mut Towards {
+            values: [(online.weight.id, Tensor::from_data([3.0], (&Device::flex(), DType::F64)))].into(),
+            momentum: 0.0,
+        });
+        let moved = Layer { weight: moved.weight.map(|w| w.inner().autodiff().require_grad()) };
+        let mut average = MovingAverage::constant(0.9).unwrap();
+        for step in 1..=3 {
+            target = average.follow(target, &moved);
+            let expected = 3.0 - 2.0 * 0.9_f64.powi(step);
+            assert!((value(&target) - expected).abs() < 1e-12);
+        }
+        assert!(!target.weight.val().is_require_grad());
+        assert_eq!(value(&online), 1.0);
+    }
+
+    #[test]
+    fn a_rising_momentum_ends_at_one() {
+        let mut average = MovingAverage::rising(0.996, 10).unwrap();
+        assert!((average.momentum() - 0.996).abs() < 1e-12);
+        let mut target = layer(0.0);
+        let online = layer(1.0);
+        let mut before = 0.0;
+        for _ in 0..10 {
+            assert!(average.momentum() > before);
+            before = average.momentum();
+            target = average.follow(target, &online);
+        }
+        assert_eq!(average.momentum(), 1.0);
+        assert!(MovingAverage::constant(1.5).unwrap_err().to_string().contains("momentum"));
+    }
+}

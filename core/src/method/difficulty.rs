@@ -1,0 +1,114 @@
+//! Difficulty-based weighting: a second network that learns the bias says which negatives are hard.
+//!
+//! Jang and Wang, *Difficulty-Based Sampling for Debiased Contrastive Representation Learning* (2023): the
+//! bias-amplifying network `E_b` descends the triplet loss of [`WclTriplet`], the debiased network `E_d` a weighted loss
+//! ([`WclWeightedInfoNce`](objective::WclWeightedInfoNce), or
+//! [`WclWeightedDcl`](objective::WclWeightedDcl) as released) whose weights compare the two. The networks share
+//! nothing and the weights carry no gradient, so one optimiser on the sum of both losses trains them apart. `E_d` is
+//! the one that is evaluated.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::{Method, Networks, Views, descend, project};
+use crate::batch::Batch;
+use crate::error::Result;
+use crate::objective::{self, Objective, WclTriplet};
+use crate::optimizer::Optimizer;
+use crate::train::Model;
+
+/// The debiased and the bias-amplifying network.
+#[derive(Debug)]
+pub struct DifficultyWeighted {
+    trained: Trained,
+    triplet: WclTriplet,
+    weighted: Box<dyn Objective>,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    debiased: Model,
+    biased: Model,
+}
+
+impl DifficultyWeighted {
+    /// Two networks at their random starts.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        networks: &Networks,
+        triplet: WclTriplet,
+        weighted: Box<dyn Objective>,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        triplet.check()?;
+        weighted.check()?;
+        let trained = Trained { debiased: networks.init(device, rng)?, biased: networks.init(device, rng)? };
+        Ok(Self { trained, triplet, weighted })
+    }
+
+    /// The bias-amplifying network.
+    pub fn biased(&self) -> &Model {
+        &self.trained.biased
+    }
+}
+
+impl Method for DifficultyWeighted {
+    fn name(&self) -> &'static str {
+        "difficulty"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.debiased
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let (a, b) = project(&self.trained.debiased, views);
+        let (a_biased, b_biased) = project(&self.trained.biased, views);
+        let batch = context
+            .with_tensor("view_a", a)
+            .with_tensor("view_b", b)
+            .with_tensor("view_a_biased", a_biased)
+            .with_tensor("view_b_biased", b_biased);
+        Ok(objective::loss(&self.triplet, &batch)? + objective::loss(self.weighted.as_ref(), &batch)?)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        descend(&mut self.trained, loss, optimizer, learning_rate)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train, views};
+    use super::*;
+    use crate::objective::WclWeightedInfoNce;
+
+    fn method() -> DifficultyWeighted {
+        let weighted = Box::new(WclWeightedInfoNce::default());
+        DifficultyWeighted::new(&networks(4), WclTriplet::default(), weighted, &Device::flex(), &mut rng(4))
+            .unwrap()
+    }
+
+    #[test]
+    fn it_learns() {
+        assert!(falls(&train(&mut method(), &Batch::default(), 4)));
+    }
+
+    #[test]
+    fn both_networks_move() {
+        let mut method = method();
+        let project = |method: &DifficultyWeighted| {
+            [method.model(), method.biased()].map(|model| project(model, &views(6, 9)).0.inner())
+        };
+        let before = project(&method);
+        train(&mut method, &Batch::default(), 1);
+        for (before, after) in before.into_iter().zip(project(&method)) {
+            assert!((after - before).abs().max().into_scalar::<f32>() > 1e-5);
+        }
+    }
+}

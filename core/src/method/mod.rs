@@ -1,0 +1,235 @@
+//! Methods: objectives that need more than one network and a loss, each with the state it owns.
+//!
+//! | method | state beside the network |
+//! |---|---|
+//! | [`Single`] | none: any objective on two views |
+//! | [`MomentumContrast`] | a momentum encoder, a queue of keys |
+//! | [`BootstrapLatent`] | a momentum encoder, a predictor |
+//! | [`Prototypes`] | prototypes on the unit sphere |
+//! | [`DifficultyWeighted`] | a bias-amplifying network |
+//! | [`LearningFromFailure`] | a biased classifier, moving averages of losses |
+//! | [`RepresentationDebiasing`] | a biased classifier |
+//! | [`LearningNotToLearn`] | a bias predictor |
+//! | [`JustTrainTwice`] | a stage, an error set |
+//!
+//! All of them are a [`Method`]: a trainer asks for the loss of a batch of views, hands it back to be descended, and
+//! need not know which one it runs. What is trained by gradients beside the encoder goes through the same optimiser.
+//!
+//! ```
+//! use burn::tensor::{Device, Distribution, Tensor};
+//! use rand::SeedableRng;
+//! use rand_chacha::ChaCha8Rng;
+//! use simile_core::batch::Batch;
+//! use simile_core::method::{BootstrapLatent, Method, MovingAverage, Networks, Views};
+//! use simile_core::optimizer::{Optimizer, OptimizerConfig};
+//!
+//! # fn main() -> simile_core::error::Result<()> {
+//! let device = Device::flex();
+//! let networks = Networks::default();
+//! let mut method: Box<dyn Method> = Box::new(BootstrapLatent::new(
+//!     &networks,
+//!     &networks.head,
+//!     MovingAverage::constant(0.99)?,
+//!     &device,
+//!     &mut ChaCha8Rng::seed_from_u64(1),
+//! )?);
+//! let mut optimizer = Optimizer::new(OptimizerConfig::default())?;
+//!
+//! let images = || Tensor::random([8, 3, 32, 32], Distribution::Default, &device);
+//! let loss = method.loss(&Views::new(images(), images())?, Batch::default())?;
+//! method.descend(loss, &mut optimizer, 1e-3)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod average;
+mod bootstrap;
+mod config;
+mod difficulty;
+mod failure;
+mod momentum;
+mod not_to_learn;
+mod prototypes;
+mod representation;
+mod single;
+mod twice;
+
+use std::fmt::Debug;
+
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::Batch;
+use crate::encoder::EncoderConfig;
+use crate::encoder::head::HeadConfig;
+use crate::error::{Error, Result};
+use crate::optimizer::Optimizer;
+use crate::train::Model;
+
+pub use average::MovingAverage;
+pub use bootstrap::BootstrapLatent;
+pub use config::{MethodConfig, Run};
+pub use difficulty::DifficultyWeighted;
+pub use failure::LearningFromFailure;
+pub use momentum::MomentumContrast;
+pub use not_to_learn::LearningNotToLearn;
+pub use prototypes::Prototypes;
+pub use representation::RepresentationDebiasing;
+pub use single::Single;
+pub use twice::{JustTrainTwice, Stage};
+
+/// How a network, and what an objective needs beside it, are trained.
+pub trait Method: Debug {
+    /// The name in recipes.
+    fn name(&self) -> &'static str;
+
+    /// The network that is evaluated and saved.
+    fn model(&self) -> &Model;
+
+    /// The loss of two views of the same samples, tracked back to everything that this method trains.
+    ///
+    /// `context` holds what else the objective asks for, such as `labels`, `z`, or the indices `samples` of the batch in
+    /// the training set.
+    ///
+    /// # Errors
+    /// An input is missing or ill-shaped, or the objective is not defined on this batch.
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>>;
+
+    /// Descends a loss of [`loss`](Self::loss) and brings the state forward: averages, queue, prototypes.
+    ///
+    /// # Errors
+    /// The state does not fit the batch.
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()>;
+}
+
+/// Two views of the same samples.
+#[derive(Debug, Clone)]
+pub struct Views {
+    /// `[b, channels, size, size]`.
+    pub a: Tensor<4>,
+    /// `[b, channels, size, size]`.
+    pub b: Tensor<4>,
+}
+
+impl Views {
+    /// Two views as they come from an augmentation.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if they differ in shape, or there is no sample.
+    pub fn new(a: Tensor<4>, b: Tensor<4>) -> Result<Self> {
+        if a.dims() != b.dims() || a.dims()[0] == 0 {
+            let found = format!("{:?}", b.dims());
+            return Err(Error::shape("view_b", format!("{:?}, at least one sample", a.dims()), found));
+        }
+        // Batch norm asks the images, not its own tensors, whether it is training.
+        Ok(Self { a: a.autodiff(), b: b.autodiff() })
+    }
+
+    /// Number of samples.
+    pub fn samples(&self) -> usize {
+        self.a.dims()[0]
+    }
+}
+
+/// What a network of a method looks like.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Networks {
+    /// Images to embeddings.
+    pub encoder: EncoderConfig,
+    /// Embeddings to projections, or to class scores.
+    pub head: HeadConfig,
+}
+
+impl Networks {
+    /// A network at its random start, on an autodiff device.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn init(&self, device: &Device, rng: &mut impl Rng) -> Result<Model> {
+        let device = device.clone().autodiff();
+        let encoder = self.encoder.init(&device, rng)?;
+        let head = self.head.init(self.encoder.embedding_size(), &device, rng)?;
+        Ok(Model { encoder, head })
+    }
+}
+
+/// Projections of both views in one pass, so that batch norm sees them together.
+fn project(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
+    let b = views.samples();
+    let both =
+        model.head.forward(model.encoder.forward(Tensor::cat(vec![views.a.clone(), views.b.clone()], 0)));
+    (both.clone().slice([0..b]), both.slice([b..2 * b]))
+}
+
+/// One step of everything that `module` holds.
+fn descend<M: Module>(
+    module: &mut M,
+    loss: Tensor<1>,
+    optimizer: &mut Optimizer,
+    learning_rate: f64,
+) -> Result<()> {
+    if !loss.is_tracked() {
+        return Err(Error::Degenerate {
+            reason: "the loss depends on no network".into(),
+            remedy: "pass what `loss` returned, from a batch on which the objective has a gradient".into(),
+        });
+    }
+    let gradients = GradientsParams::from_grads(loss.backward(), module);
+    *module = optimizer.step(learning_rate, module.clone(), gradients);
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod testing {
+    use burn::tensor::{DType, TensorData};
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::encoder::head::HeadKind;
+    use crate::optimizer::OptimizerConfig;
+
+    pub(super) fn rng(seed: u64) -> ChaCha8Rng {
+        ChaCha8Rng::seed_from_u64(seed)
+    }
+
+    /// LeNet-5 with a linear head.
+    pub(super) fn networks(output: usize) -> Networks {
+        Networks {
+            head: HeadConfig { kind: HeadKind::Linear, output, ..HeadConfig::default() },
+            ..Networks::default()
+        }
+    }
+
+    pub(super) fn views(samples: usize, seed: u64) -> Views {
+        let mut rng = rng(seed);
+        let mut images = || {
+            let values: Vec<f32> = (0..samples * 3 * 32 * 32).map(|_| rng.random_range(-1.0..1.0)).collect();
+            Tensor::from_data(TensorData::new(values, [samples, 3, 32, 32]), (&Device::flex(), DType::F32))
+        };
+        Views::new(images(), images()).unwrap()
+    }
+
+    /// Losses of some steps on the same batch.
+    pub(super) fn train(method: &mut dyn Method, context: &Batch, steps: usize) -> Vec<f32> {
+        let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
+        let views = views(6, 7);
+        (0..steps)
+            .map(|_| {
+                let loss = method.loss(&views, context.clone()).unwrap();
+                let value = loss.clone().inner().into_scalar::<f32>();
+                method.descend(loss, &mut optimizer, 1e-3).unwrap();
+                value
+            })
+            .collect()
+    }
+
+    pub(super) fn falls(losses: &[f32]) -> bool {
+        losses.iter().all(|loss| loss.is_finite()) && losses.last() < losses.first()
+    }
+}

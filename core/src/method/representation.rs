@@ -1,0 +1,109 @@
+//! ReBias: a classifier is kept independent of one that can only learn the bias.
+//!
+//! Bahng et al., *Learning De-biased Representations with Biased Representations* (2020):
+//!
+//! ```text
+//! f descends CE(f) + lambda HSIC(f, g),   g descends CE(g) - lambda HSIC(f, g)
+//! ```
+//!
+//! with the embeddings of both networks in the criterion of [`RebiasHsic`]. `g` has a small receptive field in the
+//! paper; here both architectures are the caller's. Released: `lambda` = 1, both bandwidths 1. The debiased classifier
+//! `f` is the one that is evaluated. Input: `labels`.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::{Method, Networks, Views, descend};
+use crate::batch::Batch;
+use crate::error::{Result, within};
+use crate::objective::{self, CrossEntropy, Objective, RebiasHsic};
+use crate::optimizer::Optimizer;
+use crate::train::Model;
+
+/// The debiased and the biased classifier.
+#[derive(Debug)]
+pub struct RepresentationDebiasing {
+    trained: Trained,
+    independence: RebiasHsic,
+    lambda: f64,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    debiased: Model,
+    biased: Model,
+}
+
+impl RepresentationDebiasing {
+    /// Two classifiers at their random starts.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        debiased: &Networks,
+        biased: &Networks,
+        independence: RebiasHsic,
+        lambda: f64,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        independence.check()?;
+        within("lambda", lambda, 0.0, f64::MAX)?;
+        let trained = Trained { debiased: debiased.init(device, rng)?, biased: biased.init(device, rng)? };
+        Ok(Self { trained, independence, lambda })
+    }
+}
+
+impl Method for RepresentationDebiasing {
+    fn name(&self) -> &'static str {
+        "rebias"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.debiased
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let classify = |model: &Model| -> Result<(Tensor<2>, Tensor<1>)> {
+            let embeddings = model.encoder.forward(views.a.clone());
+            let batch = context.clone().with_tensor("logits", model.head.forward(embeddings.clone()));
+            Ok((embeddings, objective::loss(&CrossEntropy::default(), &batch)?))
+        };
+        let (f, loss_f) = classify(&self.trained.debiased)?;
+        let (g, loss_g) = classify(&self.trained.biased)?;
+        // The criterion counts with opposite signs, so each network gets one in which the other stands still.
+        let dependence =
+            |a: Tensor<2>, b: Tensor<2>| objective::loss(&self.independence, &Batch::views(a, b));
+        let of_f = dependence(f.clone(), g.clone().without_autodiff())?;
+        let of_g = dependence(f.without_autodiff(), g)?;
+        Ok(loss_f + loss_g + (of_f - of_g) * self.lambda)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        descend(&mut self.trained, loss, optimizer, learning_rate)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train};
+    use super::*;
+
+    #[test]
+    fn it_learns() {
+        let context = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1, 2]);
+        let networks = networks(3);
+        let mut method = RepresentationDebiasing::new(
+            &networks,
+            &networks,
+            RebiasHsic::default(),
+            1.0,
+            &Device::flex(),
+            &mut rng(6),
+        )
+        .unwrap();
+        assert!(falls(&train(&mut method, &context, 4)));
+    }
+}
