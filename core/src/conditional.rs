@@ -80,6 +80,7 @@ impl Estimator {
 #[derive(Debug, Clone)]
 pub struct Operator {
     form: Form,
+    error: Option<f64>,
 }
 
 #[derive(Debug, Clone)]
@@ -106,7 +107,7 @@ impl Operator {
                 let operator = Self::from_features(&features, ridge)?;
                 Ok(if z.rows() > DENSE_ROWS { operator } else { operator.into_dense() })
             }
-            None => Ok(Self { form: Form::Dense(regress(&kernel.gram(z), ridge)?) }),
+            None => Ok(Self::exact(Form::Dense(regress(&kernel.gram(z), ridge)?))),
         }
     }
 
@@ -128,7 +129,7 @@ impl Operator {
         for i in 0..gram.rows() {
             gram[(i, i)] = 1.0;
         }
-        Ok(Self { form: Form::Dense(regress(&gram, ridge)?) })
+        Ok(Self::exact(Form::Dense(regress(&gram, ridge)?)))
     }
 
     /// `(L L^T + ridge I)^-1 L L^T` for a [low-rank factor](Kernel::low_rank) of `K`: `b r^2` work for any kernel.
@@ -138,7 +139,8 @@ impl Operator {
     /// # Errors
     /// [`Error::Parameter`] if the ridge is not above 0.
     pub fn from_low_rank(factor: &LowRank, ridge: f64) -> Result<Self> {
-        Self::from_features(factor.factor(), positive("lambda", ridge)?)
+        let operator = Self::from_features(factor.factor(), positive("lambda", ridge)?)?;
+        Ok(Self { error: Some(factor.trace_error() / ridge), ..operator })
     }
 
     /// The same with the diagonal set to 1 first, as [`with_unit_diagonal`](Self::with_unit_diagonal) does.
@@ -147,7 +149,10 @@ impl Operator {
     /// [`Error::Parameter`] if the ridge is not above 0, [`Error::Degenerate`] if `K + ridge I` is close to singular.
     pub fn from_low_rank_with_unit_diagonal(factor: &LowRank, ridge: f64) -> Result<Self> {
         let ridge = positive("lambda", ridge)?;
-        Self::from_features_with_unit_diagonal(factor.factor(), ridge)?.ok_or_else(|| singular(ridge))
+        let operator = Self::from_features_with_unit_diagonal(factor.factor(), ridge)?;
+        // With another diagonal the system can be indefinite, and the ridge bounds nothing.
+        let error = factor.has_unit_diagonal().then_some(factor.trace_error() / ridge);
+        Ok(Self { error, ..operator.ok_or_else(|| singular(ridge))? })
     }
 
     fn from_features(features: &Matrix, ridge: f64) -> Result<Self> {
@@ -159,11 +164,11 @@ impl Operator {
         if left.first_not_finite().is_some() {
             return Err(singular(ridge));
         }
-        Ok(Self { form: Form::Factors { diagonal: vec![0.0; features.rows()], left, right } })
+        Ok(Self::exact(Form::Factors { diagonal: vec![0.0; features.rows()], left, right }))
     }
 
     fn into_dense(self) -> Self {
-        Self { form: Form::Dense(self.to_matrix()) }
+        Self { form: Form::Dense(self.to_matrix()), error: self.error }
     }
 
     /// With `D = diag(1 + ridge - k_ii)`, `(D + Z Z^T)^-1 = D^-1 - D^-1 Z (I + Z^T D^-1 Z)^-1 Z^T D^-1`. `None` where
@@ -188,7 +193,17 @@ impl Operator {
             return Err(singular(ridge));
         }
         let diagonal = d.iter().map(|v| 1.0 - ridge / v).collect();
-        Ok(Some(Self { form: Form::Factors { diagonal, left, right } }))
+        Ok(Some(Self::exact(Form::Factors { diagonal, left, right })))
+    }
+
+    fn exact(form: Form) -> Self {
+        Self { form, error: None }
+    }
+
+    /// What `|W - W_exact|_2` is at most, if `W` was made from a low-rank factor; `None` if it is exact, or if the
+    /// diagonal was set to 1 and was not 1 before.
+    pub fn approximation_error(&self) -> Option<f64> {
+        self.error
     }
 
     /// Number of samples.
@@ -451,7 +466,7 @@ mod tests {
         for kernel in [Kernel::Cosine, Kernel::Linear { scale: 1.0 }] {
             let operator = Operator::new(&kernel, &z, 0.1).unwrap();
             assert!(matches!(operator.form, Form::Factors { .. }));
-            let dense = Operator { form: Form::Dense(operator.to_matrix()) };
+            let dense = Operator::exact(Form::Dense(operator.to_matrix()));
             let (few, dense) =
                 (operator.on_device(&device, DType::F64), dense.on_device(&device, DType::F64));
             let difference = |a: Tensor<2>, b: Tensor<2>| (a - b).abs().max().into_scalar::<f64>();
@@ -539,14 +554,15 @@ mod tests {
             let exact = Operator::new(&kernel, &z, ridge).unwrap().to_matrix();
             for rank in [10, 20, 60] {
                 let factor = kernel.low_rank(&z, &Approximation { rank, tolerance: 0.0 }).unwrap();
-                let close = Operator::from_low_rank(&factor, ridge).unwrap().to_matrix();
-                let bound = factor.trace_error() / ridge + 1e-10;
-                assert!(largest_difference(&exact, &close) <= bound);
+                let close = Operator::from_low_rank(&factor, ridge).unwrap();
+                let bound = close.approximation_error().unwrap() + 1e-10;
+                assert!(largest_difference(&exact, &close.to_matrix()) <= bound);
             }
             let unit = Operator::with_unit_diagonal(&kernel, &z, ridge).unwrap().to_matrix();
             let factor = kernel.low_rank(&z, &Approximation { rank: 60, tolerance: 0.0 }).unwrap();
-            let close = Operator::from_low_rank_with_unit_diagonal(&factor, ridge).unwrap().to_matrix();
-            assert!(largest_difference(&unit, &close) < 1e-7);
+            let close = Operator::from_low_rank_with_unit_diagonal(&factor, ridge).unwrap();
+            assert!(close.approximation_error().unwrap() < 1e-9);
+            assert!(largest_difference(&unit, &close.to_matrix()) < 1e-7);
         }
     }
 }

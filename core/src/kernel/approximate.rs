@@ -53,6 +53,7 @@ pub struct LowRank {
     factor: Matrix,
     trace: f64,
     trace_error: f64,
+    unit_diagonal: bool,
 }
 
 impl LowRank {
@@ -64,6 +65,11 @@ impl LowRank {
     /// `tr(K - L L^T)`, which bounds every norm and every entry of the difference.
     pub fn trace_error(&self) -> f64 {
         self.trace_error
+    }
+
+    /// Whether every value has kernel 1 with itself, as in an RBF or Laplacian kernel.
+    pub fn has_unit_diagonal(&self) -> bool {
+        self.unit_diagonal
     }
 
     /// The trace error as a share of the trace of `K`.
@@ -83,6 +89,7 @@ impl Kernel {
         let (n, kernel) = (z.rows(), self.function(z));
         let mut remaining: Vec<f64> = z.iter_rows().map(|row| kernel(row, row)).collect();
         let trace: f64 = remaining.iter().sum();
+        let unit_diagonal = remaining.iter().all(|k| (k - 1.0).abs() < 1e-12);
         let enough = approximation.tolerance * trace;
         let mut columns: Vec<Vec<f64>> = Vec::new();
         while columns.len() < approximation.rank.min(n) && remaining.iter().sum::<f64>() > enough {
@@ -103,7 +110,7 @@ impl Kernel {
             columns.push(column);
         }
         let factor = Matrix::from_fn(n, columns.len(), |i, j| columns[j][i]);
-        Ok(LowRank { factor, trace, trace_error: remaining.iter().sum() })
+        Ok(LowRank { factor, trace, trace_error: remaining.iter().sum(), unit_diagonal })
     }
 }
 

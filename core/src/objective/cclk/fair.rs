@@ -52,7 +52,7 @@ impl Objective for FairCclk {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let operators = self.0.operators(batch, self.name(), &views)?;
-        conditional_negatives(&self.0, &views, batch, &operators)
+        Ok(operators.note(conditional_negatives(&self.0, &views, batch, &operators)?))
     }
 }
 
@@ -69,13 +69,13 @@ impl Objective for HardNegCclk {
         let views = TwoViews::of(batch, self.name())?;
         if batch.has_condition("z_a") || batch.has_condition("z") {
             let operators = self.0.operators(batch, self.name(), &views)?;
-            return conditional_negatives(&self.0, &views, batch, &operators);
+            return Ok(operators.note(conditional_negatives(&self.0, &views, batch, &operators)?));
         }
         let host = |name: &str| Matrix::from_data(&batch.tensor(self.name(), name)?.into_data());
         let (z_a, z_b) = (host("view_a")?, host("view_b")?);
         let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
         let operators = self.0.operators(&batch, self.name(), &views)?;
-        conditional_negatives(&self.0, &views, &batch, &operators)
+        Ok(operators.note(conditional_negatives(&self.0, &views, &batch, &operators)?))
     }
 }
 

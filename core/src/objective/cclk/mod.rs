@@ -69,7 +69,7 @@ pub struct KernelWeights {
     /// Kernel of the conditioning variable.
     pub kernel: Kernel,
     /// Approximates the Gram matrix by one of low rank, with a stated error (see [`Approximation`]); none by default.
-    /// For large batches and kernels without few features.
+    /// For large batches and kernels without few features; `aux.approximation_error` then bounds `|W - W_exact|_2`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approximation: Option<Approximation>,
     /// Weights below this are set to 0 (variant `released` only).
@@ -137,16 +137,32 @@ struct BothOperators {
     a: DeviceOperator,
     b: DeviceOperator,
     size: usize,
+    approximation_error: Option<f64>,
 }
 
 impl BothOperators {
     fn new(a: &Operator, b: &Operator, device: &Device, dtype: DType) -> Self {
-        Self { a: a.on_device(device, dtype), b: b.on_device(device, dtype), size: a.rows() }
+        let errors = a.approximation_error().zip(b.approximation_error());
+        Self {
+            a: a.on_device(device, dtype),
+            b: b.on_device(device, dtype),
+            size: a.rows(),
+            approximation_error: errors.map(|(a, b)| a.max(b)),
+        }
     }
 
     fn shared(both: &Operator, device: &Device, dtype: DType) -> Self {
         let on_device = both.on_device(device, dtype);
-        Self { a: on_device.clone(), b: on_device, size: both.rows() }
+        let approximation_error = both.approximation_error();
+        Self { a: on_device.clone(), b: on_device, size: both.rows(), approximation_error }
+    }
+
+    /// Adds what is known about the error of the weights.
+    fn note(&self, evaluation: Evaluation) -> Evaluation {
+        match self.approximation_error {
+            Some(error) => evaluation.with_aux("approximation_error", Aux::Number(error)),
+            None => evaluation,
+        }
     }
 
     fn of(&self, side: Side) -> &DeviceOperator {
@@ -250,4 +266,41 @@ fn with_kceo_diagonal(
     Ok(evaluation
         .with_aux("kceo_diag", Aux::Vector(estimate.per_anchor))
         .with_aux("W", Aux::Tensor(operator.apply(identity))))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::finite_difference::{random, read, value};
+    use super::super::{Objective, build};
+    use super::*;
+
+    /// An objective of this family with an RBF kernel, and an approximation if a rank is given.
+    fn objective(name: &str, variant: &str, rank: Option<usize>) -> Box<dyn Objective> {
+        let mut parameters = serde_json::json!({ "lambda": 0.1, "kernel": { "name": "rbf", "sigma": 1.5 } });
+        if let Some(rank) = rank {
+            parameters["approximation"] = serde_json::json!({ "rank": rank, "tolerance": 0 });
+        }
+        build(name, Some(variant), parameters).unwrap()
+    }
+
+    #[test]
+    fn an_approximation_of_enough_rank_changes_nothing_and_states_its_error() {
+        let batch =
+            Batch::views(random(40, 4, 1), random(40, 4, 2)).with_condition("z", read(random(40, 2, 3)));
+        for name in ["fair-cclk", "weaksup-cclk"] {
+            for variant in ["released", "normalised"] {
+                let exact = value(objective(name, variant, None).as_ref(), &batch);
+                let off = |rank| {
+                    let objective = objective(name, variant, Some(rank));
+                    let evaluation = objective.evaluate(&batch).unwrap();
+                    let Aux::Number(error) = evaluation.aux["approximation_error"] else { unreachable!() };
+                    ((value(objective.as_ref(), &batch) - exact).abs(), error)
+                };
+                let (difference, error) = off(40);
+                assert!(difference < 1e-5 && error < 1e-9, "{name} {variant}: {difference}, {error}");
+                assert!(off(5).1 > 1e-3);
+            }
+        }
+    }
 }

@@ -46,11 +46,12 @@ impl Objective for WeakSupCclk {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let operators = self.0.operators(batch, self.name(), &views)?;
-        match self.0.variant {
+        let evaluation = match self.0.variant {
             Estimate::Paper => as_printed(&self.0, &views, batch, &operators),
             Estimate::Released => as_released(&self.0, &views, batch, &operators),
             Estimate::Normalised => normalised(&self.0, &views, batch, &operators),
-        }
+        };
+        Ok(operators.note(evaluation?))
     }
 }
 
