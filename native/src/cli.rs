@@ -140,22 +140,24 @@ pub(crate) struct Embed {
     pub(crate) device: Device,
 }
 
-/// Evaluate one objective on the numbers of a JSON file
+/// Evaluate an objective on the numbers of a JSON file
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Evaluate one objective on the numbers of a JSON file.
+    long_about = "Evaluate an objective on the numbers of a JSON file.
 
 Prints {\"loss\": x, \"grads\": {\"view_a\": [[...]], ...}, \"aux\": {...}}. Gradients are with respect to the \
-inputs as given. An objective or a parameter that is not known is an error, exit code 2.",
+inputs as given. Of several files, each answer is one line that names its file as \"case\". An objective or a \
+parameter that is not known is an error, exit code 2.",
     after_help = "Examples:
   simile loss case.json
+  simile loss cases/*.json                     one line each
   simile loss case.json --device wgpu --precision f32
   simile loss case.json --tile 64              64 anchors at a time"
 )]
 pub(crate) struct Loss {
-    /// A file of the schema that the reference vectors have
-    #[arg(value_name = "CASE.json")]
-    pub(crate) case: PathBuf,
+    /// Files that name an `objective`, its `params` and its `inputs`
+    #[arg(value_name = "CASE.json", required = true)]
+    pub(crate) cases: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) device: Device,
     /// Float type of the computation [default: f64 where the device has it]

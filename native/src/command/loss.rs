@@ -1,6 +1,9 @@
 //! `simile loss`
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use burn::tensor::DType;
@@ -11,47 +14,66 @@ use simile_core::error::Error;
 
 use crate::cli::{Loss, Precision};
 use crate::console::{Console, line};
-use crate::device::DeviceName;
+use crate::device::{DeviceName, Present};
 use crate::exit::usage;
 
 #[derive(Serialize)]
 struct Answer {
     loss: Option<f64>,
-    grads: std::collections::BTreeMap<String, Vec<Vec<f64>>>,
+    grads: BTreeMap<String, Vec<Vec<f64>>>,
     aux: Value,
 }
 
-/// The answer is a JSON document with or without `--json`: it is what programs ask for.
+#[derive(Serialize)]
+struct NamedAnswer<'a> {
+    case: &'a Path,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+/// Answers are JSON with or without `--json`: it is what programs ask for.
 pub(super) fn run(arguments: &Loss) -> Result<()> {
-    let text = fs::read_to_string(&arguments.case)
-        .with_context(|| format!("cannot read {}", arguments.case.display()))?;
     let device = arguments.device.device.open()?;
     if arguments.device.device == DeviceName::Auto {
         line(format_args!("on {device}"));
     }
-    let dtype = match arguments.precision {
-        Some(Precision::F32) => DType::F32,
-        Some(Precision::F64) if !device.device.supports_dtype(DType::F64) => {
-            return Err(usage(format_args!(
-                "{device} has no double precision; use --precision f32 or --device cpu"
-            )));
-        }
-        Some(Precision::F64) => DType::F64,
-        None if device.device.supports_dtype(DType::F64) => DType::F64,
+    let dtype = float_type(arguments.precision, &device)?;
+    let tile = arguments.tile.map(|tile| tile as usize);
+    let evaluate = |case: &Path| -> Result<Answer> {
+        let text = fs::read_to_string(case).with_context(|| format!("cannot read {}", case.display()))?;
+        let outcome = Case::parse(&text)
+            .and_then(|case| pollster::block_on(case.run(&device.device, dtype, tile)))
+            .map_err(|error| {
+                let of_the_request = matches!(error, Error::Unknown { .. } | Error::Parameter { .. });
+                let message = format!("{}: {error}", case.display());
+                if of_the_request { usage(message) } else { anyhow::anyhow!(message) }
+            })?;
+        let CaseOutcome { loss, gradients, aux } = outcome;
+        Ok(Answer { loss, grads: gradients, aux })
+    };
+
+    if let [case] = arguments.cases.as_slice() {
+        return Console::new(true).answer(&evaluate(case)?, String::new);
+    }
+    let mut stdout = std::io::stdout().lock();
+    for case in &arguments.cases {
+        let answer = NamedAnswer { case, answer: evaluate(case)? };
+        writeln!(stdout, "{}", serde_json::to_string(&answer)?)?;
+    }
+    Ok(stdout.flush()?)
+}
+
+/// Double precision where the device has it and nobody asked for less.
+fn float_type(asked: Option<Precision>, device: &Present) -> Result<DType> {
+    match asked {
+        Some(Precision::F32) => Ok(DType::F32),
+        _ if device.device.supports_dtype(DType::F64) => Ok(DType::F64),
+        Some(Precision::F64) => Err(usage(format_args!(
+            "{device} has no double precision; use --precision f32 or --device cpu"
+        ))),
         None => {
             line(format_args!("in single precision: {device} has no double precision"));
-            DType::F32
+            Ok(DType::F32)
         }
-    };
-    let tile = arguments.tile.map(|tile| tile as usize);
-    let outcome = Case::parse(&text)
-        .and_then(|case| case.evaluate(&device.device, dtype, tile))
-        .and_then(|evaluation| pollster::block_on(evaluation.read()))
-        .map_err(|error| {
-            let of_the_request = matches!(error, Error::Unknown { .. } | Error::Parameter { .. });
-            let message = format!("{}: {error}", arguments.case.display());
-            if of_the_request { usage(message) } else { anyhow::anyhow!(message) }
-        })?;
-    let CaseOutcome { loss, gradients, aux } = outcome;
-    Console::new(true).answer(&Answer { loss, grads: gradients, aux }, String::new)
+    }
 }

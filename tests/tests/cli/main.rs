@@ -7,27 +7,14 @@ mod faults;
 mod loss;
 mod runs;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::Value;
 
-/// The binary that cargo built beside this test.
-fn program() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.ancestors().find(|path| path.ends_with("deps")).and_then(Path::parent).unwrap();
-    let program = folder.join(format!("simile{}", std::env::consts::EXE_SUFFIX));
-    assert!(
-        program.exists(),
-        "{} is not there; run `cargo test --workspace`, which builds it",
-        program.display()
-    );
-    program
-}
-
 /// `simile` with arguments, in a folder where it may write.
 fn simile(place: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program());
+    let mut command = Command::new(simile_tests::program());
     command.current_dir(place).args(arguments).timeout(std::time::Duration::from_secs(120));
     command
 }
