@@ -85,6 +85,9 @@ pub(crate) struct Train {
     /// Change a key of the recipe, such as `optimizer.learning_rate=0.01` (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "resume")]
     pub(crate) set: Vec<String>,
+    /// Run this arm of the recipe alone (repeatable)
+    #[arg(long = "arm", value_name = "NAME", conflicts_with = "resume")]
+    pub(crate) arms: Vec<String>,
     /// Run a few short steps of everything, to see that it works
     #[arg(long, conflicts_with = "resume")]
     pub(crate) smoke: bool,

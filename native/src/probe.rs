@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use simile_core::dataset::{Condition, Dataset};
-use simile_core::evaluate::knn::KnnConfig;
+use simile_core::evaluate::knn::{KnnConfig, unit_rows};
 use simile_core::evaluate::linear_probe::{LinearProbeConfig, Target};
 use simile_core::evaluate::metrics::{predictions, top_k_accuracy};
 use simile_core::evaluate::ridge::Ridge;
@@ -47,7 +47,7 @@ pub(crate) fn measure(
         Probe::Knn => {
             let usual = KnnConfig::default();
             let config = KnnConfig { k: usual.k.min(train.features.rows()), ..usual };
-            config.vote(train.features, labels, classes, test.features)?.scores
+            config.vote(&unit_rows(train.features), labels, classes, &unit_rows(test.features))?.scores
         }
     };
     metrics.insert(TOP1.into(), top_k_accuracy(&scores, &test.dataset.labels, 1)?);

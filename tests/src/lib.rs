@@ -1,9 +1,10 @@
 //! What the workspace's tests share: where reference data lies, and how numbers are compared.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 pub mod reference;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The folder of reference vectors: `SIMILE_VECTORS`, or `shared/vectors` beside the checkout.
 pub fn vectors() -> Option<PathBuf> {
@@ -35,4 +36,23 @@ pub fn program() -> PathBuf {
         program.display()
     );
     program
+}
+
+/// Whether the binary has a device and the machine too; says so where not. `SIMILE_REQUIRE_DEVICES` names, with commas
+/// between them, those that have to be there.
+///
+/// # Panics
+/// If one that has to be there is missing.
+pub fn has_device(device: &str) -> bool {
+    let output = Command::new(program()).args(["devices", "--json"]).output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = answer["devices"].as_array().unwrap();
+    let present = |row: &serde_json::Value| row["name"] == device && row["present"] != serde_json::json!([]);
+    let has = rows.iter().any(present);
+    let required = std::env::var("SIMILE_REQUIRE_DEVICES").unwrap_or_default();
+    assert!(has || !required.split(',').any(|name| name == device), "no device `{device}`: {answer}");
+    if !has {
+        println!("skipped: this build and machine have no device `{device}`");
+    }
+    has
 }

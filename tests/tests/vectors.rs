@@ -5,8 +5,8 @@
 use std::process::Command;
 
 use serde_json::Value;
-use simile_tests::program;
 use simile_tests::reference::{Precision, Reference, references};
+use simile_tests::{has_device, program};
 
 fn loss(references: &[Reference], arguments: &[&str]) -> Vec<Result<Value, String>> {
     let whole = run(references, arguments);
@@ -52,21 +52,6 @@ fn all_match(device: &str, precision: Precision, tile: Option<&str>) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Whether the binary has a device and the machine too.
-fn has(device: &str) -> bool {
-    let output = Command::new(program()).args(["devices", "--json"]).output().unwrap();
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let rows = answer["devices"].as_array().unwrap();
-    let present = |row: &Value| row["name"] == device && row["present"] != serde_json::json!([]);
-    let has = rows.iter().any(present);
-    let required = std::env::var("SIMILE_REQUIRE_DEVICES").unwrap_or_default();
-    assert!(has || !required.split(',').any(|name| name == device), "no device `{device}`: {answer}");
-    if !has {
-        println!("skipped: this build and machine have no device `{device}`");
-    }
-    has
-}
-
 #[test]
 fn match_on_the_cpu_in_f64() {
     all_match("cpu", Precision::F64, None);
@@ -84,7 +69,7 @@ fn match_when_tiled() {
 
 #[test]
 fn match_on_ndarray() {
-    if has("ndarray") {
+    if has_device("ndarray") {
         all_match("ndarray", Precision::F64, None);
         all_match("ndarray", Precision::F32, None);
     }
@@ -93,7 +78,7 @@ fn match_on_ndarray() {
 #[test]
 fn match_on_gpus() {
     for device in ["wgpu", "vulkan", "cuda"] {
-        if has(device) {
+        if has_device(device) {
             all_match(device, Precision::F32, None);
         }
     }

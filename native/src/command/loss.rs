@@ -68,9 +68,9 @@ fn float_type(asked: Option<Precision>, device: &Present) -> Result<DType> {
     match asked {
         Some(Precision::F32) => Ok(DType::F32),
         _ if device.device.supports_dtype(DType::F64) => Ok(DType::F64),
-        Some(Precision::F64) => Err(usage(format_args!(
-            "{device} has no double precision; use --precision f32 or --device cpu"
-        ))),
+        Some(Precision::F64) => {
+            Err(usage(format_args!("{device} has no double precision; use --precision f32 or --device cpu")))
+        }
         None => {
             line(format_args!("in single precision: {device} has no double precision"));
             Ok(DType::F32)

@@ -30,7 +30,8 @@ pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
 }
 
 fn begin(name: &str, arguments: &Train) -> Result<(RunFolder, Session)> {
-    let changes = Changes { set: &arguments.set, seed: arguments.seed, smoke: arguments.smoke };
+    let Train { set, arms, seed, smoke, .. } = arguments;
+    let changes = Changes { set, arms, seed: *seed, smoke: *smoke };
     let recipe = Recipe::load(name, &changes)?;
     let device = arguments.device.device.open()?;
     let splits = Splits::load(&recipe.data, arguments.data.as_deref(), recipe.train.seed)?;

@@ -55,6 +55,8 @@ pub(crate) struct Recipe {
 #[derive(Debug, Default)]
 pub(crate) struct Changes<'a> {
     pub(crate) set: &'a [String],
+    /// The arms to keep; all of them if empty.
+    pub(crate) arms: &'a [String],
     pub(crate) seed: Option<u64>,
     pub(crate) smoke: bool,
 }
@@ -99,6 +101,7 @@ impl Recipe {
         for setting in changes.set {
             recipe = set::set(&recipe, setting)?;
         }
+        recipe.keep_arms(changes.arms)?;
         if changes.smoke {
             recipe.shrink();
         }
@@ -170,6 +173,18 @@ impl Recipe {
         self.schedule.validate().map_err(|error| core("schedule", error))?;
         self.train.check()?;
         self.data.check()
+    }
+
+    /// Drops the arms that are not named, unless none is.
+    fn keep_arms(&mut self, names: &[String]) -> Result<()> {
+        let known: Vec<String> = self.arms().into_iter().map(|arm| arm.name).collect();
+        if let Some(name) = names.iter().find(|name| !known.contains(name)) {
+            return Err(usage(format_args!("no arm is named `{name}`; known: {}", known.join(", "))));
+        }
+        if !names.is_empty() {
+            self.arms.retain(|arm| names.contains(&arm.name));
+        }
+        Ok(())
     }
 
     /// Everything once, and little of it.

@@ -106,6 +106,15 @@ fn a_setting_reaches_one_arm_by_name() {
 }
 
 #[test]
+fn arms_are_kept_by_name() {
+    let load =
+        |name: &str| Recipe::load("fair-digits", &Changes { arms: &[name.to_owned()], ..Changes::default() });
+    let kept: Vec<String> = load("Fair-CCLK").unwrap().arms().into_iter().map(|arm| arm.name).collect();
+    assert_eq!(kept, ["Fair-CCLK"]);
+    assert!(usage_error(load("CCLK")).contains("known: InfoNCE, Fair-CCLK"));
+}
+
+#[test]
 fn a_wrong_setting_says_why() {
     for (setting, reason) in [
         ("train.batch", "expected KEY=VALUE"),

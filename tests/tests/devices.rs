@@ -1,0 +1,89 @@
+//! Training and embedding on every device that the binary has, beside the CPU.
+//! `SIMILE_REQUIRE_DEVICES=cpu,wgpu` makes a device that is missing a failure.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use simile_tests::{has_device, program};
+
+const RECIPE: &str = r#"
+[data]
+dataset = "digits"
+train = 64
+test = 32
+
+[augment]
+crop = { scale = [0.5, 1.0] }
+
+[optimizer]
+name = "adam"
+
+[train]
+batch = 32
+iterations = 6
+log_every = 1
+
+[probe]
+steps = 5
+
+[objective]
+name = "fair-cclk"
+temperature = 0.5
+kernel = { name = "rbf", sigma = 20.0 }
+"#;
+
+fn simile(place: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program()).current_dir(place).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn train(place: &Path, device: &str) -> Vec<f64> {
+    simile(place, &["train", "tiny.toml", "--out", device, "--device", device]);
+    let lines = fs::read_to_string(place.join(device).join("metrics.jsonl")).unwrap();
+    lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64().unwrap()).collect()
+}
+
+/// The embedding of an image by the model that the CPU trained.
+fn embed(place: &Path, device: &str) -> Vec<f64> {
+    let answer =
+        simile(place, &["embed", "cpu/model.safetensors", "image.png", "--device", device, "--json"]);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let numbers: Vec<f64> = serde_json::from_value(answer["vectors"][0].clone()).unwrap();
+    assert_eq!(numbers.len(), 84);
+    numbers
+}
+
+fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+fn they_train_and_embed_as_the_cpu_does() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
+    let stripes = image::RgbImage::from_fn(32, 32, |x, y| image::Rgb([(x * 7) as u8, (y * 5) as u8, 90]));
+    stripes.save(place.path().join("image.png")).unwrap();
+    let losses = train(place.path(), "cpu");
+    let embedding = embed(place.path(), "cpu");
+    assert_eq!(losses.len(), 6);
+    assert!(losses[5] < losses[0], "{losses:?}");
+
+    for device in ["ndarray", "wgpu", "vulkan", "cuda"] {
+        if !has_device(device) {
+            continue;
+        }
+        let difference = largest_difference(&embed(place.path(), device), &embedding);
+        println!("{device}: embeddings differ by {difference:.1e}");
+        assert!(difference < 1e-4, "{device}: embeddings differ by {difference}");
+        // Rounding grows from step to step; a wrong gradient shows at the second one.
+        let found = train(place.path(), device);
+        let difference = largest_difference(&found, &losses);
+        println!("{device}: losses differ by {difference:.1e}");
+        assert!(difference < 1e-3, "{device}: {found:?}, not {losses:?}");
+    }
+}
