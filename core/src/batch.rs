@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{DType, Device, Tensor, try_read_sync};
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
@@ -16,6 +16,8 @@ use crate::similarity::UnitRows;
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     tensors: BTreeMap<String, Tensor<2>>,
+    /// What some of the tensors were made of.
+    on_host: BTreeMap<String, Matrix>,
     indices: BTreeMap<String, Vec<usize>>,
     conditions: BTreeMap<String, Matrix>,
     unit: bool,
@@ -32,7 +34,17 @@ impl Batch {
     /// Adds a tensor input.
     #[must_use]
     pub fn with_tensor(mut self, name: &str, tensor: Tensor<2>) -> Self {
+        self.on_host.remove(name);
         self.tensors.insert(name.into(), tensor);
+        self
+    }
+
+    /// Adds a tensor input that the host knows: an objective that wants it there need not read it back, which a
+    /// page cannot do from WebGPU.
+    #[must_use]
+    pub fn with_matrix(mut self, name: &str, matrix: Matrix, device: &Device, dtype: DType) -> Self {
+        self.tensors.insert(name.into(), matrix.to_tensor(device, dtype));
+        self.on_host.insert(name.into(), matrix);
         self
     }
 
@@ -98,6 +110,26 @@ impl Batch {
     /// A tensor input as it was given, with its autodiff history.
     pub fn tracked(&self, name: &str) -> Option<&Tensor<2>> {
         self.tensors.get(name)
+    }
+
+    /// A tensor input on the host: as [`with_matrix`](Self::with_matrix) was given it, else read back.
+    ///
+    /// # Errors
+    /// [`Error::MissingInput`] if there is none of that name; [`Error::Degenerate`] if the device failed, or is
+    /// WebGPU in a page, from which nothing can be read without waiting.
+    pub fn host(&self, objective: &str, name: &str) -> Result<Matrix> {
+        if let Some(matrix) = self.on_host.get(name) {
+            return Ok(matrix.clone());
+        }
+        let tensor = self.tensor(objective, name)?;
+        let failed = |reason: String| Error::Degenerate {
+            reason: format!("`{objective}` needs `{name}` on the host, and {reason}"),
+            remedy: format!("give `{name}` as a matrix, or compute on the CPU"),
+        };
+        let data = try_read_sync(tensor.into_data_async())
+            .ok_or_else(|| failed("a page cannot read from this device without waiting".into()))?
+            .map_err(|error| failed(format!("the device failed ({error:?})")))?;
+        Matrix::from_data(&data)
     }
 
     /// A tensor input as unit rows.

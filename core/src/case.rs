@@ -140,7 +140,11 @@ impl Case {
                 name if CONDITIONS.contains(&name) => {
                     batch.with_condition(name, parse_condition(name, value)?)
                 }
-                name => batch.with_tensor(name, to_tensor(name, &parse_rows(name, value)?, device, dtype)?),
+                name => {
+                    let matrix = parse_rows(name, value)?;
+                    check_range(name, &matrix, dtype)?;
+                    batch.with_matrix(name, matrix, device, dtype)
+                }
             };
         }
         Ok(batch)
@@ -159,12 +163,12 @@ fn parse_rows(name: &str, value: &Value) -> Result<Matrix> {
     }
 }
 
-/// A matrix on a device, if the float type can hold its values.
-fn to_tensor(name: &str, matrix: &Matrix, device: &Device, dtype: DType) -> Result<Tensor<2>> {
+/// Whether the float type can hold the values.
+fn check_range(name: &str, matrix: &Matrix, dtype: DType) -> Result<()> {
     let beyond = |value: &f64| dtype != DType::F64 && value.abs() > f64::from(f32::MAX);
     match matrix.data().iter().position(beyond) {
         Some(at) => Err(Error::NotFinite { input: name.into(), row: at / matrix.columns().max(1) }),
-        None => Ok(matrix.to_tensor(device, dtype)),
+        None => Ok(()),
     }
 }
 

@@ -60,8 +60,8 @@ async function use({ device, checkpoint, images, cases }) {
   const evaluations = [];
   for (const { objective, variant, params, inputs } of cases) {
     const lab = await LossLab.create({ objective, variant, params, device });
-    const { view_a, view_b, ...others } = inputs;
-    evaluations.push(await lab.evaluate(view_a, view_b, others));
+    const { view_a, view_b, z, ...others } = inputs;
+    evaluations.push(await lab.evaluate(view_a, view_b, { z, others }));
     lab.dispose();
   }
   return {

@@ -15,37 +15,48 @@ try {
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  await page.goto(`${server.address}/site/?device=${job.device}&checkpoint=/data/${basename(job.checkpoint)}`);
-  await page.locator("#map-note:not(:empty)").waitFor();
+  page.on("response", (response) => response.ok() || complaints.push(`${response.status()} ${response.url()}`));
+  await page.goto(`${server.address}/site/?device=${job.device}`);
   const shot = (name) => page.screenshot({ path: join(job.screenshots, `${job.device}-${name}.png`), fullPage: true });
+  const panel = (title) => page.locator(".panel", { has: page.locator("h3", { hasText: title }) });
+  const [fair, unconditional] = [panel("Fair-CCLK"), panel("InfoNCE")];
+  const answerOf = async (panel) => (await panel.locator("li button").allTextContents()).join();
+  const answerAfter = async (panel, old) => {
+    const deadline = Date.now() + 180_000;
+    while ((await answerOf(panel)) === old || (await panel.locator("li").count()) < 8) {
+      if (Date.now() > deadline) throw new Error(`no other answer than ${old}`);
+      await page.waitForTimeout(20);
+    }
+    return answerOf(panel);
+  };
+  await unconditional.locator("li").nth(7).waitFor();
+  const shares = async (panel) =>
+    (await panel.locator(".note").textContent()).match(/\d+(?= %)/g).slice(0, 2).map(Number);
+  const tallies = { fair: await shares(fair), unconditional: await shares(unconditional) };
+  await shot("light");
 
   // Draw a one.
+  const example = await answerOf(fair);
   const pad = await page.locator("#pad").boundingBox();
   await page.mouse.move(pad.x + pad.width * 0.5, pad.y + pad.height * 0.2);
   await page.mouse.down();
   await page.mouse.move(pad.x + pad.width * 0.5, pad.y + pad.height * 0.8, { steps: 8 });
   await page.mouse.up();
-  await page.locator("#neighbours li").nth(7).waitFor();
-  const answer = () => page.locator("#neighbours .value").allTextContents();
-  const answerAfter = async (old) => {
-    await page.waitForFunction(
-      (old) => [...document.querySelectorAll("#neighbours .value")].map((v) => v.textContent).join() !== old,
-      old.join(),
-    );
-    return answer();
-  };
-  const drawn = await answer();
-  await shot("light");
+  const drawn = await answerAfter(fair, example);
 
   // Another ground, by keyboard; then an image from a file; then a neighbour of it.
   await page.locator("#grounds input").first().focus();
   await page.keyboard.press("ArrowRight");
-  const onAnotherGround = await answerAfter(drawn);
+  const onAnotherGround = await answerAfter(fair, drawn);
   await page.emulateMedia({ colorScheme: "dark" });
   await page.setInputFiles("#image", job.image);
-  const opened = await answerAfter(onAnotherGround);
-  await page.locator("#neighbours button").nth(1).press("Enter");
-  await page.waitForFunction(() => document.querySelector("#neighbours .value")?.textContent === "1.00");
+  await answerAfter(fair, onAnotherGround);
+  await fair.locator("li button").nth(1).press("Enter");
+  await fair.locator(".value").first().filter({ hasText: "1.00" }).waitFor();
+
+  // The map of the other encoder.
+  await page.locator("#switch label", { hasText: "InfoNCE" }).click();
+  await page.locator("#encoder", { hasText: "InfoNCE" }).waitFor();
   await shot("dark");
 
   await page.setViewportSize({ width: 390, height: 844 });
@@ -53,11 +64,13 @@ try {
   await shot("phone");
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
 
-  // What is no checkpoint is refused, and the encoder stays.
+  // What is no checkpoint is refused, and the encoders stay; what is one is asked too.
   await page.setInputFiles("#checkpoint", { name: "wrong.safetensors", mimeType: "", buffer: Buffer.alloc(64) });
   const refusal = await page.locator("#status[data-kind=error]").textContent();
   await page.setInputFiles("#checkpoint", job.checkpoint);
+  await panel(basename(job.checkpoint, ".safetensors")).locator("li").nth(7).waitFor();
   await page.locator("#status:empty").waitFor({ state: "attached" });
+  const asked = await page.locator(".panel h3").allTextContents();
 
   // As a CDP evaluation the checker is not subject to the page's policy.
   await page.evaluate(await readFile(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8"));
@@ -68,10 +81,9 @@ try {
     violations.push(...found.violations.map(({ id, nodes }) => `${colorScheme}: ${id} ${nodes.map((n) => n.html)}`));
   }
 
-  const texts = await page.evaluate(() =>
-    Object.fromEntries(["encoder", "device", "verdict"].map((id) => [id, document.getElementById(id).textContent])),
-  );
-  console.log(JSON.stringify({ texts, drawn, opened, refusal, overflow, violations, complaints }));
+  const textOf = (id) => page.locator(`#${id}`).textContent();
+  const [encoder, device] = [await textOf("encoder"), await textOf("device")];
+  console.log(JSON.stringify({ encoder, device, asked, tallies, refusal, overflow, violations, complaints }));
 } finally {
   await browser.close();
   server.close();

@@ -149,9 +149,16 @@ fn a_visitor_can_use_the_site(place: Where) {
     assert!(result["refusal"].as_str().unwrap().contains("safetensors"), "{}", result["refusal"]);
     assert_eq!(result["violations"], json!([]), "accessibility");
     assert_eq!(result["overflow"], false, "the page is wider than a phone");
-    assert!(result["texts"]["encoder"].as_str().unwrap().starts_with("lenet5"));
-    let device = result["texts"]["device"].as_str().unwrap();
+    assert_eq!(result["asked"], json!(["model", "Fair-CCLK", "InfoNCE"]));
+    assert!(result["encoder"].as_str().unwrap().starts_with("model: lenet5"), "{}", result["encoder"]);
+    let device = result["device"].as_str().unwrap();
     assert!(device.to_lowercase().starts_with(place.name()), "{device}");
+
+    // What the page is there to show: the neighbours of one encoder share the digit, those of the other the ground.
+    let share = |encoder: &str, what: usize| result["tallies"][encoder][what].as_f64().unwrap();
+    let (digit, ground) = (0, 1);
+    assert!(share("fair", digit) > share("unconditional", digit), "{}", result["tallies"]);
+    assert!(share("fair", ground) < share("unconditional", ground), "{}", result["tallies"]);
 }
 
 /// A checkpoint and images in a folder of their own.
@@ -212,7 +219,8 @@ fn simile() -> PathBuf {
     binary
 }
 
-/// Objectives on the same random views, with a continuous condition.
+/// Objectives on the same random views, with a continuous condition. The last two want tensors on the host, which a
+/// page cannot read back from WebGPU without waiting.
 fn cases() -> Value {
     let view = |seed: usize| -> Vec<Vec<f64>> {
         (0..16).map(|i| (0..8).map(|j| ((seed + i * 8 + j) as f64 * 12.9898).sin()).collect()).collect()
@@ -222,10 +230,14 @@ fn cases() -> Value {
     let mut conditioned = inputs.clone();
     conditioned["z"] = json!(z);
     let kernel = json!({ "temperature": 0.5, "kernel": { "name": "rbf", "sigma": 1.0 } });
+    let mut trainable = conditioned.clone();
+    trainable["log_sigma"] = json!([[0.1]]);
     json!([
         { "objective": "info-nce", "params": { "temperature": 0.5 }, "inputs": inputs },
         { "objective": "fair-cclk", "params": kernel, "inputs": conditioned },
         { "objective": "fair-cclk", "variant": "paper", "params": kernel, "inputs": conditioned },
+        { "objective": "hardneg-cclk", "params": kernel, "inputs": inputs },
+        { "objective": "fair-cclk-trainable", "params": { "temperature": 0.5 }, "inputs": trainable },
     ])
 }
 

@@ -49,8 +49,8 @@ export class Engine implements Handlers {
 
   async drawDigits({ count, seed }: Methods["drawDigits"]["input"]): Promise<Methods["drawDigits"]["output"]> {
     using digits = cpu.draw_digits(count, seed);
-    const { width, height, pixels, labels } = digits;
-    return { width, height, pixels, labels };
+    const { width, height, pixels, labels, grounds } = digits;
+    return { width, height, pixels, labels, grounds };
   }
 
   async openLab({ device }: Methods["openLab"]["input"]): Promise<Methods["openLab"]["output"]> {

@@ -29,6 +29,8 @@ export interface Inputs {
   readonly z?: Rows;
   readonly labels?: readonly number[];
   readonly bias?: readonly number[];
+  /** What else the objective asks for, by the name that its error or its documentation gives. */
+  readonly others?: Readonly<Record<string, Rows | readonly number[]>>;
   /** Whether the views are unit rows, and gradients partial derivatives with respect to those. Default: `false`. */
   readonly normalised?: boolean;
 }
@@ -40,6 +42,8 @@ export interface Evaluation {
   readonly gradA: Rows;
   /** Gradient with respect to the second view, as given. */
   readonly gradB: Rows;
+  /** Gradients by the name of the input, those of the views among them. */
+  readonly gradients: Readonly<Record<string, Rows>>;
   /** Weights between the samples, where the objective has them. */
   readonly weights?: Rows;
   /** Further outputs, by name. */
@@ -89,15 +93,16 @@ export class LossLab {
 
   /** Loss and gradients of two views of the same samples, `[b, d]` each. */
   async evaluate(viewA: Rows, viewB: Rows, inputs: Inputs = {}, { signal }: CallOptions = {}): Promise<Evaluation> {
-    const { z, labels, bias, normalised = false } = inputs;
+    const { z, labels, bias, others, normalised = false } = inputs;
     const document = JSON.stringify({
       ...this.#settings,
-      inputs: { view_a: viewA, view_b: viewB, z, labels, bias, inputs_normalised: normalised },
+      inputs: { ...others, view_a: viewA, view_b: viewB, z, labels, bias, inputs_normalised: normalised },
     });
     const answer = await this.#connection.call("evaluate", { document }, { signal });
-    const { loss, grads, aux = {} } = JSON.parse(answer.document) as Document;
+    const { loss, grads: gradients, aux = {} } = JSON.parse(answer.document) as Document;
     const weights = (aux["W"] ?? aux["weights"]) as Rows | undefined;
-    return { loss, gradA: grads["view_a"] ?? [], gradB: grads["view_b"] ?? [], aux, ...(weights && { weights }) };
+    const [gradA, gradB] = [gradients["view_a"] ?? [], gradients["view_b"] ?? []];
+    return { loss, gradA, gradB, gradients, aux, ...(weights && { weights }) };
   }
 
   /** Stops the worker. */

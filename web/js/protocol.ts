@@ -60,6 +60,8 @@ export interface Digits {
   readonly pixels: Uint8Array;
   /** The digit of each image. */
   readonly labels: Uint8Array;
+  /** The colour of each ground, three bytes of RGB. */
+  readonly grounds: Uint8Array;
 }
 
 /** What the worker can do: the input and the output of each method. */

@@ -2,10 +2,11 @@
 
 use simile_core::dataset::colour_mnist::Colours;
 use simile_core::dataset::digits::draw_digits as draw;
+use simile_core::dataset::{Condition, Dataset};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Images of one size with their digits.
+/// Images of one size with their digits and the colours of their grounds.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Digits {
@@ -15,6 +16,7 @@ pub struct Digits {
     pub height: usize,
     pixels: Vec<u8>,
     labels: Vec<u8>,
+    grounds: Vec<u8>,
 }
 
 #[wasm_bindgen]
@@ -30,6 +32,12 @@ impl Digits {
     pub fn labels(&self) -> Vec<u8> {
         self.labels.clone()
     }
+
+    /// The colour of each ground, RGB: the condition of `fair-digits`.
+    #[wasm_bindgen(getter)]
+    pub fn grounds(&self) -> Vec<u8> {
+        self.grounds.clone()
+    }
 }
 
 /// Draws `count` digits on coloured grounds; the same seed gives the same images on every platform.
@@ -39,9 +47,16 @@ impl Digits {
 #[wasm_bindgen]
 pub fn draw_digits(count: usize, seed: u32) -> Result<Digits, JsError> {
     let dataset = draw(count, Colours::Palette, seed.into())?;
-    let images = dataset.images;
+    let images = &dataset.images;
     let pixels =
         images.pixels.chunks_exact(3).flat_map(|pixel| pixel.iter().copied().chain([u8::MAX])).collect();
     let labels = dataset.labels.iter().map(|&label| label as u8).collect();
-    Ok(Digits { width: images.width, height: images.height, pixels, labels })
+    Ok(Digits { width: images.width, height: images.height, pixels, labels, grounds: colours(&dataset) })
+}
+
+fn colours(dataset: &Dataset) -> Vec<u8> {
+    match dataset.conditions.get("colour") {
+        Some(Condition::Numeric(colours)) => colours.data().iter().map(|&channel| channel as u8).collect(),
+        _ => Vec::new(),
+    }
 }

@@ -1,23 +1,41 @@
-import { type CheckpointSource, type DeviceChoice, type DeviceInfo, Encoder } from "simile-web";
+import type { CheckpointSource, DeviceChoice, DeviceInfo } from "simile-web";
+import { type Answer, Contender, type Origin } from "./contender.js";
 import { acceptFiles } from "./drop.js";
 import { element } from "./element.js";
 import { Gallery } from "./gallery.js";
+import { GROUNDS } from "./ground.js";
 import { GalleryMap } from "./map.js";
-import { showNeighbours, verdict } from "./neighbours.js";
-import { GROUNDS, Pad } from "./pad.js";
+import { Pad } from "./pad.js";
+import { Panel } from "./panel.js";
 
-const CHECKPOINT = "./checkpoints/fair-digits.safetensors";
-const NEIGHBOURS = 8;
+const SHIPPED: readonly Origin[] = [
+  {
+    title: "Fair-CCLK",
+    note: "told to set the colour of the ground aside",
+    source: "./checkpoints/fair-digits.safetensors",
+  },
+  { title: "InfoNCE", note: "told nothing of colours", source: "./checkpoints/infonce.safetensors" },
+];
+
+/** An encoder with its place on the page. */
+interface Entry {
+  readonly origin: Origin;
+  readonly panel: Panel;
+  readonly radio: HTMLInputElement;
+  contender?: Contender;
+  answer?: Answer | undefined;
+}
 
 const parameters = new URLSearchParams(location.search);
-const list = element("neighbours", HTMLElement);
+const panels = element("panels", HTMLElement);
 const choice = element("choice", HTMLSelectElement);
 const pad = new Pad(element("pad", HTMLCanvasElement));
 const map = new GalleryMap(element("map", HTMLCanvasElement));
 
-let encoder: Encoder | undefined;
+const entries: Entry[] = [];
 let gallery: Gallery | undefined;
-let checkpoint: CheckpointSource = parameters.get("checkpoint") ?? CHECKPOINT;
+let onMap: Entry | undefined;
+let loading: Promise<void> = Promise.resolve();
 let isBusy = false;
 let isStale = false;
 
@@ -30,7 +48,7 @@ map.onChoose = (index) => chooseFromGallery(index);
 choice.addEventListener("change", () => {
   parameters.set("device", choice.value);
   history.replaceState(null, "", `?${parameters}`);
-  void load(checkpoint);
+  for (const entry of entries) load(entry);
 });
 element("clear", HTMLButtonElement).addEventListener("click", () => pad.clear());
 element("another", HTMLButtonElement).addEventListener("click", () => {
@@ -44,38 +62,75 @@ for (const id of ["image", "checkpoint"]) {
   });
 }
 acceptFiles(takeFiles);
-void load(checkpoint);
 
-/** Loads a checkpoint, embeds the gallery with it and answers the query again. */
-async function load(source: CheckpointSource): Promise<void> {
-  say("Loading the encoder…");
-  try {
-    const loaded = await Encoder.load(source, {
-      device: choice.value as DeviceChoice,
-      onProgress: ({ loaded, total }) => say(`Loading the encoder… ${amount(loaded, total)}`),
-      onDevice: showDevice,
-    });
-    encoder?.dispose();
-    encoder = loaded;
-    checkpoint = source;
-    const { info } = loaded;
-    element("encoder", HTMLElement).textContent =
-      `${info.encoder}, ${info.inputSize.join(" × ")} in, ${info.embeddingSize} numbers out`;
-    showDevice(loaded.device);
-    gallery ??= await Gallery.draw();
-    await gallery.embedWith(loaded);
-    map.showGallery(gallery);
-    element("map-note", HTMLElement).textContent =
-      `${gallery.images.length} digits that the page drew, at the two main directions of their embeddings. Choose one to ask for its neighbours.`;
-    say("");
-    await query();
-  } catch (error) {
-    if (!encoder) element("encoder", HTMLElement).textContent = "none";
-    say(error instanceof Error ? error.message : String(error), "error");
-  }
+const address = parameters.get("checkpoint");
+const origins = address ? [yours(address.split("/").at(-1) ?? address, address), ...SHIPPED] : SHIPPED;
+for (const entry of origins.map(prepare)) {
+  attach(entry);
+  load(entry);
+}
+pad.showExample();
+
+function yours(name: string, source: CheckpointSource): Origin {
+  return { title: name.replace(/\.safetensors$/, ""), note: "a checkpoint of yours", source };
 }
 
-/** Embeds what the pad shows. While one query runs, only the newest of the others waits. */
+function prepare(origin: Origin): Entry {
+  const radio = document.createElement("input");
+  radio.type = "radio";
+  radio.name = "map";
+  radio.disabled = true;
+  const entry: Entry = { origin, panel: new Panel(origin, chooseFromGallery), radio };
+  radio.addEventListener("change", () => showOnMap(entry));
+  return entry;
+}
+
+/** Gives an entry its place on the page: at the end, or as the first. */
+function attach(entry: Entry, place: "append" | "prepend" = "append"): void {
+  entries.push(entry);
+  const label = document.createElement("label");
+  label.append(entry.radio, entry.origin.title);
+  panels[place](entry.panel.element);
+  element("switch", HTMLFieldSetElement).append(label);
+  entry.panel.wait("Waiting…");
+}
+
+/** Takes the checkpoint of an earlier file off the page. */
+function detach(entry: Entry): void {
+  entries.splice(entries.indexOf(entry), 1);
+  entry.panel.element.remove();
+  entry.radio.parentElement?.remove();
+  entry.contender?.encoder.dispose();
+}
+
+/** Loads an encoder when those before it are loaded; `onLoaded` is called before it is shown. */
+function load(entry: Entry, onLoaded = () => {}): void {
+  loading = loading.then(async () => {
+    const { title } = entry.origin;
+    try {
+      say(`Loading ${title}…`);
+      gallery ??= await Gallery.draw();
+      const contender = await Contender.load(entry.origin, gallery, {
+        device: choice.value as DeviceChoice,
+        onProgress: (loaded, total) => say(`Loading ${title}… ${amount(loaded, total)}`),
+        onDevice: () => onMap === entry && describe(entry),
+      });
+      onLoaded();
+      entry.contender?.encoder.dispose();
+      entry.contender = contender;
+      entry.radio.disabled = false;
+      entry.panel.introduce(contender, gallery);
+      say("");
+      await query();
+      if (!onMap || onMap === entry) showOnMap(entry);
+    } catch (error) {
+      if (!entry.contender) entry.panel.wait("Could not be loaded.");
+      say(messageOf(error), "error");
+    }
+  });
+}
+
+/** Asks every encoder. While one query runs, only the newest of the others waits. */
 async function query(): Promise<void> {
   element("pad-hint", HTMLElement).hidden = !pad.isEmpty;
   element("ground", HTMLFieldSetElement).disabled = pad.showsPicture;
@@ -87,47 +142,82 @@ async function query(): Promise<void> {
   try {
     do {
       isStale = false;
-      await answer();
+      await Promise.all(entries.map(ask));
     } while (isStale);
   } catch (error) {
-    say(error instanceof Error ? error.message : String(error), "error");
+    say(messageOf(error), "error");
   } finally {
     isBusy = false;
   }
 }
 
-async function answer(): Promise<void> {
-  if (!encoder || !gallery) return;
+async function ask(entry: Entry): Promise<void> {
+  const { contender, panel } = entry;
+  if (!contender || !gallery) return;
   if (pad.isEmpty) {
-    list.replaceChildren();
-    element("verdict", HTMLElement).textContent = "";
-    map.showQuery(undefined, []);
-    return;
+    panel.clear();
+    entry.answer = undefined;
+  } else {
+    const { subject } = pad;
+    const answer = await contender.answer(pad.image);
+    entry.answer = answer;
+    panel.show(answer, gallery, subject);
   }
-  const start = performance.now();
-  const vector = await encoder.embed(pad.image);
-  element("timing", HTMLElement).textContent = `${(performance.now() - start).toFixed(0)} ms`;
-  const neighbours = gallery.nearest(vector, NEIGHBOURS);
-  showNeighbours(list, gallery, neighbours, chooseFromGallery);
-  element("verdict", HTMLElement).textContent = verdict(gallery, neighbours);
-  map.showQuery(vector, neighbours);
+  if (onMap === entry) showAnswer(entry);
+}
+
+function showOnMap(entry: Entry): void {
+  const { contender, radio } = entry;
+  if (!contender || !gallery) return;
+  onMap = entry;
+  radio.checked = true;
+  map.showGallery(gallery, contender.search.vectors);
+  element("map-note", HTMLElement).textContent =
+    `${gallery.images.length} digits that this page drew, where the two main directions of their embeddings put ` +
+    "them. Choose one to ask for its neighbours. Similarity is the cosine between embeddings, each of their numbers " +
+    "standardised over the gallery.";
+  describe(entry);
+  showAnswer(entry);
+}
+
+function showAnswer({ answer }: Entry): void {
+  map.showQuery(answer?.vector, answer?.neighbours ?? []);
+  element("timing", HTMLElement).textContent = answer ? `· ${answer.milliseconds.toFixed(0)} ms for your digit` : "";
+}
+
+function describe({ contender, origin }: Entry): void {
+  if (!contender) return;
+  const { info, device } = contender.encoder;
+  element("device", HTMLElement).textContent = nameOf(device);
+  element("encoder", HTMLElement).textContent =
+    `${origin.title}: ${info.encoder}, ${info.inputSize.join(" × ")} in, ${info.embeddingSize} numbers out`;
 }
 
 function chooseFromGallery(index: number): void {
   const image = gallery?.images[index];
-  if (image) pad.show(image);
+  if (image) pad.show(image, { digit: gallery?.labels[index], ground: gallery?.grounds[index] });
 }
 
 function takeFiles(files: readonly File[]): void {
   const [file] = files;
   if (!file) return;
-  if (file.name.endsWith(".safetensors")) void load(file);
+  if (file.name.endsWith(".safetensors")) loadYours(file);
   else if (file.type.startsWith("image/")) {
     createImageBitmap(file, { premultiplyAlpha: "none", colorSpaceConversion: "none" }).then(
-      (image) => pad.show(image),
+      (image) => pad.show(image, { digit: undefined, ground: undefined }),
       () => say(`${file.name} cannot be read as an image`, "error"),
     );
   } else say(`${file.name} is neither an image nor a .safetensors checkpoint`, "error");
+}
+
+/** A checkpoint that cannot be used leaves the page as it is. */
+function loadYours(file: File): void {
+  const entry = prepare(yours(file.name, file));
+  load(entry, () => {
+    for (const other of entries.filter(({ origin }) => !SHIPPED.includes(origin))) detach(other);
+    attach(entry, "prepend");
+    onMap = entry;
+  });
 }
 
 function buildGrounds(): void {
@@ -140,19 +230,23 @@ function buildGrounds(): void {
       input.checked = at === 0;
       input.setAttribute("aria-label", name);
       input.style.setProperty("--ground", colour);
-      input.addEventListener("change", () => (pad.ground = colour));
+      input.addEventListener("change", () => (pad.ground = at));
       return input;
     }),
   );
 }
 
-function showDevice({ kind, name, software, reason }: DeviceInfo): void {
+function nameOf({ kind, name, software, reason }: DeviceInfo): string {
   const place = kind === "webgpu" ? `WebGPU: ${name}${software ? ", emulated" : ""}` : `CPU: ${name}`;
-  element("device", HTMLElement).textContent = reason ? `${place} (${reason})` : place;
+  return reason ? `${place} (${reason})` : place;
 }
 
 function amount(loaded: number, total: number | undefined): string {
   return total ? `${Math.round((100 * loaded) / total)} %` : `${Math.round(loaded / 1024)} kB`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function say(text: string, kind: "info" | "error" = "info"): void {

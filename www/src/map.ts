@@ -1,6 +1,7 @@
 // The gallery as a map: each image where the two main directions of its embedding put it.
-import { type Gallery, type Neighbour, unit } from "./gallery.js";
+import type { Gallery } from "./gallery.js";
 import { Projection } from "./projection.js";
+import type { Neighbour } from "./search.js";
 
 const THUMBNAIL = 20;
 const MARGIN = 26;
@@ -23,17 +24,17 @@ export class GalleryMap {
     canvas.addEventListener("click", ({ offsetX, offsetY }) => this.#choose([offsetX, offsetY]));
   }
 
-  /** Shows a gallery that has been embedded. */
-  showGallery(gallery: Gallery): void {
+  /** Shows a gallery where the vectors of its images put it. */
+  showGallery(gallery: Gallery, vectors: readonly Float32Array[]): void {
     this.#gallery = gallery;
-    this.#projection = Projection.fit(gallery.vectors);
-    this.#points = gallery.vectors.map((vector) => this.#projection?.project(vector) ?? [0, 0]);
+    this.#projection = Projection.fit(vectors);
+    this.#points = vectors.map((vector) => this.#projection?.project(vector) ?? [0, 0]);
     this.#paint();
   }
 
   /** Shows where a query lies, and dims all but its neighbours. */
   showQuery(vector: Float32Array | undefined, neighbours: readonly Neighbour[]): void {
-    this.#query = vector && unit(vector);
+    this.#query = vector;
     this.#near = new Set(neighbours.map(({ index }) => index));
     this.#paint();
   }

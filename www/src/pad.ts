@@ -1,22 +1,31 @@
 // The drawing area: one dark stroke after the other on a coloured ground.
 
-/** Grounds to choose from, name and colour: those of the digits that core draws. */
-export const GROUNDS = [
-  ["Orange", "#ff7f0e"],
-  ["Red", "#d62728"],
-  ["Pink", "#e377c2"],
-  ["Purple", "#9467bd"],
-  ["Blue", "#1f77b4"],
-  ["Cyan", "#17becf"],
-  ["Green", "#2ca02c"],
-  ["Olive", "#bcbd22"],
-  ["Brown", "#8c564b"],
-  ["Grey", "#7f7f7f"],
-] as const;
+import { GROUNDS } from "./ground.js";
+import type { Query } from "./panel.js";
 
 const STROKE_SHARE = 0.085;
 
 type Point = readonly [x: number, y: number];
+
+/** A three, as parts of the pad, until the visitor draws. */
+const EXAMPLE: readonly Point[] = [
+  [0.34, 0.28],
+  [0.42, 0.22],
+  [0.52, 0.21],
+  [0.62, 0.26],
+  [0.65, 0.34],
+  [0.61, 0.42],
+  [0.52, 0.47],
+  [0.46, 0.48],
+  [0.53, 0.48],
+  [0.63, 0.53],
+  [0.68, 0.62],
+  [0.65, 0.72],
+  [0.56, 0.79],
+  [0.44, 0.8],
+  [0.33, 0.74],
+];
+const EXAMPLE_DIGIT = 3;
 
 /** What the pad shows: strokes, or a picture that was taken over. */
 export class Pad {
@@ -26,7 +35,9 @@ export class Pad {
   readonly #context: CanvasRenderingContext2D;
   #strokes: Point[][] = [];
   #picture: ImageBitmap | undefined;
-  #ground: string = GROUNDS[0][1];
+  /** What is known of the picture or the example. */
+  #known: Query | undefined;
+  #ground = 0;
 
   constructor(readonly canvas: HTMLCanvasElement) {
     const context = canvas.getContext("2d", { willReadFrequently: true });
@@ -47,32 +58,52 @@ export class Pad {
     return this.#picture !== undefined;
   }
 
+  /** What is known of the digit and its ground. */
+  get subject(): Query {
+    return this.#picture && this.#known ? this.#known : { digit: this.#known?.digit, ground: this.#ground };
+  }
+
   get isEmpty(): boolean {
     return this.#strokes.length === 0 && !this.#picture;
   }
 
-  set ground(colour: string) {
-    this.#ground = colour;
+  /** Index of the palette. */
+  set ground(index: number) {
+    this.#ground = index;
     this.#change();
   }
 
   clear(): void {
-    this.#strokes = [];
-    this.#picture = undefined;
+    this.#reset();
+    this.#change();
+  }
+
+  /** Shows a digit that the first stroke of the visitor takes away. */
+  showExample(): void {
+    this.#reset();
+    this.#known = { digit: EXAMPLE_DIGIT, ground: undefined };
+    this.#strokes = [EXAMPLE.map(([x, y]) => [x * this.canvas.width, y * this.canvas.height])];
     this.#change();
   }
 
   /** Shows a picture in place of the strokes. */
-  show(picture: ImageBitmap): void {
-    this.#strokes = [];
+  show(picture: ImageBitmap, known: Query): void {
+    this.#reset();
     this.#picture = picture;
+    this.#known = known;
     this.#change();
+  }
+
+  #reset(): void {
+    this.#strokes = [];
+    this.#picture = undefined;
+    this.#known = undefined;
   }
 
   #begin(event: PointerEvent): void {
     event.preventDefault();
     this.canvas.setPointerCapture(event.pointerId);
-    this.#picture = undefined;
+    if (this.#known) this.#reset();
     this.#strokes.push([this.#pointOf(event)]);
     this.#change();
   }
@@ -99,7 +130,7 @@ export class Pad {
   #paint(): void {
     const { width, height } = this.canvas;
     const context = this.#context;
-    context.fillStyle = this.#ground;
+    context.fillStyle = GROUNDS[this.#ground]?.[1] ?? "";
     context.fillRect(0, 0, width, height);
     if (this.#picture) {
       // Small digits are shown as the encoder sees them, photographs as photographs.
@@ -109,12 +140,22 @@ export class Pad {
     context.lineWidth = width * STROKE_SHARE;
     context.lineCap = "round";
     context.lineJoin = "round";
-    for (const [first, ...rest] of this.#strokes) {
-      if (!first) continue;
-      context.beginPath();
-      context.moveTo(...first);
-      for (const point of rest.length > 0 ? rest : [first]) context.lineTo(...point);
-      context.stroke();
-    }
+    for (const stroke of this.#strokes) this.#paintStroke(stroke);
+  }
+
+  /** A smooth line: the points are the controls, the points half-way between them lie on it. */
+  #paintStroke(points: readonly Point[]): void {
+    const [first] = points;
+    const last = points.at(-1);
+    if (!first || !last) return;
+    const context = this.#context;
+    context.beginPath();
+    context.moveTo(...first);
+    points.forEach(([x, y], at) => {
+      const [nextX, nextY] = points[at + 1] ?? last;
+      context.quadraticCurveTo(x, y, (x + nextX) / 2, (y + nextY) / 2);
+    });
+    context.lineTo(...last);
+    context.stroke();
   }
 }

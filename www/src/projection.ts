@@ -1,5 +1,5 @@
 // The two main directions of a set of vectors, by power iteration on their covariance.
-import { dot, unit } from "./gallery.js";
+import { dot, unit } from "./vector.js";
 
 const ITERATIONS = 60;
 

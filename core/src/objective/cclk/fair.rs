@@ -8,7 +8,7 @@
 //!
 //! where in the last two lines the anchors are the `2b` rows of both views, `i'` is the other view of `i`, and `j`,
 //! `j'` run over the two views of the other samples. Fair: `z` is the sensitive variable. HardNeg: `z` is the
-//! representation itself, `z_a` and `z_b`; where they are not given the views as they came are used, read back to the
+//! representation itself, `z_a` and `z_b`; where they are not given the views as they came are used, on the
 //! host (in the released code the backbone's output before the projection head). No gradient flows into `z`.
 //!
 //! An anchor whose negatives are all clipped has loss 0 and gradient 0. As printed, negative weights can bring the
@@ -28,7 +28,6 @@ use crate::batch::Batch;
 use crate::conditional::DeviceOperator;
 use crate::contrast::{Contrast, LogSumExp, Positives, log_add, other_view};
 use crate::error::Result;
-use crate::matrix::Matrix;
 
 /// Fair-CCLK; see the [module](self).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -71,8 +70,7 @@ impl Objective for HardNegCclk {
             let operators = self.0.operators(batch, self.name(), &views)?;
             return Ok(operators.note(conditional_negatives(&self.0, &views, batch, &operators)?));
         }
-        let host = |name: &str| Matrix::from_data(&batch.tensor(self.name(), name)?.into_data());
-        let (z_a, z_b) = (host("view_a")?, host("view_b")?);
+        let (z_a, z_b) = (batch.host(self.name(), "view_a")?, batch.host(self.name(), "view_b")?);
         let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
         let operators = self.0.operators(&batch, self.name(), &views)?;
         Ok(operators.note(conditional_negatives(&self.0, &views, &batch, &operators)?))

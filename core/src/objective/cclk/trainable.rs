@@ -153,7 +153,7 @@ impl Objective for TrainableFairCclk {
         let log_sigma = if batch.has_condition("log_sigma") {
             batch.condition(self.name(), "log_sigma", 1)?.clone()
         } else {
-            Matrix::from_data(&batch.tensor(self.name(), "log_sigma")?.into_data())?
+            batch.host(self.name(), "log_sigma")?
         };
         let &[log_sigma] = log_sigma.data() else {
             return Err(Error::shape("log_sigma", "one number", format!("{}", log_sigma.data().len())));

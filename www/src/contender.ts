@@ -1,0 +1,59 @@
+// One of the encoders that are asked: what it is, and what it knows of the gallery.
+import { type CheckpointSource, type DeviceChoice, type DeviceInfo, Encoder } from "simile-web";
+import type { Gallery } from "./gallery.js";
+import { type Neighbour, Search, type Tally } from "./search.js";
+
+/** Neighbours that are asked for. */
+export const NEIGHBOURS = 8;
+
+/** What a contender is called, and where its checkpoint lies. */
+export interface Origin {
+  readonly title: string;
+  readonly note: string;
+  readonly source: CheckpointSource;
+}
+
+export interface LoadOptions {
+  readonly device: DeviceChoice;
+  readonly onProgress: (loaded: number, total: number | undefined) => void;
+  readonly onDevice: (device: DeviceInfo) => void;
+}
+
+export interface Answer {
+  readonly vector: Float32Array;
+  readonly neighbours: readonly Neighbour[];
+  /** What it took to embed the query. */
+  readonly milliseconds: number;
+}
+
+export class Contender {
+  private constructor(
+    readonly encoder: Encoder,
+    readonly search: Search,
+    readonly tally: Tally,
+  ) {}
+
+  static async load({ source }: Origin, gallery: Gallery, options: LoadOptions): Promise<Contender> {
+    const { device, onProgress, onDevice } = options;
+    const encoder = await Encoder.load(source, {
+      device,
+      onProgress: ({ loaded, total }) => onProgress(loaded, total),
+      onDevice,
+    });
+    try {
+      const search = await Search.prepare(gallery, encoder);
+      return new Contender(encoder, search, search.tally(NEIGHBOURS));
+    } catch (error) {
+      encoder.dispose();
+      throw error;
+    }
+  }
+
+  async answer(image: HTMLCanvasElement | ImageBitmap): Promise<Answer> {
+    const start = performance.now();
+    const embedding = await this.encoder.embed(image);
+    const milliseconds = performance.now() - start;
+    const vector = this.search.place(embedding);
+    return { vector, neighbours: this.search.nearest(vector, NEIGHBOURS), milliseconds };
+  }
+}
