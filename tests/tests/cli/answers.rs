@@ -72,7 +72,7 @@ fn completions_know_the_commands_of_every_shell() {
 #[test]
 fn a_reader_that_leaves_early_is_no_failure() {
     let place = place();
-    let mut child = std::process::Command::new(crate::program())
+    let mut child = std::process::Command::new(simile_tests::program())
         .args(["completions", "bash"])
         .current_dir(place.path())
         .stdout(std::process::Stdio::piped())

@@ -152,8 +152,10 @@ fn a_folder_that_holds_something_is_left_alone() {
 fn a_full_disk_is_said_and_leaves_no_half_written_file() {
     let place = place();
     fs::write(place.path().join("mine.toml"), RECIPE).unwrap();
-    let script =
-        format!("trap '' XFSZ; ulimit -f 1; exec '{}' train mine.toml --out run", crate::program().display());
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 1; exec '{}' train mine.toml --out run",
+        simile_tests::program().display()
+    );
     let output =
         std::process::Command::new("sh").args(["-c", &script]).current_dir(place.path()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);

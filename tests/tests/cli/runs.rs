@@ -123,7 +123,7 @@ fn an_interrupted_run_continues_to_the_same_end() {
     // Stopped once in either arm; the recipe makes the arms long enough to be caught in.
     let mut arguments = vec!["train", "tiny.toml", "--out", "cut"];
     for arm in ["InfoNCE", "Fair"] {
-        let mut child = Command::new(crate::program())
+        let mut child = Command::new(simile_tests::program())
             .args(&arguments)
             .current_dir(place.path())
             .stdout(Stdio::null())
