@@ -154,6 +154,12 @@ fn a_visitor_can_use_the_site(place: Where) {
     let device = result["device"].as_str().unwrap();
     assert!(device.to_lowercase().starts_with(place.name()), "{device}");
 
+    let shared = |when: &str, side: usize| result["lab"][when][side].as_f64().unwrap();
+    let (unconditional, fair) = (0, 1);
+    assert_eq!(shared("before", unconditional), shared("before", fair));
+    assert!(shared("after", fair) < shared("after", unconditional) - 0.2, "{}", result["lab"]);
+    assert!(result["lab"]["address"].as_str().unwrap().contains("right=fair-cclk"));
+
     // What the page is there to show: the neighbours of one encoder share the digit, those of the other the ground.
     let share = |encoder: &str, what: usize| result["tallies"][encoder][what].as_f64().unwrap();
     let (digit, ground) = (0, 1);

@@ -3,5 +3,5 @@ export type { CheckpointSource, Progress } from "./checkpoint.js";
 export { drawDigits } from "./digits.js";
 export { type CallOptions, Encoder, type LoadOptions } from "./encoder.js";
 export type { ImageSource } from "./image.js";
-export { type Evaluation, type Inputs, LossLab, type LossLabOptions, type Rows } from "./lab.js";
+export { type Evaluation, type Inputs, LossLab, type LossLabOptions, type Rows, type Setting } from "./lab.js";
 export type { DeviceChoice, DeviceInfo, Digits, EncoderInfo, FloatImages, RgbaPixels, Vectors } from "./protocol.js";

@@ -5,8 +5,8 @@ import type { DeviceChoice, DeviceInfo } from "./protocol.js";
 /** A matrix: rows of numbers. */
 export type Rows = readonly (readonly number[])[];
 
-/** Which objective to evaluate. */
-export interface LossLabOptions {
+/** Which objective to evaluate, and how. */
+export interface Setting {
   /** Name as in a recipe, such as `info-nce` or `fair-cclk`. */
   readonly objective: string;
   /** As printed or as released. Default: the one that the objective's documentation recommends. */
@@ -17,6 +17,10 @@ export interface LossLabOptions {
   readonly lambda?: number;
   /** Further parameters of the objective, by name. */
   readonly params?: Readonly<Record<string, unknown>>;
+}
+
+/** Which objective to evaluate, and where. */
+export interface LossLabOptions extends Setting {
   /** Default: `auto`, which is the CPU: batches of points are too small for a GPU. */
   readonly device?: DeviceChoice;
   /** Whether to compute in a worker of its own. Default: `true`. */
@@ -69,33 +73,40 @@ export class LossLab {
   /** The device that computes. */
   readonly device: DeviceInfo;
   readonly #connection: Connection;
-  readonly #settings: Readonly<Record<string, unknown>>;
+  #setting: Setting;
 
-  private constructor(connection: Connection, device: DeviceInfo, settings: Readonly<Record<string, unknown>>) {
+  private constructor(connection: Connection, device: DeviceInfo, setting: Setting) {
     this.device = device;
     this.#connection = connection;
-    this.#settings = settings;
+    this.#setting = setting;
   }
 
   /** Prepares an objective; a name or a parameter that it does not know is reported by the first evaluation. */
   static async create(options: LossLabOptions): Promise<LossLab> {
-    const { objective, variant, kernel, temperature, lambda, params, device = "auto", worker = true } = options;
+    const { device = "auto", worker = true, ...setting } = options;
     const connection = await Connection.open(worker);
     try {
       const opened = await connection.call("openLab", { device });
-      const settings = { objective, variant, params: { kernel, temperature, lambda, ...params } };
-      return new LossLab(connection, opened.device, settings);
+      return new LossLab(connection, opened.device, setting);
     } catch (error) {
       connection.close();
       throw error;
     }
   }
 
+  /** Takes another objective, or other parameters, for the evaluations that follow. */
+  configure(setting: Setting): void {
+    this.#setting = setting;
+  }
+
   /** Loss and gradients of two views of the same samples, `[b, d]` each. */
   async evaluate(viewA: Rows, viewB: Rows, inputs: Inputs = {}, { signal }: CallOptions = {}): Promise<Evaluation> {
     const { z, labels, bias, others, normalised = false } = inputs;
+    const { objective, variant, kernel, temperature, lambda, params } = this.#setting;
     const document = JSON.stringify({
-      ...this.#settings,
+      objective,
+      variant,
+      params: { kernel, temperature, lambda, ...params },
       inputs: { ...others, view_a: viewA, view_b: viewB, z, labels, bias, inputs_normalised: normalised },
     });
     const answer = await this.#connection.call("evaluate", { document }, { signal });
