@@ -64,11 +64,8 @@ impl Archive {
 
     /// Adds the tensors of a module under `prefix`, reading them back from the device.
     pub(crate) async fn add_module<M: Module>(&mut self, prefix: &str, module: &M) -> Result<()> {
-        // The validation copy has its running statistics settled.
-        let mut collect = Collect::new(prefix);
-        module.valid().visit(&mut collect);
-        for (name, shape, tensor) in collect.tensors {
-            self.add(name, shape, tensor).await?;
+        for Flat { name, shape, values } in flattened(prefix, module) {
+            self.add(name, shape, values).await?;
         }
         Ok(())
     }
@@ -90,7 +87,7 @@ impl Archive {
     pub(crate) fn restore<M: Module>(&mut self, prefix: &str, module: M) -> Result<M> {
         let mut collect = Collect::new(prefix);
         module.visit(&mut collect);
-        for (name, shape, _) in collect.tensors {
+        for Flat { name, shape, .. } in collect.tensors {
             match self.tensors.get(&name) {
                 None => return Err(CheckpointError::MissingTensor { name }),
                 Some(tensor) if tensor.shape != shape => {
@@ -140,11 +137,26 @@ fn join(prefix: &str, path: &TensorPath) -> String {
     if prefix.is_empty() { path.name() } else { format!("{prefix}.{}", path.name()) }
 }
 
-/// Names, shapes and values of the float tensors of a module.
+/// A tensor on its device, flattened.
+#[derive(Debug)]
+pub(crate) struct Flat {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Tensor<1>,
+}
+
+/// The float tensors of a module, their names under `prefix`.
+pub(crate) fn flattened<M: Module>(prefix: &str, module: &M) -> Vec<Flat> {
+    // The validation copy has its running statistics settled.
+    let mut collect = Collect::new(prefix);
+    module.valid().visit(&mut collect);
+    collect.tensors
+}
+
 struct Collect<'a> {
     path: TensorPath,
     prefix: &'a str,
-    tensors: Vec<(String, Vec<usize>, Tensor<1>)>,
+    tensors: Vec<Flat>,
 }
 
 impl<'a> Collect<'a> {
@@ -165,7 +177,8 @@ impl ModuleVisitor for Collect<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let tensor = param.val();
         let (shape, count) = (tensor.dims().to_vec(), tensor.shape().num_elements());
-        self.tensors.push((join(self.prefix, &self.path), shape, tensor.without_autodiff().reshape([count])));
+        let (name, values) = (join(self.prefix, &self.path), tensor.without_autodiff().reshape([count]));
+        self.tensors.push(Flat { name, shape, values });
     }
 }
 

@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use archive::{Archive, metadata};
+pub(crate) use archive::{Archive, Flat, flattened, metadata};
 pub use error::{CheckpointError, Result};
 
 use crate::encoder::head::{HeadConfig, ProjectionHead};

@@ -21,8 +21,9 @@ use crate::error::{Result, within};
 pub struct MovingAverage {
     momentum: f64,
     steps: Option<u64>,
+    /// Steps that were averaged over.
     #[serde(skip)]
-    done: u64,
+    pub(super) done: u64,
 }
 
 impl MovingAverage {

@@ -8,8 +8,11 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::{Method, MovingAverage, Networks, Views, descend, project};
+use super::passes::{Passes, project_constant};
+use super::state::TRAINED;
+use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
 use crate::encoder::head::{HeadConfig, ProjectionHead};
 use crate::error::{Error, Result};
 use crate::objective::{self, Byol};
@@ -22,6 +25,7 @@ pub struct BootstrapLatent {
     trained: Trained,
     target: Model,
     average: MovingAverage,
+    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -48,7 +52,8 @@ impl BootstrapLatent {
         }
         let model = networks.init(device, rng)?;
         let predictor = predictor.init(networks.head.output, &device.clone().autodiff(), rng)?;
-        Ok(Self { target: MovingAverage::target(&model), trained: Trained { model, predictor }, average })
+        let (target, passes) = (MovingAverage::target(&model), Passes::default());
+        Ok(Self { target, trained: Trained { model, predictor }, average, passes })
     }
 }
 
@@ -63,20 +68,34 @@ impl Method for BootstrapLatent {
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let b = views.samples();
-        let (a, other) = project(&self.trained.model, views);
+        self.passes.begin();
+        let (a, other) = self.passes.project(&self.trained.model, views);
         let predicted = self.trained.predictor.forward(Tensor::cat(vec![a, other], 0));
-        let (target_a, target_b) = project(&self.target, views);
+        let (target_a, target_b) = project_constant(&self.target, views);
         let batch = context
             .with_tensor("view_a", predicted.clone().slice([0..b]))
             .with_tensor("view_b", predicted.slice([b..2 * b]))
-            .with_tensor("target_a", target_a.without_autodiff())
-            .with_tensor("target_b", target_b.without_autodiff());
+            .with_tensor("target_a", target_a)
+            .with_tensor("target_b", target_b);
         objective::loss(&Byol::default(), &batch)
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)?;
         self.target = self.average.follow(self.target.clone(), &self.trained.model);
+        Ok(())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        state.module("target", &self.target);
+        state.value("averaged", &self.average.done)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        self.target = state.module("target", self.target.clone())?;
+        self.average.done = state.value("averaged")?;
         Ok(())
     }
 }

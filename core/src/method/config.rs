@@ -2,49 +2,49 @@
 
 use burn::tensor::Device;
 use rand::Rng;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{
     BootstrapLatent, DifficultyWeighted, JustTrainTwice, LearningFromFailure, LearningNotToLearn, Method,
     MomentumContrast, MovingAverage, Networks, Prototypes, RepresentationDebiasing, Single,
 };
-use crate::encoder::head::HeadConfig;
-use crate::error::{Error, Result};
-use crate::objective::{self, LffWeights, WclTriplet};
+use crate::encoder::head::{HeadConfig, HeadKind};
+use crate::error::{Error, Result, within};
+use crate::objective::{Lff, LffWeights, ObjectiveConfig, WclTriplet};
 
-/// Which method, with the settings of its state. The loss has settings of its own: [`MethodConfig::init`] takes them
-/// as a recipe or a case file gives those of an objective.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// Which method, with the settings of its state. The loss has settings of its own, an [`ObjectiveConfig`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 pub enum MethodConfig {
     /// Any objective on two views.
-    #[default]
-    Single,
+    Single {},
     /// Momentum contrast.
     Moco {
-        /// Keys that are kept; published: 65,536.
+        /// Keys that are kept. Default: 65,536, as published.
+        #[serde(default = "published::queue")]
         queue: usize,
-        /// Of the key encoder; published: 0.999.
+        /// Of the key encoder. Default: 0.999, as published.
+        #[serde(default = "published::key_momentum")]
         momentum: f64,
     },
     /// Bootstrap your own latent.
     Byol {
-        /// Of the target at the first step; published: 0.996.
+        /// Of the target at the first step. Default: 0.996, as published.
+        #[serde(default = "published::target_momentum")]
         momentum: f64,
-        /// Whether it rises to 1 over training, as published.
-        #[serde(default)]
+        /// Whether it rises to 1 over training. Default: yes, as published.
+        #[serde(default = "published::rising")]
         rising: bool,
-        /// The network from projections to predictions.
-        #[serde(default)]
-        predictor: HeadConfig,
+        /// The network from projections to predictions; one like the head if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        predictor: Option<HeadConfig>,
     },
     /// Prototypes.
     Swav {
-        /// Their number; published: 3000.
+        /// Their number. Default: 3000, as published.
+        #[serde(default = "published::prototypes")]
         prototypes: usize,
-        /// Steps before they move; published: one epoch.
+        /// Steps before they move; published: one epoch. Default: 0.
         #[serde(default)]
         frozen_steps: u64,
     },
@@ -63,98 +63,114 @@ pub enum MethodConfig {
     },
     /// ReBias; the objective is its independence criterion.
     Rebias {
-        /// Factor of the criterion; published: 1.
+        /// Factor of the criterion. Default: 1, as published.
+        #[serde(default = "published::lambda")]
         lambda: f64,
     },
     /// Learning not to learn.
     Lnl {
-        /// The bias predictor, with one output for each value of the bias.
-        predictor: HeadConfig,
-        /// How much the encoder ascends its loss.
+        /// The bias predictor, with one output for each value of the bias; a linear one if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        predictor: Option<HeadConfig>,
+        /// How much the encoder ascends its loss. Default: 0.1.
+        #[serde(default = "published::reversal")]
         reversal: f64,
     },
     /// Just train twice.
-    Jtt,
+    Jtt {
+        /// Steps of the first stage, out of those of the run.
+        first_steps: u64,
+    },
 }
 
-/// What a method may have to know about a run.
+/// Defaults.
+mod published {
+    pub(super) fn queue() -> usize {
+        65_536
+    }
+
+    pub(super) fn key_momentum() -> f64 {
+        0.999
+    }
+
+    pub(super) fn target_momentum() -> f64 {
+        0.996
+    }
+
+    pub(super) fn rising() -> bool {
+        true
+    }
+
+    pub(super) fn prototypes() -> usize {
+        3000
+    }
+
+    pub(super) fn lambda() -> f64 {
+        1.0
+    }
+
+    pub(super) fn reversal() -> f64 {
+        0.1
+    }
+}
+
+impl Default for MethodConfig {
+    fn default() -> Self {
+        Self::Single {}
+    }
+}
+
+/// What a method may have to know about the training set.
 #[derive(Debug, Clone, Default)]
-pub struct Run {
-    /// Classes of the training samples, for averages by class.
+pub struct TrainingSet {
+    /// The class of each sample.
     pub labels: Vec<usize>,
-    /// Steps of the whole run, for schedules.
-    pub steps: u64,
+    /// Number of values that the bias takes; 0 if there is none.
+    pub biases: usize,
 }
 
 impl MethodConfig {
-    /// The method at its start. `name`, `variant` and `parameters` are those of its loss, as [`objective::build`]
-    /// takes them.
+    /// Checks that the method can train an objective over a run of `steps`, as far as that shows without data.
     ///
     /// # Errors
-    /// A setting is unknown or out of range, or the loss is not one of this method.
-    pub fn init(
-        &self,
-        networks: &Networks,
-        (name, variant, parameters): (&str, Option<&str>, Value),
-        run: &Run,
-        device: &Device,
-        rng: &mut impl Rng,
-    ) -> Result<Box<dyn Method>> {
-        let built = objective::build(name, variant, parameters.clone())?;
-        self.expects(name)?;
-        Ok(match self {
-            Self::Single => Box::new(Single::new(networks, built, device, rng)?),
+    /// A setting is out of range, or the objective is one of another method.
+    pub fn check(&self, objective: &ObjectiveConfig, steps: u64) -> Result<()> {
+        objective.build()?;
+        let known = self.objectives();
+        if !known.is_empty() && !known.contains(&objective.name.as_str()) {
+            return Err(Error::unknown("objective of this method", &objective.name, known.iter().copied()));
+        }
+        let at_least_one = |name, count| match count {
+            0 => Err(Error::parameter(name, count, "expected 1 or more")),
+            _ => Ok(()),
+        };
+        match self {
+            Self::Single {} | Self::Difficulty { .. } => Ok(()),
             Self::Moco { queue, momentum } => {
-                let average = MovingAverage::constant(*momentum)?;
-                let objective = parse(variant, parameters)?;
-                Box::new(MomentumContrast::new(networks, objective, average, *queue, device, rng)?)
+                at_least_one("method.queue", *queue)?;
+                within("method.momentum", *momentum, 0.0, 1.0).map(drop)
             }
-            Self::Byol { momentum, rising, predictor } => {
-                let average = match rising {
-                    true => MovingAverage::rising(*momentum, run.steps)?,
-                    false => MovingAverage::constant(*momentum)?,
-                };
-                Box::new(BootstrapLatent::new(networks, predictor, average, device, rng)?)
-            }
-            Self::Swav { prototypes, frozen_steps } => {
-                let objective = parse(variant, parameters)?;
-                Box::new(Prototypes::new(networks, objective, *prototypes, *frozen_steps, device, rng)?)
-            }
-            Self::Difficulty { triplet } => {
-                Box::new(DifficultyWeighted::new(networks, triplet.clone(), built, device, rng)?)
-            }
+            Self::Byol { momentum, .. } => within("method.momentum", *momentum, 0.0, 1.0).map(drop),
+            Self::Swav { prototypes, .. } => at_least_one("method.prototypes", *prototypes),
             Self::Lff { ema_alpha } => {
-                let objective: objective::Lff = parse(variant, parameters)?;
-                let averages = (ema_alpha
-                    .map(|alpha| LffWeights::new(run.labels.clone(), alpha, objective.eps)))
-                .transpose()?;
-                Box::new(LearningFromFailure::new(networks, objective, averages, device, rng)?)
+                ema_alpha.map_or(Ok(()), |alpha| within("method.ema_alpha", alpha, 0.0, 1.0).map(drop))
             }
-            Self::Rebias { lambda } => {
-                let independence = parse(variant, parameters)?;
-                Box::new(RepresentationDebiasing::new(
-                    networks,
-                    networks,
-                    independence,
-                    *lambda,
-                    device,
-                    rng,
-                )?)
-            }
-            Self::Lnl { predictor, reversal } => {
-                let objective = parse(variant, parameters)?;
-                Box::new(LearningNotToLearn::new(networks, predictor, objective, *reversal, device, rng)?)
-            }
-            Self::Jtt => {
-                Box::new(JustTrainTwice::new(networks.clone(), parse(variant, parameters)?, device, rng)?)
-            }
-        })
+            Self::Rebias { lambda } => within("method.lambda", *lambda, 0.0, f64::MAX).map(drop),
+            Self::Lnl { reversal, .. } => within("method.reversal", *reversal, 0.0, f64::MAX).map(drop),
+            Self::Jtt { first_steps } => match first_steps {
+                1.. if *first_steps < steps => Ok(()),
+                _ => {
+                    let range = format!("expected at least 1 and less than the {steps} of the run");
+                    Err(Error::parameter("method.first_steps", first_steps, &range))
+                }
+            },
+        }
     }
 
-    /// Checks that an objective is one that the method can train.
-    fn expects(&self, objective: &str) -> Result<()> {
-        let known: &[&str] = match self {
-            Self::Single => return Ok(()),
+    /// The objectives that the method can train; empty for any.
+    fn objectives(&self) -> &'static [&'static str] {
+        match self {
+            Self::Single {} => &[],
             Self::Moco { .. } => &["moco"],
             Self::Byol { .. } => &["byol"],
             Self::Swav { .. } => &["swav"],
@@ -162,32 +178,97 @@ impl MethodConfig {
             Self::Lff { .. } => &["lff"],
             Self::Rebias { .. } => &["rebias-hsic"],
             Self::Lnl { .. } => &["lnl"],
-            Self::Jtt => &["jtt"],
-        };
-        if known.contains(&objective) {
-            Ok(())
-        } else {
-            Err(Error::unknown("objective of this method", objective, known.iter().copied()))
+            Self::Jtt { .. } => &["jtt"],
         }
+    }
+
+    /// The method at its start, for a run of `steps`.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), or the method lacks something of the training set.
+    pub fn init(
+        &self,
+        networks: &Networks,
+        objective: &ObjectiveConfig,
+        (training, steps): (&TrainingSet, u64),
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Box<dyn Method>> {
+        self.check(objective, steps)?;
+        Ok(match self {
+            Self::Single {} => Box::new(Single::new(networks, objective.build()?, device, rng)?),
+            Self::Moco { queue, momentum } => {
+                let average = MovingAverage::constant(*momentum)?;
+                Box::new(MomentumContrast::new(networks, objective.parse()?, average, *queue, device, rng)?)
+            }
+            Self::Byol { momentum, rising, predictor } => {
+                let average = match rising {
+                    true => MovingAverage::rising(*momentum, steps)?,
+                    false => MovingAverage::constant(*momentum)?,
+                };
+                let predictor = predictor.as_ref().unwrap_or(&networks.head);
+                Box::new(BootstrapLatent::new(networks, predictor, average, device, rng)?)
+            }
+            Self::Swav { prototypes, frozen_steps } => {
+                let (objective, frozen) = (objective.parse()?, *frozen_steps);
+                Box::new(Prototypes::new(networks, objective, *prototypes, frozen, device, rng)?)
+            }
+            Self::Difficulty { triplet } => {
+                let weighted = objective.build()?;
+                Box::new(DifficultyWeighted::new(networks, triplet.clone(), weighted, device, rng)?)
+            }
+            Self::Lff { ema_alpha } => {
+                let objective: Lff = objective.parse()?;
+                let averages = (ema_alpha
+                    .map(|alpha| LffWeights::new(training.labels.clone(), alpha, objective.eps)))
+                .transpose()?;
+                Box::new(LearningFromFailure::new(networks, objective, averages, device, rng)?)
+            }
+            Self::Rebias { lambda } => {
+                let independence = objective.parse()?;
+                let made = RepresentationDebiasing::new([networks; 2], independence, *lambda, device, rng);
+                Box::new(made?)
+            }
+            Self::Lnl { predictor, reversal } => {
+                let predictor = match predictor {
+                    Some(predictor) => predictor.clone(),
+                    None => bias_predictor(training.biases)?,
+                };
+                let objective = objective.parse()?;
+                Box::new(LearningNotToLearn::new(networks, &predictor, objective, *reversal, device, rng)?)
+            }
+            Self::Jtt { first_steps } => {
+                let (objective, labels) = (objective.parse()?, training.labels.clone());
+                Box::new(JustTrainTwice::new(networks, objective, *first_steps, labels, device, rng)?)
+            }
+        })
     }
 }
 
-fn parse<O: DeserializeOwned>(variant: Option<&str>, parameters: Value) -> Result<O> {
-    let mut parameters = match parameters {
-        Value::Object(parameters) => parameters,
-        _ => serde_json::Map::new(),
-    };
-    if let Some(variant) = variant {
-        parameters.insert("variant".into(), variant.into());
+fn bias_predictor(biases: usize) -> Result<HeadConfig> {
+    if biases == 0 {
+        return Err(Error::Degenerate {
+            reason: "learning not to learn needs a bias to predict".into(),
+            remedy: "name a categorical variable of the data set, `objective.bias`".into(),
+        });
     }
-    serde_json::from_value(Value::Object(parameters))
-        .map_err(|e| Error::parameter("params", "not understood", &e.to_string()))
+    Ok(HeadConfig { kind: HeadKind::Linear, output: biases, ..HeadConfig::default() })
+}
+
+/// How many class scores an objective reads off the network's head, for `classes` and a bias of `biases` values;
+/// `None` if it compares projections.
+pub fn class_scores(objective: &str, classes: usize, biases: usize) -> Option<usize> {
+    match objective {
+        "cross-entropy" | "gce" | "biasbal" | "end" | "lnl" | "lff" | "jtt" | "rebias-hsic" => Some(classes),
+        "di" => Some(classes * biases.max(1)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train};
+    use super::super::testing::{networks, rng, train};
     use super::*;
     use crate::batch::Batch;
 
@@ -195,8 +276,9 @@ mod tests {
 
     fn init(method: &str, objective: &str) -> Result<Box<dyn Method>> {
         let config: MethodConfig = serde_json::from_str(method).unwrap();
-        let run = Run { labels: LABELS.to_vec(), steps: 10 };
-        config.init(&networks(3), (objective, None, Value::Null), &run, &Device::flex(), &mut rng(1))
+        let training = TrainingSet { labels: LABELS.to_vec(), biases: 2 };
+        let objective = ObjectiveConfig::named(objective);
+        config.init(&networks(3), &objective, (&training, 10), &Device::flex(), &mut rng(1))
     }
 
     #[test]
@@ -207,29 +289,46 @@ mod tests {
             .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
         let methods = [
             (r#"{"name": "single"}"#, "nt-xent"),
-            (r#"{"name": "moco", "queue": 12, "momentum": 0.9}"#, "moco"),
-            (
-                r#"{"name": "byol", "momentum": 0.9, "rising": true, "predictor": {"kind": "linear", "output": 3}}"#,
-                "byol",
-            ),
+            (r#"{"name": "moco", "queue": 512, "momentum": 0.9}"#, "moco"),
+            (r#"{"name": "byol", "momentum": 0.9}"#, "byol"),
             (r#"{"name": "swav", "prototypes": 3}"#, "swav"),
             (r#"{"name": "difficulty"}"#, "wcl-weighted-dcl"),
             (r#"{"name": "lff", "ema_alpha": 0.7}"#, "lff"),
-            (r#"{"name": "rebias", "lambda": 1}"#, "rebias-hsic"),
-            (r#"{"name": "lnl", "predictor": {"kind": "linear", "output": 2}, "reversal": 0.1}"#, "lnl"),
-            (r#"{"name": "jtt"}"#, "jtt"),
+            (r#"{"name": "rebias"}"#, "rebias-hsic"),
+            (r#"{"name": "lnl"}"#, "lnl"),
+            (r#"{"name": "jtt", "first_steps": 5}"#, "jtt"),
         ];
         for (method, objective) in methods {
             let mut built = init(method, objective).unwrap();
-            assert!(falls(&train(built.as_mut(), &context, 4)), "{method}");
+            let losses = train(built.as_mut(), &context, 3);
+            assert!(losses.iter().all(|loss| loss.is_finite()), "{method}: {losses:?}");
+            assert!(losses[1] != losses[0] && losses[2] != losses[1], "{method}: {losses:?}");
             assert!(method.contains(&format!("\"{}\"", built.name())));
         }
     }
 
     #[test]
     fn an_objective_of_another_method_is_named() {
-        let error =
-            init(r#"{"name": "moco", "queue": 12, "momentum": 0.9}"#, "byol").unwrap_err().to_string();
+        let error = init(r#"{"name": "moco", "queue": 12}"#, "byol").unwrap_err().to_string();
         assert!(error.contains("`byol`") && error.contains("moco"), "{error}");
+    }
+
+    #[test]
+    fn settings_out_of_range_are_named() {
+        for (method, objective, parameter) in [
+            (r#"{"name": "moco", "queue": 0}"#, "moco", "method.queue"),
+            (r#"{"name": "byol", "momentum": 2}"#, "byol", "method.momentum"),
+            (r#"{"name": "swav", "prototypes": 0}"#, "swav", "method.prototypes"),
+            (r#"{"name": "lff", "ema_alpha": -1}"#, "lff", "method.ema_alpha"),
+            (r#"{"name": "rebias", "lambda": -1}"#, "rebias-hsic", "method.lambda"),
+            (r#"{"name": "lnl", "reversal": -1}"#, "lnl", "method.reversal"),
+            (r#"{"name": "jtt", "first_steps": 10}"#, "jtt", "method.first_steps"),
+        ] {
+            let error = init(method, objective).unwrap_err().to_string();
+            assert!(error.contains(parameter), "{error}");
+        }
+        for unknown in [r#"{"name": "single", "queue": 3}"#, r#"{"name": "mocco"}"#] {
+            assert!(serde_json::from_str::<MethodConfig>(unknown).is_err(), "{unknown}");
+        }
     }
 }

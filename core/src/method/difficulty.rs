@@ -11,8 +11,11 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::{Method, Networks, Views, descend, project};
+use super::passes::Passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
 use crate::error::Result;
 use crate::objective::{self, Objective, WclTriplet};
 use crate::optimizer::Optimizer;
@@ -24,6 +27,7 @@ pub struct DifficultyWeighted {
     trained: Trained,
     triplet: WclTriplet,
     weighted: Box<dyn Objective>,
+    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -47,7 +51,7 @@ impl DifficultyWeighted {
         triplet.check()?;
         weighted.check()?;
         let trained = Trained { debiased: networks.init(device, rng)?, biased: networks.init(device, rng)? };
-        Ok(Self { trained, triplet, weighted })
+        Ok(Self { trained, triplet, weighted, passes: Passes::default() })
     }
 
     /// The bias-amplifying network.
@@ -66,8 +70,9 @@ impl Method for DifficultyWeighted {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let (a, b) = project(&self.trained.debiased, views);
-        let (a_biased, b_biased) = project(&self.trained.biased, views);
+        self.passes.begin();
+        let (a, b) = self.passes.project(&self.trained.debiased, views);
+        let (a_biased, b_biased) = self.passes.project(&self.trained.biased, views);
         let batch = context
             .with_tensor("view_a", a)
             .with_tensor("view_b", b)
@@ -77,13 +82,24 @@ impl Method for DifficultyWeighted {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        descend(&mut self.trained, loss, optimizer, learning_rate)
+        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        Ok(())
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::passes::project_constant;
     use super::super::testing::{falls, networks, rng, train, views};
     use super::*;
     use crate::objective::WclWeightedInfoNce;
@@ -103,7 +119,7 @@ mod tests {
     fn both_networks_move() {
         let mut method = method();
         let project = |method: &DifficultyWeighted| {
-            [method.model(), method.biased()].map(|model| project(model, &views(6, 9)).0.inner())
+            [method.model(), method.biased()].map(|model| project_constant(model, &views(6, 9)).0)
         };
         let before = project(&method);
         train(&mut method, &Batch::default(), 1);

@@ -10,8 +10,11 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::{Method, Networks, Views, descend};
+use super::passes::Passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::objective::{self, Lff, LffWeights, Objective};
@@ -24,6 +27,7 @@ pub struct LearningFromFailure {
     trained: Trained,
     objective: Lff,
     averages: Option<LffWeights>,
+    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -46,7 +50,7 @@ impl LearningFromFailure {
     ) -> Result<Self> {
         objective.check()?;
         let trained = Trained { debiased: networks.init(device, rng)?, biased: networks.init(device, rng)? };
-        Ok(Self { trained, objective, averages })
+        Ok(Self { trained, objective, averages, passes: Passes::default() })
     }
 
     /// The moving averages, if they are used.
@@ -65,10 +69,10 @@ impl Method for LearningFromFailure {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let scores = |model: &Model| model.head.forward(model.encoder.forward(views.a.clone()));
+        self.passes.begin();
         let batch = context
-            .with_tensor("logits_b", scores(&self.trained.biased))
-            .with_tensor("logits_d", scores(&self.trained.debiased));
+            .with_tensor("logits_b", self.passes.output(&self.trained.biased, views.a.clone()))
+            .with_tensor("logits_d", self.passes.output(&self.trained.debiased, views.a.clone()));
         let Some(averages) = &mut self.averages else { return objective::loss(&self.objective, &batch) };
         let samples = batch.indices("lff", "samples", views.samples())?.to_vec();
         let losses = |logits: &str| -> Result<Vec<f64>> {
@@ -79,7 +83,23 @@ impl Method for LearningFromFailure {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        descend(&mut self.trained, loss, optimizer, learning_rate)
+        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        match &self.averages {
+            Some(averages) => state.value("averages", &averages.visited()),
+            None => Ok(()),
+        }
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        if let Some(averages) = &mut self.averages {
+            averages.revisit(state.value("averages")?);
+        }
+        Ok(())
     }
 }
 

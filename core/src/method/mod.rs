@@ -49,29 +49,33 @@ mod difficulty;
 mod failure;
 mod momentum;
 mod not_to_learn;
+mod passes;
 mod prototypes;
 mod representation;
 mod single;
+mod state;
 mod twice;
 
 use std::fmt::Debug;
+use std::ops::Range;
 
-use burn::module::Module;
-use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
 use crate::encoder::EncoderConfig;
 use crate::encoder::head::HeadConfig;
 use crate::error::{Error, Result};
+use crate::matrix::Matrix;
 use crate::optimizer::Optimizer;
 use crate::train::Model;
 
 pub use average::MovingAverage;
 pub use bootstrap::BootstrapLatent;
-pub use config::{MethodConfig, Run};
+pub use config::{MethodConfig, TrainingSet, class_scores};
 pub use difficulty::DifficultyWeighted;
 pub use failure::LearningFromFailure;
 pub use momentum::MomentumContrast;
@@ -79,6 +83,7 @@ pub use not_to_learn::LearningNotToLearn;
 pub use prototypes::Prototypes;
 pub use representation::RepresentationDebiasing;
 pub use single::Single;
+pub use state::{StateReader, StateWriter};
 pub use twice::{JustTrainTwice, Stage};
 
 /// How a network, and what an objective needs beside it, are trained.
@@ -101,8 +106,39 @@ pub trait Method: Debug {
     /// Descends a loss of [`loss`](Self::loss) and brings the state forward: averages, queue, prototypes.
     ///
     /// # Errors
-    /// The state does not fit the batch.
+    /// The loss depends on no network, or the state does not fit the batch.
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()>;
+
+    /// The steps of the present stage out of a run of `steps`; a schedule of the learning rate spans one stage.
+    fn stage(&self, steps: u64) -> Range<u64> {
+        0..steps
+    }
+
+    /// Ends a stage before the last one: `scores` are the class scores of all training samples, by
+    /// [`model`](Self::model) in evaluation mode. Returns the number of samples that it fails on. The optimiser is
+    /// to be started afresh too.
+    ///
+    /// # Errors
+    /// There is no further stage, or the scores are not those of the training set.
+    fn begin_stage(&mut self, scores: &Matrix, rng: &mut ChaCha8Rng) -> Result<usize> {
+        let _ = (scores, rng);
+        Err(Error::Degenerate {
+            reason: format!("the method `{}` has no further stage", self.name()),
+            remedy: "go on with its steps".into(),
+        })
+    }
+
+    /// Writes everything that training has changed. What the optimiser steps is named `trained`.
+    ///
+    /// # Errors
+    /// A value has no written form.
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError>;
+
+    /// Takes over what [`save`](Self::save) wrote, into a method of the same settings.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError>;
 }
 
 /// Two views of the same samples.
@@ -112,6 +148,8 @@ pub struct Views {
     pub a: Tensor<4>,
     /// `[b, channels, size, size]`.
     pub b: Tensor<4>,
+    /// Whether batch norm takes the statistics of each view apart, as CCLK released it, or of both together.
+    pub apart: bool,
 }
 
 impl Views {
@@ -125,12 +163,23 @@ impl Views {
             return Err(Error::shape("view_b", format!("{:?}, at least one sample", a.dims()), found));
         }
         // Batch norm asks the images, not its own tensors, whether it is training.
-        Ok(Self { a: a.autodiff(), b: b.autodiff() })
+        Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false })
+    }
+
+    /// The same views, with or without statistics of their own.
+    #[must_use]
+    pub fn with_apart(self, apart: bool) -> Self {
+        Self { apart, ..self }
     }
 
     /// Number of samples.
     pub fn samples(&self) -> usize {
         self.a.dims()[0]
+    }
+
+    /// Both views as one batch, view a first.
+    fn both(&self) -> Tensor<4> {
+        Tensor::cat(vec![self.a.clone(), self.b.clone()], 0)
     }
 }
 
@@ -155,32 +204,6 @@ impl Networks {
         let head = self.head.init(self.encoder.embedding_size(), &device, rng)?;
         Ok(Model { encoder, head })
     }
-}
-
-/// Projections of both views in one pass, so that batch norm sees them together.
-fn project(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
-    let b = views.samples();
-    let both =
-        model.head.forward(model.encoder.forward(Tensor::cat(vec![views.a.clone(), views.b.clone()], 0)));
-    (both.clone().slice([0..b]), both.slice([b..2 * b]))
-}
-
-/// One step of everything that `module` holds.
-fn descend<M: Module>(
-    module: &mut M,
-    loss: Tensor<1>,
-    optimizer: &mut Optimizer,
-    learning_rate: f64,
-) -> Result<()> {
-    if !loss.is_tracked() {
-        return Err(Error::Degenerate {
-            reason: "the loss depends on no network".into(),
-            remedy: "pass what `loss` returned, from a batch on which the objective has a gradient".into(),
-        });
-    }
-    let gradients = GradientsParams::from_grads(loss.backward(), module);
-    *module = optimizer.step(learning_rate, module.clone(), gradients);
-    Ok(())
 }
 
 #[cfg(test)]

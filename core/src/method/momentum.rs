@@ -8,8 +8,11 @@
 use burn::tensor::{Device, Tensor};
 use rand::{Rng, RngExt};
 
-use super::{Method, MovingAverage, Networks, Views, descend};
+use super::passes::Passes;
+use super::state::TRAINED;
+use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::objective::{self, KeyQueue, MoCo, Objective};
@@ -25,6 +28,7 @@ pub struct MomentumContrast {
     queue: KeyQueue,
     keys: Option<Tensor<2>>,
     objective: MoCo,
+    passes: Passes,
 }
 
 impl MomentumContrast {
@@ -47,7 +51,7 @@ impl MomentumContrast {
         let start = Matrix::from_fn(queue, networks.head.output, |_, _| rng.random_range(-1.0..1.0));
         let dtype = burn::tensor::DType::F32;
         let queue = KeyQueue::new(start.to_tensor(device, dtype))?;
-        Ok(Self { model, target, average, queue, keys: None, objective })
+        Ok(Self { model, target, average, queue, keys: None, objective, passes: Passes::default() })
     }
 
     /// The keys of the latest samples.
@@ -66,7 +70,8 @@ impl Method for MomentumContrast {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let queries = self.model.head.forward(self.model.encoder.forward(views.a.clone()));
+        self.passes.begin();
+        let queries = self.passes.output(&self.model, views.a.clone());
         let keys = self.target.head.forward(self.target.encoder.forward(views.b.clone())).without_autodiff();
         self.keys = Some(keys.clone());
         let batch = context
@@ -77,34 +82,63 @@ impl Method for MomentumContrast {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        descend(&mut self.model, loss, optimizer, learning_rate)?;
+        self.passes.descend(&mut self.model, loss, optimizer, learning_rate)?;
         self.target = self.average.follow(self.target.clone(), &self.model);
         self.keys.take().map_or(Ok(()), |keys| self.queue.push(keys))
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.model);
+        state.module("target", &self.target);
+        state.tensor("queue", self.queue.rows());
+        state.value("oldest", &self.queue.oldest())?;
+        state.value("averaged", &self.average.done)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.model = state.module(TRAINED, self.model.clone())?;
+        self.target = state.module("target", self.target.clone())?;
+        let rows = state.tensor("queue", &self.queue.rows())?;
+        self.queue = self.queue.replaced(rows, state.value("oldest")?);
+        self.average.done = state.value("averaged")?;
+        Ok(())
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train, views};
+    use super::super::testing::{falls, networks, rng, views};
     use super::*;
     use crate::optimizer::OptimizerConfig;
     use crate::similarity::UnitRows;
 
-    fn method(momentum: f64) -> MomentumContrast {
+    fn method(queue: usize, momentum: f64) -> MomentumContrast {
         let average = MovingAverage::constant(momentum).unwrap();
-        MomentumContrast::new(&networks(4), MoCo::default(), average, 16, &Device::flex(), &mut rng(1))
+        MomentumContrast::new(&networks(4), MoCo { temperature: 0.5, ..MoCo::default() }, average, queue, &Device::flex(), &mut rng(1))
             .unwrap()
     }
 
     #[test]
     fn it_learns() {
-        assert!(falls(&train(&mut method(0.9), &Batch::default(), 4)));
+        let mut method = method(16, 1.0);
+        let queue = method.queue.clone();
+        let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
+        let views = views(6, 7);
+        let step = |_| {
+            // Were they to stay, the keys of a step would be negatives of the same few samples in the next.
+            method.queue = queue.clone();
+            let loss = method.loss(&views, Batch::default()).unwrap();
+            method.descend(loss.clone(), &mut optimizer, 1e-5).unwrap();
+            loss.inner().into_scalar::<f32>()
+        };
+        let losses: Vec<f32> = (0..4).map(step).collect();
+        assert!(falls(&losses), "{losses:?}");
     }
 
     #[test]
     fn keys_of_the_target_enter_the_queue_after_the_step() {
-        let mut method = method(1.0);
+        let mut method = method(16, 1.0);
         let before = method.queue().rows();
         let views = views(6, 3);
         let loss = method.loss(&views, Batch::default()).unwrap();

@@ -9,8 +9,11 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::{Method, MovingAverage, Networks, Views, descend};
+use super::passes::Passes;
+use super::state::TRAINED;
+use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
 use crate::encoder::head::{HeadConfig, ProjectionHead};
 use crate::error::{Result, within};
 use crate::objective::{self, Lnl, LnlAdversary, Objective, reverse_gradient};
@@ -23,6 +26,7 @@ pub struct LearningNotToLearn {
     trained: Trained,
     objective: Lnl,
     reversal: f64,
+    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -49,7 +53,7 @@ impl LearningNotToLearn {
         within("reversal", reversal, 0.0, f64::MAX)?;
         let model = networks.init(device, rng)?;
         let predictor = predictor.init(networks.encoder.embedding_size(), &device.clone().autodiff(), rng)?;
-        Ok(Self { trained: Trained { model, predictor }, objective, reversal })
+        Ok(Self { trained: Trained { model, predictor }, objective, reversal, passes: Passes::default() })
     }
 }
 
@@ -64,7 +68,8 @@ impl Method for LearningNotToLearn {
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let Trained { model, predictor } = &self.trained;
-        let embeddings = model.encoder.forward(views.a.clone());
+        self.passes.begin();
+        let embeddings = self.passes.embed(model, views.a.clone());
         let fixed = MovingAverage::target(predictor);
         let network = context
             .clone()
@@ -77,7 +82,17 @@ impl Method for LearningNotToLearn {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        descend(&mut self.trained, loss, optimizer, learning_rate)
+        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        Ok(())
     }
 }
 

@@ -10,8 +10,11 @@ use burn::tensor::{DType, Device, Tensor};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{Method, Networks, Views, descend, project};
+use super::passes::Passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::objective::{self, Objective, Swav};
@@ -26,6 +29,7 @@ pub struct Prototypes {
     objective: Swav,
     frozen_steps: u64,
     steps: u64,
+    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -55,7 +59,7 @@ impl Prototypes {
         let drawn = Matrix::from_fn(prototypes, networks.head.output, |_, _| StandardNormal.sample(rng));
         let unit = UnitRows::normalise(drawn.to_tensor(device, DType::F32)).rows();
         let trained = Trained { model, prototypes: Param::from_tensor(unit.autodiff()) };
-        Ok(Self { trained, objective, frozen_steps, steps: 0 })
+        Ok(Self { trained, objective, frozen_steps, steps: 0, passes: Passes::default() })
     }
 
     /// The prototypes, unit rows `[K, d]`.
@@ -74,7 +78,8 @@ impl Method for Prototypes {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let (a, b) = project(&self.trained.model, views);
+        self.passes.begin();
+        let (a, b) = self.passes.project(&self.trained.model, views);
         let prototypes = self.trained.prototypes.val();
         let prototypes =
             if self.steps < self.frozen_steps { prototypes.without_autodiff() } else { prototypes };
@@ -84,11 +89,22 @@ impl Method for Prototypes {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)?;
         let unit =
             |rows: Tensor<2>| UnitRows::normalise(rows.without_autodiff()).rows().autodiff().require_grad();
         self.trained.prototypes = self.trained.prototypes.clone().map(unit);
         self.steps += 1;
+        Ok(())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        state.value("steps", &self.steps)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        self.steps = state.value("steps")?;
         Ok(())
     }
 }

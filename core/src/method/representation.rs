@@ -14,8 +14,11 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::{Method, Networks, Views, descend};
+use super::passes::Passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
 use crate::error::{Result, within};
 use crate::objective::{self, CrossEntropy, Objective, RebiasHsic};
 use crate::optimizer::Optimizer;
@@ -27,6 +30,7 @@ pub struct RepresentationDebiasing {
     trained: Trained,
     independence: RebiasHsic,
     lambda: f64,
+    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -41,8 +45,7 @@ impl RepresentationDebiasing {
     /// # Errors
     /// A setting is out of range.
     pub fn new(
-        debiased: &Networks,
-        biased: &Networks,
+        [debiased, biased]: [&Networks; 2],
         independence: RebiasHsic,
         lambda: f64,
         device: &Device,
@@ -51,7 +54,7 @@ impl RepresentationDebiasing {
         independence.check()?;
         within("lambda", lambda, 0.0, f64::MAX)?;
         let trained = Trained { debiased: debiased.init(device, rng)?, biased: biased.init(device, rng)? };
-        Ok(Self { trained, independence, lambda })
+        Ok(Self { trained, independence, lambda, passes: Passes::default() })
     }
 }
 
@@ -65,8 +68,10 @@ impl Method for RepresentationDebiasing {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let classify = |model: &Model| -> Result<(Tensor<2>, Tensor<1>)> {
-            let embeddings = model.encoder.forward(views.a.clone());
+        self.passes.begin();
+        let passes = &mut self.passes;
+        let mut classify = |model: &Model| -> Result<(Tensor<2>, Tensor<1>)> {
+            let embeddings = passes.embed(model, views.a.clone());
             let batch = context.clone().with_tensor("logits", model.head.forward(embeddings.clone()));
             Ok((embeddings, objective::loss(&CrossEntropy::default(), &batch)?))
         };
@@ -81,7 +86,17 @@ impl Method for RepresentationDebiasing {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        descend(&mut self.trained, loss, optimizer, learning_rate)
+        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        Ok(())
     }
 }
 
@@ -96,8 +111,7 @@ mod tests {
         let context = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1, 2]);
         let networks = networks(3);
         let mut method = RepresentationDebiasing::new(
-            &networks,
-            &networks,
+            [&networks; 2],
             RebiasHsic::default(),
             1.0,
             &Device::flex(),

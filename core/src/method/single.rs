@@ -3,8 +3,11 @@
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::{Method, Networks, Views, descend, project};
+use super::passes::Passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
 use crate::error::Result;
 use crate::objective::{self, Objective};
 use crate::optimizer::Optimizer;
@@ -16,6 +19,7 @@ use crate::train::Model;
 pub struct Single {
     model: Model,
     objective: Box<dyn Objective>,
+    passes: Passes,
 }
 
 impl Single {
@@ -30,7 +34,7 @@ impl Single {
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
-        Ok(Self { model: networks.init(device, rng)?, objective })
+        Ok(Self { model: networks.init(device, rng)?, objective, passes: Passes::default() })
     }
 }
 
@@ -44,14 +48,25 @@ impl Method for Single {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let (a, b) = project(&self.model, views);
+        self.passes.begin();
+        let (a, b) = self.passes.project(&self.model, views);
         let batch =
             context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
         objective::loss(self.objective.as_ref(), &batch)
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        descend(&mut self.model, loss, optimizer, learning_rate)
+        self.passes.descend(&mut self.model, loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.model);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.model = state.module(TRAINED, self.model.clone())?;
+        Ok(())
     }
 }
 

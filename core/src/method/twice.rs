@@ -1,15 +1,22 @@
 //! Just train twice: a first network finds the samples it fails on, a second one learns more from these.
 //!
 //! Liu et al., *Just Train Twice* (2021), with the loss of [`Jtt`]. The first stage is plain cross-entropy, meant to be
-//! short (1 epoch on CelebA, 60 on Waterbirds as published). [`JustTrainTwice::begin_second`] takes its scores on the
-//! whole training set, keeps the error set, and starts a fresh network. Inputs: `labels`, and in the second stage the
+//! short (1 epoch on CelebA, 60 on Waterbirds as published). [`begin_stage`](Method::begin_stage) then takes its scores
+//! on the whole training set, keeps the error set, and starts a fresh network. Inputs: `labels`, and in the second stage the
 //! indices `samples` of the batch in the training set.
+
+use std::ops::Range;
 
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
-use super::{Method, Networks, Views, descend};
+use super::passes::Passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::objective::{self, CrossEntropy, Jtt, Objective, error_set};
@@ -17,7 +24,8 @@ use crate::optimizer::Optimizer;
 use crate::train::Model;
 
 /// Which network is trained.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// The one that finds the error set.
     First,
@@ -34,49 +42,32 @@ pub struct JustTrainTwice {
     networks: Networks,
     model: Model,
     objective: Jtt,
+    first_steps: u64,
+    labels: Vec<usize>,
+    device: Device,
     stage: Stage,
+    passes: Passes,
 }
 
 impl JustTrainTwice {
-    /// The first network at its random start.
+    /// The first network at its random start. `labels` are the classes of all training samples; the first stage has
+    /// `first_steps` steps.
     ///
     /// # Errors
     /// A setting is out of range.
-    pub fn new(networks: Networks, objective: Jtt, device: &Device, rng: &mut impl Rng) -> Result<Self> {
-        objective.check()?;
-        let model = networks.init(device, rng)?;
-        Ok(Self { networks, model, objective, stage: Stage::First })
-    }
-
-    /// Which network is trained.
-    pub fn stage(&self) -> &Stage {
-        &self.stage
-    }
-
-    /// Ends the first stage: `scores` are the first network's class scores of all training samples, `labels` their
-    /// classes. Returns the size of the error set. Start the optimiser afresh too.
-    ///
-    /// # Errors
-    /// The lists differ in length, or the second stage has begun already.
-    pub fn begin_second(
-        &mut self,
-        scores: &Matrix,
-        labels: &[usize],
+    pub fn new(
+        networks: &Networks,
+        objective: Jtt,
+        first_steps: u64,
+        labels: Vec<usize>,
         device: &Device,
         rng: &mut impl Rng,
-    ) -> Result<usize> {
-        if self.stage != Stage::First {
-            return Err(Error::Degenerate {
-                reason: "the second stage has begun already".into(),
-                remedy: "take the error set from the first network".into(),
-            });
-        }
-        let found = error_set(scores, labels)?;
-        let mut errors = vec![0; labels.len()];
-        found.iter().for_each(|&i| errors[i] = 1);
-        self.model = self.networks.init(device, rng)?;
-        self.stage = Stage::Second { errors };
-        Ok(found.len())
+    ) -> Result<Self> {
+        objective.check()?;
+        let model = networks.init(device, rng)?;
+        let (networks, device) = (networks.clone(), device.clone());
+        let (stage, passes) = (Stage::First, Passes::default());
+        Ok(Self { networks, model, objective, first_steps, labels, device, stage, passes })
     }
 }
 
@@ -90,7 +81,8 @@ impl Method for JustTrainTwice {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        let scores = self.model.head.forward(self.model.encoder.forward(views.a.clone()));
+        self.passes.begin();
+        let scores = self.passes.output(&self.model, views.a.clone());
         let batch = context.with_tensor("logits", scores);
         let Stage::Second { errors } = &self.stage else {
             return objective::loss(&CrossEntropy::default(), &batch);
@@ -108,7 +100,38 @@ impl Method for JustTrainTwice {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        descend(&mut self.model, loss, optimizer, learning_rate)
+        self.passes.descend(&mut self.model, loss, optimizer, learning_rate)
+    }
+
+    fn stage(&self, steps: u64) -> Range<u64> {
+        let first = self.first_steps.min(steps);
+        if self.stage == Stage::First { 0..first } else { first..steps }
+    }
+
+    fn begin_stage(&mut self, scores: &Matrix, rng: &mut ChaCha8Rng) -> Result<usize> {
+        if self.stage != Stage::First {
+            return Err(Error::Degenerate {
+                reason: "the second stage has begun already".into(),
+                remedy: "take the error set from the first network".into(),
+            });
+        }
+        let found = error_set(scores, &self.labels)?;
+        let mut errors = vec![0; self.labels.len()];
+        found.iter().for_each(|&i| errors[i] = 1);
+        self.model = self.networks.init(&self.device, rng)?;
+        self.stage = Stage::Second { errors };
+        Ok(found.len())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.model);
+        state.value("stage", &self.stage)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.model = state.module(TRAINED, self.model.clone())?;
+        self.stage = state.value("stage")?;
+        Ok(())
     }
 }
 
@@ -118,31 +141,36 @@ mod tests {
     use super::super::testing::{falls, networks, rng, train};
     use super::*;
 
+    fn method(labels: &[usize]) -> JustTrainTwice {
+        let (objective, device) = (Jtt::default(), Device::flex());
+        JustTrainTwice::new(&networks(3), objective, 4, labels.to_vec(), &device, &mut rng(8)).unwrap()
+    }
+
     #[test]
     fn the_second_stage_starts_afresh_and_counts_errors_more() {
         let labels = vec![0, 1, 2, 0, 1, 2];
         let context = Batch::default()
             .with_indices("labels", labels.clone())
             .with_indices("samples", vec![0, 1, 2, 3, 4, 5]);
-        let device = Device::flex();
-        let mut method = JustTrainTwice::new(networks(3), Jtt::default(), &device, &mut rng(8)).unwrap();
+        let mut method = method(&labels);
+        assert_eq!(method.stage(10), 0..4);
         let first = train(&mut method, &context, 4);
         assert!(falls(&first));
 
         let scores = Matrix::from_fn(6, 3, |_, class| if class == 0 { 1.0 } else { 0.0 });
-        assert_eq!(method.begin_second(&scores, &labels, &device, &mut rng(8)).unwrap(), 4);
-        assert_eq!(method.stage(), &Stage::Second { errors: vec![0, 1, 1, 0, 1, 1] });
+        assert_eq!(method.begin_stage(&scores, &mut rng(8)).unwrap(), 4);
+        assert_eq!(method.stage, Stage::Second { errors: vec![0, 1, 1, 0, 1, 1] });
+        assert_eq!(method.stage(10), 4..10);
         let second = train(&mut method, &context, 4);
         // The same random start, and four of six samples count 20 times.
         assert!(second[0] > 5.0 * first[0] && falls(&second));
-        assert!(method.begin_second(&scores, &labels, &device, &mut rng(8)).is_err());
+        assert!(method.begin_stage(&scores, &mut rng(8)).is_err());
     }
 
     #[test]
     fn a_sample_beyond_the_training_set_is_named() {
-        let device = Device::flex();
-        let mut method = JustTrainTwice::new(networks(2), Jtt::default(), &device, &mut rng(8)).unwrap();
-        method.begin_second(&Matrix::zeros(2, 2), &[0, 1], &device, &mut rng(8)).unwrap();
+        let mut method = method(&[0, 1]);
+        method.begin_stage(&Matrix::zeros(2, 3), &mut rng(8)).unwrap();
         let context = Batch::default().with_indices("labels", vec![0; 6]).with_indices("samples", vec![7; 6]);
         let error = method.loss(&super::super::testing::views(6, 1), context).unwrap_err().to_string();
         assert!(error.contains("sample 7"), "{error}");

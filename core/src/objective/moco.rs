@@ -127,6 +127,16 @@ impl KeyQueue {
         self.rows.clone()
     }
 
+    /// Index of the oldest key, the next to be overwritten.
+    pub fn oldest(&self) -> usize {
+        self.next
+    }
+
+    /// A queue of this size with other rows, taken as they are, of which `oldest` is the first to be overwritten.
+    pub(crate) fn replaced(&self, rows: Tensor<2>, oldest: usize) -> Self {
+        Self { rows, next: oldest % self.rows.dims()[0] }
+    }
+
     /// Overwrites the oldest rows by the keys of a batch, `[b, d]`, which are normalised. Of more than `K`
     /// keys the last `K` stay.
     ///

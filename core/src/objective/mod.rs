@@ -145,7 +145,7 @@ pub use max_margin::MaxMargin;
 pub use moco::{KeyQueue, MoCo};
 pub use nt_xent::NtXent;
 pub use reduction::Reduction;
-pub use registry::{build, names};
+pub use registry::{ObjectiveConfig, build, names};
 pub use rubi::Rubi;
 pub use softcon::SoftCon;
 pub use supcon::SupCon;

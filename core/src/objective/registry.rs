@@ -1,7 +1,8 @@
 //! Objectives by name, from the parameters of a recipe, a case file or a page.
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{
     AlignUniform, BarlowTwins, BiasBalance, BiasCon, BiasConTotal, Byol, Cmc, ConTeX, ConTeXClipped,
@@ -62,6 +63,47 @@ const OBJECTIVES: &[(&str, Builder)] = &[
     ("jtt", parse::<Jtt>),
 ];
 
+/// An objective as it is written in a recipe: its name, its variant, and whatever else it knows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ObjectiveConfig {
+    /// One of [`names`].
+    pub name: String,
+    /// `paper`, `released`, ...; the objective's own default if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// Its parameters.
+    #[serde(flatten)]
+    pub parameters: Map<String, Value>,
+}
+
+impl Default for ObjectiveConfig {
+    fn default() -> Self {
+        Self::named("nt-xent")
+    }
+}
+
+impl ObjectiveConfig {
+    /// An objective with its default settings.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.into(), variant: None, parameters: Map::new() }
+    }
+
+    /// The objective.
+    ///
+    /// # Errors
+    /// As [`build`].
+    pub fn build(&self) -> Result<Box<dyn Objective>> {
+        build(&self.name, self.variant.as_deref(), Value::Object(self.parameters.clone()))
+    }
+
+    /// The objective as a known type, which must be that of its name.
+    pub(crate) fn parse<O: DeserializeOwned>(&self) -> Result<O> {
+        let mut parameters = self.parameters.clone();
+        parameters.extend(self.variant.clone().map(|variant| ("variant".to_owned(), variant.into())));
+        read(Value::Object(parameters))
+    }
+}
+
 /// The names that [`build`] knows.
 pub fn names() -> impl Iterator<Item = &'static str> {
     OBJECTIVES.iter().map(|(name, _)| *name)
@@ -90,7 +132,10 @@ pub fn build(name: &str, variant: Option<&str>, parameters: Value) -> Result<Box
 }
 
 fn parse<O: Objective + DeserializeOwned + 'static>(parameters: Value) -> Result<Box<dyn Objective>> {
-    let objective: O = serde_json::from_value(parameters)
-        .map_err(|e| Error::parameter("params", "not understood", &e.to_string()))?;
-    Ok(Box::new(objective))
+    Ok(Box::new(read::<O>(parameters)?))
+}
+
+fn read<O: DeserializeOwned>(parameters: Value) -> Result<O> {
+    serde_json::from_value(parameters)
+        .map_err(|e| Error::parameter("params", "not understood", &e.to_string()))
 }

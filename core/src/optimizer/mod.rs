@@ -111,17 +111,15 @@ impl Optimizer {
         &self.slots
     }
 
-    /// Number of values of the slot `name`, if this optimiser keeps such a slot for a tensor of `module`.
-    pub fn slot_size<M: Module>(&self, name: &str, module: &M) -> Option<usize> {
+    /// The tensor that the slot `name` belongs to, if this optimiser keeps such slots.
+    pub fn tensor_of<'a>(&self, name: &'a str) -> Option<&'a str> {
         let (tensor, slot) = name.rsplit_once('.')?;
         let known: &[&str] = match self.config {
             OptimizerConfig::Sgd(_) => &["momentum"],
             OptimizerConfig::Adam(_) | OptimizerConfig::AdamW(_) => &["first", "second"],
             OptimizerConfig::Lars(_) => &["velocity"],
         };
-        let mut find = Find { path: TensorPath::default(), name: tensor, size: None };
-        module.visit(&mut find);
-        find.size.filter(|_| known.contains(&slot))
+        known.contains(&slot).then_some(tensor)
     }
 
     /// Continues from the state of another optimiser of the same settings.
@@ -201,29 +199,6 @@ impl ModuleVisitor for SquareSum<'_> {
                 Some(total) => total + squares,
                 None => squares,
             });
-        }
-    }
-}
-
-/// Finds the number of values of a tensor.
-struct Find<'a> {
-    path: TensorPath,
-    name: &'a str,
-    size: Option<usize>,
-}
-
-impl ModuleVisitor for Find<'_> {
-    fn enter_module(&mut self, name: &str, container: &str) {
-        self.path.enter(name, container);
-    }
-
-    fn exit_module(&mut self, _name: &str, container: &str) {
-        self.path.exit(container);
-    }
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if self.path.name() == self.name {
-            self.size = Some(param.lazy_shape().num_elements());
         }
     }
 }

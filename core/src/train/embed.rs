@@ -1,10 +1,11 @@
-//! Embeddings of a whole data set.
+//! Embeddings and class scores of a whole data set.
 
 use std::ops::Range;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
 
+use super::Model;
 use crate::encoder::Encoder;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
@@ -20,12 +21,36 @@ pub async fn embed(
     encoder: &Encoder,
     count: usize,
     batch: usize,
+    images: impl FnMut(Range<usize>) -> Result<Tensor<4>>,
+) -> Result<Matrix> {
+    let encoder = encoder.valid();
+    collect(|images| encoder.forward(images), "embedding", count, batch, images).await
+}
+
+/// As [`embed`], through the head: projections or class scores, `[count, head.output]`.
+///
+/// # Errors
+/// As [`embed`].
+pub async fn score(
+    model: &Model,
+    count: usize,
+    batch: usize,
+    images: impl FnMut(Range<usize>) -> Result<Tensor<4>>,
+) -> Result<Matrix> {
+    let model = model.valid();
+    collect(|images| model.head.forward(model.encoder.forward(images)), "logits", count, batch, images).await
+}
+
+async fn collect(
+    forward: impl Fn(Tensor<4>) -> Tensor<2>,
+    name: &str,
+    count: usize,
+    batch: usize,
     mut images: impl FnMut(Range<usize>) -> Result<Tensor<4>>,
 ) -> Result<Matrix> {
     if batch == 0 {
         return Err(Error::parameter("batch", batch, "expected at least 1"));
     }
-    let encoder = encoder.valid();
     let (mut values, mut columns) = (vec![], 0);
     for start in (0..count).step_by(batch) {
         let range = start..(start + batch).min(count);
@@ -34,16 +59,16 @@ pub async fn embed(
             let found = format!("{} images", images.dims()[0]);
             return Err(Error::shape("images", format!("{} images", range.len()), found));
         }
-        let embedding = encoder.forward(images.without_autodiff()).into_data_async().await;
-        let embedding = Matrix::from_data(&embedding.map_err(|e| Error::Degenerate {
-            reason: format!("the device could not return the embeddings ({e:?})"),
+        let rows = forward(images.without_autodiff()).into_data_async().await;
+        let rows = Matrix::from_data(&rows.map_err(|e| Error::Degenerate {
+            reason: format!("the device could not return its results ({e:?})"),
             remedy: "try a smaller batch or another device".into(),
         })?)?;
-        if let Some(row) = embedding.first_not_finite() {
-            return Err(Error::NotFinite { input: "embedding".into(), row: start + row });
+        if let Some(row) = rows.first_not_finite() {
+            return Err(Error::NotFinite { input: name.into(), row: start + row });
         }
-        columns = embedding.columns();
-        values.extend_from_slice(embedding.data());
+        columns = rows.columns();
+        values.extend_from_slice(rows.data());
     }
     Matrix::new(count, columns, values)
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{TrainError, Trainer, TrainerConfig};
-use crate::checkpoint::{Archive, CheckpointError, metadata};
-use crate::objective::Objective;
+use crate::checkpoint::{Archive, CheckpointError, Flat, metadata};
+use crate::method::{StateReader, StateWriter, TrainingSet};
 
 /// The version that this program writes.
-const STATE_VERSION: u32 = 1;
+const STATE_VERSION: u32 = 2;
 const KEY: &str = "simile_state";
-const MODEL: &str = "model";
 const OPTIMIZER: &str = "optimizer";
 const LOSS: &str = "loss";
 
@@ -25,16 +25,21 @@ struct State {
     optimizer_steps: u64,
     losses: u64,
     slots: Vec<String>,
+    method: Map<String, Value>,
 }
 
 impl Trainer {
-    /// Network, optimiser and position, as the bytes of a safetensors file.
+    /// Networks and whatever else the method has changed, optimiser and position, as the bytes of a safetensors file.
     ///
     /// # Errors
     /// A value is not finite, or the device failed.
     pub async fn to_bytes(&self) -> Result<Vec<u8>, CheckpointError> {
         let mut archive = Archive::default();
-        archive.add_module(MODEL, &self.model).await?;
+        let mut method = StateWriter::default();
+        self.method.save(&mut method)?;
+        for Flat { name, shape, values } in method.tensors {
+            archive.add(name, shape, values).await?;
+        }
         for (name, slot) in self.optimizer.slots() {
             archive.add(format!("{OPTIMIZER}.{name}"), slot.dims().to_vec(), slot.clone()).await?;
         }
@@ -48,6 +53,7 @@ impl Trainer {
             optimizer_steps: self.optimizer.steps(),
             losses: self.loss.count,
             slots: self.optimizer.slots().keys().cloned().collect(),
+            method: method.values,
         };
         archive.to_bytes(KEY, written(&state)?)
     }
@@ -58,11 +64,11 @@ impl Trainer {
     /// The bytes are damaged, or belong to a run with other settings.
     pub fn resume(
         config: TrainerConfig,
-        objective: Box<dyn Objective>,
+        training: &TrainingSet,
         device: &Device,
         bytes: &[u8],
     ) -> Result<Self, TrainError> {
-        let mut trainer = Self::new(config, objective, device)?;
+        let mut trainer = Self::new(config, training, device)?;
         let unreadable = |e: serde_json::Error| CheckpointError::Metadata {
             key: KEY,
             reason: format!("is not readable: {e}"),
@@ -78,8 +84,17 @@ impl Trainer {
             );
         }
 
-        let mut archive = Archive::parse(bytes, |_| false)?;
-        trainer.model = archive.restore(MODEL, trainer.model)?;
+        let mut reader = StateReader::new(Archive::parse(bytes, |_| false)?, state.method);
+        trainer.method.restore(&mut reader)?;
+        let size_of = |slot: &str| {
+            let tensor = trainer.optimizer.tensor_of(slot)?;
+            reader.trained_size(tensor)
+        };
+        let unknown =
+            |slot: &String| CheckpointError::UnknownTensor { name: format!("{OPTIMIZER}.{slot}") };
+        let sizes = (state.slots.iter().map(|slot| size_of(slot).ok_or_else(|| unknown(slot))))
+            .collect::<Result<Vec<usize>, _>>()?;
+        let mut archive = reader.into_archive();
         let device = device.clone().without_autodiff();
         let mut take = |name: String, count: Option<usize>| -> Result<Tensor<1>, CheckpointError> {
             let Some(tensor) = archive.tensors.remove(&name) else {
@@ -92,11 +107,9 @@ impl Trainer {
             Ok(Tensor::from_data(data, (&device, DType::F32)))
         };
         let mut slots = BTreeMap::new();
-        for name in state.slots {
-            let count = trainer.optimizer.slot_size(&name, &trainer.model);
-            let count = count
-                .ok_or_else(|| CheckpointError::UnknownTensor { name: format!("{OPTIMIZER}.{name}") })?;
-            slots.insert(name.clone(), take(format!("{OPTIMIZER}.{name}"), Some(count))?);
+        for (name, count) in state.slots.into_iter().zip(sizes) {
+            let slot = take(format!("{OPTIMIZER}.{name}"), Some(count))?;
+            slots.insert(name, slot);
         }
         if state.losses > 0 {
             trainer.loss.sum = Some(take(LOSS.into(), Some(1))?);

@@ -13,12 +13,12 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use simile_core::augment::Augmentation;
 use simile_core::encoder::EncoderConfig;
-use simile_core::encoder::head::HeadConfig;
+use simile_core::method::MethodConfig;
 use simile_core::optimizer::OptimizerConfig;
 use simile_core::optimizer::schedule::Schedule;
 
 use self::explain::{explain, line_of, line_of_key, reword, suggestion, unknown_key};
-use self::sections::{Arm, DataSection, ObjectiveSection, ProbeSection, TrainSection};
+use self::sections::{Arm, DataSection, HeadSection, ObjectiveSection, ProbeSection, TrainSection};
 use self::shipped::{SHIPPED, Shipped};
 use crate::exit::usage;
 
@@ -33,12 +33,15 @@ pub(crate) struct Recipe {
     #[serde(default)]
     pub(crate) encoder: EncoderConfig,
     #[serde(default)]
-    pub(crate) head: HeadConfig,
+    pub(crate) head: HeadSection,
     #[serde(default)]
     pub(crate) augment: Augmentation,
     /// What to minimise; absent if arms say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) objective: Option<ObjectiveSection>,
+    /// Which networks and memory stand beside the encoder while it is minimised; an arm can have its own.
+    #[serde(default)]
+    pub(crate) method: MethodConfig,
     #[serde(default)]
     pub(crate) optimizer: OptimizerConfig,
     #[serde(default)]
@@ -117,14 +120,18 @@ impl Recipe {
         Self::parse(text).map_err(|reason| anyhow::anyhow!("{}, {reason}", origin.display()))
     }
 
-    /// The arms to train; the recipe's objective alone is one.
+    /// The arms to train, each with its method; the recipe's objective alone is one.
     pub(crate) fn arms(&self) -> Vec<Arm> {
-        match &self.objective {
+        let mut arms = match &self.objective {
             Some(objective) if self.arms.is_empty() => {
-                vec![Arm { name: objective.name.clone(), objective: objective.clone() }]
+                vec![Arm { name: objective.name.clone(), objective: objective.clone(), method: None }]
             }
             _ => self.arms.clone(),
+        };
+        for arm in &mut arms {
+            arm.method.get_or_insert_with(|| self.method.clone());
         }
+        arms
     }
 
     /// As it is written to the run folder: every default filled in.
@@ -160,14 +167,15 @@ impl Recipe {
             return Err(Fault::new("arm", "", "two arms have the same name"));
         }
         for arm in self.arms() {
-            arm.objective.build().map_err(|reason| {
+            arm.check(self.train.iterations as u64).map_err(|reason| {
                 let of_arm =
                     if self.arms.is_empty() { String::new() } else { format!("arm `{}`: ", arm.name) };
-                Fault::new("objective", "", format!("{of_arm}{reason}"))
+                let section = if reason.contains("method") { "method" } else { "objective" };
+                Fault::new(section, "", format!("{of_arm}{reason}"))
             })?;
         }
         self.encoder.validate().map_err(|error| core("encoder", error))?;
-        self.head.validate().map_err(|error| core("head", error))?;
+        self.head.of("", 0, 0).validate().map_err(|error| core("head", error))?;
         self.augment.validate().map_err(|error| core("augment", error))?;
         self.optimizer.validate().map_err(|error| core("optimizer", error))?;
         self.schedule.validate().map_err(|error| core("schedule", error))?;
@@ -195,6 +203,11 @@ impl Recipe {
         self.data.test = Some(self.data.test.map_or(128, |test| test.min(128)));
         self.data.validation = self.data.validation.min(64);
         self.probe.steps = self.probe.steps.min(20);
+        for method in self.arms.iter_mut().flat_map(|arm| &mut arm.method).chain([&mut self.method]) {
+            if let MethodConfig::Jtt { first_steps } = method {
+                *first_steps = 1;
+            }
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use simile_core::dataset::colour_mnist::Colours;
+use simile_core::encoder::head::{HeadConfig, HeadKind};
 use simile_core::error::Error;
-use simile_core::objective::{self, Objective};
+use simile_core::method::{MethodConfig, class_scores};
+use simile_core::objective::ObjectiveConfig;
 use toml::Table;
 
 use super::Fault;
@@ -50,6 +52,9 @@ pub(crate) struct ObjectiveSection {
     /// Number of k-means clusters of the condition that take the place of the classes as `labels`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) clusters: Option<usize>,
+    /// Which categorical variable of the data set is the `bias`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bias: Option<String>,
     /// Whatever the objective itself knows: temperature, lambda, kernel, ...
     #[serde(flatten)]
     pub(crate) parameters: Table,
@@ -86,12 +91,30 @@ pub(crate) struct ProbeSection {
     pub(crate) ridge: f64,
 }
 
+/// `[head]`: the layers between the embedding and the objective. What is left out follows from the objective: a linear
+/// layer with a score for each class, or the released projection head.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct HeadSection {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<HeadKind>,
+    /// Width of the hidden layer; the embedding size if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hidden: Option<usize>,
+    /// Width of the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output: Option<usize>,
+}
+
 /// `[[arm]]`: one of several objectives that are compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arm {
     pub(crate) name: String,
     pub(crate) objective: ObjectiveSection,
+    /// The recipe's if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) method: Option<MethodConfig>,
 }
 
 fn default_condition() -> String {
@@ -152,19 +175,52 @@ impl TrainSection {
     }
 }
 
-impl ObjectiveSection {
-    /// The objective itself.
+impl HeadSection {
+    /// The head for an objective on data of so many `classes` and values of the bias.
+    pub(crate) fn of(&self, objective: &str, classes: usize, biases: usize) -> HeadConfig {
+        let scores = class_scores(objective, classes, biases);
+        let default = match scores {
+            Some(output) => HeadConfig { kind: HeadKind::Linear, output, ..HeadConfig::default() },
+            None => HeadConfig::default(),
+        };
+        HeadConfig {
+            kind: self.kind.unwrap_or(default.kind),
+            hidden: self.hidden,
+            output: self.output.unwrap_or(default.output),
+        }
+    }
+}
+
+impl Arm {
+    /// The arm's method.
+    pub(crate) fn method(&self) -> MethodConfig {
+        self.method.clone().unwrap_or_default()
+    }
+
+    /// Checks that the method can train the objective over a run of `steps`.
     ///
     /// # Errors
-    /// What is unknown or out of range.
-    pub(crate) fn build(&self) -> Result<Box<dyn Objective>, String> {
-        let parameters = serde_json::to_value(&self.parameters).map_err(|error| error.to_string())?;
-        objective::build(&self.name, self.variant.as_deref(), parameters).map_err(|error| match error {
+    /// What is unknown, out of range, or does not go together.
+    pub(super) fn check(&self, steps: u64) -> Result<(), String> {
+        let objective = self.objective.config()?;
+        self.method().check(&objective, steps).map_err(|error| match error {
             Error::Unknown { kind, name, known } => {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 format!("unknown {kind} `{name}`{}", suggestion(&name, &known))
             }
             error => reword(&error.to_string()),
         })
+    }
+}
+
+impl ObjectiveSection {
+    /// The objective as core takes it.
+    ///
+    /// # Errors
+    /// A parameter that JSON has no form of.
+    pub(crate) fn config(&self) -> Result<ObjectiveConfig, String> {
+        let parameters = serde_json::to_value(&self.parameters).map_err(|error| error.to_string())?;
+        let parameters = parameters.as_object().cloned().unwrap_or_default();
+        Ok(ObjectiveConfig { name: self.name.clone(), variant: self.variant.clone(), parameters })
     }
 }

@@ -1,5 +1,6 @@
 //! A run: its folder, its data, its steps, what it records, and how it is continued.
 
+mod context;
 mod draw;
 pub(crate) mod folder;
 mod interrupt;

@@ -5,18 +5,16 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use simile_core::augment::{ImageStore, Normalisation};
-use simile_core::batch::Batch;
 use simile_core::checkpoint::Metadata;
-use simile_core::cluster::kmeans::KMeansConfig;
 use simile_core::dataset::Dataset;
-use simile_core::matrix::Matrix;
-use simile_core::train::{Purpose, Sampler, Sampling, Trainer, TrainerConfig, stream};
+use simile_core::train::{Sampler, Sampling, Trainer, TrainerConfig};
 
+use super::context::Context;
 use super::draw;
 use super::folder::{FIGURES, MODEL, MetricsLog, REPORT, RESULT, RunFolder};
 use super::interrupt;
 use super::record::{ArmResult, Measurement, RunResult};
-use super::splits::{Splits, represent};
+use super::splits::{Splits, class_scores, represent};
 use super::state::Standing;
 use crate::cli::Probe;
 use crate::console::{Progress, line};
@@ -24,7 +22,7 @@ use crate::device::Present;
 use crate::exit::{Interrupted, usage};
 use crate::probe::{Represented, measure};
 use crate::recipe::Recipe;
-use crate::recipe::sections::{Arm, ObjectiveSection};
+use crate::recipe::sections::Arm;
 use crate::report::figures::Figures;
 use crate::report::{RunRecord, page};
 
@@ -137,14 +135,17 @@ impl Session {
         let section = self.recipe.train.clone();
         let (samples, batch, seed) = (self.splits.train.len(), section.batch, section.seed);
         let mut sampler = Sampler::new(Sampling { samples, batch, drop_last: false, seed })?;
-        let mut trainer = self.trainer(arm, sampler.batches_per_epoch())?;
         let context = Context::new(&arm.objective, &self.splits.train, seed)?;
+        let mut trainer = self.trainer(arm, &context, sampler.batches_per_epoch())?;
         let store = ImageStore::new(&self.splits.train.images, &self.device.device);
 
         let (begun, before_arm) = (Instant::now(), self.standing.arm_seconds);
         line(format_args!("{}: training on {}", arm.name, self.device));
         let mut progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
         while !trainer.is_finished() {
+            if trainer.awaits_scores() {
+                self.begin_stage(arm, &mut trainer)?;
+            }
             let learning_rate = trainer.learning_rate();
             let indices = sampler.batch(trainer.step_number());
             let images = store.batch(indices)?;
@@ -177,11 +178,29 @@ impl Session {
         Ok(trainer)
     }
 
-    fn trainer(&self, arm: &Arm, steps_per_epoch: u64) -> Result<Trainer> {
+    /// Has the first network say which training images it fails on, for a second one to learn more from.
+    fn begin_stage(&self, arm: &Arm, trainer: &mut Trainer) -> Result<()> {
+        let normalisation = Normalisation::identity(self.recipe.encoder.channels);
+        let train = &self.splits.train;
+        let scores = class_scores(trainer.model(), &train.images, &normalisation, &self.device.device)?;
+        let failures = trainer.begin_stage(&scores)?;
+        line(format_args!(
+            "{}: the network fails on {failures} of {} training images; the next stage begins",
+            arm.name,
+            train.len()
+        ));
+        Ok(())
+    }
+
+    fn trainer(&self, arm: &Arm, context: &Context, steps_per_epoch: u64) -> Result<Trainer> {
         let Recipe { encoder, head, optimizer, schedule, train, .. } = self.recipe.clone();
+        let training = context.training_set();
+        let classes = training.labels.iter().max().map_or(0, |label| label + 1);
         let config = TrainerConfig {
+            objective: arm.objective.config().map_err(usage)?,
+            method: arm.method(),
             encoder,
-            head,
+            head: head.of(&arm.objective.name, classes.max(self.splits.train.classes.len()), training.biases),
             optimizer,
             schedule,
             steps: train.iterations as u64,
@@ -189,11 +208,10 @@ impl Session {
             views_apart: train.views_apart,
             seed: train.seed,
         };
-        let objective = arm.objective.build().map_err(usage)?;
         let device = &self.device.device;
         match self.standing.trainer(&self.folder)? {
-            Some(bytes) => Trainer::resume(config, objective, device, &bytes).context("continuing the run"),
-            None => Ok(Trainer::new(config, objective, device)?),
+            Some(bytes) => Trainer::resume(config, &training, device, &bytes).context("continuing the run"),
+            None => Trainer::new(config, &training, device).map_err(usage),
         }
     }
 
@@ -222,43 +240,6 @@ impl Session {
         let record = RunRecord::read(self.folder.root())?;
         self.folder.write(REPORT, page(&[record])?)?;
         Ok(result)
-    }
-}
-
-/// What an objective needs beside the views, for the whole training set.
-struct Context {
-    condition: Option<Matrix>,
-    labels: Vec<usize>,
-}
-
-impl Context {
-    fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
-        let condition = train.conditions.get(&section.condition).map(|condition| condition.to_matrix());
-        let labels = match (section.clusters, &condition) {
-            (None, _) => train.labels.clone(),
-            (Some(count), Some(values)) => {
-                let mut rng = stream(seed, Purpose::Objective, 0);
-                KMeansConfig::new(count).fit(values, &mut rng).context("clustering the condition")?.labels
-            }
-            (Some(_), None) => {
-                let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
-                return Err(usage(format_args!(
-                    "the data set has no variable `{}` to cluster; known: {}",
-                    section.condition,
-                    known.join(", ")
-                )));
-            }
-        };
-        Ok(Self { condition, labels })
-    }
-
-    fn of(&self, indices: &[usize]) -> Batch {
-        let labels = indices.iter().map(|&i| self.labels[i]).collect();
-        let batch = Batch::default().with_indices("labels", labels);
-        match &self.condition {
-            Some(condition) => batch.with_condition("z", condition.select(indices)),
-            None => batch,
-        }
     }
 }
 

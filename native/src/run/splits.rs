@@ -9,7 +9,7 @@ use simile_core::dataset::digits::{SIDE, draw_digits};
 use simile_core::dataset::{Dataset, Images};
 use simile_core::encoder::Encoder;
 use simile_core::matrix::Matrix;
-use simile_core::train::embed;
+use simile_core::train::{Model, embed, score};
 
 use crate::data::load_mnist;
 use crate::exit::usage;
@@ -73,6 +73,21 @@ fn first(dataset: Dataset, count: Option<usize>) -> Result<Dataset> {
         Some(count) if count < dataset.len() => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
         _ => Ok(dataset),
     }
+}
+
+/// The class scores of every image, `[n, classes]`.
+///
+/// # Errors
+/// As [`represent`].
+pub(crate) fn class_scores(
+    model: &Model,
+    images: &Images,
+    normalisation: &Normalisation,
+    device: &burn::tensor::Device,
+) -> Result<Matrix> {
+    let store = ImageStore::new(images, device);
+    let batch = |range: std::ops::Range<usize>| normalisation.apply(store.batch(&range.collect::<Vec<_>>())?);
+    Ok(pollster::block_on(score(model, store.len(), BATCH, batch))?)
 }
 
 /// The representation of every image, `[n, embedding size]`.

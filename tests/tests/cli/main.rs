@@ -5,6 +5,7 @@ mod answers;
 mod data;
 mod faults;
 mod loss;
+mod methods;
 mod runs;
 
 use std::path::Path;

@@ -111,51 +111,60 @@ fn the_same_seed_gives_the_same_metrics_and_another_does_not() {
     assert_ne!(first, run("c", "2"));
 }
 
+/// Interrupts a run into the folder `cut` once there is a checkpoint of an arm.
 #[cfg(unix)]
-#[test]
-fn an_interrupted_run_continues_to_the_same_end() {
+pub(crate) fn interrupt(place: &Path, arguments: &[&str], arm: &str) {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
+    let mut child = Command::new(simile_tests::program())
+        .args(arguments)
+        .current_dir(place)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let state = place.join("cut/state/state.json");
+    let begun = Instant::now();
+    let in_arm =
+        || fs::read_to_string(&state).is_ok_and(|text| text.contains(&format!("\"arm\": \"{arm}\"")));
+    while !in_arm() {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before it could be interrupted");
+        assert!(begun.elapsed() < Duration::from_secs(100), "no checkpoint of {arm}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(text.contains("--resume cut"), "{text}");
+    assert!(!place.join("cut/result.json").exists());
+}
+
+/// Two runs have the same losses, metrics and encoder.
+pub(crate) fn assert_same_end(place: &Path, one: &str, other: &str) {
+    let (one, other) = (place.join(one), place.join(other));
+    for file in ["metrics.jsonl", "model.safetensors"] {
+        assert!(fs::read(one.join(file)).unwrap() == fs::read(other.join(file)).unwrap(), "{file} differs");
+    }
+    assert_eq!(metrics(&one), metrics(&other));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_continues_to_the_same_end() {
     let place = with_recipe();
     simile(place.path(), &["train", "tiny.toml", "--out", "whole"]).assert().success();
 
     // Stopped once in either arm; the recipe makes the arms long enough to be caught in.
     let mut arguments = vec!["train", "tiny.toml", "--out", "cut"];
     for arm in ["InfoNCE", "Fair"] {
-        let mut child = Command::new(simile_tests::program())
-            .args(&arguments)
-            .current_dir(place.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let state = place.path().join("cut/state/state.json");
-        let begun = Instant::now();
-        let in_arm =
-            || fs::read_to_string(&state).is_ok_and(|text| text.contains(&format!("\"arm\": \"{arm}\"")));
-        while !in_arm() {
-            assert!(child.try_wait().unwrap().is_none(), "the run ended before it could be interrupted");
-            assert!(begun.elapsed() < Duration::from_secs(100), "no checkpoint of {arm}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-        let output = child.wait_with_output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(130), "{text}");
-        assert!(text.contains("--resume cut"), "{text}");
-        assert!(!place.path().join("cut/result.json").exists());
+        interrupt(place.path(), &arguments, arm);
         arguments = vec!["train", "--resume", "cut"];
     }
     simile(place.path(), &arguments).assert().success();
 
-    let (whole, cut) = (place.path().join("whole"), place.path().join("cut"));
-    assert_eq!(fs::read(whole.join("metrics.jsonl")).unwrap(), fs::read(cut.join("metrics.jsonl")).unwrap());
-    assert_eq!(metrics(&whole), metrics(&cut));
-    assert_eq!(
-        fs::read(whole.join("model.safetensors")).unwrap(),
-        fs::read(cut.join("model.safetensors")).unwrap()
-    );
+    assert_same_end(place.path(), "whole", "cut");
     assert!(complaint(place.path(), &["train", "--resume", "cut"], 2).contains("has finished"));
 }
 

@@ -29,6 +29,12 @@ pub(super) fn applies(network: &LeNet5, images: &Tensor<4>) -> bool {
         && is_host(&images.device())
 }
 
+/// Whether a gradient of a parameter of the blocks is wanted.
+pub(super) fn is_trained(network: &LeNet5) -> bool {
+    let trained = |layer: &Convolution| layer.weight.val().is_tracked() || layer.bias.val().is_tracked();
+    trained(&network.conv1) || trained(&network.conv2)
+}
+
 /// The maps after both blocks, `[n, 400]`, without a gradient.
 pub(super) fn evaluate(network: &LeNet5, images: Tensor<4>) -> Tensor<2> {
     let (n, device) = (images.dims()[0], images.device());

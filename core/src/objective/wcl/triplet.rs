@@ -25,7 +25,7 @@ use crate::batch::Batch;
 use crate::error::{Error, Result};
 
 /// See the [module](self).
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WclTriplet {
     /// Probability that a negative is of the anchor's class, from 0 to below 1 (variant `released` only).

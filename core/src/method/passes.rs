@@ -1,0 +1,105 @@
+//! The forward passes of a step and the way back.
+
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+
+use super::Views;
+use crate::encoder::Recording;
+use crate::error::{Error, Result};
+use crate::optimizer::Optimizer;
+use crate::train::Model;
+
+/// The forward passes of the networks that a step trains, on the device's fastest path.
+#[derive(Debug, Default)]
+pub(super) struct Passes {
+    recordings: Vec<Recording>,
+}
+
+impl Passes {
+    /// Forgets the passes of a step that was not descended.
+    pub(super) fn begin(&mut self) {
+        self.recordings.clear();
+    }
+
+    /// Embeddings of images.
+    pub(super) fn embed(&mut self, model: &Model, images: Tensor<4>) -> Tensor<2> {
+        let recording = model.encoder.record(images);
+        let embedding = recording.embedding.clone();
+        self.recordings.push(recording);
+        embedding
+    }
+
+    /// Projections, or class scores, of images.
+    pub(super) fn output(&mut self, model: &Model, images: Tensor<4>) -> Tensor<2> {
+        model.head.forward(self.embed(model, images))
+    }
+
+    /// Projections of both views, in one pass unless the views want statistics of their own.
+    pub(super) fn project(&mut self, model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
+        if views.apart {
+            return (self.output(model, views.a.clone()), self.output(model, views.b.clone()));
+        }
+        halves(self.output(model, views.both()))
+    }
+
+    /// One step of everything that `module` holds.
+    pub(super) fn descend<M: Module>(
+        &mut self,
+        module: &mut M,
+        loss: Tensor<1>,
+        optimizer: &mut Optimizer,
+        learning_rate: f64,
+    ) -> Result<()> {
+        let recordings = std::mem::take(&mut self.recordings);
+        if !loss.is_tracked() {
+            return Err(Error::Degenerate {
+                reason: "the loss depends on no network".into(),
+                remedy: "train with another objective, or with the method that it belongs to".into(),
+            });
+        }
+        let mut gradients = loss.backward();
+        let mut parameters = GradientsParams::from_module(&mut gradients, module);
+        recordings.into_iter().for_each(|recording| recording.finish(&mut gradients, &mut parameters));
+        *module = optimizer.step(learning_rate, module.clone(), parameters);
+        Ok(())
+    }
+}
+
+/// Projections of both views by a network that is not trained by gradients.
+pub(super) fn project_constant(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
+    let output = |images| model.head.forward(model.encoder.forward(images)).without_autodiff();
+    if views.apart { (output(views.a.clone()), output(views.b.clone())) } else { halves(output(views.both())) }
+}
+
+fn halves(both: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
+    let b = both.dims()[0] / 2;
+    (both.clone().slice([0..b]), both.slice([b..2 * b]))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::super::testing::{rng, views};
+    use super::super::{Networks, Views};
+    use super::*;
+
+    #[test]
+    fn statistics_of_each_view_apart_are_those_of_two_forward_passes() {
+        let model = Networks::default().init(&Device::flex(), &mut rng(1)).unwrap();
+        // Views of another brightness, so that their statistics differ.
+        let views = views(6, 2);
+        let views = Views::new(views.a.inner(), views.b.inner() * 0.2 + 0.7).unwrap();
+        for apart in [true, false] {
+            let views = views.clone().with_apart(apart);
+            let trained = Passes::default().project(&model, &views).0.inner();
+            let constant = project_constant(&model, &views).0.inner();
+            let largest = |x: Tensor<2>| x.abs().max().into_scalar::<f32>();
+            // The last layer normalises, so a view of its own has mean 0.
+            assert_eq!(largest(trained.clone().mean_dim(0)) < 1e-5, apart);
+            assert!(largest(trained - constant) < 1e-4);
+        }
+    }
+}

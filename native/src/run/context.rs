@@ -1,0 +1,100 @@
+//! What objectives and methods need beside the views, for the whole training set.
+
+use anyhow::{Context as _, Result};
+use simile_core::batch::Batch;
+use simile_core::cluster::kmeans::KMeansConfig;
+use simile_core::dataset::{Condition, Dataset};
+use simile_core::matrix::Matrix;
+use simile_core::method::TrainingSet;
+use simile_core::objective::bias_prior;
+use simile_core::train::{Purpose, stream};
+
+use crate::exit::usage;
+use crate::recipe::sections::ObjectiveSection;
+
+/// Labels, condition and bias of the training images.
+pub(crate) struct Context {
+    condition: Option<Matrix>,
+    labels: Vec<usize>,
+    bias: Option<Bias>,
+}
+
+struct Bias {
+    values: Vec<usize>,
+    count: usize,
+    /// `P(class | bias)`.
+    prior: Matrix,
+}
+
+impl Context {
+    /// Reads off the training images what `section` names.
+    ///
+    /// # Errors
+    /// A usage error if the data set has no such variable.
+    pub(crate) fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
+        let condition = train.conditions.get(&section.condition).map(|condition| condition.to_matrix());
+        let labels = match (section.clusters, &condition) {
+            (None, _) => train.labels.clone(),
+            (Some(count), Some(values)) => {
+                let mut rng = stream(seed, Purpose::Objective, 0);
+                KMeansConfig::new(count).fit(values, &mut rng).context("clustering the condition")?.labels
+            }
+            (Some(_), None) => {
+                let reason = format!("the data set has no variable `{}` to cluster", section.condition);
+                return Err(unknown(&reason, train, |_| true));
+            }
+        };
+        let bias = match &section.bias {
+            Some(name) => Some(Bias::new(name, train, &labels)?),
+            None => None,
+        };
+        Ok(Self { condition, labels, bias })
+    }
+
+    /// What a method has to know.
+    pub(crate) fn training_set(&self) -> TrainingSet {
+        TrainingSet {
+            labels: self.labels.clone(),
+            biases: self.bias.as_ref().map_or(0, |bias| bias.count),
+        }
+    }
+
+    /// The inputs of the training images `indices`.
+    pub(crate) fn of(&self, indices: &[usize]) -> Batch {
+        let pick = |values: &[usize]| indices.iter().map(|&i| values[i]).collect();
+        let mut batch = Batch::default()
+            .with_indices("labels", pick(&self.labels))
+            .with_indices("samples", indices.to_vec());
+        if let Some(bias) = &self.bias {
+            batch = batch.with_indices("bias", pick(&bias.values)).with_condition("prior", bias.prior.clone());
+        }
+        match &self.condition {
+            Some(condition) => batch.with_condition("z", condition.select(indices)),
+            None => batch,
+        }
+    }
+}
+
+impl Bias {
+    fn new(name: &str, train: &Dataset, labels: &[usize]) -> Result<Self> {
+        let categorical = |condition: &Condition| matches!(condition, Condition::Categorical { .. });
+        let reason = match train.conditions.get(name) {
+            Some(Condition::Categorical { values, names }) => {
+                let classes = labels.iter().max().map_or(0, |label| label + 1);
+                let prior = bias_prior(labels, values, classes.max(train.classes.len()), names.len())?;
+                return Ok(Self { values: values.clone(), count: names.len(), prior });
+            }
+            Some(Condition::Numeric(_)) => {
+                format!("`{name}` is numeric and a bias is categorical; name another, or set `condition`")
+            }
+            None => format!("the data set has no variable `{name}` to be the bias"),
+        };
+        Err(unknown(&reason, train, categorical))
+    }
+}
+
+fn unknown(reason: &str, train: &Dataset, fits: impl Fn(&Condition) -> bool) -> anyhow::Error {
+    let known: Vec<&str> =
+        train.conditions.iter().filter(|(_, c)| fits(c)).map(|(name, _)| name.as_str()).collect();
+    usage(format_args!("{reason}; known: {}", known.join(", ")))
+}

@@ -1,0 +1,113 @@
+//! Every method by its section in a recipe.
+
+use std::fs;
+
+use crate::runs::assert_same_end;
+use crate::{complaint, json, place, simile};
+
+/// A recipe without objective and method.
+const BASE: &str = r#"
+[data]
+dataset = "digits"
+train = 64
+test = 32
+
+[optimizer]
+name = "adam"
+
+[train]
+batch = 16
+iterations = 6
+log_every = 1
+checkpoint_every = 2
+
+[probe]
+steps = 5
+"#;
+
+/// Name, method, objective.
+const ARMS: [(&str, &str, &str); 10] = [
+    ("Plain", r#"{ name = "single" }"#, r#"{ name = "cross-entropy" }"#),
+    ("Balanced", r#"{ name = "single" }"#, r#"{ name = "biasbal", bias = "palette" }"#),
+    ("MoCo", r#"{ name = "moco", queue = 32 }"#, r#"{ name = "moco" }"#),
+    ("BYOL", r#"{ name = "byol" }"#, r#"{ name = "byol" }"#),
+    ("SwAV", r#"{ name = "swav", prototypes = 10, frozen_steps = 2 }"#, r#"{ name = "swav" }"#),
+    ("Difficulty", r#"{ name = "difficulty" }"#, r#"{ name = "wcl-weighted-dcl" }"#),
+    ("LfF", r#"{ name = "lff", ema_alpha = 0.7 }"#, r#"{ name = "lff" }"#),
+    ("ReBias", r#"{ name = "rebias" }"#, r#"{ name = "rebias-hsic" }"#),
+    ("LNL", r#"{ name = "lnl" }"#, r#"{ name = "lnl", bias = "palette" }"#),
+    ("JTT", r#"{ name = "jtt", first_steps = 3 }"#, r#"{ name = "jtt" }"#),
+];
+
+fn recipe(arms: &[(&str, &str, &str)]) -> String {
+    arms.iter().fold(BASE.to_owned(), |text, (name, method, objective)| {
+        text + &format!("\n[[arm]]\nname = \"{name}\"\nmethod = {method}\nobjective = {objective}\n")
+    })
+}
+
+#[test]
+fn one_command_trains_every_method() {
+    let place = place();
+    fs::write(place.path().join("all.toml"), recipe(&ARMS)).unwrap();
+    let output = simile(place.path(), &["train", "all.toml", "--out", "run"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("of 64 training images; the next stage begins"), "{text}");
+    let result = fs::read(place.path().join("run/result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
+    let arms = result["arms"].as_array().unwrap();
+    assert_eq!(arms.len(), ARMS.len());
+    for (arm, (name, ..)) in arms.iter().zip(ARMS) {
+        assert_eq!(arm["name"], name);
+        assert!(arm["final_loss"].as_f64().unwrap().is_finite());
+        assert!((0.0..=1.0).contains(&arm["metrics"]["top1"].as_f64().unwrap()));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupted_runs_with_a_state_continue_to_the_same_end() {
+    let place = place();
+    let text = recipe(&[ARMS[2], ARMS[9]]).replace("iterations = 6", "iterations = 40");
+    fs::write(place.path().join("two.toml"), text.replace("first_steps = 3", "first_steps = 20")).unwrap();
+    simile(place.path(), &["train", "two.toml", "--out", "whole"]).assert().success();
+    let mut arguments = vec!["train", "two.toml", "--out", "cut"];
+    for arm in ["MoCo", "JTT"] {
+        crate::runs::interrupt(place.path(), &arguments, arm);
+        arguments = vec!["train", "--resume", "cut"];
+    }
+    simile(place.path(), &arguments).assert().success();
+    assert_same_end(place.path(), "whole", "cut");
+}
+
+#[test]
+fn a_section_serves_every_arm_and_shrinks_for_a_smoke_test() {
+    let place = place();
+    let text = format!("{BASE}\n[method]\nname = \"jtt\"\nfirst_steps = 4\n\n[objective]\nname = \"jtt\"\n");
+    fs::write(place.path().join("jtt.toml"), text).unwrap();
+    let answer = json(place.path(), &["train", "jtt.toml", "--smoke", "--json"]);
+    assert_eq!(answer["arms"][0]["iterations"], 2);
+}
+
+#[test]
+fn what_does_not_go_together_is_said() {
+    let place = place();
+    let complain = |method: &str, objective: &str| {
+        fs::write(place.path().join("wrong.toml"), recipe(&[("Wrong", method, objective)])).unwrap();
+        complaint(place.path(), &["train", "wrong.toml"], 2)
+    };
+    for (method, objective, reason) in [
+        (r#"{ name = "mocco" }"#, r#"{ name = "moco" }"#, "did you mean `moco`?"),
+        (r#"{ name = "moco", qeue = 3 }"#, r#"{ name = "moco" }"#, "did you mean `queue`?"),
+        (r#"{ name = "moco" }"#, r#"{ name = "byol" }"#, "known: moco"),
+        (r#"{ name = "moco", queue = 0 }"#, r#"{ name = "moco" }"#, "`method.queue` is 0"),
+        (r#"{ name = "jtt" }"#, r#"{ name = "jtt" }"#, "first_steps"),
+        (r#"{ name = "jtt", first_steps = 6 }"#, r#"{ name = "jtt" }"#, "`method.first_steps` is 6"),
+        (r#"{ name = "lnl" }"#, r#"{ name = "lnl" }"#, "objective.bias"),
+        (r#"{ name = "lnl" }"#, r#"{ name = "lnl", bias = "colour" }"#, "known: palette"),
+        (r#"{ name = "single" }"#, r#"{ name = "biascon", bias = "hue" }"#, "known: palette"),
+    ] {
+        let text = complain(method, objective);
+        assert!(text.contains(reason), "{method} {objective}: {text}");
+    }
+}
