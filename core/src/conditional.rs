@@ -262,6 +262,24 @@ impl DeviceOperator {
         }
     }
 
+    /// Number of samples.
+    pub(crate) fn rows(&self) -> usize {
+        match &self.form {
+            DeviceForm::Dense(w) => w.dims()[0],
+            DeviceForm::Factors { left, .. } => left.dims()[0],
+        }
+    }
+
+    /// Rows and columns of `W`; entries on the diagonal are unspecified.
+    pub(crate) fn block(&self, rows: std::ops::Range<usize>, columns: std::ops::Range<usize>) -> Tensor<2> {
+        match &self.form {
+            DeviceForm::Dense(w) => w.clone().slice([rows, columns]),
+            DeviceForm::Factors { left, right, .. } => {
+                left.clone().slice(rows).matmul(right.clone().slice(columns).transpose())
+            }
+        }
+    }
+
     /// The diagonal of `W`, `[b, 1]`.
     pub fn diagonal(&self) -> Tensor<2> {
         match &self.form {

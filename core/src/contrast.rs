@@ -17,6 +17,7 @@
 //! its gradient is 0, and the closure decides what the anchor's loss is.
 
 mod positives;
+mod symmetric;
 
 use std::ops::Range;
 
@@ -27,6 +28,8 @@ use crate::error::{Error, Result, positive};
 
 use positives::{Mean, Target};
 pub use positives::{Positives, Tile, Weights};
+use symmetric::Comparison;
+pub use symmetric::{Divisor, PairWeights};
 
 /// What `log 0` is represented by: far below any logit, yet finite in `f32`.
 pub const EMPTY: f64 = -1e30;
@@ -47,12 +50,13 @@ pub struct LogSumExp<'a> {
     excluded: Vec<Vec<usize>>,
     mask: Option<Mask<'a>>,
     log_weights: Option<LogWeights<'a>>,
+    pairs: Option<PairWeights<'a>>,
 }
 
 impl<'a> LogSumExp<'a> {
     /// The sum over all candidates with weight one.
     pub fn over_all() -> Self {
-        Self { power: 1.0, excluded: Vec::new(), mask: None, log_weights: None }
+        Self { power: 1.0, excluded: Vec::new(), mask: None, log_weights: None, pairs: None }
     }
 
     /// Leaves out candidate `candidates[i]` of each anchor `i`, such as the anchor itself.
@@ -73,6 +77,14 @@ impl<'a> LogSumExp<'a> {
     #[must_use]
     pub fn weighted(mut self, log_weights: impl Fn(Range<usize>) -> Tensor<2> + 'a) -> Self {
         self.log_weights = Some(Box::new(log_weights));
+        self
+    }
+
+    /// Says that the weights of [`weighted`](Self::weighted) are these, which [`Contrast::within`] has a shorter way
+    /// for.
+    #[must_use]
+    pub fn of_pairs(mut self, pairs: PairWeights<'a>) -> Self {
+        self.pairs = Some(pairs);
         self
     }
 
@@ -149,6 +161,7 @@ pub struct Contrast<'a> {
     temperature: f64,
     tile: Option<usize>,
     constant_candidates: bool,
+    within: bool,
     means: Vec<Positives<'a>>,
     sums: Vec<LogSumExp<'a>>,
 }
@@ -175,7 +188,17 @@ impl<'a> Contrast<'a> {
             return Err(Error::shape("view_a", "at least one row", "none"));
         }
         let (means, sums) = (Vec::new(), Vec::new());
-        Ok(Self { anchors, candidates, temperature, tile, constant_candidates: false, means, sums })
+        let (constant_candidates, within) = (false, false);
+        Ok(Self { anchors, candidates, temperature, tile, constant_candidates, within, means, sums })
+    }
+
+    /// Compares rows `[n, d]` with themselves. Half of the similarities are enough where the terms are symmetric: the
+    /// gradient of [`Contrasted::candidates`] is then part of that of [`Contrasted::anchors`].
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn within(rows: Tensor<2>, temperature: f64, tile: Option<usize>) -> Result<Self> {
+        Ok(Self { within: true, ..Self::new(rows.clone(), rows, temperature, tile)? })
     }
 
     /// Takes the candidates as constants: their gradient is not formed and stays 0.
@@ -199,15 +222,24 @@ impl<'a> Contrast<'a> {
         self
     }
 
-    /// Evaluates `loss`, which maps the reductions of a tile of anchors to their losses, and its gradient.
+    /// Evaluates `loss`, which maps the reductions of a range of anchors to their losses, and its gradient.
     pub fn evaluate(self, loss: impl Fn(&Rows) -> Tensor<1>) -> Contrasted {
+        let targets: Vec<Target> =
+            self.means.iter().map(|p| p.target(&self.anchors, &self.candidates)).collect();
+        let scaled = self.anchors.clone() / self.temperature;
+        let found = match Comparison::of(&self, &targets) {
+            Some(comparison) => by_halves(&comparison, &targets, &scaled, loss),
+            None => self.by_tiles(&targets, &scaled, loss),
+        };
+        self.finish(targets, scaled, found)
+    }
+
+    /// The losses and the gradients of the log-sum-exps and of [`Positives::Tiles`].
+    fn by_tiles(&self, targets: &[Target], scaled: &Tensor<2>, loss: impl Fn(&Rows) -> Tensor<1>) -> Found {
         let [n, _] = self.anchors.dims();
         let [m, _] = self.candidates.dims();
         let tile = tile_rows(self.tile, n, m);
-        let scaled = self.anchors.clone() / self.temperature;
 
-        let targets: Vec<Target> =
-            self.means.iter().map(|p| p.target(&self.anchors, &self.candidates)).collect();
         let mut of_means: Vec<Vec<Tensor<1>>> = vec![Vec::new(); targets.len()];
         let mut per_anchor = Vec::new();
         let mut tiles = Vec::new();
@@ -255,9 +287,18 @@ impl<'a> Contrast<'a> {
             tiles.push(rows);
         }
 
-        let mut to_anchors = Tensor::cat(anchor_tiles, 0);
-        let of_means: Vec<Tensor<1>> =
-            of_means.into_iter().map(|collected| Tensor::cat(collected, 0)).collect();
+        Found {
+            per_anchor: Tensor::cat(per_anchor, 0),
+            rows: Rows::join(tiles),
+            of_means: of_means.into_iter().map(|collected| Tensor::cat(collected, 0)).collect(),
+            to_anchors: Tensor::cat(anchor_tiles, 0),
+            to_candidates,
+        }
+    }
+
+    /// Adds the gradients of those means whose rows are known beforehand.
+    fn finish(&self, targets: Vec<Target>, scaled: Tensor<2>, found: Found) -> Contrasted {
+        let Found { per_anchor, rows, of_means, mut to_anchors, mut to_candidates } = found;
         for ((positives, target), g) in self.means.iter().zip(targets).zip(&of_means) {
             let g: Tensor<2> = g.clone().unsqueeze_dim(1);
             if let Target::Rows { rows, .. } = target {
@@ -269,13 +310,50 @@ impl<'a> Contrast<'a> {
                 to_candidates = to_candidates + spread;
             }
         }
-        Contrasted {
-            per_anchor: Tensor::cat(per_anchor, 0),
-            rows: Rows::join(tiles),
-            anchors: to_anchors / self.temperature,
-            candidates: to_candidates,
-            of_means,
-        }
+        let anchors = to_anchors / self.temperature;
+        Contrasted { per_anchor, rows, anchors, candidates: to_candidates, of_means }
+    }
+}
+
+/// What an evaluation finds before the means with rows of their own are differentiated.
+struct Found {
+    per_anchor: Tensor<1>,
+    rows: Rows,
+    of_means: Vec<Tensor<1>>,
+    /// With respect to the scaled anchors.
+    to_anchors: Tensor<2>,
+    to_candidates: Tensor<2>,
+}
+
+/// As [`Contrast::by_tiles`], where half of the similarities are enough.
+fn by_halves(
+    comparison: &Comparison<'_, '_>,
+    targets: &[Target],
+    scaled: &Tensor<2>,
+    loss: impl Fn(&Rows) -> Tensor<1>,
+) -> Found {
+    let (values, sums) = comparison.values();
+    let means: Vec<(Tensor<1>, Tensor<1>)> = targets.iter().filter_map(|t| t.of_rows(scaled)).collect();
+    let rows = Rows {
+        range: 0..scaled.dims()[0],
+        means: means.iter().map(|(value, _)| leaf(value.clone())).collect(),
+        masses: means.iter().map(|(_, mass)| mass.clone()).collect(),
+        sums: values.into_iter().map(leaf).collect(),
+    };
+    let losses = loss(&rows);
+    let per_anchor = losses.clone().without_autodiff();
+    let mut gradients = losses.is_tracked().then(|| losses.sum().backward());
+    let mut of = |x: &Tensor<1>| gradients.as_mut().and_then(|g| x.grad_remove(g));
+    let of_means: Vec<Tensor<1>> = (rows.means.iter().zip(&means))
+        .map(|(leaf, (value, _))| of(leaf).unwrap_or_else(|| value.zeros_like()))
+        .collect();
+    let pulls: Vec<Option<Tensor<1>>> = rows.sums.iter().map(of).collect();
+    Found {
+        per_anchor,
+        rows: Rows::join(vec![rows]),
+        of_means,
+        to_anchors: comparison.gradient(&pulls, &sums),
+        to_candidates: scaled.zeros_like(),
     }
 }
 

@@ -34,6 +34,7 @@ pub mod dataset;
 pub mod encoder;
 pub mod error;
 pub mod evaluate;
+mod exponential;
 pub mod group;
 pub mod kernel;
 pub mod matrix;

@@ -101,6 +101,16 @@ impl Positives<'_> {
 }
 
 impl Target<'_> {
+    /// The means of all anchors and their masses, where the rows are known beforehand.
+    pub(super) fn of_rows(&self, scaled: &Tensor<2>) -> Option<(Tensor<1>, Tensor<1>)> {
+        match self {
+            Self::Rows { rows, mass } => {
+                Some(((scaled.clone() * rows.clone()).sum_dim(1).squeeze_dim(1), mass.clone()))
+            }
+            Self::Tiles(_) => None,
+        }
+    }
+
     /// The means of one tile.
     pub(super) fn mean(&self, tile: &Tile) -> Mean {
         let sum = |terms: Tensor<2>| terms.sum_dim(1).squeeze_dim(1);

@@ -6,6 +6,8 @@ pub mod lenet;
 pub(crate) mod names;
 mod tanh;
 
+pub(crate) use tanh::is_host;
+
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Gradients, Tensor};

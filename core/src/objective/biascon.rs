@@ -59,7 +59,7 @@ impl BiasCon {
         let (label, part) = (views.groups(labels.iter()), views.groups(labels.iter().zip(bias)));
         let alone = (0..2 * views.size).filter(|&i| label.size_of(i) == part.size_of(i)).count();
         let z = views.stacked();
-        let contrasted = Contrast::new(z.clone(), z, self.temperature, batch.tile())?
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Group { group: label, part })
             .log_sum_exp(LogSumExp::over_all().except(itself(2 * views.size)))
             .evaluate(|rows| attraction(rows, self.temperature, self.variant));

@@ -106,7 +106,7 @@ impl Objective for ConTeX {
         let labels = Labels::of(batch, self.name(), &views)?;
         let mix = self.mix();
         let z = views.stacked();
-        let contrasted = Contrast::new(z.clone(), z, self.temperature, batch.tile())?
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Group { group: labels.label.clone(), part: labels.part.clone() })
             .mean(Positives::Partner(other_view(views.size)))
             .log_sum_exp(labels.other_label())

@@ -77,7 +77,7 @@ impl Objective for ConTeXClipped {
         let views = TwoViews::of(batch, self.name())?;
         let labels = Labels::of(batch, self.name(), &views)?;
         let z = views.stacked();
-        let contrasted = Contrast::new(z.clone(), z, self.temperature, batch.tile())?
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Tiles(Box::new(|tile| farther_positives(&labels, tile))))
             .mean(Positives::Partner(other_view(views.size)))
             .log_sum_exp(labels.other_label())

@@ -80,7 +80,7 @@ impl Objective for Dc {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let contrasted = Contrast::new(z.clone(), z, self.temperature, batch.tile())?
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(other_samples(b))
             .evaluate(|rows| {
@@ -108,7 +108,7 @@ impl Objective for Dclw {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let negatives = Contrast::new(z.clone(), z, self.temperature, batch.tile())?
+        let negatives = Contrast::within(z, self.temperature, batch.tile())?
             .log_sum_exp(other_samples(b))
             .evaluate(|rows| where_present(rows.sums[0].clone(), &rows.sums[0]));
         // Both views share the cosine of their own pair, so the positives of one direction are those of the other.

@@ -60,7 +60,7 @@ impl Objective for Hcl {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
-        let contrasted = Contrast::new(z.clone(), z, self.temperature, batch.tile())?
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(other_samples(b).with_power(1.0 + self.beta))
             .log_sum_exp(other_samples(b).with_power(self.beta))

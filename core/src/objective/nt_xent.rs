@@ -48,7 +48,7 @@ impl Objective for NtXent {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let contrasted = Contrast::new(z.clone(), z, self.temperature, batch.tile())?
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
             .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());

@@ -69,7 +69,7 @@ impl Objective for SoftCon {
         let features = batch.condition(self.name(), "bias_features", b)?.to_tensor(&z.device(), z.dtype());
         let features = UnitRows::normalise(features).rows();
         let features = Tensor::cat(vec![features.clone(), features], 0);
-        let contrasted = Contrast::new(z.clone(), z, self.temperature, batch.tile())?
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Tiles(Box::new(|tile| shares(&features, &label, &sample, tile))))
             .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
             .evaluate(|rows| attraction(rows, self.temperature, self.variant));

@@ -62,7 +62,7 @@ impl SupCon {
         let views = TwoViews::of(batch, objective)?;
         let labels = batch.indices(objective, "labels", views.size)?;
         let z = views.stacked();
-        let contrasted = Contrast::new(z.clone(), z, self.temperature, batch.tile())?
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Group { group: views.groups(labels.iter()), part: views.each_row() })
             .log_sum_exp(LogSumExp::over_all().except(itself(2 * views.size)))
             .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());

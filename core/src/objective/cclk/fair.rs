@@ -26,7 +26,7 @@ use super::super::{Evaluation, Objective};
 use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, signed_sums};
 use crate::batch::Batch;
 use crate::conditional::DeviceOperator;
-use crate::contrast::{Contrast, LogSumExp, Positives, log_add, other_view};
+use crate::contrast::{Contrast, Divisor, Positives, log_add, other_view};
 use crate::error::Result;
 
 /// Fair-CCLK; see the [module](self).
@@ -95,10 +95,11 @@ fn conditional_negatives(
         Some(threshold) => operator.log_above(part, threshold),
         None => operator.log_normalised(part),
     };
+    let divisor = if threshold.is_some() { Divisor::One } else { Divisor::Sum };
     let z = views.stacked();
-    let contrasted = Contrast::new(z.clone(), z, settings.temperature, batch.tile())?
+    let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
         .mean(Positives::Partner(other_view(b)))
-        .log_sum_exp(LogSumExp::over_all().weighted(|range| operators.stacked(range, weights)))
+        .log_sum_exp(operators.log_sum_exp(weights, threshold.unwrap_or(0.0), divisor))
         .evaluate(|rows| {
             let (own, negatives) = (rows.means[0].clone(), rows.sums[0].clone());
             log_add(own.clone(), negatives + mass.max(f64::MIN_POSITIVE).ln()) - own

@@ -36,7 +36,7 @@ use super::views::TwoViews;
 use super::{Aux, Evaluation};
 use crate::batch::Batch;
 use crate::conditional::{DeviceOperator, Operator};
-use crate::contrast::{Contrast, LogSumExp, Positives, Rows, itself};
+use crate::contrast::{Contrast, Divisor, LogSumExp, PairWeights, Positives, Rows, itself};
 use crate::error::{Result, positive, within};
 use crate::kernel::{Approximation, Kernel};
 use crate::matrix::Matrix;
@@ -137,6 +137,7 @@ struct BothOperators {
     a: DeviceOperator,
     b: DeviceOperator,
     size: usize,
+    is_shared: bool,
     approximation_error: Option<f64>,
 }
 
@@ -147,6 +148,7 @@ impl BothOperators {
             a: a.on_device(device, dtype),
             b: b.on_device(device, dtype),
             size: a.rows(),
+            is_shared: false,
             approximation_error: errors.map(|(a, b)| a.max(b)),
         }
     }
@@ -154,7 +156,7 @@ impl BothOperators {
     fn shared(both: &Operator, device: &Device, dtype: DType) -> Self {
         let on_device = both.on_device(device, dtype);
         let approximation_error = both.approximation_error();
-        Self { a: on_device.clone(), b: on_device, size: both.rows(), approximation_error }
+        Self { a: on_device.clone(), b: on_device, size: both.rows(), is_shared: true, approximation_error }
     }
 
     /// Adds what is known about the error of the weights.
@@ -163,6 +165,11 @@ impl BothOperators {
             Some(error) => evaluation.with_aux("approximation_error", Aux::Number(error)),
             None => evaluation,
         }
+    }
+
+    /// The weights of stacked rows among themselves, if one operator serves both views.
+    fn pairs(&self, threshold: f64, divisor: Divisor) -> Option<PairWeights<'_>> {
+        self.is_shared.then_some(PairWeights { operator: &self.a, threshold, divisor })
     }
 
     fn of(&self, side: Side) -> &DeviceOperator {
@@ -181,6 +188,21 @@ impl BothOperators {
     ) -> Tensor<2> {
         let tile = self.by_view(range, log_weights);
         Tensor::cat(vec![tile.clone(), tile], 1)
+    }
+
+    /// The log-sum-exp of stacked anchors over stacked candidates with the weights of [`stacked`](Self::stacked), which
+    /// are those above `threshold`, divided by `divisor`.
+    fn log_sum_exp<'a>(
+        &'a self,
+        log_weights: impl Fn(&DeviceOperator, Range<usize>) -> Tensor<2> + 'a,
+        threshold: f64,
+        divisor: Divisor,
+    ) -> LogSumExp<'a> {
+        let term = LogSumExp::over_all().weighted(move |range| self.stacked(range, &log_weights));
+        match self.pairs(threshold, divisor) {
+            Some(pairs) => term.of_pairs(pairs),
+            None => term,
+        }
     }
 
     /// Rows of the operator of view a, then of view b, for a range of stacked anchors.

@@ -23,7 +23,7 @@ use super::super::{Evaluation, Objective};
 use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, signed_sums};
 use crate::batch::Batch;
 use crate::conditional::DeviceOperator;
-use crate::contrast::{Contrast, LogSumExp, Positives, itself, log_add, other_view};
+use crate::contrast::{Contrast, Divisor, LogSumExp, Positives, itself, log_add, other_view};
 use crate::error::Result;
 
 /// Smallest positive mass of the released code.
@@ -85,8 +85,8 @@ fn as_released(
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
     let kept = |operator: &DeviceOperator, part| operator.log_above(part, settings.clip_threshold);
-    let contrasted = Contrast::new(z.clone(), z, settings.temperature, batch.tile())?
-        .log_sum_exp(LogSumExp::over_all().weighted(|range| operators.stacked(range, kept)))
+    let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
+        .log_sum_exp(operators.log_sum_exp(kept, settings.clip_threshold, Divisor::One))
         .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
         .evaluate(|rows| {
             let positive = rows.sums[0].clone().clamp_min(RELEASED_FLOOR.ln());
@@ -104,9 +104,9 @@ fn normalised(
     let (b, z) = (views.size, views.stacked());
     let others = |operator: &DeviceOperator, part| operator.log_normalised_with_own(part).0;
     let own_weight = |operator: &DeviceOperator, part| operator.log_normalised_with_own(part).1;
-    let contrasted = Contrast::new(z.clone(), z, settings.temperature, batch.tile())?
+    let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
         .mean(Positives::Partner(other_view(b)))
-        .log_sum_exp(LogSumExp::over_all().weighted(|range| operators.stacked(range, others)))
+        .log_sum_exp(operators.log_sum_exp(others, 0.0, Divisor::SumWithOwn))
         .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
         .evaluate(|rows| {
             let own_weight: Tensor<1> = operators.by_view(rows.range.clone(), own_weight).squeeze_dim(1);

@@ -140,7 +140,7 @@ impl WclWeightedInfoNce {
 
         let power = if self.correction == Correction::Hcl { 1.0 + self.beta } else { 1.0 };
         let negatives = other_samples(b).with_power(power).weighted(|range| weights(range).log());
-        let mut contrast = Contrast::new(z.clone(), z, self.temperature, batch.tile())?
+        let mut contrast = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(negatives);
         if self.correction == Correction::Hcl {
