@@ -1,96 +1,97 @@
-//! Objectives beside PyTorch on the same machine in one run: `cargo bench --bench peer [-- PYTHON]`.
+//! Objectives and a training step beside PyTorch on the same machine in one run:
+//! `cargo bench --bench peer [-- PYTHON [FILTER]]`.
 //!
-//! Both sides compute one loss and its gradient on two processor cores, in turn, and the medians and their ratio are
-//! printed as a Markdown table. PyTorch's side is `benches/peer/objectives.py`; PYTHON names an interpreter that has
-//! torch and numpy (`python3` by default).
+//! Both sides compute the same thing on two processor cores, in turn; the medians and their ratio are printed as a
+//! Markdown table. An objective's row is its loss with its gradient. PyTorch's side is `benches/peer/peer.py`; PYTHON
+//! names an interpreter that has torch and numpy (`python3` by default); of FILTER's rows the name contains it.
 #![allow(missing_docs, clippy::print_stdout)]
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+#[path = "peer/cases.rs"]
+mod cases;
+#[path = "peer/inputs.rs"]
+mod inputs;
+#[path = "peer/process.rs"]
+mod process;
+#[path = "peer/training.rs"]
+mod training;
+
 use std::time::Instant;
 
-use anyhow::{Context, Result};
-use burn::tensor::{Device, Tensor, TensorData};
-use serde_json::{Value, json};
-use simile_core::batch::Batch;
-use simile_core::matrix::Matrix;
-use simile_core::objective;
+use anyhow::Result;
+use burn::tensor::Device;
+use serde_json::json;
+use simile_core::objective::{self, Objective};
+
+use cases::{CASES, Case};
+use inputs::batch;
+use process::Peer;
 
 const WIDTH: usize = 128;
+/// Rounds of each side in turn, after one to warm up.
 const ROUNDS: usize = 3;
+/// Sizes of every objective, and those besides of one that a training run takes.
+const SIZES: [usize; 3] = [256, 1024, 4096];
+const SMALL_SIZES: [usize; 4] = [256, 512, 1024, 4096];
 
-/// Objective, parameters, and its name in the table and to the peer.
-fn cases() -> Vec<(&'static str, &'static str, Option<&'static str>, Value)> {
-    let cosine = json!({ "kernel": { "name": "cosine" } });
-    let rbf = json!({ "kernel": { "name": "rbf", "sigma": 20.0 } });
-    vec![
-        ("nt-xent", "nt-xent", None, json!({})),
-        ("supcon", "supcon", Some("paper"), json!({ "temperature": 0.5 })),
-        ("dcl", "dcl", None, json!({})),
-        ("contex", "contex", Some("released"), json!({ "temperature": 0.5 })),
-        ("decoupled-uniformity", "decoupled-uniformity", Some("released"), json!({})),
-        ("fair-cclk cosine", "fair-cclk", Some("released"), cosine),
-        ("fair-cclk rbf", "fair-cclk", Some("released"), rbf),
-    ]
-}
-
-struct Peer {
-    process: Child,
-    requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Peer {
-    fn start(python: &str) -> Result<Self> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peer/objectives.py");
-        let mut process = Command::new(python)
-            .arg(script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {python}"))?;
-        let requests = process.stdin.take().context("no standard input")?;
-        let answers = BufReader::new(process.stdout.take().context("no standard output")?);
-        Ok(Self { process, requests, answers })
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let python = arguments.first().map_or("python3", String::as_str);
+    let filter = arguments.get(1).map_or("", String::as_str);
+    let mut peer = Peer::start(python)?;
+    println!("| what | b | Simile ms | PyTorch ms | PyTorch / Simile |\n|---|---|---|---|---|");
+    for case in CASES.iter().filter(|case| case.label.contains(filter)) {
+        let sizes: &[usize] = if case.trains { &SMALL_SIZES } else { &SIZES };
+        for &b in sizes {
+            let objective = case.objective()?;
+            let inputs = batch(case, b, &Device::flex())?;
+            let asked: Vec<String> = objective.evaluate(&inputs)?.gradients.into_keys().collect();
+            let request =
+                json!({ "case": case.label, "b": b, "d": WIDTH, "inputs": case.inputs, "grads": asked });
+            let mut step = || evaluate(objective.as_ref(), &inputs);
+            row(&mut peer, case.label, b, &request, &mut step)?;
+        }
     }
-
-    fn milliseconds(&mut self, case: &str, b: usize, repeats: usize) -> Result<Vec<f64>> {
-        let request = json!({ "case": case, "b": b, "d": WIDTH, "repeats": repeats });
-        writeln!(self.requests, "{request}")?;
-        let mut line = String::new();
-        self.answers.read_line(&mut line)?;
-        let answer: Value =
-            serde_json::from_str(&line).context("the peer failed; does PYTHON have torch?")?;
-        Ok(serde_json::from_value(answer["milliseconds"].clone())?)
+    if training::NAME.contains(filter) {
+        let mut step = training::step()?;
+        let request = json!({ "case": training::NAME, "b": training::BATCH, "d": WIDTH });
+        row(&mut peer, training::NAME, training::BATCH, &request, &mut step)?;
     }
+    Ok(())
 }
 
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+fn evaluate(objective: &dyn Objective, batch: &simile_core::batch::Batch) -> Result<()> {
+    let evaluation = objective.evaluate(batch)?;
+    drop(evaluation.loss.into_data());
+    evaluation.gradients.into_values().for_each(|gradient| drop(gradient.into_data()));
+    Ok(())
+}
+
+/// Times both sides in turn and prints their medians.
+fn row(
+    peer: &mut Peer,
+    label: &str,
+    b: usize,
+    request: &serde_json::Value,
+    step: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
+    let repeats = if b > 1024 { 1 } else { 5 };
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..=ROUNDS {
+        let mut times = Vec::new();
+        for _ in 0..repeats {
+            let start = Instant::now();
+            step()?;
+            times.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+        let answered = peer.milliseconds(request, repeats)?;
+        if round > 0 {
+            ours.extend(times);
+            theirs.extend(answered);
+        }
     }
-}
-
-/// Deterministic values without structure.
-fn values(count: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 40) as f32 / (1_u64 << 24) as f32 - 0.5
-    };
-    std::iter::repeat_with(next).take(count).collect()
-}
-
-fn batch(b: usize, device: &Device) -> Batch {
-    let view = |seed| Tensor::<2>::from_data(TensorData::new(values(b * WIDTH, seed), [b, WIDTH]), device);
-    let colours = values(b * 3, 3);
-    let z = Matrix::from_fn(b, 3, |i, j| (f64::from(colours[i * 3 + j]) + 0.5) * 255.0);
-    Batch::views(view(1), view(2))
-        .with_indices("labels", (0..b).map(|i| i % 10).collect())
-        .with_condition("z", z)
+    let (ours, theirs) = (median(ours), median(theirs));
+    println!("| {label} | {b} | {ours:.2} | {theirs:.2} | {:.2} |", theirs / ours);
+    Ok(())
 }
 
 fn median(mut times: Vec<f64>) -> f64 {
@@ -98,38 +99,9 @@ fn median(mut times: Vec<f64>) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-fn main() -> Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let python = arguments.first().map_or("python3", String::as_str);
-    let mut peer = Peer::start(python)?;
-    let device = Device::flex();
-    println!("| objective | b | Simile ms | PyTorch ms | PyTorch / Simile |\n|---|---|---|---|---|");
-    for (label, name, variant, params) in cases() {
-        for b in [256, 512, 1024, 4096] {
-            let repeats = if b > 1024 { 1 } else { 5 };
-            let Ok(objective) = objective::build(name, variant, params.clone()) else { continue };
-            let batch = batch(b, &device);
-            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-            for round in 0..=ROUNDS {
-                let mut times = Vec::new();
-                for _ in 0..repeats {
-                    let start = Instant::now();
-                    let evaluation = objective.evaluate(&batch)?;
-                    drop(evaluation.loss.into_data());
-                    for gradient in evaluation.gradients.into_values() {
-                        drop(gradient.into_data());
-                    }
-                    times.push(start.elapsed().as_secs_f64() * 1e3);
-                }
-                let answered = peer.milliseconds(label, b, repeats)?;
-                if round > 0 {
-                    ours.extend(times);
-                    theirs.extend(answered);
-                }
-            }
-            let (ours, theirs) = (median(ours), median(theirs));
-            println!("| {label} | {b} | {ours:.1} | {theirs:.1} | {:.2} |", theirs / ours);
-        }
+impl Case {
+    fn objective(&self) -> Result<Box<dyn Objective>> {
+        let parameters = serde_json::from_str(self.parameters)?;
+        Ok(objective::build(self.objective, Some("released"), parameters)?)
     }
-    Ok(())
 }
