@@ -101,7 +101,8 @@ impl<'c, 'a> Comparison<'c, 'a> {
             Term::Pairs(pairs) => Some(pairs.operator.rows()),
         };
         let samples = terms.iter().find_map(of_pairs).unwrap_or(n);
-        if samples == 0 || n % samples != 0 || terms.iter().any(|t| of_pairs(t).is_some_and(|s| s != samples)) {
+        if samples == 0 || n % samples != 0 || terms.iter().any(|t| of_pairs(t).is_some_and(|s| s != samples))
+        {
             return None;
         }
         let longest = contrast.anchors.clone().square().sum_dim(1).max().into_scalar::<f32>();
@@ -187,8 +188,7 @@ impl<'c, 'a> Comparison<'c, 'a> {
                     heights.fill(0.0);
                     for (factors, weights) in factors.iter().zip(weights) {
                         let weights = self.weights_of_row(weights, r, width);
-                        let (own, others) =
-                            (factors[block.rows.start + r], &factors[block.columns.clone()]);
+                        let (own, others) = (factors[block.rows.start + r], &factors[block.columns.clone()]);
                         add_heights(&mut heights, weights, own, others);
                     }
                     Arch::new().dispatch(|| row.iter_mut().zip(&heights).for_each(|(e, h)| *e *= h));
@@ -325,13 +325,7 @@ impl Block {
 }
 
 /// Adds the weights of a block to the sums of its rows' samples, and of its columns' unless both are the same.
-fn add_weights(
-    sums: &mut [f64],
-    weights: &[f32],
-    rows: &Range<usize>,
-    columns: &Range<usize>,
-    same: bool,
-) {
+fn add_weights(sums: &mut [f64], weights: &[f32], rows: &Range<usize>, columns: &Range<usize>, same: bool) {
     let (mut by_column, ones) = (vec![0.0_f32; columns.len()], vec![1.0_f32; columns.len()]);
     for (row, i) in weights.chunks_exact(columns.len()).zip(rows.clone()) {
         sums[i] += f64::from(add_products(row, &ones, &mut by_column));
@@ -343,38 +337,34 @@ fn add_weights(
 
 /// Adds the products of two rows to the sums by column; returns their sum.
 fn add_products(left: &[f32], right: &[f32], columns: &mut [f32]) -> f32 {
-    Arch::new().dispatch(
-        || {
-            let ((left, left_rest), (right, right_rest)) =
-                (left.as_chunks::<LANES>(), right.as_chunks::<LANES>());
-            let (columns, columns_rest) = columns.as_chunks_mut::<LANES>();
-            let mut lanes = [0.0_f32; LANES];
-            for ((left, right), columns) in left.iter().zip(right).zip(columns) {
-                for (((lane, x), y), column) in lanes.iter_mut().zip(left).zip(right).zip(columns) {
-                    let product = x * y;
-                    *lane += product;
-                    *column += product;
-                }
-            }
-            let mut sum: f32 = lanes.iter().sum();
-            for ((x, y), column) in left_rest.iter().zip(right_rest).zip(columns_rest) {
+    Arch::new().dispatch(|| {
+        let ((left, left_rest), (right, right_rest)) =
+            (left.as_chunks::<LANES>(), right.as_chunks::<LANES>());
+        let (columns, columns_rest) = columns.as_chunks_mut::<LANES>();
+        let mut lanes = [0.0_f32; LANES];
+        for ((left, right), columns) in left.iter().zip(right).zip(columns) {
+            for (((lane, x), y), column) in lanes.iter_mut().zip(left).zip(right).zip(columns) {
                 let product = x * y;
-                sum += product;
+                *lane += product;
                 *column += product;
             }
-            sum
-        },
-    )
+        }
+        let mut sum: f32 = lanes.iter().sum();
+        for ((x, y), column) in left_rest.iter().zip(right_rest).zip(columns_rest) {
+            let product = x * y;
+            sum += product;
+            *column += product;
+        }
+        sum
+    })
 }
 
 /// Adds `weights (own + others)` to `heights`.
 fn add_heights(heights: &mut [f32], weights: &[f32], own: f32, others: &[f32]) {
-    Arch::new().dispatch(
-        || {
-            let factors = weights.iter().zip(others);
-            heights.iter_mut().zip(factors).for_each(|(h, (w, other))| *h += w * (own + other));
-        },
-    );
+    Arch::new().dispatch(|| {
+        let factors = weights.iter().zip(others);
+        heights.iter_mut().zip(factors).for_each(|(h, (w, other))| *h += w * (own + other));
+    });
 }
 
 #[cfg(test)]
@@ -432,7 +422,8 @@ mod tests {
             ("weaksup-cclk", of("released", "cosine")),
             ("weaksup-cclk", of("normalised", "cosine")),
         ] {
-            let (halves, tiles) = (evaluate(name, &parameters, DType::F32), evaluate(name, &parameters, DType::F64));
+            let (halves, tiles) =
+                (evaluate(name, &parameters, DType::F32), evaluate(name, &parameters, DType::F64));
             assert_eq!(halves.len(), tiles.len());
             let largest = tiles.iter().fold(0.0_f64, |largest, v| largest.max(v.abs()));
             for (half, tile) in halves.iter().zip(&tiles) {

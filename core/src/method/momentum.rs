@@ -115,8 +115,15 @@ mod tests {
 
     fn method(queue: usize, momentum: f64) -> MomentumContrast {
         let average = MovingAverage::constant(momentum).unwrap();
-        MomentumContrast::new(&networks(4), MoCo { temperature: 0.5, ..MoCo::default() }, average, queue, &Device::flex(), &mut rng(1))
-            .unwrap()
+        MomentumContrast::new(
+            &networks(4),
+            MoCo { temperature: 0.5, ..MoCo::default() },
+            average,
+            queue,
+            &Device::flex(),
+            &mut rng(1),
+        )
+        .unwrap()
     }
 
     #[test]

@@ -69,7 +69,11 @@ impl Passes {
 /// Projections of both views by a network that is not trained by gradients.
 pub(super) fn project_constant(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
     let output = |images| model.head.forward(model.encoder.forward(images)).without_autodiff();
-    if views.apart { (output(views.a.clone()), output(views.b.clone())) } else { halves(output(views.both())) }
+    if views.apart {
+        (output(views.a.clone()), output(views.b.clone()))
+    } else {
+        halves(output(views.both()))
+    }
 }
 
 fn halves(both: Tensor<2>) -> (Tensor<2>, Tensor<2>) {

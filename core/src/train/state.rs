@@ -90,8 +90,7 @@ impl Trainer {
             let tensor = trainer.optimizer.tensor_of(slot)?;
             reader.trained_size(tensor)
         };
-        let unknown =
-            |slot: &String| CheckpointError::UnknownTensor { name: format!("{OPTIMIZER}.{slot}") };
+        let unknown = |slot: &String| CheckpointError::UnknownTensor { name: format!("{OPTIMIZER}.{slot}") };
         let sizes = (state.slots.iter().map(|slot| size_of(slot).ok_or_else(|| unknown(slot))))
             .collect::<Result<Vec<usize>, _>>()?;
         let mut archive = reader.into_archive();

@@ -53,10 +53,7 @@ impl Context {
 
     /// What a method has to know.
     pub(crate) fn training_set(&self) -> TrainingSet {
-        TrainingSet {
-            labels: self.labels.clone(),
-            biases: self.bias.as_ref().map_or(0, |bias| bias.count),
-        }
+        TrainingSet { labels: self.labels.clone(), biases: self.bias.as_ref().map_or(0, |bias| bias.count) }
     }
 
     /// The inputs of the training images `indices`.
@@ -66,7 +63,8 @@ impl Context {
             .with_indices("labels", pick(&self.labels))
             .with_indices("samples", indices.to_vec());
         if let Some(bias) = &self.bias {
-            batch = batch.with_indices("bias", pick(&bias.values)).with_condition("prior", bias.prior.clone());
+            batch =
+                batch.with_indices("bias", pick(&bias.values)).with_condition("prior", bias.prior.clone());
         }
         match &self.condition {
             Some(condition) => batch.with_condition("z", condition.select(indices)),
