@@ -38,9 +38,9 @@ enum Task {
 
 #[derive(Args)]
 struct BuildOptions {
-    /// Leave the WebAssembly as the compiler wrote it: quicker to build, slower to download.
+    /// Optimise little: for tests, quicker to build, and several times larger.
     #[arg(long)]
-    no_optimise: bool,
+    quick: bool,
     /// Leave out the site.
     #[arg(long)]
     package_only: bool,
@@ -79,7 +79,7 @@ fn main() -> Result<()> {
 fn build(workspace: &Workspace, options: &BuildOptions) -> Result<()> {
     npm::install(&workspace.path("web"))?;
     for bundle in [wasm::Bundle::Cpu, wasm::Bundle::WebGpu] {
-        wasm::build(workspace, bundle, !options.no_optimise)?;
+        wasm::build(workspace, bundle, options.quick)?;
     }
     package::write(workspace)?;
     if !options.package_only {

@@ -39,13 +39,13 @@ impl Bundle {
 pub(crate) const GENERATED: &str = "web/js/generated";
 
 /// Compiles one bundle into [`GENERATED`].
-pub(crate) fn build(workspace: &Workspace, bundle: Bundle, optimised: bool) -> Result<()> {
-    let compiled = compile(workspace, bundle)?;
+pub(crate) fn build(workspace: &Workspace, bundle: Bundle, quick: bool) -> Result<()> {
+    let compiled = compile(workspace, bundle, if quick { "web-quick" } else { "web" })?;
     let bound = workspace.path("target/web/bound");
     bind(&compiled, bundle, &bound)?;
 
     let wasm = bound.join(format!("{}_bg.wasm", bundle.name()));
-    let wasm = if optimised { optimise(workspace, &wasm)? } else { wasm };
+    let wasm = if quick { wasm } else { optimise(workspace, &wasm)? };
 
     let generated = workspace.path(GENERATED);
     fs::create_dir_all(&generated)?;
@@ -58,18 +58,18 @@ pub(crate) fn build(workspace: &Workspace, bundle: Bundle, optimised: bool) -> R
 }
 
 /// Its own target folder, because these flags would otherwise make every native build start again.
-fn compile(workspace: &Workspace, bundle: Bundle) -> Result<PathBuf> {
+fn compile(workspace: &Workspace, bundle: Bundle, profile: &str) -> Result<PathBuf> {
     let target = workspace.path("target/web");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .current_dir(&workspace.root)
-        .args(["build", "--package", "simile-web", "--lib", "--profile", "web"])
+        .args(["build", "--package", "simile-web", "--lib", "--profile", profile])
         .args(["--target", "wasm32-unknown-unknown", "--target-dir"])
         .arg(&target)
         .args(bundle.features())
         .env("RUSTFLAGS", "-C target-feature=+simd128");
     npm::run_command(&mut cargo)?;
-    Ok(target.join("wasm32-unknown-unknown/web/simile_web.wasm"))
+    Ok(target.join("wasm32-unknown-unknown").join(profile).join("simile_web.wasm"))
 }
 
 fn bind(compiled: &Path, bundle: Bundle, folder: &Path) -> Result<()> {
