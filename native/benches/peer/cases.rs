@@ -58,7 +58,7 @@ pub(crate) const CASES: &[Case] = &[
     case("contex", "contex", r#"{"temperature": 0.5}"#, LABELLED),
     case("contex-p", "contex-p", r#"{"temperature": 0.5}"#, LABELLED),
     case("biascon", "biascon", r#"{"temperature": 0.5}"#, BIASED),
-    case("softcon", "softcon", r#"{"temperature": 0.5}"#, "view_a view_b labels#10 bias_features"),
+    case("softcon", "softcon", r#"{"temperature": 0.5}"#, "view_a view_b labels#10 bias_features@128"),
     case("wcl-triplet", "wcl-triplet", "{}", "view_a_biased view_b_biased"),
     case("wcl-weighted-dcl", "wcl-weighted-dcl", "{}", "view_a view_b view_a_biased view_b_biased"),
     case("decoupled-uniformity", "decoupled-uniformity", "{}", VIEWS),
