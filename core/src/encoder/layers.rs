@@ -4,6 +4,7 @@
 use burn::module::{Flag, Module, Param, RunningState};
 use burn::tensor::{Device, Tensor, TensorData};
 use rand::{Rng, RngExt};
+use rand_distr::StandardNormal;
 
 /// A value of `torch.nn.Linear` and `torch.nn.Conv2d` at initialisation: uniform in `±1/√fan_in`.
 ///
@@ -17,6 +18,16 @@ pub(crate) fn uniform_fan_in<const D: usize>(
 ) -> Param<Tensor<D>> {
     let bound = 1.0 / (fan_in.max(1) as f32).sqrt();
     let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng.random_range(-bound..bound)).collect();
+    Param::from_data(TensorData::new(values, shape), device)
+}
+
+/// The weight of a convolution `[out, in, k, k]` as residual networks start it: normal with variance `2 / (k² out)`
+/// (He et al., *Delving Deep into Rectifiers*, 2015, fan-out).
+pub(crate) fn normal_fan_out(shape: [usize; 4], device: &Device, rng: &mut impl Rng) -> Param<Tensor<4>> {
+    let [outputs, _, height, width] = shape;
+    let deviation = (2.0 / (outputs * height * width).max(1) as f64).sqrt();
+    let mut value = || (deviation * rng.sample::<f64, _>(StandardNormal)) as f32;
+    let values: Vec<f32> = (0..shape.iter().product()).map(|_| value()).collect();
     Param::from_data(TensorData::new(values, shape), device)
 }
 

@@ -4,6 +4,8 @@ pub mod head;
 pub mod layers;
 pub mod lenet;
 pub(crate) mod names;
+pub mod resnet;
+pub mod simple_conv;
 mod tanh;
 
 pub(crate) use tanh::is_host;
@@ -14,6 +16,8 @@ use burn::tensor::{Device, Gradients, Tensor};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use self::resnet::{Depth, ResNet, ResNetConfig, Stem};
+use self::simple_conv::SimpleConv;
 use crate::error::{Error, Result};
 
 /// Name of a network.
@@ -23,6 +27,18 @@ pub enum Architecture {
     #[default]
     #[serde(rename = "lenet5")]
     LeNet5,
+    /// [`resnet::ResNet`] of 18 layers, 512 features.
+    #[serde(rename = "resnet18")]
+    ResNet18,
+    /// [`resnet::ResNet`] of 50 layers, 2048 features.
+    #[serde(rename = "resnet50")]
+    ResNet50,
+    /// [`simple_conv::SimpleConv`] with 7×7 kernels, 128 features.
+    #[serde(rename = "simple-conv")]
+    SimpleConv,
+    /// [`simple_conv::SimpleConv`] with 1×1 kernels, which sees colours alone.
+    #[serde(rename = "simple-conv-1x1")]
+    SimpleConv1x1,
 }
 
 impl Architecture {
@@ -30,13 +46,28 @@ impl Architecture {
     pub fn name(self) -> &'static str {
         match self {
             Self::LeNet5 => "lenet5",
+            Self::ResNet18 => "resnet18",
+            Self::ResNet50 => "resnet50",
+            Self::SimpleConv => "simple-conv",
+            Self::SimpleConv1x1 => "simple-conv-1x1",
         }
     }
 
-    /// Number of features of the embedding.
-    pub fn embedding_size(self) -> usize {
+    /// Number of features of the network, without the layer that [`EncoderConfig::output`] adds.
+    pub fn features(self) -> usize {
         match self {
             Self::LeNet5 => lenet::EMBEDDING_SIZE,
+            Self::ResNet18 => Depth::Eighteen.features(),
+            Self::ResNet50 => Depth::Fifty.features(),
+            Self::SimpleConv | Self::SimpleConv1x1 => simple_conv::EMBEDDING_SIZE,
+        }
+    }
+
+    fn depth(self) -> Option<Depth> {
+        match self {
+            Self::ResNet18 => Some(Depth::Eighteen),
+            Self::ResNet50 => Some(Depth::Fifty),
+            _ => None,
         }
     }
 }
@@ -54,6 +85,12 @@ pub struct EncoderConfig {
     /// Channels of the input. Default: 3.
     #[serde(default = "default_channels")]
     pub channels: usize,
+    /// How a residual network begins. Default: `imagenet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stem: Option<Stem>,
+    /// Width of a linear layer at the end of a residual network; none by default. Decoupled Uniformity has 2048.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<usize>,
 }
 
 fn default_input_size() -> usize {
@@ -66,14 +103,20 @@ fn default_channels() -> usize {
 
 impl Default for EncoderConfig {
     fn default() -> Self {
-        Self { name: Architecture::default(), input_size: default_input_size(), channels: default_channels() }
+        Self {
+            name: Architecture::default(),
+            input_size: default_input_size(),
+            channels: default_channels(),
+            stem: None,
+            output: None,
+        }
     }
 }
 
 impl EncoderConfig {
     /// Number of features of the embedding.
     pub fn embedding_size(&self) -> usize {
-        self.name.embedding_size()
+        self.output.unwrap_or(self.name.features())
     }
 
     /// Checks that the network can take such images.
@@ -81,12 +124,31 @@ impl EncoderConfig {
     /// # Errors
     /// [`Error::Parameter`] naming `encoder.input_size` or `encoder.channels`.
     pub fn validate(&self) -> Result<()> {
+        let is_residual = self.name.depth().is_some();
+        let refuse = |name, value: &dyn std::fmt::Display, reason: &str| {
+            Err(Error::parameter(name, value.to_string(), reason))
+        };
+        match (self.stem, self.output) {
+            (Some(_), _) if !is_residual => {
+                return refuse("encoder.stem", &"given", "expected none, only a resnet has one");
+            }
+            (_, Some(output)) if !is_residual => {
+                return refuse("encoder.output", &output, "expected none, only a resnet has one");
+            }
+            (_, Some(output)) if !(1..=WIDEST).contains(&output) => {
+                return refuse("encoder.output", &output, "expected 1 to 65536");
+            }
+            _ => {}
+        }
+        if !(1..=MOST_CHANNELS).contains(&self.channels) {
+            return refuse("encoder.channels", &self.channels, "expected 1 to 64");
+        }
         match self.name {
             Architecture::LeNet5 if self.input_size != lenet::INPUT_SIZE => {
-                Err(Error::parameter("encoder.input_size", self.input_size, "lenet5 takes 32"))
+                refuse("encoder.input_size", &self.input_size, "lenet5 takes 32")
             }
-            _ if !(1..=MOST_CHANNELS).contains(&self.channels) => {
-                Err(Error::parameter("encoder.channels", self.channels, "expected 1 to 64"))
+            _ if !(SMALLEST_SIDE..=LARGEST_SIDE).contains(&self.input_size) => {
+                refuse("encoder.input_size", &self.input_size, "expected 8 to 4096")
             }
             _ => Ok(()),
         }
@@ -98,20 +160,36 @@ impl EncoderConfig {
     /// As [`validate`](Self::validate).
     pub fn init(&self, device: &Device, rng: &mut impl Rng) -> Result<Encoder> {
         self.validate()?;
+        let (channels, output) = (self.channels, self.output);
+        let stem = self.stem.unwrap_or_default();
+        let residual = |depth, rng| ResNet::new(&ResNetConfig { depth, stem, channels, output }, device, rng);
         Ok(match self.name {
-            Architecture::LeNet5 => Encoder::LeNet5(lenet::LeNet5::new(self.channels, device, rng)),
+            Architecture::LeNet5 => Encoder::LeNet5(lenet::LeNet5::new(channels, device, rng)),
+            Architecture::ResNet18 => Encoder::ResNet(residual(Depth::Eighteen, rng)),
+            Architecture::ResNet50 => Encoder::ResNet(residual(Depth::Fifty, rng)),
+            Architecture::SimpleConv => Encoder::SimpleConv(SimpleConv::new(channels, 7, device, rng)),
+            Architecture::SimpleConv1x1 => Encoder::SimpleConv(SimpleConv::new(channels, 1, device, rng)),
         })
     }
 }
 
 /// More than any camera has; a limit, because a checkpoint's header decides how much memory is asked for.
 const MOST_CHANNELS: usize = 64;
+/// More than any layer of the literature has, for the same reason.
+const WIDEST: usize = 65_536;
+/// Below this nothing is left after the strides of a residual network.
+const SMALLEST_SIDE: usize = 8;
+const LARGEST_SIDE: usize = 4096;
 
 /// A network that maps images to embeddings.
 #[derive(Module, Debug)]
 pub enum Encoder {
     /// LeNet-5.
     LeNet5(lenet::LeNet5),
+    /// A residual network.
+    ResNet(ResNet),
+    /// The network of BiasedMNIST.
+    SimpleConv(SimpleConv),
 }
 
 impl Encoder {
@@ -122,6 +200,8 @@ impl Encoder {
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
         match self {
             Self::LeNet5(network) => network.forward(images),
+            Self::ResNet(network) => network.forward(images),
+            Self::SimpleConv(network) => network.forward(images),
         }
     }
 
@@ -132,6 +212,9 @@ impl Encoder {
             Self::LeNet5(network) => {
                 let (embedding, tape) = network.record(images);
                 Recording { embedding, tape }
+            }
+            Self::ResNet(_) | Self::SimpleConv(_) => {
+                Recording { embedding: self.forward(images), tape: None }
             }
         }
     }

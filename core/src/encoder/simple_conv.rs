@@ -1,0 +1,90 @@
+//! The network of BiasedMNIST: four convolutions at full resolution, each with batch norm and ReLU, and a global
+//! average: `[n, 128]` (Bahng et al., *Learning De-biased Representations with Biased Representations*, 2020; used by
+//! Hong and Yang 2021 and ConTeX). With 7×7 kernels it sees the digit; with 1×1 kernels it sees no more than colour,
+//! which is the biased network of ReBias and SoftCon.
+
+use burn::module::Module;
+use burn::tensor::activation::relu;
+use burn::tensor::module::conv2d;
+use burn::tensor::ops::ConvOptions;
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::layers::{BatchNorm, Convolution, normal_fan_out};
+use super::resnet::global_average;
+
+/// Channels after each convolution.
+const WIDTHS: [usize; 4] = [16, 32, 64, 128];
+/// Number of features.
+pub const EMBEDDING_SIZE: usize = WIDTHS[3];
+
+/// One convolution with what follows it.
+#[derive(Module, Debug)]
+struct Layer {
+    conv: Convolution,
+    bn: BatchNorm,
+}
+
+/// The network; tensor names are `layers.0.conv.weight`, `layers.0.bn.weight`, ...
+#[derive(Module, Debug)]
+pub struct SimpleConv {
+    layers: Vec<Layer>,
+    padding: usize,
+}
+
+impl SimpleConv {
+    /// A network for images of `channels` channels with kernels of `kernel` × `kernel`, an odd number; weights are
+    /// normal with variance `2 / (k² out)`, as released.
+    pub fn new(channels: usize, kernel: usize, device: &Device, rng: &mut impl Rng) -> Self {
+        let inputs = std::iter::once(channels).chain(WIDTHS);
+        let layers = inputs.zip(WIDTHS).map(|(inputs, outputs)| {
+            let mut conv = Convolution::new(inputs, outputs, kernel, device, rng);
+            conv.weight = normal_fan_out([outputs, inputs, kernel, kernel], device, rng);
+            Layer { conv, bn: BatchNorm::new(outputs, true, device) }
+        });
+        Self { layers: layers.collect(), padding: kernel / 2 }
+    }
+
+    /// `[n, channels, h, w]` to `[n, 128]`.
+    pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        let options = || ConvOptions::new([1; 2], [self.padding; 2], [1; 2], 1);
+        let maps = self.layers.iter().fold(images, |maps, Layer { conv, bn }| {
+            relu(bn.forward(conv2d(maps, conv.weight.val(), Some(conv.bias.val()), options())))
+        });
+        global_average(maps)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::TensorData;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    fn embed(kernel: usize, images: Tensor<4>) -> Vec<f32> {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let network = SimpleConv::new(3, kernel, &Device::flex(), &mut rng);
+        network.forward(images).into_data().iter::<f32>().collect()
+    }
+
+    fn image(order: impl Fn(usize) -> usize) -> Tensor<4> {
+        let values: Vec<f32> = (0..3 * 64).map(|i| ((i / 64 * 64 + order(i % 64)) as f32).sin()).collect();
+        Tensor::from_data(TensorData::new(values, [1, 3, 8, 8]), &Device::flex())
+    }
+
+    /// With 1×1 kernels the order of the pixels cannot matter; with 7×7 kernels it must.
+    #[test]
+    fn kernels_of_one_pixel_see_colours_alone() {
+        let difference = |kernel| {
+            let (plain, shuffled) =
+                (embed(kernel, image(|i| i)), embed(kernel, image(|i| (i * 27 + 5) % 64)));
+            assert_eq!(plain.len(), EMBEDDING_SIZE);
+            plain.iter().zip(&shuffled).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+        };
+        assert!(difference(1) < 1e-5, "{}", difference(1));
+        assert!(difference(7) > 1e-2, "{}", difference(7));
+    }
+}
