@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use anyhow::Result;
-use serde::Serialize;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::StrDeserializer;
+use serde::{Deserialize as _, Serialize};
 use simile_core::dataset::Dataset;
-use simile_core::dataset::cifar::Cifar;
+use simile_core::encoder::EncoderConfig;
 
 use crate::cli::{Data, DataCheck, DataPreview};
-use crate::console::{Console, line, table};
-use crate::data::{
-    CifarSplits, Mnist, Report, check as check_files, load_cifar, load_mnist, preview as draw,
-};
+use crate::console::{Console, table};
+use crate::data::{OFFICIAL, Report, check as check_files, preview as draw};
 use crate::exit::usage;
 use crate::recipe::explain::suggestion;
 use crate::recipe::sections::{DataSection, DatasetName};
@@ -25,28 +25,30 @@ struct Listed {
     name: &'static str,
     files: &'static str,
     variables: &'static str,
-    /// Whether a recipe can name it.
-    trains: bool,
 }
 
 const MNIST: &str = "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, \
                      t10k-labels-idx1-ubyte; each plain or .gz";
 
-const LISTED: [Listed; 5] = [
-    Listed { name: "digits", files: "none: drawn from strokes", variables: "colour, palette", trains: true },
-    Listed { name: "colour-mnist", files: MNIST, variables: "colour, palette", trains: true },
-    Listed { name: "mnist", files: MNIST, variables: "", trains: false },
+const LISTED: [Listed; 7] = [
+    Listed { name: "digits", files: "none: drawn from strokes", variables: "colour, palette" },
+    Listed { name: "colour-mnist", files: MNIST, variables: "colour, palette" },
+    Listed { name: "biased-mnist", files: MNIST, variables: "bias" },
+    Listed { name: "mnist", files: MNIST, variables: "" },
     Listed {
         name: "cifar-10",
         files: "data_batch_1.bin .. 5, test_batch.bin, batches.meta.txt",
         variables: "",
-        trains: false,
     },
     Listed {
         name: "cifar-100",
         files: "train.bin, test.bin, fine_label_names.txt, coarse_label_names.txt",
         variables: "coarse",
-        trains: false,
+    },
+    Listed {
+        name: "table",
+        files: "your pictures and a CSV file, whose columns the recipe names in [data.table]",
+        variables: "any columns",
     },
 ];
 
@@ -99,9 +101,9 @@ pub(super) fn run(action: &Data, console: Console) -> Result<()> {
 
 fn list(console: Console) -> Result<()> {
     console.answer(&LISTED, || {
-        let mut table = table(["Data set", "Files", "Variables", "In recipes"]);
+        let mut table = table(["Data set", "Files", "Variables"]);
         for row in &LISTED {
-            table.add_row([row.name, row.files, row.variables, if row.trains { "yes" } else { "not yet" }]);
+            table.add_row([row.name, row.files, row.variables]);
         }
         table.to_string()
     })
@@ -110,9 +112,9 @@ fn list(console: Console) -> Result<()> {
 /// Files are compared with the official ones; what is drawn, or chosen by a recipe, is described.
 fn check(arguments: &DataCheck, console: Console) -> Result<()> {
     let name = arguments.name.as_str();
-    if let Some(row) = LISTED.iter().find(|row| row.name == name && row.name != "digits") {
+    if OFFICIAL.contains(&name) {
         let folder = arguments.data.as_deref().ok_or_else(no_folder)?;
-        let files = check_files(folder, row.name)?;
+        let files = check_files(folder, name)?;
         let sound = files.sound;
         let contents = if sound { Some(Contents::of(&splits_of(name, Some(folder))?)) } else { None };
         let answer = FilesChecked { files, contents };
@@ -162,39 +164,27 @@ fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
 
 /// Both splits of a data set by its name or a recipe's.
 fn splits_of(name: &str, folder: Option<&Path>) -> Result<Splits> {
-    let cifar = |which: Cifar| -> Result<Splits> {
-        let CifarSplits { train, test, missing } = load_cifar(which, folder.ok_or_else(no_folder)?)?;
-        if !missing.is_empty() {
-            line(format_args!("without {}, which are not there", missing.join(", ")));
-        }
-        Ok(Splits { train, test })
-    };
-    match name {
-        "mnist" => {
-            let Mnist { train, test } = load_mnist(folder.ok_or_else(no_folder)?)?;
-            Ok(Splits { train, test })
-        }
-        "cifar-10" => cifar(Cifar::Ten),
-        "cifar-100" => cifar(Cifar::Hundred),
-        _ => Splits::load(&section(name)?, folder, 0),
-    }
+    let (data, encoder) = section(name)?;
+    Splits::load(&data, folder, 0, &encoder)
 }
 
-/// The data of a recipe, or of a data set's name with everything else at its default.
-fn section(name: &str) -> Result<DataSection> {
-    match name {
-        "digits" => return Ok(DataSection::of(DatasetName::Digits)),
-        "colour-mnist" => return Ok(DataSection::of(DatasetName::ColourMnist)),
-        name if Shipped::find(name).is_some() || Path::new(name).exists() => {}
-        _ => {
-            let known: Vec<&str> = LISTED.iter().map(|row| row.name).collect();
-            return Err(usage(format_args!(
-                "no data set or recipe is named `{name}`{}",
-                suggestion(name, &known)
-            )));
-        }
+/// The data of a recipe and the encoder that takes them, or a data set by its name, as its files have it.
+fn section(name: &str) -> Result<(DataSection, EncoderConfig)> {
+    let deserializer: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
+    if let Ok(dataset) = DatasetName::deserialize(deserializer)
+        && dataset != DatasetName::Table
+    {
+        return Ok((DataSection::of(dataset), dataset.native()));
     }
-    Ok(Recipe::load(name, &Changes::default())?.data)
+    if Shipped::find(name).is_none() && !Path::new(name).exists() {
+        let known: Vec<&str> = LISTED.iter().map(|row| row.name).collect();
+        return Err(usage(format_args!(
+            "no data set or recipe is named `{name}`{}",
+            suggestion(name, &known)
+        )));
+    }
+    let recipe = Recipe::load(name, &Changes::default())?;
+    Ok((recipe.data, recipe.encoder))
 }
 
 fn describe(dataset: &Dataset) -> Split {

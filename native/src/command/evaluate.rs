@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
         (None, true) => data_of_run(&RunFolder::open(&arguments.model)?),
         (None, false) => None,
     };
-    let splits = Splits::load(&recipe.data, folder.as_deref(), recipe.train.seed)?;
+    let splits = Splits::load(&recipe.data, folder.as_deref(), recipe.train.seed, &recipe.encoder)?;
     let normalisation = model::normalisation(&checkpoint);
     let features = |images| represent(&checkpoint.encoder, images, &normalisation, &device.device);
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);

@@ -12,8 +12,8 @@ use super::cifar::Files;
 use super::file::{content, find, is_gzip, read, unpack};
 use super::{DataError, Result, load_cifar, mnist};
 
-/// Names that [`check`] knows.
-const KNOWN: [&str; 5] = ["mnist", "colour-mnist", "biased-mnist", "cifar-10", "cifar-100"];
+/// The data sets with official files, which [`check`] knows.
+pub(crate) const OFFICIAL: [&str; 5] = ["mnist", "colour-mnist", "biased-mnist", "cifar-10", "cifar-100"];
 
 /// The state of a data set's folder.
 #[derive(Debug, Serialize)]
@@ -83,7 +83,7 @@ pub(crate) fn check(folder: &Path, name: &str) -> Result<Report> {
         }
         "cifar-10" => (check_cifar(Cifar::Ten, folder)?, load_cifar(Cifar::Ten, folder).map(|_| ())),
         "cifar-100" => (check_cifar(Cifar::Hundred, folder)?, load_cifar(Cifar::Hundred, folder).map(|_| ())),
-        _ => return Err(DataError::Unknown { name: name.into(), known: KNOWN.to_vec() }),
+        _ => return Err(DataError::Unknown { name: name.into(), known: OFFICIAL.to_vec() }),
     };
     let usable = files.iter().all(|file| file.state.is_usable());
     let problem = if usable { together.err().map(|error| error.to_string()) } else { None };

@@ -6,16 +6,20 @@ mod check;
 mod cifar;
 mod file;
 mod mnist;
+mod picture;
 mod preview;
+mod table;
 
 use std::path::PathBuf;
 
 use simile_core::dataset::DatasetError;
 
-pub(crate) use check::{Report, check};
+pub(crate) use check::{OFFICIAL, Report, check};
 pub(crate) use cifar::{CifarSplits, load_cifar};
 pub(crate) use mnist::{Mnist, load_mnist};
+pub(crate) use picture::read_picture;
 pub(crate) use preview::preview;
+pub(crate) use table::{Table, TableSection, load_table};
 
 /// Why a data set could not be read or shown.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +38,12 @@ pub(crate) enum DataError {
     Dataset(#[from] DatasetError),
     #[error("no files are known for the data set `{name}`; known: {}", known.join(", "))]
     Unknown { name: String, known: Vec<&'static str> },
+    #[error("cannot read the picture {}: {source}", path.display())]
+    Image { path: PathBuf, source: image::ImageError },
+    #[error("cannot read the picture {}, or one beside it: its decoder failed", .0.display())]
+    Decoder(PathBuf),
+    #[error("{}: {reason}", path.display())]
+    Table { path: PathBuf, reason: String },
     #[error("cannot make the picture: {0}")]
     Picture(#[from] image::ImageError),
 }

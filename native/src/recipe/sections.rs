@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use simile_core::dataset::colour_mnist::Colours;
+use simile_core::encoder::EncoderConfig;
 use simile_core::encoder::head::{HeadConfig, HeadKind};
 use simile_core::error::Error;
 use simile_core::method::{MethodConfig, class_scores};
@@ -10,6 +11,7 @@ use toml::Table;
 
 use super::Fault;
 use super::explain::{reword, suggestion};
+use crate::data::TableSection;
 
 /// A data set by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +21,16 @@ pub(crate) enum DatasetName {
     Digits,
     /// ColorMNIST, built from the four official MNIST files.
     ColourMnist,
+    /// Grey digits.
+    Mnist,
+    /// Digits whose colour agrees with the class, in the fraction `correlation` of the training images.
+    BiasedMnist,
+    #[serde(rename = "cifar-10")]
+    Cifar10,
+    #[serde(rename = "cifar-100")]
+    Cifar100,
+    /// A folder of pictures with a CSV file, `[data.table]`.
+    Table,
 }
 
 /// `[data]`: which images, how many, in which colours.
@@ -38,6 +50,12 @@ pub(crate) struct DataSection {
     /// How many training images to hold out; above 0 they are probed instead of the test images, to choose settings by.
     #[serde(default)]
     pub(crate) validation: usize,
+    /// Fraction of a class that has the colour of its class, for `biased-mnist`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) correlation: Option<f64>,
+    /// The columns of a `table`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) table: Option<TableSection>,
 }
 
 /// `[objective]`: what to minimise and what it conditions on.
@@ -135,16 +153,66 @@ impl Default for ProbeSection {
     }
 }
 
+impl DatasetName {
+    /// An encoder that takes the images in their own size.
+    pub(crate) fn native(self) -> EncoderConfig {
+        let (input_size, channels) = match self {
+            Self::Mnist => (28, 1),
+            Self::BiasedMnist => (28, 3),
+            Self::Digits | Self::ColourMnist | Self::Cifar10 | Self::Cifar100 | Self::Table => (32, 3),
+        };
+        EncoderConfig { input_size, channels, ..EncoderConfig::default() }
+    }
+}
+
 impl DataSection {
-    /// All images of a data set, or a thousand where it is drawn.
+    /// All images of a data set, or a thousand where it is drawn; the weakest published correlation where there is one.
     pub(crate) fn of(dataset: DatasetName) -> Self {
         let count = (dataset == DatasetName::Digits).then_some(1000);
-        Self { dataset, colours: Colours::default(), train: count, test: count, validation: 0 }
+        Self {
+            dataset,
+            colours: Colours::default(),
+            train: count,
+            test: count,
+            validation: 0,
+            correlation: (dataset == DatasetName::BiasedMnist).then_some(0.9),
+            table: None,
+        }
     }
 
     pub(super) fn check(&self) -> Result<(), Fault> {
         let fault = |key, reason: &str| Err(Fault::new("data", key, reason));
         let drawn = self.dataset == DatasetName::Digits;
+        match (&self.correlation, self.dataset) {
+            (None, DatasetName::BiasedMnist) => {
+                return fault("dataset", "`biased-mnist` needs `data.correlation`, from 0 to 1");
+            }
+            (Some(_), dataset) if dataset != DatasetName::BiasedMnist => {
+                return fault("correlation", "`data.correlation` belongs to `biased-mnist`");
+            }
+            (Some(correlation), _) if !(0.0..=1.0).contains(correlation) => {
+                return fault("correlation", "`data.correlation` must be from 0 to 1");
+            }
+            _ => {}
+        }
+        match (&self.table, self.dataset) {
+            (None, DatasetName::Table) => {
+                return fault(
+                    "dataset",
+                    "a `table` needs [data.table], which names its CSV file and columns",
+                );
+            }
+            (Some(_), dataset) if dataset != DatasetName::Table => {
+                return fault("table", "[data.table] belongs to `dataset = \"table\"`");
+            }
+            (Some(table), _) if table.split.is_none() && self.test.is_none() => {
+                return fault(
+                    "table",
+                    "without `data.table.split`, `data.test` must say how many to hold out",
+                );
+            }
+            _ => {}
+        }
         match (self.train, self.test) {
             (Some(0), _) => fault("train", "`data.train` is 0, expected at least 1"),
             (_, Some(0)) => fault("test", "`data.test` is 0, expected at least 1"),

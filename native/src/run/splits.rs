@@ -4,14 +4,18 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use simile_core::augment::{ImageStore, Normalisation};
+use simile_core::dataset::biased_mnist::{UNBIASED, biased_mnist};
+use simile_core::dataset::cifar::Cifar;
 use simile_core::dataset::colour_mnist::colour_mnist;
 use simile_core::dataset::digits::{SIDE, draw_digits};
+use simile_core::dataset::resize::{Interpolation, resize};
 use simile_core::dataset::{Dataset, Images};
-use simile_core::encoder::Encoder;
+use simile_core::encoder::{Encoder, EncoderConfig};
 use simile_core::matrix::Matrix;
 use simile_core::train::{Model, embed, score};
 
-use crate::data::load_mnist;
+use crate::console::line;
+use crate::data::{CifarSplits, Mnist, Table, load_cifar, load_mnist, load_table};
 use crate::exit::usage;
 use crate::recipe::sections::{DataSection, DatasetName};
 
@@ -19,6 +23,8 @@ use crate::recipe::sections::{DataSection, DatasetName};
 const TEST_SEED: u64 = 1 << 63;
 /// Seed of the choice of images to hold out; the same for every run, so that runs are compared on the same images.
 const HOLD_OUT_SEED: u64 = 0;
+/// Pictures that are named one by one where many cannot be read.
+const MOST_COMPLAINTS: usize = 5;
 /// Images that are embedded at once.
 const BATCH: usize = 512;
 
@@ -30,37 +36,114 @@ pub(crate) struct Splits {
 }
 
 impl Splits {
-    /// Reads or generates the data of a recipe. `folder` holds the files of data sets that have any.
+    /// Reads or generates the data of a recipe, in the size that its encoder takes. `folder` holds the files of data
+    /// sets that have any.
     ///
     /// # Errors
-    /// A usage error if a folder is needed and none was named; a failure if a file is missing or damaged.
-    pub(crate) fn load(section: &DataSection, folder: Option<&Path>, seed: u64) -> Result<Self> {
-        let colours = section.colours;
-        let (train, test) = match section.dataset {
-            DatasetName::Digits => {
-                let count = |given: Option<usize>| given.unwrap_or_default();
-                let train = draw_digits(count(section.train), colours, seed)?;
-                (train, draw_digits(count(section.test), colours, seed ^ TEST_SEED)?)
-            }
-            DatasetName::ColourMnist => {
-                let files = load_mnist(folder.ok_or_else(no_folder)?)?;
-                let train = first(files.train, section.train)?;
-                let test = first(files.test, section.test)?;
-                (
-                    colour_mnist(&train, colours, SIDE, seed)?,
-                    colour_mnist(&test, colours, SIDE, seed ^ TEST_SEED)?,
-                )
-            }
+    /// A usage error if a folder is needed and none was named, or the encoder takes other channels; a failure if a file
+    /// is missing or damaged.
+    pub(crate) fn load(
+        section: &DataSection,
+        folder: Option<&Path>,
+        seed: u64,
+        encoder: &EncoderConfig,
+    ) -> Result<Self> {
+        let (train, test) = read(section, folder, seed, encoder)?;
+        let (train, test) = (first(train, section.train)?, first(test, section.test)?);
+        // Held out before they are coloured: a validation set is coloured as the test set is.
+        let (train, test) = match section.validation {
+            0 => (train, test),
+            held_out => train.split(held_out, HOLD_OUT_SEED).context("holding out images for validation")?,
         };
-        match section.validation {
-            0 => Ok(Self { train, test }),
-            held_out => {
-                let (train, test) =
-                    train.split(held_out, HOLD_OUT_SEED).context("holding out images for validation")?;
-                Ok(Self { train, test })
+        let (train, test) = coloured(section, train, test, seed)?;
+        Ok(Self { train: fitted(train, encoder)?, test: fitted(test, encoder)? })
+    }
+}
+
+/// Both splits as their files have them; drawn digits have their colours already.
+fn read(
+    section: &DataSection,
+    folder: Option<&Path>,
+    seed: u64,
+    encoder: &EncoderConfig,
+) -> Result<(Dataset, Dataset)> {
+    let folder = || folder.ok_or_else(no_folder);
+    let cifar = |which: Cifar| -> Result<(Dataset, Dataset)> {
+        let CifarSplits { train, test, missing } = load_cifar(which, folder()?)?;
+        if !missing.is_empty() {
+            line(format_args!("without {}, which are not there", missing.join(", ")));
+        }
+        Ok((train, test))
+    };
+    match section.dataset {
+        DatasetName::Digits => {
+            let count = |given: Option<usize>| given.unwrap_or_default();
+            let train = draw_digits(count(section.train), section.colours, seed)?;
+            Ok((train, draw_digits(count(section.test), section.colours, seed ^ TEST_SEED)?))
+        }
+        DatasetName::Mnist | DatasetName::ColourMnist | DatasetName::BiasedMnist => {
+            let Mnist { train, test } = load_mnist(folder()?)?;
+            Ok((train, test))
+        }
+        DatasetName::Cifar10 => cifar(Cifar::Ten),
+        DatasetName::Cifar100 => cifar(Cifar::Hundred),
+        DatasetName::Table => {
+            let table = section.table.as_ref().ok_or_else(|| usage("`data.table` is missing"))?;
+            let Table { dataset, is_test, skipped } =
+                load_table(table, folder()?, encoder.input_size, encoder.channels)?;
+            for error in skipped.iter().take(MOST_COMPLAINTS) {
+                line(format_args!("left out: {error}"));
             }
+            if skipped.len() > MOST_COMPLAINTS {
+                line(format_args!("left out: {} pictures in all", skipped.len()));
+            }
+            let Some(is_test) = is_test else {
+                let held_out = section.test.unwrap_or_default();
+                return dataset.split(held_out, HOLD_OUT_SEED).context("holding out `data.test` images");
+            };
+            let rows =
+                |test: bool| (0..is_test.len()).filter(|&row| is_test[row] == test).collect::<Vec<_>>();
+            let (train, test) = (rows(false), rows(true));
+            anyhow::ensure!(
+                !train.is_empty() && !test.is_empty(),
+                "the table has no image of one of the splits"
+            );
+            Ok((dataset.subset(&train)?, dataset.subset(&test)?))
         }
     }
+}
+
+/// Grey digits as the recipe colours them; anything else as it is.
+fn coloured(section: &DataSection, train: Dataset, test: Dataset, seed: u64) -> Result<(Dataset, Dataset)> {
+    let colours = section.colours;
+    Ok(match section.dataset {
+        DatasetName::ColourMnist => (
+            colour_mnist(&train, colours, SIDE, seed)?,
+            colour_mnist(&test, colours, SIDE, seed ^ TEST_SEED)?,
+        ),
+        DatasetName::BiasedMnist => {
+            let correlation = section.correlation.unwrap_or(UNBIASED);
+            (biased_mnist(&train, correlation, seed)?, biased_mnist(&test, UNBIASED, seed ^ TEST_SEED)?)
+        }
+        _ => (train, test),
+    })
+}
+
+/// Images in the size that the encoder takes.
+fn fitted(dataset: Dataset, encoder: &EncoderConfig) -> Result<Dataset> {
+    let Images { height, width, channels, .. } = dataset.images;
+    if channels != encoder.channels {
+        return Err(usage(format_args!(
+            "the images have {channels} channels and the encoder takes {}; set encoder.channels={channels}",
+            encoder.channels
+        )));
+    }
+    let side = encoder.input_size;
+    if (height, width) == (side, side) {
+        return Ok(dataset);
+    }
+    let images = resize(&dataset.images, side, side, Interpolation::Bilinear)?;
+    Ok(Dataset { images, ..dataset })
 }
 
 /// The data set has files and nobody said where.
