@@ -46,3 +46,73 @@ fn the_official_files_are_sound() {
     assert_eq!((&answer["train"]["images"], &answer["test"]["images"]), (&60_000.into(), &10_000.into()));
     assert!(answer["files"].as_array().unwrap().iter().all(|file| file["state"] == "official"), "{answer}");
 }
+
+const TABLE: &str = r#"
+[data]
+dataset = "table"
+
+[data.table]
+csv = "images.csv"
+label = "shape"
+split = "split"
+conditions = { site = ["site"], tint = ["red", "blue"] }
+
+[augment]
+crop = { scale = [0.5, 1.0] }
+
+[optimizer]
+name = "adam"
+
+[train]
+batch = 8
+iterations = 3
+
+[probe]
+condition = "site"
+steps = 5
+
+[objective]
+name = "fair-cclk"
+condition = "tint"
+kernel = { name = "rbf", sigma = 20.0 }
+"#;
+
+/// Stripes and grids on grounds of two tints, in files of their own.
+fn pictures(folder: &std::path::Path) {
+    let mut table = String::from("file,shape,split,site,red,blue\n");
+    for i in 0..24_u8 {
+        let (grid, north) = (i % 2 == 0, i % 3 == 0);
+        let (red, blue) = if north { (200 - i, 40) } else { (50, 180 + i) };
+        let picture = image::RgbImage::from_fn(40, 30, |x, y| {
+            let ink = (x / 4) % 2 == 0 || (grid && (y / 4) % 2 == 0);
+            image::Rgb(if ink { [0; 3] } else { [red, 90, blue] })
+        });
+        picture.save(folder.join(format!("{i}.png"))).unwrap();
+        let (shape, site) = (if grid { "grid" } else { "stripes" }, if north { "north" } else { "south" });
+        let split = if i < 16 { "train" } else { "test" };
+        table += &format!("{i}.png,{shape},{split},{site},{red},{blue}\n");
+    }
+    std::fs::write(folder.join("images.csv"), table).unwrap();
+}
+
+#[test]
+fn pictures_of_ones_own_are_trained_on() {
+    let place = place();
+    pictures(place.path());
+    std::fs::write(place.path().join("mine.toml"), TABLE).unwrap();
+    let checked = json(place.path(), &["data", "check", "mine.toml", "--data", ".", "--json"]);
+    assert_eq!(checked["train"]["class_counts"], serde_json::json!([8, 8]));
+    assert_eq!(checked["test"]["variables"], serde_json::json!(["site", "tint"]));
+    let answer = json(place.path(), &["train", "mine.toml", "--data", ".", "--out", "run", "--json"]);
+    let metrics = &answer["arms"][0]["metrics"];
+    for metric in ["top1", "condition_top1"] {
+        assert!((0.0..=1.0).contains(&metrics[metric].as_f64().unwrap()), "{metrics}");
+    }
+
+    std::fs::write(place.path().join("7.png"), b"not a picture").unwrap();
+    let refused = complaint(place.path(), &["train", "mine.toml", "--data", ".", "--out", "other"], 1);
+    assert!(refused.contains("7.png"), "{refused}");
+    let skip = ["--set", "data.table.broken=skip"];
+    let arguments = ["train", "mine.toml", "--data", ".", "--out", "other", "--json"];
+    assert!(json(place.path(), &[&arguments[..], &skip].concat())["arms"].is_array());
+}
