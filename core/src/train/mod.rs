@@ -25,6 +25,7 @@
 //! ```
 
 mod embed;
+mod neighbourhood;
 mod sampler;
 mod state;
 
@@ -34,6 +35,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 pub use embed::{embed, score};
+pub use neighbourhood::Neighbourhoods;
 pub use sampler::{Purpose, Sampler, Sampling, stream};
 
 use crate::batch::Batch;

@@ -7,7 +7,7 @@ use simile_core::dataset::{Condition, Dataset};
 use simile_core::matrix::Matrix;
 use simile_core::method::TrainingSet;
 use simile_core::objective::bias_prior;
-use simile_core::train::{Purpose, stream};
+use simile_core::train::{Neighbourhoods, Purpose, stream};
 
 use crate::exit::usage;
 use crate::recipe::sections::ObjectiveSection;
@@ -54,6 +54,17 @@ impl Context {
     /// What a method has to know.
     pub(crate) fn training_set(&self) -> TrainingSet {
         TrainingSet { labels: self.labels.clone(), biases: self.bias.as_ref().map_or(0, |bias| bias.count) }
+    }
+
+    /// Batches of images whose condition is alike.
+    ///
+    /// # Errors
+    /// A usage error if there is no condition, or the batch cannot be made of so many groups.
+    pub(crate) fn neighbourhoods(&self, groups: usize, batch: usize, seed: u64) -> Result<Neighbourhoods> {
+        let condition = self.condition.clone();
+        let condition =
+            condition.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
+        Neighbourhoods::new(condition, batch, groups, seed).map_err(usage)
     }
 
     /// The inputs of the training images `indices`.

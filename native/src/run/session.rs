@@ -136,6 +136,8 @@ impl Session {
         let (samples, batch, seed) = (self.splits.train.len(), section.batch, section.seed);
         let mut sampler = Sampler::new(Sampling { samples, batch, drop_last: false, seed })?;
         let context = Context::new(&arm.objective, &self.splits.train, seed)?;
+        let groups = arm.objective.neighbourhoods;
+        let neighbourhoods = groups.map(|groups| context.neighbourhoods(groups, batch, seed)).transpose()?;
         let mut trainer = self.trainer(arm, &context, sampler.batches_per_epoch())?;
         let store = ImageStore::new(&self.splits.train.images, &self.device.device);
 
@@ -147,12 +149,16 @@ impl Session {
                 self.begin_stage(arm, &mut trainer)?;
             }
             let learning_rate = trainer.learning_rate();
-            let indices = sampler.batch(trainer.step_number());
-            let images = store.batch(indices)?;
+            let step = trainer.step_number();
+            let indices = match &neighbourhoods {
+                Some(neighbourhoods) => neighbourhoods.batch(step),
+                None => sampler.batch(step).to_vec(),
+            };
+            let images = store.batch(&indices)?;
             let mut rng = trainer.rng();
             let view_a = self.recipe.augment.view(images.clone(), &mut rng)?;
             let view_b = self.recipe.augment.view(images, &mut rng)?;
-            trainer.step(view_a, view_b, context.of(indices))?;
+            trainer.step(view_a, view_b, context.of(&indices))?;
 
             let done = trainer.step_number();
             if (done.is_multiple_of(section.log_every as u64) || trainer.is_finished())
