@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use serde::de::{DeserializeOwned, IntoDeserializer as _};
+use simile_core::encoder::Architecture;
+use simile_core::encoder::resnet::Stem;
 
 use crate::device::DeviceName;
 
@@ -43,6 +46,7 @@ pub(crate) enum Command {
     Train(Train),
     Evaluate(Evaluate),
     Embed(Embed),
+    Import(Import),
     Loss(Loss),
     #[command(subcommand)]
     Data(Data),
@@ -61,7 +65,7 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:
   simile train fair-digits
   simile train colour-mnist --data ./mnist --seed 1 --out runs/seed-1
-  simile train fair-digits --set objective.temperature=0.2 --set train.iterations=300
+  simile train fair-digits --arm Fair-CCLK --set train.iterations=300
   simile train my-recipe.toml --smoke          two short steps through everything
   simile train --resume runs/fair-digits       after Ctrl-C or a crash
 
@@ -141,6 +145,47 @@ pub(crate) struct Embed {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) device: Device,
+}
+
+/// Make a model of another program's weights
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Make a model of another program's weights: a .safetensors file whose tensors have PyTorch's names and \
+shapes, such as a state dict of torchvision's resnet18.",
+    after_help = "Examples:
+  simile import resnet18.safetensors --encoder resnet18 --input-size 224 --out model.safetensors
+  simile import cifar.safetensors --encoder resnet50 --stem cifar --input-size 32 --out model.safetensors"
+)]
+pub(crate) struct Import {
+    /// The other program's file
+    #[arg(value_name = "FILE.safetensors")]
+    pub(crate) source: PathBuf,
+    /// Which network: lenet5, resnet18, resnet50, simple-conv, simple-conv-1x1
+    #[arg(long, value_name = "NAME", value_parser = by_name::<Architecture>)]
+    pub(crate) encoder: Architecture,
+    /// Side of the square input in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = 224)]
+    pub(crate) input_size: usize,
+    /// How a resnet begins: imagenet, cifar, cifar-padded
+    #[arg(long, value_name = "STEM", value_parser = by_name::<Stem>)]
+    pub(crate) stem: Option<Stem>,
+    /// Width of a linear layer at the end that belongs to the encoder
+    #[arg(long, value_name = "N")]
+    pub(crate) output: Option<usize>,
+    /// Mean of each channel, subtracted from pixels in 0 to 1
+    #[arg(long, value_delimiter = ',', value_name = "M,M,M", default_values_t = [0.485, 0.456, 0.406])]
+    pub(crate) mean: Vec<f64>,
+    /// Standard deviation of each channel
+    #[arg(long, value_delimiter = ',', value_name = "S,S,S", default_values_t = [0.229, 0.224, 0.225])]
+    pub(crate) std: Vec<f64>,
+    /// The model to write
+    #[arg(long, value_name = "MODEL.safetensors")]
+    pub(crate) out: PathBuf,
+}
+
+/// A value by the name that recipes give it.
+fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, serde::de::value::Error> {
+    T::deserialize(name.into_deserializer())
 }
 
 /// Evaluate an objective on the numbers of a JSON file

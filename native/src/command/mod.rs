@@ -5,6 +5,7 @@ mod data;
 mod devices;
 mod embed;
 mod evaluate;
+mod import;
 mod loss;
 mod recipes;
 mod report;
@@ -29,6 +30,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Data(action) => data::run(&action, console),
         Command::Recipes(arguments) => recipes::run(&arguments, console),
         Command::Devices => devices::run(console),
+        Command::Import(arguments) => import::run(&arguments, console),
         Command::Report(arguments) => report::run(&arguments, console),
         Command::Completions(arguments) => completions::run(&arguments),
     }

@@ -10,6 +10,7 @@ fn every_level_has_help_with_examples() {
         "train",
         "evaluate",
         "embed",
+        "import",
         "loss",
         "data",
         "data check",

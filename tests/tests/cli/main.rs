@@ -4,6 +4,7 @@
 mod answers;
 mod data;
 mod faults;
+mod import;
 mod loss;
 mod methods;
 mod runs;

@@ -1,0 +1,80 @@
+//! What a step costs: `cargo bench --bench steps`. One training step of the recipe `colour-mnist` from images in
+//! memory to updated weights, and one objective with its gradient, `d = 128`.
+#![allow(missing_docs, clippy::expect_used)]
+
+use burn::tensor::{Device, Tensor, TensorData};
+use divan::Bencher;
+use serde_json::json;
+use simile_core::augment::{Augmentation, Crop, ImageStore};
+use simile_core::batch::Batch;
+use simile_core::dataset::colour_mnist::Colours;
+use simile_core::dataset::digits::draw_digits;
+use simile_core::matrix::Matrix;
+use simile_core::method::TrainingSet;
+use simile_core::objective;
+use simile_core::optimizer::OptimizerConfig;
+use simile_core::optimizer::rules::Adam;
+use simile_core::train::{Trainer, TrainerConfig};
+
+const BATCH: usize = 256;
+const WIDTH: usize = 128;
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench(args = ["nt-xent", "fair-cclk"], sample_count = 40)]
+fn training_step(bencher: Bencher<'_, '_>, objective: &str) {
+    let device = Device::flex();
+    let digits = draw_digits(BATCH, Colours::Palette, 0).expect("digits can be drawn");
+    let store = ImageStore::new(&digits.images, &device);
+    let samples: Vec<usize> = (0..BATCH).collect();
+    let crop = Crop { scale: [0.3, 1.0], ..Crop::default() };
+    let augmentation = Augmentation { crop: Some(crop), ..Augmentation::default() };
+    let condition = digits.conditions["colour"].to_matrix();
+    let mut settings = json!({ "name": objective, "temperature": 0.5 });
+    if objective == "fair-cclk" {
+        settings["kernel"] = json!({ "name": "rbf", "sigma": 20.0 });
+    }
+    let config = TrainerConfig {
+        objective: serde_json::from_value(settings).expect("the settings are sound"),
+        optimizer: OptimizerConfig::Adam(Adam::default()),
+        steps: u64::MAX,
+        steps_per_epoch: 235,
+        ..TrainerConfig::default()
+    };
+    let set = TrainingSet { labels: digits.labels.clone(), ..TrainingSet::default() };
+    let mut trainer = Trainer::new(config, &set, &device).expect("the settings are sound");
+    bencher.bench_local(|| {
+        let images = store.batch(&samples).expect("the images are there");
+        let mut rng = trainer.rng();
+        let view_a = augmentation.view(images.clone(), &mut rng).expect("a view");
+        let view_b = augmentation.view(images, &mut rng).expect("a view");
+        let context = Batch::default().with_condition("z", condition.clone());
+        trainer.step(view_a, view_b, context).expect("a step").into_data()
+    });
+}
+
+#[divan::bench(
+    args = [
+        ("nt-xent", 256), ("nt-xent", 512), ("nt-xent", 1024),
+        ("fair-cclk", 256), ("fair-cclk", 512), ("fair-cclk", 1024),
+    ],
+    sample_count = 20,
+)]
+fn objective_step(bencher: Bencher<'_, '_>, (name, b): (&str, usize)) {
+    let device = Device::flex();
+    let view = |phase: f32| {
+        let values: Vec<f32> = (0..b * WIDTH).map(|i| (i as f32 * 0.37 + phase).sin()).collect();
+        Tensor::<2>::from_data(TensorData::new(values, [b, WIDTH]), &device)
+    };
+    let colour = Matrix::from_fn(b, 3, |i, j| ((i * 37 + j * 101) % 256) as f64);
+    let parameters = if name == "fair-cclk" { json!({ "kernel": { "name": "cosine" } }) } else { json!({}) };
+    let objective = objective::build(name, None, parameters).expect("the objective is known");
+    let batch = Batch::views(view(0.0), view(0.2)).with_condition("z", colour);
+    bencher.bench_local(|| {
+        let evaluation = objective.evaluate(&batch).expect("the batch is sound");
+        let gradients = evaluation.gradients.into_values().map(Tensor::into_data);
+        (evaluation.loss.into_data(), gradients.collect::<Vec<_>>())
+    });
+}
