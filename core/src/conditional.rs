@@ -246,6 +246,7 @@ pub struct DeviceOperator {
 }
 
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one a batch")]
 enum DeviceForm {
     Dense(Tensor<2>),
     Factors { diagonal: Tensor<2>, left: Tensor<2>, right: Tensor<2> },
@@ -373,7 +374,8 @@ fn regress(gram: &Matrix, ridge: f64) -> Result<Matrix> {
     let largest =
         (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).map(|at| regularised[at].abs()).fold(0.0, f64::max);
     let smallest = pivots.into_iter().fold(f64::INFINITY, f64::min);
-    if !(smallest > largest * n as f64 * f64::EPSILON) {
+    let is_regular = smallest > largest * n as f64 * f64::EPSILON;
+    if !is_regular {
         return Err(singular(ridge));
     }
     let weights = Matrix::from_fn(n, n, |i, j| {

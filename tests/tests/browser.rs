@@ -3,7 +3,7 @@
 //! Needs Chromium or Chrome (or its path in `CHROMIUM`), Node, and what `cargo web build` writes. Where one of them
 //! is missing the tests say so in one line and pass; with `SIMILE_REQUIRE_BROWSER=1` they fail instead.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -107,7 +107,8 @@ impl<'c, 'a> Comparison<'c, 'a> {
         }
         let longest = contrast.anchors.clone().square().sum_dim(1).max().into_scalar::<f32>();
         let limit = longest / contrast.temperature as f32;
-        if !(2.0 * limit <= SPAN) {
+        let is_safe = 2.0 * limit <= SPAN;
+        if !is_safe {
             return None;
         }
 

@@ -95,6 +95,7 @@ impl PlainConvolution {
 
 /// One member of torchvision's `downsample`, which is a sequence: `downsample.0` and `downsample.1`.
 #[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a network has four pairs of them")]
 enum Shortcut {
     Convolution(PlainConvolution),
     Normalisation(BatchNorm),

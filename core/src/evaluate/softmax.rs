@@ -9,8 +9,8 @@ const LEAST: f64 = -708.0;
 /// Adding it rounds to an integer, which then stands in the lowest bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// ln 2 in two parts, the first with so few bits that its product with an exponent is exact.
-const LN_2_HIGH: f64 = 0.693_147_180_369_123_816_49;
-const LN_2_LOW: f64 = 1.908_214_929_270_587_700_02e-10;
+const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
+const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// 1/k! from 13 down: the remainder is at most ln(2)/2 from 0, where the next term is below 1e-17.
 const INVERSE_FACTORIALS: [f64; 14] = [
     1.0 / 6_227_020_800.0,

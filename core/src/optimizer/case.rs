@@ -158,7 +158,7 @@ mod tests {
             for number in 1..=2 {
                 let path = folder.join(format!("{name}__released__{number}.json"));
                 let Ok(text) = std::fs::read_to_string(&path) else {
-                    println!("skipped: {} is absent", path.display());
+                    eprintln!("skipped: {} is absent", path.display());
                     continue;
                 };
                 let file: Value = serde_json::from_str(&text).unwrap();

@@ -271,8 +271,9 @@ mod tests {
         let site =
             Condition::Categorical { values: vec![0, 1, 0], names: vec!["north".into(), "south".into()] };
         assert_eq!(dataset.conditions["site"], site);
-        let Condition::Numeric(colour) = &dataset.conditions["colour"] else { panic!("not numeric") };
-        assert_eq!(colour.data(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.5]);
+        let colour =
+            Condition::Numeric(Matrix::from_fn(3, 2, |i, j| [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]][i][j]));
+        assert_eq!(dataset.conditions["colour"], colour);
         assert!(matches!(&dataset.conditions["red"], Condition::Numeric(red) if red.columns() == 1));
     }
 

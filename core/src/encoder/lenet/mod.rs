@@ -86,7 +86,7 @@ impl LeNet5 {
 fn convolve_and_pool(maps: Tensor<3>, layer: &Convolution) -> Tensor<3> {
     let [n, side, _] = maps.dims();
     let [out, channels, ..] = layer.weight.dims();
-    let pooled = (side - KERNEL + 1) / 2;
+    let pooled = (side - KERNEL).div_ceil(2);
 
     // In a row with channels last, the six columns of a window are one run of values.
     let windows: Tensor<5> = maps.unfold::<4, _>(2, WINDOW * channels, 2 * channels).unfold(1, WINDOW, 2);
