@@ -22,7 +22,7 @@ use faer::linalg::solvers::{DenseSolveCore, Solve};
 use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
 
-use crate::contrast::EMPTY;
+use crate::contrast::{EMPTY, rows_of};
 use crate::error::{Error, Result, positive};
 use crate::kernel::{Kernel, LowRank};
 use crate::matrix::Matrix;
@@ -256,10 +256,8 @@ impl DeviceOperator {
     /// Rows `range` of `W` without its diagonal, `[range, b]`; entries on the diagonal are unspecified.
     fn off_diagonal(&self, range: std::ops::Range<usize>) -> Tensor<2> {
         match &self.form {
-            DeviceForm::Dense(w) => w.clone().slice(range),
-            DeviceForm::Factors { left, right, .. } => {
-                left.clone().slice(range).matmul(right.clone().transpose())
-            }
+            DeviceForm::Dense(w) => rows_of(w, range),
+            DeviceForm::Factors { left, right, .. } => rows_of(left, range).matmul(right.clone().transpose()),
         }
     }
 
@@ -331,7 +329,7 @@ impl DeviceOperator {
     /// own logarithm is returned beside it, `[range, 1]`. A sample without neighbours keeps all of its weight.
     pub fn log_normalised_with_own(&self, range: std::ops::Range<usize>) -> (Tensor<2>, Tensor<2>) {
         let weights = without_diagonal(self.off_diagonal(range.clone()), &range).clamp_min(0.0);
-        let own = self.diagonal().slice(range).clamp_min(0.0);
+        let own = rows_of(&self.diagonal(), range).clamp_min(0.0);
         let others = weights.clone().sum_dim(1);
         let alone = others.clone().lower_equal_elem(0.0);
         let own = own.mask_fill(alone, 1.0);

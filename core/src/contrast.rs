@@ -248,7 +248,7 @@ impl<'a> Contrast<'a> {
 
         for start in (0..n).step_by(tile) {
             let range = start..(start + tile).min(n);
-            let a = scaled.clone().slice(range.clone());
+            let a = rows_of(&scaled, range.clone());
             let similarity = a.clone().matmul(self.candidates.clone().transpose());
             let reduced: Vec<Reduced> =
                 self.sums.iter().map(|term| Reduced::new(term, &similarity, range.clone())).collect();
@@ -441,6 +441,12 @@ pub(crate) fn leave_out(logits: Tensor<2>, candidates: &[usize], rows: &Range<us
 /// How many of `n` anchors are compared with `m` candidates at once: `tile`, or as many as suit the size.
 pub(crate) fn tile_rows(tile: Option<usize>, n: usize, m: usize) -> usize {
     tile.unwrap_or(TILE_ENTRIES / m.max(1)).clamp(1, n.max(1))
+}
+
+/// Rows `range` of a tensor; all of them are the tensor itself. With fusion (Burn 0.22.1, wgpu) a slice of everything
+/// shares the buffer without saying so, and an operation in place on it would change the tensor.
+pub(crate) fn rows_of<const D: usize>(tensor: &Tensor<D>, range: Range<usize>) -> Tensor<D> {
+    if range == (0..tensor.dims()[0]) { tensor.clone() } else { tensor.clone().slice(range) }
 }
 
 /// Host indices as a device vector.

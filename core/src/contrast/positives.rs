@@ -116,8 +116,8 @@ impl Target<'_> {
         let sum = |terms: Tensor<2>| terms.sum_dim(1).squeeze_dim(1);
         match self {
             Self::Rows { rows, mass } => Mean {
-                value: sum(tile.scaled.clone() * rows.clone().slice(tile.range.clone())),
-                mass: mass.clone().slice(tile.range.clone()),
+                value: sum(tile.scaled.clone() * super::rows_of(rows, tile.range.clone())),
+                mass: super::rows_of(mass, tile.range.clone()),
                 weights: None,
             },
             Self::Tiles(weights) => {

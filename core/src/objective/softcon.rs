@@ -88,7 +88,7 @@ impl Objective for SoftCon {
 /// `m_ij / M_i` of a tile.
 fn shares(features: &Tensor<2>, label: &Groups, sample: &Groups, tile: &Tile) -> Tensor<2> {
     let range = tile.range.clone();
-    let cosines = features.clone().slice(range.clone()).matmul(features.clone().transpose());
+    let cosines = crate::contrast::rows_of(features, range.clone()).matmul(features.clone().transpose());
     let weights = cosines.neg() + 1.0;
     let left_out = label.same(range.clone()).bool_not().bool_or(sample.same(range));
     let left_out = left_out.bool_or(weights.clone().lower_elem(SMALLEST_WEIGHT));

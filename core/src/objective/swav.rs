@@ -101,7 +101,7 @@ impl Objective for Swav {
                 assignments.iter().filter(|(c, _)| *c != v).map(|(_, q)| q).collect();
             let target = |rows: &Range<usize>| {
                 (targets.iter()).fold(None, |sum: Option<Tensor<2>>, q| {
-                    let q = (*q).clone().slice(rows.clone());
+                    let q = crate::contrast::rows_of(q, rows.clone());
                     Some(sum.map_or(q.clone(), |sum| sum + q))
                 })
             };

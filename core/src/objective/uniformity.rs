@@ -43,7 +43,8 @@ pub(crate) fn uniformity(rows: Tensor<2>, t: f64, tile: Option<usize>) -> Result
     let pairs = (n as f64 * (n - 1) as f64).ln();
     let value = (by_row - largest.clone()).exp().sum().log() + largest - pairs;
 
-    let weighted = compare()?.evaluate(|rows| rows.sums[0].clone() * share.clone().slice(rows.range.clone()));
+    let weighted = compare()?
+        .evaluate(|rows| rows.sums[0].clone() * crate::contrast::rows_of(&share, rows.range.clone()));
     let (of_anchors, of_candidates) = (weighted.anchors, weighted.candidates);
     let of_half_squares = of_anchors.clone().slice([0..n, width..width + 1])
         + of_candidates.clone().slice([0..n, width + 1..width + 2]);

@@ -250,7 +250,7 @@ impl SignedEstimate {
     fn of(rows: &Rows, diagonal: &Tensor<2>) -> Self {
         Self {
             own: rows.means[0].clone(),
-            own_weight: diagonal.clone().slice(rows.range.clone()).squeeze_dim(1),
+            own_weight: crate::contrast::rows_of(diagonal, rows.range.clone()).squeeze_dim(1),
             above: rows.sums[0].clone(),
             below: rows.sums[1].clone(),
         }

@@ -81,7 +81,7 @@ impl Network {
                 distances(&self.rows, *distance, range) / largest.clone()
             }
             Measure::Similarity { temperature } => {
-                let anchors = self.rows.clone().slice(range.clone()) / *temperature;
+                let anchors = crate::contrast::rows_of(&self.rows, range.clone()) / *temperature;
                 let logits = without_own_pair(anchors.matmul(self.rows.clone().transpose()), range);
                 let largest = logits.clone().max_dim(1);
                 let similarities = (logits - largest).exp();
@@ -95,9 +95,9 @@ impl Network {
 /// Distances of a tile of anchors to all rows; 0 for the anchor itself and its other view.
 fn distances(rows: &Tensor<2>, distance: Distance, range: &Range<usize>) -> Tensor<2> {
     let squares = rows.clone().square().sum_dim(1);
-    let anchors = rows.clone().slice(range.clone());
+    let anchors = crate::contrast::rows_of(rows, range.clone());
     let products = anchors.matmul(rows.clone().transpose());
-    let squared = squares.clone().slice(range.clone()) + squares.transpose() - products * 2.0;
+    let squared = crate::contrast::rows_of(&squares, range.clone()) + squares.transpose() - products * 2.0;
     let squared = without_own_pair(squared, range).clamp_min(0.0);
     match distance {
         Distance::Squared => squared,
