@@ -248,7 +248,7 @@ impl<'a> Contrast<'a> {
 
         for start in (0..n).step_by(tile) {
             let range = start..(start + tile).min(n);
-            let a = rows_of(&scaled, range.clone());
+            let a = rows_of(scaled, range.clone());
             let similarity = a.clone().matmul(self.candidates.clone().transpose());
             let reduced: Vec<Reduced> =
                 self.sums.iter().map(|term| Reduced::new(term, &similarity, range.clone())).collect();
