@@ -16,6 +16,7 @@
 //! A row without any pair of positive weight has no log-sum-exp; it is given the finite stand-in [`EMPTY`],
 //! its gradient is 0, and the closure decides what the anchor's loss is.
 
+mod pairs;
 mod positives;
 mod symmetric;
 
@@ -26,10 +27,10 @@ use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, TensorDat
 
 use crate::error::{Error, Result, positive};
 
+pub use pairs::{Divisor, PairWeights};
 use positives::{Mean, Target};
 pub use positives::{Positives, Tile, Weights};
 use symmetric::Comparison;
-pub use symmetric::{Divisor, PairWeights};
 
 /// What `log 0` is represented by: far below any logit, yet finite in `f32`.
 pub const EMPTY: f64 = -1e30;

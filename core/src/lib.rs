@@ -2,7 +2,8 @@
 //! optimisers and evaluation.
 //!
 //! The crate opens no file, starts no thread, reads no clock and prints nothing, so that one and the same code
-//! runs in the command-line trainer and, compiled for wasm32, in a page. It names no backend either: every
+//! runs in the command-line trainer and, compiled for wasm32, in a page. (With the feature `rayon` its loops on the
+//! host use the thread pool that Burn's CPU backend does.) It names no backend either: every
 //! function works on the device of the tensors that it is given.
 //!
 //! | module | what it holds |
@@ -41,6 +42,8 @@ pub mod matrix;
 pub mod method;
 pub mod objective;
 pub mod optimizer;
+mod parallel;
 pub mod preprocess;
+mod product;
 pub mod similarity;
 pub mod train;

@@ -26,6 +26,10 @@ use cases::{CASES, Case};
 use inputs::batch;
 use process::Peer;
 
+/// That of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const WIDTH: usize = 128;
 /// Rounds of each side in turn, after one to warm up.
 const ROUNDS: usize = 3;

@@ -16,6 +16,10 @@ use simile_core::optimizer::OptimizerConfig;
 use simile_core::optimizer::rules::Adam;
 use simile_core::train::{Trainer, TrainerConfig};
 
+/// That of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BATCH: usize = 256;
 const WIDTH: usize = 128;
 

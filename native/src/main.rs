@@ -17,6 +17,10 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+/// A training step frees and takes the same large buffers again and again.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match command::run(cli::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,8 +7,8 @@
 //! d / d z_i  sum_k l_k  =  1 / temperature  sum_j H_ij z_j,   H_ij = T_ij (c_i + c_j),   c_i = (d l_i / d m_i) / sum_j T_ij
 //! ```
 //!
-//! The `c_i` need all row sums, so the terms are formed twice, block by block, and never kept: of a block, similarities
-//! are a product of Burn's, which uses all cores, and everything else happens in one pass over it.
+//! The `c_i` need all row sums, so the terms are formed twice, block by block, and never kept: some rows of a block at a
+//! time, whose similarities stay in the cache until what is wanted of them is known.
 //!
 //! The terms are formed relative to `exp(L)` with `L` the largest that a similarity can be, instead of the largest of
 //! each row as in a softmax, which would cost a pass and make `T` differ from row to row. In `f32` that is safe while
@@ -20,59 +20,36 @@ use std::ops::Range;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use pulp::Arch;
 
+use super::pairs::Term;
 use super::positives::Target;
-use super::{Contrast, EMPTY, LogSumExp, itself};
-use crate::conditional::DeviceOperator;
+use super::{Contrast, EMPTY};
 use crate::encoder::is_host;
 use crate::exponential::exp;
+use crate::parallel;
+use crate::product::{add as add_product, matrix, product};
 
 /// The largest difference of two similarities: with `exp(-60)` = 9e-27 a term keeps all of its digits in `f32` for
 /// weights down to 1e-11.
 const SPAN: f32 = 60.0;
-/// Rows of a block where the caller does not choose: its similarities and weights stay in the second cache.
+/// Rows of a block where the caller does not choose.
 const BLOCK: usize = 512;
+/// Rows of a block in one round of a loop.
+const PART: usize = 64;
 /// Sums run in so many lanes, which the compiler keeps in vector registers.
 const LANES: usize = 16;
-
-/// Symmetric weights of the pairs of samples, the same for each of their views; a sample's pairs with itself have
-/// weight 0.
-pub struct PairWeights<'a> {
-    /// The weights, as they come.
-    pub operator: &'a DeviceOperator,
-    /// Weights at or below this count as 0.
-    pub threshold: f64,
-    /// What each row is divided by.
-    pub divisor: Divisor,
-}
-
-/// What a row of [`PairWeights`] is divided by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Divisor {
-    /// Nothing.
-    One,
-    /// The sum of the weights of one view.
-    Sum,
-    /// The same with the sample itself, if it has any other.
-    SumWithOwn,
-}
-
-/// A term of the comparison.
-enum Term<'c, 'a> {
-    /// All rows but the own one, weight 1.
-    Others,
-    /// Weights of pairs.
-    Pairs(&'c PairWeights<'a>),
-}
 
 /// What is compared.
 pub(super) struct Comparison<'c, 'a> {
     terms: Vec<Term<'c, 'a>>,
-    rows: Vec<Tensor<2>>,
-    scaled: Vec<Tensor<2>>,
-    /// Samples of each block; a view has one block after the other, and there is one view after the other.
-    blocks: Vec<Range<usize>>,
+    /// `[views * samples, width]`.
+    rows: Vec<f32>,
+    /// The rows over the temperature.
+    scaled: Vec<f32>,
+    width: usize,
     samples: usize,
     views: usize,
+    /// Samples of each block; a view has one block after the other, and there is one view after the other.
+    blocks: Vec<Range<usize>>,
     limit: f32,
     /// The weights of a row where they are 1.
     ones: Vec<f32>,
@@ -94,63 +71,27 @@ impl<'c, 'a> Comparison<'c, 'a> {
         if !suits || targets.iter().any(|target| matches!(target, Target::Tiles(_))) {
             return None;
         }
-        let [n, _] = contrast.anchors.dims();
+        let [n, width] = contrast.anchors.dims();
         let terms = contrast.sums.iter().map(|term| Term::of(term, n)).collect::<Option<Vec<_>>>()?;
-        let of_pairs = |term: &Term| match term {
-            Term::Others => None,
-            Term::Pairs(pairs) => Some(pairs.operator.rows()),
-        };
-        let samples = terms.iter().find_map(of_pairs).unwrap_or(n);
-        if samples == 0 || n % samples != 0 || terms.iter().any(|t| of_pairs(t).is_some_and(|s| s != samples))
-        {
+        let samples = terms.iter().find_map(Term::samples).unwrap_or(n);
+        let differ = terms.iter().any(|term| term.samples().is_some_and(|other| other != samples));
+        if samples == 0 || !n.is_multiple_of(samples) || differ {
             return None;
         }
-        let longest = contrast.anchors.clone().square().sum_dim(1).max().into_scalar::<f32>();
-        let limit = longest / contrast.temperature as f32;
+        let rows: Vec<f32> = contrast.anchors.clone().into_data().try_into_vec().ok()?;
+        let lengths = rows.chunks(width.max(1)).map(|row| row.iter().map(|x| x * x).sum::<f32>());
+        let limit = lengths.fold(0.0, f32::max) / contrast.temperature as f32;
         let is_safe = 2.0 * limit <= SPAN;
         if !is_safe {
             return None;
         }
 
+        let scale = 1.0 / contrast.temperature as f32;
+        let scaled = rows.iter().map(|x| x * scale).collect();
         let size = contrast.tile.unwrap_or(BLOCK).clamp(1, samples);
-        let blocks: Vec<Range<usize>> =
-            (0..samples).step_by(size).map(|start| start..(start + size).min(samples)).collect();
-        let views = n / samples;
-        let cut = |rows: Tensor<2>| -> Vec<Tensor<2>> {
-            let starts = (0..views).flat_map(|view| blocks.iter().map(move |b| (view * samples, b)));
-            starts.map(|(at, b)| rows.clone().slice([at + b.start..at + b.end])).collect()
-        };
-        let rows = cut(contrast.anchors.clone());
-        let scaled = cut(contrast.anchors.clone() / contrast.temperature);
-        Some(Self { terms, rows, scaled, blocks, samples, views, limit, ones: vec![1.0; size], device })
-    }
-
-    /// The log-sum-exp of each term, `[rows]`, and the sums that they come from.
-    fn sums(&self) -> Vec<Sums> {
-        let n = self.samples * self.views;
-        let empty = |_: &Term| Sums { terms: vec![0.0; n], weights: vec![0.0; self.samples] };
-        let mut sums: Vec<Sums> = self.terms.iter().map(empty).collect();
-        self.for_each_pair(|p, q, weights| {
-            for (sums, weights) in sums.iter_mut().zip(weights) {
-                add_weights(&mut sums.weights, weights, &self.blocks[p], &self.blocks[q], p == q);
-            }
-            self.for_each_block(p, q, |block, values| {
-                let width = block.columns.len();
-                let mut columns = vec![vec![0.0_f32; width]; sums.len()];
-                for (r, row) in values.chunks_exact_mut(width).enumerate() {
-                    self.exponentials(row, block.own(r));
-                    for ((sums, weights), columns) in sums.iter_mut().zip(weights).zip(&mut columns) {
-                        let sum = add_products(row, self.weights_of_row(weights, r, width), columns);
-                        sums.terms[block.rows.start + r] += f64::from(sum);
-                    }
-                }
-                for (sums, columns) in sums.iter_mut().zip(&columns).filter(|_| !block.same) {
-                    let places = sums.terms[block.columns.clone()].iter_mut();
-                    places.zip(columns).for_each(|(sum, term)| *sum += f64::from(*term));
-                }
-            });
-        });
-        sums
+        let blocks = (0..samples).step_by(size).map(|start| start..(start + size).min(samples)).collect();
+        let (views, ones) = (n / samples, vec![1.0; size]);
+        Some(Self { terms, rows, scaled, width, samples, views, blocks, limit, ones, device })
     }
 
     /// Values of the terms, and the sums of `exp(s - limit)` that the gradient divides by.
@@ -164,12 +105,57 @@ impl<'c, 'a> Comparison<'c, 'a> {
                 }
                 _ => EMPTY as f32,
             };
-            self.vector(sums.terms.iter().enumerate().map(value).collect())
+            let values: Vec<f32> = sums.terms.iter().enumerate().map(value).collect();
+            let length = values.len();
+            Tensor::from_data(TensorData::new(values, [length]), &self.device)
         });
         (values.collect(), sums.iter().map(|sums| sums.terms.clone()).collect())
     }
 
-    /// The gradient with respect to the rows, `[rows, d]`, for the gradients `pulls` of each term's values.
+    /// The sums of each term and of its weights.
+    fn sums(&self) -> Vec<Sums> {
+        let n = self.samples * self.views;
+        let empty = |_: &Term| Sums { terms: vec![0.0; n], weights: vec![0.0; self.samples] };
+        let mut sums: Vec<Sums> = self.terms.iter().map(empty).collect();
+        self.for_each_pair(|p, q, weights| {
+            for (sums, weights) in sums.iter_mut().zip(weights) {
+                add_weights(&mut sums.weights, weights, &self.blocks[p], &self.blocks[q], p == q);
+            }
+            for block in self.blocks_of(p, q) {
+                let parts = parallel::map(block.parts(), |part| self.sums_of_part(&block, part, weights));
+                for (part, of_terms) in block.parts().zip(parts) {
+                    for (sums, (of_rows, of_columns)) in sums.iter_mut().zip(of_terms) {
+                        add(&mut sums.terms[part.clone()], &of_rows);
+                        if !block.same {
+                            add(&mut sums.terms[block.columns.clone()], &of_columns);
+                        }
+                    }
+                }
+            }
+        });
+        sums
+    }
+
+    /// For each term, its sums by row and by column over the rows `part` of a block.
+    fn sums_of_part(
+        &self,
+        block: &Block,
+        part: Range<usize>,
+        weights: &[Vec<f32>],
+    ) -> Vec<(Vec<f32>, Vec<f32>)> {
+        let width = block.columns.len();
+        let empty = |_: &Vec<f32>| (Vec::new(), vec![0.0; width]);
+        let mut found: Vec<(Vec<f32>, Vec<f32>)> = weights.iter().map(empty).collect();
+        let mut terms = self.exponentials(block, part.clone());
+        for (i, row) in part.zip(terms.chunks_exact_mut(width)) {
+            for ((by_row, by_column), weights) in found.iter_mut().zip(weights) {
+                by_row.push(add_products(row, self.weights_of_row(weights, block, i), by_column));
+            }
+        }
+        found
+    }
+
+    /// The gradient with respect to the rows, `[rows, width]`, for the gradients `pulls` of each term's values.
     pub(super) fn gradient(&self, pulls: &[Option<Tensor<1>>], sums: &[Vec<f64>]) -> Tensor<2> {
         let factors: Vec<Vec<f32>> = (pulls.iter().zip(sums))
             .map(|(pull, sums)| {
@@ -179,45 +165,82 @@ impl<'c, 'a> Comparison<'c, 'a> {
                 pull.iter().zip(sums).map(share).collect()
             })
             .collect();
-        let mut gradients: Vec<Tensor<2>> = self.rows.iter().map(Tensor::zeros_like).collect();
+        let mut gradient = vec![0.0; self.rows.len()];
         self.for_each_pair(|p, q, weights| {
-            let mut heights = vec![0.0_f32; self.blocks[q].len()];
-            let mut of_block = |block: &Block, values: &mut [f32]| {
-                let width = block.columns.len();
-                for (r, row) in values.chunks_exact_mut(width).enumerate() {
-                    self.exponentials(row, block.own(r));
-                    heights.fill(0.0);
-                    for (factors, weights) in factors.iter().zip(weights) {
-                        let weights = self.weights_of_row(weights, r, width);
-                        let (own, others) = (factors[block.rows.start + r], &factors[block.columns.clone()]);
-                        add_heights(&mut heights, weights, own, others);
-                    }
-                    Arch::new().dispatch(|| row.iter_mut().zip(&heights).for_each(|(e, h)| *e *= h));
-                }
-            };
-            self.for_each_similarity(p, q, |block, mut data| {
-                if let Ok(values) = data.as_mut_slice::<f32>() {
-                    of_block(block, values);
-                }
-                let pull = Tensor::<2>::from_data(data, &self.device);
-                let (i, j) = (block.first, block.second);
-                if !block.same {
-                    let back = pull.clone().transpose().matmul(self.rows[i].clone());
-                    gradients[j] = gradients[j].clone() + back;
-                }
-                gradients[i] = gradients[i].clone() + pull.matmul(self.rows[j].clone());
-            });
+            for block in self.blocks_of(p, q) {
+                self.add_gradient(&mut gradient, &block, weights, &factors);
+            }
         });
-        Tensor::cat(gradients, 0)
+        Tensor::from_data(TensorData::new(gradient, [self.samples * self.views, self.width]), &self.device)
     }
 
-    fn weights_of_row<'w>(&'w self, weights: &'w [f32], r: usize, width: usize) -> &'w [f32] {
-        weights.get(r * width..(r + 1) * width).unwrap_or_else(|| self.ones.get(..width).unwrap_or_default())
+    /// Adds what a block contributes, by rows and, unless it has them twice, by columns.
+    fn add_gradient(&self, gradient: &mut [f32], block: &Block, weights: &[Vec<f32>], factors: &[Vec<f32>]) {
+        let columns = &self.rows[self.span(&block.columns)];
+        let parts = block.parts().zip(gradient[self.span(&block.rows)].chunks_mut(PART * self.width));
+        let pulls = parallel::map(parts, |(part, gradient)| {
+            let pulls = self.pulls_of_part(block, part, weights, factors);
+            add_product(gradient, matrix(&pulls, block.columns.len()), matrix(columns, self.width));
+            pulls
+        });
+        if block.same {
+            return;
+        }
+        let parts = gradient[self.span(&block.columns)].chunks_mut(PART * self.width);
+        parallel::map(parts.enumerate(), |(at, gradient)| {
+            for (part, pulls) in block.parts().zip(&pulls) {
+                let pulls = matrix(pulls, block.columns.len());
+                let pulls = pulls.subcols(at * PART, gradient.len() / self.width);
+                add_product(gradient, pulls.transpose(), matrix(&self.rows[self.span(&part)], self.width));
+            }
+        });
     }
 
-    fn vector(&self, values: Vec<f32>) -> Tensor<1> {
-        let length = values.len();
-        Tensor::from_data(TensorData::new(values, [length]), &self.device)
+    /// The `H_ij` of the [module](self) for the rows `part` of a block.
+    fn pulls_of_part(
+        &self,
+        block: &Block,
+        part: Range<usize>,
+        weights: &[Vec<f32>],
+        factors: &[Vec<f32>],
+    ) -> Vec<f32> {
+        let width = block.columns.len();
+        let mut heights = vec![0.0_f32; width];
+        let mut terms = self.exponentials(block, part.clone());
+        for (i, row) in part.zip(terms.chunks_exact_mut(width)) {
+            heights.fill(0.0);
+            for (factors, weights) in factors.iter().zip(weights) {
+                let weights = self.weights_of_row(weights, block, i);
+                add_heights(&mut heights, weights, factors[i], &factors[block.columns.clone()]);
+            }
+            Arch::new().dispatch(|| row.iter_mut().zip(&heights).for_each(|(e, h)| *e *= h));
+        }
+        terms
+    }
+
+    /// `exp(s - limit)` for the rows `part` of a block, that of a row with itself 0.
+    fn exponentials(&self, block: &Block, part: Range<usize>) -> Vec<f32> {
+        let columns = &self.rows[self.span(&block.columns)];
+        let rows = matrix(&self.scaled[self.span(&part)], self.width);
+        let mut terms = product(rows, matrix(columns, self.width).transpose());
+        let limit = self.limit;
+        Arch::new().dispatch(|| terms.iter_mut().for_each(|s| *s = exp(*s - limit)));
+        if block.same {
+            let first = part.start - block.rows.start;
+            terms.iter_mut().skip(first).step_by(block.columns.len() + 1).for_each(|term| *term = 0.0);
+        }
+        terms
+    }
+
+    /// The weights of row `i` of a block.
+    fn weights_of_row<'w>(&'w self, weights: &'w [f32], block: &Block, i: usize) -> &'w [f32] {
+        let (at, width) = (i - block.rows.start, block.columns.len());
+        weights.get(at * width..(at + 1) * width).unwrap_or(&self.ones[..width])
+    }
+
+    /// Where the values of some rows lie.
+    fn span(&self, rows: &Range<usize>) -> Range<usize> {
+        rows.start * self.width..rows.end * self.width
     }
 
     /// Visits every unordered pair of blocks of samples with the weights of each term.
@@ -231,98 +254,42 @@ impl<'c, 'a> Comparison<'c, 'a> {
         }
     }
 
-    /// Visits the similarities of a pair of blocks of samples in all views.
-    fn for_each_similarity(&self, p: usize, q: usize, mut visit: impl FnMut(&Block, TensorData)) {
-        let count = self.blocks.len();
-        for first_view in 0..self.views {
-            for second_view in (0..self.views).filter(|&second| p < q || first_view <= second) {
-                let (first, second) = (first_view * count + p, second_view * count + q);
-                let at = |view: usize, block: &Range<usize>| {
-                    view * self.samples + block.start..view * self.samples + block.end
-                };
-                let block = Block {
-                    first,
-                    second,
-                    rows: at(first_view, &self.blocks[p]),
-                    columns: at(second_view, &self.blocks[q]),
-                    same: first == second,
-                };
-                let similarity = self.scaled[first].clone().matmul(self.rows[second].clone().transpose());
-                visit(&block, similarity.into_data());
-            }
-        }
-    }
-
-    fn for_each_block(&self, p: usize, q: usize, mut visit: impl FnMut(&Block, &mut [f32])) {
-        self.for_each_similarity(p, q, |block, mut data| {
-            if let Ok(values) = data.as_mut_slice::<f32>() {
-                visit(block, values);
-            }
-        });
-    }
-
-    /// Replaces similarities by `exp(s - limit)`, that of a row with itself by 0.
-    fn exponentials(&self, row: &mut [f32], own: Option<usize>) {
-        let limit = self.limit;
-        Arch::new().dispatch(|| row.iter_mut().for_each(|s| *s = exp(*s - limit)));
-        if let Some(own) = own.and_then(|own| row.get_mut(own)) {
-            *own = 0.0;
-        }
+    /// A pair of blocks of samples in all views.
+    fn blocks_of(&self, p: usize, q: usize) -> impl Iterator<Item = Block> {
+        let in_view = move |view: usize, block: usize| {
+            let (first, block) = (view * self.samples, &self.blocks[block]);
+            first + block.start..first + block.end
+        };
+        (0..self.views).flat_map(move |first| {
+            let seconds = (0..self.views).filter(move |&second| p < q || first <= second);
+            seconds.map(move |second| Block {
+                rows: in_view(first, p),
+                columns: in_view(second, q),
+                same: p == q && first == second,
+            })
+        })
     }
 }
 
-impl<'c, 'a> Term<'c, 'a> {
-    fn of(term: &'c LogSumExp<'a>, n: usize) -> Option<Self> {
-        if let Some(pairs) = &term.pairs {
-            return Some(Self::Pairs(pairs));
-        }
-        let plain = term.power == 1.0 && term.mask.is_none() && term.log_weights.is_none();
-        (plain && term.excluded == [itself(n)]).then_some(Self::Others)
-    }
-
-    /// Weights of a block of samples against another; none where all are 1.
-    fn weights(&self, rows: &Range<usize>, columns: &Range<usize>) -> Vec<f32> {
-        let Self::Pairs(pairs) = self else { return Vec::new() };
-        let mut weights: Vec<f32> =
-            pairs.operator.block(rows.clone(), columns.clone()).into_data().iter::<f32>().collect();
-        let (threshold, width) = (pairs.threshold as f32, columns.len());
-        Arch::new().dispatch(|| {
-            weights.iter_mut().for_each(|w| *w = if *w > threshold { *w } else { 0.0 });
-        });
-        if rows == columns {
-            weights.iter_mut().step_by(width + 1).for_each(|w| *w = 0.0);
-        }
-        weights
-    }
-
-    /// What the sums of each sample's rows are divided by.
-    fn divisors(&self, sums: &[f64]) -> Vec<f64> {
-        match self {
-            Self::Pairs(pairs) if pairs.divisor == Divisor::Sum => sums.to_vec(),
-            Self::Pairs(pairs) if pairs.divisor == Divisor::SumWithOwn => {
-                let own = pairs.operator.diagonal().into_data();
-                sums.iter().zip(own.iter::<f64>()).map(|(sum, own)| sum + own.max(0.0)).collect()
-            }
-            _ => vec![1.0; sums.len()],
-        }
-    }
-}
-
-/// The similarities of one block of rows with another.
+/// Some rows compared with others.
 struct Block {
-    first: usize,
-    second: usize,
     rows: Range<usize>,
     columns: Range<usize>,
-    /// Whether both are the same block, which then holds each pair twice and each row with itself.
+    /// Whether both are the same rows, so that the block holds each pair twice and each row with itself.
     same: bool,
 }
 
 impl Block {
-    /// The column of row `r` itself.
-    fn own(&self, r: usize) -> Option<usize> {
-        self.same.then_some(r)
+    /// The rows of each round of a loop.
+    fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let Range { start, end } = self.rows;
+        (start..end).step_by(PART).map(move |first| first..(first + PART).min(end))
     }
+}
+
+/// Adds to as many sums as there are values.
+fn add(sums: &mut [f64], values: &[f32]) {
+    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += f64::from(*value));
 }
 
 /// Adds the weights of a block to the sums of its rows' samples, and of its columns' unless both are the same.
@@ -331,8 +298,8 @@ fn add_weights(sums: &mut [f64], weights: &[f32], rows: &Range<usize>, columns: 
     for (row, i) in weights.chunks_exact(columns.len()).zip(rows.clone()) {
         sums[i] += f64::from(add_products(row, &ones, &mut by_column));
     }
-    for (sum, weight) in sums[columns.clone()].iter_mut().zip(by_column).filter(|_| !same) {
-        *sum += f64::from(weight);
+    if !same {
+        add(&mut sums[columns.clone()], &by_column);
     }
 }
 

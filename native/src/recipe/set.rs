@@ -18,13 +18,20 @@ pub(crate) fn set(recipe: &Recipe, setting: &str) -> Result<Recipe> {
     };
     let mut table = Table::try_from(recipe)?;
     let path: Vec<&str> = key.trim().split('.').collect();
-    place(&mut table, &path, text.trim()).map_err(fail)?;
-    let changed = Recipe::from_table(table).map_err(fail)?;
+    let old = place(&mut table, &path, Value::Boolean(false)).map_err(fail)?;
+    let (first, second) = readings(text.trim(), old.as_ref());
+    let read = |value: Value| {
+        let mut table = table.clone();
+        place(&mut table, &path, value)?;
+        Recipe::from_table(table)
+    };
+    let changed = read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(fail)?;
     changed.check().map_err(|fault| fail(fault.reason))?;
     Ok(changed)
 }
 
-fn place(table: &mut Table, path: &[&str], text: &str) -> Result<(), String> {
+/// Puts a value where the path leads; returns the one that was there.
+fn place(table: &mut Table, path: &[&str], value: Value) -> Result<Option<Value>, String> {
     let Some((&last, parents)) = path.split_last().filter(|(last, _)| !last.is_empty()) else {
         return Err("the key is empty".into());
     };
@@ -44,9 +51,7 @@ fn place(table: &mut Table, path: &[&str], text: &str) -> Result<(), String> {
         };
         at += 1;
     }
-    let value = parse(text, table.get(last));
-    table.insert(last.to_owned(), value);
-    Ok(())
+    Ok(table.insert(last.to_owned(), value))
 }
 
 fn arm<'a>(arms: &'a mut [Value], name: &str) -> Result<&'a mut Table, String> {
@@ -58,14 +63,17 @@ fn arm<'a>(arms: &'a mut [Value], name: &str) -> Result<&'a mut Table, String> {
         .ok_or_else(|| format!("no arm is named `{name}`; known: {}", known.join(", ")))
 }
 
-/// A value as TOML has it; a bare word is a string, and so is whatever replaces a string.
-fn parse(text: &str, old: Option<&Value>) -> Value {
+/// A value as TOML has it, or a bare word, which is a string. Where it replaces a string it may be one although it
+/// looks like a number: then there is a second reading.
+fn readings(text: &str, old: Option<&Value>) -> (Value, Option<Value>) {
     let parsed =
         toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
+    let string = Value::String(text.to_owned());
     match (parsed, old) {
-        (Some(Value::String(string)), _) => Value::String(string),
-        (Some(_) | None, Some(Value::String(_))) | (None, _) => Value::String(text.to_owned()),
-        (Some(value), _) => value,
+        (Some(Value::String(string)), _) => (Value::String(string), None),
+        (Some(value), Some(Value::String(_))) => (value, Some(string)),
+        (Some(value), _) => (value, None),
+        (None, _) => (string, None),
     }
 }
 

@@ -98,6 +98,14 @@ fn settings_change_what_they_name() {
 }
 
 #[test]
+fn a_number_replaces_a_word_where_both_may_stand() {
+    let kernel = r#"objective.kernel={name = "rbf", sigma = "median"}"#;
+    let recipe = load(SMALL, &[kernel, "objective.kernel.sigma=5"]).unwrap();
+    let kernel = &recipe.objective.unwrap().parameters["kernel"];
+    assert_eq!(kernel["sigma"].as_integer(), Some(5));
+}
+
+#[test]
 fn a_setting_reaches_one_arm_by_name() {
     let set = ["arm.Fair-CCLK.objective.temperature=0.25".to_owned()];
     let recipe = Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap();

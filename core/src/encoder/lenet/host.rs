@@ -2,21 +2,23 @@
 //!
 //! What a training step on the CPU costs is memory: the windows of 512 images are 43 MB, and every intermediate that
 //! autodiff keeps is 10 MB more, all of it fresh pages. Here a few images at a time go through a block, their windows
-//! stay in the cache and are formed again for the gradient, and of the block only its `tanh` is kept. Products are
-//! Burn's, so they use all cores.
+//! stay in the cache and are formed again for the gradient, and of the block only its `tanh` is kept.
 
 use burn::module::ParamId;
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
+use faer::MatRef;
 use pulp::Arch;
 
 use super::geometry::Geometry;
 use super::{INPUT_SIZE, KERNEL, LeNet5};
 use crate::encoder::layers::Convolution;
 use crate::encoder::tanh::{is_host, tangent};
+use crate::parallel;
+use crate::product::{matrix, product};
 
-/// Images whose windows are formed at once.
-const CHUNK: usize = 32;
+/// Images whose windows are formed at once: 0.7 MB in the first block.
+const CHUNK: usize = 8;
 
 /// Whether the blocks can be evaluated here: 32-bit floats in the host's memory, images of the right size, and no
 /// gradient of them wanted.
@@ -40,8 +42,8 @@ pub(super) fn evaluate(network: &LeNet5, images: Tensor<4>) -> Tensor<2> {
     let (n, device) = (images.dims()[0], images.device());
     let first = Block::new(&network.conv1, INPUT_SIZE);
     let second = Block::new(&network.conv2, first.geometry.pooled());
-    let maps = first.forward(floats(&channels_last(images)), |_| ());
-    let maps = second.forward(&maps, |_| ());
+    let (maps, _) = first.forward(&channels_last(images), drop);
+    let (maps, _) = second.forward(&maps, drop);
     Tensor::from_data(TensorData::new(maps, [n, second.geometry.features()]), &device)
 }
 
@@ -56,7 +58,6 @@ pub(super) fn record(network: &LeNet5, images: Tensor<4>) -> Option<Tape> {
     }
     let n = images.dims()[0];
     let (first, maps) = Kept::forward(&network.conv1, INPUT_SIZE, channels_last(images));
-    let maps = TensorData::new(maps, [n, first.block.geometry.features()]);
     let (second, maps) = Kept::forward(&network.conv2, first.block.geometry.pooled(), maps);
     let maps = TensorData::new(maps, [n, second.block.geometry.features()]);
     let maps = Tensor::from_data(maps, &network.conv3.weight.val().device()).require_grad();
@@ -92,25 +93,23 @@ struct Kept {
     weight: ParamId,
     bias: ParamId,
     /// The input, `[n, side, side * channels]`.
-    maps: TensorData,
+    maps: Vec<f32>,
     /// `[rows, 4 * out]` for each chunk.
-    tanh: Vec<TensorData>,
+    tanh: Vec<Vec<f32>>,
 }
 
 impl Kept {
-    fn forward(layer: &Convolution, side: usize, maps: TensorData) -> (Self, Vec<f32>) {
+    fn forward(layer: &Convolution, side: usize, maps: Vec<f32>) -> (Self, Vec<f32>) {
         let block = Block::new(layer, side);
-        let mut tanh = vec![];
-        let pooled = block.forward(floats(&maps), |chunk| tanh.push(chunk));
+        let (pooled, tanh) = block.forward(&maps, |tanh| tanh);
         (Self { block, weight: layer.weight.id, bias: layer.bias.id, maps, tanh }, pooled)
     }
 
     /// Registers the gradients of the layer; returns that of the input if it is wanted.
     fn backward(&self, upstream: &[f32], of_input: bool, parameters: &mut GradientsParams) -> Vec<f32> {
-        let (kernel, input) = self.block.backward(floats(&self.maps), &self.tanh, upstream, of_input);
-        let Some(kernel) = kernel else { return input };
+        let (kernel, input) = self.block.backward(&self.maps, &self.tanh, upstream, of_input);
         let Block { geometry, device, .. } = &self.block;
-        let (weight, bias) = geometry.gradients(floats(&kernel.into_data()));
+        let (weight, bias) = geometry.gradients(&kernel);
         let shape = [geometry.out, geometry.channels, KERNEL, KERNEL];
         let weight = Tensor::<4>::from_data(TensorData::new(weight, shape), device);
         let bias = Tensor::<1>::from_data(TensorData::new(bias, [geometry.out]), device);
@@ -128,7 +127,7 @@ impl Kept {
 struct Block {
     geometry: Geometry,
     /// `[window, 4 * out]`.
-    kernel: Tensor<2>,
+    kernel: Vec<f32>,
     device: Device,
 }
 
@@ -139,35 +138,46 @@ impl Block {
         let geometry = Geometry { side, channels, out };
         let device = weight.device();
         let (weight, bias) = (weight.into_data(), layer.bias.val().without_autodiff().into_data());
-        let kernel = TensorData::new(
-            geometry.kernel(floats(&weight), floats(&bias)),
-            [geometry.window(), geometry.columns()],
-        );
-        Self { geometry, kernel: Tensor::from_data(kernel, &device), device }
+        let kernel = geometry.kernel(floats(&weight), floats(&bias));
+        Self { geometry, kernel, device }
     }
 
-    /// The windows of some images, `[rows, window]`.
-    fn windows(&self, maps: &[f32]) -> Tensor<2> {
+    fn kernel(&self) -> MatRef<'_, f32> {
+        matrix(&self.kernel, self.geometry.columns())
+    }
+
+    /// `[n, side, side * channels]` to `[n, pooled, pooled * out]`, and what `keep` makes of the `tanh` of each chunk.
+    fn forward<T: Send>(
+        &self,
+        maps: &[f32],
+        keep: impl Fn(Vec<f32>) -> T + Sync + Send,
+    ) -> (Vec<f32>, Vec<T>) {
+        let chunks = maps.chunks(CHUNK * self.geometry.image());
+        let (pooled, kept): (Vec<_>, Vec<_>) = parallel::map(chunks, |chunk| {
+            let tanh = self.tanh(chunk);
+            (self.pool(&tanh), keep(tanh))
+        })
+        .into_iter()
+        .unzip();
+        (pooled.concat(), kept)
+    }
+
+    /// `tanh(conv(maps))` of some images, `[rows, 4 * out]`.
+    fn tanh(&self, maps: &[f32]) -> Vec<f32> {
         let windows = self.geometry.unfold(maps);
-        let shape = [windows.len() / self.geometry.window(), self.geometry.window()];
-        Tensor::from_data(TensorData::new(windows, shape), &self.device)
+        let mut tanh = product(matrix(&windows, self.geometry.window()), self.kernel());
+        Arch::new().dispatch(|| tanh.iter_mut().for_each(|x| *x = tangent(*x)));
+        tanh
     }
 
-    /// `[n, side, side * channels]` to `[n, pooled, pooled * out]`; `keep` is given the `tanh` of each chunk.
-    fn forward(&self, maps: &[f32], mut keep: impl FnMut(TensorData)) -> Vec<f32> {
+    /// The mean of the four outputs of each window.
+    fn pool(&self, tanh: &[f32]) -> Vec<f32> {
         let Geometry { out, .. } = self.geometry;
-        let mut pooled = Vec::with_capacity(maps.len() / self.geometry.image() * self.geometry.features());
-        for chunk in maps.chunks(CHUNK * self.geometry.image()) {
-            let mut tanh = self.windows(chunk).matmul(self.kernel.clone()).into_data();
-            if let Ok(values) = tanh.as_mut_slice::<f32>() {
-                Arch::new().dispatch(|| values.iter_mut().for_each(|x| *x = tangent(*x)));
-            }
-            for row in floats(&tanh).chunks_exact(self.geometry.columns()) {
-                let (top, bottom) = row.split_at(2 * out);
-                let (four, right) = (top.iter().zip(bottom), top[out..].iter().zip(&bottom[out..]));
-                pooled.extend(four.zip(right).map(|((a, c), (b, d))| 0.25 * (a + b + c + d)));
-            }
-            keep(tanh);
+        let mut pooled = Vec::with_capacity(tanh.len() / 4);
+        for row in tanh.chunks_exact(self.geometry.columns()) {
+            let (top, bottom) = row.split_at(2 * out);
+            let (four, right) = (top.iter().zip(bottom), top[out..].iter().zip(&bottom[out..]));
+            pooled.extend(four.zip(right).map(|((a, c), (b, d))| 0.25 * (a + b + c + d)));
         }
         pooled
     }
@@ -176,44 +186,64 @@ impl Block {
     fn backward(
         &self,
         maps: &[f32],
-        tanh: &[TensorData],
+        tanh: &[Vec<f32>],
         upstream: &[f32],
         of_input: bool,
-    ) -> (Option<Tensor<2>>, Vec<f32>) {
-        let Geometry { out, .. } = self.geometry;
-        let columns = self.geometry.columns();
-        let mut kernel: Option<Tensor<2>> = None;
-        let mut input = vec![0.0; if of_input { maps.len() } else { 0 }];
-        let mut inputs = input.chunks_mut(CHUNK * self.geometry.image());
+    ) -> (Vec<f32>, Vec<f32>) {
         let upstream = upstream.chunks(CHUNK * self.geometry.features());
-        for ((maps, tanh), upstream) in maps.chunks(CHUNK * self.geometry.image()).zip(tanh).zip(upstream) {
-            let mut slope = Vec::with_capacity(upstream.len() / out * columns);
-            for pooled in upstream.chunks_exact(out) {
-                (0..columns / out).for_each(|_| slope.extend_from_slice(pooled));
-            }
-            Arch::new().dispatch(|| {
-                slope.iter_mut().zip(floats(tanh)).for_each(|(g, y)| *g *= 0.25 * (1.0 - y * y));
-            });
-            let shape = [slope.len() / columns, columns];
-            let slope = Tensor::<2>::from_data(TensorData::new(slope, shape), &self.device);
-            if let Some(input) = inputs.next() {
-                let windows = slope.clone().matmul(self.kernel.clone().transpose()).into_data();
-                Arch::new().dispatch(|| self.geometry.fold(floats(&windows), input));
-            }
-            let product = self.windows(maps).transpose().matmul(slope);
-            kernel = Some(match kernel {
-                Some(sum) => sum + product,
-                None => product,
-            });
+        let chunks = maps.chunks(CHUNK * self.geometry.image()).zip(tanh).zip(upstream);
+        let found = parallel::map(chunks, |((maps, tanh), upstream)| {
+            let slope = self.slope(tanh, upstream);
+            let slope = matrix(&slope, self.geometry.columns());
+            let windows = self.geometry.unfold(maps);
+            let of_kernel = product(matrix(&windows, self.geometry.window()).transpose(), slope);
+            (of_kernel, if of_input { self.input(slope, maps.len()) } else { Vec::new() })
+        });
+        let mut kernel = vec![0.0; self.kernel.len()];
+        let mut inputs = Vec::with_capacity(if of_input { maps.len() } else { 0 });
+        for (of_kernel, input) in found {
+            kernel.iter_mut().zip(of_kernel).for_each(|(sum, value)| *sum += value);
+            inputs.extend(input);
         }
-        (kernel, input)
+        (kernel, inputs)
+    }
+
+    /// The gradient of `conv(maps)`, `[rows, 4 * out]`, from that of the pooled output.
+    fn slope(&self, tanh: &[f32], upstream: &[f32]) -> Vec<f32> {
+        let mut slope = Vec::with_capacity(tanh.len());
+        for pooled in upstream.chunks_exact(self.geometry.out) {
+            (0..self.geometry.columns() / self.geometry.out).for_each(|_| slope.extend_from_slice(pooled));
+        }
+        Arch::new().dispatch(|| slope.iter_mut().zip(tanh).for_each(|(g, y)| *g *= 0.25 * (1.0 - y * y)));
+        slope
+    }
+
+    /// The gradient of `length` values of the maps.
+    fn input(&self, slope: MatRef<'_, f32>, length: usize) -> Vec<f32> {
+        let windows = product(slope, self.kernel().transpose());
+        let mut input = vec![0.0; length];
+        Arch::new().dispatch(|| self.geometry.fold(&windows, &mut input));
+        input
     }
 }
 
 /// `[n, channels, side, side]` to `[n, side, side * channels]`.
-fn channels_last(images: Tensor<4>) -> TensorData {
-    let [n, channels, height, width] = images.dims();
-    images.without_autodiff().permute([0, 2, 3, 1]).reshape([n, height, width * channels]).into_data()
+fn channels_last(images: Tensor<4>) -> Vec<f32> {
+    let [_, channels, height, width] = images.dims();
+    let planes = images.without_autodiff().into_data();
+    let image = channels * height * width;
+    let chunks = floats(&planes).chunks(CHUNK * image);
+    let interleave = |chunk: &[f32]| {
+        let mut maps = vec![0.0; chunk.len()];
+        for (maps, planes) in maps.chunks_exact_mut(image).zip(chunk.chunks_exact(image)) {
+            for (channel, plane) in planes.chunks_exact(height * width).enumerate() {
+                let places = maps.iter_mut().skip(channel).step_by(channels);
+                places.zip(plane).for_each(|(place, value)| *place = *value);
+            }
+        }
+        maps
+    };
+    parallel::map(chunks, interleave).concat()
 }
 
 /// The values; `applies` has made sure that they are 32-bit floats.
