@@ -30,6 +30,9 @@ use crate::matrix::Matrix;
 /// Batches up to this size hold `W` as a dense matrix even where factors exist.
 const DENSE_ROWS: usize = 256;
 
+/// Where `Z^T Z + ridge I` has a condition number below this, its Cholesky factor keeps eight digits of `W`.
+const WELL_SCALED: f64 = 1e8;
+
 /// How weights are made from `W`; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -92,9 +95,10 @@ enum Form {
 impl Operator {
     /// `(K + ridge I)^-1 K` for the rows of `z`.
     ///
-    /// Kernels with `r` features, fewer than samples (linear, cosine, polynomial), take `b r^2` work: with the singular
-    /// value decomposition `Z = U S V^T` of the features `W = U S^2 (S^2 + ridge I)^-1 U^T`, which stays accurate
-    /// where `K + ridge I` is too badly scaled to be factorised. The others take a Cholesky factorisation.
+    /// Kernels with `r` features `Z`, fewer than samples (linear, cosine, polynomial), take `b r^2` work:
+    /// `W = Z (Z^T Z + ridge I)^-1 Z^T`, or, where that inverse loses too many digits,
+    /// `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. The others take a Cholesky
+    /// factorisation of `K + ridge I`.
     ///
     /// # Errors
     /// [`Error::Parameter`] if the ridge is negative or the kernel looks at columns that are not there,
@@ -156,7 +160,20 @@ impl Operator {
     }
 
     fn from_features(features: &Matrix, ridge: f64) -> Result<Self> {
-        let svd = to_faer(features).thin_svd().map_err(|_| singular(ridge))?;
+        let z = to_faer(features);
+        let mut inner = z.transpose() * &z;
+        let trace: f64 = (0..inner.nrows()).map(|i| inner[(i, i)]).sum();
+        if trace < WELL_SCALED * ridge {
+            for i in 0..inner.nrows() {
+                inner[(i, i)] += ridge;
+            }
+            let factor = inner.llt(Side::Lower).map_err(|_| singular(ridge))?;
+            let solution = factor.solve(z.transpose());
+            let right = Matrix::from_fn(z.nrows(), z.ncols(), |i, j| solution[(j, i)]);
+            let diagonal = vec![0.0; features.rows()];
+            return Ok(Self::exact(Form::Factors { diagonal, left: features.clone(), right }));
+        }
+        let svd = z.thin_svd().map_err(|_| singular(ridge))?;
         let (u, s) = (svd.U(), svd.S().column_vector());
         let share = |j: usize| s[j] * s[j] / (s[j] * s[j] + ridge);
         let left = Matrix::from_fn(u.nrows(), u.ncols(), |i, j| u[(i, j)] * share(j));

@@ -19,31 +19,29 @@
 mod pairs;
 mod positives;
 mod symmetric;
+mod tiles;
 
 use std::ops::Range;
 
-use burn::tensor::activation::softmax;
 use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use crate::error::{Error, Result, positive};
 
 pub use pairs::{Divisor, PairWeights};
-use positives::{Mean, Target};
+use positives::Target;
 pub use positives::{Positives, Tile, Weights};
 use symmetric::Comparison;
+pub(crate) use tiles::tile_rows;
 
 /// What `log 0` is represented by: far below any logit, yet finite in `f32`.
 pub const EMPTY: f64 = -1e30;
 
-/// Tiles hold about this many similarities when the caller does not choose: 4 Mi, 16 MiB in `f32`.
-const TILE_ENTRIES: usize = 1 << 22;
-
 /// Log-weights of a range of anchors against all candidates, `[anchors, candidates]`; [`EMPTY`] leaves a pair
 /// out.
-pub type LogWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + 'a>;
+pub type LogWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + Send + Sync + 'a>;
 
 /// Which pairs of a range of anchors with all candidates are left out, `[anchors, candidates]`.
-pub type Mask<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2, Bool> + 'a>;
+pub type Mask<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2, Bool> + Send + Sync + 'a>;
 
 /// `log sum_j W_ij exp(power * s_ij)`.
 pub struct LogSumExp<'a> {
@@ -69,14 +67,14 @@ impl<'a> LogSumExp<'a> {
 
     /// Leaves out the pairs of a mask, such as those of one label.
     #[must_use]
-    pub fn without(mut self, mask: impl Fn(Range<usize>) -> Tensor<2, Bool> + 'a) -> Self {
+    pub fn without(mut self, mask: impl Fn(Range<usize>) -> Tensor<2, Bool> + Send + Sync + 'a) -> Self {
         self.mask = Some(Box::new(mask));
         self
     }
 
     /// Multiplies the terms by weights, given as their logarithms.
     #[must_use]
-    pub fn weighted(mut self, log_weights: impl Fn(Range<usize>) -> Tensor<2> + 'a) -> Self {
+    pub fn weighted(mut self, log_weights: impl Fn(Range<usize>) -> Tensor<2> + Send + Sync + 'a) -> Self {
         self.log_weights = Some(Box::new(log_weights));
         self
     }
@@ -224,77 +222,15 @@ impl<'a> Contrast<'a> {
     }
 
     /// Evaluates `loss`, which maps the reductions of a range of anchors to their losses, and its gradient.
-    pub fn evaluate(self, loss: impl Fn(&Rows) -> Tensor<1>) -> Contrasted {
+    pub fn evaluate(self, loss: impl Fn(&Rows) -> Tensor<1> + Send + Sync) -> Contrasted {
         let targets: Vec<Target> =
             self.means.iter().map(|p| p.target(&self.anchors, &self.candidates)).collect();
         let scaled = self.anchors.clone() / self.temperature;
         let found = match Comparison::of(&self, &targets) {
             Some(comparison) => by_halves(&comparison, &targets, &scaled, loss),
-            None => self.by_tiles(&targets, &scaled, loss),
+            None => tiles::evaluate(&self, &targets, &scaled, loss),
         };
         self.finish(targets, scaled, found)
-    }
-
-    /// The losses and the gradients of the log-sum-exps and of [`Positives::Tiles`].
-    fn by_tiles(&self, targets: &[Target], scaled: &Tensor<2>, loss: impl Fn(&Rows) -> Tensor<1>) -> Found {
-        let [n, _] = self.anchors.dims();
-        let [m, _] = self.candidates.dims();
-        let tile = tile_rows(self.tile, n, m);
-
-        let mut of_means: Vec<Vec<Tensor<1>>> = vec![Vec::new(); targets.len()];
-        let mut per_anchor = Vec::new();
-        let mut tiles = Vec::new();
-        let mut anchor_tiles = Vec::new();
-        let mut to_candidates = self.candidates.zeros_like();
-
-        for start in (0..n).step_by(tile) {
-            let range = start..(start + tile).min(n);
-            let a = rows_of(scaled, range.clone());
-            let similarity = a.clone().matmul(self.candidates.clone().transpose());
-            let reduced: Vec<Reduced> =
-                self.sums.iter().map(|term| Reduced::new(term, &similarity, range.clone())).collect();
-            let sums: Vec<Tensor<1>> = reduced.iter().map(|r| r.value.clone()).collect();
-            let now = Tile { range: range.clone(), scaled: &a, similarity: &similarity, sums: &sums };
-            let means: Vec<Mean> = targets.iter().map(|target| target.mean(&now)).collect();
-            let rows = Rows {
-                range,
-                means: means.iter().map(|m| leaf(m.value.clone())).collect(),
-                masses: means.iter().map(|m| m.mass.clone()).collect(),
-                sums: sums.into_iter().map(leaf).collect(),
-            };
-
-            let losses = loss(&rows);
-            per_anchor.push(losses.clone().without_autodiff());
-            let mut gradients = losses.is_tracked().then(|| losses.sum().backward());
-            let mut of = |x: &Tensor<1>| gradients.as_mut().and_then(|g| x.grad_remove(g));
-            let mut pulls = Vec::new();
-            for ((collected, value), mean) in of_means.iter_mut().zip(&rows.means).zip(means) {
-                let g = of(value).unwrap_or_else(|| mean.value.zeros_like());
-                collected.push(g.clone());
-                pulls.extend(mean.weights.map(|weights| Pull { weights, per_row: Some(g.unsqueeze_dim(1)) }));
-            }
-            for ((reduced, sum), term) in reduced.into_iter().zip(&rows.sums).zip(&self.sums) {
-                let pull = |g: Tensor<1>| Pull {
-                    weights: reduced.softmax,
-                    per_row: Some((g * term.power).unsqueeze_dim(1)),
-                };
-                pulls.extend(of(sum).map(pull));
-            }
-            let pull = Pull::sum(pulls);
-            anchor_tiles.push(pull.as_ref().map_or(a.zeros_like(), |pull| pull.on_anchors(&self.candidates)));
-            if let Some(pull) = pull.filter(|_| !self.constant_candidates) {
-                to_candidates = to_candidates + pull.on_candidates(a);
-            }
-            tiles.push(rows);
-        }
-
-        Found {
-            per_anchor: Tensor::cat(per_anchor, 0),
-            rows: Rows::join(tiles),
-            of_means: of_means.into_iter().map(|collected| Tensor::cat(collected, 0)).collect(),
-            to_anchors: Tensor::cat(anchor_tiles, 0),
-            to_candidates,
-        }
     }
 
     /// Adds the gradients of those means whose rows are known beforehand.
@@ -326,7 +262,7 @@ struct Found {
     to_candidates: Tensor<2>,
 }
 
-/// As [`Contrast::by_tiles`], where half of the similarities are enough.
+/// As [`tiles::evaluate`], where half of the similarities are enough.
 fn by_halves(
     comparison: &Comparison<'_, '_>,
     targets: &[Target],
@@ -358,63 +294,6 @@ fn by_halves(
     }
 }
 
-/// A log-sum-exp of one tile, with the softmax that is its gradient.
-struct Reduced {
-    value: Tensor<1>,
-    softmax: Tensor<2>,
-}
-
-impl Reduced {
-    /// Backends fuse softmax, so the log-sum-exp is read off it: at the largest logit `x` of a row,
-    /// `softmax = exp(x - lse)`, hence `lse = x - log softmax`, and that softmax is at least
-    /// `1 / candidates`.
-    fn new(term: &LogSumExp, similarity: &Tensor<2>, rows: Range<usize>) -> Self {
-        let logits = term.logits(similarity.clone(), rows);
-        let largest = logits.clone().max_dim(1);
-        let softmax = softmax(logits, 1);
-        let value = largest - softmax.clone().max_dim(1).log();
-        Self { value: value.squeeze_dim(1), softmax }
-    }
-}
-
-/// `d loss / d s_ij = per_row_i * weights_ij`, or `weights_ij` alone.
-struct Pull {
-    weights: Tensor<2>,
-    per_row: Option<Tensor<2>>,
-}
-
-impl Pull {
-    /// The pull of all terms. That of a single one needs no pass over the tile: its row factor goes onto the
-    /// thin matrices.
-    fn sum(mut pulls: Vec<Self>) -> Option<Self> {
-        if pulls.len() < 2 {
-            return pulls.pop();
-        }
-        let weights = pulls.into_iter().map(|pull| match pull.per_row {
-            Some(per_row) => pull.weights * per_row,
-            None => pull.weights,
-        });
-        weights.reduce(|sum, next| sum + next).map(|weights| Self { weights, per_row: None })
-    }
-
-    /// The gradient with respect to the scaled anchors of the tile.
-    fn on_anchors(&self, candidates: &Tensor<2>) -> Tensor<2> {
-        self.times_row(self.weights.clone().matmul(candidates.clone()))
-    }
-
-    /// The gradient with respect to the candidates.
-    fn on_candidates(&self, scaled: Tensor<2>) -> Tensor<2> {
-        self.weights.clone().transpose().matmul(self.times_row(scaled))
-    }
-
-    fn times_row(&self, rows: Tensor<2>) -> Tensor<2> {
-        match &self.per_row {
-            Some(per_row) => rows * per_row.clone(),
-            None => rows,
-        }
-    }
-}
-
 /// `log(exp x + exp y)` for vectors.
 pub fn log_add(x: Tensor<1>, y: Tensor<1>) -> Tensor<1> {
     let shift = x.clone().max_pair(y.clone()).detach();
@@ -437,11 +316,6 @@ pub(crate) fn leave_out(logits: Tensor<2>, candidates: &[usize], rows: &Range<us
     let at = index_column(&candidates[rows.clone()], &logits.device());
     let empty = Tensor::full([rows.len(), 1], EMPTY, (&logits.device(), logits.dtype()));
     logits.scatter(1, at, empty, IndexingUpdateOp::Add)
-}
-
-/// How many of `n` anchors are compared with `m` candidates at once: `tile`, or as many as suit the size.
-pub(crate) fn tile_rows(tile: Option<usize>, n: usize, m: usize) -> usize {
-    tile.unwrap_or(TILE_ENTRIES / m.max(1)).clamp(1, n.max(1))
 }
 
 /// Rows `range` of a tensor; all of them are the tensor itself. With fusion (Burn 0.22.1, wgpu) a slice of everything

@@ -24,7 +24,7 @@ pub struct Tile<'t> {
 }
 
 /// Weights of a tile of anchors, `[anchors, candidates]`.
-pub type Weights<'a> = Box<dyn Fn(&Tile) -> Tensor<2> + 'a>;
+pub type Weights<'a> = Box<dyn Fn(&Tile) -> Tensor<2> + Send + Sync + 'a>;
 
 /// Which candidates an anchor is drawn to, as rows of constant weights `P`.
 #[expect(clippy::large_enum_variant, reason = "a comparison holds two or three of these")]

@@ -1,10 +1,11 @@
 //! Rows compared with themselves, on the host.
 //!
-//! With anchors and candidates the same rows, and weights `W` that are symmetric, the terms `T_ij = W_ij exp(s_ij)` are
-//! symmetric too, so that half of them is enough, and the gradient takes one product instead of two:
+//! With anchors and candidates the same rows, similarities are symmetric, and half of them is enough where the weights of
+//! both directions are known together. The gradient then takes one product instead of two:
 //!
 //! ```text
-//! d / d z_i  sum_k l_k  =  1 / temperature  sum_j H_ij z_j,   H_ij = T_ij (c_i + c_j),   c_i = (d l_i / d m_i) / sum_j T_ij
+//! d / d z_i  sum_k l_k  =  1 / temperature  sum_j H_ij z_j,   H_ij = exp(s_ij) (W_ij c_i + W_ji c_j)
+//! c_i = (d l_i / d m_i) / sum_j W_ij exp(s_ij)
 //! ```
 //!
 //! The `c_i` need all row sums, so the terms are formed twice, block by block, and never kept: some rows of a block at a
@@ -20,7 +21,7 @@ use std::ops::Range;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use pulp::Arch;
 
-use super::pairs::Term;
+use super::pairs::{BlockWeights, Term};
 use super::positives::Target;
 use super::{Contrast, EMPTY};
 use crate::encoder::is_host;
@@ -59,8 +60,8 @@ pub(super) struct Comparison<'c, 'a> {
 /// Sums of one term by row.
 struct Sums {
     terms: Vec<f64>,
-    /// Sums of the weights of one view by sample.
-    weights: Vec<f64>,
+    /// Sums of the weights of one view by sample, of each operator.
+    weights: Vec<Vec<f64>>,
 }
 
 impl<'c, 'a> Comparison<'c, 'a> {
@@ -98,10 +99,12 @@ impl<'c, 'a> Comparison<'c, 'a> {
     pub(super) fn values(&self) -> (Vec<Tensor<1>>, Vec<Vec<f64>>) {
         let sums = self.sums();
         let values = self.terms.iter().zip(&sums).map(|(term, sums)| {
-            let divisors = term.divisors(&sums.weights);
+            let divisors: Vec<Vec<f64>> =
+                sums.weights.iter().enumerate().map(|(kind, sums)| term.divisors(kind, sums)).collect();
             let value = |(i, &sum): (usize, &f64)| match sum {
                 sum if sum > 0.0 => {
-                    (sum.ln() + f64::from(self.limit) - divisors[i % self.samples].ln()) as f32
+                    let of_view = &divisors[(i / self.samples).min(divisors.len() - 1)];
+                    (sum.ln() + f64::from(self.limit) - of_view[i % self.samples].ln()) as f32
                 }
                 _ => EMPTY as f32,
             };
@@ -115,11 +118,14 @@ impl<'c, 'a> Comparison<'c, 'a> {
     /// The sums of each term and of its weights.
     fn sums(&self) -> Vec<Sums> {
         let n = self.samples * self.views;
-        let empty = |_: &Term| Sums { terms: vec![0.0; n], weights: vec![0.0; self.samples] };
+        let empty =
+            |term: &Term| Sums { terms: vec![0.0; n], weights: vec![vec![0.0; self.samples]; term.kinds()] };
         let mut sums: Vec<Sums> = self.terms.iter().map(empty).collect();
         self.for_each_pair(|p, q, weights| {
             for (sums, weights) in sums.iter_mut().zip(weights) {
-                add_weights(&mut sums.weights, weights, &self.blocks[p], &self.blocks[q], p == q);
+                for (sums, weights) in sums.weights.iter_mut().zip(weights.kinds()) {
+                    add_weights(sums, weights, &self.blocks[p], &self.blocks[q], p == q);
+                }
             }
             for block in self.blocks_of(p, q) {
                 let parts = parallel::map(block.parts(), |part| self.sums_of_part(&block, part, weights));
@@ -141,15 +147,16 @@ impl<'c, 'a> Comparison<'c, 'a> {
         &self,
         block: &Block,
         part: Range<usize>,
-        weights: &[Vec<f32>],
+        weights: &[BlockWeights],
     ) -> Vec<(Vec<f32>, Vec<f32>)> {
         let width = block.columns.len();
-        let empty = |_: &Vec<f32>| (Vec::new(), vec![0.0; width]);
+        let empty = |_: &BlockWeights| (Vec::new(), vec![0.0; width]);
         let mut found: Vec<(Vec<f32>, Vec<f32>)> = weights.iter().map(empty).collect();
         let mut terms = self.exponentials(block, part.clone());
         for (i, row) in part.zip(terms.chunks_exact_mut(width)) {
             for ((by_row, by_column), weights) in found.iter_mut().zip(weights) {
-                by_row.push(add_products(row, self.weights_of_row(weights, block, i), by_column));
+                let [own, other] = self.weights_of_row(weights, block, i);
+                by_row.push(add_products(row, own, other, by_column));
             }
         }
         found
@@ -175,7 +182,13 @@ impl<'c, 'a> Comparison<'c, 'a> {
     }
 
     /// Adds what a block contributes, by rows and, unless it has them twice, by columns.
-    fn add_gradient(&self, gradient: &mut [f32], block: &Block, weights: &[Vec<f32>], factors: &[Vec<f32>]) {
+    fn add_gradient(
+        &self,
+        gradient: &mut [f32],
+        block: &Block,
+        weights: &[BlockWeights],
+        factors: &[Vec<f32>],
+    ) {
         let columns = &self.rows[self.span(&block.columns)];
         let parts = block.parts().zip(gradient[self.span(&block.rows)].chunks_mut(PART * self.width));
         let pulls = parallel::map(parts, |(part, gradient)| {
@@ -201,7 +214,7 @@ impl<'c, 'a> Comparison<'c, 'a> {
         &self,
         block: &Block,
         part: Range<usize>,
-        weights: &[Vec<f32>],
+        weights: &[BlockWeights],
         factors: &[Vec<f32>],
     ) -> Vec<f32> {
         let width = block.columns.len();
@@ -232,10 +245,13 @@ impl<'c, 'a> Comparison<'c, 'a> {
         terms
     }
 
-    /// The weights of row `i` of a block.
-    fn weights_of_row<'w>(&'w self, weights: &'w [f32], block: &Block, i: usize) -> &'w [f32] {
+    /// The weights of row `i` of a block as anchor, and of each column as the anchor of row `i`.
+    fn weights_of_row<'w>(&'w self, weights: &'w BlockWeights, block: &Block, i: usize) -> [&'w [f32]; 2] {
         let (at, width) = (i - block.rows.start, block.columns.len());
-        weights.get(at * width..(at + 1) * width).unwrap_or(&self.ones[..width])
+        block.views.map(|view| {
+            let weights = weights.of_view(view);
+            weights.get(at * width..(at + 1) * width).unwrap_or(&self.ones[..width])
+        })
     }
 
     /// Where the values of some rows lie.
@@ -244,10 +260,10 @@ impl<'c, 'a> Comparison<'c, 'a> {
     }
 
     /// Visits every unordered pair of blocks of samples with the weights of each term.
-    fn for_each_pair(&self, mut visit: impl FnMut(usize, usize, &[Vec<f32>])) {
+    fn for_each_pair(&self, mut visit: impl FnMut(usize, usize, &[BlockWeights])) {
         for (p, rows) in self.blocks.iter().enumerate() {
             for (q, columns) in self.blocks.iter().enumerate().skip(p) {
-                let weights: Vec<Vec<f32>> =
+                let weights: Vec<BlockWeights> =
                     self.terms.iter().map(|term| term.weights(rows, columns)).collect();
                 visit(p, q, &weights);
             }
@@ -265,6 +281,7 @@ impl<'c, 'a> Comparison<'c, 'a> {
             seconds.map(move |second| Block {
                 rows: in_view(first, p),
                 columns: in_view(second, q),
+                views: [first, second],
                 same: p == q && first == second,
             })
         })
@@ -275,6 +292,8 @@ impl<'c, 'a> Comparison<'c, 'a> {
 struct Block {
     rows: Range<usize>,
     columns: Range<usize>,
+    /// The view of the rows and that of the columns.
+    views: [usize; 2],
     /// Whether both are the same rows, so that the block holds each pair twice and each row with itself.
     same: bool,
 }
@@ -296,42 +315,42 @@ fn add(sums: &mut [f64], values: &[f32]) {
 fn add_weights(sums: &mut [f64], weights: &[f32], rows: &Range<usize>, columns: &Range<usize>, same: bool) {
     let (mut by_column, ones) = (vec![0.0_f32; columns.len()], vec![1.0_f32; columns.len()]);
     for (row, i) in weights.chunks_exact(columns.len()).zip(rows.clone()) {
-        sums[i] += f64::from(add_products(row, &ones, &mut by_column));
+        sums[i] += f64::from(add_products(row, &ones, &ones, &mut by_column));
     }
     if !same {
         add(&mut sums[columns.clone()], &by_column);
     }
 }
 
-/// Adds the products of two rows to the sums by column; returns their sum.
-fn add_products(left: &[f32], right: &[f32], columns: &mut [f32]) -> f32 {
+/// Adds a row times the weights of its columns to the sums by column; returns the sum of the row times its own weights.
+fn add_products(row: &[f32], own: &[f32], other: &[f32], columns: &mut [f32]) -> f32 {
     Arch::new().dispatch(|| {
-        let ((left, left_rest), (right, right_rest)) =
-            (left.as_chunks::<LANES>(), right.as_chunks::<LANES>());
+        let (row, row_rest) = row.as_chunks::<LANES>();
+        let (own, own_rest) = own.as_chunks::<LANES>();
+        let (other, other_rest) = other.as_chunks::<LANES>();
         let (columns, columns_rest) = columns.as_chunks_mut::<LANES>();
         let mut lanes = [0.0_f32; LANES];
-        for ((left, right), columns) in left.iter().zip(right).zip(columns) {
-            for (((lane, x), y), column) in lanes.iter_mut().zip(left).zip(right).zip(columns) {
-                let product = x * y;
-                *lane += product;
-                *column += product;
+        for (((row, own), other), columns) in row.iter().zip(own).zip(other).zip(columns) {
+            let weights = own.iter().zip(other);
+            for (((lane, x), (own, other)), column) in lanes.iter_mut().zip(row).zip(weights).zip(columns) {
+                *lane += x * own;
+                *column += x * other;
             }
         }
         let mut sum: f32 = lanes.iter().sum();
-        for ((x, y), column) in left_rest.iter().zip(right_rest).zip(columns_rest) {
-            let product = x * y;
-            sum += product;
-            *column += product;
+        for (((x, own), other), column) in row_rest.iter().zip(own_rest).zip(other_rest).zip(columns_rest) {
+            sum += x * own;
+            *column += x * other;
         }
         sum
     })
 }
 
-/// Adds `weights (own + others)` to `heights`.
-fn add_heights(heights: &mut [f32], weights: &[f32], own: f32, others: &[f32]) {
+/// Adds `own weights * own factor + other weights * other factors` to `heights`.
+fn add_heights(heights: &mut [f32], [own, other]: [&[f32]; 2], factor: f32, others: &[f32]) {
     Arch::new().dispatch(|| {
-        let factors = weights.iter().zip(others);
-        heights.iter_mut().zip(factors).for_each(|(h, (w, other))| *h += w * (own + other));
+        let factors = own.iter().zip(other).zip(others);
+        heights.iter_mut().zip(factors).for_each(|(h, ((w, v), other))| *h += w * factor + v * other);
     });
 }
 

@@ -9,6 +9,7 @@
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
 //! | [`linear_probe`] | how much of the label can a linear classifier read? |
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
+//! | [`random_features`] | and to a probe that is not linear? |
 //! | [`knn`] | how much of the label is in the neighbourhoods? |
 //! | [`metrics`], [`groups`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
 //! | [`geometry`] | alignment, uniformity, effective rank, silhouette |
@@ -27,6 +28,7 @@ pub mod metrics;
 pub mod permutation;
 mod probe_objective;
 pub mod projection;
+pub mod random_features;
 pub mod ranking;
 pub mod regression;
 pub mod ridge;

@@ -5,8 +5,8 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BootstrapLatent, DifficultyWeighted, JustTrainTwice, LearningFromFailure, LearningNotToLearn, Method,
-    MomentumContrast, MovingAverage, Networks, Prototypes, RepresentationDebiasing, Single,
+    BootstrapLatent, Cached, DifficultyWeighted, JustTrainTwice, LearningFromFailure, LearningNotToLearn,
+    Method, MomentumContrast, MovingAverage, Networks, Prototypes, RepresentationDebiasing, Single,
 };
 use crate::encoder::head::{HeadConfig, HeadKind};
 use crate::error::{Error, Result, within};
@@ -18,6 +18,11 @@ use crate::objective::{Lff, LffWeights, ObjectiveConfig, WclTriplet};
 pub enum MethodConfig {
     /// Any objective on two views.
     Single {},
+    /// Any objective on two views, for a batch larger than memory.
+    Cached {
+        /// Samples in memory at once.
+        chunk: usize,
+    },
     /// Momentum contrast.
     Moco {
         /// Keys that are kept. Default: 65,536, as published.
@@ -146,6 +151,7 @@ impl MethodConfig {
         };
         match self {
             Self::Single {} | Self::Difficulty { .. } => Ok(()),
+            Self::Cached { chunk } => at_least_one("method.chunk", *chunk),
             Self::Moco { queue, momentum } => {
                 at_least_one("method.queue", *queue)?;
                 within("method.momentum", *momentum, 0.0, 1.0).map(drop)
@@ -170,7 +176,7 @@ impl MethodConfig {
     /// The objectives that the method can train; empty for any.
     fn objectives(&self) -> &'static [&'static str] {
         match self {
-            Self::Single {} => &[],
+            Self::Single {} | Self::Cached { .. } => &[],
             Self::Moco { .. } => &["moco"],
             Self::Byol { .. } => &["byol"],
             Self::Swav { .. } => &["swav"],
@@ -197,6 +203,9 @@ impl MethodConfig {
         self.check(objective, steps)?;
         Ok(match self {
             Self::Single {} => Box::new(Single::new(networks, objective.build()?, device, rng)?),
+            Self::Cached { chunk } => {
+                Box::new(Cached::new(networks, objective.build()?, *chunk, device, rng)?)
+            }
             Self::Moco { queue, momentum } => {
                 let average = MovingAverage::constant(*momentum)?;
                 Box::new(MomentumContrast::new(networks, objective.parse()?, average, *queue, device, rng)?)
@@ -289,6 +298,7 @@ mod tests {
             .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
         let methods = [
             (r#"{"name": "single"}"#, "nt-xent"),
+            (r#"{"name": "cached", "chunk": 4}"#, "nt-xent"),
             (r#"{"name": "moco", "queue": 512, "momentum": 0.9}"#, "moco"),
             (r#"{"name": "byol", "momentum": 0.9}"#, "byol"),
             (r#"{"name": "swav", "prototypes": 3}"#, "swav"),
@@ -316,6 +326,7 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_named() {
         for (method, objective, parameter) in [
+            (r#"{"name": "cached", "chunk": 0}"#, "nt-xent", "method.chunk"),
             (r#"{"name": "moco", "queue": 0}"#, "moco", "method.queue"),
             (r#"{"name": "byol", "momentum": 2}"#, "byol", "method.momentum"),
             (r#"{"name": "swav", "prototypes": 0}"#, "swav", "method.prototypes"),

@@ -3,6 +3,7 @@
 //! | method | state beside the network |
 //! |---|---|
 //! | [`Single`] | none: any objective on two views |
+//! | [`Cached`] | none: the same for a batch larger than memory |
 //! | [`MomentumContrast`] | a momentum encoder, a queue of keys |
 //! | [`BootstrapLatent`] | a momentum encoder, a predictor |
 //! | [`Prototypes`] | prototypes on the unit sphere |
@@ -44,6 +45,7 @@
 
 mod average;
 mod bootstrap;
+mod cached;
 mod config;
 mod difficulty;
 mod failure;
@@ -66,6 +68,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
 use crate::checkpoint::CheckpointError;
+use crate::contrast::rows_of;
 use crate::encoder::EncoderConfig;
 use crate::encoder::head::HeadConfig;
 use crate::error::{Error, Result};
@@ -75,6 +78,7 @@ use crate::train::Model;
 
 pub use average::MovingAverage;
 pub use bootstrap::BootstrapLatent;
+pub use cached::Cached;
 pub use config::{MethodConfig, TrainingSet, class_scores};
 pub use difficulty::DifficultyWeighted;
 pub use failure::LearningFromFailure;
@@ -175,6 +179,17 @@ impl Views {
     /// Number of samples.
     pub fn samples(&self) -> usize {
         self.a.dims()[0]
+    }
+
+    /// The views of at most `size` samples each, in order.
+    fn chunks(&self, size: usize) -> Vec<Self> {
+        let size = size.max(1);
+        let part = |start: usize| {
+            let rows = start..(start + size).min(self.samples());
+            let of = |view: &Tensor<4>| rows_of(view, rows.clone());
+            Self { a: of(&self.a), b: of(&self.b), apart: self.apart }
+        };
+        (0..self.samples()).step_by(size).map(part).collect()
     }
 
     /// Both views as one batch, view a first.

@@ -51,6 +51,13 @@ impl Passes {
         optimizer: &mut Optimizer,
         learning_rate: f64,
     ) -> Result<()> {
+        let parameters = self.gradients(module, loss)?;
+        *module = optimizer.step(learning_rate, module.clone(), parameters);
+        Ok(())
+    }
+
+    /// The gradients of everything that `module` holds.
+    pub(super) fn gradients<M: Module>(&mut self, module: &M, loss: Tensor<1>) -> Result<GradientsParams> {
         let recordings = std::mem::take(&mut self.recordings);
         if !loss.is_tracked() {
             return Err(Error::Degenerate {
@@ -61,8 +68,7 @@ impl Passes {
         let mut gradients = loss.backward();
         let mut parameters = GradientsParams::from_module(&mut gradients, module);
         recordings.into_iter().for_each(|recording| recording.finish(&mut gradients, &mut parameters));
-        *module = optimizer.step(learning_rate, module.clone(), parameters);
-        Ok(())
+        Ok(parameters)
     }
 }
 

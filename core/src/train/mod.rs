@@ -403,6 +403,7 @@ mod tests {
     fn a_resumed_run_of_every_method_equals_an_uninterrupted_one() {
         let method = |json: &str| serde_json::from_str::<MethodConfig>(json).unwrap();
         for (json, objective, output) in [
+            (r#"{"name": "cached", "chunk": 5}"#, "nt-xent", 128),
             (r#"{"name": "moco", "queue": 30}"#, "moco", 128),
             (r#"{"name": "byol"}"#, "byol", 128),
             (r#"{"name": "swav", "prototypes": 5, "frozen_steps": 3}"#, "swav", 128),

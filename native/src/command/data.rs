@@ -165,7 +165,7 @@ fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
 /// Both splits of a data set by its name or a recipe's.
 fn splits_of(name: &str, folder: Option<&Path>) -> Result<Splits> {
     let (data, encoder) = section(name)?;
-    Splits::load(&data, folder, 0, &encoder)
+    Splits::load(&data, folder, 0, &encoder, false)
 }
 
 /// The data of a recipe and the encoder that takes them, or a data set by its name, as its files have it.

@@ -12,7 +12,7 @@ use crate::console::Console;
 use crate::data::read_picture;
 use crate::export::{Format, csv};
 use crate::model;
-use crate::run::splits::represent;
+use crate::run::prepared::Prepared;
 
 #[derive(Serialize)]
 struct Answer {
@@ -37,8 +37,9 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
         pixels.extend(read_picture(path, side, channels)?.pixels);
     }
     let images = Images::new(side, side, channels, pixels)?;
+    let normalisation = model::normalisation(&checkpoint);
     let vectors =
-        represent(&checkpoint.encoder, &images, &model::normalisation(&checkpoint), &device.device)?;
+        Prepared::new(&images, side, &normalisation, &device.device)?.features(&checkpoint.encoder)?;
 
     let names: Vec<String> = arguments.images.iter().map(|path| path.display().to_string()).collect();
     match (&arguments.out, format) {

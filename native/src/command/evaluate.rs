@@ -12,7 +12,8 @@ use crate::model;
 use crate::probe::{Represented, measure};
 use crate::recipe::Recipe;
 use crate::run::folder::RunFolder;
-use crate::run::splits::{Splits, represent};
+use crate::run::prepared::Prepared;
+use crate::run::splits::Splits;
 use crate::run::state::Standing;
 
 #[derive(Serialize)]
@@ -33,9 +34,11 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
         (None, true) => data_of_run(&RunFolder::open(&arguments.model)?),
         (None, false) => None,
     };
-    let splits = Splits::load(&recipe.data, folder.as_deref(), recipe.train.seed, &recipe.encoder)?;
+    let splits = Splits::of(&recipe, folder.as_deref())?;
     let normalisation = model::normalisation(&checkpoint);
-    let features = |images| represent(&checkpoint.encoder, images, &normalisation, &device.device);
+    let side = checkpoint.metadata.input_size;
+    let features =
+        |images| Prepared::new(images, side, &normalisation, &device.device)?.features(&checkpoint.encoder);
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
     let metrics = measure(
         &recipe.probe,

@@ -34,7 +34,7 @@ fn begin(name: &str, arguments: &Train) -> Result<(RunFolder, Session)> {
     let changes = Changes { set, arms, seed: *seed, smoke: *smoke };
     let recipe = Recipe::load(name, &changes)?;
     let device = arguments.device.device.open()?;
-    let splits = Splits::load(&recipe.data, arguments.data.as_deref(), recipe.train.seed, &recipe.encoder)?;
+    let splits = Splits::of(&recipe, arguments.data.as_deref())?;
     let folder = RunFolder::create(arguments.out.as_deref(), &recipe.name)?;
     line(format_args!("{} into {}", recipe.name, folder.root().display()));
     folder.write(RECIPE, recipe.to_toml()?)?;
@@ -58,7 +58,7 @@ fn resume(run: &Path, arguments: &Train) -> Result<(RunFolder, Session)> {
     }
     standing.data = arguments.data.clone().or(standing.data);
     let device = same_device(&standing, arguments.device.device)?;
-    let splits = Splits::load(&recipe.data, standing.data.as_deref(), recipe.train.seed, &recipe.encoder)?;
+    let splits = Splits::of(&recipe, standing.data.as_deref())?;
     let session = Session::new(folder.clone(), recipe, device, splits, standing)?;
     Ok((folder, session))
 }

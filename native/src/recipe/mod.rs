@@ -4,6 +4,7 @@ pub(crate) mod explain;
 pub(crate) mod sections;
 mod set;
 pub(crate) mod shipped;
+pub(crate) mod views;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +12,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
-use simile_core::augment::Augmentation;
+use simile_core::augment::{Augmentation, Normalisation};
 use simile_core::encoder::EncoderConfig;
 use simile_core::method::MethodConfig;
 use simile_core::optimizer::OptimizerConfig;
@@ -20,6 +21,7 @@ use simile_core::optimizer::schedule::Schedule;
 use self::explain::{explain, line_of, line_of_key, reword, suggestion, unknown_key};
 use self::sections::{Arm, DataSection, HeadSection, ObjectiveSection, ProbeSection, TrainSection};
 use self::shipped::{SHIPPED, Shipped};
+use self::views::Normalise;
 use crate::exit::usage;
 
 /// Everything that decides a run.
@@ -34,7 +36,7 @@ pub(crate) struct Recipe {
     pub(crate) encoder: EncoderConfig,
     #[serde(default)]
     pub(crate) head: HeadSection,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "views::deserialize")]
     pub(crate) augment: Augmentation,
     /// What to minimise; absent if arms say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,6 +144,14 @@ impl Recipe {
         toml::to_string(self).context("writing the recipe")
     }
 
+    /// How the encoder's images are normalised.
+    ///
+    /// # Errors
+    /// The name is unknown, or there is not one constant a channel.
+    pub(crate) fn normalisation(&self) -> Result<Normalisation, String> {
+        Normalise::constants(self.data.normalise.as_ref(), self.encoder.channels)
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| explain(&error, text))
     }
@@ -177,8 +187,14 @@ impl Recipe {
         self.encoder.validate().map_err(|error| core("encoder", error))?;
         self.head.of("", 0, 0).validate().map_err(|error| core("head", error))?;
         self.augment.validate().map_err(|error| core("augment", error))?;
+        let side = self.encoder.input_size;
+        if self.augment.size.is_some_and(|size| size != side) {
+            let reason = format!("`augment.size` must be `encoder.input_size`, {side}");
+            return Err(Fault::new("augment", "size", reason));
+        }
         self.optimizer.validate().map_err(|error| core("optimizer", error))?;
         self.schedule.validate().map_err(|error| core("schedule", error))?;
+        self.normalisation().map_err(|reason| Fault::new("data", "normalise", reason))?;
         self.train.check()?;
         self.data.check()
     }

@@ -11,6 +11,7 @@ use toml::Table;
 
 use super::Fault;
 use super::explain::{reword, suggestion};
+use super::views::Normalise;
 use crate::data::TableSection;
 
 /// A data set by name.
@@ -53,6 +54,9 @@ pub(crate) struct DataSection {
     /// Fraction of a class that has the colour of its class, for `biased-mnist`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) correlation: Option<f64>,
+    /// How pixels are normalised for the encoder; not at all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) normalise: Option<Normalise>,
     /// The columns of a `table`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) table: Option<TableSection>,
@@ -179,6 +183,7 @@ impl DataSection {
             test: count,
             validation: 0,
             correlation: (dataset == DatasetName::BiasedMnist).then_some(0.9),
+            normalise: None,
             table: None,
         }
     }

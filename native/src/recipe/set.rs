@@ -18,6 +18,10 @@ pub(crate) fn set(recipe: &Recipe, setting: &str) -> Result<Recipe> {
     };
     let mut table = Table::try_from(recipe)?;
     let path: Vec<&str> = key.trim().split('.').collect();
+    if path == ["augment", "preset"] {
+        // A preset is where views start from, and so replaces all that the recipe says of them.
+        table.insert("augment".into(), Value::Table(Table::new()));
+    }
     let old = place(&mut table, &path, Value::Boolean(false)).map_err(fail)?;
     let (first, second) = readings(text.trim(), old.as_ref());
     let read = |value: Value| {

@@ -106,6 +106,39 @@ fn a_number_replaces_a_word_where_both_may_stand() {
 }
 
 #[test]
+fn views_start_from_a_preset() {
+    let with = |section: &str| load(&format!("{SMALL}\n[augment]\n{section}"), &[]);
+    let views = with("preset = \"contex\"\nflip = 0.0").unwrap().augment;
+    let preset = Augmentation::preset("contex").unwrap();
+    assert_eq!(views, Augmentation { flip: 0.0, ..preset });
+    let text = usage_error(with("preset = \"contx\""));
+    assert!(text.contains("line 15") && text.contains("did you mean `contex`?"), "{text}");
+    let text = usage_error(with("preset = \"contex\"\nflop = 0.0"));
+    assert!(text.contains("did you mean `flip`?"), "{text}");
+    let written = load(SMALL, &["augment.flip=0.25"]).unwrap();
+    assert_eq!(written.augment.flip, 0.25);
+    let set = load(SMALL, &["augment.flip=0.25", "augment.preset=contex"]).unwrap();
+    assert_eq!(set.augment, Augmentation::preset("contex").unwrap());
+}
+
+#[test]
+fn images_are_normalised_by_name_or_by_numbers() {
+    let of = |value: &str| load(SMALL, &[&format!("data.normalise={value}")]);
+    assert_eq!(of("imagenet").unwrap().normalisation().unwrap().mean, [0.485, 0.456, 0.406]);
+    let own = of("{ mean = [0.1, 0.2, 0.3], std = [1.0, 1.0, 2.0] }").unwrap();
+    assert_eq!(own.normalisation().unwrap().std, [1.0, 1.0, 2.0]);
+    assert_eq!(load(SMALL, &[]).unwrap().normalisation().unwrap(), Normalisation::identity(3));
+    for (value, reason) in [
+        ("imagnet", "did you mean `imagenet`?"),
+        ("{ mean = [0.5], std = [0.5] }", "needs 3 means"),
+        ("{ mean = [0, 0, 0], std = [1.0, 0.0, 1.0] }", "expected above 0"),
+    ] {
+        let text = usage_error(of(value));
+        assert!(text.contains(reason), "{value}: {text}");
+    }
+}
+
+#[test]
 fn a_setting_reaches_one_arm_by_name() {
     let set = ["arm.Fair-CCLK.objective.temperature=0.25".to_owned()];
     let recipe = Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap();

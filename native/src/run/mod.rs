@@ -4,6 +4,7 @@ mod context;
 mod draw;
 pub(crate) mod folder;
 mod interrupt;
+pub(crate) mod prepared;
 pub(crate) mod record;
 pub(crate) mod session;
 pub(crate) mod splits;

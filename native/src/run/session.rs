@@ -13,8 +13,9 @@ use super::context::Context;
 use super::draw;
 use super::folder::{FIGURES, MODEL, MetricsLog, REPORT, RESULT, RunFolder};
 use super::interrupt;
+use super::prepared::Prepared;
 use super::record::{ArmResult, Measurement, RunResult};
-use super::splits::{Splits, class_scores, represent};
+use super::splits::Splits;
 use super::state::Standing;
 use crate::cli::Probe;
 use crate::console::{Progress, line};
@@ -98,10 +99,9 @@ impl Session {
     {
         let trainer = self.train(arm, before)?;
         line(format_args!("{}: probing", arm.name));
-        let normalisation = Normalisation::identity(self.recipe.encoder.channels);
+        let normalisation = self.recipe.normalisation().map_err(usage)?;
         let Splits { train, test } = &self.splits;
-        let features =
-            |set: &Dataset| represent(trainer.encoder(), &set.images, &normalisation, &self.device.device);
+        let features = |set: &Dataset| self.prepared(set, &normalisation)?.features(trainer.encoder());
         let (train_features, test_features) = (features(train)?, features(test)?);
         let metrics = measure(
             &self.recipe.probe,
@@ -140,6 +140,8 @@ impl Session {
         let neighbourhoods = groups.map(|groups| context.neighbourhoods(groups, batch, seed)).transpose()?;
         let mut trainer = self.trainer(arm, &context, sampler.batches_per_epoch())?;
         let store = ImageStore::new(&self.splits.train.images, &self.device.device);
+        let (augment, normalisation) =
+            (self.recipe.augment.clone(), self.recipe.normalisation().map_err(usage)?);
 
         let (begun, before_arm) = (Instant::now(), self.standing.arm_seconds);
         line(format_args!("{}: training on {}", arm.name, self.device));
@@ -156,8 +158,8 @@ impl Session {
             };
             let images = store.batch(&indices)?;
             let mut rng = trainer.rng();
-            let view_a = self.recipe.augment.view(images.clone(), &mut rng)?;
-            let view_b = self.recipe.augment.view(images, &mut rng)?;
+            let view_a = normalisation.apply(augment.view(images.clone(), &mut rng)?)?;
+            let view_b = normalisation.apply(augment.view(images, &mut rng)?)?;
             trainer.step(view_a, view_b, context.of(&indices))?;
 
             let done = trainer.step_number();
@@ -186,9 +188,9 @@ impl Session {
 
     /// Has the first network say which training images it fails on, for a second one to learn more from.
     fn begin_stage(&self, arm: &Arm, trainer: &mut Trainer) -> Result<()> {
-        let normalisation = Normalisation::identity(self.recipe.encoder.channels);
+        let normalisation = self.recipe.normalisation().map_err(usage)?;
         let train = &self.splits.train;
-        let scores = class_scores(trainer.model(), &train.images, &normalisation, &self.device.device)?;
+        let scores = self.prepared(train, &normalisation)?.scores(trainer.model())?;
         let failures = trainer.begin_stage(&scores)?;
         line(format_args!(
             "{}: the network fails on {failures} of {} training images; the next stage begins",
@@ -196,6 +198,10 @@ impl Session {
             train.len()
         ));
         Ok(())
+    }
+
+    fn prepared<'n>(&self, set: &Dataset, normalisation: &'n Normalisation) -> Result<Prepared<'n>> {
+        Prepared::new(&set.images, self.recipe.encoder.input_size, normalisation, &self.device.device)
     }
 
     fn trainer(&self, arm: &Arm, context: &Context, steps_per_epoch: u64) -> Result<Trainer> {

@@ -3,20 +3,18 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use simile_core::augment::{ImageStore, Normalisation};
 use simile_core::dataset::biased_mnist::{UNBIASED, biased_mnist};
 use simile_core::dataset::cifar::Cifar;
 use simile_core::dataset::colour_mnist::colour_mnist;
 use simile_core::dataset::digits::{SIDE, draw_digits};
 use simile_core::dataset::resize::{Interpolation, resize};
 use simile_core::dataset::{Dataset, Images};
-use simile_core::encoder::{Encoder, EncoderConfig};
-use simile_core::matrix::Matrix;
-use simile_core::train::{Model, embed, score};
+use simile_core::encoder::EncoderConfig;
 
 use crate::console::line;
 use crate::data::{CifarSplits, Mnist, Table, load_cifar, load_mnist, load_table};
 use crate::exit::usage;
+use crate::recipe::Recipe;
 use crate::recipe::sections::{DataSection, DatasetName};
 
 /// Seeds of generated images: the test split must share none with the training split.
@@ -25,8 +23,6 @@ const TEST_SEED: u64 = 1 << 63;
 const HOLD_OUT_SEED: u64 = 0;
 /// Pictures that are named one by one where many cannot be read.
 const MOST_COMPLAINTS: usize = 5;
-/// Images that are embedded at once.
-const BATCH: usize = 512;
 
 /// Training images, and those that a probe is measured on: the test images, or held-out training images.
 #[derive(Debug)]
@@ -36,8 +32,17 @@ pub(crate) struct Splits {
 }
 
 impl Splits {
-    /// Reads or generates the data of a recipe, in the size that its encoder takes. `folder` holds the files of data
-    /// sets that have any.
+    /// The data of a recipe. Training images keep their own size where its views are resized.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(crate) fn of(recipe: &Recipe, folder: Option<&Path>) -> Result<Self> {
+        let own_size = recipe.augment.size.is_some();
+        Self::load(&recipe.data, folder, recipe.train.seed, &recipe.encoder, own_size)
+    }
+
+    /// Reads or generates the data of a recipe, in the size that its encoder takes, or in that of its files if
+    /// `own_size` says that views are resized. `folder` holds the files of data sets that have any.
     ///
     /// # Errors
     /// A usage error if a folder is needed and none was named, or the encoder takes other channels; a failure if a file
@@ -47,6 +52,7 @@ impl Splits {
         folder: Option<&Path>,
         seed: u64,
         encoder: &EncoderConfig,
+        own_size: bool,
     ) -> Result<Self> {
         let (train, test) = read(section, folder, seed, encoder)?;
         let (train, test) = (first(train, section.train)?, first(test, section.test)?);
@@ -55,7 +61,12 @@ impl Splits {
             0 => (train, test),
             held_out => train.split(held_out, HOLD_OUT_SEED).context("holding out images for validation")?,
         };
-        let (train, test) = coloured(section, train, test, seed)?;
+        let side = if own_size { train.images.height } else { SIDE };
+        let (train, test) = coloured(section, train, test, side, seed)?;
+        check_channels(&train.images, encoder)?;
+        if own_size {
+            return Ok(Self { train, test });
+        }
         Ok(Self { train: fitted(train, encoder)?, test: fitted(test, encoder)? })
     }
 }
@@ -113,13 +124,19 @@ fn read(
     }
 }
 
-/// Grey digits as the recipe colours them; anything else as it is.
-fn coloured(section: &DataSection, train: Dataset, test: Dataset, seed: u64) -> Result<(Dataset, Dataset)> {
+/// Grey digits as the recipe colours them, ColorMNIST's at a `side` of its own; anything else as it is.
+fn coloured(
+    section: &DataSection,
+    train: Dataset,
+    test: Dataset,
+    side: usize,
+    seed: u64,
+) -> Result<(Dataset, Dataset)> {
     let colours = section.colours;
     Ok(match section.dataset {
         DatasetName::ColourMnist => (
-            colour_mnist(&train, colours, SIDE, seed)?,
-            colour_mnist(&test, colours, SIDE, seed ^ TEST_SEED)?,
+            colour_mnist(&train, colours, side, seed)?,
+            colour_mnist(&test, colours, side, seed ^ TEST_SEED)?,
         ),
         DatasetName::BiasedMnist => {
             let correlation = section.correlation.unwrap_or(UNBIASED);
@@ -129,15 +146,20 @@ fn coloured(section: &DataSection, train: Dataset, test: Dataset, seed: u64) -> 
     })
 }
 
+fn check_channels(images: &Images, encoder: &EncoderConfig) -> Result<()> {
+    let channels = images.channels;
+    if channels == encoder.channels {
+        return Ok(());
+    }
+    Err(usage(format_args!(
+        "the images have {channels} channels and the encoder takes {}; set encoder.channels={channels}",
+        encoder.channels
+    )))
+}
+
 /// Images in the size that the encoder takes.
 fn fitted(dataset: Dataset, encoder: &EncoderConfig) -> Result<Dataset> {
-    let Images { height, width, channels, .. } = dataset.images;
-    if channels != encoder.channels {
-        return Err(usage(format_args!(
-            "the images have {channels} channels and the encoder takes {}; set encoder.channels={channels}",
-            encoder.channels
-        )));
-    }
+    let Images { height, width, .. } = dataset.images;
     let side = encoder.input_size;
     if (height, width) == (side, side) {
         return Ok(dataset);
@@ -156,34 +178,4 @@ fn first(dataset: Dataset, count: Option<usize>) -> Result<Dataset> {
         Some(count) if count < dataset.len() => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
         _ => Ok(dataset),
     }
-}
-
-/// The class scores of every image, `[n, classes]`.
-///
-/// # Errors
-/// As [`represent`].
-pub(crate) fn class_scores(
-    model: &Model,
-    images: &Images,
-    normalisation: &Normalisation,
-    device: &burn::tensor::Device,
-) -> Result<Matrix> {
-    let store = ImageStore::new(images, device);
-    let batch = |range: std::ops::Range<usize>| normalisation.apply(store.batch(&range.collect::<Vec<_>>())?);
-    Ok(pollster::block_on(score(model, store.len(), BATCH, batch))?)
-}
-
-/// The representation of every image, `[n, embedding size]`.
-///
-/// # Errors
-/// If images do not fit the encoder, or a value is not finite.
-pub(crate) fn represent(
-    encoder: &Encoder,
-    images: &Images,
-    normalisation: &Normalisation,
-    device: &burn::tensor::Device,
-) -> Result<Matrix> {
-    let store = ImageStore::new(images, device);
-    let batch = |range: std::ops::Range<usize>| normalisation.apply(store.batch(&range.collect::<Vec<_>>())?);
-    Ok(pollster::block_on(embed(encoder, store.len(), BATCH, batch))?)
 }

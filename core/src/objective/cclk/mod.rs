@@ -167,9 +167,10 @@ impl BothOperators {
         }
     }
 
-    /// The weights of stacked rows among themselves, if one operator serves both views.
-    fn pairs(&self, threshold: f64, divisor: Divisor) -> Option<PairWeights<'_>> {
-        self.is_shared.then_some(PairWeights { operator: &self.a, threshold, divisor })
+    /// The weights of stacked rows among themselves.
+    fn pairs(&self, threshold: f64, divisor: Divisor) -> PairWeights<'_> {
+        let operators = if self.is_shared { vec![&self.a] } else { vec![&self.a, &self.b] };
+        PairWeights { operators, threshold, divisor }
     }
 
     fn of(&self, side: Side) -> &DeviceOperator {
@@ -194,15 +195,12 @@ impl BothOperators {
     /// are those above `threshold`, divided by `divisor`.
     fn log_sum_exp<'a>(
         &'a self,
-        log_weights: impl Fn(&DeviceOperator, Range<usize>) -> Tensor<2> + 'a,
+        log_weights: impl Fn(&DeviceOperator, Range<usize>) -> Tensor<2> + Send + Sync + 'a,
         threshold: f64,
         divisor: Divisor,
     ) -> LogSumExp<'a> {
-        let term = LogSumExp::over_all().weighted(move |range| self.stacked(range, &log_weights));
-        match self.pairs(threshold, divisor) {
-            Some(pairs) => term.of_pairs(pairs),
-            None => term,
-        }
+        let weighted = move |range| self.stacked(range, &log_weights);
+        LogSumExp::over_all().weighted(weighted).of_pairs(self.pairs(threshold, divisor))
     }
 
     /// Rows of the operator of view a, then of view b, for a range of stacked anchors.

@@ -1,0 +1,77 @@
+//! How a representation is judged: by what can be read off it and by its shape. Probes see features that were
+//! standardised with the training set's mean and deviation.
+//!
+//! | metric | what it is |
+//! |---|---|
+//! | `top1`, `top5` | fraction of test images whose class is the probe's first guess, or among its first five |
+//! | `class_mean`, `class_worst` | accuracy averaged over classes, and that of the worst class |
+//! | `unbiased`, `worst_group` | mean and least accuracy over the cells of class × condition, where it is categorical |
+//! | `condition_mse`, `condition_r2` | ridge regression of a numeric condition, in its own units squared, and as R² |
+//! | `condition_top1` | fraction of test images whose categorical condition a linear classifier names |
+//! | `condition_r2_nonlinear`, `condition_top1_nonlinear` | the same from 512 random rectified features |
+//! | `effective_rank` | of the test features |
+//! | `uniformity` | of the test features on the unit sphere |
+//! | `silhouette` | of the classes |
+
+mod classes;
+mod leak;
+mod shape;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use simile_core::dataset::Dataset;
+use simile_core::evaluate::linear_probe::LinearProbeConfig;
+use simile_core::evaluate::standardise::Standardise;
+use simile_core::matrix::Matrix;
+
+use crate::cli::Probe;
+use crate::recipe::sections::ProbeSection;
+
+/// Metrics by name.
+type Metrics = BTreeMap<String, f64>;
+
+/// Features of a data set, with what is known of each row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Represented<'a> {
+    pub(crate) features: &'a Matrix,
+    pub(crate) dataset: &'a Dataset,
+}
+
+/// One split as the probes see it.
+struct Split<'a> {
+    /// As the encoder gives them.
+    features: &'a Matrix,
+    /// The same, standardised.
+    rows: Matrix,
+    dataset: &'a Dataset,
+}
+
+impl<'a> Split<'a> {
+    fn new(set: Represented<'a>, scale: &Standardise) -> Result<Self> {
+        let Represented { features, dataset } = set;
+        Ok(Self { features, rows: scale.apply(features)?, dataset })
+    }
+}
+
+/// Fits on `train`, measures on `test`.
+///
+/// # Errors
+/// If the condition is not known for the data set, or features are not finite.
+pub(crate) fn measure(
+    section: &ProbeSection,
+    probe: Probe,
+    train: Represented<'_>,
+    test: Represented<'_>,
+) -> Result<Metrics> {
+    let scale = Standardise::fit(train.features).context("probing the representation")?;
+    let (train, test) = (Split::new(train, &scale)?, Split::new(test, &scale)?);
+    let mut metrics = classes::measure(section, probe, &train, &test)?;
+    metrics.extend(leak::measure(section, &train, &test)?);
+    metrics.extend(shape::measure(&test)?);
+    Ok(metrics)
+}
+
+fn classifier(section: &ProbeSection) -> LinearProbeConfig {
+    LinearProbeConfig { regularisation: section.ridge, steps: section.steps, ..Default::default() }
+}

@@ -1,0 +1,31 @@
+//! The shape of a representation, whatever it is of.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use simile_core::dataset::split_indices;
+use simile_core::evaluate::geometry::{effective_rank, silhouette, uniformity};
+use simile_core::evaluate::knn::unit_rows;
+
+use super::{Metrics, Split};
+
+/// Test images that are compared in pairs at most.
+const COMPARED: usize = 2000;
+/// The same images for every run.
+const SEED: u64 = 0;
+/// `t` of Wang and Isola's uniformity.
+const UNIFORMITY: f64 = 2.0;
+
+pub(super) fn measure(test: &Split<'_>) -> Result<Metrics> {
+    let (_, some) = split_indices(test.features.rows(), COMPARED.min(test.features.rows()), SEED);
+    let labels: Vec<usize> = some.iter().map(|&i| test.dataset.labels[i]).collect();
+    let mut metrics = Metrics::from([
+        ("effective_rank".to_owned(), effective_rank(test.features)?),
+        ("uniformity".into(), uniformity(&unit_rows(&test.features.select(&some)), UNIFORMITY)?),
+    ]);
+    let classes = labels.iter().collect::<BTreeSet<_>>().len();
+    if (2..labels.len()).contains(&classes) {
+        metrics.insert("silhouette".into(), silhouette(&test.rows.select(&some), &labels)?);
+    }
+    Ok(metrics)
+}

@@ -1,0 +1,62 @@
+//! Images on a device as a network takes them, and what it makes of them.
+
+use std::ops::Range;
+
+use anyhow::Result;
+use burn::tensor::{Device, Tensor};
+use simile_core::augment::{ImageStore, Normalisation};
+use simile_core::dataset::Images;
+use simile_core::dataset::resize::{Interpolation, resize};
+use simile_core::encoder::Encoder;
+use simile_core::error::Error;
+use simile_core::matrix::Matrix;
+use simile_core::train::{Model, embed, score};
+
+/// Images that go through a network at once.
+const BATCH: usize = 512;
+
+/// Images of the side that an encoder takes, not yet normalised.
+pub(crate) struct Prepared<'a> {
+    store: ImageStore,
+    normalisation: &'a Normalisation,
+}
+
+impl<'a> Prepared<'a> {
+    /// Resizes the images where they are of another side.
+    ///
+    /// # Errors
+    /// If they cannot be resized.
+    pub(crate) fn new(
+        images: &Images,
+        side: usize,
+        normalisation: &'a Normalisation,
+        device: &Device,
+    ) -> Result<Self> {
+        let store = if (images.height, images.width) == (side, side) {
+            ImageStore::new(images, device)
+        } else {
+            ImageStore::new(&resize(images, side, side, Interpolation::Bilinear)?, device)
+        };
+        Ok(Self { store, normalisation })
+    }
+
+    /// The representation of every image, `[n, embedding size]`.
+    ///
+    /// # Errors
+    /// If images do not fit the encoder, or a value is not finite.
+    pub(crate) fn features(&self, encoder: &Encoder) -> Result<Matrix> {
+        Ok(pollster::block_on(embed(encoder, self.store.len(), BATCH, |range| self.batch(range)))?)
+    }
+
+    /// The class scores of every image, `[n, classes]`.
+    ///
+    /// # Errors
+    /// As [`features`](Self::features).
+    pub(crate) fn scores(&self, model: &Model) -> Result<Matrix> {
+        Ok(pollster::block_on(score(model, self.store.len(), BATCH, |range| self.batch(range)))?)
+    }
+
+    fn batch(&self, range: Range<usize>) -> Result<Tensor<4>, Error> {
+        self.normalisation.apply(self.store.batch(&range.collect::<Vec<_>>())?)
+    }
+}
