@@ -5,6 +5,7 @@
 //! `inputs_normalised` says that embeddings are unit rows already: gradients are then partial derivatives
 //! with respect to them.
 
+mod forces;
 mod kernels;
 
 use std::collections::BTreeMap;

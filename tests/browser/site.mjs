@@ -2,6 +2,7 @@
 // A job: { site, data, webgpu, device, checkpoint, image, screenshots }; the last three are paths.
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { audit } from "./audit.mjs";
 import { launch } from "./chromium.mjs";
 import { serve } from "./serve.mjs";
 
@@ -72,37 +73,11 @@ try {
   await page.locator("#status:empty").waitFor({ state: "attached" });
   const asked = await page.locator(".panel h3").allTextContents();
 
-  const violations = [];
-  const audit = async () => {
-    // As a CDP evaluation the checker is not subject to the page's policy.
-    await page.evaluate(await readFile(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8"));
-    for (const colorScheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme });
-      const found = await page.evaluate(() => axe.run());
-      violations.push(...found.violations.map(({ id, nodes }) => `${colorScheme}: ${id} ${nodes.map((n) => n.html)}`));
-    }
-  };
-  await audit();
+  const violations = await audit(page, "site on a phone");
   const textOf = (id) => page.locator(`#${id}`).textContent();
   const [encoder, device] = [await textOf("encoder"), await textOf("device")];
 
-  // The loss lab: on the same points, one objective mixes the colours and the other does not.
-  await page.setViewportSize({ width: 1280, height: 900 });
-  await page.goto(`${server.address}/site/lab.html`);
-  const figures = () => page.locator("dl.numbers").evaluateAll((lists) => lists.map((list) => Number(list.lastChild.lastChild.textContent)));
-  const lab = { before: [], after: [], address: "" };
-  await page.locator("dl.numbers dd").nth(7).waitFor();
-  lab.before = await figures();
-  await page.locator("#presets button").first().click();
-  await page.locator("#run").click();
-  await page.waitForTimeout(4000);
-  await page.locator("#run").press("Enter");
-  lab.after = await figures();
-  lab.address = page.url();
-  await shot("lab");
-  await audit();
-
-  console.log(JSON.stringify({ encoder, device, asked, tallies, lab, refusal, overflow, violations, complaints }));
+  console.log(JSON.stringify({ encoder, device, asked, tallies, refusal, overflow, violations, complaints }));
 } finally {
   await browser.close();
   server.close();

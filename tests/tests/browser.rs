@@ -132,8 +132,6 @@ fn a_visitor_can_use_the_site(place: Where) {
         return;
     }
     let data = Data::write();
-    let screenshots = workspace().join("target/browser");
-    std::fs::create_dir_all(&screenshots).unwrap();
     let result = run(
         "site.mjs",
         place.job(),
@@ -142,7 +140,7 @@ fn a_visitor_can_use_the_site(place: Where) {
             "data": data.folder.path(),
             "checkpoint": data.path(Data::CHECKPOINT),
             "image": data.path(&data.images[0]),
-            "screenshots": screenshots,
+            "screenshots": screenshots(),
         }),
     );
     assert_eq!(result["complaints"], json!([]));
@@ -154,17 +152,89 @@ fn a_visitor_can_use_the_site(place: Where) {
     let device = result["device"].as_str().unwrap();
     assert!(device.to_lowercase().starts_with(place.name()), "{device}");
 
-    let shared = |when: &str, side: usize| result["lab"][when][side].as_f64().unwrap();
-    let (unconditional, fair) = (0, 1);
-    assert_eq!(shared("before", unconditional), shared("before", fair));
-    assert!(shared("after", fair) < shared("after", unconditional) - 0.2, "{}", result["lab"]);
-    assert!(result["lab"]["address"].as_str().unwrap().contains("right=fair-cclk"));
-
     // What the page is there to show: the neighbours of one encoder share the digit, those of the other the ground.
     let share = |encoder: &str, what: usize| result["tallies"][encoder][what].as_f64().unwrap();
     let (digit, ground) = (0, 1);
     assert!(share("fair", digit) > share("unconditional", digit), "{}", result["tallies"]);
     assert!(share("fair", ground) < share("unconditional", ground), "{}", result["tallies"]);
+}
+
+#[test]
+fn a_visitor_can_use_the_loss_lab() {
+    if !is_ready() {
+        return;
+    }
+    let screenshots = screenshots();
+    let site = workspace().join("www/dist");
+    let result = run("lab.mjs", Where::Cpu.job(), json!({ "site": site, "screenshots": screenshots }));
+    assert_eq!(result["complaints"], json!([]));
+    assert_eq!(result["violations"], json!([]), "accessibility");
+    assert_eq!(result["overflow"], false, "the lab is wider than a phone");
+    assert_eq!(result["failures"], json!([]));
+    assert_eq!(result["embedded"], json!({ "header": false, "overflow": false }));
+    let numbers = |value: &Value| -> Vec<f64> { serde_json::from_value(value.clone()).unwrap() };
+
+    let (before, after) = (&result["before"], &result["after"]);
+    for side in 0..2 {
+        assert!(numbers(&after["loss"])[side] < numbers(&before["loss"])[side] - 0.1, "{before} {after}");
+    }
+    let (started, shared) = (numbers(&before["shared"]), numbers(&after["shared"]));
+    assert_eq!(started[0], started[1]);
+    assert!(shared[1] < shared[0] - 0.2, "{after}");
+
+    assert!(result["focus"].as_str().unwrap().contains("Sample 1, first view"), "{}", result["focus"]);
+    assert_eq!(result["drag"]["tops"], json!([1, 1]), "both sides move the point that is dragged");
+    let loss = numbers(&result["drag"]["loss"]);
+    assert!((loss[0] - loss[1]).abs() > 1e-4, "{loss:?}");
+    assert_eq!(result["painted"], json!([0.6]));
+
+    let restored = &result["restored"];
+    assert_eq!(restored["state"], true, "{}", result["address"]);
+    assert_eq!(restored["kernel"], "laplacian");
+    assert!(restored["farthest"].as_f64().unwrap() < 1e-4, "{restored}");
+    let loss: Vec<Vec<f64>> = serde_json::from_value(restored["loss"].clone()).unwrap();
+    assert!(largest_difference(&loss[..1], &loss[1..]) < 1e-2, "{restored}");
+    is_laplacian(result["cell"].as_str().unwrap(), &numbers(&restored["hues"]));
+
+    let columns = numbers(&result["csv"]);
+    assert_eq!(columns, vec![9.0; 1 + 2 * 2 * 16], "a line for each point of each view and side");
+    assert_eq!(result["svg"]["error"], "");
+    assert!(result["svg"]["shapes"].as_u64().unwrap() > 64);
+    for (language, expected) in
+        [("rust", "objective::build"), ("recipe", "[arm.objective]"), ("torch", "def fair_cclk")]
+    {
+        let code = result["code"][language].as_str().unwrap();
+        let is_expected = code.contains(expected) || (language == "torch" && code.contains("def nt_xent"));
+        assert!(is_expected, "{language}: {code}");
+    }
+
+    let presets = result["presets"].as_object().unwrap();
+    for (title, shown) in presets {
+        assert_eq!(shown["status"], "", "{title}");
+        assert!(shown["story"].as_str().unwrap().len() > 40, "{title}");
+    }
+    let gradients = numbers(&presets["No ridge, no gradient"]["gradient"]);
+    assert!(gradients[0] < gradients[1] / 20.0, "{gradients:?}");
+    assert!((numbers(&presets["No ridge, no gradient"]["loss"])[0] - 16.0_f64.ln()).abs() < 0.02);
+    let clipped = numbers(&presets["What clipping does"]["gradient"]);
+    assert!(clipped[0] < clipped[1] / 2.0, "{clipped:?}");
+
+    let objectives: Vec<String> = serde_json::from_value(result["objectives"].clone()).unwrap();
+    assert!(objectives.len() >= 18, "{objectives:?}");
+    let refused = result["refused"].as_array().unwrap().len();
+    assert_eq!(objectives.len() + refused, simile_core::objective::names().count());
+}
+
+/// Whether the text under a heat map states what the Laplacian kernel of the two samples' hues is.
+fn is_laplacian(cell: &str, hues: &[f64]) {
+    let numbers: Vec<f64> = cell
+        .split(|c: char| !(c.is_ascii_digit() || ".e-".contains(c)))
+        .filter_map(|v| v.parse().ok())
+        .collect();
+    let [i, j, value, ..] = numbers[..] else { panic!("{cell}") };
+    let turns = hues[i as usize - 1] - hues[j as usize - 1];
+    let distance = 2.0 * (std::f64::consts::PI * turns).sin().abs();
+    assert!((value - (-distance / 0.5).exp()).abs() < 2e-3, "{cell}: distance {distance}");
 }
 
 /// A checkpoint and images in a folder of their own.
@@ -314,6 +384,13 @@ fn succeed(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     output
+}
+
+/// Where the pages are kept as pictures.
+fn screenshots() -> PathBuf {
+    let folder = workspace().join("target/browser");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 fn workspace() -> PathBuf {

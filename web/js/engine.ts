@@ -65,9 +65,24 @@ export class Engine implements Handlers {
   }
 
   async evaluate({ document }: Methods["evaluate"]["input"]): Promise<Methods["evaluate"]["output"]> {
+    const { bundle, device } = this.#openedLab();
+    return { document: await bundle.evaluate(document, device) };
+  }
+
+  async forces({ document }: Methods["forces"]["input"]): Promise<Methods["forces"]["output"]> {
+    const { bundle, device } = this.#openedLab();
+    return { document: await bundle.forces(document, device) };
+  }
+
+  async listObjectives(): Promise<Methods["listObjectives"]["output"]> {
+    return { document: cpu.catalogue() };
+  }
+
+  /** The device of the lab, and the bundle that it belongs to. */
+  #openedLab(): { bundle: Pick<typeof cpu, "evaluate" | "forces">; device: never } {
     const device = this.#lab;
     if (!device) throw new Error("no loss lab was opened");
-    return { document: await (device instanceof cpu.Device ? cpu : webgpu).evaluate(document, device as never) };
+    return { bundle: device instanceof cpu.Device ? cpu : webgpu, device: device as never };
   }
 
   #encoder(): cpu.Encoder {

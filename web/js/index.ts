@@ -3,5 +3,15 @@ export type { CheckpointSource, Progress } from "./checkpoint.js";
 export { drawDigits } from "./digits.js";
 export { type CallOptions, Encoder, type LoadOptions } from "./encoder.js";
 export type { ImageSource } from "./image.js";
-export { type Evaluation, type Inputs, LossLab, type LossLabOptions, type Rows, type Setting } from "./lab.js";
+export {
+  type Conditioning,
+  type Evaluation,
+  type Inputs,
+  type ListedObjective,
+  LossLab,
+  type LossLabOptions,
+  type Rows,
+  type SampleWeights,
+  type Setting,
+} from "./lab.js";
 export type { DeviceChoice, DeviceInfo, Digits, EncoderInfo, FloatImages, RgbaPixels, Vectors } from "./protocol.js";

@@ -10,7 +10,7 @@ export interface Setting {
   /** Name as in a recipe, such as `info-nce` or `fair-cclk`. */
   readonly objective: string;
   /** As printed or as released. Default: the one that the objective's documentation recommends. */
-  readonly variant?: "paper" | "released";
+  readonly variant?: "paper" | "released" | "normalised";
   readonly kernel?: string | Readonly<Record<string, unknown>>;
   readonly temperature?: number;
   /** Ridge of the conditional embedding operator. */
@@ -53,6 +53,43 @@ export interface Evaluation {
   /** Further outputs, by name. */
   readonly aux: Readonly<Record<string, unknown>>;
 }
+
+/** How samples are weighed by their conditioning values. */
+export interface Conditioning {
+  readonly kernel: string | Readonly<Record<string, unknown>>;
+  /** Ridge, 0.01 by default. */
+  readonly lambda?: number;
+}
+
+/** What a conditioning variable makes of a batch: matrices of one row and one column for each sample. */
+export interface SampleWeights {
+  /** The Gram matrix `K` of the kernel. */
+  readonly gram: Rows;
+  /** `(K + lambda I)^-1 K`, as printed. */
+  readonly paper: Rows;
+  /** As released: made of `K` with a diagonal of 1, diagonal and small entries set to 0, not renormalised. */
+  readonly released: Rows;
+  /** As Simile recommends: negative entries and the diagonal set to 0, rows of sum 1. */
+  readonly normalised: Rows;
+  /** Condition number of `K + lambda I` (with a diagonal of `K` of 1). */
+  readonly condition: number;
+}
+
+/** An objective as `LossLab.objectives` lists it. */
+export type ListedObjective =
+  | {
+      readonly name: string;
+      /** Those of its parameters that a page may want to offer. */
+      readonly parameters: readonly string[];
+      readonly variants: readonly string[];
+      /** Which of `z`, `labels` and `bias` it cannot do without. */
+      readonly inputs: readonly string[];
+    }
+  | {
+      readonly name: string;
+      /** Why two views with `z`, `labels` and `bias` are not enough for it. */
+      readonly refusal: string;
+    };
 
 /** An evaluation as core writes it. */
 interface Document {
@@ -101,19 +138,34 @@ export class LossLab {
 
   /** Loss and gradients of two views of the same samples, `[b, d]` each. */
   async evaluate(viewA: Rows, viewB: Rows, inputs: Inputs = {}, { signal }: CallOptions = {}): Promise<Evaluation> {
-    const { z, labels, bias, others, normalised = false } = inputs;
-    const { objective, variant, kernel, temperature, lambda, params } = this.#setting;
-    const document = JSON.stringify({
-      objective,
-      variant,
-      params: { kernel, temperature, lambda, ...params },
-      inputs: { ...others, view_a: viewA, view_b: viewB, z, labels, bias, inputs_normalised: normalised },
-    });
-    const answer = await this.#connection.call("evaluate", { document }, { signal });
-    const { loss, grads: gradients, aux = {} } = JSON.parse(answer.document) as Document;
+    const document = this.#case(viewA, viewB, inputs);
+    const { loss, grads: gradients, aux = {} } = await this.#ask<Document>("evaluate", document, signal);
     const weights = (aux["W"] ?? aux["weights"]) as Rows | undefined;
     const [gradA, gradB] = [gradients["view_a"] ?? [], gradients["view_b"] ?? []];
     return { loss, gradA, gradB, gradients, aux, ...(weights && { weights }) };
+  }
+
+  /**
+   * The derivative of the loss with respect to the cosine of each pair of rows, the first view's and then the second's,
+   * `[2 b, 2 b]`: below 0 a pair attracts, above 0 it repels. Rejects for objectives that are no function of cosines.
+   */
+  async forces(viewA: Rows, viewB: Rows, inputs: Inputs = {}, { signal }: CallOptions = {}): Promise<Rows> {
+    return this.#ask<Rows>("forces", this.#case(viewA, viewB, inputs), signal);
+  }
+
+  /** The Gram matrix of conditioning values, and the weights that the kernel objectives make of it. */
+  async weigh(z: Rows, { kernel, lambda }: Conditioning, { signal }: CallOptions = {}): Promise<SampleWeights> {
+    const document = JSON.stringify({ objective: "kceo-weights", params: { kernel, lambda }, inputs: { z } });
+    const { aux = {} } = await this.#ask<Document>("evaluate", document, signal);
+    const matrix = (name: string) => aux[name] as Rows;
+    const [gram, paper, released] = [matrix("K"), matrix("W_paper"), matrix("W_released")];
+    return { gram, paper, released, normalised: matrix("W_normalised"), condition: aux["cond_K_plus_lambda"] as number };
+  }
+
+  /** Every objective that there is, with what it takes. */
+  async objectives({ signal }: CallOptions = {}): Promise<readonly ListedObjective[]> {
+    const answer = await this.#connection.call("listObjectives", {}, { signal });
+    return JSON.parse(answer.document) as readonly ListedObjective[];
   }
 
   /** Stops the worker. */
@@ -123,5 +175,21 @@ export class LossLab {
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+
+  /** The document of a case. */
+  #case(viewA: Rows, viewB: Rows, { z, labels, bias, others, normalised = false }: Inputs): string {
+    const { objective, variant, kernel, temperature, lambda, params } = this.#setting;
+    return JSON.stringify({
+      objective,
+      variant,
+      params: { kernel, temperature, lambda, ...params },
+      inputs: { ...others, view_a: viewA, view_b: viewB, z, labels, bias, inputs_normalised: normalised },
+    });
+  }
+
+  async #ask<Answer>(method: "evaluate" | "forces", document: string, signal?: AbortSignal): Promise<Answer> {
+    const answer = await this.#connection.call(method, { document }, { signal });
+    return JSON.parse(answer.document) as Answer;
   }
 }

@@ -74,6 +74,8 @@ export interface Methods {
   drawDigits: { input: { count: number; seed: number }; output: Digits };
   openLab: { input: { device: DeviceChoice }; output: { device: DeviceInfo } };
   evaluate: { input: { document: string }; output: { document: string } };
+  forces: { input: { document: string }; output: { document: string } };
+  listObjectives: { input: Record<never, never>; output: { document: string } };
 }
 
 export type Method = keyof Methods;

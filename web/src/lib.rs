@@ -1,6 +1,7 @@
 //! The wasm-bindgen layer of the npm package `simile-web`: numbers in, numbers out. Fetching, decoding of images,
 //! workers and queues are the business of the TypeScript in `web/js`.
 
+pub mod catalogue;
 pub mod device;
 pub mod digits;
 pub mod encoder;

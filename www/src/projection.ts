@@ -7,7 +7,8 @@ const ITERATIONS = 60;
 export class Projection {
   private constructor(
     private readonly mean: Float32Array,
-    private readonly axes: readonly [Float32Array, Float32Array],
+    /** Unit vectors, the direction of most variance first. */
+    readonly axes: readonly [Float32Array, Float32Array],
   ) {}
 
   static fit(vectors: readonly Float32Array[]): Projection {

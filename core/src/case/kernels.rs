@@ -80,7 +80,7 @@ fn default_threshold() -> f64 {
     1e-6
 }
 
-/// Runs the case `kceo-weights`: `aux` holds the weights of each estimator for the rows of `z`, the
+/// Runs the case `kceo-weights`: `aux` holds the Gram matrix and the weights of each estimator for the rows of `z`, the
 /// eigenvalue of `K + lambda I` nearest to minus infinity and its condition number (with the diagonal of `K`
 /// set to 1, as released), and how near a released weight comes to being clipped.
 ///
@@ -100,6 +100,7 @@ pub(super) fn weights(params: &Value, inputs: &Value) -> Result<CaseOutcome> {
     let magnitudes = eigenvalues.iter().map(|v| v.abs());
     let condition = magnitudes.clone().fold(0.0, f64::max) / magnitudes.fold(f64::INFINITY, f64::min);
     let aux = json!({
+        "K": kernel.gram(&z),
         "W_paper": weights(Estimator::Operator)?,
         "W_released": weights(Estimator::Clipped { threshold: clip_threshold })?,
         "W_normalised": weights(Estimator::Normalised)?,

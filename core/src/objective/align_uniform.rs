@@ -68,6 +68,7 @@ impl Objective for AlignUniform {
         let [push_a, push_b] = [of_a, of_b].map(|g| g * (self.unif_w / 2.0));
         Ok(views
             .with_gradients(loss, push_a + pull.clone(), push_b - pull)
+            .in_parts(batch, || align.clone() * self.align_w)
             .with_aux("align", Aux::Scalar(align))
             .with_aux("uniform", Aux::Scalar(uniform)))
     }

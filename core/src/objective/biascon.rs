@@ -64,7 +64,10 @@ impl BiasCon {
             .log_sum_exp(LogSumExp::over_all().except(itself(2 * views.size)))
             .evaluate(|rows| attraction(rows, self.temperature, self.variant));
         let without_epsilon = attraction(&contrasted.rows, self.temperature, Variant::Paper).mean();
-        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * views.size) as f64);
+        let positives = contrasted.rows.means[0].clone();
+        let evaluation = views
+            .of_stacked(contrasted, 1.0 / (2 * views.size) as f64)
+            .in_parts(batch, || positives.mean().neg());
         Ok(evaluation
             .with_aux("anchors_without_positive", Aux::Number(alone as f64))
             .with_aux("loss_if_eps_were_zero", Aux::Scalar(without_epsilon)))

@@ -70,7 +70,10 @@ impl Objective for BiasConTotal {
         let contrastive = self.contrastive().evaluate_as(self.name(), batch)?;
 
         let con = contrastive.loss.clone();
-        let total = Evaluation { loss: entropy.loss.clone() * self.ce_weight + con.clone(), ..contrastive };
+        let mut total =
+            Evaluation { loss: entropy.loss.clone() * self.ce_weight + con.clone(), ..contrastive };
+        // They are the parts of one of its terms.
+        total.aux.retain(|name, _| name != "positive" && name != "negative");
         Ok((entropy.gradients.into_iter())
             .fold(total, |total, (name, gradient)| total.with_gradient(&name, gradient * self.ce_weight))
             .with_aux("ce", Aux::Scalar(entropy.loss))

@@ -116,7 +116,16 @@ impl Objective for ConTeX {
             let rows = &contrasted.rows;
             (class_term(rows), self.own_term(rows), nt_xent_own_term(rows))
         });
+        let [of_class, own] = [0, 1].map(|mean| contrasted.rows.means[mean].clone());
         let evaluation = self.scale().evaluation(&views, contrasted);
+        let evaluation = match self.variant {
+            // Eq. 7 has its own pair inside a logarithm only.
+            Variant::Paper => evaluation,
+            Variant::Released => {
+                let positives = || self.scale().positive_part(of_class * mix + own * (1.0 - mix));
+                evaluation.in_parts(batch, positives)
+            }
+        };
         Ok(match parts {
             None => evaluation,
             Some((class, own, nt_xent)) => evaluation

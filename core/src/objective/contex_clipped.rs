@@ -84,7 +84,9 @@ impl Objective for ConTeXClipped {
             .log_sum_exp(other_samples(views.size))
             .evaluate(|rows| class_term(rows) * self.mix + nt_xent_own_term(rows) * (1.0 - self.mix));
         let class = class_term(&contrasted.rows).mean() * self.scale().ratio();
-        let evaluation = self.scale().evaluation(&views, contrasted);
+        let [of_class, own] = [0, 1].map(|mean| contrasted.rows.means[mean].clone());
+        let positives = || self.scale().positive_part(of_class * self.mix + own * (1.0 - self.mix));
+        let evaluation = self.scale().evaluation(&views, contrasted).in_parts(batch, positives);
         Ok(evaluation.with_aux("a_term_only_scaled_SupConLoss1", Aux::Scalar(class)))
     }
 }

@@ -88,7 +88,8 @@ impl Objective for Dc {
                 where_present(negatives.clone() - rows.means[0].clone(), &negatives)
             });
         let [one_way_ab, one_way_ba] = by_view(&contrasted.per_anchor, b);
-        let evaluation = views.of_stacked(contrasted, scale(self.variant, b));
+        let own_pairs = || views.own_pairs(self.temperature) * (scale(self.variant, b) * (2 * b) as f64);
+        let evaluation = views.of_stacked(contrasted, scale(self.variant, b)).in_parts(batch, own_pairs);
         Ok(evaluation
             .with_aux("one_way_ab", Aux::Scalar(one_way_ab))
             .with_aux("one_way_ba", Aux::Scalar(one_way_ba)))
@@ -128,6 +129,7 @@ impl Objective for Dclw {
         let loss = (ab.clone() + ba.clone()) * of_sum;
         Ok(views
             .with_stacked_gradient(loss, to_rows * of_sum)
+            .in_parts(batch, || positives * (2.0 * of_sum))
             .with_aux("one_way_ab", Aux::Scalar(ab))
             .with_aux("one_way_ba", Aux::Scalar(ba)))
     }

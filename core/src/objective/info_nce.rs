@@ -60,12 +60,13 @@ impl Objective for InfoNce {
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        directed(&views, batch, self.symmetric, |anchors, candidates, _| {
+        let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
             Ok(Contrast::new(anchors, candidates, self.temperature, batch.tile())?
                 .mean(Positives::Partner(itself(views.size)))
                 .log_sum_exp(LogSumExp::over_all())
                 .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone()))
-        })
+        })?;
+        Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
     }
 }
 
@@ -101,7 +102,7 @@ impl Objective for FairInfoNce {
         let cluster = batch.indices(self.name(), "labels", views.size)?;
         let cluster: Tensor<1, Int> = crate::contrast::indices(cluster, &views.a.rows().device());
         let dtype = views.a.rows().dtype();
-        directed(&views, batch, self.symmetric, |anchors, candidates, _| {
+        let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
             let same_cluster = LogSumExp::over_all().weighted(|range| {
                 let own: Tensor<2, Int> = cluster.clone().slice(range).unsqueeze_dim(1);
                 let other: Tensor<2, Int> = cluster.clone().unsqueeze_dim(0);
@@ -113,7 +114,8 @@ impl Objective for FairInfoNce {
                 .mean(Positives::Partner(itself(views.size)))
                 .log_sum_exp(same_cluster)
                 .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone()))
-        })
+        })?;
+        Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
     }
 }
 

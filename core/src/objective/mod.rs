@@ -223,6 +223,18 @@ impl Evaluation {
         self
     }
 
+    /// Adds the two parts of the loss, if details are asked for: `positive`, what the similarities of the positive
+    /// pairs alone contribute, and `negative`, the rest.
+    #[must_use]
+    pub(crate) fn in_parts(self, batch: &Batch, positive: impl FnOnce() -> Tensor<1>) -> Self {
+        if !batch.is_detailed() {
+            return self;
+        }
+        let positive = positive();
+        let negative = self.loss.clone() - positive.clone();
+        self.with_aux("positive", Aux::Scalar(positive)).with_aux("negative", Aux::Scalar(negative))
+    }
+
     /// Adds an intermediate result.
     #[must_use]
     pub fn with_aux(mut self, name: &str, value: Aux) -> Self {

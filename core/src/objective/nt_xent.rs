@@ -52,6 +52,7 @@ impl Objective for NtXent {
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
             .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());
-        Ok(views.of_stacked(contrasted, 1.0 / (2 * b) as f64))
+        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
     }
 }

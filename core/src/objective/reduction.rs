@@ -1,5 +1,6 @@
 //! How the losses of the anchors become one number.
 
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::views::TwoViews;
@@ -44,13 +45,24 @@ impl Scale {
         }
     }
 
+    /// What the sum over `anchors` is multiplied by, before the released factor.
+    fn unscaled(&self, anchors: usize) -> f64 {
+        match self.reduction {
+            Reduction::Mean => 1.0 / anchors as f64,
+            Reduction::Sum => 1.0,
+        }
+    }
+
+    /// What positive pairs contribute to the loss: one mean of similarities for each anchor, that lowers its loss.
+    pub(crate) fn positive_part(&self, means: Tensor<1>) -> Tensor<1> {
+        let [anchors] = means.dims();
+        means.sum() * (-self.ratio() * self.unscaled(anchors))
+    }
+
     /// The evaluation of stacked anchors that were compared with themselves.
     pub(crate) fn evaluation(&self, views: &TwoViews, contrasted: Contrasted) -> Evaluation {
-        let mean = 1.0 / (2 * views.size) as f64;
-        let unscaled = match self.reduction {
-            Reduction::Mean => mean,
-            Reduction::Sum => 1.0,
-        };
+        let anchors = 2 * views.size;
+        let (mean, unscaled) = (1.0 / anchors as f64, self.unscaled(anchors));
         let per_anchor = contrasted.per_anchor.clone();
         let sum = per_anchor.clone().sum();
         views

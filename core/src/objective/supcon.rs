@@ -66,7 +66,9 @@ impl SupCon {
             .mean(Positives::Group { group: views.groups(labels.iter()), part: views.each_row() })
             .log_sum_exp(LogSumExp::over_all().except(itself(2 * views.size)))
             .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());
-        Ok(self.scale().evaluation(&views, contrasted))
+        let positives = contrasted.rows.means[0].clone();
+        let evaluation = self.scale().evaluation(&views, contrasted);
+        Ok(evaluation.in_parts(batch, || self.scale().positive_part(positives)))
     }
 }
 

@@ -53,6 +53,11 @@ impl TwoViews {
         Tensor::cat(vec![self.a.rows(), self.b.rows()], 0)
     }
 
+    /// What the own pairs contribute to the mean loss of an anchor, `-1/b sum_i cos(a_i, b_i) / temperature`.
+    pub(crate) fn own_pairs(&self, temperature: f64) -> Tensor<1> {
+        (self.a.rows() * self.b.rows()).sum() * (-1.0 / (self.size as f64 * temperature))
+    }
+
     /// The evaluation of `scale` times the sum over `2 b` stacked anchors that were compared with themselves.
     pub(crate) fn of_stacked(&self, contrasted: Contrasted, scale: f64) -> Evaluation {
         let loss = contrasted.per_anchor.sum() * scale;

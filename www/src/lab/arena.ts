@@ -1,166 +1,150 @@
-// One objective on the circle: its choice, its picture and its numbers.
-import { OBJECTIVES, type ObjectiveName } from "./objectives.js";
-import { measure, type Points } from "./points.js";
+// An arena on the page: its picture, and what a pointer and a keyboard do in it.
+import { arenaPicture, type ArenaView, MARGIN, REACH } from "./arena-picture.js";
+import { Turntable } from "./camera.js";
+import { paint, type Picture } from "./shapes.js";
+import { onThemeChange, readTheme } from "./theme.js";
 
-/** What an evaluation gave, along the circle. */
-export interface Pull {
-  readonly loss: number;
-  /** Derivative of the loss by the angle of each point, first views and second views. */
-  readonly slopes: readonly [readonly number[], readonly number[]];
+/** What an arena asks of the page. Rows count the first views and then the second ones. */
+export interface ArenaActions {
+  /** A point was moved. */
+  move(row: number, to: number[]): void;
+  /** Another point is looked at, or none. */
+  focus(row: number | undefined): void;
+  /** A point was clicked. */
+  click(row: number): void;
+  /** A point is to be painted. */
+  paint(row: number): void;
+  /** The sphere was turned. */
+  turned(): void;
 }
 
-const ARROW = 0.3;
-const REACH = 0.09;
+/** Steps of the keyboard, in units of the radius. */
+const STEP = 0.06;
+const ARROWS: Readonly<Record<string, readonly [number, number]>> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, 1],
+  ArrowDown: [0, -1],
+};
+const TURNS: Readonly<Record<string, readonly [number, number]>> = { a: [-1, 0], d: [1, 0], w: [0, 1], s: [0, -1] };
 
 export class Arena {
-  readonly element = document.createElement("section");
-  readonly select = document.createElement("select");
-  readonly #canvas = document.createElement("canvas");
-  readonly #numbers = document.createElement("dl");
-  #points: Points | undefined;
-  #pull: Pull | undefined;
-  #held: readonly [view: number, index: number] | undefined;
+  readonly canvas = document.createElement("canvas");
+  #view: ArenaView | undefined;
+  #held: { row: number; hasMoved: boolean } | "sphere" | undefined;
 
-  /** `onDrag` is called with the view, the index and the angle of a point that is dragged. */
-  constructor(label: string, onDrag: (view: number, index: number, angle: number) => void) {
-    this.element.className = "panel arena";
-    this.element.setAttribute("aria-label", label);
-    this.select.setAttribute("aria-label", `Objective, ${label}`);
-    for (const [name, { title }] of Object.entries(OBJECTIVES)) this.select.append(new Option(title, name));
-    this.#canvas.className = "circle";
-    this.#canvas.setAttribute("role", "img");
-    this.#canvas.setAttribute("aria-label", "Points on a circle with the pull of the objective; the numbers follow");
-    this.#numbers.className = "numbers";
-    this.element.append(this.select, this.#canvas, this.#numbers);
-
-    this.#canvas.addEventListener("pointerdown", (event) => {
-      this.#held = this.#find(this.#place(event));
-      if (this.#held) this.#canvas.setPointerCapture(event.pointerId);
-    });
-    this.#canvas.addEventListener("pointermove", (event) => {
-      if (!this.#held) return;
-      const [x, y] = this.#place(event);
-      onDrag(...this.#held, Math.atan2(y, x));
-    });
-    for (const end of ["pointerup", "pointercancel"] as const) {
-      this.#canvas.addEventListener(end, () => (this.#held = undefined));
-    }
-    new ResizeObserver(() => this.#paint()).observe(this.#canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#paint());
+  constructor(
+    label: string,
+    private readonly actions: ArenaActions,
+  ) {
+    const { canvas } = this;
+    canvas.className = "circle";
+    canvas.tabIndex = 0;
+    canvas.setAttribute("role", "application");
+    canvas.setAttribute("aria-label", `Points, ${label}`);
+    canvas.setAttribute("aria-describedby", "keys");
+    canvas.addEventListener("pointerdown", (event) => this.#take(event));
+    canvas.addEventListener("pointermove", (event) => this.#drag(event));
+    canvas.addEventListener("pointerup", () => this.#release());
+    canvas.addEventListener("pointercancel", () => (this.#held = undefined));
+    canvas.addEventListener("pointerleave", () => this.#held || actions.focus(undefined));
+    canvas.addEventListener("keydown", (event) => this.#press(event));
+    // A finger scrolls the page, unless it holds something.
+    canvas.addEventListener("touchstart", (event) => this.#held && event.preventDefault(), { passive: false });
+    new ResizeObserver(() => this.#paint()).observe(canvas);
+    onThemeChange(() => this.#paint());
   }
 
-  get objective(): ObjectiveName {
-    return this.select.value as ObjectiveName;
-  }
-
-  set objective(name: ObjectiveName) {
-    this.select.value = name;
-  }
-
-  show(points: Points, pull: Pull): void {
-    this.#points = points;
-    this.#pull = pull;
-    const { alignment, uniformity, sharedColour } = measure(points);
-    const numbers = {
-      Loss: pull.loss.toFixed(3),
-      Alignment: alignment.toFixed(3),
-      Uniformity: uniformity.toFixed(2),
-      "Shared colour": sharedColour.toFixed(2),
-    };
-    this.#numbers.replaceChildren(
-      ...Object.entries(numbers).map(([name, value]) => {
-        const pair = document.createElement("div");
-        const [term, definition] = [document.createElement("dt"), document.createElement("dd")];
-        term.textContent = name;
-        definition.textContent = value;
-        pair.append(term, definition);
-        return pair;
-      }),
-    );
+  show(view: ArenaView): void {
+    this.#view = view;
     this.#paint();
   }
 
-  /** From the page to the plane of the unit circle. */
-  #place({ offsetX, offsetY }: PointerEvent): readonly [number, number] {
-    const radius = this.#radius();
-    return [(offsetX - this.#canvas.clientWidth / 2) / radius, (offsetY - this.#canvas.clientHeight / 2) / radius];
-  }
-
-  #radius(): number {
-    return Math.min(this.#canvas.clientWidth, this.#canvas.clientHeight) / 2 / (1 + ARROW);
-  }
-
-  #find([x, y]: readonly [number, number]): readonly [number, number] | undefined {
-    const found = this.#points?.views
-      .flatMap((angles, view) =>
-        angles.map((angle, index) => ({ view, index, distance: Math.hypot(Math.cos(angle) - x, Math.sin(angle) - y) })),
-      )
-      .sort((a, b) => a.distance - b.distance)[0];
-    return found && found.distance < REACH * 2 ? [found.view, found.index] : undefined;
+  picture(): Picture | undefined {
+    return this.#view && arenaPicture(this.#view, this.canvas.clientWidth, readTheme());
   }
 
   #paint(): void {
-    const context = this.#canvas.getContext("2d");
-    if (!context || !this.#points || !this.#pull) return;
-    const { clientWidth: width, clientHeight: height } = this.#canvas;
-    this.#canvas.width = width * devicePixelRatio;
-    this.#canvas.height = height * devicePixelRatio;
-    const radius = this.#radius();
-    context.scale(devicePixelRatio, devicePixelRatio);
-    context.translate(width / 2, height / 2);
-    const style = getComputedStyle(this.#canvas);
-    const { views, hues } = this.#points;
-    const { slopes } = this.#pull;
-    const [first, second] = views;
-
-    context.strokeStyle = style.getPropertyValue("--line");
-    context.beginPath();
-    context.arc(0, 0, radius, 0, 2 * Math.PI);
-    context.stroke();
-
-    const colour = (index: number) => `hsl(${(hues[index] ?? 0) * 360} 70% 50%)`;
-    first.forEach((angle, index) => {
-      const other = second[index] ?? 0;
-      context.strokeStyle = colour(index);
-      context.globalAlpha = 0.5;
-      context.beginPath();
-      context.moveTo(radius * Math.cos(angle), radius * Math.sin(angle));
-      context.lineTo(radius * Math.cos(other), radius * Math.sin(other));
-      context.stroke();
-    });
-    context.globalAlpha = 1;
-
-    const steepest = Math.max(1e-12, ...slopes.flat().map(Math.abs));
-    views.forEach((angles, view) => {
-      angles.forEach((angle, index) => {
-        const [x, y] = [radius * Math.cos(angle), radius * Math.sin(angle)];
-        // Downhill, along the circle.
-        const length = (-(slopes[view]?.[index] ?? 0) / steepest) * ARROW * radius;
-        arrow(context, x, y, -Math.sin(angle) * length, Math.cos(angle) * length, style.color);
-        context.beginPath();
-        context.arc(x, y, REACH * radius * (view === 0 ? 0.75 : 0.45), 0, 2 * Math.PI);
-        context.fillStyle = view === 0 ? colour(index) : style.getPropertyValue("--raised");
-        context.fill();
-        context.lineWidth = 3;
-        context.strokeStyle = colour(index);
-        context.stroke();
-        context.lineWidth = 1;
-      });
-    });
+    const picture = this.picture();
+    if (picture) paint(this.canvas, picture);
   }
-}
 
-function arrow(context: CanvasRenderingContext2D, x: number, y: number, dx: number, dy: number, colour: string): void {
-  const length = Math.hypot(dx, dy);
-  if (length < 2) return;
-  const head = Math.min(7, length);
-  const [ux, uy] = [dx / length, dy / length];
-  context.strokeStyle = colour;
-  context.beginPath();
-  context.moveTo(x, y);
-  context.lineTo(x + dx, y + dy);
-  context.moveTo(x + dx - head * (ux - 0.5 * uy), y + dy - head * (uy + 0.5 * ux));
-  context.lineTo(x + dx, y + dy);
-  context.lineTo(x + dx - head * (ux + 0.5 * uy), y + dy - head * (uy - 0.5 * ux));
-  context.stroke();
+  /** From the page to the plane of the picture. */
+  #place({ offsetX, offsetY }: PointerEvent): readonly [number, number] {
+    const half = this.canvas.clientWidth / 2;
+    const radius = half / (1 + MARGIN);
+    return [(offsetX - half) / radius, (half - offsetY) / radius];
+  }
+
+  #find([x, y]: readonly [number, number]): number | undefined {
+    const { samples, camera } = this.#view ?? {};
+    const found = samples?.views
+      .flat()
+      .map((row, at) => ({ at, place: camera?.place(row) ?? { x: 0, y: 0, depth: 0 } }))
+      .map(({ at, place }) => ({ at, depth: place.depth, distance: Math.hypot(place.x - x, place.y - y) }))
+      .filter(({ distance }) => distance < REACH * 2)
+      .sort((p, q) => Number(q.depth >= 0) - Number(p.depth >= 0) || p.distance - q.distance)[0];
+    return found?.at;
+  }
+
+  #take(event: PointerEvent): void {
+    const row = this.#find(this.#place(event));
+    if (row === undefined && !(this.#view?.camera instanceof Turntable)) return;
+    this.#held = row === undefined ? "sphere" : { row, hasMoved: false };
+    this.canvas.setPointerCapture(event.pointerId);
+    this.actions.focus(row);
+  }
+
+  #drag(event: PointerEvent): void {
+    const [view, held, place] = [this.#view, this.#held, this.#place(event)];
+    if (!view) return;
+    if (held === undefined) {
+      const row = this.#find(place);
+      if (row !== view.focus) this.actions.focus(row);
+    } else if (held === "sphere") {
+      this.#turn(event.movementX * 0.008, event.movementY * 0.008);
+    } else {
+      // A click of an unsteady hand moves nothing.
+      held.hasMoved ||= this.#find(place) !== held.row || Math.hypot(event.movementX, event.movementY) > 2;
+      const row = view.samples.views.flat()[held.row];
+      if (held.hasMoved && row) this.actions.move(held.row, view.camera.point(...place, row));
+    }
+  }
+
+  #release(): void {
+    const held = this.#held;
+    this.#held = undefined;
+    if (typeof held === "object" && !held.hasMoved) this.actions.click(held.row);
+  }
+
+  #turn(yaw: number, pitch: number): void {
+    const camera = this.#view?.camera;
+    if (!(camera instanceof Turntable)) return;
+    camera.turn(yaw, pitch);
+    this.actions.turned();
+  }
+
+  #press(event: KeyboardEvent): void {
+    const view = this.#view;
+    if (!view || event.ctrlKey || event.metaKey || event.altKey) return;
+    const rows = view.samples.views.flat();
+    const [arrow, turn] = [ARROWS[event.key], TURNS[event.key.toLowerCase()]];
+    const row = view.focus === undefined ? undefined : rows[view.focus];
+    if (arrow && event.shiftKey && row && view.focus !== undefined) {
+      const { x, y } = view.camera.place(row);
+      this.actions.move(view.focus, view.camera.point(x + STEP * arrow[0], y + STEP * arrow[1], row));
+    } else if (arrow) {
+      const step = arrow[0] + arrow[1] > 0 ? 1 : -1;
+      this.actions.focus(((view.focus ?? (step > 0 ? -1 : 0)) + step + rows.length) % rows.length);
+    } else if ((event.key === "Enter" || event.key === "c") && view.focus !== undefined) {
+      this.actions.paint(view.focus);
+    } else if (event.key === "Escape") {
+      this.actions.focus(undefined);
+    } else if (turn && view.camera instanceof Turntable) {
+      this.#turn(turn[0] * 0.15, turn[1] * 0.15);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
 }

@@ -51,7 +51,7 @@ impl Objective for FairCclk {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let operators = self.0.operators(batch, self.name(), &views)?;
-        Ok(operators.note(conditional_negatives(&self.0, &views, batch, &operators)?))
+        conditional_negatives(&self.0, &views, batch, &operators)
     }
 }
 
@@ -68,12 +68,12 @@ impl Objective for HardNegCclk {
         let views = TwoViews::of(batch, self.name())?;
         if batch.has_condition("z_a") || batch.has_condition("z") {
             let operators = self.0.operators(batch, self.name(), &views)?;
-            return Ok(operators.note(conditional_negatives(&self.0, &views, batch, &operators)?));
+            return conditional_negatives(&self.0, &views, batch, &operators);
         }
         let (z_a, z_b) = (batch.host(self.name(), "view_a")?, batch.host(self.name(), "view_b")?);
         let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
         let operators = self.0.operators(&batch, self.name(), &views)?;
-        Ok(operators.note(conditional_negatives(&self.0, &views, &batch, &operators)?))
+        conditional_negatives(&self.0, &views, &batch, &operators)
     }
 }
 
@@ -83,9 +83,20 @@ fn conditional_negatives(
     batch: &Batch,
     operators: &BothOperators,
 ) -> Result<Evaluation> {
-    if settings.variant == Estimate::Paper {
-        return as_printed(settings, views, batch, operators);
-    }
+    let evaluation = match settings.variant {
+        Estimate::Paper => as_printed(settings, views, batch, operators),
+        Estimate::Released | Estimate::Normalised => without_signs(settings, views, batch, operators),
+    };
+    Ok(operators.note(evaluation?).in_parts(batch, || views.own_pairs(settings.temperature)))
+}
+
+/// The released and the normalised form, whose weights are not negative.
+fn without_signs(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
     let b = views.size;
     let (mass, threshold) = match settings.variant {
         Estimate::Released => ((b - 1) as f64, Some(settings.clip_threshold)),

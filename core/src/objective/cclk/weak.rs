@@ -23,7 +23,7 @@ use super::super::{Evaluation, Objective};
 use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, signed_sums};
 use crate::batch::Batch;
 use crate::conditional::DeviceOperator;
-use crate::contrast::{Contrast, Divisor, LogSumExp, Positives, itself, log_add, other_view};
+use crate::contrast::{Contrast, Divisor, LogSumExp, Positives, Rows, itself, log_add, other_view};
 use crate::error::Result;
 
 /// Smallest positive mass of the released code.
@@ -89,10 +89,17 @@ fn as_released(
         .log_sum_exp(operators.log_sum_exp(kept, settings.clip_threshold, Divisor::One))
         .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
         .evaluate(|rows| {
-            let positive = rows.sums[0].clone().clamp_min(RELEASED_FLOOR.ln());
+            let positive = released_positive(rows);
             log_add(positive.clone(), rows.sums[1].clone()) - positive
         });
-    Ok(views.of_stacked(contrasted, 1.0 / (2 * b) as f64))
+    let positive = released_positive(&contrasted.rows);
+    let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+    Ok(evaluation.in_parts(batch, || positive.mean().neg()))
+}
+
+/// `log P_i` as released.
+fn released_positive(rows: &Rows) -> Tensor<1> {
+    rows.sums[0].clone().clamp_min(RELEASED_FLOOR.ln())
 }
 
 fn normalised(
@@ -104,16 +111,23 @@ fn normalised(
     let (b, z) = (views.size, views.stacked());
     let others = |operator: &DeviceOperator, part| operator.log_normalised_with_own(part).0;
     let own_weight = |operator: &DeviceOperator, part| operator.log_normalised_with_own(part).1;
+    let positive = |rows: &Rows| {
+        let own_weight: Tensor<1> = operators.by_view(rows.range.clone(), own_weight).squeeze_dim(1);
+        let neighbours = rows.sums[0].clone() - std::f64::consts::LN_2;
+        log_add(rows.means[0].clone() + own_weight, neighbours)
+    };
     let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
         .mean(Positives::Partner(other_view(b)))
         .log_sum_exp(operators.log_sum_exp(others, 0.0, Divisor::SumWithOwn))
         .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
         .evaluate(|rows| {
-            let own_weight: Tensor<1> = operators.by_view(rows.range.clone(), own_weight).squeeze_dim(1);
-            let own = rows.means[0].clone() + own_weight;
-            let neighbours = rows.sums[0].clone() - std::f64::consts::LN_2;
-            let positive = log_add(own, neighbours);
+            let positive = positive(rows);
             log_add(positive.clone(), rows.sums[1].clone()) - positive
         });
-    Ok(views.of_stacked(contrasted, 1.0 / (2 * b) as f64))
+    let part = batch.is_detailed().then(|| positive(&contrasted.rows).mean().neg());
+    let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+    Ok(match part {
+        Some(part) => evaluation.in_parts(batch, || part),
+        None => evaluation,
+    })
 }

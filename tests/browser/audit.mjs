@@ -1,0 +1,17 @@
+// What axe-core finds wrong with a page, in light and in dark.
+import { readFile } from "node:fs/promises";
+
+/** Violations as lines that name the page, the colours, the rule and the elements. */
+export async function audit(page, name) {
+  // As a CDP evaluation the checker is not subject to the page's policy.
+  await page.evaluate(await readFile(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8"));
+  const violations = [];
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    // Colours fade from one scheme to the other.
+    await page.waitForTimeout(300);
+    const found = await page.evaluate(() => axe.run());
+    violations.push(...found.violations.map(({ id, nodes }) => `${name}, ${colorScheme}: ${id} ${nodes.map((n) => n.html)}`));
+  }
+  return violations;
+}

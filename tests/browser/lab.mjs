@@ -1,0 +1,184 @@
+// Uses the loss lab as a visitor would: node lab.mjs JOB.json; screenshots go to `screenshots`.
+// A job: { site, webgpu, device, screenshots }.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { audit } from "./audit.mjs";
+import { launch } from "./chromium.mjs";
+import { serve } from "./serve.mjs";
+
+const job = JSON.parse(await readFile(process.argv[2], "utf8"));
+const server = await serve({ site: job.site });
+const browser = await launch(job);
+try {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("response", (response) => response.ok() || complaints.push(`${response.status()} ${response.url()}`));
+  const shot = (name) => page.screenshot({ path: join(job.screenshots, `lab-${name}.png`), fullPage: true });
+  const open = async (address) => {
+    // Another hash alone would not load the page again.
+    await page.goto("about:blank");
+    await page.goto(address);
+    await page.locator("#lab:not([aria-busy])").waitFor();
+    await page.locator("dl.numbers dd").nth(13).waitFor();
+  };
+  const address = `${server.address}/site/lab.html`;
+  const saved = async (id) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator(`#${id}`).click()]);
+    return readFile(await download.path(), "utf8");
+  };
+  const state = async () => JSON.parse(await saved("save-json"));
+  const figure = (side, name) =>
+    page.locator(`[data-side=${side}] dl.numbers div`, { has: page.locator("dt", { hasText: name }) }).locator("dd");
+  const numberOf = async (side, name) => Number((await figure(side, name).textContent()).replace("−", "-"));
+  const both = async (name) => [await numberOf("left", name), await numberOf("right", name)];
+  const preset = (title) => page.locator("#presets button", { hasText: title }).click();
+  const settled = () => page.waitForTimeout(600);
+  const descend = async (isDone) => {
+    await page.locator("#run").click();
+    const deadline = Date.now() + 60_000;
+    while (!(await isDone())) {
+      if (Date.now() > deadline) throw new Error("descent did not get there in a minute");
+      await page.waitForTimeout(50);
+    }
+    await page.locator("#run").press("Enter");
+    await settled();
+  };
+  const result = { complaints, violations: [] };
+
+  // A preset, and descent: the losses fall, and one objective mixes the colours where the other does not.
+  await open(address);
+  await shot("light");
+  await preset("Set a colour aside");
+  await settled();
+  result.before = { loss: await both("Loss"), shared: await both("Shared colour") };
+  await descend(async () => (await numberOf("right", "Shared colour")) < (await numberOf("left", "Shared colour")) - 0.3);
+  result.after = { loss: await both("Loss"), shared: await both("Shared colour") };
+  await shot("descended");
+
+  // The first point of the left arena: pointed at, dragged, painted.
+  await preset("Set a colour aside");
+  await settled();
+  const started = await state();
+  const canvas = page.locator("[data-side=left] canvas");
+  const placeOf = async ([x, y]) => {
+    const box = await canvas.boundingBox();
+    const radius = box.width / 2 / 1.3;
+    return [box.x + box.width / 2 + x * radius, box.y + box.height / 2 - y * radius];
+  };
+  await canvas.scrollIntoViewIfNeeded();
+  await page.mouse.move(...(await placeOf(started.sides[0].samples.views[0][0])));
+  await page.locator("#focus", { hasText: "pull of its other view" }).waitFor();
+  result.focus = await page.locator("#focus").textContent();
+  await page.mouse.down();
+  await page.mouse.move(...(await placeOf([0, 1])), { steps: 6 });
+  await page.mouse.up();
+  await settled();
+  const dragged = await state();
+  const tops = dragged.sides.map(({ samples }) => samples.views.flat().filter(([x, y]) => Math.hypot(x, y - 1) < 0.02).length);
+  result.drag = { tops, loss: [started, dragged].map(({ sides }) => sides[0].loss) };
+  await canvas.focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("Shift+ArrowUp");
+  await page.keyboard.press("Enter");
+  await settled();
+  const painted = await state();
+  result.painted = painted.sides[0].samples.hues.filter((hue, at) => hue !== dragged.sides[0].samples.hues[at]);
+
+  // Another kernel; its matrix under the pointer.
+  await page.selectOption("#kernel", "laplacian");
+  await settled();
+  const map = page.locator("#gram canvas");
+  await map.scrollIntoViewIfNeeded();
+  const box = await map.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + box.height * 0.55);
+  result.cell = await page.locator("#cell").textContent();
+  await shot("kernel");
+
+  // The address brings everything back.
+  await page.mouse.move(0, 0);
+  await settled();
+  result.address = page.url();
+  const left = await state();
+  await open(result.address);
+  const restored = await state();
+  const far = (a, b) => Math.max(...a.flat(3).map((value, at) => Math.abs(value - b.flat(3)[at])));
+  result.restored = {
+    state: JSON.stringify(restored.state) === JSON.stringify(left.state),
+    kernel: restored.state.kernel,
+    farthest: Math.max(...[0, 1].map((side) => far(left.sides[side].samples.views, restored.sides[side].samples.views))),
+    loss: [left, restored].map(({ sides }) => sides.map(({ loss }) => loss)),
+    hues: restored.sides[0].samples.hues,
+  };
+
+  // What is saved and copied.
+  result.csv = (await saved("save-csv")).trim().split("\n").map((line) => line.split(",").length);
+  const svg = await saved("save-svg");
+  result.svg = await page.evaluate((text) => {
+    const drawing = new DOMParser().parseFromString(text, "image/svg+xml");
+    return { error: drawing.querySelector("parsererror")?.textContent ?? "", shapes: drawing.querySelectorAll("circle, rect, polyline").length };
+  }, svg);
+  result.code = {};
+  for (const language of ["rust", "recipe", "torch"]) {
+    await page.locator(`#copy-${language}`).click();
+    await page.locator("#taken", { hasText: /copied|below|no such/ }).waitFor();
+    result.code[language] = await page.evaluate(() => navigator.clipboard.readText());
+  }
+
+  // Each preset, each objective: none fails, and the claims hold that are numbers.
+  result.presets = {};
+  for (const title of await page.locator("#presets button").allTextContents()) {
+    await preset(title);
+    await settled();
+    result.presets[title] = {
+      story: await page.locator("#story").textContent(),
+      status: await page.locator("#status").textContent(),
+      loss: await both("Loss"),
+      gradient: await both("Gradient norm"),
+    };
+  }
+  result.failures = [];
+  const select = page.locator("[data-side=left] select").first();
+  const names = await select.locator("option").evaluateAll((options) => options.map((option) => option.value));
+  for (const name of names) {
+    await select.selectOption(name);
+    await page.waitForTimeout(150);
+    const status = await page.locator("#status").textContent();
+    const formula = await page.locator("[data-side=left] .formula math").textContent();
+    if (status || !/\d/.test(formula)) result.failures.push(`${name}: ${status || formula}`);
+  }
+  result.objectives = names;
+  result.refused = await page.locator("#refused li").allTextContents();
+
+  // A sphere, more dimensions, dark, a phone, a frame; and what an audit says of them.
+  await preset("On a sphere");
+  await settled();
+  await canvas.focus();
+  await page.keyboard.press("d");
+  result.violations.push(...(await audit(page, "lab")));
+  await page.emulateMedia({ colorScheme: "dark" });
+  await shot("dark");
+  await page.selectOption("#dims", "8");
+  await settled();
+  await page.setViewportSize({ width: 390, height: 844 });
+  await preset("Set a colour aside");
+  await settled();
+  await shot("phone-dark");
+  await page.emulateMedia({ colorScheme: "light" });
+  await shot("phone");
+  const overflow = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+  result.overflow = await overflow();
+  result.violations.push(...(await audit(page, "lab on a phone")));
+  await open(`${address}?embed=1${new URL(result.address).hash}`);
+  result.embedded = { header: await page.locator("body > header").isVisible(), overflow: await overflow() };
+  await shot("embedded");
+
+  console.log(JSON.stringify(result));
+} finally {
+  await browser.close();
+  server.close();
+}

@@ -1,0 +1,89 @@
+//! Which objectives there are, and what each of them takes: asked of core itself, so that a page cannot fall behind.
+
+use burn::tensor::{DType, Device};
+use serde_json::{Map, Value, json};
+use simile_core::case::Case;
+use simile_core::objective;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// A value of each parameter that a page may offer.
+fn parameters() -> [(&'static str, Value); 12] {
+    [
+        ("temperature", json!(0.5)),
+        ("lambda", json!(0.1)),
+        ("kernel", json!({ "name": "rbf", "sigma": 1.0 })),
+        ("beta", json!(1.0)),
+        ("tau_plus", json!(0.1)),
+        ("mix", json!(0.5)),
+        ("t", json!(2.0)),
+        ("alpha", json!(2.0)),
+        ("sigma", json!(0.5)),
+        ("lambd", json!(0.005)),
+        ("clip_threshold", json!(1e-6)),
+        ("symmetric", json!(true)),
+    ]
+}
+
+const VARIANTS: [&str; 3] = ["paper", "released", "normalised"];
+
+/// What a page has beside two views of some samples.
+const INPUTS: [&str; 3] = ["z", "labels", "bias"];
+
+/// Writes a list of `{ name, parameters, variants, inputs }`, where `inputs` are those that the objective cannot do
+/// without; or `{ name, refusal }` for an objective that two views with `z`, `labels` and `bias` are not enough for.
+#[wasm_bindgen]
+pub fn catalogue() -> String {
+    objective::names().map(entry).collect::<Value>().to_string()
+}
+
+fn entry(name: &str) -> Value {
+    if let Err(refusal) = evaluate(name, None) {
+        return json!({ "name": name, "refusal": refusal });
+    }
+    let accepts =
+        |parameter: &str, value: &Value| objective::build(name, None, json!({ parameter: value })).is_ok();
+    let parameters = parameters();
+    let accepted = parameters.iter().filter(|(parameter, value)| accepts(parameter, value));
+    json!({
+        "name": name,
+        "parameters": accepted.map(|(parameter, _)| *parameter).collect::<Vec<_>>(),
+        "variants": VARIANTS.into_iter().filter(|v| accepts("variant", &json!(v))).collect::<Vec<_>>(),
+        "inputs": INPUTS.into_iter().filter(|input| evaluate(name, Some(input)).is_err()).collect::<Vec<_>>(),
+    })
+}
+
+/// Evaluates an objective with its own settings on four samples, without one of the inputs.
+fn evaluate(name: &str, without: Option<&str>) -> Result<(), String> {
+    let mut inputs = Map::new();
+    inputs.insert("view_a".into(), json!([[1.0, 0.0], [0.0, 1.0], [-0.6, 0.8], [0.8, -0.6]]));
+    inputs.insert("view_b".into(), json!([[0.8, 0.6], [0.6, 0.8], [-0.8, 0.6], [0.6, -0.8]]));
+    inputs.insert("z".into(), json!([[0.1, 0.2], [0.5, 0.1], [0.2, 0.9], [0.7, 0.6]]));
+    inputs.insert("labels".into(), json!([0, 0, 1, 1]));
+    inputs.insert("bias".into(), json!([0, 1, 0, 1]));
+    inputs.retain(|input, _| Some(input.as_str()) != without);
+    let case = Case { objective: name.into(), variant: None, params: Value::Null, inputs };
+    case.evaluate(&Device::flex(), DType::F32, None).map(drop).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_says_what_objectives_take_and_why_some_are_left_out() {
+        let catalogue: Vec<Value> = serde_json::from_str(&catalogue()).unwrap();
+        assert_eq!(catalogue.len(), objective::names().count());
+        let entry = |name: &str| catalogue.iter().find(|entry| entry["name"] == name).unwrap();
+        let fair = entry("fair-cclk");
+        assert_eq!(fair["inputs"], json!(["z"]));
+        assert_eq!(fair["variants"], json!(VARIANTS));
+        assert!(fair["parameters"].as_array().unwrap().contains(&json!("lambda")));
+        assert_eq!(entry("nt-xent")["parameters"], json!(["temperature"]));
+        assert_eq!(entry("hcl")["parameters"], json!(["temperature", "beta", "tau_plus"]));
+        assert_eq!(entry("contex")["inputs"], json!(["labels"]));
+        assert_eq!(entry("biascon")["inputs"], json!(["labels", "bias"]));
+        assert!(entry("byol")["refusal"].as_str().unwrap().contains("target_a"));
+        assert!(entry("cross-entropy")["refusal"].as_str().unwrap().contains("logits"));
+    }
+}

@@ -1,0 +1,41 @@
+// Files for the visitor to keep, and text for the clipboard.
+import type { Picture } from "./shapes.js";
+import { toSvg } from "./shapes.js";
+import { measure } from "./measure.js";
+import type { Side } from "./side.js";
+import type { State } from "./state.js";
+import { readTheme } from "./theme.js";
+
+export function saveFile(name: string, type: string, content: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** Everything that there is to know about what is shown. */
+export function toJson(state: State, sides: readonly Side[], address: string): string {
+  const described = sides.map(({ choice, samples, verdict }) => ({ ...choice, samples, figures: measure(samples), ...verdict }));
+  return JSON.stringify({ format: "simile-lab", version: 1, address, state, sides: described }, null, 1);
+}
+
+/** One line for each point of each side. */
+export function toCsv(sides: readonly Side[]): string {
+  const dims = sides[0]?.samples.views[0][0]?.length ?? 0;
+  const numbered = (letter: string) => Array.from({ length: dims }, (_, at) => `${letter}${at}`);
+  const header = ["side", "objective", "view", "sample", "hue", ...numbered("x"), ...numbered("gradient")];
+  const lines = sides.flatMap(({ samples, verdict, choice }, side) =>
+    samples.views.flatMap((rows, view) =>
+      rows.map((row, at) => {
+        const gradient = verdict?.gradients[view]?.[at] ?? row.map(() => "");
+        return [side === 0 ? "left" : "right", choice.objective, "ab"[view], at + 1, samples.hues[at], ...row, ...gradient];
+      }),
+    ),
+  );
+  return [header, ...lines].map((line) => line.join()).join("\n") + "\n";
+}
+
+export function toFigure(pictures: readonly Picture[]): string {
+  return toSvg(pictures, readTheme().raised);
+}

@@ -1,0 +1,53 @@
+// A formula on the page, with the numbers that it has now.
+import type { Catalogue, Choice } from "./catalogue.js";
+import { formulaOf } from "./formulas.js";
+import { equation, live, mi, mo } from "./mathml.js";
+import { RANGES, type Settings } from "./settings.js";
+import type { Verdict } from "./side.js";
+
+export class FormulaView {
+  readonly element = document.createElement("div");
+  readonly #math = document.createElement("div");
+  readonly #where = document.createElement("p");
+  #shown = "";
+
+  constructor() {
+    this.element.className = "formula";
+    // It may be wider than a phone, and is then scrolled.
+    this.#math.className = "math";
+    this.#math.tabIndex = 0;
+    this.#math.setAttribute("role", "group");
+    this.#math.setAttribute("aria-label", "Formula with its numbers");
+    this.#where.className = "note";
+    this.element.append(this.#math, this.#where);
+  }
+
+  show(catalogue: Catalogue, choice: Choice, settings: Settings, { loss, parts }: Verdict): void {
+    const { positive, negative, whole, where } = formulaOf(choice);
+    const key = JSON.stringify([choice, parts !== undefined]);
+    if (key !== this.#shown) {
+      this.#shown = key;
+      const inParts = parts && positive && negative;
+      const terms = inParts
+        ? [live(positive, "positive"), mo("+"), live(negative, "negative")]
+        : [live(whole ?? (positive && negative ? `${positive}${mo("+")}${negative}` : mi("L")), "loss")];
+      // The text is ours: no part of it comes from the address or from the visitor.
+      this.#math.innerHTML = equation(mi("L"), mo("="), ...terms);
+    }
+    const values = { loss, ...parts };
+    for (const place of this.#math.querySelectorAll<HTMLElement>("[data-live]")) {
+      const value = values[place.dataset["live"] as keyof typeof values];
+      place.textContent = value === undefined ? "" : signed(value);
+    }
+    const symbols = catalogue
+      .settingsOf(choice)
+      .map((name) => `${RANGES[name].symbol} = ${Number(settings[name].toPrecision(3))}`);
+    const usesCosines = catalogue.settingsOf(choice).includes("temperature");
+    const shared = usesCosines ? ["s: cosine over τ"] : [];
+    this.#where.textContent = [...symbols, ...shared, ...(where ? [where] : [])].join("; ");
+  }
+}
+
+export function signed(value: number): string {
+  return value.toFixed(3).replace("-", "−");
+}

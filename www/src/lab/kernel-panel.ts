@@ -1,0 +1,98 @@
+// The kernel's matrices: which samples the conditioning variable calls alike, and what the inverse makes of that.
+import type { LossLab, SampleWeights } from "simile-web";
+import { element } from "../element.js";
+import { type Cell, Heatmap } from "./heatmap.js";
+import { conditions, type Samples } from "./samples.js";
+import { KERNELS, type KernelName, kernelOf, type Settings } from "./settings.js";
+import { ESTIMATES, type Estimate } from "./state.js";
+
+const TITLES: Readonly<Record<Estimate, string>> = {
+  paper: "as printed",
+  released: "as released: clipped",
+  normalised: "rows of sum 1 (ours)",
+};
+
+export class KernelPanel {
+  readonly #maps: readonly [Heatmap, Heatmap];
+  readonly #kernel = element("kernel", HTMLSelectElement);
+  readonly #estimate = element("estimate", HTMLSelectElement);
+  #weights: SampleWeights | undefined;
+  #samples: Samples | undefined;
+  #order: number[] = [];
+  #cell: Cell | undefined;
+
+  /** `onSamples` is called with the samples of the cell that is pointed at; `onChoice` when another kernel or estimate is chosen. */
+  constructor(
+    private readonly onSamples: (samples: readonly number[]) => void,
+    onChoice: (kernel: KernelName, estimate: Estimate) => void,
+  ) {
+    const map = (label: string) => new Heatmap(label, (cell) => this.#point(cell));
+    this.#maps = [map("Gram matrix of the colours"), map("Weights of the samples")];
+    element("gram", HTMLElement).append(this.#maps[0].canvas);
+    element("weights", HTMLElement).append(this.#maps[1].canvas);
+    for (const [name, { title }] of Object.entries(KERNELS)) this.#kernel.append(new Option(title, name));
+    for (const name of ESTIMATES) this.#estimate.append(new Option(TITLES[name], name));
+    for (const select of [this.#kernel, this.#estimate]) {
+      select.addEventListener("change", () => onChoice(this.#kernel.value as KernelName, this.#estimate.value as Estimate));
+    }
+  }
+
+  /** Asks core for the matrices of the samples' colours and shows them. */
+  async update(lab: LossLab, samples: Samples, kernel: KernelName, estimate: Estimate, settings: Settings): Promise<void> {
+    this.#kernel.value = kernel;
+    this.#estimate.value = estimate;
+    const note = element("kernel-note", HTMLElement);
+    try {
+      this.#weights = await lab.weigh(conditions(samples), { kernel: kernelOf(kernel, settings), lambda: settings.lambda });
+      const mass = this.#shown().map((row, at) => row.reduce((sum, weight, other) => sum + (other === at ? 0 : weight), 0));
+      const average = mass.reduce((sum, value) => sum + value, 0) / mass.length;
+      note.textContent = `A sample's weights on the others sum to ${average.toPrecision(3)} on average; condition number of K + λI: ${this.#weights.condition.toPrecision(2)}.`;
+    } catch (error) {
+      this.#weights = undefined;
+      note.textContent = error instanceof Error ? error.message : String(error);
+    }
+    this.#samples = samples;
+    this.#order = samples.hues.map((_, at) => at).sort((p, q) => (samples.hues[p] ?? 0) - (samples.hues[q] ?? 0));
+    this.#show();
+  }
+
+  /** Points at the row of a sample, from elsewhere on the page. */
+  mark(sample: number | undefined): void {
+    const at = sample === undefined ? -1 : this.#order.indexOf(sample);
+    this.#cell = at < 0 ? undefined : [at, at];
+    this.#show();
+  }
+
+  /** The weights of the estimate that is chosen. */
+  #shown() {
+    return this.#weights?.[this.#estimate.value as Estimate] ?? [];
+  }
+
+  #point(cell: Cell | undefined): void {
+    this.#cell = cell;
+    this.onSamples(cell ? cell.map((at) => this.#order[at] ?? 0) : []);
+    this.#show();
+  }
+
+  #show(): void {
+    const [samples, weights] = [this.#samples, this.#weights];
+    if (!samples) return;
+    const [order, hues, cell] = [this.#order, samples.hues, this.#cell];
+    const matrices = [weights?.gram ?? [], this.#shown()];
+    matrices.forEach((values, at) => {
+      const largest = Math.max(1e-12, ...values.flat().map(Math.abs));
+      this.#maps[at]?.show({ values, order, hues, cell, largest });
+      element(at === 0 ? "gram-range" : "weights-range", HTMLElement).textContent = rangeOf(values.flat());
+    });
+    const [i, j] = cell?.map((at) => order[at] ?? 0) ?? [];
+    const value = (values: readonly (readonly number[])[]) => (values[i ?? 0]?.[j ?? 0] ?? 0).toPrecision(3);
+    element("cell", HTMLElement).textContent =
+      cell && weights
+        ? `Samples ${(i ?? 0) + 1} and ${(j ?? 0) + 1}: K = ${value(weights.gram)}, weight = ${value(this.#shown())}`
+        : "Point at a cell, or reach a map with the Tab key and use the arrow keys.";
+  }
+}
+
+function rangeOf(values: readonly number[]): string {
+  return values.length > 0 ? `from ${Math.min(...values).toPrecision(2)} to ${Math.max(...values).toPrecision(2)}` : "";
+}

@@ -1,0 +1,273 @@
+// The lab: two objectives on the same samples, what was chosen, and what the page shows of it.
+import { LossLab } from "simile-web";
+import { element } from "../element.js";
+import type { ArenaActions } from "./arena.js";
+import { type Camera, cameraFor } from "./camera.js";
+import { Catalogue, type Choice } from "./catalogue.js";
+import { Brush, DrawControls, Sliders } from "./controls.js";
+import { History } from "./history.js";
+import { KernelPanel } from "./kernel-panel.js";
+import { measure } from "./measure.js";
+import { Panel } from "./panel.js";
+import type { Preset } from "./presets.js";
+import { copy, draw } from "./samples.js";
+import { Side } from "./side.js";
+import { fromHash, type Snapshot, type State, toHash } from "./state.js";
+
+const NAMES = ["left", "right"] as const;
+type Both<T> = readonly [T, T];
+const both = <T>(make: (side: 0 | 1) => T): Both<T> => [make(0), make(1)];
+
+/** Steps between two pictures where the visitor wants no motion. */
+const STEPS_UNSEEN = 50;
+/** How long the address waits for changes to end, in milliseconds. */
+const ADDRESS_DELAY = 250;
+
+export class Lab {
+  readonly history = new History();
+  readonly #panels: Both<Panel>;
+  readonly #kernels: KernelPanel;
+  readonly #sliders: Sliders;
+  readonly #draws: DrawControls;
+  readonly #brush = new Brush();
+  #camera: Camera;
+  #focus: number | undefined;
+  #marked: readonly number[] = [];
+  #haveMoved = false;
+  #isRunning = false;
+  #busy: Promise<void> | undefined;
+  #isStale = false;
+  #drawnWeights = "";
+  #timer: number | undefined;
+
+  private constructor(
+    readonly catalogue: Catalogue,
+    readonly sides: Both<Side>,
+    public state: State,
+  ) {
+    this.#camera = cameraFor(sides[0].samples);
+    this.#panels = both((side) => new Panel(NAMES[side], catalogue, this.#actions(), (choice) => this.#choose(side, choice)));
+    element("arenas", HTMLElement).append(...this.#panels.map((panel) => panel.element));
+    this.#kernels = new KernelPanel(
+      (samples) => this.#mark(samples),
+      (kernel, estimate) => this.change({ kernel, estimate }),
+    );
+    this.#sliders = new Sliders((name, value) => this.change({ settings: { ...this.state.settings, [name]: value } }));
+    this.#draws = new DrawControls((change) => this.redraw(change));
+  }
+
+  /** Starts the engines and takes up what the address says. */
+  static async open(initial: State, hash: string): Promise<Lab> {
+    const labs = await Promise.all(NAMES.map(() => LossLab.create({ objective: "nt-xent" })));
+    const [left, right] = labs as unknown as Both<LossLab>;
+    const catalogue = new Catalogue(await left.objectives());
+    const samples = draw(initial.draw);
+    const sides = both((side) => new Side(side === 0 ? left : right, copy(samples), initial.choices[side]));
+    const lab = new Lab(catalogue, sides, initial);
+    lab.follow(hash);
+    return lab;
+  }
+
+  /** Takes up what an address says. */
+  follow(hash: string): void {
+    this.restore(fromHash(hash, this.state, (choice) => this.catalogue.has(choice)));
+  }
+
+  restore({ state, moved }: Snapshot): void {
+    this.state = state;
+    const samples = draw(state.draw);
+    this.#haveMoved = moved !== undefined;
+    for (const side of [0, 1] as const) {
+      this.sides[side].samples = moved?.[side] ?? copy(samples);
+      this.sides[side].choice = state.choices[side];
+    }
+    this.#camera = cameraFor(this.sides[0].samples);
+    this.#focus = undefined;
+    this.#showChoices();
+    void this.refresh().then(() => this.#restartHistory());
+  }
+
+  /** Takes up a preset, with the points of its seed. */
+  apply({ state }: Preset): void {
+    this.stop();
+    this.restore({ state });
+  }
+
+  change(change: Partial<State>): void {
+    this.state = { ...this.state, ...change };
+    this.#showChoices();
+    void this.refresh();
+  }
+
+  /** Draws the samples anew. */
+  redraw(change: Partial<State["draw"]> = {}): void {
+    this.restore({ state: { ...this.state, draw: { ...this.state.draw, ...change } } });
+  }
+
+  get snapshot(): Snapshot {
+    const [left, right] = this.sides;
+    return { state: this.state, ...(this.#haveMoved && { moved: [left.samples, right.samples] as const }) };
+  }
+
+  /** The pictures of both arenas and of their paths. */
+  get pictures() {
+    return [...this.#panels.flatMap(({ arena }) => arena.picture() ?? []), ...this.history.pictures];
+  }
+
+  /** Evaluates both sides and shows them. While that runs, only the newest of the other wishes waits. */
+  refresh(): Promise<void> {
+    this.#isStale = true;
+    this.#busy ??= this.#evaluate().finally(() => (this.#busy = undefined));
+    return this.#busy;
+  }
+
+  async #evaluate(): Promise<void> {
+    this.#remember();
+    try {
+      while (this.#isStale) {
+        this.#isStale = false;
+        const { settings, kernel } = this.state;
+        await Promise.all(this.sides.map((side) => side.evaluate(this.catalogue, settings, kernel, this.#focus !== undefined)));
+        await this.#weigh();
+        this.show();
+      }
+      element("status", HTMLElement).textContent = "";
+    } catch (error) {
+      this.stop();
+      element("status", HTMLElement).textContent = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  show(): void {
+    const steepest = Math.max(1e-12, ...this.sides.map((side) => side.steepest));
+    this.sides.forEach(({ samples, verdict, choice }, side) => {
+      if (!verdict) return;
+      const view = { samples, verdict, camera: this.#camera, steepest, focus: this.#focus, marked: this.#marked };
+      this.#panels[side]?.show(view, choice, this.state.settings);
+    });
+    element("focus", HTMLElement).textContent = this.#describeFocus();
+  }
+
+  async step(): Promise<void> {
+    for (const side of this.sides) side.descend();
+    this.#haveMoved = true;
+    await this.refresh();
+    this.history.note(this.#figures());
+  }
+
+  stop(): void {
+    this.#isRunning = false;
+    element("run", HTMLButtonElement).textContent = "Run gradient descent";
+  }
+
+  async toggle(): Promise<void> {
+    if (this.#isRunning) {
+      this.stop();
+      return;
+    }
+    this.#isRunning = true;
+    element("run", HTMLButtonElement).textContent = "Pause";
+    const steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? STEPS_UNSEEN : 1;
+    while (this.#isRunning) {
+      for (let at = 0; at < steps && this.#isRunning; at++) await this.step();
+      await new Promise(requestAnimationFrame);
+    }
+  }
+
+  #actions(): ArenaActions {
+    return {
+      move: (row, to) => this.#move(row, to),
+      focus: (row) => this.#setFocus(row),
+      click: (row) => this.#brush.isOn && this.#paint(row),
+      paint: (row) => this.#paint(row),
+      turned: () => this.show(),
+    };
+  }
+
+  /** Both objectives are asked about the same point. */
+  #move(row: number, to: number[]): void {
+    const count = this.state.draw.count;
+    for (const { samples } of this.sides) {
+      const rows = samples.views[row < count ? 0 : 1];
+      rows[row % count] = [...to];
+    }
+    this.#haveMoved = true;
+    void this.refresh();
+  }
+
+  #paint(row: number): void {
+    const [sample, hue] = [row % this.state.draw.count, this.#brush.hue(this.state.draw)];
+    for (const { samples } of this.sides) samples.hues[sample] = hue;
+    this.#haveMoved = true;
+    void this.refresh();
+  }
+
+  #setFocus(row: number | undefined): void {
+    if (row === this.#focus) return;
+    this.#focus = row;
+    this.#kernels.mark(row === undefined ? undefined : row % this.state.draw.count);
+    if (row !== undefined && !this.#isRunning) void this.refresh();
+    else this.show();
+  }
+
+  #mark(samples: readonly number[]): void {
+    this.#marked = samples;
+    this.show();
+  }
+
+  #choose(side: 0 | 1, choice: Choice): void {
+    const choices: Both<Choice> = side === 0 ? [choice, this.state.choices[1]] : [this.state.choices[0], choice];
+    this.sides[side].choice = choice;
+    this.change({ choices });
+  }
+
+  #showChoices(): void {
+    const { choices, settings, draw } = this.state;
+    choices.forEach((choice, side) => this.#panels[side]?.choose(choice));
+    const used = new Set(choices.flatMap((choice) => this.catalogue.settingsOf(choice)));
+    this.#sliders.show(settings, used);
+    this.#draws.show(draw);
+    const usesKernel = choices.some((choice) => this.catalogue.usesKernel(choice));
+    element("kernel-section", HTMLElement).hidden = !usesKernel;
+  }
+
+  /** The matrices of the kernel depend on colours and settings alone, and not on where the points are. */
+  async #weigh(): Promise<void> {
+    const { kernel, estimate, settings } = this.state;
+    const { lab, samples } = this.sides[0];
+    const key = JSON.stringify([samples.hues, kernel, estimate, settings.bandwidth, settings.lambda]);
+    if (key === this.#drawnWeights || element("kernel-section", HTMLElement).hidden) return;
+    await this.#kernels.update(lab, copy(samples), kernel, estimate, settings);
+    this.#drawnWeights = key;
+  }
+
+  #figures() {
+    return both((side) => measure(this.sides[side].samples));
+  }
+
+  #restartHistory(): void {
+    this.history.restart(this.#figures());
+  }
+
+  #describeFocus(): string {
+    const [row, count] = [this.#focus, this.state.draw.count];
+    if (row === undefined) return "Point at a sample to see what pulls and what pushes it.";
+    const partner = (row + count) % (2 * count);
+    const described = this.sides.map(({ verdict }, side) => {
+      const forces = verdict?.forces?.[row];
+      if (!forces) return `${NAMES[side]}: no forces between pairs`;
+      const others = forces.filter((_, at) => at !== row && at !== partner);
+      const [pull, push] = [-1, 1].map((sign) => others.reduce((sum, force) => sum + Math.max(0, sign * force), 0));
+      const own = forces[partner] ?? 0;
+      const pair = `${own > 0 ? "push" : "pull"} of its other view ${Math.abs(own).toFixed(3)}`;
+      return `${NAMES[side]}: ${pair}, pulls of the others ${pull?.toFixed(3)}, pushes ${push?.toFixed(3)}`;
+    });
+    return `Sample ${(row % count) + 1}, ${row < count ? "first" : "second"} view. ${described.join("; ")}.`;
+  }
+
+  /** The address holds all that is chosen, so that it can be passed on; changes in quick succession count as one. */
+  #remember(): void {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => history.replaceState(null, "", toHash(this.snapshot)), ADDRESS_DELAY);
+  }
+}

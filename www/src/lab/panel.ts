@@ -1,0 +1,71 @@
+// One side on the page: which objective, its arena, its formula and its figures.
+import { Arena, type ArenaActions } from "./arena.js";
+import type { ArenaView } from "./arena-picture.js";
+import { type Catalogue, type Choice, titleOf } from "./catalogue.js";
+import { FormulaView, signed } from "./formula.js";
+import { measure } from "./measure.js";
+import type { Settings } from "./settings.js";
+
+export class Panel {
+  readonly element = document.createElement("section");
+  readonly arena: Arena;
+  readonly #objective = document.createElement("select");
+  readonly #variant = document.createElement("select");
+  readonly #formula = new FormulaView();
+  readonly #numbers = document.createElement("dl");
+
+  constructor(
+    side: string,
+    private readonly catalogue: Catalogue,
+    actions: ArenaActions,
+    onChoice: (choice: Choice) => void,
+  ) {
+    this.arena = new Arena(side, actions);
+    this.element.className = "panel arena";
+    this.element.dataset["side"] = side;
+    this.element.setAttribute("aria-label", `Objective on the ${side}`);
+    this.#objective.setAttribute("aria-label", `Objective on the ${side}`);
+    this.#variant.setAttribute("aria-label", `Variant of the objective on the ${side}`);
+    for (const name of catalogue.offered.keys()) this.#objective.append(new Option(titleOf(name), name));
+    this.#objective.addEventListener("change", () => onChoice({ objective: this.#objective.value, variant: "" }));
+    this.#variant.addEventListener("change", () => onChoice({ objective: this.#objective.value, variant: this.#variant.value }));
+    const choices = document.createElement("div");
+    choices.className = "buttons";
+    choices.append(this.#objective, this.#variant);
+    this.#numbers.className = "numbers";
+    this.element.append(choices, this.arena.canvas, this.#formula.element, this.#numbers);
+  }
+
+  choose({ objective, variant }: Choice): void {
+    this.#objective.value = objective;
+    const variants = this.catalogue.offered.get(objective)?.variants ?? [];
+    this.#variant.replaceChildren(new Option("default", ""), ...variants.map((name) => new Option(`as ${name}`, name)));
+    this.#variant.value = variant;
+  }
+
+  show(view: ArenaView, choice: Choice, settings: Settings): void {
+    this.arena.show(view);
+    this.#formula.show(this.catalogue, choice, settings, view.verdict);
+    const { alignment, uniformity, sharedColour } = measure(view.samples);
+    const { loss, parts, gradients } = view.verdict;
+    const norm = Math.hypot(...gradients.flat(2));
+    const figures = {
+      Loss: signed(loss),
+      "Positive part": parts ? signed(parts.positive) : "–",
+      "Negative part": parts ? signed(parts.negative) : "–",
+      "Gradient norm": norm.toPrecision(2),
+      Alignment: signed(alignment),
+      Uniformity: signed(uniformity),
+      "Shared colour": signed(sharedColour),
+    };
+    this.#numbers.replaceChildren(...Object.entries(figures).map(([name, value]) => definition(name, value)));
+  }
+}
+
+function definition(name: string, value: string): HTMLElement {
+  const [pair, term, description] = [document.createElement("div"), document.createElement("dt"), document.createElement("dd")];
+  term.textContent = name;
+  description.textContent = value;
+  pair.append(term, description);
+  return pair;
+}

@@ -1,0 +1,72 @@
+// One objective with the samples as it moves them.
+import type { LossLab, Rows } from "simile-web";
+import type { Catalogue, Choice } from "./catalogue.js";
+import { add, length, unit } from "./rows.js";
+import { copy, type Samples } from "./samples.js";
+import type { KernelName, Settings } from "./settings.js";
+
+/** What core says about samples. */
+export interface Verdict {
+  readonly loss: number;
+  /** What the positive pairs contribute, and the rest, where the objective keeps them apart. */
+  readonly parts?: { readonly positive: number; readonly negative: number };
+  /** Gradients of both views, tangent to the sphere. */
+  readonly gradients: readonly [Rows, Rows];
+  /** The forces between all points, first views first, where the objective knows pairs. */
+  readonly forces?: Rows;
+}
+
+/** How far the steepest point goes in a step, in radians, and how far at most for its slope. */
+const LONGEST_STEP = 0.08;
+const RATE = 1.5;
+
+export class Side {
+  verdict: Verdict | undefined;
+
+  constructor(
+    readonly lab: LossLab,
+    public samples: Samples,
+    public choice: Choice,
+  ) {}
+
+  /** Asks core about the samples. `withForces` costs a second evaluation. */
+  async evaluate(catalogue: Catalogue, settings: Settings, kernel: KernelName, withForces: boolean): Promise<Verdict> {
+    const { lab, choice } = this;
+    // What happens to the samples while core computes belongs to the next evaluation.
+    const samples = copy(this.samples);
+    const [a, b] = samples.views;
+    const inputs = catalogue.inputsOf(choice, samples);
+    lab.configure(catalogue.settingOf(choice, settings, kernel));
+    const forces = withForces ? lab.forces(a, b, inputs).catch(() => undefined) : undefined;
+    const { loss, gradA, gradB, aux } = await lab.evaluate(a, b, inputs);
+    const { positive, negative } = aux;
+    const found = await forces;
+    this.verdict = {
+      loss,
+      gradients: [gradA, gradB],
+      ...(typeof positive === "number" && typeof negative === "number" && { parts: { positive, negative } }),
+      ...(found && { forces: found }),
+    };
+    return this.verdict;
+  }
+
+  /** Length of the steepest gradient, for a scale of arrows. */
+  get steepest(): number {
+    return Math.max(0, ...(this.verdict?.gradients.flat().map(length) ?? []));
+  }
+
+  /** Moves every point a step down its gradient, along the sphere. */
+  descend(): void {
+    if (!this.verdict) return;
+    const count = this.samples.hues.length;
+    const steepest = this.steepest * count;
+    const rate = Math.min(RATE, LONGEST_STEP / (steepest || 1)) * count;
+    for (const [view, gradients] of this.verdict.gradients.entries()) {
+      const rows = this.samples.views[view];
+      gradients.forEach((gradient, at) => {
+        const row = rows?.[at];
+        if (rows && row) rows[at] = unit(add(row, gradient, -rate));
+      });
+    }
+  }
+}

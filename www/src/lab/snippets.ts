@@ -1,0 +1,73 @@
+// The chosen setting in the languages that the visitor may go on in.
+import type { Setting } from "simile-web";
+import type { Offered } from "./catalogue.js";
+import { titleOf } from "./catalogue.js";
+import { TORCH } from "./torch.js";
+
+export type Language = "rust" | "recipe" | "torch";
+
+/** A setting as text, or `undefined` where there is no text that is known to be right. */
+export function snippetOf(language: Language, setting: Setting, entry: Offered): string | undefined {
+  if (language === "rust") return rust(setting, entry);
+  if (language === "recipe") return recipe(setting, entry);
+  return TORCH[setting.objective]?.(setting);
+}
+
+function parametersOf({ kernel, params }: Setting): Record<string, unknown> {
+  return { ...(kernel !== undefined && { kernel }), ...params };
+}
+
+function rust(setting: Setting, { inputs }: Offered): string {
+  const has = (name: string) => inputs.includes(name);
+  const variant = setting.variant ? `Some("${setting.variant}")` : "None";
+  const parts = [
+    ...(has("z") ? ['.with_condition("z", z)'] : []),
+    ...(has("labels") ? ['.with_indices("labels", labels)'] : []),
+    ...(has("bias") ? ['.with_indices("bias", bias)'] : []),
+  ];
+  const parameters = JSON.stringify(parametersOf(setting), tidy, 4).replaceAll("\n", "\n    ");
+  return `use simile_core::batch::Batch;
+use simile_core::objective;
+
+let objective = objective::build(
+    "${setting.objective}",
+    ${variant},
+    serde_json::json!(${parameters}),
+)?;
+let batch = Batch::views(view_a, view_b)${parts.join("")};
+let loss = objective::loss(objective.as_ref(), &batch)?;
+`;
+}
+
+/** An arm of a recipe; its data set has to have the variables that are named here. */
+function recipe(setting: Setting, { inputs }: Offered): string {
+  const lines = [
+    "[[arm]]",
+    `name = "${titleOf(setting.objective)}"`,
+    "",
+    "[arm.objective]",
+    `name = "${setting.objective}"`,
+    ...(setting.variant ? [`variant = "${setting.variant}"`] : []),
+    ...(inputs.includes("z") ? ['condition = "colour"'] : []),
+    ...(inputs.includes("bias") ? ['bias = "bias"'] : []),
+    ...Object.entries(parametersOf(setting)).map(([name, value]) => `${name} = ${toml(value)}`),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function toml(value: unknown): string {
+  if (typeof value === "number") return decimal(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  return `{ ${Object.entries(value).map(([name, inner]) => `${name} = ${toml(inner)}`).join(", ")} }`;
+}
+
+/** TOML tells 2.0 from 2, and core's parameters are of the first kind. */
+function decimal(value: number): string {
+  const text = `${tidy("", value)}`;
+  return /^-?\d+$/.test(text) ? `${text}.0` : text;
+}
+
+/** Sliders stop at numbers of many digits. */
+function tidy(_: string, value: unknown): unknown {
+  return typeof value === "number" ? Number(value.toPrecision(4)) : value;
+}

@@ -1,0 +1,92 @@
+// Everything that the visitor chose, and how it stands in the address.
+import type { Choice } from "./catalogue.js";
+import { unpack, pack } from "./packing.js";
+import type { Draw, Samples } from "./samples.js";
+import { DEFAULTS, KERNELS, type KernelName, RANGES, SETTING_NAMES, type Settings } from "./settings.js";
+
+export const ESTIMATES = ["normalised", "released", "paper"] as const;
+/** Which weights the second heat map shows. */
+export type Estimate = (typeof ESTIMATES)[number];
+
+/** The spaces that points can lie in. */
+export const DIMENSIONS = [2, 3, 8] as const;
+export const COUNTS = [8, 16, 32] as const;
+
+export interface State {
+  readonly draw: Draw;
+  readonly choices: readonly [Choice, Choice];
+  readonly settings: Settings;
+  readonly kernel: KernelName;
+  readonly estimate: Estimate;
+}
+
+/** A state with the points as each objective has moved them, where they are not those of the seed any more. */
+export interface Snapshot {
+  readonly state: State;
+  readonly moved?: readonly [Samples, Samples];
+}
+
+const SIDES = ["left", "right"] as const;
+
+export function toHash({ state, moved }: Snapshot): string {
+  const { draw, choices, settings, kernel, estimate } = state;
+  const parameters = new URLSearchParams({
+    seed: `${draw.seed}`,
+    points: `${draw.count}`,
+    dims: `${draw.dims}`,
+    colours: draw.colours,
+  });
+  for (const [at, side] of SIDES.entries()) {
+    const { objective, variant } = choices[at] as Choice;
+    parameters.set(side, variant ? `${objective}.${variant}` : objective);
+  }
+  parameters.set("kernel", kernel);
+  parameters.set("weights", estimate);
+  for (const name of SETTING_NAMES) {
+    if (settings[name] !== DEFAULTS[name]) parameters.set(name, `${Number(settings[name].toPrecision(4))}`);
+  }
+  if (moved) {
+    const [left, right] = moved.map(pack);
+    parameters.set("a", left ?? "");
+    if (right !== left) parameters.set("b", right ?? "");
+  }
+  return `#${parameters}`;
+}
+
+/** What an address says; what it leaves out, or says wrongly, is as in `initial`. */
+export function fromHash(hash: string, initial: State, isKnown: (choice: Choice) => boolean): Snapshot {
+  const parameters = new URLSearchParams(hash.replace(/^#/, ""));
+  const text = (name: string) => parameters.get(name) ?? "";
+  const oneOf = <T>(name: string, values: readonly T[], otherwise: T): T =>
+    values.find((value) => `${value}` === text(name)) ?? otherwise;
+
+  const choices = SIDES.map((side, at) => {
+    const [objective = "", variant = ""] = text(side).split(".");
+    const choice = { objective, variant };
+    return isKnown(choice) ? choice : (initial.choices[at] as Choice);
+  }) as [Choice, Choice];
+  const settings = Object.fromEntries(
+    SETTING_NAMES.map((name) => {
+      const value = Number(text(name));
+      const { low, high, isPower } = RANGES[name];
+      const position = isPower ? Math.log10(value) : value;
+      // A value such as 10^-1.5 is not exact in the address.
+      const isInside = parameters.has(name) && position >= low - 1e-3 && position <= high + 1e-3;
+      return [name, isInside ? value : initial.settings[name]];
+    }),
+  ) as Settings;
+  const seed = Number(text("seed"));
+  const draw: Draw = {
+    seed: Number.isSafeInteger(seed) && seed > 0 ? seed : initial.draw.seed,
+    count: oneOf("points", COUNTS, initial.draw.count),
+    dims: oneOf("dims", DIMENSIONS, initial.draw.dims),
+    colours: oneOf("colours", ["hues", "groups"], initial.draw.colours),
+  };
+  const kernel = oneOf("kernel", Object.keys(KERNELS) as KernelName[], initial.kernel);
+  const estimate = oneOf("weights", ESTIMATES, initial.estimate);
+  const state = { draw, choices, settings, kernel, estimate };
+
+  const left = unpack(text("a"), draw);
+  if (!left) return { state };
+  return { state, moved: [left, unpack(text("b"), draw) ?? structuredClone(left)] };
+}
