@@ -206,8 +206,9 @@ export class Lab {
     if (row === this.#focus) return;
     this.#focus = row;
     this.#kernels.mark(row === undefined ? undefined : row % this.state.draw.count);
+    this.show();
+    // The forces on it have to be asked for.
     if (row !== undefined && !this.#isRunning) void this.refresh();
-    else this.show();
   }
 
   #mark(samples: readonly number[]): void {
