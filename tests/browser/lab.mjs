@@ -99,6 +99,17 @@ try {
   result.cell = await page.locator("#cell").textContent();
   await shot("kernel");
 
+  // Every pair of points, in a map of its own.
+  await page.locator("#pairs summary").click();
+  const pairs = page.locator("#left-pairs canvas");
+  await pairs.scrollIntoViewIfNeeded();
+  await pairs.focus();
+  for (const key of ["ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
+  await settled();
+  result.pair = await page.locator("#pair").textContent();
+  await shot("pairs");
+  await page.locator("#pairs summary").click();
+
   // The address brings everything back.
   await page.mouse.move(0, 0);
   await settled();

@@ -194,6 +194,8 @@ fn a_visitor_can_use_the_loss_lab() {
     assert!(restored["farthest"].as_f64().unwrap() < 1e-4, "{restored}");
     let loss: Vec<Vec<f64>> = serde_json::from_value(restored["loss"].clone()).unwrap();
     assert!(largest_difference(&loss[..1], &loss[1..]) < 1e-2, "{restored}");
+    let pair = result["pair"].as_str().unwrap();
+    assert!(pair.contains("first view) and sample") && pair.contains("left -"), "a pair attracts: {pair}");
     is_laplacian(result["cell"].as_str().unwrap(), &numbers(&restored["hues"]));
 
     let columns = numbers(&result["csv"]);

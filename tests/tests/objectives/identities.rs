@@ -6,7 +6,7 @@ use burn::tensor::DType;
 use serde_json::{Value, json};
 use simile_core::batch::Batch;
 use simile_core::matrix::Matrix;
-use simile_core::objective;
+use simile_core::objective::{self, Aux};
 
 use crate::batches::{Inputs, Outcome, evaluate, unit};
 
@@ -180,4 +180,55 @@ fn a_shared_cluster_makes_the_normalised_fair_loss_nt_xent_of_half_the_negatives
     };
     let expected = (0..2 * b).map(term).sum::<f64>() / (2 * b) as f64;
     assert!((found - expected).abs() < 1e-10, "{found} and {expected}");
+}
+
+/// What an objective says that its positive pairs contribute, and the rest.
+fn parts(name: &str, variant: &str, params: Value, batch: &Batch) -> (f64, f64) {
+    let objective = objective::build(name, Some(variant), params).unwrap();
+    let evaluation = objective.evaluate(&batch.clone().with_details(true)).unwrap();
+    let part = |part: &str| match &evaluation.aux[part] {
+        Aux::Scalar(scalar) => scalar.clone().into_data().iter::<f64>().next().unwrap(),
+        other => panic!("{name}: {other:?}"),
+    };
+    (part("positive"), part("negative"))
+}
+
+#[test]
+fn objectives_of_the_same_positives_state_the_same_positive_part() {
+    let batch = inputs().batch(DType::F64).with_indices("labels", (0..6).collect());
+    let (positive, _) = parts("nt-xent", "paper", json!({ "temperature": 0.3 }), &batch);
+    let views = ["view_a", "view_b"].map(|name| batch.host("test", name).unwrap());
+    let cosines = (0..6).map(|i| {
+        let [a, b] = [0, 1].map(|view| views[view].row(i));
+        let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+    });
+    assert!((positive + cosines.sum::<f64>() / (6.0 * 0.3)).abs() < 1e-11);
+
+    let temperature = json!({ "temperature": 0.3 });
+    let kernel = json!({ "temperature": 0.3, "kernel": { "name": "rbf", "sigma": 1.0 } });
+    // So wide that all pairs weigh the same.
+    let wide = json!({ "temperature": 0.3, "sigma": 1e9 });
+    let own_pair_only = json!({ "temperature": 0.3, "base_temperature": 0.3, "mix": 0.0 });
+    for (name, variant, params) in [
+        ("info-nce", "paper", &temperature),
+        ("fair-info-nce", "paper", &temperature),
+        ("dcl", "paper", &temperature),
+        ("hcl", "paper", &temperature),
+        ("dc", "paper", &temperature),
+        ("dclw", "paper", &wide),
+        ("supcon", "paper", &temperature),
+        ("contex", "released", &own_pair_only),
+        ("contex-p", "paper", &own_pair_only),
+        ("fair-cclk", "paper", &kernel),
+        ("fair-cclk", "released", &kernel),
+        ("fair-cclk", "normalised", &kernel),
+    ] {
+        let (found, rest) = parts(name, variant, params.clone(), &batch);
+        assert!((found - positive).abs() < 1e-8, "{name} {variant}: {found}, expected {positive}");
+        let loss = outcome(name, variant, params.clone(), &batch).loss;
+        assert!((found + rest - loss).abs() < 1e-11, "{name} {variant}");
+    }
+    let (twice, _) = parts("dc", "released", temperature, &batch);
+    assert!((twice - 2.0 * positive).abs() < 1e-11);
 }

@@ -1,7 +1,6 @@
 // Files for the visitor to keep, and text for the clipboard.
-import type { Picture } from "./shapes.js";
-import { toSvg } from "./shapes.js";
 import { measure } from "./measure.js";
+import { type Picture, toSvg } from "./shapes.js";
 import type { Side } from "./side.js";
 import type { State } from "./state.js";
 import { readTheme } from "./theme.js";

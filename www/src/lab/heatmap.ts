@@ -1,7 +1,6 @@
 // A matrix as a heat map that answers to the pointer and to the keyboard.
 import type { Rows } from "simile-web";
-import type { Shape } from "./shapes.js";
-import { paint } from "./shapes.js";
+import { paint, type Shape } from "./shapes.js";
 import { hueColour, onThemeChange, readTheme, type Theme } from "./theme.js";
 
 /** A cell by its row and its column, as places in the order shown. */
@@ -9,8 +8,9 @@ export type Cell = readonly [row: number, column: number];
 
 export interface HeatmapView {
   readonly values: Rows;
-  /** Which sample each row, and each column, is of. */
+  /** Which row of the matrix each row, and each column, shows. */
   readonly order: readonly number[];
+  /** The hue of each row of the matrix. */
   readonly hues: readonly number[];
   readonly cell: Cell | undefined;
   /** The value of the strongest colour. */
@@ -25,8 +25,10 @@ export class Heatmap {
   readonly canvas = document.createElement("canvas");
   #view: HeatmapView | undefined;
 
+  /** `described` is the id of the text that tells of the cell. */
   constructor(
     label: string,
+    described: string,
     private readonly onCell: (cell: Cell | undefined) => void,
   ) {
     const { canvas } = this;
@@ -34,7 +36,7 @@ export class Heatmap {
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "application");
     canvas.setAttribute("aria-label", label);
-    canvas.setAttribute("aria-describedby", "cell");
+    canvas.setAttribute("aria-describedby", described);
     canvas.addEventListener("pointermove", (event) => onCell(this.#find(event)));
     canvas.addEventListener("pointerdown", (event) => onCell(this.#find(event)));
     canvas.addEventListener("pointerleave", () => onCell(undefined));

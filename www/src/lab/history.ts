@@ -28,7 +28,7 @@ export class History {
   /** Starts again at these figures. */
   restart(figures: readonly [Figures, Figures]): void {
     [this.#steps, this.#stride, this.#count] = [[figures], 1, 0];
-    this.#show();
+    this.show();
   }
 
   /** Notes the figures after a step. */
@@ -39,10 +39,9 @@ export class History {
       this.#steps = this.#steps.filter((_, at) => at % 2 === 0);
       this.#stride *= 2;
     }
-    this.#show();
   }
 
-  #show(): void {
+  show(): void {
     const paths = (point: (figures: Figures, at: number) => Point): Paths => {
       const path = (side: 0 | 1) => this.#steps.map((step, at) => point(step[side], at));
       return [path(0), path(1)];

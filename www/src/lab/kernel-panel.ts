@@ -26,7 +26,7 @@ export class KernelPanel {
     private readonly onSamples: (samples: readonly number[]) => void,
     onChoice: (kernel: KernelName, estimate: Estimate) => void,
   ) {
-    const map = (label: string) => new Heatmap(label, (cell) => this.#point(cell));
+    const map = (label: string) => new Heatmap(label, "cell", (cell) => this.#point(cell));
     this.#maps = [map("Gram matrix of the colours"), map("Weights of the samples")];
     element("gram", HTMLElement).append(this.#maps[0].canvas);
     element("weights", HTMLElement).append(this.#maps[1].canvas);

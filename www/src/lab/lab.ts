@@ -8,6 +8,7 @@ import { Brush, DrawControls, Sliders } from "./controls.js";
 import { History } from "./history.js";
 import { KernelPanel } from "./kernel-panel.js";
 import { measure } from "./measure.js";
+import { PairPanel } from "./pair-panel.js";
 import { Panel } from "./panel.js";
 import type { Preset } from "./presets.js";
 import { copy, draw } from "./samples.js";
@@ -27,6 +28,7 @@ export class Lab {
   readonly history = new History();
   readonly #panels: Both<Panel>;
   readonly #kernels: KernelPanel;
+  readonly #pairs: PairPanel;
   readonly #sliders: Sliders;
   readonly #draws: DrawControls;
   readonly #brush = new Brush();
@@ -35,6 +37,8 @@ export class Lab {
   #marked: readonly number[] = [];
   #haveMoved = false;
   #isRunning = false;
+  /** Whether evaluations are shown; without motion, those of a run are skipped. */
+  #isSeen = true;
   #busy: Promise<void> | undefined;
   #isStale = false;
   #drawnWeights = "";
@@ -51,6 +55,10 @@ export class Lab {
     this.#kernels = new KernelPanel(
       (samples) => this.#mark(samples),
       (kernel, estimate) => this.change({ kernel, estimate }),
+    );
+    this.#pairs = new PairPanel(
+      (row) => this.#setFocus(row),
+      () => void this.refresh(),
     );
     this.#sliders = new Sliders((name, value) => this.change({ settings: { ...this.state.settings, [name]: value } }));
     this.#draws = new DrawControls((change) => this.redraw(change));
@@ -127,9 +135,10 @@ export class Lab {
       while (this.#isStale) {
         this.#isStale = false;
         const { settings, kernel } = this.state;
-        await Promise.all(this.sides.map((side) => side.evaluate(this.catalogue, settings, kernel, this.#focus !== undefined)));
+        const wantsForces = this.#isSeen && (this.#focus !== undefined || this.#pairs.isOpen);
+        await Promise.all(this.sides.map((side) => side.evaluate(this.catalogue, settings, kernel, wantsForces)));
         await this.#weigh();
-        this.show();
+        if (this.#isSeen) this.show();
       }
       element("status", HTMLElement).textContent = "";
     } catch (error) {
@@ -145,6 +154,7 @@ export class Lab {
       const view = { samples, verdict, camera: this.#camera, steepest, focus: this.#focus, marked: this.#marked };
       this.#panels[side]?.show(view, choice, this.state.settings);
     });
+    this.#pairs.show(this.sides);
     element("focus", HTMLElement).textContent = this.#describeFocus();
   }
 
@@ -153,6 +163,7 @@ export class Lab {
     this.#haveMoved = true;
     await this.refresh();
     this.history.note(this.#figures());
+    if (this.#isSeen) this.history.show();
   }
 
   stop(): void {
@@ -169,9 +180,14 @@ export class Lab {
     element("run", HTMLButtonElement).textContent = "Pause";
     const steps = matchMedia("(prefers-reduced-motion: reduce)").matches ? STEPS_UNSEEN : 1;
     while (this.#isRunning) {
-      for (let at = 0; at < steps && this.#isRunning; at++) await this.step();
+      for (let left = steps; left > 0 && this.#isRunning; left--) {
+        this.#isSeen = left === 1;
+        await this.step();
+      }
       await new Promise(requestAnimationFrame);
     }
+    this.#isSeen = true;
+    void this.refresh();
   }
 
   #actions(): ArenaActions {

@@ -1,6 +1,7 @@
 import { element } from "../element.js";
 import { Lab } from "./lab.js";
 import { PRESETS, type Preset } from "./presets.js";
+import { toHash } from "./state.js";
 import { TakeAway } from "./take-away.js";
 
 const LARGEST_SEED = 999;
@@ -24,6 +25,8 @@ onClick("step", () => void lab.step());
 onClick("reset", () => lab.redraw());
 onClick("shuffle", () => lab.redraw({ seed: 1 + Math.floor(Math.random() * LARGEST_SEED) }));
 
+const outside = element("outside", HTMLAnchorElement);
+outside.addEventListener("click", () => (outside.href = `./lab.html${toHash(lab.snapshot)}`));
 window.addEventListener("hashchange", () => lab.follow(location.hash));
 
 element("refused", HTMLElement).append(

@@ -1,8 +1,11 @@
 // The chosen setting in the languages that the visitor may go on in.
 import type { Setting } from "simile-web";
-import type { Offered } from "./catalogue.js";
-import { titleOf } from "./catalogue.js";
+import { type Offered, titleOf } from "./catalogue.js";
+import { CLASSES } from "./samples.js";
 import { TORCH } from "./torch.js";
+
+/** Objectives whose labels are clusters of the condition. */
+const OF_CLUSTERS = ["fair-info-nce", "weaksup-info-nce"];
 
 export type Language = "rust" | "recipe" | "torch";
 
@@ -41,14 +44,17 @@ let loss = objective::loss(objective.as_ref(), &batch)?;
 
 /** An arm of a recipe; its data set has to have the variables that are named here. */
 function recipe(setting: Setting, { inputs }: Offered): string {
+  const isOfClusters = OF_CLUSTERS.includes(setting.objective);
   const lines = [
+    ...(inputs.includes("labels") && !isOfClusters ? ["# The labels are the classes of the data set."] : []),
     "[[arm]]",
     `name = "${titleOf(setting.objective)}"`,
     "",
     "[arm.objective]",
     `name = "${setting.objective}"`,
     ...(setting.variant ? [`variant = "${setting.variant}"`] : []),
-    ...(inputs.includes("z") ? ['condition = "colour"'] : []),
+    ...(inputs.includes("z") || isOfClusters ? ['condition = "colour"'] : []),
+    ...(isOfClusters ? [`clusters = ${CLASSES}`] : []),
     ...(inputs.includes("bias") ? ['bias = "bias"'] : []),
     ...Object.entries(parametersOf(setting)).map(([name, value]) => `${name} = ${toml(value)}`),
   ];

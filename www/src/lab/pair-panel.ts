@@ -1,0 +1,77 @@
+// The forces between all points, of both sides, as heat maps.
+import type { Rows } from "simile-web";
+import { element } from "../element.js";
+import { type Cell, Heatmap } from "./heatmap.js";
+import type { Side } from "./side.js";
+
+const NAMES = ["left", "right"] as const;
+
+export class PairPanel {
+  readonly #details = element("pairs", HTMLDetailsElement);
+  readonly #maps: readonly Heatmap[];
+  #sides: readonly Side[] = [];
+  /** Points in the order shown: rows of the first and then the second views. */
+  #order: number[] = [];
+  #cell: Cell | undefined;
+
+  /** `onPoint` is called with the point of the row that is pointed at, `onOpen` when forces are wanted. */
+  constructor(
+    private readonly onPoint: (row: number | undefined) => void,
+    onOpen: () => void,
+  ) {
+    this.#maps = NAMES.map((name) => {
+      const map = new Heatmap(`Weights of all pairs, ${name}`, "pair", (cell) => this.#point(cell));
+      element(`${name}-pairs`, HTMLElement).append(map.canvas);
+      return map;
+    });
+    this.#details.addEventListener("toggle", () => this.isOpen && onOpen());
+  }
+
+  get isOpen(): boolean {
+    return this.#details.open;
+  }
+
+  show(sides: readonly Side[]): void {
+    this.#sides = sides;
+    const hues = sides[0]?.samples.hues ?? [];
+    const samples = hues.map((_, at) => at).sort((p, q) => (hues[p] ?? 0) - (hues[q] ?? 0));
+    this.#order = samples.flatMap((sample) => [sample, sample + hues.length]);
+    this.#show();
+  }
+
+  #point(cell: Cell | undefined): void {
+    this.#cell = cell;
+    this.onPoint(cell && this.#order[cell[0]]);
+    this.#show();
+  }
+
+  #show(): void {
+    if (!this.isOpen) return;
+    const forces = this.#sides.map(({ verdict }) => verdict?.forces && betweenPairs(verdict.forces));
+    this.#sides.forEach(({ samples }, side) => {
+      const values = forces[side];
+      const largest = Math.max(1e-12, ...(values?.flat().map(Math.abs) ?? []));
+      // Teal pulls here as it does in the arenas, and a pull is below 0.
+      const shown = values?.map((row) => row.map((force) => -force)) ?? [];
+      const hues = [...samples.hues, ...samples.hues];
+      this.#maps[side]?.show({ values: shown, order: this.#order, hues, cell: this.#cell, largest });
+      const range = values ? `from ${Math.min(...values.flat()).toPrecision(2)} to ${Math.max(...values.flat()).toPrecision(2)}` : "no weights of pairs";
+      element(`${NAMES[side] ?? "left"}-range`, HTMLElement).textContent = range;
+    });
+    element("pair", HTMLElement).textContent = this.#describe(forces);
+  }
+
+  #describe(forces: readonly (Rows | undefined)[]): string {
+    if (!this.#cell) return "Point at a cell, or reach a map with the Tab key and use the arrow keys.";
+    const count = this.#order.length / 2;
+    const [i, j] = this.#cell.map((at) => this.#order[at] ?? 0) as [number, number];
+    const name = (row: number) => `sample ${(row % count) + 1} (${row < count ? "first" : "second"} view)`;
+    const values = NAMES.map((side, at) => `${side} ${forces[at]?.[i]?.[j]?.toPrecision(3) ?? "none"}`);
+    return `Between ${name(i)} and ${name(j)}: ${values.join(", ")}.`;
+  }
+}
+
+/** Without the diagonal: a point is no pair with itself. */
+function betweenPairs(forces: Rows): number[][] {
+  return forces.map((row, i) => row.map((force, j) => (i === j ? 0 : force)));
+}
