@@ -242,17 +242,30 @@ impl Operator {
         }
     }
 
+    /// The diagonal of `W`.
+    fn diagonal(&self) -> Vec<f64> {
+        match &self.form {
+            Form::Dense(w) => (0..w.rows()).map(|i| w[(i, i)]).collect(),
+            Form::Factors { diagonal, left, right } => {
+                let rows = left.iter_rows().zip(right.iter_rows());
+                let own = rows.map(|(left, right)| crate::kernel::dot(left, right));
+                diagonal.iter().zip(own).map(|(d, own)| d + own).collect()
+            }
+        }
+    }
+
     /// `W` on a device, to be read in tiles of rows.
     pub fn on_device(&self, device: &Device, dtype: DType) -> DeviceOperator {
+        let column = |values: &[f64]| Matrix::column(values).to_tensor(device, dtype);
         let form = match &self.form {
             Form::Dense(w) => DeviceForm::Dense(w.to_tensor(device, dtype)),
             Form::Factors { diagonal, left, right } => DeviceForm::Factors {
-                diagonal: Matrix::column(diagonal).to_tensor(device, dtype),
+                shift: column(diagonal),
                 left: left.to_tensor(device, dtype),
                 right: right.to_tensor(device, dtype),
             },
         };
-        DeviceOperator { form }
+        DeviceOperator { form, diagonal: column(&self.diagonal()) }
     }
 }
 
@@ -260,13 +273,20 @@ impl Operator {
 #[derive(Debug, Clone)]
 pub struct DeviceOperator {
     form: DeviceForm,
+    /// Of `W`, `[b, 1]`. It comes from the host: a gather from `W` mixes up rows with fusion (Burn 0.22.1, wgpu).
+    diagonal: Tensor<2>,
 }
 
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "there is one a batch")]
 enum DeviceForm {
     Dense(Tensor<2>),
-    Factors { diagonal: Tensor<2>, left: Tensor<2>, right: Tensor<2> },
+    /// `diag(shift) + L R^T`.
+    Factors {
+        shift: Tensor<2>,
+        left: Tensor<2>,
+        right: Tensor<2>,
+    },
 }
 
 impl DeviceOperator {
@@ -298,24 +318,15 @@ impl DeviceOperator {
 
     /// The diagonal of `W`, `[b, 1]`.
     pub fn diagonal(&self) -> Tensor<2> {
-        match &self.form {
-            DeviceForm::Dense(w) => {
-                let [b, _] = w.dims();
-                let at = crate::contrast::indices(&crate::contrast::itself(b), &w.device());
-                w.clone().gather(1, at.unsqueeze_dim(1))
-            }
-            DeviceForm::Factors { diagonal, left, right } => {
-                diagonal.clone() + (left.clone() * right.clone()).sum_dim(1)
-            }
-        }
+        self.diagonal.clone()
     }
 
     /// `W C` for the rows `C` of a tensor, `[b, d]`.
     pub fn apply(&self, c: Tensor<2>) -> Tensor<2> {
         match &self.form {
             DeviceForm::Dense(w) => w.clone().matmul(c),
-            DeviceForm::Factors { diagonal, left, right } => {
-                diagonal.clone() * c.clone() + left.clone().matmul(right.clone().transpose().matmul(c))
+            DeviceForm::Factors { shift, left, right } => {
+                shift.clone() * c.clone() + left.clone().matmul(right.clone().transpose().matmul(c))
             }
         }
     }

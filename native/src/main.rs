@@ -11,6 +11,7 @@ mod model;
 mod probe;
 mod recipe;
 mod report;
+mod reproduce;
 mod run;
 
 use std::process::ExitCode;

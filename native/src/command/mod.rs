@@ -9,6 +9,7 @@ mod import;
 mod loss;
 mod recipes;
 mod report;
+mod reproduce;
 mod train;
 
 use anyhow::Result;
@@ -32,6 +33,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Devices => devices::run(console),
         Command::Import(arguments) => import::run(&arguments, console),
         Command::Report(arguments) => report::run(&arguments, console),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, console),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

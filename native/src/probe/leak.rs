@@ -24,6 +24,9 @@ const SEED: u64 = 0;
 const RIDGE: f64 = 1e-3;
 
 pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_>) -> Result<Metrics> {
+    if train.dataset.conditions.is_empty() {
+        return Ok(Metrics::new());
+    }
     let values = (condition(section, train.dataset)?, condition(section, test.dataset)?);
     let mut metrics = read(section, section.ridge, (&train.rows, &test.rows), &values)?;
     let (_, kept) = split_indices(train.rows.rows(), FITTED.min(train.rows.rows()), SEED);

@@ -10,7 +10,8 @@ use super::figures::{HeatMap, KernelFigure, MapFigure};
 use super::{RunRecord, results};
 use crate::run::record::{ArmResult, Measurement};
 
-const STYLE: &str = include_str!("style.css");
+/// The style sheet of every page that is written.
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// The page for one run, or for several side by side.
 ///

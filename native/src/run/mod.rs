@@ -3,9 +3,10 @@
 mod context;
 mod draw;
 pub(crate) mod folder;
-mod interrupt;
+pub(crate) mod interrupt;
 pub(crate) mod prepared;
 pub(crate) mod record;
 pub(crate) mod session;
 pub(crate) mod splits;
+pub(crate) mod start;
 pub(crate) mod state;

@@ -59,7 +59,6 @@ impl Session {
     /// # Errors
     /// [`Interrupted`] after a checkpoint if the user asks for it; whatever else stops the run.
     pub(crate) fn run(mut self) -> Result<RunResult> {
-        interrupt::listen()?;
         let before = self.standing.seconds;
         let arms = self.recipe.arms();
         let mut figures: Figures = match self.standing.finished.is_empty() {

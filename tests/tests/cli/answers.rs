@@ -40,11 +40,17 @@ fn a_typing_mistake_is_a_usage_error() {
 fn recipes_are_listed_and_printed() {
     let place = place();
     let listed = json(place.path(), &["recipes", "--json"]);
-    let names: Vec<&str> =
-        listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
-    assert!(names.contains(&"fair-digits") && names.contains(&"colour-mnist-released"), "{names:?}");
-    for name in names {
-        assert!(stdout(place.path(), &["recipes", "show", name]).contains("[data]"));
+    let named = |kind: &str| -> Vec<&str> {
+        let rows = listed.as_array().unwrap().iter().filter(|row| row["kind"] == kind);
+        rows.map(|row| row["name"].as_str().unwrap()).collect()
+    };
+    let (recipes, tables) = (named("recipe"), named("table"));
+    assert!(recipes.contains(&"fair-digits") && recipes.contains(&"colour-mnist-released"), "{recipes:?}");
+    assert!(tables.contains(&"cclk-table3") && tables.contains(&"du-table5"), "{tables:?}");
+    for (names, section) in [(recipes, "[data]"), (tables, "[[row]]")] {
+        for name in names {
+            assert!(stdout(place.path(), &["recipes", "show", name]).contains(section));
+        }
     }
     assert!(complaint(place.path(), &["recipes", "show", "fair-digit"], 2).contains("`fair-digits`"));
 }

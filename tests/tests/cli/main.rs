@@ -7,6 +7,7 @@ mod faults;
 mod import;
 mod loss;
 mod methods;
+mod reproduce;
 mod runs;
 
 use std::path::Path;

@@ -1,0 +1,124 @@
+//! Our numbers beside the published ones.
+
+use anyhow::Result;
+use serde::Serialize;
+use simile_core::evaluate::permutation::permutation_test;
+use simile_core::train::{Purpose, stream};
+
+use super::plan::RowResult;
+use super::table::{Metric, Table};
+
+/// Draws of a permutation test that has too many cases to count.
+const DRAWS: u64 = 10_000;
+
+/// One row of the comparison.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ComparedRow {
+    pub(crate) name: String,
+    pub(crate) seeds: usize,
+    pub(crate) cells: Vec<Cell>,
+    /// Folders of the runs.
+    pub(crate) runs: Vec<String>,
+}
+
+/// One metric of one row, in the unit of the paper.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Cell {
+    pub(crate) metric: String,
+    /// One value a seed.
+    pub(crate) values: Vec<f64>,
+    pub(crate) mean: Option<f64>,
+    /// Standard deviation of the seeds (n − 1); none for one seed.
+    pub(crate) std: Option<f64>,
+    pub(crate) published: Option<f64>,
+    /// What is printed after ±; papers do not say of what.
+    pub(crate) published_std: Option<f64>,
+    /// Ours minus the published mean.
+    pub(crate) difference: Option<f64>,
+    /// Whether our mean is within the published ±.
+    pub(crate) within: Option<bool>,
+    /// Two-sided permutation test of our seeds against those of the first row.
+    pub(crate) p_value: Option<f64>,
+}
+
+/// Every row with every metric.
+///
+/// # Errors
+/// If a value is not finite.
+pub(crate) fn compare(table: &Table, results: &[RowResult<'_>]) -> Result<Vec<ComparedRow>> {
+    let values = |result: &RowResult<'_>, metric: &Metric| -> Vec<f64> {
+        result.runs.iter().filter_map(|run| Some(run.metric(&metric.name)? * metric.unit)).collect()
+    };
+    results
+        .iter()
+        .enumerate()
+        .map(|(at, result)| {
+            let cells = table.metric.iter().map(|metric| {
+                let first = results.first().filter(|_| at > 0).map(|first| values(first, metric));
+                let published = result.row.published.get(&metric.name).map_or(&[][..], Vec::as_slice);
+                cell(metric, values(result, metric), published, first.as_deref())
+            });
+            Ok(ComparedRow {
+                name: result.row.name.clone(),
+                seeds: result.runs.len(),
+                cells: cells.collect::<Result<_>>()?,
+                runs: result.folders.iter().map(|folder| folder.display().to_string()).collect(),
+            })
+        })
+        .collect()
+}
+
+fn cell(metric: &Metric, values: Vec<f64>, published: &[f64], first: Option<&[f64]>) -> Result<Cell> {
+    let count = values.len() as f64;
+    let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / count);
+    let std = mean
+        .filter(|_| values.len() > 1)
+        .map(|mean| (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt());
+    let (of_paper, plus_minus) = (published.first().copied(), published.get(1).copied());
+    let difference = mean.zip(of_paper).map(|(mean, published)| mean - published);
+    let p_value = match first {
+        Some(first) if first.len() > 1 && values.len() > 1 => {
+            let mut rng = stream(0, Purpose::Objective, 0);
+            Some(permutation_test(&values, first, DRAWS, &mut rng)?.p_value)
+        }
+        _ => None,
+    };
+    Ok(Cell {
+        metric: metric.name.clone(),
+        mean,
+        std,
+        published: of_paper,
+        published_std: plus_minus,
+        difference,
+        within: difference.zip(plus_minus).map(|(difference, std)| difference.abs() <= std),
+        p_value,
+        values,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn metric() -> Metric {
+        Metric { name: "top1".into(), title: "Top-1".into(), unit: 100.0, digits: 1 }
+    }
+
+    #[test]
+    fn a_cell_says_how_far_off_and_whether_within() {
+        let found = cell(&metric(), vec![80.0, 82.0, 84.0], &[83.0, 1.5], Some(&[70.0, 71.0, 72.0])).unwrap();
+        assert_eq!((found.mean, found.std, found.difference), (Some(82.0), Some(2.0), Some(-1.0)));
+        assert_eq!(found.within, Some(true));
+        // Two of the twenty splits are as far apart: three seeds cannot say more.
+        assert!((found.p_value.unwrap() - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_seed_has_no_spread_and_no_test() {
+        let found = cell(&metric(), vec![80.0], &[83.0], Some(&[70.0])).unwrap();
+        assert_eq!((found.std, found.p_value, found.within), (None, None, None));
+        assert_eq!(found.difference, Some(-3.0));
+        assert_eq!(cell(&metric(), vec![], &[83.0], None).unwrap().mean, None);
+    }
+}

@@ -1,0 +1,9 @@
+//! `simile reproduce`: the rows of a published table as runs, and what came out of them beside what was printed.
+//!
+//! A table is a file in `native/tables`: a recipe, and for each row what differs from it and what was published.
+
+pub(crate) mod compare;
+pub(crate) mod output;
+pub(crate) mod plan;
+pub(crate) mod shipped;
+pub(crate) mod table;

@@ -1,0 +1,156 @@
+//! The comparison as text, Markdown, CSV, JSON and HTML.
+
+use anyhow::Result;
+use maud::{DOCTYPE, PreEscaped, html};
+use serde::Serialize;
+
+use super::compare::{Cell, ComparedRow};
+use super::table::{Metric, Scale, Table};
+use crate::report::STYLE;
+
+/// A table with everything that is needed to read it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Comparison<'t> {
+    pub(crate) name: &'t str,
+    pub(crate) title: &'t str,
+    pub(crate) paper: &'t str,
+    pub(crate) notes: &'t str,
+    pub(crate) scale: Scale,
+    /// What the scale reduces; nothing at full scale.
+    pub(crate) reduction: Option<&'t str>,
+    pub(crate) seeds: u64,
+    pub(crate) device: String,
+    pub(crate) version: &'static str,
+    pub(crate) command: String,
+    pub(crate) metrics: &'t [Metric],
+    pub(crate) rows: Vec<ComparedRow>,
+}
+
+impl<'t> Comparison<'t> {
+    /// What a scale of a table reduces.
+    pub(crate) fn reduction(table: &'t Table, scale: Scale) -> Option<&'t str> {
+        match (table.scale.get(&scale), scale) {
+            (Some(section), _) => Some(&section.note),
+            (None, Scale::Smoke) => Some("two steps on 256 images: no number means anything"),
+            (None, _) => None,
+        }
+    }
+
+    /// Heads of the columns: the row, then for each metric ours, the published value, their difference and p.
+    fn heads(&self) -> Vec<String> {
+        let of_metric = |metric: &Metric| {
+            let title = &metric.title;
+            [title.clone(), format!("{title}, published"), "difference".into(), "p".into()]
+        };
+        std::iter::once(String::new()).chain(self.metrics.iter().flat_map(of_metric)).collect()
+    }
+
+    fn cells(&self, row: &ComparedRow) -> Vec<String> {
+        let of_cell = |(cell, metric): (&Cell, &Metric)| {
+            let digits = metric.digits;
+            let number = |value: Option<f64>, std: Option<f64>| match (value, std) {
+                (Some(value), Some(std)) => format!("{value:.digits$} ± {std:.digits$}"),
+                (Some(value), None) => format!("{value:.digits$}"),
+                (None, _) => "–".into(),
+            };
+            let within = if cell.within == Some(true) { ", within ±" } else { "" };
+            [
+                number(cell.mean, cell.std),
+                number(cell.published, cell.published_std),
+                cell.difference.map_or_else(|| "–".into(), |d| format!("{d:+.digits$}{within}")),
+                cell.p_value.map_or_else(|| "–".into(), |p| format!("{p:.3}")),
+            ]
+        };
+        std::iter::once(row.name.clone())
+            .chain(row.cells.iter().zip(self.metrics).flat_map(of_cell))
+            .collect()
+    }
+
+    /// What is said of the whole table.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = vec![self.paper.to_owned()];
+        remarks.extend(self.reduction.map(|reduction| format!("Not the published budget: {reduction}.")));
+        remarks.push(self.notes.to_owned());
+        remarks.push(format!(
+            "Mean ± standard deviation of {} (n − 1). p is that of a two-sided permutation test against the first row; \
+             with three seeds a side it cannot fall below 0.1. {}, simile {}: `{}`",
+            match self.seeds {
+                1 => "one seed".into(),
+                seeds => format!("{seeds} seeds"),
+            },
+            self.device,
+            self.version,
+            self.command,
+        ));
+        remarks
+    }
+
+    /// For a terminal.
+    pub(crate) fn text(&self) -> String {
+        let heads = self.heads();
+        let mut table = crate::console::table(heads.iter().map(String::as_str));
+        for row in &self.rows {
+            table.add_row(self.cells(row));
+        }
+        format!("{}\n{table}\n{}", self.title, self.remarks().join("\n"))
+    }
+
+    /// Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let heads = self.heads();
+        let rule = line(vec!["---".into(); heads.len()]);
+        let rows: String = self.rows.iter().map(|row| line(self.cells(row))).collect();
+        format!("## {}\n\n{}{rule}{rows}\n{}\n", self.title, line(heads), self.remarks().join("\n\n"))
+    }
+
+    /// One line a row, metric and seed, then the published value.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn csv(&self) -> Result<Vec<u8>> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(["row", "metric", "seed", "value", "published", "published_std"])?;
+        let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        for row in &self.rows {
+            for cell in &row.cells {
+                for (seed, value) in cell.values.iter().enumerate() {
+                    writer.write_record([
+                        row.name.clone(),
+                        cell.metric.clone(),
+                        seed.to_string(),
+                        value.to_string(),
+                        text(cell.published),
+                        text(cell.published_std),
+                    ])?;
+                }
+            }
+        }
+        Ok(writer.into_inner()?)
+    }
+
+    /// A page that needs nothing beside itself.
+    pub(crate) fn html(&self) -> String {
+        let markup = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (self.name) " · Simile" }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    header { h1 { (self.title) } }
+                    div.scroll { table {
+                        thead { tr { @for head in self.heads() { th { (head) } } } }
+                        tbody { @for row in &self.rows { tr { @for cell in self.cells(row) { td { (cell) } } } } }
+                    } }
+                    @for remark in self.remarks() { p.soft { (remark) } }
+                    footer.soft { "Written by simile " (self.version) ". This file loads nothing." }
+                }
+            }
+        };
+        markup.into_string()
+    }
+}

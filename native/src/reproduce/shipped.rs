@@ -1,0 +1,100 @@
+//! The tables inside the binary.
+
+use anyhow::Result;
+
+use super::table::Table;
+use crate::exit::usage;
+use crate::recipe::explain::suggestion;
+
+/// A table that ships.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShippedTable {
+    pub(crate) name: &'static str,
+    /// The file.
+    pub(crate) text: &'static str,
+}
+
+macro_rules! tables {
+    ($($name:literal),* $(,)?) => {
+        [$(ShippedTable { name: $name, text: include_str!(concat!("../../tables/", $name, ".toml")) }),*]
+    };
+}
+
+/// All of them, by work.
+pub(crate) const TABLES: &[ShippedTable] = &tables![
+    "cclk-table2",
+    "cclk-table3",
+    "cclk-table4",
+    "cclk-table5",
+    "cclk-table6",
+    "cclk-table7",
+    "cclk-table8",
+    "contex-table1",
+    "contex-table2",
+    "contex-table3",
+    "contex-table4",
+    "contex-table5",
+    "contex-table8",
+    "contex-table9",
+    "difficulty-table1",
+    "difficulty-table2",
+    "du-table1",
+    "du-table2",
+    "du-table3",
+    "du-table4",
+    "du-table5",
+];
+
+impl ShippedTable {
+    /// The table of that name.
+    ///
+    /// # Errors
+    /// A usage error that names the nearest.
+    pub(crate) fn find(name: &str) -> Result<Self> {
+        let known: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+        TABLES
+            .iter()
+            .find(|table| table.name == name)
+            .copied()
+            .ok_or_else(|| usage(format_args!("no table is named `{name}`{}", suggestion(name, &known))))
+    }
+
+    /// What its file says.
+    ///
+    /// # Errors
+    /// If the file is not sound, which a test sees to.
+    pub(crate) fn read(&self) -> Result<Table> {
+        Table::parse(self.text).map_err(|reason| anyhow::anyhow!("table `{}`, {reason}", self.name))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::reproduce::table::Scale;
+
+    #[test]
+    fn every_table_is_sound_and_what_can_run_resolves_at_every_scale() {
+        for shipped in TABLES {
+            let table = shipped.read().unwrap();
+            let metrics: Vec<&str> = table.metric.iter().map(|metric| metric.name.as_str()).collect();
+            for row in &table.row {
+                let unknown = row.published.keys().find(|name| !metrics.contains(&name.as_str()));
+                assert_eq!(unknown, None, "{}, {}", shipped.name, row.name);
+                if row.recipe.is_none() && table.recipe.is_none() {
+                    assert!(table.missing.is_some(), "{} says nothing of what is missing", shipped.name);
+                    continue;
+                }
+                for scale in [Scale::Smoke, Scale::Cpu, Scale::Full] {
+                    table.recipe_of(row, scale, 0).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_not_there_names_the_nearest() {
+        assert!(ShippedTable::find("cclk-tabel3").unwrap_err().to_string().contains("`cclk-table3`"));
+    }
+}

@@ -1,0 +1,148 @@
+//! A published table or figure as it is written in a file.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::exit::usage;
+use crate::recipe::explain::explain;
+use crate::recipe::{Changes, Recipe};
+
+/// How much of the published budget is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Scale {
+    /// A few short steps, to see that it works
+    Smoke,
+    /// A stated reduction for two processor cores
+    Cpu,
+    /// As published
+    Full,
+}
+
+/// A table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Table {
+    /// What it shows.
+    pub(crate) title: String,
+    /// Where it is printed.
+    pub(crate) paper: String,
+    /// What has to be known to read our numbers beside the published ones.
+    pub(crate) notes: String,
+    /// What the published budget costs.
+    pub(crate) cost: String,
+    /// What stands in the way of running it, if something does.
+    #[serde(default)]
+    pub(crate) missing: Option<String>,
+    /// Recipe that the rows start from: one that ships, by name.
+    #[serde(default)]
+    pub(crate) recipe: Option<String>,
+    /// Keys that all rows change, as `--set` does.
+    #[serde(default)]
+    pub(crate) set: Vec<String>,
+    /// Keys that a scale changes besides.
+    #[serde(default)]
+    pub(crate) scale: BTreeMap<Scale, ScaleSection>,
+    /// What is measured and how it is printed.
+    pub(crate) metric: Vec<Metric>,
+    pub(crate) row: Vec<Row>,
+}
+
+/// `[scale.cpu]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ScaleSection {
+    /// What is reduced, in words.
+    pub(crate) note: String,
+    #[serde(default)]
+    pub(crate) set: Vec<String>,
+}
+
+/// `[[metric]]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Metric {
+    /// Its key in `result.json`.
+    pub(crate) name: String,
+    /// The head of its column.
+    pub(crate) title: String,
+    /// What our value is multiplied by to be in the paper's unit. Default: 1.
+    #[serde(default = "one")]
+    pub(crate) unit: f64,
+    /// Digits after the point. Default: 1.
+    #[serde(default = "one_digit")]
+    pub(crate) digits: usize,
+}
+
+/// `[[row]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    /// A recipe of its own.
+    #[serde(default)]
+    pub(crate) recipe: Option<String>,
+    /// The arm of the recipe that this row is; its only one if absent.
+    #[serde(default)]
+    pub(crate) arm: Option<String>,
+    /// Keys that this row changes.
+    #[serde(default)]
+    pub(crate) set: Vec<String>,
+    /// The published mean of each metric by name, and the ± where one is printed. None for rows that are ours.
+    #[serde(default)]
+    pub(crate) published: BTreeMap<String, Vec<f64>>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn one_digit() -> usize {
+    1
+}
+
+impl Table {
+    /// Reads a table's file.
+    ///
+    /// # Errors
+    /// Names the line of what cannot be read.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| explain(&error, text))
+    }
+
+    /// The recipe of a row at a scale, for one seed.
+    ///
+    /// # Errors
+    /// A usage error if the row has no recipe, or its recipe refuses what the row changes.
+    pub(crate) fn recipe_of(&self, row: &Row, scale: Scale, seed: u64) -> Result<Recipe> {
+        let Some(name) = row.recipe.as_deref().or(self.recipe.as_deref()) else {
+            let missing = self.missing.as_deref().unwrap_or("no recipe is named");
+            return Err(usage(format_args!("row `{}` cannot be run: {missing}", row.name)));
+        };
+        let of_scale = self.scale.get(&scale).map_or(&[][..], |section| &section.set);
+        let set: Vec<String> = [&self.set, of_scale, &row.set].into_iter().flatten().cloned().collect();
+        let arms: Vec<String> = row.arm.iter().cloned().collect();
+        let smoke = scale == Scale::Smoke;
+        let mut recipe = Recipe::load(name, &Changes { set: &set, arms: &arms, seed: Some(seed), smoke })?;
+        if recipe.arms().len() != 1 {
+            return Err(usage(format_args!("row `{}` must name one arm of the recipe `{name}`", row.name)));
+        }
+        recipe.name = slug(&row.name);
+        Ok(recipe)
+    }
+}
+
+/// A name as a folder's: lower case, whatever is not a letter, digit or point as a hyphen.
+pub(crate) fn slug(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
+    name.chars()
+        .map(plain)
+        .collect::<String>()
+        .split('-')
+        .filter(|s| !s.is_empty())
+        .collect::<Vec<_>>()
+        .join("-")
+}

@@ -1,0 +1,86 @@
+//! A run is begun in a new folder, or goes on where its folder says that it stands.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::folder::{RECIPE, RunFolder};
+use super::session::Session;
+use super::splits::Splits;
+use super::state::Standing;
+use crate::console::line;
+use crate::device::{DeviceName, Present};
+use crate::exit::usage;
+use crate::recipe::Recipe;
+
+/// Begins a run in `out`, or in a folder of the recipe's name that is free.
+///
+/// # Errors
+/// If the data cannot be read or the folder cannot be made.
+pub(crate) fn begin(
+    recipe: Recipe,
+    out: Option<&Path>,
+    data: Option<PathBuf>,
+    device: Present,
+) -> Result<(RunFolder, Session)> {
+    let splits = Splits::of(&recipe, data.as_deref())?;
+    let folder = RunFolder::create(out, &recipe.name)?;
+    line(format_args!("{} into {}", recipe.name, folder.root().display()));
+    folder.write(RECIPE, recipe.to_toml()?)?;
+    let standing = Standing {
+        arm: recipe.arms().first().map_or_else(String::new, |arm| arm.name.clone()),
+        device: device.to_string(),
+        data,
+        ..Standing::default()
+    };
+    let session = Session::new(folder.clone(), recipe, device, splits, standing)?;
+    Ok((folder, session))
+}
+
+/// Goes on with the run in a folder. `data` is where its files are now, if that has changed.
+///
+/// # Errors
+/// A usage error if there is no run or it has finished; a failure if its state is damaged.
+pub(crate) fn resume(run: &Path, data: Option<PathBuf>, device: DeviceName) -> Result<(RunFolder, Session)> {
+    let folder = RunFolder::open(run)?;
+    let recipe = recipe_of(&folder)?;
+    let mut standing = Standing::read(&folder)?;
+    if standing.arm.is_empty() {
+        return Err(usage(format_args!("the run in {} has finished; see its report", run.display())));
+    }
+    standing.data = data.or(standing.data);
+    let device = same_device(&standing, device)?;
+    let splits = Splits::of(&recipe, standing.data.as_deref())?;
+    let session = Session::new(folder.clone(), recipe, device, splits, standing)?;
+    Ok((folder, session))
+}
+
+/// The recipe that a run follows.
+///
+/// # Errors
+/// If it is missing or damaged.
+pub(crate) fn recipe_of(folder: &RunFolder) -> Result<Recipe> {
+    Recipe::resolved(&String::from_utf8_lossy(&folder.read(RECIPE)?), &folder.path(RECIPE))
+}
+
+/// The device that the run was begun on, unless the user names another, which changes the numbers from here on.
+fn same_device(standing: &Standing, asked: DeviceName) -> Result<Present> {
+    if asked == DeviceName::Auto {
+        let before =
+            DeviceName::Auto.present().into_iter().find(|device| device.to_string() == standing.device);
+        return before.ok_or_else(|| {
+            usage(format_args!(
+                "the run was begun on {}, which is not here; name another with --device",
+                standing.device
+            ))
+        });
+    }
+    let device = asked.open()?;
+    if device.to_string() != standing.device {
+        line(format_args!(
+            "the run was begun on {} and goes on on {device}; its numbers will differ",
+            standing.device
+        ));
+    }
+    Ok(device)
+}
