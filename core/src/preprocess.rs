@@ -15,15 +15,30 @@ use crate::dataset::{DatasetError, Images, Result};
 /// [`DatasetError::Parameter`] if there is not exactly one picture, a side is zero, or a number of channels is none of
 /// those.
 pub fn fit(picture: &Images, height: usize, width: usize, channels: usize) -> Result<Images> {
+    sized(&crop(&opaque(picture)?, height, width)?, height, width, channels)
+}
+
+/// As [`fit`], but all of the picture is taken, whatever its aspect ratio: Pillow's `resize((width, height))`.
+///
+/// # Errors
+/// As [`fit`].
+pub fn squeeze(picture: &Images, height: usize, width: usize, channels: usize) -> Result<Images> {
+    sized(&opaque(picture)?, height, width, channels)
+}
+
+fn opaque(picture: &Images) -> Result<Images> {
     if picture.len() != 1 {
         return Err(DatasetError::parameter("pictures", picture.len(), "expected one at a time"));
     }
-    let opaque = match picture.channels {
-        1 | 3 => picture.clone(),
-        4 => over_white(picture)?,
-        other => return Err(DatasetError::parameter("channels of the picture", other, "expected 1, 3 or 4")),
-    };
-    let resized = resize(&crop(&opaque, height, width)?, height, width, Interpolation::Bilinear)?;
+    match picture.channels {
+        1 | 3 => Ok(picture.clone()),
+        4 => over_white(picture),
+        other => Err(DatasetError::parameter("channels of the picture", other, "expected 1, 3 or 4")),
+    }
+}
+
+fn sized(picture: &Images, height: usize, width: usize, channels: usize) -> Result<Images> {
+    let resized = resize(picture, height, width, Interpolation::Bilinear)?;
     match (resized.channels, channels) {
         (from, to) if from == to => Ok(resized),
         (1, 3) => {
@@ -95,6 +110,15 @@ mod tests {
         assert_eq!(fit(&wide, 2, 2, 1).unwrap().pixels, [2, 3, 2, 3]);
         let high = Images::new(6, 2, 1, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5].to_vec()).unwrap();
         assert_eq!(fit(&high, 2, 2, 1).unwrap().pixels, [2, 2, 3, 3]);
+    }
+
+    #[test]
+    fn all_of_a_wide_picture_can_be_taken() {
+        let wide = Images::new(1, 4, 1, vec![0, 10, 20, 30]).unwrap();
+        let squeezed = squeeze(&wide, 1, 2, 1).unwrap();
+        assert_eq!(squeezed, resize(&wide, 1, 2, Interpolation::Bilinear).unwrap());
+        assert_ne!(squeezed, fit(&wide, 1, 2, 1).unwrap());
+        assert!(squeeze(&wide, 0, 2, 1).is_err());
     }
 
     #[test]

@@ -230,15 +230,46 @@ pub(crate) enum Precision {
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   simile data list
-  simile data check colour-mnist --data ./mnist
+  simile data fetch cifar-10 --data ./data
+  simile data check colour-mnist --data ./data
   simile data preview digits --out digits.png")]
 pub(crate) enum Data {
-    /// List the data sets that recipes can name, and the files they need
-    List,
+    /// List the data sets that recipes can name: their files, terms, and where their authors publish them
+    List(DataList),
+    /// Download a data set from its authors, check it and unpack it
+    Fetch(DataFetch),
     /// Read a data set's files and say what is in them
     Check(DataCheck),
     /// Write a picture of a data set's first images
     Preview(DataPreview),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile data list
+  simile data list cub-200-2011                all that is known of one")]
+pub(crate) struct DataList {
+    /// Say all that is known of this one
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile data fetch mnist --data ./data
+  simile data fetch cub-200-2011 --data ./data
+  simile data fetch cifar-10 --data ./data --from https://mirror.example/files
+
+A download that was cut goes on where it ended. Data sets whose authors ask for a registration
+cannot be fetched; `simile data list` says where to get them.")]
+pub(crate) struct DataFetch {
+    /// The data set's name (`simile data list`)
+    pub(crate) name: String,
+    /// Folder to put it into
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: PathBuf,
+    /// Take the files from this address instead of the authors'; their checksums still hold
+    #[arg(long, value_name = "URL")]
+    pub(crate) from: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -43,6 +43,28 @@ pub enum DatasetError {
         /// Bytes that are there.
         found: usize,
     },
+    /// Content of another form than the one that is read.
+    #[error("{origin}: {field} is {found}, expected {expected}")]
+    Format {
+        /// Name of the source.
+        origin: String,
+        /// What it is about.
+        field: String,
+        /// What is read.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// A line of an annotation file that is not understood.
+    #[error("{origin}, line {line}: {reason}")]
+    Line {
+        /// Name of the source.
+        origin: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong, and what was expected.
+        reason: String,
+    },
     /// A label outside the classes.
     #[error(
         "{origin}: label {label} of sample {sample} is outside 0..{classes}; the file is corrupt, get it again"

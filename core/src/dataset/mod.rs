@@ -10,16 +10,39 @@
 //! | [`colour_mnist`] | digits on coloured grounds; the condition is the colour |
 //! | [`biased_mnist`] | digits whose ground colour agrees with the class in a fraction ρ of cases |
 //! | [`digits`] | digits drawn from strokes: no download |
+//! | [`stl10`], [`imagenet32`] | the binary layouts of two more |
+//! | [`catalogue`] | what is known of picture files before they are opened; the next seven make one |
+//! | [`class_folders`] | a folder for each class; Tiny-ImageNet |
+//! | [`ut_zappos`], [`cub`] | binary attributes of shoes and of birds |
+//! | [`utkface`], [`celeba`] | faces with a class and a bias; [`bias_pairs`] has their published samplings |
+//! | [`waterbirds`] | birds on grounds of land and water |
+//! | [`chexpert`] | radiographs with uncertain labels |
+//! | [`features`], [`npy`] | features of another network as a variable |
+//! | [`lines`] | annotation files, whose faults are named by line |
 //! | [`resize`] | Pillow's resampling of 8-bit images |
 
+pub mod bias_pairs;
 pub mod biased_mnist;
+pub mod catalogue;
+pub mod celeba;
+pub mod chexpert;
 pub mod cifar;
+pub mod class_folders;
 pub mod colour_mnist;
+pub mod cub;
 pub mod digits;
 mod error;
+pub mod features;
 mod glyph;
 pub mod idx;
+pub mod imagenet32;
+pub mod lines;
+pub mod npy;
 pub mod resize;
+pub mod stl10;
+pub mod ut_zappos;
+pub mod utkface;
+pub mod waterbirds;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +50,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+pub use catalogue::{Catalogue, Part};
 pub use error::{DatasetError, Result};
 
 use crate::matrix::Matrix;

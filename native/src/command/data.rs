@@ -9,9 +9,11 @@ use serde::{Deserialize as _, Serialize};
 use simile_core::dataset::Dataset;
 use simile_core::encoder::EncoderConfig;
 
-use crate::cli::{Data, DataCheck, DataPreview};
-use crate::console::{Console, table};
-use crate::data::{OFFICIAL, Report, check as check_files, preview as draw};
+use crate::cli::{Data, DataCheck, DataFetch, DataList, DataPreview};
+use crate::console::{Console, line, table};
+use crate::data::{
+    ALL, Fetched, Official, Report, check as check_files, fetch as fetch_files, official, preview as draw,
+};
 use crate::exit::usage;
 use crate::recipe::explain::suggestion;
 use crate::recipe::sections::{DataSection, DatasetName};
@@ -19,38 +21,6 @@ use crate::recipe::shipped::Shipped;
 use crate::recipe::{Changes, Recipe};
 use crate::run::folder;
 use crate::run::splits::{Splits, no_folder};
-
-#[derive(Serialize)]
-struct Listed {
-    name: &'static str,
-    files: &'static str,
-    variables: &'static str,
-}
-
-const MNIST: &str = "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, \
-                     t10k-labels-idx1-ubyte; each plain or .gz";
-
-const LISTED: [Listed; 7] = [
-    Listed { name: "digits", files: "none: drawn from strokes", variables: "colour, palette" },
-    Listed { name: "colour-mnist", files: MNIST, variables: "colour, palette" },
-    Listed { name: "biased-mnist", files: MNIST, variables: "bias" },
-    Listed { name: "mnist", files: MNIST, variables: "" },
-    Listed {
-        name: "cifar-10",
-        files: "data_batch_1.bin .. 5, test_batch.bin, batches.meta.txt",
-        variables: "",
-    },
-    Listed {
-        name: "cifar-100",
-        files: "train.bin, test.bin, fine_label_names.txt, coarse_label_names.txt",
-        variables: "coarse",
-    },
-    Listed {
-        name: "table",
-        files: "your pictures and a CSV file, whose columns the recipe names in [data.table]",
-        variables: "any columns",
-    },
-];
 
 /// What is in a data set.
 #[derive(Serialize)]
@@ -93,30 +63,98 @@ struct Previewed {
 
 pub(super) fn run(action: &Data, console: Console) -> Result<()> {
     match action {
-        Data::List => list(console),
+        Data::List(arguments) => list(arguments, console),
+        Data::Fetch(arguments) => fetch(arguments, console),
         Data::Check(arguments) => check(arguments, console),
         Data::Preview(arguments) => preview(arguments, console),
     }
 }
 
-fn list(console: Console) -> Result<()> {
-    console.answer(&LISTED, || {
-        let mut table = table(["Data set", "Files", "Variables"]);
-        for row in &LISTED {
-            table.add_row([row.name, row.files, row.variables]);
+fn list(arguments: &DataList, console: Console) -> Result<()> {
+    if let Some(name) = &arguments.name {
+        let set = known(name)?;
+        return console.answer(set, || in_full(set));
+    }
+    console.answer(&ALL, || {
+        let mut table = table(["Data set", "Variables", "Get it"]);
+        for set in ALL {
+            let get = match (set.downloads.is_empty(), set.home.is_empty()) {
+                (false, _) => format!("simile data fetch {}", set.name),
+                (true, false) => set.home.to_owned(),
+                (true, true) => String::new(),
+            };
+            table.add_row([set.name, set.variables, &get]);
         }
-        table.to_string()
+        format!("{table}\n`simile data list NAME` says its files, licence and address.")
+    })
+}
+
+/// One data set, line by line.
+fn in_full(set: &Official) -> String {
+    let addresses: Vec<&str> = set.downloads.iter().map(|download| download.url).collect();
+    let rows = [
+        ("files", set.files.to_owned()),
+        ("variables", set.variables.to_owned()),
+        ("home", set.home.to_owned()),
+        ("licence", set.licence.to_owned()),
+        ("get it", set.get.to_owned()),
+        ("fetched", addresses.join("\n           ")),
+    ];
+    let lines =
+        rows.iter().filter(|(_, text)| !text.is_empty()).map(|(key, text)| format!("{key:<10} {text}\n"));
+    format!("{}\n{}", set.name, lines.collect::<String>())
+}
+
+/// The data set of a name.
+fn known(name: &str) -> Result<&'static Official> {
+    official(name).ok_or_else(|| {
+        let known: Vec<&str> = ALL.iter().map(|set| set.name).collect();
+        usage(format_args!("no data set is named `{name}`{}", suggestion(name, &known)))
+    })
+}
+
+#[derive(Serialize)]
+struct FetchedSet {
+    name: &'static str,
+    licence: &'static str,
+    files: Vec<Fetched>,
+}
+
+fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
+    let set = known(&arguments.name)?;
+    if set.downloads.is_empty() {
+        let how = if set.home.is_empty() {
+            "there is nothing to download".to_owned()
+        } else {
+            format!("{} ({})", set.get, set.home)
+        };
+        anyhow::bail!("{} cannot be fetched: {how}", set.name);
+    }
+    line(format_args!("{}: {}; licence: {}", set.name, set.home, set.licence));
+    let files = fetch_files(set, &arguments.data, arguments.from.as_deref())?;
+    for file in files.iter().filter(|file| !file.verified) {
+        line(format_args!("no checksum of {} is known; it has MD5 {}", file.url, file.md5));
+    }
+    let answer = FetchedSet { name: set.name, licence: set.licence, files };
+    console.answer(&answer, || {
+        let paths = answer.files.iter().flat_map(|file| &file.paths);
+        paths.map(|path| format!("{}\n", path.display())).collect()
     })
 }
 
 /// Files are compared with the official ones; what is drawn, or chosen by a recipe, is described.
 fn check(arguments: &DataCheck, console: Console) -> Result<()> {
     let name = arguments.name.as_str();
-    if OFFICIAL.contains(&name) {
+    let (data, encoder) = section(name)?;
+    if let Some(set) = official_of(name, &data) {
         let folder = arguments.data.as_deref().ok_or_else(no_folder)?;
-        let files = check_files(folder, name)?;
+        let files = check_files(folder, set, &data)?;
         let sound = files.sound;
-        let contents = if sound { Some(Contents::of(&splits_of(name, Some(folder))?)) } else { None };
+        let contents = if sound {
+            Some(Contents::of(&Splits::load(&data, Some(folder), 0, &encoder, false)?))
+        } else {
+            None
+        };
         let answer = FilesChecked { files, contents };
         console.answer(&answer, || {
             let contents = answer.contents.as_ref().map(Contents::text).unwrap_or_default();
@@ -155,11 +193,25 @@ impl Contents {
 }
 
 fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
-    let Splits { train, .. } = splits_of(&arguments.name, arguments.data.as_deref())?;
+    let (mut data, encoder) = section(&arguments.name)?;
+    if data.dataset.has_pictures() {
+        // As many as can be shown, drawn from all classes, and no more than that is decoded.
+        data.train = Some(data.train.unwrap_or(usize::MAX).min(arguments.count as usize));
+        if data.dataset != DatasetName::Table {
+            data.test = Some(1);
+        }
+    }
+    let Splits { train, .. } = Splits::load(&data, arguments.data.as_deref(), 0, &encoder, false)?;
     let images = (arguments.count as usize).min(train.len());
     folder::write(&arguments.out, &draw(&train, images)?)?;
     let file = arguments.out.display().to_string();
     console.answer(&Previewed { file: file.clone(), images }, || file)
+}
+
+/// What is known of a data set that is checked file by file: one that has files, other than the user's own.
+fn official_of(name: &str, data: &DataSection) -> Option<&'static Official> {
+    let own = matches!(data.dataset, DatasetName::Table | DatasetName::Folders | DatasetName::Digits);
+    official(name).filter(|_| !own)
 }
 
 /// Both splits of a data set by its name or a recipe's.
@@ -177,7 +229,7 @@ fn section(name: &str) -> Result<(DataSection, EncoderConfig)> {
         return Ok((DataSection::of(dataset), dataset.native()));
     }
     if Shipped::find(name).is_none() && !Path::new(name).exists() {
-        let known: Vec<&str> = LISTED.iter().map(|row| row.name).collect();
+        let known: Vec<&str> = ALL.iter().map(|set| set.name).collect();
         return Err(usage(format_args!(
             "no data set or recipe is named `{name}`{}",
             suggestion(name, &known)

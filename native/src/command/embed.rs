@@ -9,7 +9,8 @@ use simile_core::matrix::Matrix;
 
 use crate::cli::Embed;
 use crate::console::Console;
-use crate::data::read_picture;
+use crate::data::settings::Fit;
+use crate::data::{Framing, read_picture};
 use crate::export::{Format, csv};
 use crate::model;
 use crate::run::prepared::Prepared;
@@ -32,9 +33,10 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     let device = arguments.device.device.open()?;
     let checkpoint = model::load(&arguments.model, &device.device)?;
     let (side, channels) = (checkpoint.metadata.input_size, checkpoint.metadata.encoder.channels);
+    let framing = Framing { side, channels, fit: Fit::Middle };
     let mut pixels = Vec::new();
     for path in &arguments.images {
-        pixels.extend(read_picture(path, side, channels)?.pixels);
+        pixels.extend(read_picture(path, framing)?.pixels);
     }
     let images = Images::new(side, side, channels, pixels)?;
     let normalisation = model::normalisation(&checkpoint);

@@ -8,12 +8,16 @@ use serde::Serialize;
 use simile_core::dataset::cifar::{Cifar, names};
 use simile_core::dataset::idx;
 
+use super::cache::hex;
 use super::cifar::Files;
 use super::file::{content, find, is_gzip, read, unpack};
-use super::{DataError, Result, load_cifar, mnist};
+use super::official::Official;
+use super::pictures_check::PicturesReport;
+use super::{Result, load_cifar, load_imagenet32, load_stl10, mnist, pictures_check};
+use crate::recipe::sections::{DataSection, DatasetName};
 
-/// The data sets with official files, which [`check`] knows.
-pub(crate) const OFFICIAL: [&str; 5] = ["mnist", "colour-mnist", "biased-mnist", "cifar-10", "cifar-100"];
+/// Pictures that are named in text; all of them are in the JSON document.
+const MOST_SHOWN: usize = 20;
 
 /// The state of a data set's folder.
 #[derive(Debug, Serialize)]
@@ -24,6 +28,9 @@ pub(crate) struct Report {
     pub(crate) folder: PathBuf,
     /// Each official file.
     pub(crate) files: Vec<FileReport>,
+    /// The pictures that annotations name, where they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pictures: Option<PicturesReport>,
     /// What is wrong although every file is readable: splits that do not fit together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<String>,
@@ -72,23 +79,29 @@ impl State {
     }
 }
 
-/// Looks at every file of the data set `name` in a folder.
+/// Looks at every file of a data set in a folder, and at every picture where it has them.
 ///
 /// # Errors
-/// Only for an unknown name or a folder that is none: whatever is wrong with a file is in the report.
-pub(crate) fn check(folder: &Path, name: &str) -> Result<Report> {
-    let (files, together) = match name {
-        "mnist" | "colour-mnist" | "biased-mnist" => {
+/// Only for a folder that is none: whatever is wrong with a file is in the report.
+pub(crate) fn check(folder: &Path, official: &Official, section: &DataSection) -> Result<Report> {
+    let (files, together) = match section.dataset {
+        DatasetName::Mnist | DatasetName::ColourMnist | DatasetName::BiasedMnist => {
             (check_mnist(folder)?, mnist::load_mnist(folder).map(|_| ()))
         }
-        "cifar-10" => (check_cifar(Cifar::Ten, folder)?, load_cifar(Cifar::Ten, folder).map(|_| ())),
-        "cifar-100" => (check_cifar(Cifar::Hundred, folder)?, load_cifar(Cifar::Hundred, folder).map(|_| ())),
-        _ => return Err(DataError::Unknown { name: name.into(), known: OFFICIAL.to_vec() }),
+        DatasetName::Cifar10 => {
+            (check_cifar(Cifar::Ten, folder)?, load_cifar(Cifar::Ten, folder).map(|_| ()))
+        }
+        DatasetName::Cifar100 => {
+            (check_cifar(Cifar::Hundred, folder)?, load_cifar(Cifar::Hundred, folder).map(|_| ()))
+        }
+        DatasetName::Stl10 => (Vec::new(), load_stl10(folder).map(|_| ())),
+        DatasetName::Imagenet32 => (Vec::new(), load_imagenet32(folder).map(|_| ())),
+        _ => return pictures_check::check(official, section, folder),
     };
     let usable = files.iter().all(|file| file.state.is_usable());
     let problem = if usable { together.err().map(|error| error.to_string()) } else { None };
     let sound = usable && problem.is_none();
-    Ok(Report { name: name.into(), folder: folder.into(), files, problem, sound })
+    Ok(Report { name: official.name.into(), folder: folder.into(), files, pictures: None, problem, sound })
 }
 
 fn check_mnist(folder: &Path) -> Result<Vec<FileReport>> {
@@ -128,12 +141,33 @@ fn mnist_state(path: &Path, official: &mnist::Official) -> State {
 fn check_cifar(cifar: Cifar, folder: &Path) -> Result<Vec<FileReport>> {
     let files = Files::of(cifar);
     let folders = files.folders(folder)?;
+    let (archive, official) = files.archive;
+    let unpacked = files.train.iter().any(|name| find(&folders, &[(*name).into()]).is_some());
+    if let Some(path) = files.archive(folder).filter(|_| !unpacked) {
+        let state = archive_state(cifar, &path, official);
+        return Ok(vec![FileReport { name: archive.into(), path: Some(path), state }]);
+    }
     let report = |name: &'static str| {
         let path = find(&folders, &[name.into()]);
         let state = path.as_deref().map_or(State::Missing, |path| cifar_state(cifar, path));
         FileReport { name: name.into(), path, state }
     };
     Ok(files.all().map(report).collect())
+}
+
+fn archive_state(cifar: Cifar, path: &Path, official: &str) -> State {
+    let examine = || -> Result<State> {
+        let found = md5(&read(path)?);
+        if found == official {
+            return Ok(State::Official { md5: found });
+        }
+        let splits = load_cifar(cifar, path.parent().unwrap_or(path))?;
+        let count = splits.train.len() + splits.test.len();
+        Ok(State::WellFormed {
+            detail: format!("{count} images, but MD5 {found}, the official one {official}"),
+        })
+    };
+    examine().unwrap_or_else(|error| State::Corrupt { reason: error.to_string() })
 }
 
 fn cifar_state(cifar: Cifar, path: &Path) -> State {
@@ -157,7 +191,7 @@ fn cifar_state(cifar: Cifar, path: &Path) -> State {
 }
 
 fn md5(bytes: &[u8]) -> String {
-    Md5::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Md5::digest(bytes))
 }
 
 impl fmt::Display for Report {
@@ -170,6 +204,15 @@ impl fmt::Display for Report {
                 State::WellFormed { detail } => writeln!(f, "ok       {shown}: {detail}")?,
                 State::Corrupt { reason } => writeln!(f, "corrupt  {reason}")?,
                 State::Missing => writeln!(f, "missing  {shown}")?,
+            }
+        }
+        if let Some(pictures) = &self.pictures {
+            pictures.notes.iter().try_for_each(|note| writeln!(f, "note     {note}"))?;
+            let (sound, broken) = (pictures.listed - pictures.broken.len(), &pictures.broken);
+            writeln!(f, "ok       {sound} of {} pictures", pictures.listed)?;
+            broken.iter().take(MOST_SHOWN).try_for_each(|reason| writeln!(f, "broken   {reason}"))?;
+            if broken.len() > MOST_SHOWN {
+                writeln!(f, "broken   {} pictures in all (--json names each)", broken.len())?;
             }
         }
         if let Some(problem) = &self.problem {
@@ -185,12 +228,17 @@ impl fmt::Display for Report {
 mod tests {
     use super::super::mnist::tests::{shared, write_small};
     use super::*;
+    use crate::data::official::official;
     use std::fs;
+
+    fn check(folder: &Path, name: &str, dataset: DatasetName) -> Report {
+        super::check(folder, official(name).unwrap(), &DataSection::of(dataset)).unwrap()
+    }
 
     #[test]
     fn the_real_files_have_the_official_md5() {
         let Some(folder) = shared("mnist") else { return };
-        let report = check(&folder, "colour-mnist").unwrap();
+        let report = check(&folder, "colour-mnist", DatasetName::ColourMnist);
         assert!(report.sound, "{report}");
         for (file, official) in report.files.iter().zip(&mnist::OFFICIAL) {
             assert_eq!(file.state, State::Official { md5: official.archive.into() }, "{}", file.name);
@@ -199,7 +247,7 @@ mod tests {
         let copy = tempfile::tempdir().unwrap();
         let labels = content(&folder.join("t10k-labels-idx1-ubyte.gz")).unwrap();
         fs::write(copy.path().join("t10k-labels.idx1-ubyte"), labels).unwrap();
-        let report = check(copy.path(), "mnist").unwrap();
+        let report = check(copy.path(), "mnist", DatasetName::Mnist);
         assert_eq!(report.files[3].state, State::Official { md5: mnist::OFFICIAL[3].content.into() });
         assert_eq!(report.files[0].state, State::Missing);
         assert!(!report.sound);
@@ -209,11 +257,11 @@ mod tests {
     fn each_file_is_told_apart() {
         let folder = tempfile::tempdir().unwrap();
         write_small(folder.path(), 5);
-        let report = check(folder.path(), "mnist").unwrap();
+        let report = check(folder.path(), "mnist", DatasetName::Mnist);
         assert!(report.sound && matches!(&report.files[0].state, State::WellFormed { .. }), "{report}");
         fs::write(folder.path().join("train-images-idx3-ubyte"), [0, 0, 8]).unwrap();
         fs::remove_file(folder.path().join("t10k-labels-idx1-ubyte")).unwrap();
-        let report = check(folder.path(), "mnist").unwrap();
+        let report = check(folder.path(), "mnist", DatasetName::Mnist);
         let text = report.to_string();
         assert!(text.contains("corrupt  ") && text.contains("train-images-idx3-ubyte: 3 bytes"), "{text}");
         assert!(
@@ -232,15 +280,14 @@ mod tests {
         write_small(other.path(), 6);
         fs::copy(other.path().join("train-labels-idx1-ubyte"), folder.path().join("train-labels-idx1-ubyte"))
             .unwrap();
-        let report = check(folder.path(), "mnist").unwrap();
+        let report = check(folder.path(), "mnist", DatasetName::Mnist);
         assert!(!report.sound && report.to_string().contains("6 entries but there are 5 images"), "{report}");
     }
 
     #[test]
     fn the_part_of_cifar_that_is_there_is_told() {
-        assert!(check(Path::new("."), "cifar").unwrap_err().to_string().contains("cifar-10"));
         let Some(folder) = shared("cifar-10") else { return };
-        let report = check(&folder, "cifar-10").unwrap();
+        let report = check(&folder, "cifar-10", DatasetName::Cifar10);
         let state = |name: &str| &report.files.iter().find(|file| file.name == name).unwrap().state;
         assert_eq!(*state("test_batch.bin"), State::WellFormed { detail: "10000 images".into() });
         assert_eq!(*state("batches.meta.txt"), State::WellFormed { detail: "10 names".into() });

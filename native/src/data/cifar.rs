@@ -1,11 +1,14 @@
-//! CIFAR-10 and CIFAR-100 in their binary versions, as unpacked from the official archives.
+//! CIFAR-10 and CIFAR-100 in their binary versions: the official archives, or what unpacks from them.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use simile_core::dataset::Dataset;
 use simile_core::dataset::cifar::{Cifar, names, parse};
 
-use super::file::{content, find, folders};
+use super::archive::members;
+use super::file::{LARGEST, content, find, folders};
 use super::{DataError, Result};
 
 /// Colour images, 32x32, both splits.
@@ -24,6 +27,8 @@ pub(super) struct Files {
     pub(super) classes: &'static str,
     pub(super) groups: Option<&'static str>,
     inner: &'static [&'static str],
+    /// The official archive and its MD5.
+    pub(super) archive: (&'static str, &'static str),
 }
 
 impl Files {
@@ -41,6 +46,7 @@ impl Files {
                 classes: "batches.meta.txt",
                 groups: None,
                 inner: &["cifar-10-batches-bin", "cifar-10/cifar-10-batches-bin"],
+                archive: ("cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530"),
             },
             Cifar::Hundred => Self {
                 train: &["train.bin"],
@@ -48,6 +54,7 @@ impl Files {
                 classes: "fine_label_names.txt",
                 groups: Some("coarse_label_names.txt"),
                 inner: &["cifar-100-binary", "cifar-100/cifar-100-binary"],
+                archive: ("cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8"),
             },
         }
     }
@@ -57,25 +64,30 @@ impl Files {
         self.train.iter().copied().chain([self.test, self.classes]).chain(self.groups)
     }
 
+    /// The official archive, if it is there.
+    pub(super) fn archive(&self, folder: &Path) -> Option<PathBuf> {
+        let name = self.archive.0;
+        let short = name.trim_end_matches("-binary.tar.gz");
+        [folder.join(name), folder.join(short).join(name)].into_iter().find(|path| path.is_file())
+    }
+
     /// Where files of the data set may lie.
     pub(super) fn folders(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         folders(folder, self.inner)
     }
 }
 
-/// Reads both splits from a folder, or from the sub-folder that the official archive makes. Training batches that
-/// are absent are listed in [`CifarSplits::missing`]; one at least must be there.
+/// Reads both splits from a folder, from the sub-folder that the official archive makes, or from the archive itself.
+/// Training batches that are absent are listed in [`CifarSplits::missing`]; one at least must be there.
 ///
 /// # Errors
 /// Names every file that is needed and missing, or the first that is unreadable or corrupt.
 pub(crate) fn load_cifar(cifar: Cifar, folder: &Path) -> Result<CifarSplits> {
     let files = Files::of(cifar);
-    let folders = files.folders(folder)?;
-    let locate = |name: &str| find(&folders, &[name.into()]);
+    let source = Source::find(&files, folder)?;
     let missing_train: Vec<String> =
-        files.train.iter().filter(|name| locate(name).is_none()).map(|name| String::from(*name)).collect();
-    let needed =
-        [files.test, files.classes].into_iter().chain(files.groups).filter(|name| locate(name).is_none());
+        files.train.iter().filter(|name| !source.has(name)).map(|name| String::from(*name)).collect();
+    let needed = [files.test, files.classes].into_iter().chain(files.groups).filter(|name| !source.has(name));
     let mut missing: Vec<String> = needed.map(String::from).collect();
     if missing_train.len() == files.train.len() {
         missing.splice(0..0, missing_train.iter().cloned());
@@ -83,20 +95,61 @@ pub(crate) fn load_cifar(cifar: Cifar, folder: &Path) -> Result<CifarSplits> {
     if !missing.is_empty() {
         return Err(DataError::Missing { folder: folder.into(), missing });
     }
-    let list = |name: Option<&str>| match name.and_then(locate) {
-        Some(path) => Ok(names(&String::from_utf8_lossy(&content(&path)?))),
+    let list = |name: Option<&str>| match name.map(|name| source.read(name)).transpose()?.flatten() {
+        Some((_, bytes)) => Ok(names(&String::from_utf8_lossy(&bytes))),
         None => Ok::<_, DataError>(Vec::new()),
     };
     let (classes, groups) = (list(Some(files.classes))?, list(files.groups)?);
     let split = |names: &[&str]| -> Result<Dataset> {
-        let paths: Vec<PathBuf> = names.iter().filter_map(|name| locate(name)).collect();
-        let contents = paths.iter().map(|path| content(path)).collect::<Result<Vec<_>>>()?;
-        let origins: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let contents = names.iter().map(|name| source.read(name)).collect::<Result<Vec<_>>>()?;
         let parts: Vec<(&[u8], &str)> =
-            contents.iter().map(Vec::as_slice).zip(origins.iter().map(String::as_str)).collect();
+            contents.iter().flatten().map(|(origin, bytes)| (bytes.as_ref(), origin.as_str())).collect();
         Ok(parse(cifar, &parts, classes.clone(), groups.clone())?)
     };
     Ok(CifarSplits { train: split(files.train)?, test: split(&[files.test])?, missing: missing_train })
+}
+
+/// Where the files are.
+enum Source {
+    Folders(Vec<PathBuf>),
+    Archive(PathBuf, HashMap<String, Vec<u8>>),
+}
+
+impl Source {
+    /// The archive is only looked into if no batch lies unpacked.
+    fn find(files: &Files, folder: &Path) -> Result<Self> {
+        let folders = files.folders(folder)?;
+        let unpacked =
+            files.train.iter().chain([&files.test]).any(|name| find(&folders, &[(*name).into()]).is_some());
+        match files.archive(folder).filter(|_| !unpacked) {
+            Some(archive) => {
+                let names: Vec<&str> = files.all().collect();
+                let members = members(&archive, &names, LARGEST)?;
+                Ok(Self::Archive(archive, members))
+            }
+            None => Ok(Self::Folders(folders)),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Folders(folders) => find(folders, &[name.into()]).is_some(),
+            Self::Archive(_, members) => members.contains_key(name),
+        }
+    }
+
+    /// The content of a file and the name that messages use for it.
+    fn read(&self, name: &str) -> Result<Option<(String, Cow<'_, [u8]>)>> {
+        Ok(match self {
+            Self::Folders(folders) => match find(folders, &[name.into()]) {
+                Some(path) => Some((path.display().to_string(), content(&path)?.into())),
+                None => None,
+            },
+            Self::Archive(archive, members) => members
+                .get(name)
+                .map(|bytes| (archive.join(name).display().to_string(), bytes.as_slice().into())),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -135,5 +188,32 @@ mod tests {
         fs::write(inner.join("test_batch.bin"), &record[..3000]).unwrap();
         let error = load_cifar(Cifar::Ten, folder.path()).unwrap_err().to_string();
         assert!(error.contains("test_batch.bin: 3000 bytes"), "{error}");
+    }
+
+    #[test]
+    fn the_archive_is_read_as_it_was_published() {
+        use super::super::archive::tests::{gzip, tar_of};
+        let folder = tempfile::tempdir().unwrap();
+        let record: Vec<u8> = std::iter::once(4).chain([9; 3072]).collect();
+        let names = b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n";
+        let file = tar::EntryType::Regular;
+        let mut entries = vec![
+            ("cifar-10-batches-bin/batches.meta.txt", file, &names[..]),
+            ("cifar-10-batches-bin/readme.html", file, b"hello"),
+            ("cifar-10-batches-bin/test_batch.bin", file, &record),
+            ("cifar-10-batches-bin/data_batch_1.bin", file, &record),
+        ];
+        let archive = folder.path().join("cifar-10-binary.tar.gz");
+        fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
+        let cifar = load_cifar(Cifar::Ten, folder.path()).unwrap();
+        assert_eq!((cifar.train.labels, cifar.test.len(), cifar.missing.len()), (vec![4], 1, 4));
+        entries[3].2 = &record[..3000];
+        fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
+        let error = load_cifar(Cifar::Ten, folder.path()).unwrap_err().to_string();
+        assert!(error.contains("data_batch_1.bin: 3000 bytes"), "{error}");
+        entries.remove(2);
+        fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
+        let error = load_cifar(Cifar::Ten, folder.path()).unwrap_err().to_string();
+        assert!(error.contains("lacks test_batch.bin"), "{error}");
     }
 }

@@ -93,10 +93,18 @@ fn caption(sheet: &mut RgbImage, corner: (u32, u32), condition: &Condition, samp
                 let code: String = colour.iter().map(|v| format!("{v:02x}")).collect();
                 write(sheet, (corner.0 + LETTER + 2, corner.1), &code, letters.saturating_sub(2));
             }
-            [first, ..] => write(sheet, corner, &format!("{first:.3}"), letters),
-            [] => {}
+            [only] => write(sheet, corner, &format!("{only:.3}"), letters),
+            ref row => write(sheet, corner, &summary(row), letters),
         },
     }
+}
+
+/// Many numbers in a few letters: how many of the attributes are there, or the length of the vector.
+fn summary(row: &[f64]) -> String {
+    if row.iter().all(|value| [0.0, 1.0].contains(value)) {
+        return format!("{} of {}", row.iter().filter(|&&value| value > 0.0).count(), row.len());
+    }
+    format!("|x| {:.2}", row.iter().map(|value| value * value).sum::<f64>().sqrt())
 }
 
 fn write(sheet: &mut RgbImage, corner: (u32, u32), text: &str, letters: usize) {
@@ -137,6 +145,12 @@ mod tests {
         assert_eq!(picture.get_pixel(GAP, GAP).0, dataset.images.image(zero)[..3]);
         let text = (0..LETTER).flat_map(|x| (0..LETTER).map(move |y| (GAP + x, GAP + 66 + y)));
         assert!(text.filter(|&(x, y)| *picture.get_pixel(x, y) == INK).count() > 10);
+    }
+
+    #[test]
+    fn attributes_are_counted_and_vectors_measured() {
+        assert_eq!(summary(&[1.0, 0.0, 1.0, 0.0]), "2 of 4");
+        assert_eq!(summary(&[3.0, 4.0, 0.0, 0.0]), "|x| 5.00");
     }
 
     #[test]

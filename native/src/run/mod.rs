@@ -4,6 +4,7 @@ mod context;
 mod draw;
 pub(crate) mod folder;
 pub(crate) mod interrupt;
+mod pictures;
 pub(crate) mod prepared;
 pub(crate) mod record;
 pub(crate) mod session;

@@ -12,17 +12,17 @@ use simile_core::dataset::{Dataset, Images};
 use simile_core::encoder::EncoderConfig;
 
 use crate::console::line;
-use crate::data::{CifarSplits, Mnist, Table, load_cifar, load_mnist, load_table};
+use crate::data::{CifarSplits, Mnist, gather, load_cifar, load_imagenet32, load_mnist, load_stl10};
 use crate::exit::usage;
 use crate::recipe::Recipe;
 use crate::recipe::sections::{DataSection, DatasetName};
+
+use super::pictures;
 
 /// Seeds of generated images: the test split must share none with the training split.
 const TEST_SEED: u64 = 1 << 63;
 /// Seed of the choice of images to hold out; the same for every run, so that runs are compared on the same images.
 const HOLD_OUT_SEED: u64 = 0;
-/// Pictures that are named one by one where many cannot be read.
-const MOST_COMPLAINTS: usize = 5;
 
 /// Training images, and those that a probe is measured on: the test images, or held-out training images.
 #[derive(Debug)]
@@ -98,28 +98,23 @@ fn read(
         }
         DatasetName::Cifar10 => cifar(Cifar::Ten),
         DatasetName::Cifar100 => cifar(Cifar::Hundred),
-        DatasetName::Table => {
-            let table = section.table.as_ref().ok_or_else(|| usage("`data.table` is missing"))?;
-            let Table { dataset, is_test, skipped } =
-                load_table(table, folder()?, encoder.input_size, encoder.channels)?;
-            for error in skipped.iter().take(MOST_COMPLAINTS) {
-                line(format_args!("left out: {error}"));
-            }
-            if skipped.len() > MOST_COMPLAINTS {
-                line(format_args!("left out: {} pictures in all", skipped.len()));
-            }
-            let Some(is_test) = is_test else {
-                let held_out = section.test.unwrap_or_default();
-                return dataset.split(held_out, HOLD_OUT_SEED).context("holding out `data.test` images");
-            };
-            let rows =
-                |test: bool| (0..is_test.len()).filter(|&row| is_test[row] == test).collect::<Vec<_>>();
-            let (train, test) = (rows(false), rows(true));
-            anyhow::ensure!(
-                !train.is_empty() && !test.is_empty(),
-                "the table has no image of one of the splits"
-            );
-            Ok((dataset.subset(&train)?, dataset.subset(&test)?))
+        DatasetName::Stl10 => Ok(load_stl10(folder()?)?),
+        DatasetName::Imagenet32 => Ok(load_imagenet32(folder()?)?),
+        DatasetName::Table
+        | DatasetName::Folders
+        | DatasetName::Imagenet100
+        | DatasetName::TinyImagenet
+        | DatasetName::Caltech101
+        | DatasetName::Caltech256
+        | DatasetName::UtZappos50k
+        | DatasetName::Cub200
+        | DatasetName::Waterbirds
+        | DatasetName::Utkface
+        | DatasetName::Celeba
+        | DatasetName::Chexpert => {
+            let folder = folder()?;
+            let gathered = gather(section, folder)?.ok_or_else(|| usage("`data.table` is missing"))?;
+            pictures::read(section, &gathered, folder, encoder)
         }
     }
 }

@@ -9,6 +9,16 @@ fn data_sets_are_listed() {
     let names: Vec<&str> =
         listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"digits") && names.contains(&"colour-mnist"), "{names:?}");
+    let birds = json(place.path(), &["data", "list", "cub-200-2011", "--json"]);
+    assert_eq!(birds["home"], "https://data.caltech.edu/records/65de6-vp158");
+    assert_eq!(birds["downloads"][0]["md5"], "97eceeb196236b17998738112f37df78");
+    assert!(stdout(place.path(), &["data", "list", "celeba"]).contains("follow the authors' page"));
+    assert!(complaint(place.path(), &["data", "list", "celebb"], 2).contains("`celeba`"));
+    let refused = complaint(place.path(), &["data", "fetch", "chexpert", "--data", "."], 1);
+    assert!(
+        refused.contains("register") && refused.contains("https://stanfordmlgroup.github.io"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -112,7 +122,32 @@ fn pictures_of_ones_own_are_trained_on() {
     std::fs::write(place.path().join("7.png"), b"not a picture").unwrap();
     let refused = complaint(place.path(), &["train", "mine.toml", "--data", ".", "--out", "other"], 1);
     assert!(refused.contains("7.png"), "{refused}");
-    let skip = ["--set", "data.table.broken=skip"];
+    let skip = ["--set", "data.broken=skip"];
     let arguments = ["train", "mine.toml", "--data", ".", "--out", "other", "--json"];
     assert!(json(place.path(), &[&arguments[..], &skip].concat())["arms"].is_array());
+}
+
+#[test]
+fn many_pictures_are_decoded_once() {
+    let place = place();
+    let grounds = [image::Rgb([200, 30, 30]), image::Rgb([30, 30, 200])];
+    for (class, ground) in ["red", "blue"].into_iter().zip(grounds) {
+        std::fs::create_dir(place.path().join(class)).unwrap();
+        for i in 0..200 {
+            let picture = image::RgbImage::from_pixel(20, 20, ground);
+            picture.save(place.path().join(format!("{class}/{i}.png"))).unwrap();
+        }
+    }
+    let check = || json(place.path(), &["data", "check", "folders", "--data", ".", "--json"]);
+    let first = check();
+    assert_eq!(first["train"]["images"], 280);
+    let entries = || std::fs::read_dir(place.path().join("cache")).map_or(0, |entries| entries.count());
+    // Test pictures are too few to be worth it.
+    assert_eq!(entries(), 1);
+    assert_eq!(check(), first);
+    let off = crate::simile(place.path(), &["data", "check", "folders", "--data", "."])
+        .env("SIMILE_CACHE", "off")
+        .assert()
+        .success();
+    assert!(off.get_output().stderr.is_empty());
 }

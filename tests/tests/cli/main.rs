@@ -4,11 +4,13 @@
 mod answers;
 mod data;
 mod faults;
+mod fetch;
 mod import;
 mod loss;
 mod methods;
 mod reproduce;
 mod runs;
+mod sets;
 
 use std::path::Path;
 
@@ -18,7 +20,11 @@ use serde_json::Value;
 /// `simile` with arguments, in a folder where it may write.
 fn simile(place: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(simile_tests::program());
-    command.current_dir(place).args(arguments).timeout(std::time::Duration::from_secs(120));
+    command
+        .current_dir(place)
+        .env("SIMILE_CACHE", place.join("cache"))
+        .args(arguments)
+        .timeout(std::time::Duration::from_secs(120));
     command
 }
 

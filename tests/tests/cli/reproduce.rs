@@ -7,7 +7,7 @@ use super::{complaint, json, place};
 #[test]
 fn a_table_runs_is_not_run_twice_and_stands_beside_the_published_one() {
     let Some(data) = simile_tests::data().map(|data| data.join("mnist")) else {
-        println!("skipped: no MNIST (set SIMILE_DATA)");
+        eprintln!("skipped: no MNIST (set SIMILE_DATA)");
         return;
     };
     let place = place();

@@ -1,0 +1,245 @@
+//! What is known of picture files before one of them is opened: their paths, classes, split and variables.
+
+use std::collections::BTreeMap;
+
+use super::{Condition, Dataset, DatasetError, Images, Result, check_labels, split_indices};
+
+/// The part of a data set that a picture belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// To learn from.
+    Train,
+    /// To choose settings by.
+    Validation,
+    /// To judge by.
+    Test,
+}
+
+/// Picture files with the class, the part and the variables of each.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Catalogue {
+    /// The path of each picture below the folder of the data set, with `/` between folders.
+    pub files: Vec<String>,
+    /// The part that each belongs to.
+    pub parts: Vec<Part>,
+    /// The class of each, an index into `classes`.
+    pub labels: Vec<usize>,
+    /// The names of the classes.
+    pub classes: Vec<String>,
+    /// Variables known for each picture, by name.
+    pub conditions: BTreeMap<String, Condition>,
+}
+
+impl Catalogue {
+    /// A catalogue without conditions. `origin` names the source in messages.
+    ///
+    /// # Errors
+    /// [`DatasetError::Empty`] without a picture or a class, [`DatasetError::Count`] if parts or labels are missing,
+    /// [`DatasetError::Label`] for a label outside the classes.
+    pub fn new(
+        origin: &str,
+        files: Vec<String>,
+        parts: Vec<Part>,
+        labels: Vec<usize>,
+        classes: Vec<String>,
+    ) -> Result<Self> {
+        for (missing, none) in [("images", files.is_empty()), ("classes", classes.is_empty())] {
+            if none {
+                return Err(DatasetError::Empty { origin: origin.into(), missing });
+            }
+        }
+        let expected = files.len();
+        for (what, found) in [("parts", parts.len()), ("labels", labels.len())] {
+            if found != expected {
+                return Err(DatasetError::Count { what: format!("{origin}: {what}"), expected, found });
+            }
+        }
+        check_labels(origin, &labels, classes.len())?;
+        Ok(Self { files, parts, labels, classes, conditions: BTreeMap::new() })
+    }
+
+    /// Adds a variable.
+    ///
+    /// # Errors
+    /// As [`Dataset::with_condition`].
+    pub fn with_condition(mut self, name: &str, condition: Condition) -> Result<Self> {
+        let (what, expected, found) = (format!("condition `{name}`"), self.len(), condition.len());
+        if found != expected {
+            return Err(DatasetError::Count { what, expected, found });
+        }
+        if let Condition::Categorical { values, names } = &condition {
+            check_labels(&what, values, names.len())?;
+        }
+        self.conditions.insert(name.into(), condition);
+        Ok(self)
+    }
+
+    /// Number of pictures.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The pictures of a part, ascending.
+    pub fn of(&self, part: Part) -> Vec<usize> {
+        (0..self.len()).filter(|&i| self.parts.get(i) == Some(&part)).collect()
+    }
+
+    /// The pictures named by `indices`, in that order; indices past the end are left out.
+    #[must_use]
+    pub fn select(&self, indices: &[usize]) -> Self {
+        let known: Vec<usize> = indices.iter().copied().filter(|&i| i < self.len()).collect();
+        Self {
+            files: known.iter().filter_map(|&i| self.files.get(i).cloned()).collect(),
+            parts: known.iter().filter_map(|&i| self.parts.get(i).copied()).collect(),
+            labels: known.iter().filter_map(|&i| self.labels.get(i).copied()).collect(),
+            classes: self.classes.clone(),
+            conditions: self.conditions.iter().map(|(name, c)| (name.clone(), c.select(&known))).collect(),
+        }
+    }
+
+    /// Moves `count` pictures of one part to another, drawn with a seed.
+    ///
+    /// # Errors
+    /// [`DatasetError::Parameter`] if none would be left, or none moved.
+    pub fn hold_out(mut self, from: Part, to: Part, count: usize, seed: u64) -> Result<Self> {
+        let members = self.of(from);
+        if count == 0 || count >= members.len() {
+            let reason =
+                format!("expected 1 to {} of {} pictures", members.len().saturating_sub(1), members.len());
+            return Err(DatasetError::parameter("pictures to hold out", count, &reason));
+        }
+        let (_, moved) = split_indices(members.len(), count, seed);
+        for at in moved.into_iter().filter_map(|at| members.get(at)) {
+            if let Some(part) = self.parts.get_mut(*at) {
+                *part = to;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Keeps `per_class` training pictures of each class, drawn with a seed, and moves the others to the test part:
+    /// the usual way to split Caltech-101 and -256.
+    ///
+    /// # Errors
+    /// [`DatasetError::Parameter`] if a class has no picture beyond those.
+    pub fn keep_per_class(mut self, per_class: usize, seed: u64) -> Result<Self> {
+        let mut members: Vec<Vec<usize>> = vec![Vec::new(); self.classes.len()];
+        for i in self.of(Part::Train) {
+            if let Some(class) = self.labels.get(i).and_then(|&label| members.get_mut(label)) {
+                class.push(i);
+            }
+        }
+        for (class, members) in members.iter().enumerate() {
+            let Some(rest) = members.len().checked_sub(per_class).filter(|&rest| rest > 0 && per_class > 0)
+            else {
+                let name = self.classes.get(class).map_or("", String::as_str);
+                let reason =
+                    format!("but `{name}` has {} pictures and some must be left to test", members.len());
+                return Err(DatasetError::parameter("per_class", per_class, &reason));
+            };
+            let (_, moved) = split_indices(members.len(), rest, seed.wrapping_add(class as u64));
+            for at in moved.into_iter().filter_map(|at| members.get(at)) {
+                if let Some(part) = self.parts.get_mut(*at) {
+                    *part = Part::Test;
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// The data set of these pictures, given the pixels of each in their order.
+    ///
+    /// # Errors
+    /// As [`Dataset::new`].
+    pub fn into_dataset(self, images: Images) -> Result<Dataset> {
+        let dataset = Dataset::new(images, self.labels, self.classes)?;
+        self.conditions
+            .into_iter()
+            .try_fold(dataset, |dataset, (name, condition)| dataset.with_condition(&name, condition))
+    }
+}
+
+/// How many of `len` are left to train on if the fraction `test` is held out: `⌊len · (1 − test)⌋`, as 35,017 of the
+/// 50,025 pictures of UT-Zappos50K at 0.3.
+pub fn kept(len: usize, test: f64) -> usize {
+    (len as f64 * (1.0 - test)) as usize
+}
+
+/// Values as indices into their sorted names.
+pub fn numbered<'a>(values: impl IntoIterator<Item = &'a str>) -> (Vec<usize>, Vec<String>) {
+    let values: Vec<&str> = values.into_iter().collect();
+    let mut names = values.clone();
+    names.sort_unstable();
+    names.dedup();
+    let index = |value: &&str| names.binary_search(value).unwrap_or_default();
+    (values.iter().map(index).collect(), names.into_iter().map(String::from).collect())
+}
+
+/// The cells of class × bias as one variable with the names `class, bias`, for accuracy by group.
+pub(super) fn groups(labels: &[usize], classes: &[String], bias: &[usize], biases: &[String]) -> Condition {
+    let names = classes.iter().flat_map(|class| biases.iter().map(move |bias| format!("{class}, {bias}")));
+    let values = labels.iter().zip(bias).map(|(label, bias)| label * biases.len() + bias);
+    Condition::Categorical { values: values.collect(), names: names.collect() }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn pictures(n: usize) -> Catalogue {
+        let files = (0..n).map(|i| format!("{i}.png")).collect();
+        let labels: Vec<usize> = (0..n).map(|i| i % 3).collect();
+        let site = Condition::Categorical {
+            values: (0..n).map(|i| i % 2).collect(),
+            names: vec!["north".into(), "south".into()],
+        };
+        Catalogue::new("list", files, vec![Part::Train; n], labels, vec!["a".into(), "b".into(), "c".into()])
+            .and_then(|catalogue| catalogue.with_condition("site", site))
+            .unwrap()
+    }
+
+    #[test]
+    fn seven_to_three_of_zappos_is_as_published() {
+        assert_eq!((kept(50_025, 0.3), 50_025 - kept(50_025, 0.3)), (35_017, 15_008));
+        let split = pictures(100).hold_out(Part::Train, Part::Test, 30, 4).unwrap();
+        assert_eq!((split.of(Part::Train).len(), split.of(Part::Test).len()), (70, 30));
+        assert_eq!(pictures(100).hold_out(Part::Train, Part::Test, 30, 4).unwrap(), split);
+        assert_ne!(pictures(100).hold_out(Part::Train, Part::Test, 30, 5).unwrap(), split);
+        assert!(pictures(9).hold_out(Part::Train, Part::Test, 9, 0).is_err());
+    }
+
+    #[test]
+    fn each_class_keeps_as_many() {
+        let split = pictures(50).keep_per_class(5, 1).unwrap();
+        let train = split.select(&split.of(Part::Train));
+        assert_eq!([0, 1, 2].map(|c| train.labels.iter().filter(|&&l| l == c).count()), [5; 3]);
+        assert_eq!(split.of(Part::Test).len(), 35);
+        let error = pictures(12).keep_per_class(4, 1).unwrap_err().to_string();
+        assert!(error.contains("`a` has 4 pictures"), "{error}");
+    }
+
+    #[test]
+    fn a_selection_keeps_what_belongs_together() {
+        let picked = pictures(10).select(&[9, 4]);
+        assert_eq!((picked.files.join(" "), picked.labels.clone()), ("9.png 4.png".into(), vec![0, 1]));
+        let dataset = picked.into_dataset(Images::new(1, 1, 1, vec![7, 8]).unwrap()).unwrap();
+        assert_eq!(dataset.conditions["site"].to_matrix().data(), [0.0, 1.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn cells_have_names() {
+        let names = |n: [&str; 2]| n.map(String::from).to_vec();
+        let Condition::Categorical { values, names } =
+            groups(&[0, 1, 1], &names(["land", "water"]), &[1, 0, 1], &names(["forest", "sea"]))
+        else {
+            unreachable!()
+        };
+        assert_eq!((values, names[2].as_str()), (vec![1, 2, 3], "water, forest"));
+    }
+}

@@ -1,0 +1,93 @@
+//! Downloads what the authors of a data set let anybody download, checks it, and unpacks it.
+
+mod transfer;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use self::transfer::{Transfer, agent, transfer};
+use super::archive::{Limits, is_archive, unpack};
+use super::official::{Download, Official};
+use super::{DataError, Result};
+use crate::console::line;
+
+/// One file that was fetched.
+#[derive(Debug, Serialize)]
+pub(crate) struct Fetched {
+    pub(crate) url: String,
+    /// Where it lies, or the folders and files that were unpacked from it.
+    pub(crate) paths: Vec<PathBuf>,
+    /// Bytes that were transferred this time; none if it was there already.
+    pub(crate) bytes: u64,
+    /// Bytes that an earlier attempt had left.
+    pub(crate) resumed_from: u64,
+    pub(crate) md5: String,
+    /// Whether that is the known one; false if none is known.
+    pub(crate) verified: bool,
+}
+
+/// Fetches every file of a data set into `folder`, from its authors' addresses or, under the same names, from another.
+/// What is there already is not fetched again.
+///
+/// # Errors
+/// If an address does not answer, what comes is not the official file, or an archive is refused.
+pub(crate) fn fetch(official: &Official, folder: &Path, mirror: Option<&str>) -> Result<Vec<Fetched>> {
+    let agent = agent();
+    let mut fetched = Vec::new();
+    for download in official.downloads {
+        let url = match mirror {
+            Some(mirror) => format!("{}/{}", mirror.trim_end_matches('/'), download.file()),
+            None => download.url.to_owned(),
+        };
+        let place = folder.join(download.folder);
+        fs::create_dir_all(&place).map_err(|source| DataError::Write { path: place.clone(), source })?;
+        fetched.push(one(&agent, download, url, &place)?);
+    }
+    Ok(fetched)
+}
+
+fn one(agent: &ureq::Agent, download: &Download, url: String, place: &Path) -> Result<Fetched> {
+    let path = place.join(download.file());
+    let receipt = place.join(format!(".{}.md5", download.file()));
+    if !download.packed
+        && let Ok(md5) = fs::read_to_string(&receipt)
+    {
+        line(format_args!(
+            "{} was unpacked already (remove {} to fetch it again)",
+            download.file(),
+            receipt.display()
+        ));
+        let md5 = md5.trim().to_owned();
+        let verified = download.md5 == Some(md5.as_str());
+        return Ok(Fetched { url, paths: vec![place.into()], bytes: 0, resumed_from: 0, md5, verified });
+    }
+    let Transfer { bytes, resumed_from, md5 } = transfer(agent, &url, &path, download.md5)?;
+    let paths = if download.packed { vec![path] } else { unpacked(&path, place, &receipt, &md5)? };
+    Ok(Fetched { url, paths, bytes, resumed_from, verified: download.md5.is_some(), md5 })
+}
+
+/// Unpacks an archive, and those that lie in the folders that came out of it, and removes them.
+fn unpacked(archive: &Path, place: &Path, receipt: &Path, md5: &str) -> Result<Vec<PathBuf>> {
+    line(format_args!("unpacking {}", archive.display()));
+    let write = |path: &Path| {
+        let path = path.to_owned();
+        move |source| DataError::Write { path, source }
+    };
+    let placed = unpack(archive, place, Limits::default()).inspect_err(|_| {
+        // Without a known checksum this is how a wrong file shows.
+        let _ = fs::remove_file(archive);
+    })?;
+    for folder in placed.iter().filter(|path| path.is_dir()) {
+        let inner = fs::read_dir(folder).map_err(write(folder))?;
+        for nested in inner.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| is_archive(path)) {
+            line(format_args!("unpacking {}", nested.display()));
+            unpack(&nested, folder, Limits::default())?;
+            fs::remove_file(&nested).map_err(write(&nested))?;
+        }
+    }
+    fs::remove_file(archive).map_err(write(archive))?;
+    fs::write(receipt, format!("{md5}\n")).map_err(write(receipt))?;
+    Ok(placed)
+}

@@ -1,0 +1,76 @@
+//! STL-10 in its binary version: the official archive, or what unpacks from it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use simile_core::dataset::cifar::names;
+use simile_core::dataset::{Dataset, stl10};
+
+use super::archive::members;
+use super::file::{LARGEST, content, find, folders};
+use super::{DataError, Result};
+
+/// The files that are read; the unlabelled images are not.
+pub(super) const FILES: [&str; 5] =
+    ["train_X.bin", "train_y.bin", "test_X.bin", "test_y.bin", "class_names.txt"];
+const ARCHIVE: &str = "stl10_binary.tar.gz";
+
+/// Reads the 5,000 labelled training images and the 8,000 test images.
+///
+/// # Errors
+/// Names every file that is missing, or the first that is unreadable or corrupt.
+pub(crate) fn load_stl10(folder: &Path) -> Result<(Dataset, Dataset)> {
+    let places = folders(folder, &["stl10_binary", "stl-10/stl10_binary", "stl-10"])?;
+    let mut files: HashMap<String, Vec<u8>> = HashMap::new();
+    for name in FILES {
+        if let Some(path) = find(&places, &[name.into()]) {
+            files.insert(name.into(), content(&path)?);
+        }
+    }
+    let archive = places.iter().map(|place| place.join(ARCHIVE)).find(|path| path.is_file());
+    if files.is_empty()
+        && let Some(archive) = archive
+    {
+        files = members(&archive, &FILES, LARGEST)?;
+    }
+    let missing: Vec<String> =
+        FILES.iter().filter(|name| !files.contains_key(**name)).map(|n| String::from(*n)).collect();
+    if !missing.is_empty() {
+        return Err(DataError::Missing { folder: folder.into(), missing });
+    }
+    let bytes = |name: &str| files.get(name).map_or(&[][..], Vec::as_slice);
+    let classes = names(&String::from_utf8_lossy(bytes("class_names.txt")));
+    let split = |images: &str, labels: &str| {
+        stl10::parse((bytes(images), images), (bytes(labels), labels), classes.clone())
+    };
+    Ok((split("train_X.bin", "train_y.bin")?, split("test_X.bin", "test_y.bin")?))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::archive::tests::{gzip, tar_of};
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn files_and_archive_hold_the_same() {
+        let (loose, packed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let images = vec![9; 2 * 96 * 96 * 3];
+        let contents: [&[u8]; 5] = [&images, &[1, 10], &images, &[3, 3], b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"];
+        fs::create_dir(loose.path().join("stl10_binary")).unwrap();
+        let named: Vec<String> = FILES.iter().map(|name| format!("stl10_binary/{name}")).collect();
+        let mut entries = Vec::new();
+        for (name, content) in named.iter().zip(contents) {
+            fs::write(loose.path().join(name), content).unwrap();
+            entries.push((name.as_str(), tar::EntryType::Regular, content));
+        }
+        fs::write(packed.path().join(ARCHIVE), gzip(&tar_of(&entries))).unwrap();
+        let read = load_stl10(loose.path()).unwrap();
+        assert_eq!(read, load_stl10(packed.path()).unwrap());
+        assert_eq!((read.0.labels, read.1.labels), (vec![0, 9], vec![2, 2]));
+        fs::remove_file(loose.path().join("stl10_binary/test_y.bin")).unwrap();
+        let error = load_stl10(loose.path()).unwrap_err().to_string();
+        assert!(error.contains("lacks test_y.bin"), "{error}");
+    }
+}

@@ -1,0 +1,233 @@
+//! Data sets of picture files in the layouts of their authors, from the command line.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::{complaint, json as answer, place, simile, stdout};
+
+/// A short run on a data set, with further keys of `[data]` and a condition.
+pub(crate) fn recipe(dataset: &str, keys: &str, condition: &str) -> String {
+    format!(
+        "[data]\ndataset = \"{dataset}\"\n{keys}\n\n[augment]\ncrop = {{ scale = [0.5, 1.0] }}\n\n[optimizer]\nname = \
+         \"adam\"\n\n[train]\nbatch = 4\niterations = 2\n\n[probe]\ncondition = \"{condition}\"\nsteps = 3\n\n[objective]\nname \
+         = \"fair-cclk\"\ncondition = \"{condition}\"\n"
+    )
+}
+
+fn picture(path: &Path, shade: u8) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let picture = image::RgbImage::from_fn(24, 18, |x, y| image::Rgb([shade, (x * 9) as u8, (y * 9) as u8]));
+    // The format follows from the name, whose last ending is not always in small letters.
+    picture.save_with_format(path, image::ImageFormat::Jpeg).unwrap();
+}
+
+/// The JSON document of a check, whatever its exit code.
+fn check(place: &Path, name: &str) -> Value {
+    let output = simile(place, &["data", "check", name, "--data", ".", "--json"]).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.stdout.is_empty(), "{complaint}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn train(place: &Path, recipe: &str) -> Value {
+    fs::write(place.join("recipe.toml"), recipe).unwrap();
+    let run = answer(place, &["train", "recipe.toml", "--data", ".", "--json"]);
+    let metrics = run["arms"][0]["metrics"].clone();
+    assert!((0.0..=1.0).contains(&metrics["top1"].as_f64().unwrap()), "{run}");
+    metrics
+}
+
+#[test]
+fn birds_with_their_attributes() {
+    let place = place();
+    let root = place.path().join("CUB_200_2011");
+    let (mut images, mut labels, mut split, mut attributes) =
+        (String::new(), String::new(), String::new(), String::new());
+    for id in 1..=12_usize {
+        let class = id % 2;
+        let name = format!("00{}.Bird_{class}/Bird_{id}.jpg", class + 1);
+        picture(&root.join("images").join(&name), (id * 20) as u8);
+        images += &format!("{id} {name}\n");
+        labels += &format!("{id} {}\n", class + 1);
+        split += &format!("{id} {}\n", usize::from(id <= 8));
+        for attribute in 1..=312 {
+            attributes += &format!("{id} {attribute} {} 3 27.708\n", usize::from((id * attribute) % 5 == 0));
+        }
+    }
+    fs::create_dir(root.join("attributes")).unwrap();
+    for (name, text) in [
+        ("images.txt", images.as_str()),
+        ("image_class_labels.txt", &labels),
+        ("train_test_split.txt", &split),
+        ("classes.txt", "1 001.Bird_0\n2 002.Bird_1\n"),
+        ("attributes/image_attribute_labels.txt", &attributes),
+    ] {
+        fs::write(root.join(name), text).unwrap();
+    }
+    let checked = check(place.path(), "cub-200-2011");
+    assert_eq!(checked["pictures"], json!({ "listed": 12, "broken": [], "notes": [] }));
+    assert!(checked["problem"].as_str().unwrap().contains("the official data set has 11788"), "{checked}");
+    stdout(place.path(), &["data", "preview", "cub-200-2011", "--data", ".", "--out", "birds.png"]);
+    assert!(image::open(place.path().join("birds.png")).unwrap().width() > 100);
+    train(place.path(), &recipe("cub-200-2011", "", "attributes"));
+
+    fs::write(root.join("images/001.Bird_0/Bird_2.jpg"), b"no picture").unwrap();
+    fs::remove_file(root.join("images/002.Bird_1/Bird_1.jpg")).unwrap();
+    let broken = check(place.path(), "cub-200-2011")["pictures"]["broken"].to_string();
+    assert!(broken.contains("Bird_1.jpg") && broken.contains("Bird_2.jpg"), "{broken}");
+    let refused = complaint(place.path(), &["train", "recipe.toml", "--data", ".", "--out", "refused"], 1);
+    assert!(refused.contains("Bird_1.jpg") && refused.contains("data.broken=skip"), "{refused}");
+    let skipped = ["train", "recipe.toml", "--data", ".", "--out", "skipped", "--set", "data.broken=skip"];
+    simile(place.path(), &skipped).assert().success();
+    fs::write(root.join("train_test_split.txt"), split.replace("7 1\n", "7 2\n")).unwrap();
+    let wrong = complaint(place.path(), &["train", "recipe.toml", "--data", ".", "--out", "wrong"], 1);
+    assert!(wrong.contains("train_test_split.txt, line 7"), "{wrong}");
+}
+
+#[test]
+fn shoes_with_their_attributes() {
+    let place = place();
+    let root = place.path().join("ut-zappos50k");
+    let groups = [
+        ("Category", 4),
+        ("SubCategory", 21),
+        ("HeelHeight", 7),
+        ("Insole", 20),
+        ("Closure", 19),
+        ("Gender", 8),
+    ];
+    let groups = groups.into_iter().chain([("Material", 54), ("ToeStyle", 18)]);
+    let columns: Vec<String> =
+        groups.flat_map(|(group, n)| (0..n).map(move |i| format!("\"{group}.V{i}\""))).collect();
+    assert_eq!(columns.len(), 151);
+    let mut table = format!("\"CID\",{}\n", columns.join(","));
+    for i in 0..20_usize {
+        picture(
+            &root.join(format!("ut-zap50k-images/Shoes/Flats/A Brand/{}.{i}.jpg", 7000 + i)),
+            (i * 10) as u8,
+        );
+        let bits = (0..151).map(|at| if at == 4 + i % 3 || at == 25 + i { ",1" } else { ",0" });
+        table += &format!("{}-{i}{}\n", 7000 + i, bits.collect::<String>());
+    }
+    fs::create_dir(root.join("ut-zap50k-data")).unwrap();
+    fs::write(root.join("ut-zap50k-data/meta-data-bin.csv"), table).unwrap();
+    assert_eq!(check(place.path(), "ut-zappos50k")["pictures"]["listed"], 20);
+    let keys = "fit = \"whole\"\nsplit = { test = 0.3, seed = 4 }";
+    train(place.path(), &recipe("ut-zappos50k", keys, "attributes"));
+    let misplaced = recipe("ut-zappos50k", "faces = { seed = 1 }", "attributes");
+    fs::write(place.path().join("misplaced.toml"), misplaced).unwrap();
+    let error = complaint(place.path(), &["train", "misplaced.toml", "--data", "."], 2);
+    assert!(error.contains("misplaced.toml, line 3") && error.contains("data.faces"), "{error}");
+}
+
+#[test]
+fn faces_with_their_bias() {
+    let place = place();
+    for i in 0..40_usize {
+        let name = format!(
+            "{}_{}_{}_20170116{i:09}.jpg.chip.jpg",
+            3 * (i % 20),
+            i % 2,
+            if i % 5 == 0 { i % 2 } else { (i + 1) % 2 * 2 }
+        );
+        picture(&place.path().join("UTKFace").join(name), (i * 6) as u8);
+    }
+    picture(&place.path().join("UTKFace/61_1_20170109142408075.jpg.chip.jpg"), 0);
+    let checked = check(place.path(), "utkface");
+    assert!(checked["pictures"]["notes"][0].as_str().unwrap().contains("61_1_2017"), "{checked}");
+    let all = "faces = { sampling = \"all\", bias = \"race\" }";
+    train(place.path(), &recipe("utkface", all, "bias"));
+
+    let mut attributes = "24\nBlond_Hair Heavy_Makeup Male\n".to_owned();
+    let mut partition = String::new();
+    for i in 0..24_usize {
+        let sign = |bit: bool| if bit { "1" } else { "-1" };
+        attributes += &format!("{i:06}.jpg {} {} {}\n", sign(i % 3 == 0), sign(i % 2 == 0), sign(i % 4 < 2));
+        partition += &format!("{i:06}.jpg {}\n", if i < 14 { 0 } else { 1 + i % 2 });
+        picture(&place.path().join(format!("celeba/img_align_celeba/{i:06}.jpg")), (i * 9) as u8);
+    }
+    fs::write(place.path().join("celeba/list_attr_celeba.txt"), attributes).unwrap();
+    fs::write(place.path().join("celeba/list_eval_partition.txt"), partition).unwrap();
+    let keys = "judged_by = \"validation\"\nfaces = { target = \"heavy-makeup\", bias = \"male\", sampling = \"all\" }";
+    train(place.path(), &recipe("celeba", keys, "attributes"));
+    train_published(place.path());
+}
+
+fn train_published(place: &Path) {
+    let out = ["--out", "published"];
+    fs::write(place.join("published.toml"), recipe("celeba", "", "bias")).unwrap();
+    let arguments = ["train", "published.toml", "--data", ".", "--json"];
+    let run = answer(place, &[&arguments[..], &out].concat());
+    assert!(run["arms"].is_array());
+}
+
+#[test]
+fn radiographs_with_uncertain_labels() {
+    let place = place();
+    let root = place.path().join("CheXpert-v1.0-small");
+    let header = "Path,Sex,Age,Frontal/Lateral,AP/PA,No Finding,Enlarged Cardiomediastinum,Cardiomegaly,Lung Opacity,Lung \
+                  Lesion,Edema,Consolidation,Pneumonia,Atelectasis,Pneumothorax,Pleural Effusion,Pleural Other,Fracture,Support \
+                  Devices\n";
+    let rows = |part: &str, n: usize| {
+        let row = |i: usize| {
+            let path = format!("{part}/patient{i:05}/study1/view1_frontal.jpg");
+            picture(&root.join(&path), (i * 9) as u8);
+            let state = ["1.0", "0.0", "-1.0", ""][if part == "train" { i % 4 } else { i % 2 }];
+            format!("CheXpert-v1.0-small/{path},Male,50,Frontal,AP,,,{state},,,{state},,,1.0,,{state},,,\n")
+        };
+        (0..n).map(row).collect::<String>()
+    };
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("train.csv"), format!("{header}{}", rows("train", 16))).unwrap();
+    fs::write(root.join("valid.csv"), format!("{header}{}", rows("valid", 6))).unwrap();
+    let checked = check(place.path(), "chexpert");
+    // A quarter of the training labels are uncertain and left out.
+    assert_eq!(
+        (&checked["train"]["images"], &checked["test"]["images"]),
+        (&12.into(), &6.into()),
+        "{checked}"
+    );
+    let keys = "chexpert = { target = \"edema\", uncertain = \"present\" }";
+    let metrics = train(place.path(), &recipe("chexpert", keys, "pleural-effusion"));
+    assert!(metrics["condition_top1"].is_number(), "{metrics}");
+}
+
+#[test]
+fn folders_of_classes_with_features_of_another_network() {
+    let place = place();
+    let mut paths = String::new();
+    let mut features: Vec<u8> = Vec::new();
+    for i in 0..12_usize {
+        let name = format!("train/n0{}/images/n0{}_{i}.JPEG", i % 2, i % 2);
+        picture(&place.path().join("tiny-imagenet-200").join(&name), (i * 20) as u8);
+        paths += &format!("/other/machine/{name}\n");
+        features.extend([i as f32, 1.0].map(f32::to_le_bytes).concat());
+    }
+    let mut annotations = String::new();
+    for i in 0..4_usize {
+        picture(&place.path().join(format!("tiny-imagenet-200/val/images/val_{i}.JPEG")), 100);
+        annotations += &format!("val_{i}.JPEG\tn0{}\t0\t32\t44\t62\n", i % 2);
+    }
+    fs::write(place.path().join("tiny-imagenet-200/val/val_annotations.txt"), annotations).unwrap();
+    fs::write(place.path().join("tiny-imagenet-200/wnids.txt"), "n00\nn01\n").unwrap();
+    fs::write(place.path().join("paths.txt"), &paths).unwrap();
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (12, 2), }\n";
+    let length = (header.len() as u16).to_le_bytes();
+    let npy = [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), &features].concat();
+    fs::write(place.path().join("clip.npy"), npy).unwrap();
+    let keys = "features = { file = \"clip.npy\", paths = \"paths.txt\", name = \"clip\" }";
+    let text =
+        recipe("tiny-imagenet", keys, "clip").replace("name = \"fair-cclk\"", "name = \"weaksup-cclk\"");
+    fs::write(place.path().join("tiny.toml"), &text).unwrap();
+    let checked = answer(place.path(), &["data", "check", "tiny.toml", "--data", ".", "--json"]);
+    assert_eq!(
+        (&checked["train"]["variables"], &checked["test"]["images"]),
+        (&json!(["clip"]), &4.into()),
+        "{checked}"
+    );
+    fs::write(place.path().join("paths.txt"), paths.replace("n01_3", "n01_33")).unwrap();
+    let error = complaint(place.path(), &["data", "check", "tiny.toml", "--data", "."], 1);
+    assert!(error.contains("n01_3.JPEG") && error.contains("clip.npy"), "{error}");
+}
