@@ -154,13 +154,25 @@ try {
   }
   result.failures = [];
   const select = page.locator("[data-side=left] select").first();
-  const names = await select.locator("option").evaluateAll((options) => options.map((option) => option.value));
+  const variants = page.locator("[data-side=left] select").nth(1);
+  const valuesOf = (list) => list.locator("option").evaluateAll((options) => options.map((option) => option.value));
+  const names = await valuesOf(select);
   for (const name of names) {
     await select.selectOption(name);
-    await page.waitForTimeout(150);
-    const status = await page.locator("#status").textContent();
-    const formula = await page.locator("[data-side=left] .formula math").textContent();
-    if (status || !/\d/.test(formula)) result.failures.push(`${name}: ${status || formula}`);
+    for (const variant of await valuesOf(variants)) {
+      if (variant) await variants.selectOption(variant);
+      await page.waitForTimeout(150);
+      const status = await page.locator("#status").textContent();
+      const formula = await page.locator("[data-side=left] .formula math").textContent();
+      if (status || !/\d/.test(formula)) result.failures.push(`${name} ${variant}: ${status || formula}`);
+    }
+  }
+  await select.selectOption("fair-cclk");
+  for (const kernel of await valuesOf(page.locator("#kernel"))) {
+    await page.selectOption("#kernel", kernel);
+    await settled();
+    const texts = await Promise.all(["status", "kernel-note"].map((id) => page.locator(`#${id}`).textContent()));
+    if (texts[0] || !texts[1].includes("condition number")) result.failures.push(`${kernel}: ${texts}`);
   }
   result.objectives = names;
   result.refused = await page.locator("#refused li").allTextContents();

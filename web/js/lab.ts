@@ -81,6 +81,7 @@ export type ListedObjective =
       readonly name: string;
       /** Those of its parameters that a page may want to offer. */
       readonly parameters: readonly string[];
+      /** Those that make a difference. */
       readonly variants: readonly string[];
       /** Which of `z`, `labels` and `bias` it cannot do without. */
       readonly inputs: readonly string[];

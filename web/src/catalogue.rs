@@ -1,6 +1,6 @@
 //! Which objectives there are, and what each of them takes: asked of core itself, so that a page cannot fall behind.
 
-use burn::tensor::{DType, Device};
+use burn::tensor::{DType, Device, try_read_sync};
 use serde_json::{Map, Value, json};
 use simile_core::case::Case;
 use simile_core::objective;
@@ -37,23 +37,36 @@ pub fn catalogue() -> String {
 }
 
 fn entry(name: &str) -> Value {
-    if let Err(refusal) = evaluate(name, None) {
+    if let Err(refusal) = loss(name, Map::new(), None) {
         return json!({ "name": name, "refusal": refusal });
     }
     let accepts =
         |parameter: &str, value: &Value| objective::build(name, None, json!({ parameter: value })).is_ok();
-    let parameters = parameters();
-    let accepted = parameters.iter().filter(|(parameter, value)| accepts(parameter, value));
+    let accepted: Vec<(&str, Value)> =
+        parameters().into_iter().filter(|(parameter, value)| accepts(parameter, value)).collect();
+    let needs = |input: &str| loss(name, Map::new(), Some(input)).is_err();
     json!({
         "name": name,
-        "parameters": accepted.map(|(parameter, _)| *parameter).collect::<Vec<_>>(),
-        "variants": VARIANTS.into_iter().filter(|v| accepts("variant", &json!(v))).collect::<Vec<_>>(),
-        "inputs": INPUTS.into_iter().filter(|input| evaluate(name, Some(input)).is_err()).collect::<Vec<_>>(),
+        "parameters": accepted.iter().map(|(parameter, _)| *parameter).collect::<Vec<_>>(),
+        "variants": variants(name, &accepted),
+        "inputs": INPUTS.into_iter().filter(|input| needs(input)).collect::<Vec<_>>(),
     })
 }
 
-/// Evaluates an objective with its own settings on four samples, without one of the inputs.
-fn evaluate(name: &str, without: Option<&str>) -> Result<(), String> {
+/// The variants of an objective whose parameters are given; none where they agree.
+fn variants(name: &str, parameters: &[(&str, Value)]) -> Vec<&'static str> {
+    let of = |variant: &'static str| {
+        let given = parameters.iter().map(|(parameter, value)| ((*parameter).to_owned(), value.clone()));
+        let parameters = given.chain([("variant".to_owned(), variant.into())]).collect();
+        loss(name, parameters, None).ok().map(|loss| (variant, loss))
+    };
+    let found: Vec<(&str, Option<f32>)> = VARIANTS.into_iter().filter_map(of).collect();
+    let differ = found.windows(2).any(|pair| pair[0].1 != pair[1].1);
+    found.into_iter().filter(|_| differ).map(|(variant, _)| variant).collect()
+}
+
+/// The loss of an objective on four samples, without one of the inputs.
+fn loss(name: &str, parameters: Map<String, Value>, without: Option<&str>) -> Result<Option<f32>, String> {
     let mut inputs = Map::new();
     inputs.insert("view_a".into(), json!([[1.0, 0.0], [0.0, 1.0], [-0.6, 0.8], [0.8, -0.6]]));
     inputs.insert("view_b".into(), json!([[0.8, 0.6], [0.6, 0.8], [-0.8, 0.6], [0.6, -0.8]]));
@@ -61,8 +74,10 @@ fn evaluate(name: &str, without: Option<&str>) -> Result<(), String> {
     inputs.insert("labels".into(), json!([0, 0, 1, 1]));
     inputs.insert("bias".into(), json!([0, 1, 0, 1]));
     inputs.retain(|input, _| Some(input.as_str()) != without);
-    let case = Case { objective: name.into(), variant: None, params: Value::Null, inputs };
-    case.evaluate(&Device::flex(), DType::F32, None).map(drop).map_err(|error| error.to_string())
+    let case = Case { objective: name.into(), variant: None, params: parameters.into(), inputs };
+    let evaluation = case.evaluate(&Device::flex(), DType::F32, None).map_err(|error| error.to_string())?;
+    let data = try_read_sync(evaluation.loss.into_data_async()).and_then(Result::ok);
+    Ok(data.and_then(|data| data.iter::<f32>().next()))
 }
 
 #[cfg(test)]
@@ -78,6 +93,13 @@ mod tests {
         let fair = entry("fair-cclk");
         assert_eq!(fair["inputs"], json!(["z"]));
         assert_eq!(fair["variants"], json!(VARIANTS));
+        assert_eq!(entry("hcl")["variants"], json!([]));
+        assert_eq!(
+            entry("decoupled-uniformity")["variants"],
+            json!([]),
+            "it differs in the default of t alone"
+        );
+        assert_eq!(entry("dc")["variants"], json!(["paper", "released"]));
         assert!(fair["parameters"].as_array().unwrap().contains(&json!("lambda")));
         assert_eq!(entry("nt-xent")["parameters"], json!(["temperature"]));
         assert_eq!(entry("hcl")["parameters"], json!(["temperature", "beta", "tau_plus"]));

@@ -186,9 +186,9 @@ fn a_shared_cluster_makes_the_normalised_fair_loss_nt_xent_of_half_the_negatives
 fn parts(name: &str, variant: &str, params: Value, batch: &Batch) -> (f64, f64) {
     let objective = objective::build(name, Some(variant), params).unwrap();
     let evaluation = objective.evaluate(&batch.clone().with_details(true)).unwrap();
-    let part = |part: &str| match &evaluation.aux[part] {
-        Aux::Scalar(scalar) => scalar.clone().into_data().iter::<f64>().next().unwrap(),
-        other => panic!("{name}: {other:?}"),
+    let part = |part: &str| {
+        let Aux::Scalar(scalar) = &evaluation.aux[part] else { unreachable!("{name}") };
+        scalar.clone().into_data().iter::<f64>().next().unwrap()
     };
     (part("positive"), part("negative"))
 }

@@ -1,16 +1,10 @@
 // The kernel's matrices: which samples the conditioning variable calls alike, and what the inverse makes of that.
 import type { LossLab, SampleWeights } from "simile-web";
 import { element } from "../element.js";
+import { ESTIMATE_TITLES, ESTIMATES, type Estimate } from "./estimates.js";
 import { type Cell, Heatmap } from "./heatmap.js";
 import { conditions, type Samples } from "./samples.js";
 import { KERNELS, type KernelName, kernelOf, type Settings } from "./settings.js";
-import { ESTIMATES, type Estimate } from "./state.js";
-
-const TITLES: Readonly<Record<Estimate, string>> = {
-  paper: "as printed",
-  released: "as released: clipped",
-  normalised: "rows of sum 1 (ours)",
-};
 
 export class KernelPanel {
   readonly #maps: readonly [Heatmap, Heatmap];
@@ -31,7 +25,7 @@ export class KernelPanel {
     element("gram", HTMLElement).append(this.#maps[0].canvas);
     element("weights", HTMLElement).append(this.#maps[1].canvas);
     for (const [name, { title }] of Object.entries(KERNELS)) this.#kernel.append(new Option(title, name));
-    for (const name of ESTIMATES) this.#estimate.append(new Option(TITLES[name], name));
+    for (const name of ESTIMATES) this.#estimate.append(new Option(ESTIMATE_TITLES[name], name));
     for (const select of [this.#kernel, this.#estimate]) {
       select.addEventListener("change", () => onChoice(this.#kernel.value as KernelName, this.#estimate.value as Estimate));
     }

@@ -5,6 +5,7 @@ import type { ArenaActions } from "./arena.js";
 import { type Camera, cameraFor } from "./camera.js";
 import { Catalogue, type Choice } from "./catalogue.js";
 import { Brush, DrawControls, Sliders } from "./controls.js";
+import { estimateOf } from "./estimates.js";
 import { History } from "./history.js";
 import { KernelPanel } from "./kernel-panel.js";
 import { measure } from "./measure.js";
@@ -235,7 +236,9 @@ export class Lab {
   #choose(side: 0 | 1, choice: Choice): void {
     const choices: Both<Choice> = side === 0 ? [choice, this.state.choices[1]] : [this.state.choices[0], choice];
     this.sides[side].choice = choice;
-    this.change({ choices });
+    // The map shows the weights of what was chosen last.
+    const estimate = this.catalogue.usesKernel(choice) ? estimateOf(choice.variant) : this.state.estimate;
+    this.change({ choices, estimate });
   }
 
   #showChoices(): void {

@@ -41,6 +41,7 @@ export class Panel {
     const variants = this.catalogue.offered.get(objective)?.variants ?? [];
     this.#variant.replaceChildren(new Option("default", ""), ...variants.map((name) => new Option(`as ${name}`, name)));
     this.#variant.value = variant;
+    this.#variant.hidden = variants.length === 0;
   }
 
   show(view: ArenaView, choice: Choice, settings: Settings): void {

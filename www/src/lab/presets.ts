@@ -1,7 +1,8 @@
 // Comparisons that show one thing each, and what to look at.
 import type { Choice } from "./catalogue.js";
+import type { Estimate } from "./estimates.js";
 import { DEFAULTS, type KernelName, type Settings } from "./settings.js";
-import type { Estimate, State } from "./state.js";
+import type { State } from "./state.js";
 
 export interface Preset {
   readonly title: string;

@@ -1,12 +1,9 @@
 // Everything that the visitor chose, and how it stands in the address.
 import type { Choice } from "./catalogue.js";
-import { unpack, pack } from "./packing.js";
+import { ESTIMATES, type Estimate } from "./estimates.js";
+import { pack, unpack } from "./packing.js";
 import type { Draw, Samples } from "./samples.js";
 import { DEFAULTS, KERNELS, type KernelName, RANGES, SETTING_NAMES, type Settings } from "./settings.js";
-
-export const ESTIMATES = ["normalised", "released", "paper"] as const;
-/** Which weights the second heat map shows. */
-export type Estimate = (typeof ESTIMATES)[number];
 
 /** The spaces that points can lie in. */
 export const DIMENSIONS = [2, 3, 8] as const;
@@ -17,6 +14,7 @@ export interface State {
   readonly choices: readonly [Choice, Choice];
   readonly settings: Settings;
   readonly kernel: KernelName;
+  /** Which weights the second heat map shows. */
   readonly estimate: Estimate;
 }
 
@@ -62,8 +60,8 @@ export function fromHash(hash: string, initial: State, isKnown: (choice: Choice)
 
   const choices = SIDES.map((side, at) => {
     const [objective = "", variant = ""] = text(side).split(".");
-    const choice = { objective, variant };
-    return isKnown(choice) ? choice : (initial.choices[at] as Choice);
+    const candidates = [{ objective, variant }, { objective, variant: "" }];
+    return candidates.find(isKnown) ?? (initial.choices[at] as Choice);
   }) as [Choice, Choice];
   const settings = Object.fromEntries(
     SETTING_NAMES.map((name) => {
