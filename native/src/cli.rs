@@ -259,7 +259,8 @@ pub(crate) struct DataList {
   simile data fetch cub-200-2011 --data ./data
   simile data fetch cifar-10 --data ./data --from https://mirror.example/files
 
-A download that was cut goes on where it ended. Data sets whose authors ask for a registration
+A download that was cut goes on where it ended. Behind a proxy with certificates of its own, name
+their file with SSL_CERT_FILE. Data sets whose authors ask for a registration
 cannot be fetched; `simile data list` says where to get them.")]
 pub(crate) struct DataFetch {
     /// The data set's name (`simile data list`)

@@ -33,8 +33,12 @@ pub(super) fn check(official: &Official, section: &DataSection, folder: &Path) -
     let gathered = gather(section, folder);
     let root = gathered.as_ref().ok().and_then(|found| found.as_ref()).map(|found| found.root.clone());
     let files = official.needed.iter().map(|name| {
-        let places = root.iter().flat_map(|root| [root.join(name), root.join("..").join(name)]);
-        let path = places.chain([folder.join(name)]).find(|path| path.exists());
+        let above =
+            root.iter().flat_map(|root| [root.clone(), root.join("..")]).chain([folder.to_path_buf()]);
+        // The last three are those of CelebA's drive.
+        let places =
+            above.flat_map(|place| ["", "Anno", "Eval", "Img"].map(|inner| place.join(inner).join(name)));
+        let path = places.into_iter().find(|path| path.exists());
         let state = match path.as_ref().and_then(|path| path.metadata().ok()) {
             Some(known) if known.is_dir() => State::WellFormed { detail: "a folder".into() },
             Some(known) => State::WellFormed { detail: format!("{} bytes", known.len()) },

@@ -93,6 +93,7 @@ fn caption(sheet: &mut RgbImage, corner: (u32, u32), condition: &Condition, samp
                 let code: String = colour.iter().map(|v| format!("{v:02x}")).collect();
                 write(sheet, (corner.0 + LETTER + 2, corner.1), &code, letters.saturating_sub(2));
             }
+            [whole] if whole.fract() == 0.0 => write(sheet, corner, &format!("{whole:.0}"), letters),
             [only] => write(sheet, corner, &format!("{only:.3}"), letters),
             ref row => write(sheet, corner, &summary(row), letters),
         },

@@ -34,7 +34,7 @@ pub(crate) struct Fetched {
 /// # Errors
 /// If an address does not answer, what comes is not the official file, or an archive is refused.
 pub(crate) fn fetch(official: &Official, folder: &Path, mirror: Option<&str>) -> Result<Vec<Fetched>> {
-    let agent = agent();
+    let agent = agent()?;
     let mut fetched = Vec::new();
     for download in official.downloads {
         let url = match mirror {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use md5::{Digest as _, Md5};
 use ureq::http::Response;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 use crate::console::{Progress, line};
@@ -31,15 +32,34 @@ pub(super) struct Transfer {
     pub(super) md5: String,
 }
 
-/// What asks the servers.
-pub(super) fn agent() -> Agent {
+/// What asks the servers. It believes Mozilla's root certificates, or those of the file that `SSL_CERT_FILE` names: behind
+/// a proxy that has its own there is no other way.
+///
+/// # Errors
+/// If that file cannot be read.
+pub(super) fn agent() -> Result<Agent> {
+    let roots = match std::env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from) {
+        Some(path) => RootCerts::from(certificates(&path)?),
+        None => RootCerts::WebPki,
+    };
     let config = Agent::config_builder()
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
         .http_status_as_error(false)
         .user_agent(concat!("simile/", env!("CARGO_PKG_VERSION")))
         .timeout_connect(Some(SILENCE))
         .timeout_recv_response(Some(SILENCE))
         .timeout_per_read(Some(SILENCE));
-    config.build().new_agent()
+    Ok(config.build().new_agent())
+}
+
+fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>> {
+    let text = fs::read(path).map_err(|source| DataError::Read { path: path.into(), source })?;
+    // What is no certificate, a comment or a key, is no fault of the others.
+    let items = parse_pem(&text).filter_map(|item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(certificate),
+        _ => None,
+    });
+    Ok(items.collect())
 }
 
 /// Brings a file to `path`, unless it is there with the right checksum.
@@ -105,6 +125,12 @@ fn ask(agent: &Agent, url: &str, part: &Path, from: u64) -> Result<Asked> {
     }
     let response = match request.call() {
         Ok(response) => response,
+        Err(error) if error.to_string().contains("certificate") => {
+            let reason = format!(
+                "{error}; behind a proxy with certificates of its own, name their file with SSL_CERT_FILE"
+            );
+            return Err(failed(url, reason));
+        }
         Err(error) => return Ok(Asked::Again(format!("{url} does not answer ({error})"))),
     };
     let (from, total) = match response.status().as_u16() {
