@@ -37,7 +37,7 @@ pub(super) fn cub(folder: &Path) -> Result<Gathered> {
 /// Waterbirds as its archive unpacks.
 ///
 /// # Errors
-/// As [`cub`].
+/// As [`cub()`].
 pub(super) fn waterbirds(folder: &Path) -> Result<Gathered> {
     let inner =
         ["waterbird_complete95_forest2water2", "waterbirds", "waterbirds/waterbird_complete95_forest2water2"];
