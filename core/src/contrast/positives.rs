@@ -27,7 +27,7 @@ pub struct Tile<'t> {
 pub type Weights<'a> = Box<dyn Fn(&Tile) -> Tensor<2> + Send + Sync + 'a>;
 
 /// Which candidates an anchor is drawn to, as rows of constant weights `P`.
-#[expect(clippy::large_enum_variant, reason = "a comparison holds two or three of these")]
+#[allow(clippy::large_enum_variant, reason = "a comparison holds two or three of these")]
 pub enum Positives<'a> {
     /// Candidate `partner[i]`, weight one.
     Partner(Vec<usize>),
@@ -47,7 +47,7 @@ pub enum Positives<'a> {
 }
 
 /// What a mean is formed from.
-#[expect(clippy::large_enum_variant, reason = "a comparison holds two or three of these")]
+#[allow(clippy::large_enum_variant, reason = "a comparison holds two or three of these")]
 pub(super) enum Target<'p> {
     /// `sum_j P_ij c_j`, `[anchors, d]`, and `sum_j P_ij`, `[anchors]`.
     Rows { rows: Tensor<2>, mass: Tensor<1> },

@@ -46,7 +46,7 @@ struct Network {
     measure: Measure,
 }
 
-#[expect(clippy::large_enum_variant, reason = "there are two of these")]
+#[allow(clippy::large_enum_variant, reason = "there are two of these")]
 enum Measure {
     /// `exp s_ij` over the Euclidean length of its row.
     Similarity { temperature: f64 },
