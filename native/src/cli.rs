@@ -72,7 +72,7 @@ pub(crate) enum Command {
   simile train --resume runs/fair-digits       after Ctrl-C or a crash
 
 The run folder holds recipe.toml (resolved), metrics.jsonl, model.safetensors, result.json,
-report.html, and state/ to resume from. `simile recipes` lists the recipes that ship.")]
+report.html, tensorboard/, and state/ to resume from. `simile recipes` lists the recipes that ship.")]
 pub(crate) struct Train {
     /// A TOML file, or the name of a recipe that ships (`simile recipes`)
     #[arg(required_unless_present = "resume", conflicts_with = "resume")]

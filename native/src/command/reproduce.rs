@@ -11,8 +11,9 @@ use crate::reproduce::compare::compare;
 use crate::reproduce::output::Comparison;
 use crate::reproduce::plan::Plan;
 use crate::reproduce::shipped::ShippedTable;
-use crate::reproduce::table::{Row, Scale, Table, slug};
-use crate::run::{folder, interrupt};
+use crate::reproduce::table::{Row, Scale, Table};
+use crate::run::folder::{self, slug};
+use crate::run::interrupt;
 
 pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     let shipped = ShippedTable::find(&arguments.table)?;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::table::{Row, Scale, Table, slug};
+use super::table::{Row, Scale, Table};
 use crate::console::line;
 use crate::device::DeviceName;
 use crate::exit::usage;
 use crate::recipe::Recipe;
-use crate::run::folder::{RECIPE, RESULT, RunFolder};
+use crate::run::folder::{RECIPE, RESULT, RunFolder, slug};
 use crate::run::record::{ArmResult, RunResult};
 use crate::run::start::{begin, recipe_of, resume};
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::exit::usage;
 use crate::recipe::explain::explain;
 use crate::recipe::{Changes, Recipe};
+use crate::run::folder::slug;
 
 /// How much of the published budget is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
@@ -133,16 +134,4 @@ impl Table {
         recipe.name = slug(&row.name);
         Ok(recipe)
     }
-}
-
-/// A name as a folder's: lower case, whatever is not a letter, digit or point as a hyphen.
-pub(crate) fn slug(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
-    name.chars()
-        .map(plain)
-        .collect::<String>()
-        .split('-')
-        .filter(|s| !s.is_empty())
-        .collect::<Vec<_>>()
-        .join("-")
 }

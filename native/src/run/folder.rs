@@ -158,6 +158,18 @@ fn readable(_: &NamedTempFile) -> io::Result<()> {
     Ok(())
 }
 
+/// A name as a folder's: lower case, whatever is not a letter, digit or point as a hyphen.
+pub(crate) fn slug(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
+    name.chars()
+        .map(plain)
+        .collect::<String>()
+        .split('-')
+        .filter(|s| !s.is_empty())
+        .collect::<Vec<_>>()
+        .join("-")
+}
+
 fn unused(parent: &Path, name: &str) -> PathBuf {
     let numbered = |number: u32| match number {
         1 => parent.join(name),

@@ -2,6 +2,7 @@
 
 mod context;
 mod draw;
+mod events;
 pub(crate) mod folder;
 pub(crate) mod interrupt;
 mod pictures;

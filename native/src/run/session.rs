@@ -11,7 +11,8 @@ use simile_core::train::{Sampler, Sampling, Trainer, TrainerConfig};
 
 use super::context::Context;
 use super::draw;
-use super::folder::{FIGURES, MODEL, MetricsLog, REPORT, RESULT, RunFolder};
+use super::events::EventLog;
+use super::folder::{FIGURES, MODEL, MetricsLog, REPORT, RESULT, RunFolder, slug};
 use super::interrupt;
 use super::prepared::Prepared;
 use super::record::{ArmResult, Measurement, RunResult};
@@ -96,7 +97,8 @@ impl Session {
         before: f64,
     ) -> Result<(ArmResult, Option<crate::report::figures::KernelFigure>, crate::report::figures::MapFigure)>
     {
-        let trainer = self.train(arm, before)?;
+        let mut events = EventLog::open(&self.folder, &arm.name)?;
+        let trainer = self.train(arm, before, &mut events)?;
         line(format_args!("{}: probing", arm.name));
         let normalisation = self.recipe.normalisation().map_err(usage)?;
         let Splits { train, test } = &self.splits;
@@ -117,6 +119,9 @@ impl Session {
         }
         self.folder.write(MODEL, &model)?;
 
+        let named = metrics.iter().map(|(name, value)| (name.as_str(), *value));
+        events.scalars(self.recipe.train.iterations, named)?;
+        events.flush()?;
         self.log.flush()?;
         let result = ArmResult {
             name: arm.name.clone(),
@@ -130,7 +135,7 @@ impl Session {
         Ok((result, draw::kernel(arm, train)?, map))
     }
 
-    fn train(&mut self, arm: &Arm, before: f64) -> Result<Trainer> {
+    fn train(&mut self, arm: &Arm, before: f64, events: &mut EventLog) -> Result<Trainer> {
         let section = self.recipe.train.clone();
         let (samples, batch, seed) = (self.splits.train.len(), section.batch, section.seed);
         let mut sampler = Sampler::new(Sampling { samples, batch, drop_last: false, seed })?;
@@ -166,6 +171,7 @@ impl Session {
                 && let Some(loss) = pollster::block_on(trainer.mean_loss())?
             {
                 let (arm, iteration) = (arm.name.clone(), done as usize);
+                events.scalars(iteration, [("loss", loss), ("learning_rate", learning_rate)])?;
                 self.log.append(&Measurement { arm, iteration, loss, learning_rate })?;
                 progress.at(done, format_args!("loss {loss:.4}"));
             }
@@ -174,6 +180,7 @@ impl Session {
             let due = done.is_multiple_of(section.checkpoint_every as u64) || trainer.is_finished();
             if due || interrupt::asked() {
                 arm.name.clone_into(&mut self.standing.arm);
+                events.flush()?;
                 self.save(Some(&trainer), before)?;
             }
             if interrupt::asked() {
@@ -254,10 +261,9 @@ impl Session {
     }
 }
 
-/// File name of an arm's encoder: its name in lower case, with whatever is not a letter or digit as a hyphen.
+/// File name of an arm's encoder.
 pub(crate) fn model_of(arm: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    format!("model-{}.safetensors", arm.chars().map(plain).collect::<String>())
+    format!("model-{}.safetensors", slug(arm))
 }
 
 /// Mean of the losses in the last tenth of the iterations.
