@@ -60,6 +60,24 @@ try {
   result.after = { loss: await both("Loss"), shared: await both("Shared colour") };
   await shot("descended");
 
+  // Without motion the same descent shows few of its steps.
+  const shown = async (reducedMotion) => {
+    await page.emulateMedia({ reducedMotion });
+    await preset("Set a colour aside");
+    await settled();
+    await page.evaluate(() => {
+      window.shown = 0;
+      new MutationObserver(() => window.shown++).observe(document.querySelector("dl.numbers"), { childList: true });
+    });
+    await page.locator("#run").click();
+    await page.waitForTimeout(2500);
+    await page.locator("#run").press("Enter");
+    const count = await page.evaluate(() => window.shown);
+    await settled();
+    return count;
+  };
+  result.shown = { still: await shown("reduce"), moving: await shown("no-preference") };
+
   // The first point of the left arena: pointed at, dragged, painted.
   await preset("Set a colour aside");
   await settled();

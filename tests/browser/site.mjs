@@ -60,6 +60,7 @@ try {
   await page.locator("#encoder", { hasText: "InfoNCE" }).waitFor();
   await shot("dark");
 
+  const violations = await audit(page, "site");
   await page.setViewportSize({ width: 390, height: 844 });
   await page.emulateMedia({ colorScheme: "light" });
   await shot("phone");
@@ -73,7 +74,7 @@ try {
   await page.locator("#status:empty").waitFor({ state: "attached" });
   const asked = await page.locator(".panel h3").allTextContents();
 
-  const violations = await audit(page, "site on a phone");
+  violations.push(...(await audit(page, "site on a phone")));
   const textOf = (id) => page.locator(`#${id}`).textContent();
   const [encoder, device] = [await textOf("encoder"), await textOf("device")];
 

@@ -182,6 +182,9 @@ fn a_visitor_can_use_the_loss_lab() {
     assert_eq!(started[0], started[1]);
     assert!(shared[1] < shared[0] - 0.2, "{after}");
 
+    let shown = |motion: &str| result["shown"][motion].as_u64().unwrap();
+    assert!(shown("still") >= 1 && shown("still") * 3 < shown("moving"), "{}", result["shown"]);
+
     assert!(result["focus"].as_str().unwrap().contains("Sample 1, first view"), "{}", result["focus"]);
     assert_eq!(result["drag"]["tops"], json!([1, 1]), "both sides move the point that is dragged");
     let loss = numbers(&result["drag"]["loss"]);

@@ -26,6 +26,8 @@ const STEPS_UNSEEN = 50;
 const ADDRESS_DELAY = 250;
 
 export class Lab {
+  /** Called when the visitor leaves the view that was set up for them. */
+  onLeave: () => void = () => {};
   readonly history = new History();
   readonly #panels: Both<Panel>;
   readonly #kernels: KernelPanel;
@@ -103,6 +105,7 @@ export class Lab {
   }
 
   change(change: Partial<State>): void {
+    this.onLeave();
     this.state = { ...this.state, ...change };
     this.#showChoices();
     void this.refresh();

@@ -15,9 +15,14 @@ element("charts", HTMLElement).append(...lab.history.elements);
 new TakeAway(lab);
 
 const story = element("story", HTMLElement);
-element("presets", HTMLElement).append(...PRESETS.map(presetButton));
+const buttons = PRESETS.map(presetButton);
+element("presets", HTMLElement).append(...buttons);
+lab.onLeave = () => press(undefined);
 // A view that somebody shared tells its own story.
-if (location.hash === "") story.textContent = first.story;
+if (location.hash === "") {
+  story.textContent = first.story;
+  press(buttons[0]);
+}
 
 const onClick = (id: string, action: () => void) => element(id, HTMLButtonElement).addEventListener("click", action);
 onClick("run", () => void lab.toggle());
@@ -45,6 +50,12 @@ function presetButton(preset: Preset): HTMLButtonElement {
   button.addEventListener("click", () => {
     lab.apply(preset);
     story.textContent = preset.story;
+    press(button);
   });
   return button;
+}
+
+/** Shows which preset is in use. */
+function press(button: HTMLButtonElement | undefined): void {
+  for (const each of buttons) each.setAttribute("aria-pressed", `${each === button}`);
 }

@@ -55,10 +55,16 @@ function recipe(setting: Setting, { inputs }: Offered): string {
     ...(setting.variant ? [`variant = "${setting.variant}"`] : []),
     ...(inputs.includes("z") || isOfClusters ? ['condition = "colour"'] : []),
     ...(isOfClusters ? [`clusters = ${CLASSES}`] : []),
-    ...(inputs.includes("bias") ? ['bias = "bias"'] : []),
-    ...Object.entries(parametersOf(setting)).map(([name, value]) => `${name} = ${toml(value)}`),
+    ...(inputs.includes("bias") ? ['bias = "palette"        # the colour as a category'] : []),
+    ...Object.entries(parametersOf(setting)).map(([name, value]) => `${name} = ${toml(value)}${noteOn(name, value)}`),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** The lab's colours lie on a circle of radius 1, those of the data sets in a cube of side 255. */
+function noteOn(name: string, value: unknown): string {
+  const hasBandwidth = name === "kernel" && typeof value === "object" && value !== null && "sigma" in value;
+  return hasBandwidth ? "      # for colours on a circle of radius 1; on 0..255 RGB start at 20" : "";
 }
 
 function toml(value: unknown): string {
