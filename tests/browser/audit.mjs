@@ -11,7 +11,9 @@ export async function audit(page, name) {
     // Colours fade from one scheme to the other.
     await page.waitForTimeout(300);
     const found = await page.evaluate(() => axe.run());
-    violations.push(...found.violations.map(({ id, nodes }) => `${name}, ${colorScheme}: ${id} ${nodes.map((n) => n.html)}`));
+    violations.push(
+      ...found.violations.map(({ id, nodes }) => `${name}, ${colorScheme}: ${id} ${nodes.map((n) => n.html)}`),
+    );
   }
   return violations;
 }

@@ -56,7 +56,9 @@ try {
   await preset("Set a colour aside");
   await settled();
   result.before = { loss: await both("Loss"), shared: await both("Shared colour") };
-  await descend(async () => (await numberOf("right", "Shared colour")) < (await numberOf("left", "Shared colour")) - 0.3);
+  await descend(
+    async () => (await numberOf("right", "Shared colour")) < (await numberOf("left", "Shared colour")) - 0.3,
+  );
   result.after = { loss: await both("Loss"), shared: await both("Shared colour") };
   await shot("descended");
 
@@ -97,7 +99,9 @@ try {
   await page.mouse.up();
   await settled();
   const dragged = await state();
-  const tops = dragged.sides.map(({ samples }) => samples.views.flat().filter(([x, y]) => Math.hypot(x, y - 1) < 0.02).length);
+  const tops = dragged.sides.map(
+    ({ samples }) => samples.views.flat().filter(([x, y]) => Math.hypot(x, y - 1) < 0.02).length,
+  );
   result.drag = { tops, loss: [started, dragged].map(({ sides }) => sides[0].loss) };
   await canvas.focus();
   await page.keyboard.press("ArrowRight");
@@ -139,17 +143,25 @@ try {
   result.restored = {
     state: JSON.stringify(restored.state) === JSON.stringify(left.state),
     kernel: restored.state.kernel,
-    farthest: Math.max(...[0, 1].map((side) => far(left.sides[side].samples.views, restored.sides[side].samples.views))),
+    farthest: Math.max(
+      ...[0, 1].map((side) => far(left.sides[side].samples.views, restored.sides[side].samples.views)),
+    ),
     loss: [left, restored].map(({ sides }) => sides.map(({ loss }) => loss)),
     hues: restored.sides[0].samples.hues,
   };
 
   // What is saved and copied.
-  result.csv = (await saved("save-csv")).trim().split("\n").map((line) => line.split(",").length);
+  result.csv = (await saved("save-csv"))
+    .trim()
+    .split("\n")
+    .map((line) => line.split(",").length);
   const svg = await saved("save-svg");
   result.svg = await page.evaluate((text) => {
     const drawing = new DOMParser().parseFromString(text, "image/svg+xml");
-    return { error: drawing.querySelector("parsererror")?.textContent ?? "", shapes: drawing.querySelectorAll("circle, rect, polyline").length };
+    return {
+      error: drawing.querySelector("parsererror")?.textContent ?? "",
+      shapes: drawing.querySelectorAll("circle, rect, polyline").length,
+    };
   }, svg);
   result.code = {};
   for (const language of ["rust", "recipe", "torch"]) {

@@ -32,7 +32,10 @@ export class Engine implements Handlers {
     return (this as Handlers)[method](input);
   }
 
-  async loadEncoder({ checkpoint, device }: Methods["loadEncoder"]["input"]): Promise<Methods["loadEncoder"]["output"]> {
+  async loadEncoder({
+    checkpoint,
+    device,
+  }: Methods["loadEncoder"]["input"]): Promise<Methods["loadEncoder"]["output"]> {
     const encoder = new cpu.Encoder(checkpoint, cpu.Device.cpu());
     this.#onCpu = encoder;
     const info = JSON.parse(encoder.info) as EncoderInfo;

@@ -160,7 +160,13 @@ export class LossLab {
     const { aux = {} } = await this.#ask<Document>("evaluate", document, signal);
     const matrix = (name: string) => aux[name] as Rows;
     const [gram, paper, released] = [matrix("K"), matrix("W_paper"), matrix("W_released")];
-    return { gram, paper, released, normalised: matrix("W_normalised"), condition: aux["cond_K_plus_lambda"] as number };
+    return {
+      gram,
+      paper,
+      released,
+      normalised: matrix("W_normalised"),
+      condition: aux["cond_K_plus_lambda"] as number,
+    };
   }
 
   /** Every objective that there is, with what it takes. */

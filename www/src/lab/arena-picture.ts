@@ -76,10 +76,30 @@ function point(view: ArenaView, row: number, place: Place, at: At, radius: numbe
   const kind = biases(samples)[sample] ? "square" : "disc";
   const ring: Shape[] =
     row === focus || marked.includes(sample)
-      ? [{ kind: "disc", at: at(place), radius: size + 5, fill: "none", colour: theme.ink, width: row === focus ? 2.5 : 1.5 }]
+      ? [
+          {
+            kind: "disc",
+            at: at(place),
+            radius: size + 5,
+            fill: "none",
+            colour: theme.ink,
+            width: row === focus ? 2.5 : 1.5,
+          },
+        ]
       : [];
   const fill = isFirst ? colour : theme.raised;
-  return [...ring, { kind, at: at(place), radius: kind === "square" ? size * 0.85 : size, fill, colour, width: 3, opacity: opacityOf(place) }];
+  return [
+    ...ring,
+    {
+      kind,
+      at: at(place),
+      radius: kind === "square" ? size * 0.85 : size,
+      fill,
+      colour,
+      width: 3,
+      opacity: opacityOf(place),
+    },
+  ];
 }
 
 /** Downhill, along the sphere. */
@@ -98,7 +118,15 @@ function arrow({ samples, verdict, camera, steepest }: ArenaView, row: number, a
   const barb = (side: number): Point => [tx - head * (ux - side * 0.5 * uy), ty - head * (uy + side * 0.5 * ux)];
   const opacity = opacityOf(start);
   return [
-    { kind: "line", points: [[x, y], [tx, ty]], colour, opacity },
+    {
+      kind: "line",
+      points: [
+        [x, y],
+        [tx, ty],
+      ],
+      colour,
+      opacity,
+    },
     { kind: "line", points: [barb(1), [tx, ty], barb(-1)], colour, opacity },
   ];
 }

@@ -45,11 +45,15 @@ export class Catalogue {
   readonly refused: readonly { readonly name: string; readonly reason: string }[];
 
   constructor(list: readonly ListedObjective[]) {
-    const isOffered = (entry: ListedObjective): entry is Offered => "parameters" in entry && !(entry.name in OTHER_MEANING);
+    const isOffered = (entry: ListedObjective): entry is Offered =>
+      "parameters" in entry && !(entry.name in OTHER_MEANING);
     this.offered = new Map(list.filter(isOffered).map((entry) => [entry.name, entry]));
     this.refused = list
       .filter((entry) => !isOffered(entry))
-      .map((entry) => ({ name: entry.name, reason: "refusal" in entry ? entry.refusal : OTHER_MEANING[entry.name] ?? "" }));
+      .map((entry) => ({
+        name: entry.name,
+        reason: "refusal" in entry ? entry.refusal : (OTHER_MEANING[entry.name] ?? ""),
+      }));
   }
 
   has({ objective, variant }: Choice): boolean {

@@ -49,16 +49,36 @@ export class Chart {
 
 function chartPicture(options: ChartOptions, paths: Paths, width: number, height: number, theme: Theme): Picture {
   const all = paths.flat();
-  const [x0, x1] = span(options.x, all.map(([x]) => x));
-  const [y0, y1] = span(options.y, all.map(([, y]) => y));
+  const [x0, x1] = span(
+    options.x,
+    all.map(([x]) => x),
+  );
+  const [y0, y1] = span(
+    options.y,
+    all.map(([, y]) => y),
+  );
   const [right, bottom] = [width - PAD.right, height - PAD.bottom];
   const at = ([x, y]: Point): Point => [
     PAD.left + ((x - x0) / (x1 - x0)) * (right - PAD.left),
     bottom - ((y - y0) / (y1 - y0)) * (bottom - PAD.top),
   ];
-  const text = (where: Point, label: string, align: "start" | "middle" | "end"): Shape => ({ kind: "text", at: where, text: label, colour: theme.quiet, align });
+  const text = (where: Point, label: string, align: "start" | "middle" | "end"): Shape => ({
+    kind: "text",
+    at: where,
+    text: label,
+    colour: theme.quiet,
+    align,
+  });
   const shapes: Shape[] = [
-    { kind: "line", points: [[PAD.left, PAD.top], [PAD.left, bottom], [right, bottom]], colour: theme.line },
+    {
+      kind: "line",
+      points: [
+        [PAD.left, PAD.top],
+        [PAD.left, bottom],
+        [right, bottom],
+      ],
+      colour: theme.line,
+    },
     text([PAD.left - 5, PAD.top + 9], tick(y1), "end"),
     text([PAD.left - 5, bottom], tick(y0), "end"),
     text([PAD.left, bottom + 14], tick(x0), "start"),

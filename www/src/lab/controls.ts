@@ -6,7 +6,10 @@ import { COUNTS, DIMENSIONS } from "./state.js";
 import { hueColour } from "./theme.js";
 
 export class Sliders {
-  readonly #rows: ReadonlyMap<SettingName, { label: HTMLLabelElement; input: HTMLInputElement; output: HTMLOutputElement }>;
+  readonly #rows: ReadonlyMap<
+    SettingName,
+    { label: HTMLLabelElement; input: HTMLInputElement; output: HTMLOutputElement }
+  >;
 
   constructor(onChange: (name: SettingName, value: number) => void) {
     this.#rows = new Map(SETTING_NAMES.map((name) => [name, buildSlider(name, onChange)]));

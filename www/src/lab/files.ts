@@ -15,7 +15,12 @@ export function saveFile(name: string, type: string, content: string): void {
 
 /** Everything that there is to know about what is shown. */
 export function toJson(state: State, sides: readonly Side[], address: string): string {
-  const described = sides.map(({ choice, samples, verdict }) => ({ ...choice, samples, figures: measure(samples), ...verdict }));
+  const described = sides.map(({ choice, samples, verdict }) => ({
+    ...choice,
+    samples,
+    figures: measure(samples),
+    ...verdict,
+  }));
   return JSON.stringify({ format: "simile-lab", version: 1, address, state, sides: described }, null, 1);
 }
 
@@ -28,7 +33,15 @@ export function toCsv(sides: readonly Side[]): string {
     samples.views.flatMap((rows, view) =>
       rows.map((row, at) => {
         const gradient = verdict?.gradients[view]?.[at] ?? row.map(() => "");
-        return [side === 0 ? "left" : "right", choice.objective, "ab"[view], at + 1, samples.hues[at], ...row, ...gradient];
+        return [
+          side === 0 ? "left" : "right",
+          choice.objective,
+          "ab"[view],
+          at + 1,
+          samples.hues[at],
+          ...row,
+          ...gradient,
+        ];
       }),
     ),
   );

@@ -19,7 +19,12 @@ export interface HeatmapView {
 
 /** Width of the strips that carry the colours of the samples. */
 const STRIP = 10;
-const MOVES: Readonly<Record<string, Cell>> = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+const MOVES: Readonly<Record<string, Cell>> = {
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+};
 
 export class Heatmap {
   readonly canvas = document.createElement("canvas");
@@ -58,7 +63,10 @@ export class Heatmap {
 
   #find({ offsetX, offsetY }: PointerEvent): Cell | undefined {
     const count = this.#view?.order.length ?? 0;
-    const [row, column] = [offsetY, offsetX].map((offset) => Math.floor((offset - STRIP) / this.#cellSize())) as [number, number];
+    const [row, column] = [offsetY, offsetX].map((offset) => Math.floor((offset - STRIP) / this.#cellSize())) as [
+      number,
+      number,
+    ];
     const isInside = [row, column].every((at) => at >= 0 && at < count);
     return isInside ? [row, column] : undefined;
   }
@@ -78,7 +86,11 @@ export class Heatmap {
     const view = this.#view;
     if (!view) return;
     const [size, cell, theme] = [this.canvas.clientWidth, this.#cellSize(), readTheme()];
-    paint(this.canvas, { width: size, height: size, shapes: [...cells(view, cell, theme), ...strips(view, cell), ...frame(view, cell, theme)] });
+    paint(this.canvas, {
+      width: size,
+      height: size,
+      shapes: [...cells(view, cell, theme), ...strips(view, cell), ...frame(view, cell, theme)],
+    });
   }
 }
 
@@ -97,9 +109,23 @@ function cells({ values, order, largest }: HeatmapView, cell: number, theme: The
 function strips({ order, hues }: HeatmapView, cell: number): Shape[] {
   return order.flatMap((sample, at): Shape[] => {
     const [middle, colour] = [STRIP + (at + 0.5) * cell, hueColour(hues[sample] ?? 0)];
-    const strip = (points: readonly (readonly [number, number])[]): Shape => ({ kind: "line", points, colour, width: STRIP * 0.6 });
+    const strip = (points: readonly (readonly [number, number])[]): Shape => ({
+      kind: "line",
+      points,
+      colour,
+      width: STRIP * 0.6,
+    });
     const [from, to, edge] = [middle - cell / 2, middle + cell / 2, STRIP * 0.3];
-    return [strip([[from, edge], [to, edge]]), strip([[edge, from], [edge, to]])];
+    return [
+      strip([
+        [from, edge],
+        [to, edge],
+      ]),
+      strip([
+        [edge, from],
+        [edge, to],
+      ]),
+    ];
   });
 }
 
@@ -109,7 +135,13 @@ function frame({ order, cell: place }: HeatmapView, cell: number, theme: Theme):
   const end = STRIP + order.length * cell;
   const box = (left: number, top: number, right: number, bottom: number): Shape => ({
     kind: "line",
-    points: [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]],
+    points: [
+      [left, top],
+      [right, top],
+      [right, bottom],
+      [left, bottom],
+      [left, top],
+    ],
     colour: theme.ink,
     width: 1.5,
   });

@@ -7,7 +7,13 @@ import type { Picture, Point } from "./shapes.js";
 const LONGEST = 600;
 
 export class History {
-  readonly #plane = new Chart({ title: "Alignment and uniformity", across: "alignment", up: "uniformity", x: [0, 0.4], y: [-2, 0] });
+  readonly #plane = new Chart({
+    title: "Alignment and uniformity",
+    across: "alignment",
+    up: "uniformity",
+    x: [0, 0.4],
+    y: [-2, 0],
+  });
   readonly #series = [
     { name: "alignment", chart: series("Alignment", [0, 0.4]) },
     { name: "uniformity", chart: series("Uniformity", [-2, 0]) },

@@ -27,18 +27,31 @@ export class KernelPanel {
     for (const [name, { title }] of Object.entries(KERNELS)) this.#kernel.append(new Option(title, name));
     for (const name of ESTIMATES) this.#estimate.append(new Option(ESTIMATE_TITLES[name], name));
     for (const select of [this.#kernel, this.#estimate]) {
-      select.addEventListener("change", () => onChoice(this.#kernel.value as KernelName, this.#estimate.value as Estimate));
+      select.addEventListener("change", () =>
+        onChoice(this.#kernel.value as KernelName, this.#estimate.value as Estimate),
+      );
     }
   }
 
   /** Asks core for the matrices of the samples' colours and shows them. */
-  async update(lab: LossLab, samples: Samples, kernel: KernelName, estimate: Estimate, settings: Settings): Promise<void> {
+  async update(
+    lab: LossLab,
+    samples: Samples,
+    kernel: KernelName,
+    estimate: Estimate,
+    settings: Settings,
+  ): Promise<void> {
     this.#kernel.value = kernel;
     this.#estimate.value = estimate;
     const note = element("kernel-note", HTMLElement);
     try {
-      this.#weights = await lab.weigh(conditions(samples), { kernel: kernelOf(kernel, settings), lambda: settings.lambda });
-      const mass = this.#shown().map((row, at) => row.reduce((sum, weight, other) => sum + (other === at ? 0 : weight), 0));
+      this.#weights = await lab.weigh(conditions(samples), {
+        kernel: kernelOf(kernel, settings),
+        lambda: settings.lambda,
+      });
+      const mass = this.#shown().map((row, at) =>
+        row.reduce((sum, weight, other) => sum + (other === at ? 0 : weight), 0),
+      );
       const average = mass.reduce((sum, value) => sum + value, 0) / mass.length;
       note.textContent = `A sample's weights on the others sum to ${average.toPrecision(3)} on average; condition number of K + λI: ${this.#weights.condition.toPrecision(2)}.`;
     } catch (error) {

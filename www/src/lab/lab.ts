@@ -53,7 +53,9 @@ export class Lab {
     public state: State,
   ) {
     this.#camera = cameraFor(sides[0].samples);
-    this.#panels = both((side) => new Panel(NAMES[side], catalogue, this.#actions(), (choice) => this.#choose(side, choice)));
+    this.#panels = both(
+      (side) => new Panel(NAMES[side], catalogue, this.#actions(), (choice) => this.#choose(side, choice)),
+    );
     element("arenas", HTMLElement).append(...this.#panels.map((panel) => panel.element));
     this.#kernels = new KernelPanel(
       (samples) => this.#mark(samples),

@@ -9,7 +9,8 @@ export const sup = (base: string, script: string) => `<msup>${base}${script}</ms
 export const fraction = (above: string, below: string) => `<mfrac>${above}${below}</mfrac>`;
 
 /** Indices such as `ij`, or `ii'` for the other view of the sample. */
-export const index = (letters: string) => row(...Array.from(letters, (letter) => (letter === "'" ? mo("′") : mi(letter))));
+export const index = (letters: string) =>
+  row(...Array.from(letters, (letter) => (letter === "'" ? mo("′") : mi(letter))));
 
 /** The scaled cosine of two points. */
 export const similarity = (letters: string) => sub(mi("s"), index(letters));

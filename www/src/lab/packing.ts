@@ -5,9 +5,15 @@ import type { Draw, Samples } from "./samples.js";
 const SCALE = 32767;
 
 export function pack({ views, hues }: Samples): string {
-  const numbers = [...views.flat(2).map((value) => Math.round(value * SCALE)), ...hues.map((hue) => Math.round(hue * SCALE))];
+  const numbers = [
+    ...views.flat(2).map((value) => Math.round(value * SCALE)),
+    ...hues.map((hue) => Math.round(hue * SCALE)),
+  ];
   const bytes = new Uint8Array(Int16Array.from(numbers).buffer);
-  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
 }
 
 /** The samples, or `undefined` if the text does not hold as many as were drawn. */
@@ -22,7 +28,9 @@ export function unpack(text: string, { count, dims }: Draw): Samples | undefined
 
 function decode(text: string): number[] | undefined {
   try {
-    const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) =>
+      letter.charCodeAt(0),
+    );
     return bytes.length % 2 ? undefined : Array.from(new Int16Array(bytes.buffer), (value) => value / SCALE);
   } catch {
     return undefined;

@@ -55,7 +55,9 @@ export class PairPanel {
       const shown = values?.map((row) => row.map((force) => -force)) ?? [];
       const hues = [...samples.hues, ...samples.hues];
       this.#maps[side]?.show({ values: shown, order: this.#order, hues, cell: this.#cell, largest });
-      const range = values ? `from ${Math.min(...values.flat()).toPrecision(2)} to ${Math.max(...values.flat()).toPrecision(2)}` : "no weights of pairs";
+      const range = values
+        ? `from ${Math.min(...values.flat()).toPrecision(2)} to ${Math.max(...values.flat()).toPrecision(2)}`
+        : "no weights of pairs";
       element(`${NAMES[side] ?? "left"}-range`, HTMLElement).textContent = range;
     });
     element("pair", HTMLElement).textContent = this.#describe(forces);

@@ -28,7 +28,9 @@ export class Panel {
     this.#variant.setAttribute("aria-label", `Variant of the objective on the ${side}`);
     for (const name of catalogue.offered.keys()) this.#objective.append(new Option(titleOf(name), name));
     this.#objective.addEventListener("change", () => onChoice({ objective: this.#objective.value, variant: "" }));
-    this.#variant.addEventListener("change", () => onChoice({ objective: this.#objective.value, variant: this.#variant.value }));
+    this.#variant.addEventListener("change", () =>
+      onChoice({ objective: this.#objective.value, variant: this.#variant.value }),
+    );
     const choices = document.createElement("div");
     choices.className = "buttons";
     choices.append(this.#objective, this.#variant);
@@ -64,7 +66,11 @@ export class Panel {
 }
 
 function definition(name: string, value: string): HTMLElement {
-  const [pair, term, description] = [document.createElement("div"), document.createElement("dt"), document.createElement("dd")];
+  const [pair, term, description] = [
+    document.createElement("div"),
+    document.createElement("dt"),
+    document.createElement("dd"),
+  ];
   term.textContent = name;
   description.textContent = value;
   pair.append(term, description);

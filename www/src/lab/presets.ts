@@ -25,7 +25,15 @@ const choice = (text: string): Choice => {
   return { objective, variant };
 };
 
-const state = ({ left, right, settings, colours = "hues", dims = 2, estimate = "normalised", kernel = "rbf" }: Wanted): State => ({
+const state = ({
+  left,
+  right,
+  settings,
+  colours = "hues",
+  dims = 2,
+  estimate = "normalised",
+  kernel = "rbf",
+}: Wanted): State => ({
   draw: { seed: 1, count: 16, dims, colours },
   choices: [choice(left), choice(right)],
   settings: { ...DEFAULTS, ...settings },
@@ -42,7 +50,8 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     title: "Let colours attract",
-    story: "WeaklySup-CCLK takes points of like colour for positives. Run both: its neighbours end with nearly the same hue.",
+    story:
+      "WeaklySup-CCLK takes points of like colour for positives. Run both: its neighbours end with nearly the same hue.",
     state: state({ left: "nt-xent", right: "weaksup-cclk" }),
   },
   {
@@ -67,7 +76,12 @@ export const PRESETS: readonly Preset[] = [
     title: "No ridge, no gradient",
     story:
       "As printed, Fair-CCLK weighs samples by (K + λI)⁻¹K. With λ near 0 that is the identity: the denominator of a sample holds its own pair only, the loss is log 16 = 2.773 wherever the points are, and the arrows on the left are gone. Raise λ and they come back. On the right the diagonal is left out and rows are made to sum to 1, so there is a gradient at any λ.",
-    state: state({ left: "fair-cclk.paper", right: "fair-cclk", settings: { lambda: 1e-4, bandwidth: 0.2 }, estimate: "paper" }),
+    state: state({
+      left: "fair-cclk.paper",
+      right: "fair-cclk",
+      settings: { lambda: 1e-4, bandwidth: 0.2 },
+      estimate: "paper",
+    }),
   },
   {
     title: "What clipping does",

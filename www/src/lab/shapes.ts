@@ -1,9 +1,29 @@
 // Pictures as lists of shapes, which a canvas paints and an SVG file holds.
 
 export type Shape =
-  | { readonly kind: "line"; readonly points: readonly Point[]; readonly colour: string; readonly width?: number; readonly opacity?: number }
-  | { readonly kind: "disc" | "square"; readonly at: Point; readonly radius: number; readonly fill: string; readonly colour: string; readonly width?: number; readonly opacity?: number }
-  | { readonly kind: "text"; readonly at: Point; readonly text: string; readonly colour: string; readonly align?: "start" | "middle" | "end" };
+  | {
+      readonly kind: "line";
+      readonly points: readonly Point[];
+      readonly colour: string;
+      readonly width?: number;
+      readonly opacity?: number;
+    }
+  | {
+      readonly kind: "disc" | "square";
+      readonly at: Point;
+      readonly radius: number;
+      readonly fill: string;
+      readonly colour: string;
+      readonly width?: number;
+      readonly opacity?: number;
+    }
+  | {
+      readonly kind: "text";
+      readonly at: Point;
+      readonly text: string;
+      readonly colour: string;
+      readonly align?: "start" | "middle" | "end";
+    };
 
 export type Point = readonly [x: number, y: number];
 

@@ -70,7 +70,9 @@ function noteOn(name: string, value: unknown): string {
 function toml(value: unknown): string {
   if (typeof value === "number") return decimal(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  return `{ ${Object.entries(value).map(([name, inner]) => `${name} = ${toml(inner)}`).join(", ")} }`;
+  return `{ ${Object.entries(value)
+    .map(([name, inner]) => `${name} = ${toml(inner)}`)
+    .join(", ")} }`;
 }
 
 /** TOML tells 2.0 from 2, and core's parameters are of the first kind. */

@@ -60,7 +60,10 @@ export function fromHash(hash: string, initial: State, isKnown: (choice: Choice)
 
   const choices = SIDES.map((side, at) => {
     const [objective = "", variant = ""] = text(side).split(".");
-    const candidates = [{ objective, variant }, { objective, variant: "" }];
+    const candidates = [
+      { objective, variant },
+      { objective, variant: "" },
+    ];
     return candidates.find(isKnown) ?? (initial.choices[at] as Choice);
   }) as [Choice, Choice];
   const settings = Object.fromEntries(

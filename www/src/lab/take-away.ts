@@ -9,8 +9,11 @@ export class TakeAway {
   readonly #code = element("code", HTMLElement);
 
   constructor(private readonly lab: Lab) {
-    const onClick = (id: string, action: () => void) => element(id, HTMLButtonElement).addEventListener("click", action);
-    onClick("save-json", () => saveFile("simile-lab.json", "application/json", toJson(lab.state, lab.sides, this.#address())));
+    const onClick = (id: string, action: () => void) =>
+      element(id, HTMLButtonElement).addEventListener("click", action);
+    onClick("save-json", () =>
+      saveFile("simile-lab.json", "application/json", toJson(lab.state, lab.sides, this.#address())),
+    );
     onClick("save-csv", () => saveFile("simile-lab.csv", "text/csv", toCsv(lab.sides)));
     onClick("save-svg", () => saveFile("simile-lab.svg", "image/svg+xml", toFigure(lab.pictures)));
     onClick("copy-link", () => this.#copy(this.#address(), "The link"));

@@ -34,7 +34,9 @@ ${STACKED}${WITHOUT_SELF}    return (s.logsumexp(1) - own).mean()
       : `${HEAD}def decoupled_contrastive(view_a, view_b, temperature=${number(setting, "temperature")}):
 ${STACKED}${OTHER_SAMPLES}    return (s.logsumexp(1) - own).mean()
 `,
-  hcl: (setting) => `${HEAD}def hard_negatives(view_a, view_b, temperature=${number(setting, "temperature")}, beta=${number(setting, "beta")}, tau_plus=${number(setting, "tau_plus")}):
+  hcl: (
+    setting,
+  ) => `${HEAD}def hard_negatives(view_a, view_b, temperature=${number(setting, "temperature")}, beta=${number(setting, "beta")}, tau_plus=${number(setting, "tau_plus")}):
 ${STACKED}${OTHER_SAMPLES}    n = 2 * b - 2
     negatives = n * ((1 + beta) * s).exp().sum(1) / (beta * s).exp().masked_fill(same, 0).sum(1)
     estimate = (negatives - tau_plus * n * own.exp()) / (1 - tau_plus)
@@ -49,7 +51,9 @@ ${STACKED}    label = labels.repeat(2)
     loss = -(log_p * positive).sum(1) / positive.sum(1)
     return loss.mean()${setting.variant === "released" ? " * (temperature / 0.07)" : ""}
 `,
-  "align-uniform": (setting) => `${HEAD}def align_uniform(view_a, view_b, alpha=${number(setting, "alpha")}, t=${number(setting, "t")}):
+  "align-uniform": (
+    setting,
+  ) => `${HEAD}def align_uniform(view_a, view_b, alpha=${number(setting, "alpha")}, t=${number(setting, "t")}):
     a, b = F.normalize(view_a, dim=1), F.normalize(view_b, dim=1)
     align = (a - b).norm(dim=1).pow(alpha).mean()
     uniform = [torch.pdist(x).pow(2).mul(-t).exp().mean().log() for x in (a, b)]
