@@ -71,15 +71,15 @@ pub fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Re
         }
     }
     let (labels, classes) = numbered(names.iter().copied());
-    for (class, name) in classes.iter().enumerate() {
-        let trained = labels.iter().zip(&parts).any(|(&label, &part)| label == class && part == Part::Train);
-        if !trained {
-            return Err(DatasetError::parameter(
-                "class",
-                name,
-                &format!("for which {origin} has no training picture"),
-            ));
+    let mut trained = vec![false; classes.len()];
+    for (&label, _) in labels.iter().zip(&parts).filter(|(_, part)| **part == Part::Train) {
+        if let Some(trained) = trained.get_mut(label) {
+            *trained = true;
         }
+    }
+    if let Some((name, _)) = classes.iter().zip(trained).find(|(_, trained)| !trained) {
+        let reason = format!("for which {origin} has no training picture");
+        return Err(DatasetError::parameter("class", name, &reason));
     }
     if let Some(absent) =
         selection.classes.and_then(|wanted| wanted.iter().find(|name| !classes.contains(name)))

@@ -72,6 +72,10 @@ fn birds_with_their_attributes() {
     stdout(place.path(), &["data", "preview", "cub-200-2011", "--data", ".", "--out", "birds.png"]);
     assert!(image::open(place.path().join("birds.png")).unwrap().width() > 100);
     train(place.path(), &recipe("cub-200-2011", "", "attributes"));
+    let judged =
+        ["train", "recipe.toml", "--data", ".", "--out", "judged", "--set", "data.judged_by=validation"];
+    let error = complaint(place.path(), &judged, 2);
+    assert!(error.contains("no validation pictures") && error.contains("data.judged_by=test"), "{error}");
 
     fs::write(root.join("images/001.Bird_0/Bird_2.jpg"), b"no picture").unwrap();
     fs::remove_file(root.join("images/002.Bird_1/Bird_1.jpg")).unwrap();
@@ -120,6 +124,10 @@ fn shoes_with_their_attributes() {
     fs::write(place.path().join("misplaced.toml"), misplaced).unwrap();
     let error = complaint(place.path(), &["train", "misplaced.toml", "--data", "."], 2);
     assert!(error.contains("misplaced.toml, line 3") && error.contains("data.faces"), "{error}");
+    let misspelt = recipe("ut-zappos50k", "split = { tset = 0.3 }", "attributes");
+    fs::write(place.path().join("misspelt.toml"), misspelt).unwrap();
+    let error = complaint(place.path(), &["train", "misspelt.toml", "--data", "."], 2);
+    assert!(error.contains("`tset`") && error.contains("`test`"), "{error}");
 }
 
 #[test]
@@ -230,4 +238,30 @@ fn folders_of_classes_with_features_of_another_network() {
     fs::write(place.path().join("paths.txt"), paths.replace("n01_3", "n01_33")).unwrap();
     let error = complaint(place.path(), &["data", "check", "tiny.toml", "--data", "."], 1);
     assert!(error.contains("n01_3.JPEG") && error.contains("clip.npy"), "{error}");
+}
+
+#[test]
+fn objects_are_split_by_class() {
+    let place = place();
+    for (class, count) in [("bass", 6), ("beaver", 5), ("BACKGROUND_Google", 9)] {
+        for i in 0..count {
+            picture(
+                &place.path().join(format!("caltech-101/101_ObjectCategories/{class}/image_{i:04}.jpg")),
+                i * 20,
+            );
+        }
+    }
+    let text = recipe("caltech-101", "split = { per_class = 3, seed = 1 }", "colour");
+    fs::write(place.path().join("objects.toml"), text).unwrap();
+    let checked = answer(place.path(), &["data", "check", "objects.toml", "--data", ".", "--json"]);
+    assert_eq!(
+        (&checked["train"]["class_counts"], &checked["test"]["class_counts"]),
+        (&json!([3, 3]), &json!([3, 2]))
+    );
+    // The usual thirty of each class are not there.
+    let usual = check(place.path(), "caltech-101");
+    assert!(
+        usual["problem"].as_str().unwrap().contains("`per_class` is 30, but `bass` has 6 pictures"),
+        "{usual}"
+    );
 }
