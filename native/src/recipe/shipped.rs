@@ -9,13 +9,15 @@ pub(crate) struct Shipped {
 }
 
 /// All of them, the one to try first at the top.
-pub(crate) const SHIPPED: [Shipped; 6] = [
+pub(crate) const SHIPPED: [Shipped; 8] = [
     Shipped { name: "fair-digits", text: include_str!("../../recipes/fair-digits.toml") },
     Shipped { name: "colour-mnist", text: include_str!("../../recipes/colour-mnist.toml") },
     Shipped { name: "colour-mnist-paper", text: include_str!("../../recipes/colour-mnist-paper.toml") },
     Shipped { name: "colour-mnist-released", text: include_str!("../../recipes/colour-mnist-released.toml") },
     Shipped { name: "biased-mnist", text: include_str!("../../recipes/biased-mnist.toml") },
     Shipped { name: "cifar-10", text: include_str!("../../recipes/cifar-10.toml") },
+    Shipped { name: "ut-zappos", text: include_str!("../../recipes/ut-zappos.toml") },
+    Shipped { name: "cub", text: include_str!("../../recipes/cub.toml") },
 ];
 
 impl Shipped {
