@@ -15,8 +15,8 @@ use crate::data::{
     ALL, Fetched, Official, Report, check as check_files, fetch as fetch_files, official, preview as draw,
 };
 use crate::exit::usage;
+use crate::recipe::data::{DataSection, DatasetName};
 use crate::recipe::explain::suggestion;
-use crate::recipe::sections::{DataSection, DatasetName};
 use crate::recipe::shipped::Shipped;
 use crate::recipe::{Changes, Recipe};
 use crate::run::folder;

@@ -9,7 +9,7 @@ use super::official::Official;
 use super::pictures::{Framing, Pictures, read_pictures};
 use super::settings::{Broken, Fit};
 use super::{Result, gather};
-use crate::recipe::sections::DataSection;
+use crate::recipe::data::DataSection;
 
 /// What was found out about the pictures.
 #[derive(Debug, Serialize)]
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::data::mnist::tests::shared;
     use crate::data::official::official;
-    use crate::recipe::sections::DatasetName;
+    use crate::recipe::data::DatasetName;
 
     #[test]
     fn what_the_real_sample_of_birds_lacks_is_said() {

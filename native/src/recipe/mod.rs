@@ -1,5 +1,6 @@
 //! A recipe: everything that decides a run, in one TOML file.
 
+pub(crate) mod data;
 pub(crate) mod explain;
 pub(crate) mod sections;
 mod set;
@@ -18,8 +19,9 @@ use simile_core::method::MethodConfig;
 use simile_core::optimizer::OptimizerConfig;
 use simile_core::optimizer::schedule::Schedule;
 
+use self::data::DataSection;
 use self::explain::{explain, line_of, line_of_key, reword, suggestion, unknown_key};
-use self::sections::{Arm, DataSection, HeadSection, ObjectiveSection, ProbeSection, TrainSection};
+use self::sections::{Arm, HeadSection, ObjectiveSection, ProbeSection, TrainSection};
 use self::shipped::{SHIPPED, Shipped};
 use self::views::Normalise;
 use crate::exit::usage;

@@ -11,7 +11,7 @@ use crate::console::line;
 use crate::data::settings::{FeaturesSection, JudgedBy};
 use crate::data::{Cache, Framing, Gathered, Pictures, read_features, read_pictures};
 use crate::exit::usage;
-use crate::recipe::sections::DataSection;
+use crate::recipe::data::DataSection;
 
 /// Seed of the pictures that `data.train` and `data.test` choose; lists are sorted by class as a rule, so the first ones
 /// would be of one class.

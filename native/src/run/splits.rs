@@ -15,7 +15,7 @@ use crate::console::line;
 use crate::data::{CifarSplits, Mnist, gather, load_cifar, load_imagenet32, load_mnist, load_stl10};
 use crate::exit::usage;
 use crate::recipe::Recipe;
-use crate::recipe::sections::{DataSection, DatasetName};
+use crate::recipe::data::{DataSection, DatasetName};
 
 use super::pictures;
 

@@ -10,7 +10,7 @@ use super::{Gathered, root, split, text};
 use crate::data::settings::{FoldersSection, SplitSection};
 use crate::data::walk::pictures;
 use crate::data::{DataError, Result};
-use crate::recipe::sections::DatasetName;
+use crate::recipe::data::DatasetName;
 
 /// Folders of Caltech-101 and -256 that are no class: pictures of anything.
 const CLUTTER: [&str; 2] = ["BACKGROUND_Google", "257.clutter"];
