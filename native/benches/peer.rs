@@ -1,9 +1,10 @@
 //! Objectives and a training step beside PyTorch on the same machine in one run:
-//! `cargo bench --bench peer [-- PYTHON [FILTER]]`.
+//! `cargo bench --bench peer [-- PYTHON [FILTER [SIZE...]]]`.
 //!
 //! Both sides compute the same thing on two processor cores, in turn; the medians and their ratio are printed as a
 //! Markdown table. An objective's row is its loss with its gradient. PyTorch's side is `benches/peer/peer.py`; PYTHON
-//! names an interpreter that has torch and numpy (`python3` by default); of FILTER's rows the name contains it.
+//! names an interpreter that has torch and numpy (`python3` by default); of FILTER's rows the name contains it. SIZEs take
+//! the place of the usual batches.
 #![allow(missing_docs, clippy::print_stdout)]
 
 #[path = "peer/cases.rs"]
@@ -41,16 +42,18 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let python = arguments.first().map_or("python3", String::as_str);
     let filter = arguments.get(1).map_or("", String::as_str);
+    let asked: Vec<usize> = arguments.iter().skip(2).map(|size| size.parse()).collect::<Result<_, _>>()?;
     let mut peer = Peer::start(python)?;
     println!("| what | b | Simile ms | PyTorch ms | PyTorch / Simile |\n|---|---|---|---|---|");
     for case in CASES.iter().filter(|case| case.label.contains(filter)) {
-        let sizes: &[usize] = if case.trains { &SMALL_SIZES } else { &SIZES };
+        let usual: &[usize] = if case.trains { &SMALL_SIZES } else { &SIZES };
+        let sizes = if asked.is_empty() { usual } else { &asked };
         for &b in sizes {
             let objective = case.objective()?;
             let inputs = batch(case, b, &Device::flex())?;
-            let asked: Vec<String> = objective.evaluate(&inputs)?.gradients.into_keys().collect();
+            let wanted: Vec<String> = objective.evaluate(&inputs)?.gradients.into_keys().collect();
             let request =
-                json!({ "case": case.label, "b": b, "d": WIDTH, "inputs": case.inputs, "grads": asked });
+                json!({ "case": case.label, "b": b, "d": WIDTH, "inputs": case.inputs, "grads": wanted });
             let mut step = || evaluate(objective.as_ref(), &inputs);
             row(&mut peer, case.label, b, &request, &mut step)?;
         }
