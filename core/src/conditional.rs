@@ -17,15 +17,17 @@
 //! The normalised estimator is a conditional distribution over the other samples: what the paper derives the
 //! operator to be an estimate of, without the negative probabilities that a finite batch gives.
 
-use burn::tensor::{DType, Device, Tensor};
+mod device;
+
 use faer::linalg::solvers::{DenseSolveCore, Solve};
 use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
 
-use crate::contrast::{EMPTY, rows_of};
 use crate::error::{Error, Result, positive};
 use crate::kernel::{Kernel, LowRank};
 use crate::matrix::Matrix;
+
+pub use device::DeviceOperator;
 
 /// Batches up to this size hold `W` as a dense matrix even where factors exist.
 const DENSE_ROWS: usize = 256;
@@ -253,133 +255,6 @@ impl Operator {
             }
         }
     }
-
-    /// `W` on a device, to be read in tiles of rows.
-    pub fn on_device(&self, device: &Device, dtype: DType) -> DeviceOperator {
-        let column = |values: &[f64]| Matrix::column(values).to_tensor(device, dtype);
-        let form = match &self.form {
-            Form::Dense(w) => DeviceForm::Dense(w.to_tensor(device, dtype)),
-            Form::Factors { diagonal, left, right } => DeviceForm::Factors {
-                shift: column(diagonal),
-                left: left.to_tensor(device, dtype),
-                right: right.to_tensor(device, dtype),
-            },
-        };
-        DeviceOperator { form, diagonal: column(&self.diagonal()) }
-    }
-}
-
-/// `W` on a device.
-#[derive(Debug, Clone)]
-pub struct DeviceOperator {
-    form: DeviceForm,
-    /// Of `W`, `[b, 1]`. It comes from the host: a gather from `W` mixes up rows with fusion (Burn 0.22.1, wgpu).
-    diagonal: Tensor<2>,
-}
-
-#[derive(Debug, Clone)]
-#[allow(clippy::large_enum_variant, reason = "there is one a batch")]
-enum DeviceForm {
-    Dense(Tensor<2>),
-    /// `diag(shift) + L R^T`.
-    Factors {
-        shift: Tensor<2>,
-        left: Tensor<2>,
-        right: Tensor<2>,
-    },
-}
-
-impl DeviceOperator {
-    /// Rows `range` of `W` without its diagonal, `[range, b]`; entries on the diagonal are unspecified.
-    fn off_diagonal(&self, range: std::ops::Range<usize>) -> Tensor<2> {
-        match &self.form {
-            DeviceForm::Dense(w) => rows_of(w, range),
-            DeviceForm::Factors { left, right, .. } => rows_of(left, range).matmul(right.clone().transpose()),
-        }
-    }
-
-    /// Number of samples.
-    pub(crate) fn rows(&self) -> usize {
-        match &self.form {
-            DeviceForm::Dense(w) => w.dims()[0],
-            DeviceForm::Factors { left, .. } => left.dims()[0],
-        }
-    }
-
-    /// Rows and columns of `W`; entries on the diagonal are unspecified.
-    pub(crate) fn block(&self, rows: std::ops::Range<usize>, columns: std::ops::Range<usize>) -> Tensor<2> {
-        match &self.form {
-            DeviceForm::Dense(w) => w.clone().slice([rows, columns]),
-            DeviceForm::Factors { left, right, .. } => {
-                left.clone().slice(rows).matmul(right.clone().slice(columns).transpose())
-            }
-        }
-    }
-
-    /// The diagonal of `W`, `[b, 1]`.
-    pub fn diagonal(&self) -> Tensor<2> {
-        self.diagonal.clone()
-    }
-
-    /// `W C` for the rows `C` of a tensor, `[b, d]`.
-    pub fn apply(&self, c: Tensor<2>) -> Tensor<2> {
-        match &self.form {
-            DeviceForm::Dense(w) => w.clone().matmul(c),
-            DeviceForm::Factors { shift, left, right } => {
-                shift.clone() * c.clone() + left.clone().matmul(right.clone().transpose().matmul(c))
-            }
-        }
-    }
-
-    /// Logarithms of the weights above `threshold` in rows `range`, off the diagonal; the others are [`EMPTY`], and
-    /// so is the diagonal.
-    pub fn log_above(&self, range: std::ops::Range<usize>, threshold: f64) -> Tensor<2> {
-        let weights = without_diagonal(self.off_diagonal(range.clone()), &range);
-        log_where(weights.clone(), weights.lower_equal_elem(threshold))
-    }
-
-    /// Logarithms of the magnitudes of the weights below 0 in rows `range`, off the diagonal.
-    pub fn log_below_zero(&self, range: std::ops::Range<usize>) -> Tensor<2> {
-        let weights = without_diagonal(self.off_diagonal(range.clone()).neg(), &range);
-        log_where(weights.clone(), weights.lower_equal_elem(0.0))
-    }
-
-    /// Logarithms of the weights of [`Estimator::Normalised`]; a row without a positive weight is [`EMPTY`].
-    pub fn log_normalised(&self, range: std::ops::Range<usize>) -> Tensor<2> {
-        let weights = without_diagonal(self.off_diagonal(range.clone()), &range).clamp_min(0.0);
-        let sums = weights.clone().sum_dim(1);
-        let empty = sums.clone().lower_equal_elem(0.0);
-        let normalised = weights / sums.mask_fill(empty, 1.0);
-        log_where(normalised.clone(), normalised.lower_equal_elem(0.0))
-    }
-
-    /// As [`log_normalised`](Self::log_normalised), but each row is divided by its sum with the sample itself, whose
-    /// own logarithm is returned beside it, `[range, 1]`. A sample without neighbours keeps all of its weight.
-    pub fn log_normalised_with_own(&self, range: std::ops::Range<usize>) -> (Tensor<2>, Tensor<2>) {
-        let weights = without_diagonal(self.off_diagonal(range.clone()), &range).clamp_min(0.0);
-        let own = rows_of(&self.diagonal(), range).clamp_min(0.0);
-        let others = weights.clone().sum_dim(1);
-        let alone = others.clone().lower_equal_elem(0.0);
-        let own = own.mask_fill(alone, 1.0);
-        let sums = others + own.clone();
-        let normalised = weights / sums.clone();
-        let left_out = normalised.clone().lower_equal_elem(0.0);
-        let own_share = own / sums;
-        let no_own = own_share.clone().lower_equal_elem(0.0);
-        (log_where(normalised, left_out), log_where(own_share, no_own))
-    }
-}
-
-/// Sets the entries `(i, range.start + i)` of a tile to 0.
-fn without_diagonal(tile: Tensor<2>, range: &std::ops::Range<usize>) -> Tensor<2> {
-    let at: Vec<usize> = range.clone().collect();
-    let at = crate::contrast::indices(&at, &tile.device()).unsqueeze_dim(1);
-    let own = tile.clone().gather(1, at.clone());
-    tile.scatter(1, at, own.neg(), burn::tensor::IndexingUpdateOp::Add)
-}
-
-fn log_where(weights: Tensor<2>, left_out: Tensor<2, burn::tensor::Bool>) -> Tensor<2> {
-    weights.mask_fill(left_out.clone(), 1.0).log().mask_fill(left_out, EMPTY)
 }
 
 /// `(K + ridge I)^-1 K` by Cholesky, or by LU where `K + ridge I` is not positive definite.
@@ -433,6 +308,8 @@ fn singular(ridge: f64) -> Error {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use burn::tensor::{DType, Device, Tensor};
+
     use super::*;
     use crate::kernel::Approximation;
 
