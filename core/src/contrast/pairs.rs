@@ -97,7 +97,10 @@ impl<'c, 'a> Term<'c, 'a> {
 impl PairWeights<'_> {
     fn block(&self, operator: &DeviceOperator, rows: &Range<usize>, columns: &Range<usize>) -> Vec<f32> {
         let block = operator.block(rows.clone(), columns.clone()).into_data();
-        let mut weights: Vec<f32> = block.try_into_vec().unwrap_or_default();
+        let mut weights = match block.as_slice::<f32>() {
+            Ok(weights) => weights.to_vec(),
+            Err(_) => block.iter::<f32>().collect(),
+        };
         let (threshold, width) = (self.threshold as f32, columns.len());
         parallel::map(weights.chunks_mut(PART * width), |part| {
             Arch::new().dispatch(|| part.iter_mut().for_each(|w| *w = if *w > threshold { *w } else { 0.0 }));

@@ -76,7 +76,7 @@ impl<'c, 'a> Comparison<'c, 'a> {
         let terms = contrast.sums.iter().map(|term| Term::of(term, n)).collect::<Option<Vec<_>>>()?;
         let samples = terms.iter().find_map(Term::samples).unwrap_or(n);
         let differ = terms.iter().any(|term| term.samples().is_some_and(|other| other != samples));
-        if samples == 0 || !n.is_multiple_of(samples) || differ {
+        if width == 0 || samples == 0 || !n.is_multiple_of(samples) || differ {
             return None;
         }
         let rows: Vec<f32> = contrast.anchors.clone().into_data().try_into_vec().ok()?;
@@ -377,11 +377,15 @@ mod tests {
             Tensor::<2>::from_data(data, (&Device::flex(), dtype))
         };
         let labels = |kinds| (0..SAMPLES).map(|i| i % kinds).collect();
-        let batch = Batch::views(view(0.37), view(0.21))
+        let mut batch = Batch::views(view(0.37), view(0.21))
             .with_indices("labels", labels(5))
             .with_indices("bias", labels(3))
             .with_condition("z", Matrix::new(SAMPLES, 2, values(SAMPLES * 2, 0.11)).unwrap())
             .with_tile(Some(16));
+        if name == "hardneg-cclk" {
+            let of = |step| Matrix::new(SAMPLES, 2, values(SAMPLES * 2, step)).unwrap();
+            batch = batch.with_condition("z_a", of(0.13)).with_condition("z_b", of(0.29));
+        }
         let evaluation = objective::build(name, None, parameters.clone()).unwrap().evaluate(&batch).unwrap();
         let mut found = vec![evaluation.loss.into_data().iter::<f64>().next().unwrap()];
         evaluation.gradients.into_values().for_each(|g| found.extend(g.into_data().iter::<f64>()));
@@ -406,6 +410,9 @@ mod tests {
             ("fair-cclk", of("released", "rbf")),
             ("fair-cclk", of("normalised", "cosine")),
             ("fair-cclk", of("normalised", "rbf")),
+            ("hardneg-cclk", of("released", "cosine")),
+            ("hardneg-cclk", of("released", "rbf")),
+            ("hardneg-cclk", of("normalised", "rbf")),
             ("weaksup-cclk", of("released", "cosine")),
             ("weaksup-cclk", of("normalised", "cosine")),
         ] {

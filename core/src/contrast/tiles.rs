@@ -39,7 +39,7 @@ pub(super) fn evaluate(
     // What runs on a device has an order of its own.
     let on_host = is_host(&contrast.anchors.device());
     let size = match contrast.tile {
-        None if on_host => (HOST_ENTRIES / m).min(n.div_ceil(HOST_TILES)).max(HOST_ROWS).min(n),
+        None if on_host => (HOST_ENTRIES / m.max(1)).min(n.div_ceil(HOST_TILES)).max(HOST_ROWS).min(n),
         tile => tile_rows(tile, n, m),
     };
     let ranges: Vec<Range<usize>> = (0..n).step_by(size).map(|start| start..(start + size).min(n)).collect();

@@ -95,19 +95,22 @@ const MNIST: Official = Official {
 
 const IMAGENET: &str = "ImageNet's terms: research and education, no redistribution";
 
+/// What is the same for data sets that nobody has to get.
+const NOTHING: Official = Official {
+    name: "",
+    files: "",
+    variables: "",
+    home: "",
+    licence: "",
+    get: "",
+    downloads: &[],
+    needed: &[],
+    pictures: None,
+};
+
 /// All data sets, in the order in which they are listed.
 pub(crate) const ALL: &[Official] = &[
-    Official {
-        name: "digits",
-        files: "none: drawn from strokes",
-        variables: "colour, palette",
-        home: "",
-        licence: "",
-        get: "",
-        downloads: &[],
-        needed: &[],
-        pictures: None,
-    },
+    Official { name: "digits", files: "none: drawn from strokes", variables: "colour, palette", ..NOTHING },
     Official { name: "colour-mnist", variables: "colour, palette", ..MNIST },
     Official { name: "biased-mnist", variables: "bias", ..MNIST },
     MNIST,
@@ -117,14 +120,12 @@ pub(crate) const ALL: &[Official] = &[
         variables: "",
         home: "https://www.cs.toronto.edu/~kriz/cifar.html",
         licence: "none stated; the authors ask to be cited",
-        get: "",
         downloads: &[Download::packed(
             "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
             "c32a1d4ab5d03f1284b67883e8d87530",
             "cifar-10",
         )],
-        needed: &[],
-        pictures: None,
+        ..NOTHING
     },
     Official {
         name: "cifar-100",
@@ -133,14 +134,12 @@ pub(crate) const ALL: &[Official] = &[
         variables: "coarse",
         home: "https://www.cs.toronto.edu/~kriz/cifar.html",
         licence: "none stated; the authors ask to be cited",
-        get: "",
         downloads: &[Download::packed(
             "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
             "03b5dce01913d631647c71ecec9e9cb8",
             "cifar-100",
         )],
-        needed: &[],
-        pictures: None,
+        ..NOTHING
     },
     Official {
         name: "stl-10",
@@ -148,14 +147,12 @@ pub(crate) const ALL: &[Official] = &[
         variables: "",
         home: "https://cs.stanford.edu/~acoates/stl10/",
         licence: "ImageNet's terms, from whose images it was made; the authors ask to be cited",
-        get: "",
         downloads: &[Download::packed(
             "http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz",
             "91f7769df0f17e558f3565bffb0c7dfb",
             "stl-10",
         )],
-        needed: &[],
-        pictures: None,
+        ..NOTHING
     },
     Official {
         name: "imagenet-32",
@@ -164,9 +161,7 @@ pub(crate) const ALL: &[Official] = &[
         home: "https://image-net.org/download-images.php",
         licence: IMAGENET,
         get: "register with ImageNet and download the 32x32 version in npz format",
-        downloads: &[],
-        needed: &[],
-        pictures: None,
+        ..NOTHING
     },
     Official {
         name: "imagenet-100",
@@ -290,9 +285,7 @@ pub(crate) const ALL: &[Official] = &[
         home: "https://susanqq.github.io/UTKFace/",
         licence: "non-commercial research",
         get: "follow the authors' page to their drive and unpack UTKFace.tar.gz",
-        downloads: &[],
-        needed: &[],
-        pictures: None,
+        ..NOTHING
     },
     Official {
         name: "celeba",
@@ -320,23 +313,13 @@ pub(crate) const ALL: &[Official] = &[
         name: "folders",
         files: "your pictures, a folder for each class: CLASS/*, or train/CLASS/* and val/CLASS/* or test/CLASS/*",
         variables: "features (with [data.features])",
-        home: "",
-        licence: "",
-        get: "",
-        downloads: &[],
-        needed: &[],
-        pictures: None,
+        ..NOTHING
     },
     Official {
         name: "table",
         files: "your pictures and a CSV file, whose columns the recipe names in [data.table]",
         variables: "any columns",
-        home: "",
-        licence: "",
-        get: "",
-        downloads: &[],
-        needed: &[],
-        pictures: None,
+        ..NOTHING
     },
 ];
 

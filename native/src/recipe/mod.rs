@@ -25,6 +25,7 @@ use self::sections::{Arm, HeadSection, ObjectiveSection, ProbeSection, TrainSect
 use self::shipped::{SHIPPED, Shipped};
 use self::views::Normalise;
 use crate::exit::usage;
+use crate::run::folder::slug;
 
 /// Everything that decides a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -174,9 +175,11 @@ impl Recipe {
             }
             _ => {}
         }
-        let names: BTreeSet<String> = self.arms().into_iter().map(|arm| arm.name).collect();
-        if names.len() < self.arms.len() {
-            return Err(Fault::new("arm", "", "two arms have the same name"));
+        let files: BTreeSet<String> = self.arms.iter().map(|arm| slug(&arm.name)).collect();
+        if files.len() < self.arms.len() || files.contains("") {
+            let reason =
+                "two arms have the same name, or differ in no letter or digit; files are named by them";
+            return Err(Fault::new("arm", "", reason));
         }
         for arm in self.arms() {
             arm.check(self.train.iterations as u64).map_err(|reason| {

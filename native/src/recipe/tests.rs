@@ -183,6 +183,8 @@ fn an_objective_stands_alone_or_in_arms() {
     assert!(usage_error(load(none, &[])).contains("write [objective] or [[arm]]"));
     let arm = "\n[[arm]]\nname = \"a\"\nobjective = { name = \"nt-xent\" }\n";
     assert!(usage_error(load(&format!("{none}{arm}{arm}"), &[])).contains("same name"));
+    let near = arm.replace("\"a\"", "\"A!\"");
+    assert!(usage_error(load(&format!("{none}{arm}{near}"), &[])).contains("no letter or digit"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use self::figures::Figures;
-pub(crate) use self::page::{STYLE, page, time};
+pub(crate) use self::page::{document, page, time};
 use crate::run::folder::{FIGURES, RECIPE, RESULT, RunFolder};
 use crate::run::record::{Measurement, RunResult};
 

@@ -10,8 +10,7 @@ use super::figures::{HeatMap, KernelFigure, MapFigure};
 use super::{RunRecord, results};
 use crate::run::record::{ArmResult, Measurement};
 
-/// The style sheet of every page that is written.
-pub(crate) const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("style.css");
 
 /// The page for one run, or for several side by side.
 ///
@@ -23,6 +22,21 @@ pub(crate) fn page(runs: &[RunRecord]) -> Result<String> {
         runs => format!("{} runs", runs.len()),
     };
     let sections = runs.iter().map(|run| section(run, runs.len() > 1)).collect::<Result<Vec<_>>>()?;
+    let header = html! {
+        h1 { (title) }
+        p.soft { (subtitle(runs)) }
+    };
+    let body = html! {
+        h2 { "Results" }
+        (results::table(runs))
+        (results::comparison(runs)?)
+        @for section in &sections { (section) }
+    };
+    Ok(document(&title, &header, &body))
+}
+
+/// A page that loads nothing; `title` is that of its tab.
+pub(crate) fn document(title: &str, header: &Markup, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -33,19 +47,13 @@ pub(crate) fn page(runs: &[RunRecord]) -> Result<String> {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                header {
-                    h1 { (title) }
-                    p.soft { (subtitle(runs)) }
-                }
-                h2 { "Results" }
-                (results::table(runs))
-                (results::comparison(runs)?)
-                @for section in &sections { (section) }
+                header { (header) }
+                (body)
                 footer.soft { "Written by simile " (env!("CARGO_PKG_VERSION")) ". This file loads nothing." }
             }
         }
     };
-    Ok(markup.into_string())
+    markup.into_string()
 }
 
 fn subtitle(runs: &[RunRecord]) -> String {

@@ -1,12 +1,12 @@
 //! The comparison as text, Markdown, CSV, JSON and HTML.
 
 use anyhow::Result;
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::html;
 use serde::Serialize;
 
 use super::compare::{Cell, ComparedRow};
 use super::table::{Metric, Scale, Table};
-use crate::report::STYLE;
+use crate::report::document;
 
 /// A table with everything that is needed to read it.
 #[derive(Debug, Serialize)]
@@ -131,26 +131,13 @@ impl<'t> Comparison<'t> {
 
     /// A page that needs nothing beside itself.
     pub(crate) fn html(&self) -> String {
-        let markup = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    title { (self.name) " · Simile" }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    header { h1 { (self.title) } }
-                    div.scroll { table {
-                        thead { tr { @for head in self.heads() { th { (head) } } } }
-                        tbody { @for row in &self.rows { tr { @for cell in self.cells(row) { td { (cell) } } } } }
-                    } }
-                    @for remark in self.remarks() { p.soft { (remark) } }
-                    footer.soft { "Written by simile " (self.version) ". This file loads nothing." }
-                }
-            }
+        let body = html! {
+            div.scroll { table {
+                thead { tr { @for head in self.heads() { th { (head) } } } }
+                tbody { @for row in &self.rows { tr { @for cell in self.cells(row) { td { (cell) } } } } }
+            } }
+            @for remark in self.remarks() { p.soft { (remark) } }
         };
-        markup.into_string()
+        document(self.name, &html! { h1 { (self.title) } }, &body)
     }
 }

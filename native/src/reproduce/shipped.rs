@@ -71,14 +71,19 @@ impl ShippedTable {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::reproduce::table::Scale;
+    use crate::run::folder::slug;
 
     #[test]
     fn every_table_is_sound_and_what_can_run_resolves_at_every_scale() {
         for shipped in TABLES {
             let table = shipped.read().unwrap();
             let metrics: Vec<&str> = table.metric.iter().map(|metric| metric.name.as_str()).collect();
+            let folders: BTreeSet<String> = table.row.iter().map(|row| slug(&row.name)).collect();
+            assert_eq!(folders.len(), table.row.len(), "{}: two rows would share a folder", shipped.name);
             for row in &table.row {
                 let unknown = row.published.keys().find(|name| !metrics.contains(&name.as_str()));
                 assert_eq!(unknown, None, "{}, {}", shipped.name, row.name);
