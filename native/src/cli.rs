@@ -152,15 +152,19 @@ pub(crate) struct Embed {
 /// Make a model of another program's weights
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Make a model of another program's weights: a .safetensors file whose tensors have PyTorch's names and \
-shapes, such as a state dict of torchvision's resnet18.",
+    long_about = "Make a model of another program's weights: a file of torch.save or of safetensors whose tensors have \
+PyTorch's names and shapes, such as a state dict of torchvision's resnet18.
+
+Dictionaries and wrappers around the state dict are looked through (`state_dict.module.encoder.`). Nothing in a file \
+is executed.",
     after_help = "Examples:
-  simile import resnet18.safetensors --encoder resnet18 --input-size 224 --out model.safetensors
-  simile import cifar.safetensors --encoder resnet50 --stem cifar --input-size 32 --out model.safetensors"
+  simile import resnet18-f37072fd.pth --encoder resnet18 --input-size 224 --out model.safetensors
+  simile import cifar.safetensors --encoder resnet50 --stem cifar --input-size 32 --out model.safetensors
+  simile import moco.pth --encoder resnet50 --prefix state_dict.module.encoder_q. --out model.safetensors"
 )]
 pub(crate) struct Import {
     /// The other program's file
-    #[arg(value_name = "FILE.safetensors")]
+    #[arg(value_name = "FILE.pth|.safetensors")]
     pub(crate) source: PathBuf,
     /// Which network: lenet5, resnet18, resnet50, simple-conv, simple-conv-1x1
     #[arg(long, value_name = "NAME", value_parser = by_name::<Architecture>)]
@@ -180,6 +184,9 @@ pub(crate) struct Import {
     /// Standard deviation of each channel
     #[arg(long, value_delimiter = ',', value_name = "S,S,S", default_values_t = [0.229, 0.224, 0.225])]
     pub(crate) std: Vec<f64>,
+    /// What stands before the names of the encoder's tensors, where a file holds several
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
     /// The model to write
     #[arg(long, value_name = "MODEL.safetensors")]
     pub(crate) out: PathBuf,

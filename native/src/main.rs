@@ -13,6 +13,7 @@ mod recipe;
 mod report;
 mod reproduce;
 mod run;
+mod torch;
 
 use std::process::ExitCode;
 

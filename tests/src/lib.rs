@@ -38,6 +38,17 @@ pub fn program() -> PathBuf {
     program
 }
 
+/// A Python that can import `modules`: `SIMILE_PYTHON`, or `python3`. Says so where there is none.
+pub fn python(modules: &str) -> Option<PathBuf> {
+    let python = std::env::var_os("SIMILE_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
+    let import = Command::new(&python).args(["-c", &format!("import {modules}")]).output();
+    if import.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    println!("skipped: {} has not {modules}; SIMILE_PYTHON can name another", python.display());
+    None
+}
+
 /// Whether the binary has a device and the machine too; says so where not. `SIMILE_REQUIRE_DEVICES` names, with commas
 /// between them, those that have to be there.
 ///

@@ -34,17 +34,10 @@ pub(crate) fn metadata(bytes: &[u8], key: &'static str) -> Result<String> {
 
 impl Archive {
     /// Reads every tensor.
-    ///
-    /// `ignore` names tensors that are not wanted and so are not checked.
-    pub(crate) fn parse(bytes: &[u8], ignore: impl Fn(&str) -> bool) -> Result<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         let file = SafeTensors::deserialize(bytes).map_err(format)?;
-        let mut tensors = BTreeMap::new();
-        for (name, view) in file.iter() {
-            if !ignore(name) {
-                tensors.insert(name.to_string(), read(name, &view)?);
-            }
-        }
-        Ok(Self { tensors })
+        let read = |(name, view): (&str, TensorView<'_>)| Ok((name.to_string(), read(name, &view)?));
+        Ok(Self { tensors: file.iter().map(read).collect::<Result<_>>()? })
     }
 
     /// The bytes of a file, the same for the same content.
@@ -122,14 +115,14 @@ fn read(name: &str, view: &TensorView<'_>) -> Result<HostTensor> {
     Ok(HostTensor { shape: view.shape().to_vec(), values })
 }
 
-fn check_finite(name: &str, values: &[f32]) -> Result<()> {
+pub(super) fn check_finite(name: &str, values: &[f32]) -> Result<()> {
     match values.iter().copied().enumerate().find(|(_, value)| !value.is_finite()) {
         None => Ok(()),
         Some((position, value)) => Err(CheckpointError::NotFinite { name: name.into(), position, value }),
     }
 }
 
-fn format(error: safetensors::SafeTensorError) -> CheckpointError {
+pub(super) fn format(error: safetensors::SafeTensorError) -> CheckpointError {
     CheckpointError::Format { reason: error.to_string() }
 }
 

@@ -52,6 +52,12 @@ pub enum CheckpointError {
         /// Its name.
         name: String,
     },
+    /// A file with several networks, each of which could be meant.
+    #[error("the tensors of this encoder are there under {}; choose one by its prefix", either(.prefixes))]
+    Ambiguous {
+        /// What stands before the names of each.
+        prefixes: Vec<String>,
+    },
     /// A tensor of another shape.
     #[error("tensor `{name}` has shape {found:?}, expected {expected:?}")]
     Shape {
@@ -88,4 +94,8 @@ pub enum CheckpointError {
         /// What the device says.
         reason: String,
     },
+}
+
+fn either(prefixes: &[String]) -> String {
+    prefixes.iter().map(|prefix| format!("`{prefix}`")).collect::<Vec<_>>().join(" and ")
 }

@@ -10,6 +10,7 @@
 
 mod archive;
 mod error;
+mod weights;
 
 use burn::tensor::Device;
 use rand::SeedableRng;
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 pub(crate) use archive::{Archive, Flat, flattened, metadata};
 pub use error::{CheckpointError, Result};
+pub use weights::{Imported, Weights};
 
 use crate::encoder::head::{HeadConfig, ProjectionHead};
 use crate::encoder::{Encoder, EncoderConfig};
@@ -169,7 +171,7 @@ impl Checkpoint {
     /// Whatever is wrong with the file.
     pub fn from_bytes(bytes: &[u8], device: &Device) -> Result<Self> {
         let metadata = Metadata::from_bytes(bytes)?;
-        let mut archive = Archive::parse(bytes, |_| false)?;
+        let mut archive = Archive::parse(bytes)?;
         let encoder = archive.restore("", blank_encoder(&metadata.encoder, device)?)?;
         let head = match &metadata.head {
             None => None,
@@ -182,23 +184,6 @@ impl Checkpoint {
         };
         archive.finish()?;
         Ok(Self { metadata, encoder, head })
-    }
-
-    /// Takes the encoder's tensors out of a safetensors file of another program, and names the tensors that the
-    /// encoder has no use for (a classifier, `num_batches_tracked`).
-    ///
-    /// # Errors
-    /// A tensor is missing or has another shape or element type, or the metadata contradicts itself.
-    pub fn import(bytes: &[u8], metadata: Metadata, device: &Device) -> Result<(Self, Vec<String>)> {
-        metadata.validate()?;
-        if metadata.head.is_some() {
-            return Err(field("head", "given", "none, an imported file has no projection head"));
-        }
-        let counter = |name: &str| name.ends_with("num_batches_tracked");
-        let mut archive = Archive::parse(bytes, counter)?;
-        let encoder = archive.restore("", blank_encoder(&metadata.encoder, device)?)?;
-        let unused = archive.tensors.into_keys().collect();
-        Ok((Self { metadata, encoder, head: None }, unused))
     }
 }
 
@@ -266,7 +251,7 @@ mod tests {
     fn with_document(bytes: &[u8], edit: impl Fn(&mut Value)) -> Vec<u8> {
         let mut document: Value = serde_json::from_str(&metadata(bytes, KEY).unwrap()).unwrap();
         edit(&mut document);
-        let archive = Archive::parse(bytes, |_| false).unwrap();
+        let archive = Archive::parse(bytes).unwrap();
         archive.to_bytes(KEY, document.to_string()).unwrap()
     }
 
@@ -420,7 +405,7 @@ mod tests {
     #[test]
     fn a_foreign_file_is_imported_and_what_is_left_over_is_named() {
         let ours = bytes(&checkpoint(None));
-        let archive = Archive::parse(&ours, |_| false).unwrap();
+        let archive = Archive::parse(&ours).unwrap();
         let mut tensors: Vec<_> =
             archive.tensors.iter().map(|(n, t)| (n.clone(), t.shape.clone(), t.values.clone())).collect();
         tensors.push(("classifier.weight".into(), vec![2], vec![1.0, 2.0]));
@@ -440,9 +425,10 @@ mod tests {
         let foreign = safetensors::serialize(views, None).unwrap();
 
         let metadata = Metadata::new(EncoderConfig::default(), vec![0.0; 3], vec![1.0; 3]);
-        let (imported, unused) = Checkpoint::import(&foreign, metadata, &Device::flex()).unwrap();
-        assert_eq!(unused, ["classifier.weight"]);
-        let again = Archive::parse(&bytes(&imported), |_| false).unwrap();
+        let weights = Weights::from_safetensors(&foreign).unwrap();
+        let imported = weights.into_encoder(metadata, None, &Device::flex()).unwrap();
+        assert_eq!(imported.unused, ["classifier.weight"]);
+        let again = Archive::parse(&bytes(&imported.checkpoint)).unwrap();
         assert_eq!(again, archive);
     }
 }

@@ -258,7 +258,7 @@ mod tests {
     use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
     use super::*;
-    use crate::checkpoint::{Checkpoint, Metadata};
+    use crate::checkpoint::{Checkpoint, Imported, Metadata, Weights};
     use crate::encoder::EncoderConfig;
     use crate::matrix::Matrix;
 
@@ -351,7 +351,9 @@ mod tests {
                 (*name, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap())
             });
             let file = safetensors::serialize(views.collect::<Vec<_>>(), None).unwrap();
-            let (imported, unused) = Checkpoint::import(&file, metadata, &device).unwrap();
+            let weights = Weights::from_safetensors(&file).unwrap();
+            let Imported { checkpoint: imported, unused, .. } =
+                weights.into_encoder(metadata, None, &device).unwrap();
             assert!(unused.is_empty(), "{unused:?}");
 
             let pixels: Vec<f32> = noise(2 * 3 * side * side, 0).into_iter().map(|v| v as f32).collect();

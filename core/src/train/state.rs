@@ -84,7 +84,7 @@ impl Trainer {
             );
         }
 
-        let mut reader = StateReader::new(Archive::parse(bytes, |_| false)?, state.method);
+        let mut reader = StateReader::new(Archive::parse(bytes)?, state.method);
         trainer.method.restore(&mut reader)?;
         let size_of = |slot: &str| {
             let tensor = trainer.optimizer.tensor_of(slot)?;

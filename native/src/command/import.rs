@@ -6,32 +6,31 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
 use serde::Serialize;
-use simile_core::checkpoint::{Checkpoint, Metadata};
+use simile_core::checkpoint::{Imported, Metadata, Weights};
 use simile_core::encoder::EncoderConfig;
 
 use crate::cli::Import;
 use crate::console::Console;
 use crate::exit::usage;
 use crate::run::folder;
+use crate::torch;
+
+/// Tensors that are named where many are left out, such as those of an optimiser.
+const FEW: usize = 8;
 
 #[derive(Serialize)]
 struct Answer {
     file: PathBuf,
     encoder: EncoderConfig,
     embedding_size: usize,
+    /// What stood before the names of its tensors.
+    prefix: String,
     /// Tensors of the source that the encoder has no use for, such as a classifier.
     unused: Vec<String>,
 }
 
 pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
     let source = &arguments.source;
-    if source.extension().is_none_or(|ending| ending != "safetensors") {
-        return Err(usage(format_args!(
-            "{} is not a .safetensors file; in Python, `safetensors.torch.save_file(torch.load(PATH), \
-             \"model.safetensors\")` makes one of a state dict",
-            source.display()
-        )));
-    }
     let encoder = EncoderConfig {
         name: arguments.encoder,
         input_size: arguments.input_size,
@@ -43,18 +42,33 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
     let metadata = Metadata::new(encoder.clone(), arguments.mean.clone(), arguments.std.clone());
     metadata.validate().map_err(usage)?;
     let bytes = fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;
-    let (checkpoint, unused) = Checkpoint::import(&bytes, metadata, &Device::flex())
+    let Imported { checkpoint, prefix, unused } = weights(&bytes)
+        .with_context(|| format!("{} cannot be imported", source.display()))?
+        .into_encoder(metadata, arguments.prefix.as_deref(), &Device::flex())
         .with_context(|| format!("{} is not a {}", source.display(), encoder.name.name()))?;
     folder::write(&arguments.out, &pollster::block_on(checkpoint.to_bytes())?)?;
-    let answer =
-        Answer { file: arguments.out.clone(), embedding_size: encoder.embedding_size(), encoder, unused };
-    console.answer(&answer, || {
-        let unused = if answer.unused.is_empty() {
-            String::new()
-        } else {
-            format!("\nleft out: {}", answer.unused.join(", "))
-        };
-        let (name, size) = (answer.encoder.name.name(), answer.embedding_size);
-        format!("{}: {name}, {size} features{unused}", answer.file.display())
-    })
+    let (file, embedding_size) = (arguments.out.clone(), encoder.embedding_size());
+    let answer = Answer { file, embedding_size, encoder, prefix, unused };
+    console.answer(&answer, || text(&answer))
+}
+
+/// The tensors of a file of either kind, told apart by how they begin.
+fn weights(bytes: &[u8]) -> Result<Weights> {
+    // A length, and then a header in JSON.
+    let is_safetensors = bytes.get(8) == Some(&b'{');
+    Ok(if is_safetensors { Weights::from_safetensors(bytes)? } else { torch::read(bytes)? })
+}
+
+fn text(answer: &Answer) -> String {
+    let (name, size) = (answer.encoder.name.name(), answer.embedding_size);
+    let mut text = format!("{}: {name}, {size} features", answer.file.display());
+    if !answer.prefix.is_empty() {
+        text += &format!("\nfrom the tensors under `{}`", answer.prefix);
+    }
+    match answer.unused.len() {
+        0 => {}
+        count @ 1..=FEW => text += &format!("\nleft out: {}", answer.unused[..count].join(", ")),
+        count => text += &format!("\nleft out: {} and {} more", answer.unused[..FEW].join(", "), count - FEW),
+    }
+    text
 }

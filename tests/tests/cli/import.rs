@@ -1,5 +1,9 @@
 //! `simile import`: the weights of another program.
 
+use std::process::Command;
+
+use serde_json::Value;
+
 use crate::{complaint, json, place, simile};
 
 /// A model's own tensors under their names are a file of another program.
@@ -18,11 +22,79 @@ fn a_file_of_another_program_is_imported() {
 
     let other = ["import", "run/model.safetensors", "--encoder", "resnet18", "--out", "b.safetensors"];
     let text = complaint(place.path(), &other, 1);
-    assert!(text.contains("resnet18") && text.contains("conv1.weight"), "{text}");
+    assert!(text.contains("resnet18") && text.contains("bn1.weight"), "{text}");
+    std::fs::write(place.path().join("a.pth"), b"<html>not found</html>").unwrap();
     let text =
-        complaint(place.path(), &["import", "a.pth", "--encoder", "resnet18", "--out", "b.safetensors"], 2);
-    assert!(text.contains("save_file"), "{text}");
+        complaint(place.path(), &["import", "a.pth", "--encoder", "resnet18", "--out", "b.safetensors"], 1);
+    assert!(text.contains("a.pth") && text.contains("torch.save"), "{text}");
     let text =
         complaint(place.path(), &["import", "a", "--encoder", "resnet19", "--out", "b.safetensors"], 2);
     assert!(text.contains("resnet18"), "{text}");
+}
+
+/// Random networks of torchvision in the forms in which they are passed on, and their features of a picture.
+const TORCHVISION: &str = r#"
+import json, torch, torchvision
+from PIL import Image
+picture = Image.new("RGB", (64, 64))
+picture.putdata([((x * 5) % 256, (y * 3) % 256, (x * y) % 256) for y in range(64) for x in range(64)])
+picture.save("picture.png")
+image = torchvision.transforms.functional.to_tensor(picture)
+image = torchvision.transforms.functional.normalize(image, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+answer = {}
+for name in ["resnet18", "resnet50"]:
+    torch.manual_seed(3)
+    network = getattr(torchvision.models, name)()
+    with torch.no_grad():
+        for module in network.modules():
+            if isinstance(module, torch.nn.BatchNorm2d):
+                module.running_mean.normal_(0, 0.1)
+                module.running_var.uniform_(0.5, 1.5)
+    network.eval()
+    state = network.state_dict()
+    torch.save(state, name + ".pth")
+    wrapped = {"module.encoder." + key: value for key, value in state.items() if not key.startswith("fc.")}
+    optimizer = torch.optim.SGD(network.parameters(), 0.1, momentum=0.9)
+    torch.save({"epoch": 7, "arch": name, "state_dict": wrapped, "optimizer": optimizer.state_dict()}, name + ".tar")
+    torch.save(state, name + "-old.pth", _use_new_zipfile_serialization=False)
+    network.fc = torch.nn.Identity()
+    with torch.no_grad():
+        answer[name] = network(image[None])[0].tolist()
+torch.save(network, "module.pth")
+print(json.dumps(answer))
+"#;
+
+#[test]
+fn files_of_torch_give_torchvisions_features() {
+    let Some(python) = simile_tests::python("torch, torchvision, PIL") else { return };
+    let place = place();
+    let output = Command::new(python).current_dir(place.path()).args(["-c", TORCHVISION]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (encoder, end, prefix) in [
+        ("resnet18", ".pth", ""),
+        ("resnet18", ".tar", "state_dict.module.encoder."),
+        ("resnet18", "-old.pth", ""),
+        ("resnet50", ".pth", ""),
+    ] {
+        let file = format!("{encoder}{end}");
+        let import = ["import", &file, "--encoder", encoder, "--input-size", "64", "--out", "m.safetensors"];
+        let answer = json(place.path(), &[&import[..], &["--json"]].concat());
+        assert_eq!(answer["prefix"], prefix, "{file}");
+        let unused = answer["unused"].as_array().unwrap();
+        assert_eq!(unused.contains(&"fc.weight".into()), prefix.is_empty(), "{file}: {unused:?}");
+        let found = json(place.path(), &["embed", "m.safetensors", "picture.png", "--json"]);
+        let numbers = |values: &Value| -> Vec<f64> {
+            values.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
+        };
+        let (found, expected) = (numbers(&found["vectors"][0]), numbers(&expected[encoder]));
+        assert_eq!(found.len(), expected.len());
+        let largest = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!((found - expected).abs() < 1e-4 * largest.max(1.0), "{file}: {found} {expected}");
+        }
+    }
+    let module = ["import", "module.pth", "--encoder", "resnet50", "--out", "m.safetensors"];
+    let text = complaint(place.path(), &module, 1);
+    assert!(text.contains("torchvision.models.resnet.ResNet") && text.contains("state_dict()"), "{text}");
 }

@@ -1,0 +1,95 @@
+//! Files of `torch.save`: the tensors of a state dict, wherever in the file it lies. Nothing in a file is executed.
+
+mod pickle;
+mod storage;
+
+use std::collections::HashSet;
+
+use simile_core::checkpoint::{CheckpointError, Weights};
+
+use self::pickle::{Heap, Id, Value, View};
+use self::storage::Container;
+
+/// Dictionaries within dictionaries: a checkpoint has two or three.
+const DEEPEST: usize = 8;
+
+/// Why tensors cannot be taken out of a file.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TorchError {
+    #[error("it is neither a file of torch.save nor of safetensors; was the download complete?")]
+    Unknown,
+    #[error("it is a damaged archive: {reason}; was the download complete?")]
+    Zip { reason: String },
+    #[error(
+        "it is a TorchScript archive, a program; in Python, \
+         `torch.save(torch.jit.load(PATH).state_dict(), \"weights.pth\")` keeps its weights"
+    )]
+    Script,
+    #[error("it ends within {what}; was the download complete?")]
+    Truncated { what: String },
+    #[error("instruction 0x{code:02x} at byte {at} of its pickle is none that torch.save writes")]
+    Instruction { code: u8, at: usize },
+    #[error("its pickle is malformed at byte {at}: {reason}")]
+    Malformed { at: usize, reason: String },
+    #[error("tensor `{name}` {reason}")]
+    Tensor { name: String, reason: String },
+    #[error(
+        "it holds {found} and no tensors by name; in Python, `torch.save(model.state_dict(), \"weights.pth\")` makes a \
+         file of them"
+    )]
+    NoTensors { found: String },
+    #[error(transparent)]
+    Weights(#[from] CheckpointError),
+}
+
+/// All tensors of a file, each by the path that leads to it: `state_dict.module.conv1.weight`.
+///
+/// # Errors
+/// The file is none of `torch.save`, is damaged, or holds no tensors by name.
+pub(crate) fn read(bytes: &[u8]) -> Result<Weights, TorchError> {
+    let (mut container, heap, root) = Container::open(bytes)?;
+    let mut tensors = vec![];
+    collect(&heap, root, "", DEEPEST, &mut HashSet::new(), &mut tensors);
+    if tensors.is_empty() {
+        let found = match heap.get(root) {
+            Value::Object(class) | Value::Class(class) => format!("an object of {class}"),
+            Value::Tensor(_) => "one tensor".into(),
+            Value::Dict(_) => "a dictionary".into(),
+            _ => "a value".into(),
+        };
+        return Err(TorchError::NoTensors { found });
+    }
+    let mut weights = Weights::default();
+    for (name, view) in tensors {
+        match container.floats(&name, view)? {
+            Some(values) => weights.insert(&name, view.shape.clone(), values)?,
+            None => weights.insert_other(&name, &view.storage.kind),
+        }
+    }
+    Ok(weights)
+}
+
+/// The tensors of a dictionary and of those within it, each dictionary once.
+fn collect<'h>(
+    heap: &'h Heap,
+    dict: Id,
+    path: &str,
+    depth: usize,
+    seen: &mut HashSet<Id>,
+    tensors: &mut Vec<(String, &'h View)>,
+) {
+    let Value::Dict(entries) = heap.get(dict) else { return };
+    if depth == 0 || !seen.insert(dict) {
+        return;
+    }
+    for &(key, value) in entries {
+        let Value::Text(key) = heap.get(key) else { continue };
+        match heap.get(value) {
+            Value::Tensor(view) => tensors.push((format!("{path}{key}"), view)),
+            _ => collect(heap, value, &format!("{path}{key}."), depth - 1, seen, tensors),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

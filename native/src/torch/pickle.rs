@@ -1,0 +1,383 @@
+//! What a pickle says, without doing it. A pickle is a program that names classes and calls them; of its calls only
+//! those are understood that make a tensor or a dictionary, and of the others nothing is kept but the name.
+//!
+//! Values lie in a [`Heap`] and refer to each other by number, so that neither cycles nor values that are referred to
+//! many times cost more than they do in the file.
+
+use std::collections::HashMap;
+
+use super::TorchError;
+
+/// Objects in a pickle at most. A state dict of a thousand tensors has some ten thousand.
+const MOST_OBJECTS: usize = 2_000_000;
+
+/// Number of a value in its heap.
+pub(super) type Id = usize;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    None,
+    Bool(bool),
+    Int(i64),
+    Text(String),
+    Tuple(Vec<Id>),
+    List(Vec<Id>),
+    Dict(Vec<(Id, Id)>),
+    /// A class or a function, by its full name.
+    Class(String),
+    Storage(Storage),
+    Tensor(View),
+    /// Anything else, by the name of its class.
+    Object(String),
+}
+
+/// Numbers that lie elsewhere in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Storage {
+    pub(super) key: String,
+    /// `FloatStorage`, ...
+    pub(super) kind: String,
+    pub(super) count: usize,
+}
+
+/// A tensor: numbers of a storage at regular distances.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct View {
+    pub(super) storage: Storage,
+    pub(super) offset: usize,
+    pub(super) shape: Vec<usize>,
+    pub(super) strides: Vec<usize>,
+}
+
+/// All values of a pickle.
+#[derive(Debug, Default)]
+pub(super) struct Heap {
+    values: Vec<Value>,
+}
+
+impl Heap {
+    pub(super) fn get(&self, id: Id) -> &Value {
+        self.values.get(id).unwrap_or(&Value::None)
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
+        self.values.iter()
+    }
+}
+
+/// A pickle at the beginning of `input`: its values, the one that it stands for, and its length.
+pub(super) fn read(input: &[u8]) -> Result<(Heap, Id, usize), TorchError> {
+    let mut machine =
+        Machine { input, at: 0, heap: Heap::default(), stack: vec![], marks: vec![], memo: HashMap::new() };
+    loop {
+        let (at, code) = (machine.at, machine.byte()?);
+        if code == b'.' {
+            let root = machine.pop()?;
+            return Ok((machine.heap, root, machine.at));
+        }
+        machine.step(code, at)?;
+        if machine.heap.values.len() > MOST_OBJECTS || machine.stack.len() > MOST_OBJECTS {
+            return Err(machine.malformed("it holds more than two million objects"));
+        }
+    }
+}
+
+struct Machine<'a> {
+    input: &'a [u8],
+    at: usize,
+    heap: Heap,
+    stack: Vec<Id>,
+    /// Heights of the stack.
+    marks: Vec<usize>,
+    memo: HashMap<u64, Id>,
+}
+
+impl<'a> Machine<'a> {
+    /// One instruction; the letters are those of Python's `pickle` module.
+    fn step(&mut self, code: u8, at: usize) -> Result<(), TorchError> {
+        match code {
+            0x80 => self.take(1).map(drop),
+            0x95 => self.take(8).map(drop),
+            b'(' => {
+                self.marks.push(self.stack.len());
+                Ok(())
+            }
+            b'0' => self.pop().map(drop),
+            b'1' => self.after_mark().map(drop),
+            b'2' => self.top().map(|top| self.stack.push(top)),
+            b'N' => self.push(Value::None),
+            0x88 => self.push(Value::Bool(true)),
+            0x89 => self.push(Value::Bool(false)),
+            b'J' => self.integer::<4>(|bytes| i64::from(i32::from_le_bytes(bytes))),
+            b'K' => self.integer::<1>(|[byte]| i64::from(byte)),
+            b'M' => self.integer::<2>(|bytes| i64::from(u16::from_le_bytes(bytes))),
+            0x8a => self.length::<1>().and_then(|length| self.long(length)),
+            0x8b => self.length::<4>().and_then(|length| self.long(length)),
+            b'G' => self.take(8).and_then(|_| self.object("float")),
+            b'X' => self.length::<4>().and_then(|length| self.text(length)),
+            0x8c | b'U' => self.length::<1>().and_then(|length| self.text(length)),
+            0x8d => self.length::<8>().and_then(|length| self.text(length)),
+            b'T' => self.length::<4>().and_then(|length| self.text(length)),
+            b'B' => self.length::<4>().and_then(|length| self.bytes(length)),
+            b'C' => self.length::<1>().and_then(|length| self.bytes(length)),
+            0x8e | 0x96 => self.length::<8>().and_then(|length| self.bytes(length)),
+            b')' => self.push(Value::Tuple(vec![])),
+            b']' => self.push(Value::List(vec![])),
+            b'}' => self.push(Value::Dict(vec![])),
+            0x8f => self.object("set"),
+            0x85..=0x87 => {
+                let mut items = (0x85..=code).map(|_| self.pop()).collect::<Result<Vec<Id>, _>>()?;
+                items.reverse();
+                self.push(Value::Tuple(items))
+            }
+            b't' => self.after_mark().and_then(|items| self.push(Value::Tuple(items))),
+            b'l' => self.after_mark().and_then(|items| self.push(Value::List(items))),
+            b'd' => {
+                let items = self.after_mark()?;
+                self.push(Value::Dict(pairs(&items)))
+            }
+            0x91 => self.after_mark().and_then(|_| self.object("frozenset")),
+            b'a' => {
+                let item = self.pop()?;
+                self.append(vec![item])
+            }
+            b'e' | 0x90 => self.after_mark().and_then(|items| self.append(items)),
+            b's' => {
+                let (value, key) = (self.pop()?, self.pop()?);
+                self.set_items(&[key, value])
+            }
+            b'u' => self.after_mark().and_then(|items| self.set_items(&items)),
+            b'q' => self.length::<1>().and_then(|slot| self.memorise(slot as u64)),
+            b'r' => self.length::<4>().and_then(|slot| self.memorise(slot as u64)),
+            0x94 => self.memorise(self.memo.len() as u64),
+            b'h' => self.length::<1>().and_then(|slot| self.recall(slot as u64)),
+            b'j' => self.length::<4>().and_then(|slot| self.recall(slot as u64)),
+            b'c' => {
+                let (module, name) = (self.line()?, self.line()?);
+                self.push(Value::Class(format!("{module}.{name}")))
+            }
+            0x93 => {
+                let (name, module) = (self.pop()?, self.pop()?);
+                let name = match (self.heap.get(module), self.heap.get(name)) {
+                    (Value::Text(module), Value::Text(name)) => format!("{module}.{name}"),
+                    _ => return Err(self.malformed("a class without a name")),
+                };
+                self.push(Value::Class(name))
+            }
+            b'Q' => self.storage(),
+            b'R' | 0x81 => {
+                let (arguments, class) = (self.pop()?, self.pop()?);
+                self.call(class, arguments)
+            }
+            0x92 => {
+                let (_, arguments, class) = (self.pop()?, self.pop()?, self.pop()?);
+                self.call(class, arguments)
+            }
+            // The state of an object, of which nothing is kept.
+            b'b' => self.pop().and_then(|_| self.top()).map(drop),
+            code => Err(TorchError::Instruction { code, at }),
+        }
+    }
+
+    /// What a function of PyTorch makes of its arguments; of any other, its name.
+    fn call(&mut self, class: Id, arguments: Id) -> Result<(), TorchError> {
+        let Value::Class(name) = self.heap.get(class).clone() else {
+            return Err(self.malformed("something is called that is no function"));
+        };
+        let Value::Tuple(arguments) = self.heap.get(arguments).clone() else {
+            return Err(self.malformed("a function is called without a tuple of arguments"));
+        };
+        match (name.as_str(), arguments.as_slice()) {
+            ("collections.OrderedDict", []) => self.push(Value::Dict(vec![])),
+            (
+                "torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state",
+                [data, ..],
+            ) => {
+                self.stack.push(*data);
+                Ok(())
+            }
+            (
+                "torch._utils._rebuild_tensor" | "torch._utils._rebuild_tensor_v2",
+                [storage, offset, shape, strides, ..],
+            ) => {
+                let view = match (
+                    self.heap.get(*storage),
+                    self.size(*offset),
+                    self.sizes(*shape),
+                    self.sizes(*strides),
+                ) {
+                    (Value::Storage(storage), Some(offset), Some(shape), Some(strides)) => {
+                        View { storage: storage.clone(), offset, shape, strides }
+                    }
+                    _ => return Err(self.malformed("a tensor without storage, shape or strides")),
+                };
+                self.push(Value::Tensor(view))
+            }
+            _ => self.object(&name),
+        }
+    }
+
+    /// `("storage", class, key, device, count)`
+    fn storage(&mut self) -> Result<(), TorchError> {
+        let id = self.pop()?;
+        let Value::Tuple(parts) = self.heap.get(id) else {
+            return Err(self.malformed("a reference that is no storage"));
+        };
+        let part = |at: usize| parts.get(at).map_or(&Value::None, |&id| self.heap.get(id));
+        let storage = match (part(0), part(1), part(2), part(4), part(5)) {
+            (Value::Text(word), Value::Class(class), Value::Text(key), Value::Int(count), Value::None)
+                if word == "storage" =>
+            {
+                let kind = class.rsplit('.').next().unwrap_or_default().to_owned();
+                let count =
+                    usize::try_from(*count).map_err(|_| self.malformed("a storage of negative size"))?;
+                Storage { key: key.clone(), kind, count }
+            }
+            _ => return Err(self.malformed("a reference that is no storage")),
+        };
+        self.push(Value::Storage(storage))
+    }
+
+    fn size(&self, id: Id) -> Option<usize> {
+        match self.heap.get(id) {
+            Value::Int(value) => usize::try_from(*value).ok(),
+            _ => None,
+        }
+    }
+
+    fn sizes(&self, id: Id) -> Option<Vec<usize>> {
+        match self.heap.get(id) {
+            Value::Tuple(items) => items.iter().map(|&item| self.size(item)).collect(),
+            _ => None,
+        }
+    }
+
+    fn append(&mut self, items: Vec<Id>) -> Result<(), TorchError> {
+        let id = self.top()?;
+        if let Some(Value::List(list)) = self.heap.values.get_mut(id) {
+            list.extend(items);
+        }
+        Ok(())
+    }
+
+    fn set_items(&mut self, items: &[Id]) -> Result<(), TorchError> {
+        let id = self.top()?;
+        if let Some(Value::Dict(dict)) = self.heap.values.get_mut(id) {
+            dict.extend(pairs(items));
+        }
+        Ok(())
+    }
+
+    fn memorise(&mut self, slot: u64) -> Result<(), TorchError> {
+        let top = self.top()?;
+        self.memo.insert(slot, top);
+        Ok(())
+    }
+
+    fn recall(&mut self, slot: u64) -> Result<(), TorchError> {
+        let id = *self.memo.get(&slot).ok_or_else(|| self.malformed("a value is used before it is made"))?;
+        self.stack.push(id);
+        Ok(())
+    }
+
+    fn integer<const N: usize>(&mut self, read: impl Fn([u8; N]) -> i64) -> Result<(), TorchError> {
+        let value = read(self.array()?);
+        self.push(Value::Int(value))
+    }
+
+    fn long(&mut self, length: usize) -> Result<(), TorchError> {
+        let bytes = self.take(length)?;
+        if length > 8 {
+            return self.object("int");
+        }
+        // Two's complement: the last bit says what is to the left of it.
+        let fill = if bytes.last().is_some_and(|last| last & 0x80 != 0) { 0xff } else { 0 };
+        let mut whole = [fill; 8];
+        whole.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        self.push(Value::Int(i64::from_le_bytes(whole)))
+    }
+
+    fn text(&mut self, length: usize) -> Result<(), TorchError> {
+        let text = String::from_utf8_lossy(self.take(length)?).into_owned();
+        self.push(Value::Text(text))
+    }
+
+    fn bytes(&mut self, length: usize) -> Result<(), TorchError> {
+        self.take(length)?;
+        self.object("bytes")
+    }
+
+    fn object(&mut self, class: &str) -> Result<(), TorchError> {
+        self.push(Value::Object(class.into()))
+    }
+
+    fn push(&mut self, value: Value) -> Result<(), TorchError> {
+        self.stack.push(self.heap.values.len());
+        self.heap.values.push(value);
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Result<Id, TorchError> {
+        let floor = self.marks.last().copied().unwrap_or(0);
+        match self.stack.pop() {
+            Some(id) if self.stack.len() >= floor => Ok(id),
+            _ => Err(self.malformed("it takes more values than there are")),
+        }
+    }
+
+    fn top(&self) -> Result<Id, TorchError> {
+        self.stack.last().copied().ok_or_else(|| self.malformed("it takes more values than there are"))
+    }
+
+    fn after_mark(&mut self) -> Result<Vec<Id>, TorchError> {
+        match self.marks.pop() {
+            Some(mark) if mark <= self.stack.len() => Ok(self.stack.split_off(mark)),
+            _ => Err(self.malformed("a group that was not begun")),
+        }
+    }
+
+    fn byte(&mut self) -> Result<u8, TorchError> {
+        self.array().map(|[byte]| byte)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], TorchError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    /// A length or a number of a slot, in `N` bytes.
+    fn length<const N: usize>(&mut self) -> Result<usize, TorchError> {
+        let mut bytes = [0; 8];
+        bytes[..N].copy_from_slice(self.take(N)?);
+        usize::try_from(u64::from_le_bytes(bytes)).map_err(|_| self.truncated())
+    }
+
+    fn line(&mut self) -> Result<String, TorchError> {
+        let rest = self.input.get(self.at..).unwrap_or_default();
+        let length = rest.iter().position(|&byte| byte == b'\n').ok_or_else(|| self.truncated())?;
+        let line = String::from_utf8_lossy(&rest[..length]).into_owned();
+        self.at += length + 1;
+        Ok(line)
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], TorchError> {
+        let end = self.at.checked_add(count).ok_or_else(|| self.truncated())?;
+        let bytes = self.input.get(self.at..end).ok_or_else(|| self.truncated())?;
+        self.at = end;
+        Ok(bytes)
+    }
+
+    fn truncated(&self) -> TorchError {
+        TorchError::Truncated { what: format!("the pickle, at byte {}", self.at) }
+    }
+
+    fn malformed(&self, reason: &str) -> TorchError {
+        TorchError::Malformed { at: self.at, reason: reason.into() }
+    }
+}
+
+fn pairs(items: &[Id]) -> Vec<(Id, Id)> {
+    items.as_chunks().0.iter().map(|&[key, value]| (key, value)).collect()
+}

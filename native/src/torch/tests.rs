@@ -1,0 +1,246 @@
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Cursor, Write as _};
+
+use super::*;
+
+/// Writes what `torch.save` writes.
+#[derive(Default, Clone)]
+struct Pickle(Vec<u8>);
+
+impl Pickle {
+    fn text(mut self, text: &str) -> Self {
+        self.0.push(b'X');
+        self.0.extend((text.len() as u32).to_le_bytes());
+        self.0.extend(text.as_bytes());
+        self
+    }
+
+    fn raw(mut self, bytes: &[u8]) -> Self {
+        self.0.extend(bytes);
+        self
+    }
+
+    fn int(self, value: i32) -> Self {
+        self.raw(b"J").raw(&value.to_le_bytes())
+    }
+
+    fn ints(self, values: &[i32]) -> Self {
+        values.iter().fold(self.raw(b"("), |pickle, &value| pickle.int(value)).raw(b"t")
+    }
+
+    /// `key: tensor`, its values in the storage `place`.
+    fn tensor(
+        self,
+        key: &str,
+        kind: &str,
+        place: &str,
+        [count, offset]: [i32; 2],
+        sides: [&[i32]; 2],
+    ) -> Self {
+        self.text(key)
+            .raw(b"ctorch._utils\n_rebuild_tensor_v2\n((")
+            .text("storage")
+            .raw(format!("ctorch\n{kind}\n").as_bytes())
+            .text(place)
+            .text("cpu")
+            .int(count)
+            .raw(b"tQ")
+            .int(offset)
+            .ints(sides[0])
+            .ints(sides[1])
+            .raw(b"\x89ccollections\nOrderedDict\n)RtR")
+    }
+}
+
+fn begun() -> Pickle {
+    Pickle::default().raw(b"\x80\x02")
+}
+
+/// `{"epoch": 3, "state_dict": {"module.w": [[1, 3], [2, 4]], "module.n": whole numbers}}`; the matrix lies transposed.
+fn nested() -> Pickle {
+    begun()
+        .raw(b"}q\x00(")
+        .text("epoch")
+        .raw(b"K\x03")
+        .text("state_dict")
+        .raw(b"ccollections\nOrderedDict\n)Rq\x01(")
+        .tensor("module.w", "FloatStorage", "0", [5, 1], [&[2, 2], &[1, 2]])
+        .tensor("module.n", "LongStorage", "1", [1, 0], [&[], &[]])
+        .raw(b"u}")
+        .text("_metadata")
+        .raw(b"}sbu.")
+}
+
+const VALUES: [f32; 5] = [9.0, 1.0, 2.0, 3.0, 4.0];
+
+fn floats() -> Vec<u8> {
+    VALUES.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn zipped(entries: &[(&str, &[u8])], method: zip::CompressionMethod) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in entries {
+        writer.start_file(*name, zip::write::FileOptions::default().compression_method(method)).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn stored(pickle: &Pickle) -> Vec<u8> {
+    let entries: [(&str, &[u8]); 4] = [
+        ("a/data.pkl", &pickle.0),
+        ("a/byteorder", b"little"),
+        ("a/data/0", &floats()),
+        ("a/data/1", &7_i64.to_le_bytes()),
+    ];
+    zipped(&entries, zip::CompressionMethod::Stored)
+}
+
+/// The form that was usual before PyTorch 1.6.
+fn old(pickle: &Pickle) -> Vec<u8> {
+    let mut bytes = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.".to_vec();
+    bytes.extend(begun().raw(b"}").text("little_endian").raw(b"\x88s.").0);
+    // Here a storage is referred to with a sixth part, which says that it is not part of another.
+    let reference = |bytes: &[u8]| -> Vec<u8> {
+        let parts: Vec<&[u8]> = split(bytes, b"tQ");
+        parts.join(&b"NtQ"[..])
+    };
+    bytes.extend(reference(&pickle.0));
+    bytes.extend(begun().raw(b"](").text("0").text("1").raw(b"e.").0);
+    bytes.extend(5_i64.to_le_bytes());
+    bytes.extend(floats());
+    bytes.extend(1_i64.to_le_bytes());
+    bytes.extend(7_i64.to_le_bytes());
+    bytes
+}
+
+fn split<'a>(bytes: &'a [u8], at: &[u8]) -> Vec<&'a [u8]> {
+    let mut parts = vec![];
+    let mut rest = bytes;
+    while let Some(place) = rest.windows(at.len()).position(|window| window == at) {
+        parts.push(&rest[..place]);
+        rest = &rest[place + at.len()..];
+    }
+    parts.push(rest);
+    parts
+}
+
+fn expected() -> Weights {
+    let mut weights = Weights::default();
+    weights.insert("state_dict.module.w", vec![2, 2], vec![1.0, 3.0, 2.0, 4.0]).unwrap();
+    weights.insert_other("state_dict.module.n", "LongStorage");
+    weights
+}
+
+fn complaint(bytes: &[u8]) -> String {
+    read(bytes).unwrap_err().to_string()
+}
+
+#[test]
+fn tensors_are_read_by_their_path_from_both_forms() {
+    assert_eq!(read(&stored(&nested())).unwrap(), expected());
+    assert_eq!(read(&old(&nested())).unwrap(), expected());
+}
+
+#[test]
+fn a_cut_file_is_an_error_at_every_length() {
+    for whole in [stored(&nested()), old(&nested())] {
+        for length in 0..whole.len() {
+            assert!(read(&whole[..length]).is_err(), "{length} of {}", whole.len());
+        }
+    }
+    let text = complaint(&old(&nested())[..old(&nested()).len() - 1]);
+    assert!(text.contains("storage 1") && text.contains("download"), "{text}");
+}
+
+#[test]
+fn a_flipped_bit_never_panics() {
+    for whole in [stored(&nested()), old(&nested())] {
+        for at in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[at / 8] ^= 1 << (at % 8);
+            let _ = read(&bytes);
+        }
+    }
+}
+
+#[test]
+fn calls_are_named_and_not_made() {
+    let hostile = begun().raw(b"cposix\nsystem\n").text("touch /tmp/simile-was-here").raw(b"\x85R.");
+    let text = complaint(&stored(&hostile));
+    assert!(text.contains("posix.system") && text.contains("state_dict()"), "{text}");
+    assert!(!std::path::Path::new("/tmp/simile-was-here").exists());
+    // A whole module, as `torch.save(model)` writes it.
+    let module = begun().raw(b"ctorchvision.models.resnet\nResNet\n)\x81}b.");
+    assert!(complaint(&stored(&module)).contains("torchvision.models.resnet.ResNet"));
+    let foreign = begun().raw(b"(i__main__\nEvil\n.");
+    assert!(complaint(&stored(&foreign)).contains("0x69"));
+}
+
+#[test]
+fn tensors_cannot_reach_beyond_their_storage_nor_multiply_it() {
+    let tensor = |count, sides: [&[i32]; 2]| {
+        begun().raw(b"}").tensor("w", "FloatStorage", "0", [count, 1], sides).raw(b"s.")
+    };
+    for (count, sides, reason) in [
+        (5, [&[2, 2], &[1, 4]], "beyond"),
+        (5, [&[1 << 30, 1 << 30], &[0, 0]], "more values"),
+        (500, [&[2, 2], &[1, 2]], "ends within"),
+    ] {
+        let text = complaint(&stored(&tensor(count, [sides[0], sides[1]])));
+        assert!(text.contains("`w`") && text.contains(reason), "{text}");
+    }
+    let text = complaint(&stored(&tensor(5, [&[2, 2], &[1]])));
+    assert!(text.contains("stride"), "{text}");
+}
+
+/// Through the memo a reference to a storage costs a few bytes, whatever the storage has.
+#[test]
+fn a_storage_cannot_be_read_until_the_memory_is_full() {
+    let first = begun()
+        .raw(b"}(ctorch._utils\n_rebuild_tensor_v2\nq\x06((")
+        .text("storage")
+        .raw(b"ctorch\nFloatStorage\n")
+        .text("0")
+        .text("cpu")
+        .int(1000)
+        .raw(b"tQq\x05")
+        .ints(&[1000])
+        .raw(b"q\x07")
+        .ints(&[1])
+        .raw(b"q\x0810");
+    let file = |tensors: usize| {
+        let pickle = (0..tensors).fold(first.clone(), |pickle, i| {
+            pickle.text(&i.to_string()).raw(b"h\x06(h\x05K\x00h\x07h\x08tR")
+        });
+        let values = 1.0_f32.to_le_bytes().repeat(1000);
+        let entries: [(&str, &[u8]); 2] = [("data.pkl", &pickle.raw(b"u.").0), ("data/0", &values)];
+        zipped(&entries, zip::CompressionMethod::Stored)
+    };
+    assert!(read(&file(3)).is_ok());
+    let text = complaint(&file(100));
+    assert!(text.contains("too often"), "{text}");
+}
+
+#[test]
+fn values_that_refer_to_themselves_end() {
+    let cycle = begun().raw(b"}q\x00").text("self").raw(b"h\x00s.");
+    assert!(complaint(&stored(&cycle)).contains("no tensors"));
+    let deep = (0..50_000).fold(begun(), |pickle, _| pickle.raw(b"}").text("a"));
+    let deep = (0..50_000).fold(deep.raw(b"N"), |pickle, _| pickle.raw(b"s"));
+    assert!(complaint(&stored(&deep.raw(b"."))).contains("no tensors"));
+}
+
+#[test]
+fn archives_that_torch_does_not_write_are_named() {
+    let pickle = nested();
+    let entries: [(&str, &[u8]); 2] = [("a/data.pkl", &pickle.0), ("a/data/0", &floats())];
+    assert!(complaint(&zipped(&entries, zip::CompressionMethod::Deflated)).contains("compressed"));
+    assert!(complaint(&zipped(&entries[1..], zip::CompressionMethod::Stored)).contains("data.pkl"));
+    let script: [(&str, &[u8]); 2] = [("a/data.pkl", &pickle.0), ("a/constants.pkl", b"")];
+    assert!(complaint(&zipped(&script, zip::CompressionMethod::Stored)).contains("TorchScript"));
+    let big: [(&str, &[u8]); 2] = [("a/data.pkl", &pickle.0), ("a/byteorder", b"big")];
+    assert!(complaint(&zipped(&big, zip::CompressionMethod::Stored)).contains("big-endian"));
+    assert!(complaint(b"hello").contains("torch.save"));
+}
