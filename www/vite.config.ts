@@ -6,6 +6,6 @@ export default defineConfig({
   build: {
     target: "es2022",
     assetsInlineLimit: 0,
-    rollupOptions: { input: ["index.html", "lab.html"] },
+    rollupOptions: { input: ["index.html", "lab.html", "train.html", "embed.html"] },
   },
 });

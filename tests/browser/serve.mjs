@@ -38,6 +38,7 @@ export async function serve(folders) {
     }
     response.setHeader("Content-Type", TYPES[extname(file)] ?? "application/octet-stream");
     response.setHeader("Content-Length", found.size);
+    response.setHeader("Last-Modified", found.mtime.toUTCString());
     createReadStream(file).pipe(response);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));

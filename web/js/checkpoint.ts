@@ -1,4 +1,5 @@
 // The bytes of a checkpoint, from wherever they come.
+import { recall, remember } from "./cache.js";
 
 /** Where a checkpoint can come from. */
 export type CheckpointSource = string | URL | Request | Response | Blob | ArrayBuffer | Uint8Array;
@@ -10,28 +11,89 @@ export interface Progress {
   readonly total: number | undefined;
 }
 
-/** Reads a checkpoint; the bytes are the caller's own. */
-export async function readCheckpoint(
-  source: CheckpointSource,
-  onProgress: (progress: Progress) => void,
-  signal: AbortSignal | undefined,
-): Promise<Uint8Array<ArrayBuffer>> {
+/** How to read a checkpoint. */
+export interface ReadOptions {
+  readonly onProgress: (progress: Progress) => void;
+  readonly signal: AbortSignal | undefined;
+  /** Whether a checkpoint of an address is kept. */
+  readonly cache: boolean;
+  /** The version that is wanted of an address; what the server says where it is not given. */
+  readonly version: string | undefined;
+}
+
+/** A checkpoint that was read. */
+export interface Read {
+  /** The caller's own. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Keeps the checkpoint, once it is known to be a good one; there is nothing to do where it is kept already. */
+  readonly keep?: () => Promise<void>;
+}
+
+/** Reads a checkpoint from wherever it is. */
+export async function readCheckpoint(source: CheckpointSource, options: ReadOptions): Promise<Read> {
+  const { onProgress, signal } = options;
   signal?.throwIfAborted();
   if (source instanceof Uint8Array) return finished(new Uint8Array(source), onProgress);
   if (source instanceof ArrayBuffer) return finished(new Uint8Array(source.slice(0)), onProgress);
-  if (source instanceof Blob) return readStream(source.stream(), source.size, onProgress, signal);
+  if (source instanceof Blob) return { bytes: await readStream(source.stream(), source.size, options) };
+  if (source instanceof Response || source instanceof Request || !options.cache) {
+    return { bytes: await readResponse(source instanceof Response ? source : await get(source, signal), options) };
+  }
+  const base = typeof document === "undefined" ? location.href : document.baseURI;
+  return readAddress(new URL(source, base).href, options);
+}
 
-  const response = source instanceof Response ? source : await fetch(source, signal ? { signal } : {});
+/** Reads what an address holds, from the cache where that has the same version. */
+async function readAddress(address: string, options: ReadOptions): Promise<Read> {
+  const { onProgress, signal } = options;
+  const kept = await recall(address);
+  if (kept && (await isCurrent(address, kept.version, options))) return finished(kept.bytes, onProgress);
+  // What the server has said before is not to be believed where it says something else now.
+  const response = await get(address, signal, kept ? "no-cache" : "default");
+  const version = options.version ?? versionOf(response);
+  const bytes = await readResponse(response, options);
+  if (!version) return { bytes };
+  // A copy, because the bytes are handed over.
+  const blob = new Blob([bytes]);
+  return { bytes, keep: () => remember(address, version, blob) };
+}
+
+/** Whether what is kept is what is wanted; what a server that cannot be reached had is better than nothing. */
+async function isCurrent(address: string, kept: string, { version, signal }: ReadOptions): Promise<boolean> {
+  if (version !== undefined) return version === kept;
+  try {
+    const response = await fetch(address, { method: "HEAD", cache: "no-cache", ...(signal && { signal }) });
+    return versionOf(response) === kept;
+  } catch {
+    signal?.throwIfAborted();
+    return true;
+  }
+}
+
+/** What the server says of the version: a tag of the content, or its date. */
+function versionOf({ ok, headers }: Response): string | undefined {
+  return (ok ? (headers.get("etag") ?? headers.get("last-modified")) : undefined) ?? undefined;
+}
+
+async function get(
+  source: string | URL | Request,
+  signal: AbortSignal | undefined,
+  cache: RequestCache = "default",
+): Promise<Response> {
+  return fetch(source, { cache, ...(signal && { signal }) });
+}
+
+async function readResponse(response: Response, options: ReadOptions): Promise<Uint8Array<ArrayBuffer>> {
   if (!response.ok) {
     throw new Error(`the checkpoint ${response.url} cannot be fetched: ${response.status} ${response.statusText}`);
   }
   if (!response.body) throw new Error(`the checkpoint ${response.url} is empty`);
-  return readStream(response.body, contentLength(response), onProgress, signal);
+  return readStream(response.body, contentLength(response), options);
 }
 
-function finished(bytes: Uint8Array<ArrayBuffer>, onProgress: (progress: Progress) => void) {
+function finished(bytes: Uint8Array<ArrayBuffer>, onProgress: (progress: Progress) => void): Read {
   onProgress({ loaded: bytes.length, total: bytes.length });
-  return bytes;
+  return { bytes };
 }
 
 /** The length of what will be read: a compressed body is announced with its compressed length. */
@@ -43,8 +105,7 @@ function contentLength(response: Response): number | undefined {
 async function readStream(
   stream: ReadableStream<Uint8Array>,
   total: number | undefined,
-  onProgress: (progress: Progress) => void,
-  signal: AbortSignal | undefined,
+  { onProgress, signal }: Pick<ReadOptions, "onProgress" | "signal">,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const reader = stream.getReader();
   const chunks: Uint8Array[] = [];

@@ -37,8 +37,11 @@ export class Connection {
     if (!inWorker) {
       const { serve } = await import("./serve.js");
       const { port1, port2 } = new MessageChannel();
-      serve(port2);
-      return new Connection(port1, () => port1.close());
+      const end = serve(port2);
+      return new Connection(port1, () => {
+        port1.close();
+        end();
+      });
     }
     const worker = startWorker();
     const connection = new Connection(worker, () => worker.terminate());

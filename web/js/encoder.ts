@@ -15,6 +15,13 @@ export interface LoadOptions {
   readonly signal?: AbortSignal;
   /** Whether to compute in a worker of its own. Default: `true`. */
   readonly worker?: boolean;
+  /** Whether a checkpoint that is given by its address is kept for the next time. Default: `true`. */
+  readonly cache?: boolean;
+  /**
+   * The version of the checkpoint at its address. What is kept of that version is taken without asking the server;
+   * without a version the server is asked whether its tag or date is still the same.
+   */
+  readonly version?: string;
 }
 
 /** How to make one call. */
@@ -59,16 +66,18 @@ export class Encoder {
    * the adapter is real hardware and computes what the CPU computes.
    */
   static async load(source: CheckpointSource, options: LoadOptions = {}): Promise<Encoder> {
-    const { device = "auto", onProgress = () => {}, onDevice, signal, worker = true } = options;
+    const { device = "auto", onProgress = () => {}, onDevice, signal, worker = true, cache = true, version } = options;
     signal?.throwIfAborted();
     // The worker fetches and compiles its WebAssembly while the checkpoint is on its way.
     const connection = await Connection.open(worker);
     const abort = () => connection.close();
     signal?.addEventListener("abort", abort, { once: true });
     try {
-      const checkpoint = await readCheckpoint(source, onProgress, signal);
-      const call = { signal, transfer: [checkpoint.buffer] };
-      return new Encoder(connection, await connection.call("loadEncoder", { checkpoint, device }, call), onDevice);
+      const { bytes, keep } = await readCheckpoint(source, { onProgress, signal, cache, version });
+      const call = { signal, transfer: [bytes.buffer] };
+      const loaded = await connection.call("loadEncoder", { checkpoint: bytes, device }, call);
+      void keep?.();
+      return new Encoder(connection, loaded, onDevice);
     } catch (error) {
       connection.close();
       signal?.throwIfAborted();

@@ -1,24 +1,26 @@
-// The worker's end: one WebAssembly instance for each device, one encoder or lab on them, one call after the other.
-import { findAdapter } from "./adapter.js";
+// The worker's end: one WebAssembly instance for each device, one encoder, lab or run on them, one call after the other.
+import { Embedding } from "./embedding.js";
 import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
-import { pixelsOf } from "./image.js";
-import type { DeviceChoice, DeviceInfo, EncoderInfo, Method, Methods, Pictures, Vectors } from "./protocol.js";
+import { CPU, openGpu } from "./gpu.js";
+import type { DeviceInfo, Method, Methods, Pictures, Vectors } from "./protocol.js";
+import { Training } from "./training.js";
 
-type Handlers = { [M in Method]: (input: Methods[M]["input"]) => Promise<Methods[M]["output"]> };
+/** What a call wants, and whether it was taken back since. */
+type Handlers = {
+  [M in Method]: (input: Methods[M]["input"], isCancelled: () => boolean) => Promise<Methods[M]["output"]>;
+};
 
-const CPU: DeviceInfo = { kind: "cpu", name: "WebAssembly with SIMD", software: false };
-
-/** How far a value on WebGPU may lie from the same value on the CPU, relative to the largest, to be believed. */
-const SELF_TEST_TOLERANCE = 1e-3;
+/** What a lab asks of a bundle, whose devices only that bundle takes. */
+type LabBundle = Readonly<Record<"evaluate" | "forces", (document: string, device: never) => Promise<string>>>;
 
 /** Computes for one page object. */
 export class Engine implements Handlers {
   readonly #ready: Promise<unknown>;
   readonly #onDevice: (device: DeviceInfo) => void;
-  #onCpu: cpu.Encoder | undefined;
-  #onGpu: webgpu.Encoder | undefined;
+  #embedding: Embedding | undefined;
   #lab: cpu.Device | webgpu.Device | undefined;
+  #training: Training | undefined;
 
   constructor(onDevice: (device: DeviceInfo) => void) {
     this.#onDevice = onDevice;
@@ -27,27 +29,27 @@ export class Engine implements Handlers {
     this.#ready.catch(() => {});
   }
 
-  async call<M extends Method>(method: M, input: Methods[M]["input"]): Promise<Methods[M]["output"]> {
+  async call<M extends Method>(
+    method: M,
+    input: Methods[M]["input"],
+    isCancelled: () => boolean,
+  ): Promise<Methods[M]["output"]> {
     await this.#ready;
-    return (this as Handlers)[method](input);
+    return (this as Handlers)[method](input, isCancelled);
   }
 
   async loadEncoder({
     checkpoint,
     device,
   }: Methods["loadEncoder"]["input"]): Promise<Methods["loadEncoder"]["output"]> {
-    const encoder = new cpu.Encoder(checkpoint, cpu.Device.cpu());
-    this.#onCpu = encoder;
-    const info = JSON.parse(encoder.info) as EncoderInfo;
-    return { info, device: await this.#chooseDevice(device, encoder, checkpoint) };
+    this.#embedding?.free();
+    this.#embedding = new Embedding(checkpoint, this.#onDevice);
+    return { info: this.#embedding.info, device: await this.#embedding.choose(device) };
   }
 
-  async embed(input: Pictures): Promise<Vectors> {
-    const onCpu = this.#encoder();
-    const images = "floats" in input ? input.floats.data : prepare(onCpu, input);
-    const count = "floats" in input ? input.floats.dims[0] : input.pictures.length;
-    const data = await this.#run(images, count);
-    return { data, dims: [count, onCpu.embedding_size] };
+  async embed(input: Pictures, isCancelled: () => boolean): Promise<Vectors> {
+    if (!this.#embedding) throw new Error("no encoder was loaded");
+    return this.#embedding.embed(input, isCancelled);
   }
 
   async drawDigits({ count, seed }: Methods["drawDigits"]["input"]): Promise<Methods["drawDigits"]["output"]> {
@@ -77,89 +79,43 @@ export class Engine implements Handlers {
     return { document: await bundle.forces(document, device) };
   }
 
+  async openTrainer({ settings, device }: Methods["openTrainer"]["input"]): Promise<Methods["openTrainer"]["output"]> {
+    this.#training = await Training.open(settings, device);
+    return this.#training.describe();
+  }
+
+  async train({ steps }: Methods["train"]["input"], isCancelled: () => boolean): Promise<Methods["train"]["output"]> {
+    return this.#openedTraining().train(steps, isCancelled);
+  }
+
+  async probe({ images }: Methods["probe"]["input"]): Promise<Methods["probe"]["output"]> {
+    return this.#openedTraining().probe(images);
+  }
+
+  async writeCheckpoint(): Promise<Methods["writeCheckpoint"]["output"]> {
+    return { checkpoint: await this.#openedTraining().checkpoint() };
+  }
+
   async listObjectives(): Promise<Methods["listObjectives"]["output"]> {
     return { document: cpu.catalogue() };
   }
 
   /** The device of the lab, and the bundle that it belongs to. */
-  #openedLab(): { bundle: Pick<typeof cpu, "evaluate" | "forces">; device: never } {
+  #openedLab(): { bundle: LabBundle; device: never } {
     const device = this.#lab;
     if (!device) throw new Error("no loss lab was opened");
     return { bundle: device instanceof cpu.Device ? cpu : webgpu, device: device as never };
   }
 
-  #encoder(): cpu.Encoder {
-    if (!this.#onCpu) throw new Error("no encoder was loaded");
-    return this.#onCpu;
+  #openedTraining(): Training {
+    if (!this.#training) throw new Error("no run was opened");
+    return this.#training;
   }
 
-  async #chooseDevice(choice: DeviceChoice, encoder: cpu.Encoder, checkpoint: Uint8Array): Promise<DeviceInfo> {
-    if (choice === "cpu") return CPU;
-    if (choice === "webgpu") return this.#moveToGpu(encoder, checkpoint);
-
-    const adapter = await findAdapter();
-    if ("missing" in adapter) return { ...CPU, reason: adapter.missing };
-    if (adapter.software) return { ...CPU, reason: `the WebGPU adapter ${adapter.name} is emulated on the CPU` };
-    this.#moveToGpu(encoder, checkpoint).then(this.#onDevice, (error: unknown) => {
-      this.#onDevice({ ...CPU, reason: `WebGPU cannot be used: ${messageOf(error)}` });
-    });
-    return { ...CPU, reason: "WebGPU is being tested" };
+  /** Frees what the calls so far have made. */
+  free(): void {
+    this.#embedding?.free();
+    this.#training?.free();
+    [this.#embedding, this.#training] = [undefined, undefined];
   }
-
-  /** Loads the encoder on WebGPU and believes it only if it computes what the CPU computes. */
-  async #moveToGpu(onCpu: cpu.Encoder, checkpoint: Uint8Array): Promise<DeviceInfo> {
-    const { device, info } = await openGpu();
-    const onGpu = new webgpu.Encoder(checkpoint, device);
-    const images = testImages(onCpu.image_size * 2);
-    const [expected, found] = [await onCpu.embed(images, 2), await onGpu.embed(images, 2)];
-    const scale = Math.max(...expected.map(Math.abs));
-    const error = Math.max(...expected.map((value, at) => Math.abs(value - (found[at] ?? Number.NaN))));
-    if (!(error <= SELF_TEST_TOLERANCE * scale)) {
-      onGpu.free();
-      throw new Error(`${info.name} does not compute what the CPU computes (difference ${error})`);
-    }
-    this.#onGpu = onGpu;
-    return info;
-  }
-
-  async #run(images: Float32Array, count: number): Promise<Float32Array> {
-    if (this.#onGpu) {
-      try {
-        return await this.#onGpu.embed(images, count);
-      } catch (error) {
-        // A device can be lost at any time; the encoder on the CPU is still there.
-        this.#onGpu = undefined;
-        this.#onDevice({ ...CPU, reason: `WebGPU stopped: ${messageOf(error)}` });
-      }
-    }
-    return this.#encoder().embed(images, count);
-  }
-}
-
-async function openGpu(): Promise<{ device: webgpu.Device; info: DeviceInfo }> {
-  const adapter = await findAdapter();
-  if ("missing" in adapter) throw new Error(`WebGPU cannot be used: ${adapter.missing}`);
-  await webgpu.default({ module_or_path: new URL("./webgpu.wasm", import.meta.url) });
-  return { device: await webgpu.Device.webgpu(), info: { kind: "webgpu", ...adapter } };
-}
-
-/** All pictures in the layout and size that the encoder takes, values in 0..1. */
-function prepare(encoder: cpu.Encoder, { pictures }: Extract<Pictures, { pictures: unknown }>): Float32Array {
-  const size = encoder.image_size;
-  const images = new Float32Array(pictures.length * size);
-  pictures.forEach((picture, at) => {
-    const { data, width, height } = pixelsOf(picture);
-    images.set(encoder.prepare(data as unknown as Uint8Array, width, height), at * size);
-  });
-  return images;
-}
-
-/** A pattern in 0..1 with few repetitions. */
-function testImages(length: number): Float32Array {
-  return Float32Array.from({ length }, (_, at) => (Math.sin(at * 0.37) * Math.cos(at * 0.0113) + 1) / 2);
-}
-
-function messageOf(error: unknown): string {
-  // What follows the first line is a chain of causes that says the same again.
-  return (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
 }

@@ -1,4 +1,5 @@
 // The package `simile-web`.
+export { forgetCheckpoints } from "./cache.js";
 export type { CheckpointSource, Progress } from "./checkpoint.js";
 export { drawDigits } from "./digits.js";
 export { type CallOptions, Encoder, type LoadOptions } from "./encoder.js";
@@ -14,4 +15,12 @@ export {
   type SampleWeights,
   type Setting,
 } from "./lab.js";
+export {
+  type MappedImages,
+  type ProbeOptions,
+  type Reading,
+  type Steps,
+  Trainer,
+  type TrainerOptions,
+} from "./trainer.js";
 export type { DeviceChoice, DeviceInfo, Digits, EncoderInfo, FloatImages, RgbaPixels, Vectors } from "./protocol.js";

@@ -75,6 +75,16 @@ export interface Methods {
   openLab: { input: { device: DeviceChoice }; output: { device: DeviceInfo } };
   evaluate: { input: { document: string }; output: { document: string } };
   forces: { input: { document: string }; output: { document: string } };
+  openTrainer: {
+    input: { settings: string; device: DeviceChoice };
+    output: { device: DeviceInfo; recipe: string; labels: Uint8Array; colours: Uint8Array };
+  };
+  train: { input: { steps: number }; output: { step: number; losses: Float32Array } };
+  probe: {
+    input: { images: number | undefined };
+    output: { step: number; accuracy: number; leak: number; map: Float32Array };
+  };
+  writeCheckpoint: { input: Record<never, never>; output: { checkpoint: Uint8Array<ArrayBuffer> } };
   listObjectives: { input: Record<never, never>; output: { document: string } };
 }
 

@@ -2,8 +2,8 @@
 import { Engine } from "./engine.js";
 import type { Reply, Request } from "./protocol.js";
 
-/** Answers the requests that arrive at a port, one after the other. */
-export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): void {
+/** Answers the requests that arrive at a port, one after the other; returns what ends that. */
+export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () => void {
   const reply = (message: Reply, transfer: Transferable[] = []) => port.postMessage(message, transfer);
   const engine = new Engine((device) => reply({ device }));
   const cancelled = new Set<number>();
@@ -12,9 +12,10 @@ export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): voi
   const answer = async ({ id, method, input }: Exclude<Request, { cancel: number }>): Promise<void> => {
     if (cancelled.delete(id)) return;
     try {
-      const output = await engine.call(method, input);
+      const output = await engine.call(method, input, () => cancelled.has(id));
       if (!cancelled.delete(id)) reply({ id, output }, buffersOf(output));
     } catch (error) {
+      if (cancelled.delete(id)) return;
       const { name, message } = error instanceof Error ? error : new Error(String(error));
       reply({ id, error: { name, message } });
     }
@@ -23,6 +24,12 @@ export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): voi
   port.onmessage = ({ data: request }: MessageEvent<Request>) => {
     if ("cancel" in request) cancelled.add(request.cancel);
     else last = last.then(() => answer(request));
+  };
+
+  return () => {
+    port.onmessage = null;
+    // What is being answered may still use what would be freed.
+    void last.then(() => engine.free());
   };
 }
 

@@ -6,6 +6,7 @@ pub mod device;
 pub mod digits;
 pub mod encoder;
 pub mod lab;
+pub mod trainer;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

@@ -1,7 +1,9 @@
 // One of the encoders that are asked: what it is, and what it knows of the gallery.
 import { type CheckpointSource, type DeviceChoice, type DeviceInfo, Encoder } from "simile-web";
 import type { Gallery } from "./gallery.js";
-import { type Neighbour, Search, type Tally } from "./search.js";
+import { type Neighbour, Space } from "./space.js";
+import { type Tally, tally } from "./tally.js";
+import { rowsOf } from "./vector.js";
 
 /** Neighbours that are asked for. */
 export const NEIGHBOURS = 8;
@@ -29,7 +31,7 @@ export interface Answer {
 export class Contender {
   private constructor(
     readonly encoder: Encoder,
-    readonly search: Search,
+    readonly space: Space,
     readonly tally: Tally,
   ) {}
 
@@ -41,8 +43,9 @@ export class Contender {
       onDevice,
     });
     try {
-      const search = await Search.prepare(gallery, encoder);
-      return new Contender(encoder, search, search.tally(NEIGHBOURS));
+      const { data, dims } = await encoder.embedBatch(gallery.pixels);
+      const space = Space.fit(rowsOf(data, dims[1]));
+      return new Contender(encoder, space, tally(space, gallery, NEIGHBOURS));
     } catch (error) {
       encoder.dispose();
       throw error;
@@ -53,7 +56,7 @@ export class Contender {
     const start = performance.now();
     const embedding = await this.encoder.embed(image);
     const milliseconds = performance.now() - start;
-    const vector = this.search.place(embedding);
-    return { vector, neighbours: this.search.nearest(vector, NEIGHBOURS), milliseconds };
+    const vector = this.space.place(embedding);
+    return { vector, neighbours: this.space.nearest(vector, NEIGHBOURS), milliseconds };
   }
 }

@@ -1,4 +1,4 @@
-// Files that are dropped anywhere on the page, or pasted into it.
+// Files that are dropped anywhere on the page, alone or in folders, or pasted into it.
 
 /** Calls `onFiles` with the files of each drop and paste. */
 export function acceptFiles(onFiles: (files: readonly File[]) => void): void {
@@ -13,7 +13,31 @@ export function acceptFiles(onFiles: (files: readonly File[]) => void): void {
   addEventListener("drop", (event) => {
     event.preventDefault();
     mark(0);
-    onFiles([...(event.dataTransfer?.files ?? [])]);
+    if (event.dataTransfer) void filesOf(event.dataTransfer).then(onFiles);
   });
   addEventListener("paste", (event) => onFiles([...(event.clipboardData?.files ?? [])]));
+}
+
+/** All files of a drop, those in folders too. */
+async function filesOf({ items, files }: DataTransfer): Promise<File[]> {
+  // The list is empty once this event is over: entries are taken before anything is waited for.
+  const plain = [...files];
+  const entries = [...items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
+  if (!entries.some(({ isDirectory }) => isDirectory)) return plain;
+  return (await Promise.all(entries.map(walk))).flat();
+}
+
+async function walk(entry: FileSystemEntry): Promise<File[]> {
+  if (entry instanceof FileSystemFileEntry) {
+    return [await new Promise<File>((resolve, reject) => entry.file(resolve, reject))];
+  }
+  if (!(entry instanceof FileSystemDirectoryEntry)) return [];
+  const reader = entry.createReader();
+  const files: File[] = [];
+  // A folder is read in portions; an empty one is the last.
+  for (;;) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (some.length === 0) return files;
+    files.push(...(await Promise.all(some.map(walk))).flat());
+  }
 }

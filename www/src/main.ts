@@ -1,12 +1,13 @@
-import type { CheckpointSource, DeviceChoice, DeviceInfo } from "simile-web";
+import type { CheckpointSource, DeviceChoice } from "simile-web";
 import { type Answer, Contender, type Origin } from "./contender.js";
 import { acceptFiles } from "./drop.js";
 import { element } from "./element.js";
 import { Gallery } from "./gallery.js";
 import { GROUNDS } from "./ground.js";
-import { GalleryMap } from "./map.js";
+import { ImageMap } from "./map.js";
 import { Pad } from "./pad.js";
 import { Panel } from "./panel.js";
+import { amount, messageOf, placeOf, say } from "./words.js";
 
 const SHIPPED: readonly Origin[] = [
   {
@@ -30,7 +31,7 @@ const parameters = new URLSearchParams(location.search);
 const panels = element("panels", HTMLElement);
 const choice = element("choice", HTMLSelectElement);
 const pad = new Pad(element("pad", HTMLCanvasElement));
-const map = new GalleryMap(element("map", HTMLCanvasElement));
+const map = new ImageMap(element("map", HTMLCanvasElement));
 
 const entries: Entry[] = [];
 let gallery: Gallery | undefined;
@@ -171,7 +172,7 @@ function showOnMap(entry: Entry): void {
   if (!contender || !gallery) return;
   onMap = entry;
   radio.checked = true;
-  map.showGallery(gallery, contender.search.vectors);
+  map.show(gallery.images, contender.space.vectors);
   element("map-note", HTMLElement).textContent =
     `${gallery.images.length} digits that this page drew, where the two main directions of their embeddings put ` +
     "them. Choose one to ask for its neighbours. Similarity is the cosine between embeddings, each of their numbers " +
@@ -188,7 +189,7 @@ function showAnswer({ answer }: Entry): void {
 function describe({ contender, origin }: Entry): void {
   if (!contender) return;
   const { info, device } = contender.encoder;
-  element("device", HTMLElement).textContent = nameOf(device);
+  element("device", HTMLElement).textContent = placeOf(device);
   element("encoder", HTMLElement).textContent =
     `${origin.title}: ${info.encoder}, ${info.inputSize.join(" × ")} in, ${info.embeddingSize} numbers out`;
 }
@@ -234,23 +235,4 @@ function buildGrounds(): void {
       return input;
     }),
   );
-}
-
-function nameOf({ kind, name, software, reason }: DeviceInfo): string {
-  const place = kind === "webgpu" ? `WebGPU: ${name}${software ? ", emulated" : ""}` : `CPU: ${name}`;
-  return reason ? `${place} (${reason})` : place;
-}
-
-function amount(loaded: number, total: number | undefined): string {
-  return total ? `${Math.round((100 * loaded) / total)} %` : `${Math.round(loaded / 1024)} kB`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-function say(text: string, kind: "info" | "error" = "info"): void {
-  const status = element("status", HTMLElement);
-  status.textContent = text;
-  status.dataset["kind"] = kind;
 }

@@ -1,18 +1,20 @@
-// The gallery as a map: each image where the two main directions of its embedding put it.
-import type { Gallery } from "./gallery.js";
+// Images as a map: each where the two main directions of its embedding put it.
 import { Projection } from "./projection.js";
-import type { Neighbour } from "./search.js";
+import type { Neighbour } from "./space.js";
 
 const THUMBNAIL = 20;
 const MARGIN = 26;
 
 type Point = readonly [x: number, y: number];
 
-export class GalleryMap {
+export class ImageMap {
   /** Called with the image that was chosen. */
   onChoose: (index: number) => void = () => {};
 
-  #gallery: Gallery | undefined;
+  /** Called with the image that is pointed at, if there is one. */
+  onPoint: (index: number | undefined) => void = () => {};
+
+  #images: readonly ImageBitmap[] = [];
   #projection: Projection | undefined;
   #points: readonly Point[] = [];
   #query: Float32Array | undefined;
@@ -21,14 +23,19 @@ export class GalleryMap {
   constructor(private readonly canvas: HTMLCanvasElement) {
     new ResizeObserver(() => this.#paint()).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#paint());
-    canvas.addEventListener("click", ({ offsetX, offsetY }) => this.#choose([offsetX, offsetY]));
+    canvas.addEventListener("click", ({ offsetX, offsetY }) => {
+      const index = this.#at([offsetX, offsetY]);
+      if (index !== undefined) this.onChoose(index);
+    });
+    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => this.onPoint(this.#at([offsetX, offsetY])));
+    canvas.addEventListener("pointerleave", () => this.onPoint(undefined));
   }
 
-  /** Shows a gallery where the vectors of its images put it. */
-  showGallery(gallery: Gallery, vectors: readonly Float32Array[]): void {
-    this.#gallery = gallery;
-    this.#projection = Projection.fit(vectors);
-    this.#points = vectors.map((vector) => this.#projection?.project(vector) ?? [0, 0]);
+  /** Shows images where their vectors put them. */
+  show(images: readonly ImageBitmap[], vectors: readonly Float32Array[]): void {
+    const projection = Projection.fit(vectors);
+    [this.#images, this.#projection] = [images, projection];
+    this.#points = vectors.map((vector) => projection.project(vector));
     this.#paint();
   }
 
@@ -39,14 +46,15 @@ export class GalleryMap {
     this.#paint();
   }
 
-  #choose([x, y]: Point): void {
+  /** The image at a place of the canvas. */
+  #at([x, y]: Point): number | undefined {
     const toCanvas = this.#scale();
     const distances = this.#points.map((point) => {
       const [px, py] = toCanvas(point);
       return Math.hypot(px - x, py - y);
     });
     const nearest = Math.min(...distances);
-    if (nearest < THUMBNAIL) this.onChoose(distances.indexOf(nearest));
+    return nearest < THUMBNAIL ? distances.indexOf(nearest) : undefined;
   }
 
   /** From the plane of the projection to the canvas, in CSS pixels. */
@@ -68,20 +76,21 @@ export class GalleryMap {
     this.canvas.width = width * devicePixelRatio;
     this.canvas.height = height * devicePixelRatio;
     context.scale(devicePixelRatio, devicePixelRatio);
-    const gallery = this.#gallery;
-    if (!gallery) return;
+    if (this.#images.length === 0) return;
 
     const toCanvas = this.#scale();
     const accent = getComputedStyle(this.canvas).getPropertyValue("--accent");
     const far = [...this.#points.keys()].filter((index) => !this.#near.has(index));
     for (const index of [...far, ...this.#near]) {
-      const [image, point] = [gallery.images[index], this.#points[index]];
+      const [image, point] = [this.#images[index], this.#points[index]];
       if (!image || !point) continue;
       const near = this.#near.has(index);
       const [x, y] = toCanvas(point);
       const size = near ? THUMBNAIL * 1.25 : THUMBNAIL;
+      const shrink = size / Math.max(image.width, image.height);
+      const [across, down] = [image.width * shrink, image.height * shrink];
       context.globalAlpha = near || !this.#query ? 1 : 0.45;
-      context.drawImage(image, x - size / 2, y - size / 2, size, size);
+      context.drawImage(image, x - across / 2, y - down / 2, across, down);
     }
     context.globalAlpha = 1;
     if (!this.#query || !this.#projection) return;

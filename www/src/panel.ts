@@ -2,7 +2,8 @@
 import type { Answer, Contender, Origin } from "./contender.js";
 import type { Gallery } from "./gallery.js";
 import { GROUNDS } from "./ground.js";
-import type { Neighbour } from "./search.js";
+import { make } from "./make.js";
+import type { Neighbour } from "./space.js";
 
 /** What is known of the query, as far as it is known. */
 export interface Query {
@@ -96,11 +97,4 @@ function mostFrequent(values: readonly number[]): number {
 
 function percent(share: number): string {
   return `${Math.round(share * 100)} %`;
-}
-
-function make<K extends keyof HTMLElementTagNameMap>(name: K, className = "", text = ""): HTMLElementTagNameMap[K] {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  made.textContent = text;
-  return made;
 }

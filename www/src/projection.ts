@@ -1,4 +1,4 @@
-// The two main directions of a set of vectors, by power iteration on their covariance.
+// The two main directions of a set of vectors, by power iteration.
 import { dot, unit } from "./vector.js";
 
 const ITERATIONS = 60;
@@ -12,20 +12,13 @@ export class Projection {
   ) {}
 
   static fit(vectors: readonly Float32Array[]): Projection {
-    const size = vectors[0]?.length ?? 0;
-    const mean = new Float32Array(size);
+    const mean = new Float32Array(vectors[0]?.length ?? 0);
     for (const vector of vectors) add(mean, vector, 1 / vectors.length);
-
-    const covariance = Array.from({ length: size }, () => new Float32Array(size));
-    for (const vector of vectors) {
-      const centred = subtract(vector, mean);
-      covariance.forEach((row, at) => add(row, centred, centred[at] ?? 0));
-    }
-    const first = mainDirection(covariance);
+    const centred = vectors.map((vector) => subtract(vector, mean));
+    const first = mainDirection(centred);
     // Without its main direction, the next is the main one.
-    const along = dot(times(covariance, first), first);
-    covariance.forEach((row, at) => add(row, first, -along * (first[at] ?? 0)));
-    return new Projection(mean, [first, mainDirection(covariance)]);
+    for (const vector of centred) add(vector, first, -dot(vector, first));
+    return new Projection(mean, [first, mainDirection(centred)]);
   }
 
   project(vector: Float32Array): readonly [x: number, y: number] {
@@ -34,15 +27,16 @@ export class Projection {
   }
 }
 
-function mainDirection(covariance: readonly Float32Array[]): Float32Array {
+/** The covariance is never formed: it would be millions of numbers for a large network. */
+function mainDirection(centred: readonly Float32Array[]): Float32Array {
   // Any start that is orthogonal to nothing in particular; a fixed one gives the same map each time.
-  let direction = unit(Float32Array.from(covariance, (_, at) => Math.cos(at + 1)));
-  for (let step = 0; step < ITERATIONS; step++) direction = unit(times(covariance, direction));
+  let direction = unit(Float32Array.from(centred[0] ?? [], (_, at) => Math.cos(at + 1)));
+  for (let step = 0; step < ITERATIONS; step++) {
+    const next = new Float32Array(direction.length);
+    for (const vector of centred) add(next, vector, dot(vector, direction));
+    direction = unit(next);
+  }
   return direction;
-}
-
-function times(matrix: readonly Float32Array[], vector: Float32Array): Float32Array {
-  return Float32Array.from(matrix, (row) => dot(row, vector));
 }
 
 function subtract(a: Float32Array, b: Float32Array): Float32Array {

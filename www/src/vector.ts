@@ -12,3 +12,8 @@ export function dot(a: Float32Array, b: Float32Array): number {
   for (let at = 0; at < a.length; at++) sum += (a[at] ?? 0) * (b[at] ?? 0);
   return sum;
 }
+
+/** The rows of a matrix, each a view into it. */
+export function rowsOf(data: Float32Array, length: number): Float32Array[] {
+  return Array.from({ length: data.length / length }, (_, at) => data.subarray(at * length, (at + 1) * length));
+}

@@ -28,6 +28,7 @@ mod embed;
 mod neighbourhood;
 mod sampler;
 mod state;
+mod views;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -36,7 +37,8 @@ use serde::{Deserialize, Serialize};
 
 pub use embed::{embed, score};
 pub use neighbourhood::Neighbourhoods;
-pub use sampler::{Purpose, Sampler, Sampling, stream};
+pub use sampler::{Purpose, Sampler, Sampling, TEST_SEED, stream};
+pub use views::ViewSource;
 
 use crate::batch::Batch;
 use crate::checkpoint::{Checkpoint, CheckpointError, Metadata};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use simile_core::augment::{ImageStore, Normalisation};
+use simile_core::augment::Normalisation;
 use simile_core::checkpoint::Metadata;
 use simile_core::dataset::Dataset;
-use simile_core::train::{Sampler, Sampling, Trainer, TrainerConfig};
+use simile_core::train::{Sampler, Sampling, Trainer, TrainerConfig, ViewSource};
 
 use super::context::Context;
 use super::draw;
@@ -143,9 +143,9 @@ impl Session {
         let groups = arm.objective.neighbourhoods;
         let neighbourhoods = groups.map(|groups| context.neighbourhoods(groups, batch, seed)).transpose()?;
         let mut trainer = self.trainer(arm, &context, sampler.batches_per_epoch())?;
-        let store = ImageStore::new(&self.splits.train.images, &self.device.device);
-        let (augment, normalisation) =
-            (self.recipe.augment.clone(), self.recipe.normalisation().map_err(usage)?);
+        let normalisation = self.recipe.normalisation().map_err(usage)?;
+        let (augmentation, device) = (self.recipe.augment.clone(), &self.device.device);
+        let images = ViewSource::new(&self.splits.train.images, augmentation, normalisation, device);
 
         let (begun, before_arm) = (Instant::now(), self.standing.arm_seconds);
         line(format_args!("{}: training on {}", arm.name, self.device));
@@ -160,10 +160,7 @@ impl Session {
                 Some(neighbourhoods) => neighbourhoods.batch(step),
                 None => sampler.batch(step).to_vec(),
             };
-            let images = store.batch(&indices)?;
-            let mut rng = trainer.rng();
-            let view_a = normalisation.apply(augment.view(images.clone(), &mut rng)?)?;
-            let view_b = normalisation.apply(augment.view(images, &mut rng)?)?;
+            let (view_a, view_b) = images.pair(&indices, &mut trainer.rng())?;
             trainer.step(view_a, view_b, context.of(&indices))?;
 
             let done = trainer.step_number();

@@ -10,6 +10,7 @@ use simile_core::dataset::digits::{SIDE, draw_digits};
 use simile_core::dataset::resize::{Interpolation, resize};
 use simile_core::dataset::{Dataset, Images};
 use simile_core::encoder::EncoderConfig;
+use simile_core::train::TEST_SEED;
 
 use crate::console::line;
 use crate::data::{CifarSplits, Mnist, gather, load_cifar, load_imagenet32, load_mnist, load_stl10};
@@ -19,8 +20,6 @@ use crate::recipe::data::{DataSection, DatasetName};
 
 use super::pictures;
 
-/// Seeds of generated images: the test split must share none with the training split.
-const TEST_SEED: u64 = 1 << 63;
 /// Seed of the choice of images to hold out; the same for every run, so that runs are compared on the same images.
 const HOLD_OUT_SEED: u64 = 0;
 

@@ -8,7 +8,8 @@ use crate::wasm::{Bundle, GENERATED};
 use crate::{Workspace, npm};
 
 /// The modules whose types a user of the package can meet.
-const TYPES: [&str; 7] = ["index", "checkpoint", "digits", "encoder", "image", "lab", "protocol"];
+const TYPES: [&str; 9] =
+    ["index", "cache", "checkpoint", "digits", "encoder", "image", "lab", "protocol", "trainer"];
 
 /// Writes `web/pkg` from `web/js` and the compiled bundles.
 pub(crate) fn write(workspace: &Workspace) -> Result<()> {

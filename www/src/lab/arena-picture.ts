@@ -2,9 +2,9 @@
 import type { Camera, Place } from "./camera.js";
 import { add, length } from "./rows.js";
 import { biases, type Samples } from "./samples.js";
-import type { Picture, Point, Shape } from "./shapes.js";
+import type { Picture, Point, Shape } from "../shapes.js";
 import type { Verdict } from "./side.js";
-import { hueColour, type Theme } from "./theme.js";
+import { hueColour, type Theme } from "../theme.js";
 
 /** Room for arrows around the sphere, as a share of its radius. */
 export const MARGIN = 0.3;

@@ -1,8 +1,8 @@
 // An arena on the page: its picture, and what a pointer and a keyboard do in it.
 import { arenaPicture, type ArenaView, MARGIN, REACH } from "./arena-picture.js";
 import { Turntable } from "./camera.js";
-import { paint, type Picture } from "./shapes.js";
-import { onThemeChange, readTheme } from "./theme.js";
+import { paint, type Picture } from "../shapes.js";
+import { onThemeChange, readTheme } from "../theme.js";
 
 /** What an arena asks of the page. Rows count the first views and then the second ones. */
 export interface ArenaActions {

@@ -3,7 +3,7 @@ import { element } from "../element.js";
 import { CLASSES, type Draw } from "./samples.js";
 import { positionOf, RANGES, SETTING_NAMES, type SettingName, type Settings, valueAt } from "./settings.js";
 import { COUNTS, DIMENSIONS } from "./state.js";
-import { hueColour } from "./theme.js";
+import { hueColour } from "../theme.js";
 
 export class Sliders {
   readonly #rows: ReadonlyMap<

@@ -1,17 +1,9 @@
 // Files for the visitor to keep, and text for the clipboard.
 import { measure } from "./measure.js";
-import { type Picture, toSvg } from "./shapes.js";
+import { type Picture, toSvg } from "../shapes.js";
 import type { Side } from "./side.js";
 import type { State } from "./state.js";
-import { readTheme } from "./theme.js";
-
-export function saveFile(name: string, type: string, content: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([content], { type }));
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
+import { readTheme } from "../theme.js";
 
 /** Everything that there is to know about what is shown. */
 export function toJson(state: State, sides: readonly Side[], address: string): string {

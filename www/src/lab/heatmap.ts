@@ -1,7 +1,7 @@
 // A matrix as a heat map that answers to the pointer and to the keyboard.
 import type { Rows } from "simile-web";
-import { paint, type Shape } from "./shapes.js";
-import { hueColour, onThemeChange, readTheme, type Theme } from "./theme.js";
+import { paint, type Shape } from "../shapes.js";
+import { hueColour, onThemeChange, readTheme, type Theme } from "../theme.js";
 
 /** A cell by its row and its column, as places in the order shown. */
 export type Cell = readonly [row: number, column: number];

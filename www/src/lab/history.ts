@@ -1,10 +1,11 @@
 // What descent did to the figures of both sides, step by step, and the charts of it.
-import { Chart, type Paths } from "./chart.js";
+import { Chart, type Paths } from "../chart.js";
 import type { Figures } from "./measure.js";
-import type { Picture, Point } from "./shapes.js";
+import type { Picture, Point } from "../shapes.js";
 
 /** More steps than a chart has columns are thinned out. */
 const LONGEST = 600;
+const SIDES = ["left", "right"] as const;
 
 export class History {
   readonly #plane = new Chart({
@@ -13,6 +14,7 @@ export class History {
     up: "uniformity",
     x: [0, 0.4],
     y: [-2, 0],
+    sides: SIDES,
   });
   readonly #series = [
     { name: "alignment", chart: series("Alignment", [0, 0.4]) },
@@ -58,5 +60,5 @@ export class History {
 }
 
 function series(title: string, y: readonly [number, number]): Chart {
-  return new Chart({ title, across: "step", up: "", x: [0, 50], y });
+  return new Chart({ title, across: "step", up: "", x: [0, 50], y, sides: SIDES });
 }

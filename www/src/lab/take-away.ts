@@ -1,6 +1,7 @@
 // What the visitor takes away: files, a link, and the setting as code.
 import { element } from "../element.js";
-import { saveFile, toCsv, toFigure, toJson } from "./files.js";
+import { saveFile } from "../save.js";
+import { toCsv, toFigure, toJson } from "./files.js";
 import type { Lab } from "./lab.js";
 import { type Language, snippetOf } from "./snippets.js";
 import { toHash } from "./state.js";

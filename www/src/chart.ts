@@ -12,6 +12,8 @@ export interface ChartOptions {
   /** Ranges that the axes show at least. */
   readonly x: readonly [number, number];
   readonly y: readonly [number, number];
+  /** What the sides are called. */
+  readonly sides: readonly [string, string];
 }
 
 const PAD = { left: 44, right: 12, top: 12, bottom: 30 };
@@ -25,6 +27,7 @@ export class Chart {
   constructor(private readonly options: ChartOptions) {
     this.#canvas.className = "chart";
     this.#canvas.setAttribute("role", "img");
+    this.show([[], []]);
     this.#caption.textContent = options.title;
     this.element.append(this.#caption, this.#canvas);
     new ResizeObserver(() => this.#paint()).observe(this.#canvas);
@@ -33,8 +36,9 @@ export class Chart {
 
   show(paths: Paths): void {
     this.#paths = paths;
-    const ends = paths.map((path) => path.at(-1)?.[1].toFixed(2) ?? "none");
-    this.#canvas.setAttribute("aria-label", `${this.options.title}: left ${ends[0]}, right ${ends[1]}`);
+    const { title, sides } = this.options;
+    const ends = paths.map((path, side) => `${sides[side]} ${path.at(-1)?.[1].toFixed(2) ?? "none"}`);
+    this.#canvas.setAttribute("aria-label", `${title}: ${ends.join(", ")}`);
     this.#paint();
   }
 

@@ -1,0 +1,94 @@
+//! The images of a run on its device, and what a step and a probe see of them.
+
+use std::ops::Range;
+
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use crate::augment::{Augmentation, ImageStore, Normalisation};
+use crate::dataset::Images;
+use crate::error::Result;
+
+/// Images of the encoder's size, or larger where views are resized, with how views are made of them.
+#[derive(Debug, Clone)]
+pub struct ViewSource {
+    store: ImageStore,
+    augmentation: Augmentation,
+    normalisation: Normalisation,
+}
+
+impl ViewSource {
+    /// Puts images on a device.
+    pub fn new(
+        images: &Images,
+        augmentation: Augmentation,
+        normalisation: Normalisation,
+        device: &Device,
+    ) -> Self {
+        Self { store: ImageStore::new(images, device), augmentation, normalisation }
+    }
+
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Whether there is no image.
+    pub fn is_empty(&self) -> bool {
+        self.store.is_empty()
+    }
+
+    /// Two random views of the images `indices`, normalised, for [`Trainer::step`](super::Trainer::step). `rng` is
+    /// [`Trainer::rng`](super::Trainer::rng), so that the views of a step follow from its number.
+    ///
+    /// # Errors
+    /// An index past the end, or a view that cannot be made of these images.
+    pub fn pair(&self, indices: &[usize], rng: &mut impl Rng) -> Result<(Tensor<4>, Tensor<4>)> {
+        let images = self.store.batch(indices)?;
+        let view_a = self.normalisation.apply(self.augmentation.view(images.clone(), rng)?)?;
+        let view_b = self.normalisation.apply(self.augmentation.view(images, rng)?)?;
+        Ok((view_a, view_b))
+    }
+
+    /// The images of a range as they are, normalised, for [`embed`](super::embed).
+    ///
+    /// # Errors
+    /// An index past the end.
+    pub fn plain(&self, range: Range<usize>) -> Result<Tensor<4>> {
+        self.normalisation.apply(self.store.batch(&range.collect::<Vec<_>>())?)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::{Purpose, stream};
+    use super::*;
+    use crate::dataset::colour_mnist::Colours;
+    use crate::dataset::digits::draw_digits;
+
+    #[test]
+    fn a_step_sees_two_views_that_its_number_decides() {
+        let images = draw_digits(12, Colours::Palette, 3).unwrap().images;
+        let normalisation = Normalisation { mean: vec![0.5; 3], std: vec![0.25; 3] };
+        let augmentation = Augmentation::preset("crop").unwrap();
+        let source = ViewSource::new(&images, augmentation, normalisation, &Device::flex());
+        assert_eq!((source.len(), source.is_empty()), (12, false));
+        let pair = |step| {
+            let mut rng = stream(1, Purpose::Augmentation, step);
+            let (a, b) = source.pair(&[4, 0, 11], &mut rng).unwrap();
+            assert_eq!((a.dims(), b.dims()), ([3, 3, 32, 32], [3, 3, 32, 32]));
+            [a, b].map(|view| view.into_data().iter::<f32>().collect::<Vec<f32>>())
+        };
+        let [a, b] = pair(7);
+        assert_ne!(a, b);
+        assert_eq!(pair(7), [a.clone(), b]);
+        assert_ne!(pair(8)[0], a);
+        assert!(source.pair(&[12], &mut stream(1, Purpose::Augmentation, 0)).is_err());
+
+        let plain: Vec<f32> = source.plain(4..5).unwrap().into_data().iter::<f32>().collect();
+        let red: Vec<u8> = images.image(4).iter().copied().step_by(3).collect();
+        let expected = red.iter().map(|&value| (f32::from(value) / 255.0 - 0.5) / 0.25);
+        assert!(plain.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-5));
+    }
+}

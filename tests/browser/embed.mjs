@@ -1,0 +1,92 @@
+// Embeds a folder of images as a visitor would: node embed.mjs JOB.json; screenshots go to `screenshots`.
+// A job: { site, data, webgpu, device, checkpoint, images, folder, screenshots }; `data` is the folder of `images` and
+// of `checkpoint`, `folder` takes the downloads.
+import { mkdir, copyFile, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { audit } from "./audit.mjs";
+import { launch } from "./chromium.mjs";
+import { serve } from "./serve.mjs";
+
+const job = JSON.parse(await readFile(process.argv[2], "utf8"));
+const server = await serve({ site: job.site, data: job.data });
+const browser = await launch(job);
+try {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true });
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    const isExpected = message.location().url.endsWith("/none.safetensors");
+    if (message.type() === "error" && !isExpected) complaints.push(message.text());
+  });
+  const shot = (name) => page.screenshot({ path: join(job.screenshots, `embed-${name}.png`), fullPage: true });
+  const textOf = (id) => page.locator(`#${id}`).textContent();
+  const says = (text) => page.locator("#status", { hasText: text }).waitFor();
+  const saved = async (id) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator(`#${id}`).click()]);
+    await download.saveAs(join(job.folder, download.suggestedFilename()));
+  };
+  const result = { complaints, violations: [] };
+
+  await page.goto(`${server.address}/site/embed.html?device=${job.device}`);
+  await page.locator("#encoder", { hasText: "lenet5" }).waitFor();
+  await page.locator("#drawn").click();
+  await says("200 images were embedded");
+  await shot("light");
+  result.violations.push(...(await audit(page, "embed")));
+
+  // A folder, one file of which is no image; then another encoder, by its address.
+  const pictures = join(job.folder, "pictures");
+  await mkdir(pictures);
+  for (const name of job.images) await copyFile(join(job.data, name), join(pictures, name));
+  await writeFile(join(pictures, "broken.png"), "not a picture");
+  await writeFile(join(pictures, "notes.txt"), "not a picture either");
+  await page.setInputFiles("#folder", pictures);
+  await says("No image could be read from pictures/broken.png");
+  await page.fill("#address", `${server.address}/data/none.safetensors`);
+  await page.locator("#address").press("Enter");
+  await says("404");
+  await page.fill("#address", `${server.address}/data/${job.checkpoint}`);
+  await page.locator("#address").press("Enter");
+  await says(`${job.images.length} images were embedded`);
+  result.encoder = await textOf("encoder");
+  result.device = await textOf("device");
+
+  // A map that answers to the pointer and to the keyboard, and a search by example.
+  const map = page.locator("#map");
+  await map.scrollIntoViewIfNeeded();
+  await map.focus();
+  await page.keyboard.press("ArrowRight");
+  result.second = [await textOf("pointed"), await textOf("asked")];
+  await page.locator("#nearest button").first().click();
+  result.neighbour = await textOf("asked");
+  const box = await map.boundingBox();
+  const named = new Set();
+  for (let at = 0; at < 400; at++) {
+    await page.mouse.move(box.x + (box.width * ((at % 20) + 0.5)) / 20, box.y + (box.height * (Math.floor(at / 20) + 0.5)) / 20);
+    named.add(await textOf("pointed"));
+  }
+  result.pointed = named.size;
+  await page.setInputFiles("#query", join(pictures, job.images[5]));
+  await page.locator("#asked", { hasText: job.images[5] }).waitFor();
+  result.similarity = await page.locator("#nearest .value").first().textContent();
+  result.itself = await page.locator("#nearest button").first().getAttribute("title");
+
+  await saved("save-npy");
+  await saved("save-csv");
+
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.waitForTimeout(300);
+  await shot("dark");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.waitForTimeout(300);
+  await shot("phone");
+  result.overflow = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+  result.violations.push(...(await audit(page, "embed on a phone")));
+  console.log(JSON.stringify(result));
+} finally {
+  await browser.close();
+  server.close();
+}

@@ -1,0 +1,155 @@
+// How encoders come and go: node lifetime.mjs JOB.json, result as JSON on stdout.
+// A job: { package, data, webgpu, device, checkpoint, image }; `data` is the folder of the files it names.
+import { readFile } from "node:fs/promises";
+import { launch } from "./chromium.mjs";
+import { serve } from "./serve.mjs";
+
+const job = JSON.parse(await readFile(process.argv[2], "utf8"));
+const server = await serve({ package: job.package, data: job.data });
+const browser = await launch(job);
+try {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(180_000);
+  const complaints = [];
+  const requests = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("request", (request) => {
+    if (request.url().includes("safetensors")) requests.push(request.method());
+  });
+  await page.goto(server.address);
+  const result = job.webgpu ? { lost: await page.evaluate(lose, job) } : {};
+  if (!job.webgpu) {
+    result.turns = await page.evaluate(takeTurns, job);
+    result.workers = page.workers().length;
+    result.aborted = await page.evaluate(takeBack, job);
+    requests.length = 0;
+    result.cache = await page.evaluate(keep, job);
+    result.requests = requests.join(" ");
+  }
+  console.log(JSON.stringify({ ...result, complaints }));
+} finally {
+  await browser.close();
+  server.close();
+}
+
+/** Ten encoders in turn, in this thread and in workers; gives the bytes of WebAssembly memory after each. */
+async function takeTurns({ device, checkpoint, image }) {
+  const memories = [];
+  const instantiate = WebAssembly.instantiateStreaming;
+  WebAssembly.instantiateStreaming = async (...input) => {
+    const result = await instantiate.apply(WebAssembly, input);
+    memories.push(result.instance.exports.memory);
+    return result;
+  };
+  const { Encoder } = await import("/package/index.js");
+  const blob = await (await fetch(`/data/${image}`)).blob();
+  const bytes = [];
+  for (let turn = 0; turn < 10; turn++) {
+    const encoder = await Encoder.load(`/data/${checkpoint}`, { device, worker: false });
+    await encoder.embedBatch(Array(32).fill(blob));
+    encoder.dispose();
+    // What is freed is freed after what is being answered.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    bytes.push(memories.reduce((sum, memory) => sum + memory.buffer.byteLength, 0));
+    const other = await Encoder.load(`/data/${checkpoint}`, { device });
+    await other.embed(blob);
+    other.dispose();
+  }
+  WebAssembly.instantiateStreaming = instantiate;
+  return { bytes, instances: memories.length };
+}
+
+/** A long call that is taken back, and how long the next one waits for it. */
+async function takeBack({ device, checkpoint, image }) {
+  const { Encoder } = await import("/package/index.js");
+  const encoder = await Encoder.load(`/data/${checkpoint}`, { device });
+  const bitmap = await createImageBitmap(await (await fetch(`/data/${image}`)).blob());
+  const count = 6000;
+  const data = new Float32Array(count * 3 * 32 * 32).fill(0.5);
+  const images = { data, dims: [count, 3, 32, 32] };
+  const begun = performance.now();
+  await encoder.embedBatch(images);
+  const whole = performance.now() - begun;
+  const controller = new AbortController();
+  const call = encoder.embedBatch(images, { signal: controller.signal }).then(() => "", (error) => error.message);
+  setTimeout(() => controller.abort(new Error("taken back")), whole / 10);
+  const message = await call;
+  const after = performance.now();
+  const length = (await encoder.embed(bitmap)).length;
+  const waited = performance.now() - after;
+  encoder.dispose();
+  const late = new AbortController();
+  const loading = Encoder.load(`/data/${checkpoint}`, { device, signal: late.signal });
+  late.abort(new Error("taken back too"));
+  const load = await loading.then(() => "", (error) => error.message);
+  return { message, load, length, share: waited / whole };
+}
+
+/** What the cache answers, and when the server is asked. */
+async function keep({ device, checkpoint }) {
+  const { Encoder, forgetCheckpoints } = await import("/package/index.js");
+  const load = async (options) => {
+    const encoder = await Encoder.load(`/data/${checkpoint}`, { device, ...options });
+    encoder.dispose();
+    // A checkpoint is kept once it is known to be good.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  };
+  await forgetCheckpoints();
+  await load({ version: "1" });
+  await load({ version: "1" });
+  await load({ version: "2" });
+  await load({});
+  await load({});
+  await load({ cache: false });
+
+  // What was kept and then damaged is fetched again.
+  const cache = await caches.open("simile-checkpoints");
+  const [key] = await cache.keys();
+  const kept = await cache.match(key);
+  const bytes = new Uint8Array(await kept.arrayBuffer());
+  bytes[bytes.length - 1] ^= 1;
+  await cache.put(key, new Response(bytes, { headers: kept.headers }));
+  await load({});
+
+  // Where nothing may be stored it is kept in memory.
+  await forgetCheckpoints();
+  const put = Cache.prototype.put;
+  Cache.prototype.put = () => Promise.reject(new DOMException("full", "QuotaExceededError"));
+  await load({ version: "1" });
+  await load({ version: "1" });
+  Cache.prototype.put = put;
+  return { entries: (await (await caches.open("simile-checkpoints")).keys()).length };
+}
+
+/** Destroys the device under an encoder, and sees whether it comes back. */
+async function lose({ device, checkpoint, image }) {
+  let gpu;
+  const requestDevice = GPUAdapter.prototype.requestDevice;
+  GPUAdapter.prototype.requestDevice = async function (...input) {
+    gpu = await requestDevice.apply(this, input);
+    return gpu;
+  };
+  const { Encoder } = await import("/package/index.js");
+  const blob = await (await fetch(`/data/${image}`)).blob();
+  const devices = [];
+  const onDevice = ({ kind, reason }) => devices.push(reason ? `${kind}: ${reason}` : kind);
+  const encoder = await Encoder.load(`/data/${checkpoint}`, { device, worker: false, onDevice });
+  const before = [encoder.device.kind, [...(await encoder.embed(blob))]];
+  const first = gpu;
+  gpu.destroy();
+  const during = [...(await encoder.embed(blob))];
+  const deadline = performance.now() + 120_000;
+  while (encoder.device.kind !== "webgpu" && performance.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const after = [encoder.device.kind, [...(await encoder.embed(blob))]];
+  const far = (a, b) => Math.max(...a.map((value, at) => Math.abs(value - b[at])));
+  encoder.dispose();
+  return {
+    kinds: [before[0], after[0]],
+    devices,
+    isAnother: gpu !== first,
+    differences: [far(before[1], during), far(before[1], after[1])],
+  };
+}

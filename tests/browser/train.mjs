@@ -1,0 +1,98 @@
+// Trains in the page as a visitor would: node train.mjs JOB.json; screenshots go to `screenshots`.
+// A job: { site, webgpu, device, settings, level, lead, folder, screenshots }; `folder` takes the downloads.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { audit } from "./audit.mjs";
+import { launch } from "./chromium.mjs";
+import { serve } from "./serve.mjs";
+
+const job = JSON.parse(await readFile(process.argv[2], "utf8"));
+const server = await serve({ site: job.site });
+const browser = await launch(job);
+try {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true });
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("response", (response) => response.ok() || complaints.push(`${response.status()} ${response.url()}`));
+  const shot = (name) => page.screenshot({ path: join(job.screenshots, `train-${name}.png`), fullPage: true });
+  const figure = (side, name) =>
+    page.locator(`[data-side=${side}] dl.numbers div`, { has: page.locator("dt", { hasText: name }) }).locator("dd");
+  const numberOf = async (side, name) => Number.parseFloat(await figure(side, name).textContent());
+  const both = async (name) => [await numberOf("left", name), await numberOf("right", name)];
+  const enters = (state) => page.locator(`body[data-run=${state}]`).waitFor();
+  const saved = async (side, name) => {
+    const button = page.locator(`[data-side=${side}] button`);
+    const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
+    const path = join(job.folder, name);
+    await download.saveAs(path);
+    return download.suggestedFilename();
+  };
+  const result = { complaints, violations: [] };
+
+  // What cannot be trained is refused, and the page stays.
+  await page.goto(`${server.address}/site/train.html?device=${job.device}`);
+  result.violations.push(...(await audit(page, "train, before")));
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.fill("#lambda", "");
+  await page.locator("#run").click();
+  result.invalid = await page.locator("#lambda:invalid").count();
+  await page.fill("#lambda", "0.01");
+
+  for (const [id, value] of Object.entries(job.settings)) await page.fill(`#${id}`, `${value}`);
+  await page.locator("#run").press("Enter");
+  await enters("running");
+  result.device = await page.locator("#status").textContent();
+  const deadline = Date.now() + job.patience * 1000;
+  const hasPassed = ([unconditional, fair]) => fair >= job.level && fair >= unconditional + job.lead;
+  while (!hasPassed(await both("Digit"))) {
+    if (Date.now() > deadline) throw new Error(`no lead in time: ${await both("Digit")} % at ${await both("Step")}`);
+    if (await page.locator("body[data-run=finished]").count()) break;
+    await page.waitForTimeout(200);
+  }
+  result.passed = { digit: await both("Digit"), step: await both("Step") };
+
+  // Paused, it stands still; a network can be taken as it is; then it goes on.
+  if (await page.locator("body[data-run=running]").count()) {
+    await page.locator("#run").click();
+    await enters("paused");
+    await page.waitForTimeout(4000);
+    const still = await both("Step");
+    await shot("paused");
+    await page.waitForTimeout(1000);
+    result.still = [still, await both("Step")];
+    result.early = await saved("right", "early.safetensors");
+    await page.locator("#run").click();
+    await enters("running");
+    result.status = await page.locator("#status").textContent();
+  }
+  await enters("finished");
+  result.status = await page.locator("#status").textContent();
+  result.final = { digit: await both("Digit"), colour: await both("Colour R²"), step: await both("Step") };
+  result.map = await page.locator("[data-side=right] canvas").getAttribute("aria-label");
+  result.saved = [await saved("left", "left.safetensors"), await saved("right", "right.safetensors")];
+
+  await page.waitForTimeout(600);
+  await shot("light");
+  result.violations.push(...(await audit(page, "train")));
+  await shot("dark");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.waitForTimeout(300);
+  await shot("phone-dark");
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.waitForTimeout(300);
+  await shot("phone");
+  result.overflow = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+  result.violations.push(...(await audit(page, "train on a phone")));
+
+  await page.locator("#reset").click();
+  await enters("idle");
+  result.cleared = await figure("right", "Digit").textContent();
+  result.workers = page.workers().length;
+  console.log(JSON.stringify(result));
+} finally {
+  await browser.close();
+  server.close();
+}

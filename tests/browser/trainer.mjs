@@ -1,0 +1,75 @@
+// Trains through the npm package from a plain page: node trainer.mjs JOB.json, result as JSON on stdout.
+// A job: { package, webgpu, device, options, folder }; `folder` takes the checkpoint.
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { launch } from "./chromium.mjs";
+import { serve } from "./serve.mjs";
+
+const job = JSON.parse(await readFile(process.argv[2], "utf8"));
+const server = await serve({ package: job.package });
+const browser = await launch(job);
+try {
+  const page = await browser.newPage();
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  await page.goto(server.address);
+  const { file, ...result } = await page.evaluate(use, job);
+  await writeFile(join(job.folder, "model.safetensors"), Buffer.from(file));
+  console.log(JSON.stringify({ ...result, complaints }));
+} finally {
+  await browser.close();
+  server.close();
+}
+
+/** Runs in the page. */
+async function use({ device, options }) {
+  const { Encoder, Trainer } = await import("/package/index.js");
+  const refuse = async () => {
+    // A long call that is taken back stops after the step that is being done.
+    const long = await Trainer.create({ ...options, iterations: 400 });
+    const early = await messageOf(long.step(1, { signal: AbortSignal.abort(new Error("taken back")) }));
+    const controller = new AbortController();
+    const call = messageOf(long.step(399, { signal: controller.signal }));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    controller.abort(new Error("taken back"));
+    const aborted = await call;
+    const { step: stepsAfterAbort } = await long.step();
+    long.dispose();
+    const disposed = await messageOf(long.step());
+
+    const unknown = await messageOf(Trainer.create({ ...options, objective: "no-such" }));
+    const batch = await messageOf(Trainer.create({ ...options, batch: 0 }));
+    return { messages: { unknown, batch, early, aborted, disposed }, stepsAfterAbort };
+  };
+  const messageOf = (promise) => promise.then(() => "", (error) => error.message);
+
+  const trainer = await Trainer.create({ ...options, device });
+  // Calls made at once are queued.
+  const calls = await Promise.all([trainer.step(3), trainer.step(), trainer.step(4)]);
+  const losses = calls.flatMap((call) => [...call.losses]);
+  const ended = await messageOf(trainer.step());
+  const reading = await trainer.probe();
+  const file = await trainer.checkpoint();
+  const encoder = await Encoder.load(file, { device: "cpu" });
+  const vector = await encoder.embed(new ImageData(32, 32));
+  encoder.dispose();
+
+  // An emulated GPU compiles its shaders for each run again.
+  const refusals = device === "webgpu" ? {} : await refuse();
+  return {
+    device: trainer.device,
+    losses,
+    reading: { accuracy: reading.accuracy, leak: reading.leak },
+    shapes: {
+      map: reading.map.length,
+      labels: trainer.mapped.labels.length,
+      colours: trainer.mapped.colours.length,
+      vector: vector.length,
+    },
+    ended,
+    ...refusals,
+    file: [...file],
+  };
+}
+

@@ -1,0 +1,64 @@
+//! What pages are given to embed, and what the command line makes of it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use burn::tensor::Device;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use simile_core::checkpoint::{Checkpoint, Metadata};
+use simile_core::dataset::colour_mnist::Colours;
+use simile_core::dataset::digits::draw_digits;
+use simile_core::encoder::EncoderConfig;
+use tempfile::TempDir;
+
+use crate::{simile, succeed};
+
+pub(crate) const IMAGES: usize = 64;
+
+/// A checkpoint and images in a folder of their own.
+pub(crate) struct Data {
+    pub(crate) folder: TempDir,
+    pub(crate) images: Vec<String>,
+}
+
+impl Data {
+    pub(crate) const CHECKPOINT: &str = "model.safetensors";
+
+    pub(crate) fn write() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let digits = draw_digits(IMAGES, Colours::Palette, 7).unwrap().images;
+        let images: Vec<String> = (0..IMAGES).map(|at| format!("{at:02}.png")).collect();
+        for (name, pixels) in images.iter().zip(digits.iter()) {
+            let image = image::RgbImage::from_raw(digits.width as u32, digits.height as u32, pixels.to_vec());
+            image.unwrap().save(folder.path().join(name)).unwrap();
+        }
+        std::fs::write(folder.path().join(Self::CHECKPOINT), checkpoint()).unwrap();
+        Self { folder, images }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The rows that `simile embed` writes.
+    pub(crate) fn embed_natively(&self) -> Vec<Vec<f64>> {
+        let table = self.path("vectors.csv");
+        let mut command = Command::new(simile());
+        command.current_dir(&self.folder).arg("embed").arg(Self::CHECKPOINT).args(&self.images);
+        succeed(command.args(["--device", "cpu", "--out"]).arg(&table));
+        let table = std::fs::read_to_string(table).unwrap();
+        let numbers =
+            |line: &str| line.split(',').skip(1).map(|v| v.parse().ok()).collect::<Option<Vec<f64>>>();
+        table.lines().filter_map(numbers).collect()
+    }
+}
+
+/// An encoder as it is before training: its numbers are as good as any for a comparison.
+fn checkpoint() -> Vec<u8> {
+    let device = Device::flex();
+    let config = EncoderConfig::default();
+    let encoder = config.init(&device, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
+    let metadata = Metadata::new(config, vec![0.5, 0.4, 0.45], vec![0.25, 0.2, 0.3]);
+    pollster::block_on(Checkpoint { metadata, encoder, head: None }.to_bytes()).unwrap()
+}

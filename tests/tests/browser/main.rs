@@ -1,0 +1,133 @@
+//! The npm package and the site in a real browser, on WebGPU and on the CPU.
+//!
+//! Needs Chromium or Chrome (or its path in `CHROMIUM`), Node, and what `cargo web build` writes. Where one of them
+//! is missing the tests say so in one line and pass; with `SIMILE_REQUIRE_BROWSER=1` they fail instead.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod data;
+mod embed;
+mod lab;
+mod lifetime;
+mod package;
+mod site;
+mod train;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+#[derive(Clone, Copy)]
+enum Where {
+    WebGpu,
+    /// The choice is left to the package, in a browser that offers no adapter.
+    Cpu,
+}
+
+impl Where {
+    fn job(self) -> Value {
+        match self {
+            Self::WebGpu => json!({ "webgpu": true, "device": "webgpu" }),
+            Self::Cpu => json!({ "webgpu": false, "device": "auto" }),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::WebGpu => "webgpu",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
+/// The command line's binary, which cargo builds beside this test.
+fn simile() -> PathBuf {
+    let target = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_path_buf();
+    let binary = target.join(format!("simile{}", std::env::consts::EXE_SUFFIX));
+    if !binary.exists() {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        succeed(Command::new(cargo).args(["build", "--workspace", "--bins"]).current_dir(workspace()));
+    }
+    binary
+}
+
+fn largest_difference(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
+    assert_eq!(a.iter().map(Vec::len).collect::<Vec<_>>(), b.iter().map(Vec::len).collect::<Vec<_>>());
+    let pairs = a.iter().flatten().zip(b.iter().flatten());
+    // A NaN is no small difference.
+    pairs.map(|(x, y)| (x - y).abs()).fold(0.0, |most, d| if d <= most { most } else { d })
+}
+
+/// Whether there is everything that the tests need.
+fn is_ready() -> bool {
+    let is_required = std::env::var_os("SIMILE_REQUIRE_BROWSER").is_some_and(|value| value == "1");
+    match prepare() {
+        Ok(()) => true,
+        Err(missing) if is_required => panic!("{missing}"),
+        Err(missing) => {
+            println!("browser tests skipped: {missing}");
+            false
+        }
+    }
+}
+
+fn prepare() -> Result<(), String> {
+    let folder = workspace().join("tests/browser");
+    let probe = "import('./chromium.mjs').then(m => process.exit(m.findChromium() ? 0 : 3))";
+    for built in ["web/pkg/index.js", "www/dist/index.html"] {
+        if !workspace().join(built).exists() {
+            return Err(format!("{built} is missing; run `cargo web build`"));
+        }
+    }
+    if !folder.join("node_modules").exists() {
+        let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
+        let installed =
+            Command::new(npm).args(["ci", "--no-audit", "--no-fund"]).current_dir(&folder).output();
+        match installed {
+            Ok(output) if output.status.success() => (),
+            Ok(output) => return Err(format!("npm ci failed: {}", String::from_utf8_lossy(&output.stderr))),
+            Err(error) => return Err(format!("Node with npm is missing ({error})")),
+        }
+    }
+    match Command::new("node").args(["-e", probe]).current_dir(&folder).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) if output.status.code() == Some(3) => {
+            Err("no Chromium or Chrome was found; set CHROMIUM to its path".into())
+        }
+        Ok(output) => {
+            Err(format!("playwright-core does not load: {}", String::from_utf8_lossy(&output.stderr)))
+        }
+        Err(error) => Err(format!("Node is missing ({error})")),
+    }
+}
+
+/// Runs a script of `tests/browser` with a job; gives what it prints.
+fn run(script: &str, place: Value, job: Value) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("job.json");
+    let mut whole = place;
+    whole.as_object_mut().unwrap().extend(job.as_object().unwrap().clone());
+    std::fs::write(&file, whole.to_string()).unwrap();
+    let mut command = Command::new("node");
+    command.arg(workspace().join("tests/browser").join(script)).arg(&file);
+    let output = succeed(&mut command);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Where the pages are kept as pictures.
+fn screenshots() -> PathBuf {
+    let folder = workspace().join("target/browser");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}

@@ -1,0 +1,103 @@
+//! The npm package in a plain page.
+
+use burn::tensor::{DType, Device};
+use serde_json::{Value, json};
+use simile_core::case::Case;
+
+use crate::data::{Data, IMAGES};
+use crate::{Where, is_ready, largest_difference, run, workspace};
+
+#[test]
+fn the_package_embeds_as_the_command_line_does_on_the_cpu() {
+    embeds_as_the_command_line_does(Where::Cpu);
+}
+
+#[test]
+fn the_package_embeds_as_the_command_line_does_on_webgpu() {
+    embeds_as_the_command_line_does(Where::WebGpu);
+}
+
+fn embeds_as_the_command_line_does(place: Where) {
+    if !is_ready() {
+        return;
+    }
+    let data = Data::write();
+    let cases = cases();
+    let result = run(
+        "package.mjs",
+        place.job(),
+        json!({
+            "package": workspace().join("web/pkg"),
+            "data": data.folder.path(),
+            "checkpoint": Data::CHECKPOINT,
+            "images": data.images,
+            "cases": cases,
+        }),
+    );
+
+    assert_eq!(result["complaints"], json!([]));
+    assert_eq!(result["device"]["kind"], place.name());
+    assert_eq!(result["info"]["encoder"], "lenet5");
+    assert_eq!(result["loaded"], std::fs::metadata(data.path(Data::CHECKPOINT)).unwrap().len());
+
+    let rows: Vec<Vec<f64>> = serde_json::from_value(result["rows"].clone()).unwrap();
+    let expected = data.embed_natively();
+    assert_eq!(rows.len(), IMAGES);
+    let difference = largest_difference(&rows, &expected);
+    println!("{}: largest difference to `simile embed` {difference:.1e}", place.name());
+    assert!(difference < 1e-4, "{difference}");
+
+    for (kind, difference) in result["differences"].as_object().unwrap() {
+        assert!(difference.as_f64().unwrap() < 1e-5, "an image given as {kind} differs by {difference}");
+    }
+    assert_eq!(result["repeated"], true);
+    for (what, expected) in [("aborted", "taken back"), ("missing", "404"), ("corrupt", "checkpoint")] {
+        let message = result["messages"][what].as_str().unwrap();
+        assert!(message.contains(expected), "{what}: {message}");
+    }
+
+    // A WebGPU device that is lost costs a delay and the GPU, not the encoder.
+    let afterwards = &result["afterwards"];
+    let row: Vec<f64> = serde_json::from_value(afterwards["row"].clone()).unwrap();
+    assert!(largest_difference(&[row], &expected[..1]) < 1e-4);
+    assert_eq!(afterwards["device"]["kind"], "cpu");
+    assert!(afterwards["disposed"].as_str().unwrap().contains("disposed"), "{afterwards}");
+
+    for (case, found) in cases.as_array().unwrap().iter().zip(result["evaluations"].as_array().unwrap()) {
+        let case = Case::parse(&case.to_string()).unwrap();
+        let expected = case.evaluate(&Device::flex(), DType::F64, None).unwrap();
+        let expected = pollster::block_on(expected.read()).unwrap();
+        let loss = found["loss"].as_f64().unwrap();
+        assert!((loss - expected.loss.unwrap()).abs() < 1e-5, "{}: {loss}", case.objective);
+        for (name, key) in [("view_a", "gradA"), ("view_b", "gradB")] {
+            let found: Vec<Vec<f64>> = serde_json::from_value(found[key].clone()).unwrap();
+            assert!(
+                largest_difference(&found, &expected.gradients[name]) < 1e-4,
+                "{} {name}",
+                case.objective
+            );
+        }
+    }
+}
+
+/// Objectives on the same random views, with a continuous condition. The last two want tensors on the host, which a
+/// page cannot read back from WebGPU without waiting.
+fn cases() -> Value {
+    let view = |seed: usize| -> Vec<Vec<f64>> {
+        (0..16).map(|i| (0..8).map(|j| ((seed + i * 8 + j) as f64 * 12.9898).sin()).collect()).collect()
+    };
+    let z: Vec<Vec<f64>> = (0..16).map(|i| vec![(i as f64 * 0.7).sin(), (i as f64 * 1.3).cos()]).collect();
+    let inputs = json!({ "view_a": view(0), "view_b": view(1000) });
+    let mut conditioned = inputs.clone();
+    conditioned["z"] = json!(z);
+    let kernel = json!({ "temperature": 0.5, "kernel": { "name": "rbf", "sigma": 1.0 } });
+    let mut trainable = conditioned.clone();
+    trainable["log_sigma"] = json!([[0.1]]);
+    json!([
+        { "objective": "info-nce", "params": { "temperature": 0.5 }, "inputs": inputs },
+        { "objective": "fair-cclk", "params": kernel, "inputs": conditioned },
+        { "objective": "fair-cclk", "variant": "paper", "params": kernel, "inputs": conditioned },
+        { "objective": "hardneg-cclk", "params": kernel, "inputs": inputs },
+        { "objective": "fair-cclk-trainable", "params": { "temperature": 0.5 }, "inputs": trainable },
+    ])
+}

@@ -1,0 +1,48 @@
+//! The page that asks encoders, as a visitor would use it.
+
+use serde_json::json;
+
+use crate::data::Data;
+use crate::{Where, is_ready, run, screenshots, workspace};
+
+#[test]
+fn a_visitor_can_use_the_site_on_the_cpu() {
+    a_visitor_can_use_the_site(Where::Cpu);
+}
+
+#[test]
+fn a_visitor_can_use_the_site_on_webgpu() {
+    a_visitor_can_use_the_site(Where::WebGpu);
+}
+
+fn a_visitor_can_use_the_site(place: Where) {
+    if !is_ready() {
+        return;
+    }
+    let data = Data::write();
+    let result = run(
+        "site.mjs",
+        place.job(),
+        json!({
+            "site": workspace().join("www/dist"),
+            "data": data.folder.path(),
+            "checkpoint": data.path(Data::CHECKPOINT),
+            "image": data.path(&data.images[0]),
+            "screenshots": screenshots(),
+        }),
+    );
+    assert_eq!(result["complaints"], json!([]));
+    assert!(result["refusal"].as_str().unwrap().contains("safetensors"), "{}", result["refusal"]);
+    assert_eq!(result["violations"], json!([]), "accessibility");
+    assert_eq!(result["overflow"], false, "the page is wider than a phone");
+    assert_eq!(result["asked"], json!(["model", "Fair-CCLK", "InfoNCE"]));
+    assert!(result["encoder"].as_str().unwrap().starts_with("model: lenet5"), "{}", result["encoder"]);
+    let device = result["device"].as_str().unwrap();
+    assert!(device.to_lowercase().starts_with(place.name()), "{device}");
+
+    // What the page is there to show: the neighbours of one encoder share the digit, those of the other the ground.
+    let share = |encoder: &str, what: usize| result["tallies"][encoder][what].as_f64().unwrap();
+    let (digit, ground) = (0, 1);
+    assert!(share("fair", digit) > share("unconditional", digit), "{}", result["tallies"]);
+    assert!(share("fair", ground) < share("unconditional", ground), "{}", result["tallies"]);
+}

@@ -1,0 +1,150 @@
+//! Training in a page: by a visitor, and through the package.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::{Where, is_ready, run, screenshots, simile, succeed, workspace};
+
+/// Percent of the digits that Fair-CCLK has to name while it learns, and how far it has to be ahead of InfoNCE.
+const LEVEL: f64 = 60.0;
+const LEAD: f64 = 45.0;
+
+#[test]
+fn a_visitor_can_train_two_networks() {
+    if !is_ready() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let result = run(
+        "train.mjs",
+        Where::Cpu.job(),
+        json!({
+            "site": workspace().join("www/dist"),
+            "settings": { "iterations": 300, "batch": 128, "seed": 0 },
+            "level": LEVEL,
+            "lead": LEAD,
+            "patience": 900,
+            "folder": folder.path(),
+            "screenshots": screenshots(),
+        }),
+    );
+    println!("{}; passed at {}", result["status"], result["passed"]);
+    assert_eq!(result["complaints"], json!([]));
+    assert_eq!(result["violations"], json!([]), "accessibility");
+    assert_eq!(result["overflow"], false, "the page is wider than a phone");
+    assert_eq!(result["invalid"], 1, "a field that is empty is pointed out");
+    assert!(result["device"].as_str().unwrap().starts_with("CPU"), "{}", result["device"]);
+    let numbers = |value: &Value| -> [f64; 2] { serde_json::from_value(value.clone()).unwrap() };
+
+    let [unconditional, fair] = numbers(&result["final"]["digit"]);
+    assert!(fair >= LEVEL && fair >= unconditional + LEAD, "{}", result["final"]);
+    let [kept, left] = numbers(&result["final"]["colour"]);
+    assert!(left < kept - 0.1, "{}", result["final"]);
+    assert_eq!(numbers(&result["final"]["step"]), [300.0, 300.0]);
+    assert_eq!(result["still"][0], result["still"][1], "a paused run stands still");
+    assert!(result["map"].as_str().unwrap().contains(&format!("{fair:.1} %")), "{}", result["map"]);
+    assert_eq!(result["saved"], json!(["infonce.safetensors", "fair-cclk.safetensors"]));
+    assert_eq!((&result["cleared"], &result["workers"]), (&json!("–"), &json!(0)), "reset frees both");
+
+    // The command line draws the same digits again and reads the same off the files.
+    for (at, name) in ["left", "right"].into_iter().enumerate() {
+        let metrics = evaluate(&folder.path().join(format!("{name}.safetensors")));
+        let top1 = 100.0 * metrics["top1"].as_f64().unwrap();
+        let shown = numbers(&result["final"]["digit"])[at];
+        // The page rounds to a tenth of a percent; a digit on the border may fall to either side.
+        assert!((top1 - shown).abs() < 0.36, "{name}: {top1} by the command line, {shown} in the page");
+        let leak = metrics["condition_r2"].as_f64().unwrap();
+        let shown = numbers(&result["final"]["colour"])[at];
+        assert!((leak - shown).abs() < 2e-3, "{name}: {leak} by the command line, {shown} in the page");
+    }
+    evaluate(&folder.path().join("early.safetensors"));
+}
+
+fn evaluate(model: &Path) -> Value {
+    let mut command = Command::new(simile());
+    let output = succeed(command.arg("evaluate").arg(model).args(["--device", "cpu", "--json"]));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    answer["metrics"].clone()
+}
+
+#[test]
+fn a_run_in_a_page_is_that_of_the_command_line_on_the_cpu() {
+    runs_as_the_command_line_does(Where::Cpu);
+}
+
+#[test]
+fn a_run_in_a_page_is_that_of_the_command_line_on_webgpu() {
+    runs_as_the_command_line_does(Where::WebGpu);
+}
+
+fn runs_as_the_command_line_does(place: Where) {
+    if !is_ready() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let options = json!({
+        "objective": "fair-cclk",
+        "variant": "normalised",
+        "temperature": 0.5,
+        "lambda": 0.01,
+        "kernel": { "name": "rbf", "sigma": 20.0 },
+        "seed": 5,
+        "iterations": 8,
+        "batch": 64,
+        "images": 256,
+        "testImages": 64,
+    });
+    let job = json!({ "package": workspace().join("web/pkg"), "folder": folder.path(), "options": options });
+    let result = run("trainer.mjs", place.job(), job);
+    assert_eq!(result["complaints"], json!([]));
+    assert_eq!(result["device"]["kind"], place.name());
+
+    let out = folder.path().join("run");
+    let mut command = Command::new(simile());
+    command.args(["train", "fair-digits", "--arm", "Fair-CCLK", "--device", "cpu", "--seed", "5"]);
+    for setting in
+        ["train.iterations=8", "train.batch=64", "train.log_every=1", "data.train=256", "data.test=64"]
+    {
+        command.args(["--set", setting]);
+    }
+    succeed(command.arg("--out").arg(&out));
+    let lines = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+    let loss = |line: &str| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64().unwrap();
+    let expected: Vec<f64> = lines.lines().map(loss).collect();
+    let losses: Vec<f64> = serde_json::from_value(result["losses"].clone()).unwrap();
+    assert_eq!(losses.len(), expected.len());
+    for (step, (found, expected)) in losses.iter().zip(&expected).enumerate() {
+        assert!(
+            (found - expected).abs() < 1e-3 * expected.abs(),
+            "step {step}: {found}, {expected} natively"
+        );
+    }
+
+    // What is read off is what `simile evaluate` reads off the file, and `Encoder` takes it too.
+    let metrics = evaluate(&folder.path().join("model.safetensors"));
+    let reading = &result["reading"];
+    let difference =
+        |name: &str, key: &str| (reading[key].as_f64().unwrap() - metrics[name].as_f64().unwrap()).abs();
+    assert!(difference("top1", "accuracy") < 0.04, "{reading} {metrics}");
+    assert!(difference("condition_r2", "leak") < 0.01, "{reading} {metrics}");
+    assert_eq!(result["shapes"], json!({ "map": 128, "labels": 64, "colours": 192, "vector": 84 }));
+
+    assert!(result["ended"].as_str().unwrap().contains("at its end"), "{}", result["ended"]);
+    let Some(messages) = result["messages"].as_object() else {
+        return assert!(matches!(place, Where::WebGpu), "what is refused on the CPU is missing");
+    };
+    for (what, expected) in [
+        ("unknown", "no-such"),
+        ("batch", "batch_size"),
+        ("early", "taken back"),
+        ("aborted", "taken back"),
+        ("disposed", "disposed"),
+    ] {
+        assert!(messages[what].as_str().unwrap().contains(expected), "{what}: {messages:?}");
+    }
+    let steps = result["stepsAfterAbort"].as_u64().unwrap();
+    assert!(steps < 60, "a call of 400 steps went on to {steps} after it was taken back");
+}

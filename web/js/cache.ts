@@ -1,0 +1,78 @@
+// Checkpoints that were fetched before, by address and version: in the browser's Cache, or in memory where that is
+// refused or full.
+
+const NAME = "simile-checkpoints";
+const VERSION = "x-simile-version";
+const DIGEST = "x-simile-sha256";
+/** Checkpoints that are kept in memory at most. */
+const MOST_IN_MEMORY = 4;
+
+/** A checkpoint of an address. */
+export interface Kept {
+  readonly version: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+interface InMemory {
+  readonly version: string;
+  readonly blob: Blob;
+}
+
+const memory = new Map<string, InMemory>();
+
+/** What is kept of an address, if it is what was kept. */
+export async function recall(address: string): Promise<Kept | undefined> {
+  const inMemory = memory.get(address);
+  if (inMemory) return { version: inMemory.version, bytes: await bytesOf(inMemory.blob) };
+  try {
+    const cache = await caches.open(NAME);
+    const response = await cache.match(keyOf(address));
+    const version = response?.headers.get(VERSION);
+    if (!response || !version) return undefined;
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    if ((await digestOf(bytes)) === response.headers.get(DIGEST)) return { version, bytes };
+    await cache.delete(keyOf(address));
+  } catch {
+    // A page that may not keep anything has kept nothing.
+  }
+  return undefined;
+}
+
+/** Keeps a checkpoint in the place of what was kept of its address. */
+export async function remember(address: string, version: string, blob: Blob): Promise<void> {
+  try {
+    const headers = { [VERSION]: version, [DIGEST]: await digestOf(await bytesOf(blob)) };
+    const cache = await caches.open(NAME);
+    await cache.put(keyOf(address), new Response(blob, { headers }));
+    memory.delete(address);
+  } catch {
+    memory.delete(address);
+    memory.set(address, { version, blob });
+    const [oldest] = memory.keys();
+    if (memory.size > MOST_IN_MEMORY && oldest !== undefined) memory.delete(oldest);
+  }
+}
+
+/** Forgets all checkpoints that were kept for this site. */
+export async function forgetCheckpoints(): Promise<void> {
+  memory.clear();
+  try {
+    await caches.delete(NAME);
+  } catch {
+    // Nothing was kept there.
+  }
+}
+
+/** An address of this site that nobody else asks for. */
+function keyOf(address: string): string {
+  return `/${NAME}?${new URLSearchParams({ address })}`;
+}
+
+async function bytesOf(blob: Blob): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await blob.arrayBuffer());
+}
+
+async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,11 @@
+/** Lets the messages in that arrived meanwhile: a call may have been taken back. */
+export function messages(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(undefined);
+  });
+}

@@ -1,0 +1,147 @@
+import { Connection } from "./connection.js";
+import type { CallOptions } from "./encoder.js";
+import type { Setting } from "./lab.js";
+import type { DeviceChoice, DeviceInfo, Methods } from "./protocol.js";
+
+/** What to train, on how many digits, and where. What is left out is as in the recipe `fair-digits`. */
+export interface TrainerOptions extends Setting {
+  /** Seed of the digits, the network and the views. Default: 0. */
+  readonly seed?: number;
+  /** Steps of the whole run, through which the learning rate rises and falls. Default: 600. */
+  readonly iterations?: number;
+  /** Digits of a step; each is seen in two views. Default: 256. */
+  readonly batch?: number;
+  /** Default: 0.004. */
+  readonly learningRate?: number;
+  /** How many digits to draw and train on. Default: 8192. */
+  readonly images?: number;
+  /** How many other digits to judge by. Default: 2000. */
+  readonly testImages?: number;
+  /** Default: `auto`. */
+  readonly device?: DeviceChoice;
+  /** Whether to compute in a worker of its own. Default: `true`. */
+  readonly worker?: boolean;
+  /** Stops the preparation. */
+  readonly signal?: AbortSignal;
+}
+
+/** Steps that were done. */
+export interface Steps {
+  /** Number of steps of the run so far. */
+  readonly step: number;
+  /** The loss before each of the steps of this call. */
+  readonly losses: Float32Array;
+}
+
+/** How to probe. */
+export interface ProbeOptions extends CallOptions {
+  /**
+   * How many training images the probes are fitted on: a few hundred while a run goes on. Default: all of them, with
+   * the budget of `simile evaluate`, whose numbers these then are.
+   */
+  readonly images?: number;
+}
+
+/** What can be read off the representation of the test images. */
+export interface Reading {
+  /** Number of steps of the run so far. */
+  readonly step: number;
+  /** Fraction of the digits that a linear classifier names. */
+  readonly accuracy: number;
+  /** R² of a ridge regression of the colours of the grounds: 1 where they can be read off, 0 where they cannot. */
+  readonly leak: number;
+  /** Where the two main directions put the images of `Trainer.mapped`: `x, y` for each. */
+  readonly map: Float32Array;
+}
+
+/** The test images that a map shows. */
+export interface MappedImages {
+  /** The digit of each. */
+  readonly labels: Uint8Array;
+  /** The colour of each ground, three bytes of RGB. */
+  readonly colours: Uint8Array;
+}
+
+/**
+ * A small encoder, LeNet-5, that learns from digits which the page draws itself.
+ *
+ * ```js
+ * const kernel = { name: "rbf", sigma: 20 }; // of colours, 0 to 255
+ * const trainer = await Trainer.create({ objective: "fair-cclk", kernel, iterations: 300 });
+ * while (trainer.iteration < trainer.iterations) {
+ *   const { losses } = await trainer.step(10);
+ * }
+ * const { accuracy, leak } = await trainer.probe();
+ * const file = await trainer.checkpoint();
+ * ```
+ */
+export class Trainer {
+  /** The device that computes. */
+  readonly device: DeviceInfo;
+  /** Steps of the whole run. */
+  readonly iterations: number;
+  /** The run as a recipe of the command line. */
+  readonly recipe: Readonly<Record<string, unknown>>;
+  readonly mapped: MappedImages;
+  readonly #connection: Connection;
+  #iteration = 0;
+
+  private constructor(connection: Connection, opened: Methods["openTrainer"]["output"], iterations: number) {
+    this.device = opened.device;
+    this.iterations = iterations;
+    this.recipe = JSON.parse(opened.recipe) as Record<string, unknown>;
+    this.mapped = { labels: opened.labels, colours: opened.colours };
+    this.#connection = connection;
+  }
+
+  /** Draws the digits and prepares the network; settings that cannot be used reject. */
+  static async create(options: TrainerOptions): Promise<Trainer> {
+    const { seed = 0, iterations = 600, batch = 256, learningRate = 4e-3, images = 8192, testImages = 2000 } = options;
+    const { objective, variant, kernel, temperature, lambda, params, device = "auto", worker = true, signal } = options;
+    const parameters = { name: objective, variant, kernel, temperature, lambda, ...params };
+    const settings = { objective: parameters, seed, iterations, batch, learningRate, images, testImages };
+    signal?.throwIfAborted();
+    const connection = await Connection.open(worker);
+    try {
+      const input = { settings: JSON.stringify(settings), device };
+      return new Trainer(connection, await connection.call("openTrainer", input, { signal }), iterations);
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+
+  /** Steps of the run so far. */
+  get iteration(): number {
+    return this.#iteration;
+  }
+
+  /**
+   * Does one step, or several; rejects at the end of the run. A call that is taken back ends after the step that is
+   * being done; steps that were done stay done.
+   */
+  async step(count = 1, { signal }: CallOptions = {}): Promise<Steps> {
+    const steps = await this.#connection.call("train", { steps: count }, { signal });
+    this.#iteration = steps.step;
+    return steps;
+  }
+
+  /** Reads digit and colour off the representation of the test images. */
+  async probe({ images, signal }: ProbeOptions = {}): Promise<Reading> {
+    return this.#connection.call("probe", { images }, { signal });
+  }
+
+  /** The encoder as it is now: a `.safetensors` file for `Encoder.load`, `simile evaluate` and PyTorch. */
+  async checkpoint({ signal }: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    return (await this.#connection.call("writeCheckpoint", {}, { signal })).checkpoint;
+  }
+
+  /** Stops the worker and frees what the run holds. */
+  dispose(): void {
+    this.#connection.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}

@@ -1,0 +1,130 @@
+//! A run in the page: digits that core draws, the step of the command line's trainer, and its probes.
+
+mod part;
+mod probe;
+mod settings;
+
+use simile_core::checkpoint::Metadata;
+use simile_core::error::Error;
+use simile_core::method::TrainingSet;
+use simile_core::train::{self, Sampler, Sampling, TEST_SEED, TrainError};
+use wasm_bindgen::JsError;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use self::part::Part;
+pub use self::probe::Probe;
+use self::settings::Settings;
+use crate::device::Device;
+
+/// A network on its way, with the digits that it learns from.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Trainer {
+    settings: Settings,
+    run: train::Trainer,
+    sampler: Sampler,
+    train: Part,
+    test: Part,
+    device: burn::tensor::Device,
+}
+
+#[wasm_bindgen]
+impl Trainer {
+    /// Draws the digits of a run and puts it at its beginning. `settings` is the JSON of `Settings`.
+    ///
+    /// # Errors
+    /// What is wrong with the settings.
+    #[wasm_bindgen(constructor)]
+    pub fn new(settings: &str, device: &Device) -> Result<Self, JsError> {
+        let settings: Settings = serde_json::from_str(settings)
+            .map_err(|error| JsError::new(&format!("the settings of the run cannot be used: {error}")))?;
+        let (seed, device) = (u64::from(settings.seed), device.inner.clone());
+        let sampling = Sampling { samples: settings.images, batch: settings.batch, drop_last: false, seed };
+        let sampler = Sampler::new(sampling)?;
+        if settings.test_images < 2 {
+            return Err(Error::parameter("testImages", settings.test_images, "expected at least 2").into());
+        }
+        let run = begin(&settings, &device)?;
+        let train = Part::draw(settings.images, seed, &device)?;
+        let test = Part::draw(settings.test_images, seed ^ TEST_SEED, &device)?;
+        Ok(Self { settings, run, sampler, train, test, device })
+    }
+
+    /// Number of steps done.
+    #[wasm_bindgen(getter)]
+    pub fn step_number(&self) -> u32 {
+        self.run.step_number() as u32
+    }
+
+    /// The run as a recipe of the command line, in JSON.
+    #[wasm_bindgen(getter)]
+    pub fn recipe(&self) -> String {
+        self.settings.recipe().to_string()
+    }
+
+    /// The digits of the images that maps show.
+    #[wasm_bindgen(getter)]
+    pub fn mapped_labels(&self) -> Vec<u8> {
+        self.test.labels.iter().take(probe::MAPPED).map(|&label| label as u8).collect()
+    }
+
+    /// The colours of their grounds, RGB.
+    #[wasm_bindgen(getter)]
+    pub fn mapped_colours(&self) -> Vec<u8> {
+        let colours = self.test.colours.iter_rows().take(probe::MAPPED).flatten();
+        colours.map(|&channel| channel as u8).collect()
+    }
+
+    /// One step; resolves with the loss before it.
+    ///
+    /// # Errors
+    /// The run is at its end, the loss is not finite, or the device failed.
+    pub async fn step(&mut self) -> Result<f64, JsError> {
+        if self.run.is_finished() {
+            return Err(JsError::new("the run is at its end; create another one to train longer"));
+        }
+        Ok(advance(&mut self.run, &mut self.sampler, &self.train).await?)
+    }
+
+    /// The loss of the first step of such a run: what a device has to agree on before it is believed.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub async fn first_loss(&self) -> Result<f64, JsError> {
+        let mut run = begin(&self.settings, &self.device)?;
+        Ok(advance(&mut run, &mut self.sampler.clone(), &self.train).await?)
+    }
+
+    /// Reads digit and colour off the representations of the test images, by probes that are fitted on the first
+    /// `fitted` training images; without it on all of them, with the budget that `simile evaluate` has.
+    ///
+    /// # Errors
+    /// The device failed, or the network has diverged.
+    pub async fn probe(&self, fitted: Option<usize>) -> Result<Probe, JsError> {
+        Ok(Probe::run(self.run.encoder(), &self.train, &self.test, fitted).await?)
+    }
+
+    /// The encoder as it is now, as the bytes of a `.safetensors` file that `simile` and `Encoder` read.
+    ///
+    /// # Errors
+    /// A weight is not finite, or the device failed.
+    pub async fn checkpoint(&self) -> Result<Vec<u8>, JsError> {
+        let normalisation = part::normalisation();
+        let encoder = self.run.config().encoder.clone();
+        let mut metadata = Metadata::new(encoder, normalisation.mean, normalisation.std);
+        metadata.recipe = self.settings.recipe();
+        Ok(self.run.checkpoint(metadata).to_bytes().await?)
+    }
+}
+
+fn begin(settings: &Settings, device: &burn::tensor::Device) -> Result<train::Trainer, TrainError> {
+    train::Trainer::new(settings.config(), &TrainingSet::default(), device)
+}
+
+async fn advance(run: &mut train::Trainer, sampler: &mut Sampler, train: &Part) -> Result<f64, TrainError> {
+    let indices = sampler.batch(run.step_number());
+    let (view_a, view_b) = train.images.pair(indices, &mut run.rng())?;
+    run.step(view_a, view_b, train.context(indices))?;
+    // Reading each loss keeps a GPU from being handed more steps than it has done.
+    Ok(run.mean_loss().await?.unwrap_or_default())
+}

@@ -1,0 +1,80 @@
+//! What can be read off a representation: the digit by a linear classifier, the colour by ridge regression, both on
+//! features that are standardised, as `simile train` and `simile evaluate` do.
+
+use simile_core::encoder::Encoder;
+use simile_core::error::Result;
+use simile_core::evaluate::knn::unit_rows;
+use simile_core::evaluate::linear_probe::{LinearProbeConfig, Target};
+use simile_core::evaluate::metrics::top_k_accuracy;
+use simile_core::evaluate::projection::Pca;
+use simile_core::evaluate::ridge::Ridge;
+use simile_core::evaluate::standardise::Standardise;
+use simile_core::matrix::Matrix;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use super::part::Part;
+
+/// Test images that a map shows: enough to see structure, few enough to follow.
+pub(super) const MAPPED: usize = 400;
+
+/// What a probe found.
+#[wasm_bindgen]
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// Fraction of the test images whose digit is named.
+    pub accuracy: f64,
+    /// R² of the colour of the ground; 0 where colours do not vary.
+    pub leak: f64,
+    map: Vec<f32>,
+}
+
+#[wasm_bindgen]
+impl Probe {
+    /// Where the two main directions of the representations put the first test images, `[n, 2]`.
+    #[wasm_bindgen(getter)]
+    pub fn map(&self) -> Vec<f32> {
+        self.map.clone()
+    }
+}
+
+impl Probe {
+    /// Fits on the first `fitted` images of `train`, or with the whole budget of the command line on all of them;
+    /// measures on `test`.
+    ///
+    /// # Errors
+    /// The device failed, or the network has diverged.
+    pub(super) async fn run(
+        encoder: &Encoder,
+        train: &Part,
+        test: &Part,
+        fitted: Option<usize>,
+    ) -> Result<Self> {
+        let count = fitted.unwrap_or(usize::MAX).clamp(1, train.labels.len());
+        let features = train.features(encoder, count).await?;
+        let scale = Standardise::fit(&features)?;
+        let fit_on = scale.apply(&features)?;
+        let judged = scale.apply(&test.features(encoder, test.labels.len()).await?)?;
+
+        let whole = LinearProbeConfig::default();
+        let penalty = whole.regularisation;
+        let config = match fitted {
+            Some(_) => LinearProbeConfig { steps: 10, gradient_tolerance: 1e-4, ..whole },
+            None => whole,
+        };
+        let labels = train.labels.get(..count).unwrap_or_default();
+        let classifier = config.fit(&fit_on, Target::Classes { labels, classes: train.classes })?;
+        let accuracy = top_k_accuracy(&classifier.scores(&judged)?, &test.labels, 1)?;
+
+        let colours = train.colours.select(&(0..count).collect::<Vec<_>>());
+        let regression = Ridge::fit(&fit_on, &colours, penalty)?;
+        let leak = regression.evaluate(&judged, &test.colours)?.r2.unwrap_or_default();
+        Ok(Self { accuracy, leak, map: map(&judged)? })
+    }
+}
+
+/// Embeddings are compared by their angles, so that a map of them has no use for their lengths.
+fn map(rows: &Matrix) -> Result<Vec<f32>> {
+    let shown = unit_rows(&rows.select(&(0..MAPPED.min(rows.rows())).collect::<Vec<_>>()));
+    let plane = Pca::fit(&shown, 2)?.project(&shown)?;
+    Ok(plane.data().iter().map(|&value| value as f32).collect())
+}

@@ -1,0 +1,68 @@
+//! What a page decides about a run, and the recipe of the command line that says the same. Whatever a page does not
+//! decide is that of the recipe `fair-digits`.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use simile_core::augment::{Augmentation, Crop};
+use simile_core::objective::ObjectiveConfig;
+use simile_core::optimizer::OptimizerConfig;
+use simile_core::optimizer::rules::Adam;
+use simile_core::optimizer::schedule::Schedule;
+use simile_core::train::TrainerConfig;
+
+/// The variable that a run is conditioned on and probed for.
+pub(super) const CONDITION: &str = "colour";
+
+/// The settings of a run, as JSON.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Settings {
+    pub(super) objective: ObjectiveConfig,
+    pub(super) seed: u32,
+    pub(super) batch: usize,
+    pub(super) iterations: u32,
+    pub(super) learning_rate: f64,
+    /// How many digits to train on.
+    pub(super) images: usize,
+    /// How many digits to judge by.
+    pub(super) test_images: usize,
+}
+
+impl Settings {
+    /// Crops that keep a digit what it is, and no flip.
+    pub(super) fn augmentation() -> Augmentation {
+        Augmentation { crop: Some(Crop { scale: [0.3, 1.0], ..Crop::default() }), ..Augmentation::default() }
+    }
+
+    /// As core's trainer takes them.
+    pub(super) fn config(&self) -> TrainerConfig {
+        TrainerConfig {
+            objective: self.objective.clone(),
+            optimizer: OptimizerConfig::Adam(Adam { learning_rate: self.learning_rate, ..Adam::default() }),
+            schedule: Schedule::Cosine { warm_up: 0.05 },
+            steps: self.iterations.into(),
+            steps_per_epoch: self.images.div_ceil(self.batch.max(1)) as u64,
+            seed: self.seed.into(),
+            ..TrainerConfig::default()
+        }
+    }
+
+    /// As the command line writes them into a checkpoint, from which it knows how to judge it.
+    pub(super) fn recipe(&self) -> Value {
+        let TrainerConfig { encoder, head, optimizer, schedule, .. } = self.config();
+        let mut objective = json!(self.objective);
+        objective["condition"] = CONDITION.into();
+        json!({
+            "name": self.objective.name,
+            "data": { "dataset": "digits", "colours": "palette", "train": self.images, "test": self.test_images },
+            "encoder": encoder,
+            "head": head,
+            "augment": Self::augmentation(),
+            "objective": objective,
+            "optimizer": optimizer,
+            "schedule": schedule,
+            "train": { "batch": self.batch, "iterations": self.iterations, "seed": self.seed },
+            "probe": { "condition": CONDITION },
+        })
+    }
+}

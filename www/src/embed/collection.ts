@@ -1,0 +1,75 @@
+// Images with their names and vectors, as far as an encoder has come.
+import type { Encoder, ImageSource } from "simile-web";
+import { Space } from "../space.js";
+
+/** Images that are embedded at once: a chunk is what a visitor waits for between two numbers of progress. */
+const CHUNK = 16;
+/** Longest side of a picture of the map. */
+const THUMBNAIL = 96;
+
+/** An image, and what it is called. */
+export interface Named {
+  readonly name: string;
+  readonly source: Blob | ImageData;
+}
+
+export class Collection {
+  readonly names: string[] = [];
+  readonly thumbnails: ImageBitmap[] = [];
+  readonly sources: Named[] = [];
+  /** As the encoder gives them. */
+  readonly vectors: Float32Array[] = [];
+  /** Names of files that no image could be read from. */
+  readonly unreadable: string[] = [];
+
+  /** Embeds images; throws where the signal says so. */
+  static async embed(
+    images: readonly Named[],
+    encoder: Encoder,
+    onProgress: (done: number) => void,
+    signal: AbortSignal,
+  ): Promise<Collection> {
+    const collection = new Collection();
+    for (let at = 0; at < images.length; at += CHUNK) {
+      onProgress(at);
+      await collection.#add(images.slice(at, at + CHUNK), encoder, signal);
+    }
+    return collection;
+  }
+
+  /** The images as the encoder sees them. */
+  get space(): Space {
+    return Space.fit(this.vectors);
+  }
+
+  async #add(images: readonly Named[], encoder: Encoder, signal: AbortSignal): Promise<void> {
+    const read = await Promise.all(images.map((image) => thumbnailOf(image)));
+    signal.throwIfAborted();
+    const readable = images.filter((_, at) => read[at]);
+    this.unreadable.push(...images.filter((_, at) => !read[at]).map(({ name }) => name));
+    if (readable.length === 0) return;
+    const sources: ImageSource[] = readable.map(({ source }) => source);
+    const { data, dims } = await encoder.embedBatch(sources, { signal });
+    readable.forEach((image, at) => {
+      this.names.push(image.name);
+      this.sources.push(image);
+      this.vectors.push(data.slice(at * dims[1], (at + 1) * dims[1]));
+    });
+    this.thumbnails.push(...read.filter((thumbnail) => thumbnail !== undefined));
+  }
+}
+
+/** A small picture, or nothing where there is no image in the file. */
+export async function thumbnailOf({ source }: Named): Promise<ImageBitmap | undefined> {
+  try {
+    const whole = await createImageBitmap(source);
+    const scale = Math.min(1, THUMBNAIL / Math.max(whole.width, whole.height));
+    if (scale === 1) return whole;
+    const [resizeWidth, resizeHeight] = [whole.width, whole.height].map((side) => Math.max(1, Math.round(side * scale)));
+    const small = await createImageBitmap(whole, { resizeWidth, resizeHeight, resizeQuality: "medium" } as ImageBitmapOptions);
+    whole.close();
+    return small;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,33 @@
+// The images nearest to the one that is asked about, as a list of buttons.
+import { make } from "../make.js";
+import type { Neighbour } from "../space.js";
+import type { Collection } from "./collection.js";
+
+export class Nearest {
+  constructor(
+    private readonly list: HTMLElement,
+    private readonly onChoose: (index: number) => void,
+  ) {}
+
+  show(neighbours: readonly Neighbour[], collection: Collection): void {
+    this.list.replaceChildren(...neighbours.map((neighbour) => this.#item(neighbour, collection)));
+  }
+
+  #item({ index, similarity }: Neighbour, { names, thumbnails }: Collection): HTMLElement {
+    const [button, picture, bar] = [make("button"), make("canvas"), make("span", "bar")];
+    button.type = "button";
+    button.title = names[index] ?? "";
+    button.setAttribute("aria-label", `${names[index]}, similarity ${similarity.toFixed(2)}`);
+    button.addEventListener("click", () => this.onChoose(index));
+    const thumbnail = thumbnails[index];
+    if (thumbnail) {
+      [picture.width, picture.height] = [thumbnail.width, thumbnail.height];
+      picture.getContext("2d")?.drawImage(thumbnail, 0, 0);
+    }
+    bar.style.setProperty("--share", `${Math.max(similarity, 0) * 100}%`);
+    button.append(picture, bar, make("span", "value", similarity.toFixed(2)));
+    const item = make("li");
+    item.append(button);
+    return item;
+  }
+}

@@ -1,0 +1,39 @@
+// Images as one encoder sees them: a space in which they are compared.
+import { Standardiser } from "./standardise.js";
+import { dot } from "./vector.js";
+
+/** An image beside the one that is asked about. */
+export interface Neighbour {
+  readonly index: number;
+  /** Cosine of the angle between the two embeddings, standardised. */
+  readonly similarity: number;
+}
+
+export class Space {
+  private constructor(
+    private readonly standardiser: Standardiser,
+    /** The embedding of each image, standardised, of length 1. */
+    readonly vectors: readonly Float32Array[],
+  ) {}
+
+  static fit(embeddings: readonly Float32Array[]): Space {
+    const standardiser = Standardiser.fit(embeddings);
+    return new Space(
+      standardiser,
+      embeddings.map((embedding) => standardiser.apply(embedding)),
+    );
+  }
+
+  /** An embedding as it is compared with the others. */
+  place(embedding: Float32Array): Float32Array {
+    return this.standardiser.apply(embedding);
+  }
+
+  /** The images nearest to a placed embedding, nearest first. */
+  nearest(query: Float32Array, count: number): Neighbour[] {
+    return this.vectors
+      .map((other, index) => ({ index, similarity: dot(query, other) }))
+      .sort((a, b) => b.similarity - a.similarity)
+      .slice(0, count);
+  }
+}

@@ -1,0 +1,84 @@
+// One network on its way: steps, and a probe every now and then, until it is paused or at its end.
+import { type DeviceInfo, type MappedImages, type Reading, Trainer, type TrainerOptions } from "simile-web";
+
+/** Steps between two looks at the loss. */
+const STRIDE = 4;
+/** Probes of a whole run. */
+const PROBES = 25;
+/** Training images that a probe on the way is fitted on. */
+const FITTED = 1000;
+
+/** What a learner tells its page. */
+export interface Listener {
+  /** The mean loss of the steps up to `step`, and how long they took. */
+  onSteps(step: number, loss: number, count: number, milliseconds: number): void;
+  /** What a probe found; `isFinal` where it was fitted on all images. */
+  onReading(reading: Reading, isFinal: boolean): void;
+}
+
+export class Learner {
+  #isPaused = true;
+  #running: Promise<void> = Promise.resolve();
+  #probed = -1;
+
+  private constructor(
+    private readonly trainer: Trainer,
+    private readonly listener: Listener,
+  ) {}
+
+  static async create(options: TrainerOptions, listener: Listener): Promise<Learner> {
+    return new Learner(await Trainer.create(options), listener);
+  }
+
+  get device(): DeviceInfo {
+    return this.trainer.device;
+  }
+
+  get mapped(): MappedImages {
+    return this.trainer.mapped;
+  }
+
+  get isFinished(): boolean {
+    return this.trainer.iteration >= this.trainer.iterations;
+  }
+
+  /** Goes on until the run is at its end, or paused. */
+  run(): Promise<void> {
+    this.#isPaused = false;
+    this.#running = this.#running.then(() => this.#advance());
+    return this.#running;
+  }
+
+  /** Stops after the steps that are being done. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  async #advance(): Promise<void> {
+    const { trainer, listener } = this;
+    const interval = Math.max(1, Math.round(trainer.iterations / PROBES));
+    while (!this.#isPaused && !this.isFinished) {
+      if (trainer.iteration >= this.#probed + interval || this.#probed < 0) await this.#probe(FITTED);
+      const begun = performance.now();
+      const { step, losses } = await trainer.step(Math.min(STRIDE, trainer.iterations - trainer.iteration));
+      const loss = losses.reduce((sum, value) => sum + value, 0) / losses.length;
+      listener.onSteps(step, loss, losses.length, performance.now() - begun);
+    }
+    if (this.isFinished && this.#probed < trainer.iterations) await this.#probe();
+  }
+
+  async #probe(images?: number): Promise<void> {
+    const reading = await this.trainer.probe(images === undefined ? {} : { images });
+    this.#probed = reading.step;
+    this.listener.onReading(reading, images === undefined);
+  }
+
+  checkpoint(): Promise<Uint8Array<ArrayBuffer>> {
+    return this.trainer.checkpoint();
+  }
+
+  dispose(): void {
+    this.#isPaused = true;
+    this.trainer.dispose();
+  }
+}

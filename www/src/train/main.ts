@@ -1,0 +1,196 @@
+import type { DeviceChoice, Reading, TrainerOptions } from "simile-web";
+import { element } from "../element.js";
+import { saveFile } from "../save.js";
+import { messageOf, placeOf, say } from "../words.js";
+import type { Colouring } from "./cloud.js";
+import { Curves, SIDES } from "./curves.js";
+import { Learner } from "./learner.js";
+import { Panel } from "./panel.js";
+
+const IMAGES = 4096;
+const TEST_IMAGES = 1000;
+/** Of Fair-CCLK, on colours from 0 to 255; the recipe's. */
+const KERNEL = { name: "rbf", sigma: 20 };
+
+type State = "idle" | "preparing" | "running" | "paused" | "finished";
+
+const form = element("settings", HTMLFormElement);
+const choices = element("choices", HTMLFieldSetElement);
+const runButton = element("run", HTMLButtonElement);
+const resetButton = element("reset", HTMLButtonElement);
+const device = element("device", HTMLSelectElement);
+
+const panels = [
+  new Panel("left", SIDES[0], "told nothing of colours", () => void save(0)),
+  new Panel("right", SIDES[1], "told the colour, to set it aside", () => void save(1)),
+] as const;
+element("sides", HTMLElement).append(...panels.map((panel) => panel.element));
+
+let state: State = "idle";
+let curves = showCurves(400);
+let learners: readonly Learner[] = [];
+/** Counts the runs, so that nothing late of an earlier one is shown. */
+let generation = 0;
+let [views, seconds] = [0, 0];
+
+const given = new URLSearchParams(location.search).get("device");
+if (given) device.value = given;
+// A select that has no such option is empty.
+if (!device.value) device.value = "auto";
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (state === "running") pause();
+  else if (state === "paused") void goOn();
+  else if (state === "idle") void start();
+});
+resetButton.addEventListener("click", reset);
+element("colouring", HTMLFieldSetElement).addEventListener("change", ({ target }) => {
+  if (!(target instanceof HTMLInputElement)) return;
+  for (const panel of panels) panel.colouring = target.value as Colouring;
+});
+
+async function start(): Promise<void> {
+  const steps = numberOf("iterations");
+  const mine = ++generation;
+  curves = showCurves(steps);
+  [views, seconds] = [0, 0];
+  enter("preparing");
+  say(`Drawing ${IMAGES.toLocaleString("en")} digits…`);
+  // One that could not be made takes the other with it.
+  const created = await Promise.allSettled(([0, 1] as const).map((side) => prepare(side, steps, mine)));
+  const made = created.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const failed = created.find((result) => result.status === "rejected");
+  if (mine !== generation || failed) {
+    for (const learner of made) learner.dispose();
+    if (mine === generation && failed) fail(failed.reason);
+    return;
+  }
+  learners = made;
+  for (const panel of panels) panel.allowSaving(true);
+  await goOn();
+}
+
+function prepare(side: 0 | 1, steps: number, mine: number): Promise<Learner> {
+  const panel = panels[side];
+  const batch = numberOf("batch");
+  return Learner.create(optionsOf(side, steps, batch), {
+    onSteps: (step, loss, count, milliseconds) => {
+      if (mine !== generation) return;
+      panel.showStep(step, steps, loss);
+      curves.note("loss", side, step, loss);
+      views += 2 * batch * count;
+      seconds += milliseconds / 1000;
+      if (state === "running") say(describe());
+    },
+    onReading: (reading) => {
+      if (mine === generation) show(side, reading);
+    },
+  });
+}
+
+function show(side: 0 | 1, reading: Reading): void {
+  const learner = learners[side];
+  if (!learner) return;
+  panels[side].showReading(reading, learner.mapped);
+  curves.note("accuracy", side, reading.step, reading.accuracy);
+  curves.note("leak", side, reading.step, Math.max(reading.leak, 0));
+}
+
+function optionsOf(side: 0 | 1, iterations: number, batch: number): TrainerOptions {
+  const objective: TrainerOptions =
+    side === 0
+      ? { objective: "nt-xent" }
+      : { objective: "fair-cclk", variant: "normalised", lambda: numberOf("lambda"), kernel: KERNEL };
+  return {
+    ...objective,
+    temperature: numberOf("temperature"),
+    iterations,
+    batch,
+    seed: numberOf("seed"),
+    images: IMAGES,
+    testImages: TEST_IMAGES,
+    device: device.value as DeviceChoice,
+  };
+}
+
+async function goOn(): Promise<void> {
+  const mine = generation;
+  enter("running");
+  say(describe());
+  try {
+    await Promise.all(learners.map((learner) => learner.run()));
+  } catch (error) {
+    if (mine === generation) fail(error);
+    return;
+  }
+  // A pause ends this too.
+  if (mine !== generation || state !== "running" || !learners.every((learner) => learner.isFinished)) return;
+  enter("finished");
+  say(`Done. ${describe()}`);
+}
+
+function pause(): void {
+  for (const learner of learners) learner.pause();
+  enter("paused");
+  say("Paused.");
+}
+
+function reset(): void {
+  generation++;
+  for (const learner of learners) learner.dispose();
+  learners = [];
+  for (const panel of panels) panel.clear();
+  curves = showCurves(numberOf("iterations"));
+  enter("idle");
+  say("");
+}
+
+function fail(error: unknown): void {
+  reset();
+  say(messageOf(error), "error");
+}
+
+async function save(side: 0 | 1): Promise<void> {
+  try {
+    const file = await learners[side]?.checkpoint();
+    if (file) saveFile(`${SIDES[side].toLowerCase()}.safetensors`, "application/octet-stream", file);
+  } catch (error) {
+    say(messageOf(error), "error");
+  }
+}
+
+function enter(next: State): void {
+  state = next;
+  const names = {
+    idle: "Start training",
+    preparing: "Preparing…",
+    running: "Pause",
+    paused: "Go on",
+    finished: "Finished",
+  };
+  runButton.textContent = names[next];
+  runButton.disabled = next === "preparing" || next === "finished";
+  resetButton.disabled = next === "idle";
+  choices.disabled = next !== "idle";
+  document.body.dataset["run"] = next;
+}
+
+function showCurves(steps: number): Curves {
+  const made = new Curves(steps);
+  element("charts", HTMLElement).replaceChildren(...made.elements);
+  return made;
+}
+
+/** Where it computes, and how quickly: both networks together. */
+function describe(): string {
+  const [first] = learners;
+  if (!first) return "";
+  // Both learn at once, so that the time of one is the time of both.
+  const rate = seconds > 0 ? ` · ${Math.round((learners.length * views) / seconds).toLocaleString("en")} views a second` : "";
+  return `${placeOf(first.device)}${rate}`;
+}
+
+function numberOf(id: string): number {
+  return element(id, HTMLInputElement).valueAsNumber;
+}
