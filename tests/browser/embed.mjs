@@ -64,7 +64,8 @@ try {
   const box = await map.boundingBox();
   const named = new Set();
   for (let at = 0; at < 400; at++) {
-    await page.mouse.move(box.x + (box.width * ((at % 20) + 0.5)) / 20, box.y + (box.height * (Math.floor(at / 20) + 0.5)) / 20);
+    const [across, down] = [((at % 20) + 0.5) / 20, (Math.floor(at / 20) + 0.5) / 20];
+    await page.mouse.move(box.x + box.width * across, box.y + box.height * down);
     named.add(await textOf("pointed"));
   }
   result.pointed = named.size;

@@ -1,4 +1,5 @@
-// The worker's end: one WebAssembly instance for each device, one encoder, lab or run on them, one call after the other.
+// The worker's end: one WebAssembly instance for each device, and on them an encoder, a lab or a run; one call after
+// the other.
 import { Embedding } from "./embedding.js";
 import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";

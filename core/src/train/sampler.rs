@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::error::{Error, Result};
 
-/// Turns the seed of a run into that of its test images, where they are drawn: they share none with the training images.
+/// Turns the seed of a run into that of its test images, where they are drawn: no training image is among them.
 pub const TEST_SEED: u64 = 1 << 63;
 
 /// What random numbers are for. Each purpose has streams of its own, so that drawing more for one does not change

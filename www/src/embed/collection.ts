@@ -65,8 +65,9 @@ export async function thumbnailOf({ source }: Named): Promise<ImageBitmap | unde
     const whole = await createImageBitmap(source);
     const scale = Math.min(1, THUMBNAIL / Math.max(whole.width, whole.height));
     if (scale === 1) return whole;
-    const [resizeWidth, resizeHeight] = [whole.width, whole.height].map((side) => Math.max(1, Math.round(side * scale)));
-    const small = await createImageBitmap(whole, { resizeWidth, resizeHeight, resizeQuality: "medium" } as ImageBitmapOptions);
+    const side = (pixels: number) => Math.max(1, Math.round(pixels * scale));
+    const size = { resizeWidth: side(whole.width), resizeHeight: side(whole.height) };
+    const small = await createImageBitmap(whole, { ...size, resizeQuality: "medium" });
     whole.close();
     return small;
   } catch {

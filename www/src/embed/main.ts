@@ -67,8 +67,9 @@ function take(files: readonly File[]): void {
   const checkpoint = files.find(({ name }) => name.endsWith(".safetensors"));
   if (checkpoint) void loadEncoder(nameOf(checkpoint.name), checkpoint);
   const images = files.filter(({ type }) => type.startsWith("image/"));
-  if (images.length > 0) void embed(images.map((source) => ({ name: source.webkitRelativePath || source.name, source })));
-  else if (!checkpoint && files.length > 0) say("There is neither an image nor a checkpoint among these files.", "error");
+  const named = images.map((source) => ({ name: source.webkitRelativePath || source.name, source }));
+  if (named.length > 0) void embed(named);
+  else if (!checkpoint && files.length > 0) say("There is neither image nor checkpoint among these files.", "error");
 }
 
 async function loadEncoder(title: string, source: string | File): Promise<void> {

@@ -187,8 +187,8 @@ function describe(): string {
   const [first] = learners;
   if (!first) return "";
   // Both learn at once, so that the time of one is the time of both.
-  const rate = seconds > 0 ? ` · ${Math.round((learners.length * views) / seconds).toLocaleString("en")} views a second` : "";
-  return `${placeOf(first.device)}${rate}`;
+  const rate = seconds > 0 ? Math.round((learners.length * views) / seconds) : 0;
+  return placeOf(first.device) + (rate > 0 ? ` · ${rate.toLocaleString("en")} views a second` : "");
 }
 
 function numberOf(id: string): number {
