@@ -128,3 +128,55 @@ async fn advance(run: &mut train::Trainer, sampler: &mut Sampler, train: &Part) 
     // Reading each loss keeps a GPU from being handed more steps than it has done.
     Ok(run.mean_loss().await?.unwrap_or_default())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::try_read_sync;
+    use serde_json::json;
+    use simile_core::checkpoint::Checkpoint;
+
+    use super::*;
+
+    fn trainer(seed: u32) -> Trainer {
+        let objective =
+            json!({ "name": "fair-cclk", "temperature": 0.5, "kernel": { "name": "rbf", "sigma": 20.0 } });
+        let settings = json!({
+            "objective": objective, "seed": seed, "batch": 16, "iterations": 3, "learningRate": 4e-3,
+            "images": 40, "testImages": 30,
+        });
+        Trainer::new(&settings.to_string(), &Device::cpu()).unwrap()
+    }
+
+    fn losses(trainer: &mut Trainer) -> Vec<f64> {
+        (0..3).map(|_| try_read_sync(trainer.step()).unwrap().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_run_and_its_checkpoint_says_what_it_learnt_from() {
+        let mut trainer = trainer(7);
+        let first = try_read_sync(trainer.first_loss()).unwrap().unwrap();
+        let found = losses(&mut trainer);
+        assert_eq!(found[0], first);
+        assert_eq!(found, losses(&mut self::trainer(7)));
+        assert_ne!(found, losses(&mut self::trainer(8)));
+        assert_eq!(trainer.step_number(), 3);
+
+        let reading = try_read_sync(trainer.probe(None)).unwrap().unwrap();
+        assert!((0.0..=1.0).contains(&reading.accuracy) && reading.leak <= 1.0);
+        assert_eq!(
+            (reading.map().len(), trainer.mapped_labels().len(), trainer.mapped_colours().len()),
+            (60, 30, 90)
+        );
+
+        let bytes = try_read_sync(trainer.checkpoint()).unwrap().unwrap();
+        let read = Checkpoint::from_bytes(&bytes, &Device::cpu().inner).unwrap();
+        let recipe = &read.metadata.recipe;
+        assert_eq!(
+            recipe["data"],
+            json!({ "dataset": "digits", "colours": "palette", "train": 40, "test": 30 })
+        );
+        assert_eq!(recipe["objective"]["condition"], "colour");
+        assert_eq!(recipe["train"], json!({ "batch": 16, "iterations": 3, "seed": 7 }));
+    }
+}
