@@ -45,9 +45,10 @@ export class Cloud {
 
   /** Moves the images to where a probe put them; `map` holds `x, y` of each. */
   show(images: MappedImages, map: Float32Array, description: string): void {
-    const placed = framed(pairsOf(map));
+    const points = pairsOf(map);
+    const placed = framed(this.#images ? turnedTowards(points, this.#to) : points);
     this.#from = this.#images ? this.#now() : placed;
-    this.#to = this.#images ? turnedTowards(placed, this.#to) : placed;
+    this.#to = placed;
     this.#images = images;
     this.#began = performance.now();
     this.canvas.setAttribute("aria-label", `Map of ${this.title}: ${description}`);
