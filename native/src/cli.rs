@@ -106,7 +106,8 @@ pub(crate) struct Train {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   simile evaluate runs/fair-digits             on the run's own data
-  simile evaluate model.safetensors --data ./mnist --probe knn")]
+  simile evaluate model.safetensors --data ./mnist --probe knn
+  simile evaluate imagenet.safetensors --on cifar-10 --data ./cifar")]
 pub(crate) struct Evaluate {
     /// A run folder or a .safetensors file
     #[arg(value_name = "RUN|MODEL")]
@@ -114,6 +115,12 @@ pub(crate) struct Evaluate {
     /// Folder of the data set's files; generated data needs none
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// Other data than the model was trained on: a data set's name or a recipe, with its probe
+    #[arg(long, value_name = "DATASET|RECIPE")]
+    pub(crate) on: Option<String>,
+    /// The variable whose leak is measured [default: the recipe's, or the data set's first]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) condition: Option<String>,
     /// How the class is read off the representation
     #[arg(long, value_enum, default_value_t = Probe::Linear)]
     pub(crate) probe: Probe,

@@ -11,7 +11,7 @@ use simile_core::checkpoint::Checkpoint;
 use crate::run::folder::MODEL;
 
 /// The file itself, or the model in a run folder.
-fn file(path: &Path) -> PathBuf {
+pub(crate) fn file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(MODEL) } else { path.to_owned() }
 }
 

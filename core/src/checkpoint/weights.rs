@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use burn::module::Module;
 use burn::tensor::Device;
 use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
@@ -9,6 +10,7 @@ use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use super::archive::{Archive, HostTensor, check_finite, flattened, format};
 use super::error::{CheckpointError, Result};
 use super::{Checkpoint, Metadata, blank_encoder, field};
+use crate::encoder::EncoderConfig;
 
 /// What PyTorch counts in each batch norm, and no encoder here needs.
 const COUNTER: &str = "num_batches_tracked";
@@ -111,6 +113,26 @@ impl Weights {
         Ok(Imported { checkpoint: Checkpoint { metadata, encoder, head: None }, prefix, unused })
     }
 
+    /// The tensors of an encoder in a checkpoint of ours, for another one to start from: whatever its head and its size
+    /// of images are.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is that of an encoder with other layers than `encoder`.
+    pub fn of_encoder(bytes: &[u8], encoder: &EncoderConfig) -> Result<(Self, Metadata)> {
+        let metadata = Metadata::from_bytes(bytes)?;
+        let theirs = EncoderConfig { input_size: encoder.input_size, ..metadata.encoder.clone() };
+        if theirs != *encoder {
+            let written = |config: &EncoderConfig| serde_json::to_string(config).unwrap_or_default();
+            return Err(field("encoder", written(&metadata.encoder), written(encoder)));
+        }
+        Ok((Self::from_safetensors(bytes)?, metadata))
+    }
+
+    /// A module with the tensors of the same names in place of its own, of which none may be missing.
+    pub(crate) fn put_into<M: Module>(&self, module: M) -> Result<M> {
+        Archive { tensors: self.tensors.clone() }.restore("", module)
+    }
+
     /// Where the tensors `expected` are; where none has all of them, where most are, so that the first missing one is
     /// named in full.
     fn prefix(&self, expected: &[String]) -> Result<String> {
@@ -163,7 +185,6 @@ mod tests {
     use safetensors::tensor::TensorView;
 
     use super::*;
-    use crate::encoder::EncoderConfig;
 
     fn metadata() -> Metadata {
         Metadata::new(EncoderConfig::default(), vec![0.0; 3], vec![1.0; 3])

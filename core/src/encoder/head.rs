@@ -17,6 +17,10 @@ pub enum HeadKind {
     Released,
     /// Linear with bias, ReLU, linear with bias (SimCLR; ConTeX).
     Mlp,
+    /// Linear without bias, batch norm, ReLU, linear with bias (HCL; difficulty-based).
+    MlpNormalised,
+    /// ReLU, linear with bias, ReLU, linear with bias (Decoupled Uniformity).
+    MlpActivated,
     /// One linear layer with bias.
     Linear,
 }
@@ -78,18 +82,28 @@ impl HeadConfig {
                 bn1: Some(BatchNorm::new(hidden, true, device)),
                 w2: linear(hidden, self.output, false),
                 bn2: Some(BatchNorm::new(self.output, false, device)),
+                activated: false,
             },
-            HeadKind::Mlp => ProjectionHead {
+            HeadKind::MlpNormalised => ProjectionHead {
+                w1: Some(linear(embedding_size, hidden, false)),
+                bn1: Some(BatchNorm::new(hidden, true, device)),
+                w2: linear(hidden, self.output, true),
+                bn2: None,
+                activated: false,
+            },
+            HeadKind::Mlp | HeadKind::MlpActivated => ProjectionHead {
                 w1: Some(linear(embedding_size, hidden, true)),
                 bn1: None,
                 w2: linear(hidden, self.output, true),
                 bn2: None,
+                activated: self.kind == HeadKind::MlpActivated,
             },
             HeadKind::Linear => ProjectionHead {
                 w1: None,
                 bn1: None,
                 w2: linear(embedding_size, self.output, true),
                 bn2: None,
+                activated: false,
             },
         })
     }
@@ -104,11 +118,14 @@ pub struct ProjectionHead {
     bn1: Option<BatchNorm>,
     w2: Linear,
     bn2: Option<BatchNorm>,
+    /// Whether the embedding goes through a ReLU first.
+    activated: bool,
 }
 
 impl ProjectionHead {
     /// `[n, embedding_size]` to `[n, output]`.
     pub fn forward(&self, embedding: Tensor<2>) -> Tensor<2> {
+        let embedding = if self.activated { relu(embedding) } else { embedding };
         let hidden = match &self.w1 {
             None => embedding,
             Some(w1) => {
@@ -253,7 +270,18 @@ mod tests {
         // Running statistics count as parameters of the module.
         assert_eq!(count(HeadKind::Released), (4 * 5 + 5 * 2) + 4 * 5 + 2 * 2);
         assert_eq!(count(HeadKind::Mlp), (4 * 5 + 5) + (5 * 2 + 2));
+        assert_eq!(count(HeadKind::MlpNormalised), 4 * 5 + 4 * 5 + (5 * 2 + 2));
+        assert_eq!(count(HeadKind::MlpActivated), count(HeadKind::Mlp));
         assert_eq!(count(HeadKind::Linear), 4 * 2 + 2);
+        // What is negative is lost before the first layer.
+        let of = |kind, value: f32| {
+            let config = HeadConfig { kind, hidden: Some(5), output: 2 };
+            let head = config.init(4, &device, &mut ChaCha8Rng::seed_from_u64(0)).unwrap();
+            head.forward(Tensor::full([1, 4], value, &device)).into_data()
+        };
+        assert_eq!(of(HeadKind::MlpActivated, -3.0), of(HeadKind::MlpActivated, 0.0));
+        assert_eq!(of(HeadKind::MlpActivated, 3.0), of(HeadKind::Mlp, 3.0));
+        assert_ne!(of(HeadKind::Mlp, -3.0), of(HeadKind::Mlp, 0.0));
         let config = HeadConfig { output: 0, ..HeadConfig::default() };
         let error = config.init(4, &device, &mut ChaCha8Rng::seed_from_u64(0)).unwrap_err();
         assert!(error.to_string().contains("head.output"), "{error}");

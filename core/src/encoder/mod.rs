@@ -3,10 +3,12 @@
 pub mod head;
 pub mod layers;
 pub mod lenet;
+pub mod mlp;
 pub(crate) mod names;
 pub mod resnet;
 pub mod simple_conv;
 mod tanh;
+pub mod vae;
 
 pub(crate) use tanh::is_host;
 
@@ -39,6 +41,12 @@ pub enum Architecture {
     /// [`simple_conv::SimpleConv`] with 1×1 kernels, which sees colours alone.
     #[serde(rename = "simple-conv-1x1")]
     SimpleConv1x1,
+    /// [`mlp::Mlp`], 100 features.
+    #[serde(rename = "mlp")]
+    Mlp,
+    /// [`vae::VaeEncoder`], 128 features unless [`EncoderConfig::output`] says another number.
+    #[serde(rename = "vae")]
+    Vae,
 }
 
 impl Architecture {
@@ -50,6 +58,8 @@ impl Architecture {
             Self::ResNet50 => "resnet50",
             Self::SimpleConv => "simple-conv",
             Self::SimpleConv1x1 => "simple-conv-1x1",
+            Self::Mlp => "mlp",
+            Self::Vae => "vae",
         }
     }
 
@@ -60,6 +70,8 @@ impl Architecture {
             Self::ResNet18 => Depth::Eighteen.features(),
             Self::ResNet50 => Depth::Fifty.features(),
             Self::SimpleConv | Self::SimpleConv1x1 => simple_conv::EMBEDDING_SIZE,
+            Self::Mlp => mlp::EMBEDDING_SIZE,
+            Self::Vae => vae::EMBEDDING_SIZE,
         }
     }
 
@@ -88,7 +100,8 @@ pub struct EncoderConfig {
     /// How a residual network begins. Default: `imagenet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stem: Option<Stem>,
-    /// Width of a linear layer at the end of a residual network; none by default. Decoupled Uniformity has 2048.
+    /// Width of a linear layer at the end of a residual network; none by default. Decoupled Uniformity has 2048. Of the
+    /// autoencoder, the number of latents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<usize>,
 }
@@ -132,8 +145,8 @@ impl EncoderConfig {
             (Some(_), _) if !is_residual => {
                 return refuse("encoder.stem", &"given", "expected none, only a resnet has one");
             }
-            (_, Some(output)) if !is_residual => {
-                return refuse("encoder.output", &output, "expected none, only a resnet has one");
+            (_, Some(output)) if !is_residual && self.name != Architecture::Vae => {
+                return refuse("encoder.output", &output, "expected none, only a resnet or a vae has one");
             }
             (_, Some(output)) if !(1..=WIDEST).contains(&output) => {
                 return refuse("encoder.output", &output, "expected 1 to 65536");
@@ -149,6 +162,10 @@ impl EncoderConfig {
             }
             _ if !(SMALLEST_SIDE..=LARGEST_SIDE).contains(&self.input_size) => {
                 refuse("encoder.input_size", &self.input_size, "expected 8 to 4096")
+            }
+            // Their first, or last, linear layer grows with the area.
+            Architecture::Mlp | Architecture::Vae if self.input_size > LARGEST_FLAT_SIDE => {
+                refuse("encoder.input_size", &self.input_size, "a mlp or a vae takes 8 to 256")
             }
             _ => Ok(()),
         }
@@ -169,6 +186,14 @@ impl EncoderConfig {
             Architecture::ResNet50 => Encoder::ResNet(residual(Depth::Fifty, rng)),
             Architecture::SimpleConv => Encoder::SimpleConv(SimpleConv::new(channels, 7, device, rng)),
             Architecture::SimpleConv1x1 => Encoder::SimpleConv(SimpleConv::new(channels, 1, device, rng)),
+            Architecture::Mlp => {
+                let values = channels * self.input_size * self.input_size;
+                Encoder::Mlp(mlp::Mlp::new(values, device, rng))
+            }
+            Architecture::Vae => {
+                let latents = self.embedding_size();
+                Encoder::Vae(vae::VaeEncoder::new(channels, self.input_size, latents, device, rng))
+            }
         })
     }
 }
@@ -180,6 +205,7 @@ const WIDEST: usize = 65_536;
 /// Below this nothing is left after the strides of a residual network.
 const SMALLEST_SIDE: usize = 8;
 const LARGEST_SIDE: usize = 4096;
+const LARGEST_FLAT_SIDE: usize = 256;
 
 /// A network that maps images to embeddings.
 #[derive(Module, Debug)]
@@ -190,6 +216,10 @@ pub enum Encoder {
     ResNet(ResNet),
     /// The network of BiasedMNIST.
     SimpleConv(SimpleConv),
+    /// Three layers on the pixels.
+    Mlp(mlp::Mlp),
+    /// The half of an autoencoder that makes codes.
+    Vae(vae::VaeEncoder),
 }
 
 impl Encoder {
@@ -202,6 +232,8 @@ impl Encoder {
             Self::LeNet5(network) => network.forward(images),
             Self::ResNet(network) => network.forward(images),
             Self::SimpleConv(network) => network.forward(images),
+            Self::Mlp(network) => network.forward(images),
+            Self::Vae(network) => network.forward(images),
         }
     }
 
@@ -213,7 +245,7 @@ impl Encoder {
                 let (embedding, tape) = network.record(images);
                 Recording { embedding, tape }
             }
-            Self::ResNet(_) | Self::SimpleConv(_) => {
+            Self::ResNet(_) | Self::SimpleConv(_) | Self::Mlp(_) | Self::Vae(_) => {
                 Recording { embedding: self.forward(images), tape: None }
             }
         }

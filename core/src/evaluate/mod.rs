@@ -7,7 +7,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
-//! | [`linear_probe`] | how much of the label can a linear classifier read? |
+//! | [`linear_probe`], [`sgd_probe`] | how much of the label can a linear classifier read? |
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
 //! | [`random_features`] | and to a probe that is not linear? |
 //! | [`knn`] | how much of the label is in the neighbourhoods? |
@@ -32,6 +32,7 @@ pub mod random_features;
 pub mod ranking;
 pub mod regression;
 pub mod ridge;
+pub mod sgd_probe;
 mod softmax;
 pub mod standardise;
 

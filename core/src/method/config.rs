@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     BootstrapLatent, Cached, DifficultyWeighted, JustTrainTwice, LearningFromFailure, LearningNotToLearn,
     Method, MomentumContrast, MovingAverage, Networks, Prototypes, RepresentationDebiasing, Single,
+    VariationalAutoencoder,
 };
 use crate::encoder::head::{HeadConfig, HeadKind};
 use crate::error::{Error, Result, within};
@@ -86,6 +87,8 @@ pub enum MethodConfig {
         /// Steps of the first stage, out of those of the run.
         first_steps: u64,
     },
+    /// A variational autoencoder.
+    Vae {},
 }
 
 /// Defaults.
@@ -150,7 +153,7 @@ impl MethodConfig {
             _ => Ok(()),
         };
         match self {
-            Self::Single {} | Self::Difficulty { .. } => Ok(()),
+            Self::Single {} | Self::Difficulty { .. } | Self::Vae {} => Ok(()),
             Self::Cached { chunk } => at_least_one("method.chunk", *chunk),
             Self::Moco { queue, momentum } => {
                 at_least_one("method.queue", *queue)?;
@@ -185,6 +188,7 @@ impl MethodConfig {
             Self::Rebias { .. } => &["rebias-hsic"],
             Self::Lnl { .. } => &["lnl"],
             Self::Jtt { .. } => &["jtt"],
+            Self::Vae {} => &["vae"],
         }
     }
 
@@ -250,6 +254,7 @@ impl MethodConfig {
                 let (objective, labels) = (objective.parse()?, training.labels.clone());
                 Box::new(JustTrainTwice::new(networks, objective, *first_steps, labels, device, rng)?)
             }
+            Self::Vae {} => Box::new(VariationalAutoencoder::new(networks, objective.parse()?, device, rng)?),
         })
     }
 }

@@ -12,6 +12,7 @@
 //! | [`RepresentationDebiasing`] | a biased classifier |
 //! | [`LearningNotToLearn`] | a bias predictor |
 //! | [`JustTrainTwice`] | a stage, an error set |
+//! | [`VariationalAutoencoder`] | a decoder |
 //!
 //! All of them are a [`Method`]: a trainer asks for the loss of a batch of views, hands it back to be descended, and
 //! need not know which one it runs. What is trained by gradients beside the encoder goes through the same optimiser.
@@ -57,9 +58,11 @@ mod representation;
 mod single;
 mod state;
 mod twice;
+mod vae;
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
@@ -67,7 +70,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::{CheckpointError, Weights};
 use crate::contrast::rows_of;
 use crate::encoder::EncoderConfig;
 use crate::encoder::head::HeadConfig;
@@ -89,6 +92,7 @@ pub use representation::RepresentationDebiasing;
 pub use single::Single;
 pub use state::{StateReader, StateWriter};
 pub use twice::{JustTrainTwice, Stage};
+pub use vae::VariationalAutoencoder;
 
 /// How a network, and what an objective needs beside it, are trained.
 pub trait Method: Debug {
@@ -206,16 +210,25 @@ pub struct Networks {
     pub encoder: EncoderConfig,
     /// Embeddings to projections, or to class scores.
     pub head: HeadConfig,
+    /// Where the encoder starts; at random if absent.
+    #[serde(skip)]
+    pub weights: Option<Arc<Weights>>,
 }
 
 impl Networks {
-    /// A network at its random start, on an autodiff device.
+    /// A network at its start, on an autodiff device: random, but for an encoder that has `weights`.
     ///
     /// # Errors
-    /// A setting is out of range.
+    /// A setting is out of range, or the weights are those of another encoder.
     pub fn init(&self, device: &Device, rng: &mut impl Rng) -> Result<Model> {
         let device = device.clone().autodiff();
-        let encoder = self.encoder.init(&device, rng)?;
+        let mut encoder = self.encoder.init(&device, rng)?;
+        if let Some(weights) = &self.weights {
+            encoder = weights.put_into(encoder).map_err(|error| Error::Degenerate {
+                reason: format!("the encoder cannot start from these weights: {error}"),
+                remedy: "name the file of an encoder with the same layers".into(),
+            })?;
+        }
         let head = self.head.init(self.encoder.embedding_size(), &device, rng)?;
         Ok(Model { encoder, head })
     }

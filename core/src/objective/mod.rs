@@ -50,6 +50,7 @@
 //! | `barlow-twins` | correlations of features | [`barlow_twins`] |
 //! | `swav`, `swav-sinkhorn` | soft clusters | [`swav`] |
 //! | `moco`, `cmc` | a queue of keys; memory banks of two kinds of view | [`moco`], [`cmc`] |
+//! | `vae` | the pixels, and a decoder | [`vae`] |
 //! | `cross-entropy`, `max-margin` | labels, on class scores | [`cross_entropy`], [`max_margin`] |
 //! | `biasbal`, `di`, `end` | labels and bias labels, on class scores | [`bias_balance`], [`domain_independent`], [`end`] |
 //! | `lnl`, `lnl-adversary` | labels against a bias predictor | [`lnl`] |
@@ -100,6 +101,7 @@ pub mod softcon;
 pub mod supcon;
 pub mod swav;
 mod uniformity;
+pub mod vae;
 mod views;
 pub mod wcl;
 pub mod weaksup_info_nce;
@@ -150,6 +152,7 @@ pub use rubi::Rubi;
 pub use softcon::SoftCon;
 pub use supcon::SupCon;
 pub use swav::{Swav, SwavSinkhorn, sinkhorn};
+pub use vae::Vae;
 pub use wcl::{Correction, Distance, WclTriplet, WclWeightedDcl, WclWeightedInfoNce};
 pub use weaksup_info_nce::WeakSupInfoNce;
 

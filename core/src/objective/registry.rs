@@ -9,7 +9,7 @@ use super::{
     CrossEntropy, Dc, Dcl, Dclw, DecoupledUniformity, DomainIndependent, End, FairCclk, FairInfoNce,
     GeneralisedCrossEntropy, HardNegCclk, Hcl, InfoNce, Jtt, KernelDecoupledUniformity, LearnedMixin, Lff,
     Lnl, LnlAdversary, MaxMargin, MoCo, NtXent, Objective, RebiasHsic, Rubi, SoftCon, SupCon, Swav,
-    SwavSinkhorn, TrainableFairCclk, WclTriplet, WclWeightedDcl, WclWeightedInfoNce, WeakSupCclk,
+    SwavSinkhorn, TrainableFairCclk, Vae, WclTriplet, WclWeightedDcl, WclWeightedInfoNce, WeakSupCclk,
     WeakSupInfoNce,
 };
 use crate::error::{Error, Result};
@@ -48,6 +48,7 @@ const OBJECTIVES: &[(&str, Builder)] = &[
     ("swav-sinkhorn", parse::<SwavSinkhorn>),
     ("moco", parse::<MoCo>),
     ("cmc", parse::<Cmc>),
+    ("vae", parse::<Vae>),
     ("cross-entropy", parse::<CrossEntropy>),
     ("max-margin", parse::<MaxMargin>),
     ("biasbal", parse::<BiasBalance>),

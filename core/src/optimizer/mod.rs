@@ -4,6 +4,7 @@
 //! another process; Burn keys it by parameter identities that are drawn anew for every module. The rules are those of
 //! PyTorch: coupled weight decay in SGD and Adam, decoupled in AdamW.
 
+mod accumulate;
 pub mod case;
 pub mod lars;
 pub mod rules;
@@ -82,6 +83,10 @@ impl OptimizerConfig {
 pub struct Optimizer {
     config: OptimizerConfig,
     steps: u64,
+    /// Gradients that are averaged for one step.
+    accumulate: u64,
+    /// Those of them that wait in the slots `gradient`.
+    waiting: u64,
     /// Momentum and the like, flattened, by `<tensor name>.<slot>`.
     slots: BTreeMap<String, Tensor<1>>,
 }
@@ -93,7 +98,14 @@ impl Optimizer {
     /// As [`OptimizerConfig::validate`].
     pub fn new(config: OptimizerConfig) -> Result<Self> {
         config.validate()?;
-        Ok(Self { config, steps: 0, slots: BTreeMap::new() })
+        Ok(Self { config, steps: 0, accumulate: 1, waiting: 0, slots: BTreeMap::new() })
+    }
+
+    /// The same, but that only each `count`-th call of [`step`](Self::step) moves the module, along the mean of the
+    /// gradients since.
+    #[must_use]
+    pub fn accumulating(self, count: u64) -> Self {
+        Self { accumulate: count.max(1), ..self }
     }
 
     /// The settings.
@@ -104,6 +116,11 @@ impl Optimizer {
     /// Number of steps done.
     pub fn steps(&self) -> u64 {
         self.steps
+    }
+
+    /// Number of gradients that wait for others to make a step of.
+    pub fn waiting(&self) -> u64 {
+        self.waiting
     }
 
     /// The state on the device, flattened, by `<tensor name>.<slot>`.
@@ -119,17 +136,24 @@ impl Optimizer {
             OptimizerConfig::Adam(_) | OptimizerConfig::AdamW(_) => &["first", "second"],
             OptimizerConfig::Lars(_) => &["velocity"],
         };
-        known.contains(&slot).then_some(tensor)
+        (known.contains(&slot) || slot == accumulate::SLOT).then_some(tensor)
     }
 
     /// Continues from the state of another optimiser of the same settings.
-    pub fn resume(&mut self, steps: u64, slots: BTreeMap<String, Tensor<1>>) {
+    pub fn resume(&mut self, steps: u64, waiting: u64, slots: BTreeMap<String, Tensor<1>>) {
         self.steps = steps;
+        self.waiting = waiting;
         self.slots = slots;
     }
 
     /// One step. `learning_rate` is the rate itself, not a factor; tensors without a gradient stay as they are.
     pub fn step<M: Module>(&mut self, learning_rate: f64, module: M, mut gradients: GradientsParams) -> M {
+        if self.accumulate > 1 {
+            match self.accumulated(&module, gradients) {
+                Some(mean) => gradients = mean,
+                None => return module,
+            }
+        }
         let scale = self.config.clip_norm().and_then(|length| {
             let mut sum = SquareSum { gradients: &gradients, total: None };
             module.visit(&mut sum);
@@ -378,7 +402,7 @@ mod tests {
             let mut optimizer = Optimizer::new(config.clone()).unwrap();
             let half = (0..3).fold(layer(), |layer, t| step(&mut optimizer, layer, t));
             let mut resumed = Optimizer::new(config).unwrap();
-            resumed.resume(optimizer.steps(), optimizer.slots().clone());
+            resumed.resume(optimizer.steps(), optimizer.waiting(), optimizer.slots().clone());
             // Another process has other parameter identities.
             let other = Layer {
                 weight: Param::initialized(ParamId::new(), half.weight.val()),
@@ -386,6 +410,31 @@ mod tests {
             };
             assert_eq!(values(&step(&mut optimizer, half, 3)), values(&step(&mut resumed, other, 3)));
         }
+    }
+
+    #[test]
+    fn several_gradients_make_one_step_along_their_mean() {
+        let sgd = OptimizerConfig::Sgd(Sgd { momentum: 0.0, ..Sgd::default() });
+        let mut optimizer = Optimizer::new(sgd).unwrap().accumulating(3);
+        let start = layer();
+        let two = (0..2).fold(start.clone(), |layer, t| step(&mut optimizer, layer, t));
+        assert_eq!(values(&two), values(&start));
+        assert_eq!((optimizer.steps(), optimizer.waiting()), (0, 2));
+        // Continued in another process, where the parameters have other identities.
+        let mut resumed = Optimizer::new(optimizer.config().clone()).unwrap().accumulating(3);
+        resumed.resume(optimizer.steps(), optimizer.waiting(), optimizer.slots().clone());
+        let other = Layer {
+            weight: Param::initialized(ParamId::new(), two.weight.val()),
+            bias: Param::initialized(ParamId::new(), two.bias.val()),
+        };
+        let moved = values(&step(&mut resumed, other, 2));
+        // The factors of `step` add up to 1 - 2 + 3 = 2 and 1 + 1.5 + 2 = 4.5.
+        let gradients =
+            [0.3, -0.1, 0.2, 1.5].map(|g| g * 2.0 / 3.0).into_iter().chain([2.0, -0.7].map(|g| g * 1.5));
+        for ((moved, start), gradient) in moved.iter().zip(values(&start)).zip(gradients) {
+            assert!((moved - (start - 0.1 * gradient)).abs() < 1e-12);
+        }
+        assert_eq!((resumed.steps(), resumed.waiting(), resumed.slots().len()), (1, 0, 0));
     }
 
     #[test]

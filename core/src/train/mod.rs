@@ -24,11 +24,14 @@
 //! # Ok(()) }
 //! ```
 
+mod average;
 mod embed;
 mod neighbourhood;
 mod sampler;
 mod state;
 mod views;
+
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -40,11 +43,12 @@ pub use neighbourhood::Neighbourhoods;
 pub use sampler::{Purpose, Sampler, Sampling, TEST_SEED, stream};
 pub use views::ViewSource;
 
+use self::average::Average;
 use crate::batch::Batch;
-use crate::checkpoint::{Checkpoint, CheckpointError, Metadata};
+use crate::checkpoint::{Checkpoint, CheckpointError, Metadata, Weights};
 use crate::encoder::head::{HeadConfig, ProjectionHead};
 use crate::encoder::{Encoder, EncoderConfig};
-use crate::error::Error;
+use crate::error::{Error, within};
 use crate::matrix::Matrix;
 use crate::method::{Method, MethodConfig, Networks, TrainingSet, Views};
 use crate::objective::ObjectiveConfig;
@@ -74,7 +78,7 @@ pub enum TrainError {
 }
 
 /// Settings of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainerConfig {
     /// What is minimised.
@@ -105,6 +109,66 @@ pub struct TrainerConfig {
     /// Seed of the network, the order of samples, and the views.
     #[serde(default)]
     pub seed: u64,
+    /// Share that an exponential moving average of the network keeps at each update of it; the average is then the
+    /// network that is evaluated and saved. None by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ema: Option<f64>,
+    /// Steps whose gradients are averaged for one update of the network. Default: 1.
+    ///
+    /// Each of them is a batch of its own: batch norm takes its statistics from it and moves its running averages, and a
+    /// loss compares samples within it alone.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub accumulate: u64,
+    /// Where the encoder starts; at random if absent. No part of the state: a run that goes on has moved on from it.
+    #[serde(skip)]
+    pub weights: Option<Arc<Weights>>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_one(count: &u64) -> bool {
+    *count == 1
+}
+
+impl Default for TrainerConfig {
+    /// No steps at all: how many is for the caller to say.
+    fn default() -> Self {
+        Self {
+            objective: ObjectiveConfig::default(),
+            method: MethodConfig::default(),
+            encoder: EncoderConfig::default(),
+            head: HeadConfig::default(),
+            optimizer: OptimizerConfig::default(),
+            schedule: Schedule::default(),
+            steps: 0,
+            steps_per_epoch: 0,
+            views_apart: false,
+            seed: 0,
+            ema: None,
+            accumulate: one(),
+            weights: None,
+        }
+    }
+}
+
+impl TrainerConfig {
+    fn optimizer(&self) -> Result<Optimizer, Error> {
+        Ok(Optimizer::new(self.optimizer.clone())?.accumulating(self.accumulate))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.schedule.validate()?;
+        if let Some(ema) = self.ema {
+            within("train.ema", ema, 0.0, 1.0)?;
+        }
+        if self.accumulate == 0 {
+            return Err(Error::parameter("train.accumulate", 0, "expected 1 or more"));
+        }
+        Ok(())
+    }
 }
 
 /// An encoder with its head.
@@ -129,6 +193,7 @@ pub struct Trainer {
     config: TrainerConfig,
     method: Box<dyn Method>,
     optimizer: Optimizer,
+    average: Option<Average>,
     loss: PendingLoss,
     step: u64,
 }
@@ -139,13 +204,15 @@ impl Trainer {
     /// # Errors
     /// A parameter outside its range, or the method lacks something of the training set.
     pub fn new(config: TrainerConfig, training: &TrainingSet, device: &Device) -> Result<Self, TrainError> {
-        config.schedule.validate()?;
-        let networks = Networks { encoder: config.encoder.clone(), head: config.head.clone() };
+        config.check()?;
+        let TrainerConfig { encoder, head, weights, .. } = config.clone();
+        let networks = Networks { encoder, head, weights };
         let mut rng = stream(config.seed, Purpose::Initialisation, 0);
         let training = (training, config.steps);
         let method = config.method.init(&networks, &config.objective, training, device, &mut rng)?;
-        let optimizer = Optimizer::new(config.optimizer.clone())?;
-        Ok(Self { config, method, optimizer, loss: PendingLoss::default(), step: 0 })
+        let optimizer = config.optimizer()?;
+        let average = config.ema.map(|momentum| Average::new(momentum, method.model()));
+        Ok(Self { config, method, optimizer, average, loss: PendingLoss::default(), step: 0 })
     }
 
     /// The settings.
@@ -163,9 +230,9 @@ impl Trainer {
         self.step >= self.config.steps
     }
 
-    /// The network that is evaluated as it is now, in training mode.
+    /// The network that is evaluated as it is now, in training mode: the average where there is one.
     pub fn model(&self) -> &Model {
-        self.method.model()
+        self.average.as_ref().map_or_else(|| self.method.model(), Average::model)
     }
 
     /// Its encoder.
@@ -191,7 +258,8 @@ impl Trainer {
     pub fn begin_stage(&mut self, scores: &Matrix) -> Result<usize, TrainError> {
         let mut rng = stream(self.config.seed, Purpose::Initialisation, self.step);
         let failures = self.method.begin_stage(scores, &mut rng)?;
-        self.optimizer = Optimizer::new(self.config.optimizer.clone())?;
+        self.optimizer = self.config.optimizer()?;
+        self.average = self.config.ema.map(|momentum| Average::new(momentum, self.method.model()));
         Ok(failures)
     }
 
@@ -235,7 +303,11 @@ impl Trainer {
         let loss = self.method.loss(&views, context)?;
         let value = loss.clone().without_autodiff();
         let learning_rate = self.learning_rate();
+        let updates = self.optimizer.steps();
         self.method.descend(loss, &mut self.optimizer, learning_rate)?;
+        if let Some(average) = self.average.as_mut().filter(|_| self.optimizer.steps() > updates) {
+            average.follow(self.method.model());
+        }
         self.step += 1;
 
         self.loss.sum = Some(match self.loss.sum.take() {
@@ -296,6 +368,7 @@ mod tests {
     use rand::RngExt;
 
     use super::*;
+    use crate::encoder::Architecture;
     use crate::optimizer::lars::Lars;
     use crate::optimizer::rules::{Adam, Sgd};
 
@@ -429,6 +502,81 @@ mod tests {
             let config = TrainerConfig { method, objective, head, ..config(OptimizerConfig::default()) };
             assert_resumes(&config, steps);
         }
+    }
+
+    #[test]
+    fn a_resumed_autoencoder_equals_an_uninterrupted_one() {
+        let encoder = EncoderConfig { name: Architecture::Vae, output: Some(6), ..EncoderConfig::default() };
+        let (method, objective) = (MethodConfig::Vae {}, ObjectiveConfig::named("vae"));
+        assert_resumes(
+            &TrainerConfig { encoder, method, objective, ..config(OptimizerConfig::default()) },
+            2,
+        );
+    }
+
+    #[test]
+    fn a_resumed_run_with_average_and_accumulation_equals_an_uninterrupted_one() {
+        for steps in [2, 3] {
+            let config = TrainerConfig {
+                ema: Some(0.9),
+                accumulate: 2,
+                optimizer: OptimizerConfig::Sgd(Sgd::default()),
+                ..config(OptimizerConfig::default())
+            };
+            assert_resumes(&config, steps);
+        }
+        let wrong = TrainerConfig { ema: Some(1.5), ..config(OptimizerConfig::default()) };
+        let error = Trainer::new(wrong, &training_set(), &Device::flex()).unwrap_err();
+        assert!(error.to_string().contains("train.ema"), "{error}");
+    }
+
+    fn first_weight(model: &Model) -> f64 {
+        let weights = crate::checkpoint::flattened("", model).remove(0).values;
+        f64::from(weights.slice([0..1]).into_scalar::<f32>())
+    }
+
+    #[test]
+    fn the_average_follows_each_update_by_its_formula() {
+        let sgd = OptimizerConfig::Sgd(Sgd { learning_rate: 1.0, ..Sgd::default() });
+        let mut trainer = new(TrainerConfig { ema: Some(0.75), accumulate: 2, ..config(sgd) });
+        let mut expected = first_weight(trainer.method.model());
+        for _ in 0..3 {
+            advance(&mut trainer, 1);
+            assert!((first_weight(trainer.model()) - expected).abs() < 1e-6, "no update, no average");
+            advance(&mut trainer, 1);
+            let online = first_weight(trainer.method.model());
+            assert!((online - expected).abs() > 1e-6);
+            expected = 0.75 * expected + 0.25 * online;
+            assert!((first_weight(trainer.model()) - expected).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_run_starts_from_given_weights() {
+        let mut before = trainer(OptimizerConfig::default());
+        advance(&mut before, 2);
+        let metadata = Metadata::new(EncoderConfig::default(), vec![0.0; 3], vec![1.0; 3]);
+        let file = pollster::block_on(before.checkpoint(metadata).to_bytes()).unwrap();
+        let (weights, _) = Weights::of_encoder(&file, &EncoderConfig::default()).unwrap();
+        let started = TrainerConfig {
+            weights: Some(Arc::new(weights)),
+            seed: 77,
+            ..config(OptimizerConfig::default())
+        };
+        let trainer = new(started.clone());
+        let values = |trainer: &Trainer| -> Vec<f32> {
+            let tensors = crate::checkpoint::flattened("", trainer.encoder());
+            tensors
+                .into_iter()
+                .flat_map(|tensor| tensor.values.into_data().iter::<f32>().collect::<Vec<_>>())
+                .collect()
+        };
+        assert_eq!(values(&trainer), values(&before));
+        let wide = EncoderConfig { channels: 1, ..EncoderConfig::default() };
+        assert!(Weights::of_encoder(&file, &wide).unwrap_err().to_string().contains("channels"));
+        let unfit = TrainerConfig { encoder: wide, ..started };
+        let error = Trainer::new(unfit, &training_set(), &Device::flex()).unwrap_err();
+        assert!(error.to_string().contains("conv1.weight"), "{error}");
     }
 
     #[test]

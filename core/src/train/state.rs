@@ -23,6 +23,8 @@ struct State {
     config: String,
     step: u64,
     optimizer_steps: u64,
+    #[serde(default)]
+    waiting_gradients: u64,
     losses: u64,
     slots: Vec<String>,
     method: Map<String, Value>,
@@ -37,6 +39,9 @@ impl Trainer {
         let mut archive = Archive::default();
         let mut method = StateWriter::default();
         self.method.save(&mut method)?;
+        if let Some(average) = &self.average {
+            average.save(&mut method);
+        }
         for Flat { name, shape, values } in method.tensors {
             archive.add(name, shape, values).await?;
         }
@@ -51,6 +56,7 @@ impl Trainer {
             config: written(&self.config)?,
             step: self.step,
             optimizer_steps: self.optimizer.steps(),
+            waiting_gradients: self.optimizer.waiting(),
             losses: self.loss.count,
             slots: self.optimizer.slots().keys().cloned().collect(),
             method: method.values,
@@ -86,6 +92,9 @@ impl Trainer {
 
         let mut reader = StateReader::new(Archive::parse(bytes)?, state.method);
         trainer.method.restore(&mut reader)?;
+        if let Some(average) = &mut trainer.average {
+            average.restore(&mut reader)?;
+        }
         let size_of = |slot: &str| {
             let tensor = trainer.optimizer.tensor_of(slot)?;
             reader.trained_size(tensor)
@@ -115,7 +124,7 @@ impl Trainer {
             trainer.loss.count = state.losses;
         }
         archive.finish()?;
-        trainer.optimizer.resume(state.optimizer_steps, slots);
+        trainer.optimizer.resume(state.optimizer_steps, state.waiting_gradients, slots);
         trainer.step = state.step;
         Ok(trainer)
     }

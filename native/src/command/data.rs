@@ -17,6 +17,7 @@ use crate::data::{
 use crate::exit::usage;
 use crate::recipe::data::{DataSection, DatasetName};
 use crate::recipe::explain::suggestion;
+use crate::recipe::sections::ProbeSection;
 use crate::recipe::shipped::Shipped;
 use crate::recipe::{Changes, Recipe};
 use crate::run::folder;
@@ -145,16 +146,13 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
 /// Files are compared with the official ones; what is drawn, or chosen by a recipe, is described.
 fn check(arguments: &DataCheck, console: Console) -> Result<()> {
     let name = arguments.name.as_str();
-    let (data, encoder) = section(name)?;
+    let (data, encoder, _) = section(name)?;
     if let Some(set) = official_of(name, &data) {
         let folder = arguments.data.as_deref().ok_or_else(no_folder)?;
         let files = check_files(folder, set, &data)?;
         let sound = files.sound;
-        let contents = if sound {
-            Some(Contents::of(&Splits::load(&data, Some(folder), 0, &encoder, false)?))
-        } else {
-            None
-        };
+        let contents =
+            if sound { Some(Contents::of(&Splits::load(&data, Some(folder), 0, &encoder)?)) } else { None };
         let answer = FilesChecked { files, contents };
         console.answer(&answer, || {
             let contents = answer.contents.as_ref().map(Contents::text).unwrap_or_default();
@@ -193,7 +191,7 @@ impl Contents {
 }
 
 fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
-    let (mut data, encoder) = section(&arguments.name)?;
+    let (mut data, encoder, _) = section(&arguments.name)?;
     if data.dataset.has_pictures() {
         // As many as can be shown, drawn from all classes, and no more than that is decoded.
         data.train = Some(data.train.unwrap_or(usize::MAX).min(arguments.count as usize));
@@ -201,7 +199,7 @@ fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
             data.test = Some(1);
         }
     }
-    let Splits { train, .. } = Splits::load(&data, arguments.data.as_deref(), 0, &encoder, false)?;
+    let Splits { train, .. } = Splits::load(&data, arguments.data.as_deref(), 0, &encoder)?;
     let images = (arguments.count as usize).min(train.len());
     folder::write(&arguments.out, &draw(&train, images)?)?;
     let file = arguments.out.display().to_string();
@@ -216,17 +214,18 @@ fn official_of(name: &str, data: &DataSection) -> Option<&'static Official> {
 
 /// Both splits of a data set by its name or a recipe's.
 fn splits_of(name: &str, folder: Option<&Path>) -> Result<Splits> {
-    let (data, encoder) = section(name)?;
-    Splits::load(&data, folder, 0, &encoder, false)
+    let (data, encoder, _) = section(name)?;
+    Splits::load(&data, folder, 0, &encoder)
 }
 
-/// The data of a recipe and the encoder that takes them, or a data set by its name, as its files have it.
-fn section(name: &str) -> Result<(DataSection, EncoderConfig)> {
+/// The data of a recipe, the encoder that takes them and how they are probed, or a data set by its name, as its files
+/// have it.
+pub(super) fn section(name: &str) -> Result<(DataSection, EncoderConfig, Option<ProbeSection>)> {
     let deserializer: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
     if let Ok(dataset) = DatasetName::deserialize(deserializer)
         && dataset != DatasetName::Table
     {
-        return Ok((DataSection::of(dataset), dataset.native()));
+        return Ok((DataSection::of(dataset), dataset.native(), None));
     }
     if Shipped::find(name).is_none() && !Path::new(name).exists() {
         let known: Vec<&str> = ALL.iter().map(|set| set.name).collect();
@@ -236,7 +235,7 @@ fn section(name: &str) -> Result<(DataSection, EncoderConfig)> {
         )));
     }
     let recipe = Recipe::load(name, &Changes::default())?;
-    Ok((recipe.data, recipe.encoder))
+    Ok((recipe.data, recipe.encoder.config, Some(recipe.probe)))
 }
 
 fn describe(dataset: &Dataset) -> Split {

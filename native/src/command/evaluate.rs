@@ -1,18 +1,24 @@
 //! `simile evaluate`
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use burn::tensor::Device;
 use comfy_table::CellAlignment;
 use serde::Serialize;
+use simile_core::checkpoint::Metadata;
 
+use super::data::section;
 use crate::cli::{Evaluate, Probe};
 use crate::console::{Console, table};
 use crate::model;
-use crate::probe::{Represented, measure};
+use crate::probe::{Represented, in_words, measure};
 use crate::recipe::Recipe;
+use crate::recipe::sections::ProbeSection;
 use crate::run::folder::RunFolder;
 use crate::run::prepared::Prepared;
+use crate::run::prior;
 use crate::run::splits::Splits;
 use crate::run::state::Standing;
 
@@ -20,38 +26,73 @@ use crate::run::state::Standing;
 struct Answer {
     model: String,
     probe: &'static str,
+    /// How the metrics were measured.
+    protocol: String,
     metrics: BTreeMap<String, f64>,
 }
 
 pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
     let device = arguments.device.device.open()?;
     let checkpoint = model::load(&arguments.model, &device.device)?;
-    let recipe: Recipe = serde_json::from_value(checkpoint.metadata.recipe.clone()).context(
-        "the model does not say on which data it was trained; it was made by another program or version",
-    )?;
     let folder = match (&arguments.data, arguments.model.is_dir()) {
         (Some(folder), _) => Some(folder.clone()),
         (None, true) => data_of_run(&RunFolder::open(&arguments.model)?),
         (None, false) => None,
     };
-    let splits = Splits::of(&recipe, folder.as_deref())?;
+    let (splits, probe) = data(arguments, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = model::normalisation(&checkpoint);
     let side = checkpoint.metadata.input_size;
     let features =
         |images| Prepared::new(images, side, &normalisation, &device.device)?.features(&checkpoint.encoder);
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
     let metrics = measure(
-        &recipe.probe,
+        &probe,
         arguments.probe,
         Represented { features: &train, dataset: &splits.train },
         Represented { features: &test, dataset: &splits.test },
     )?;
+    let protocol = format!(
+        "{}, fitted to {} training images and measured on {} test images",
+        in_words(&probe, arguments.probe),
+        splits.train.len(),
+        splits.test.len()
+    );
     let probe = match arguments.probe {
         Probe::Linear => "linear",
         Probe::Knn => "knn",
     };
-    let answer = Answer { model: arguments.model.display().to_string(), probe, metrics };
+    let answer = Answer { model: arguments.model.display().to_string(), probe, protocol, metrics };
     console.answer(&answer, || text(&answer))
+}
+
+/// The images that the model was trained on, or those that are named, and how they are probed.
+fn data(
+    arguments: &Evaluate,
+    metadata: &Metadata,
+    folder: Option<&Path>,
+    device: &Device,
+) -> Result<(Splits, ProbeSection)> {
+    let (splits, mut probe, is_chosen) = match &arguments.on {
+        None => {
+            let recipe: Recipe = serde_json::from_value(metadata.recipe.clone()).context(
+                "the model does not say on which data it was trained, as one that was imported does not; name a data set \
+                 or a recipe with --on",
+            )?;
+            let splits = prior::add(Splits::of(&recipe, folder)?, recipe.data.prior.as_ref(), device)?;
+            (splits, recipe.probe, true)
+        }
+        Some(name) => {
+            let (data, _, probe) = section(name)?;
+            let splits = Splits::load(&data, folder, 0, &metadata.encoder)?;
+            (splits, probe.clone().unwrap_or_default(), probe.is_some())
+        }
+    };
+    match (&arguments.condition, splits.train.conditions.keys().next()) {
+        (Some(condition), _) => probe.condition.clone_from(condition),
+        (None, Some(first)) if !is_chosen => probe.condition.clone_from(first),
+        _ => {}
+    }
+    Ok((splits, probe))
 }
 
 /// The data folder that the run was given, where its state still says so.
@@ -67,5 +108,5 @@ fn text(answer: &Answer) -> String {
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    table.to_string()
+    format!("{table}\n{}", answer.protocol)
 }

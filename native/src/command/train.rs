@@ -36,21 +36,32 @@ fn text(result: &RunResult) -> String {
     let (mse, r2) = (format!("{condition} MSE"), format!("{condition} R²"));
     let mut table = table(["Arm", "Top-1", &mse, &r2, "Final loss", "Training"]);
     for arm in &result.arms {
-        let number = |name: &str, digits: usize| {
-            arm.metric(name).map_or_else(|| "–".into(), |value| format!("{value:.digits$}"))
-        };
-        let top1 = arm.metric(TOP1).map_or_else(|| "–".into(), |value| format!("{:.2} %", value * 100.0));
-        table.add_row([
-            arm.name.clone(),
-            top1,
-            number(MSE, 1),
-            number(R2, 3),
-            format!("{:.4}", arm.final_loss),
-            time(arm.training_seconds),
-        ]);
+        let last = arm.last.iter().map(|metrics| (format!("{}, last", arm.name), metrics));
+        for (name, metrics) in std::iter::once((arm.name.clone(), &arm.metrics)).chain(last) {
+            let number = |name: &str, digits: usize, unit: f64| {
+                metrics.get(name).map_or_else(|| "–".into(), |value| format!("{:.digits$}", value * unit))
+            };
+            table.add_row([
+                name,
+                number(TOP1, 2, 100.0) + " %",
+                number(MSE, 1, 1.0),
+                number(R2, 3, 1.0),
+                format!("{:.4}", arm.final_loss),
+                time(arm.training_seconds),
+            ]);
+        }
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    format!("{table}\n{} in all, seed {}, {}", time(result.seconds), result.seed, result.device)
+    let mut protocols: Vec<String> = vec![];
+    for arm in &result.arms {
+        if result.arms.iter().all(|other| other.protocol == arm.protocol) {
+            protocols = vec![format!("\nmeasured by {}", arm.protocol)];
+            break;
+        }
+        protocols.push(format!("\n{}: measured by {}", arm.name, arm.protocol));
+    }
+    let (protocols, time) = (protocols.concat(), time(result.seconds));
+    format!("{table}{protocols}\n{time} in all, seed {}, {}", result.seed, result.device)
 }

@@ -1,16 +1,17 @@
 //! What of the class can be read off a representation.
 
 use anyhow::Result;
-use simile_core::dataset::Condition;
+use simile_core::dataset::{Condition, Dataset};
 use simile_core::evaluate::groups::Groups;
 use simile_core::evaluate::knn::{KnnConfig, unit_rows};
 use simile_core::evaluate::linear_probe::Target;
 use simile_core::evaluate::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
+use simile_core::evaluate::ranking::roc_auc;
 use simile_core::matrix::Matrix;
 
 use super::{Metrics, Split, classifier};
 use crate::cli::Probe;
-use crate::recipe::sections::ProbeSection;
+use crate::recipe::sections::{ProbeSection, Solver};
 use crate::run::record::TOP1;
 
 pub(super) fn measure(
@@ -19,19 +20,27 @@ pub(super) fn measure(
     train: &Split<'_>,
     test: &Split<'_>,
 ) -> Result<Metrics> {
-    let scores = scores(section, probe, train, test)?;
-    let (labels, classes) = (&test.dataset.labels, train.dataset.classes.len());
-    let guesses = predictions(&scores)?;
+    judge(section, &scores(section, probe, train, test)?, test.dataset)
+}
+
+/// What class scores `[n, classes]` of the images of a data set are worth.
+///
+/// # Errors
+/// If there are not as many as images and classes, or one is not finite.
+pub(crate) fn judge(section: &ProbeSection, scores: &Matrix, test: &Dataset) -> Result<Metrics> {
+    let (labels, classes) = (&test.labels, scores.columns());
+    let guesses = predictions(scores)?;
     let confusion = ConfusionMatrix::new(&guesses, labels, classes)?;
     let mut metrics = Metrics::from([
-        (TOP1.to_owned(), top_k_accuracy(&scores, labels, 1)?),
+        (TOP1.to_owned(), top_k_accuracy(scores, labels, 1)?),
         ("class_mean".into(), confusion.mean_class_accuracy()),
         ("class_worst".into(), confusion.worst_class_accuracy()),
     ]);
     if classes > 5 {
-        metrics.insert("top5".into(), top_k_accuracy(&scores, labels, 5)?);
+        metrics.insert("top5".into(), top_k_accuracy(scores, labels, 5)?);
     }
-    if let Some(Condition::Categorical { values, names }) = test.dataset.conditions.get(&section.condition) {
+    metrics.extend(roc_auc_of_two(scores, labels)?.map(|area| ("roc_auc".to_owned(), area)));
+    if let Some(Condition::Categorical { values, names }) = test.conditions.get(&section.condition) {
         let groups = Groups::new(&guesses, labels, values, classes, names.len())?;
         metrics.insert("unbiased".into(), groups.unbiased_accuracy());
         metrics.insert("worst_group".into(), groups.worst().2);
@@ -39,10 +48,24 @@ pub(super) fn measure(
     Ok(metrics)
 }
 
+/// The area under the ROC curve of the second of two classes; `None` if there are more, or one of them does not occur.
+pub(super) fn roc_auc_of_two(scores: &Matrix, labels: &[usize]) -> Result<Option<f64>> {
+    let occurs = |class: usize| labels.contains(&class);
+    if scores.columns() != 2 || !occurs(0) || !occurs(1) {
+        return Ok(None);
+    }
+    let margins: Vec<f64> = scores.iter_rows().map(|row| row[1] - row[0]).collect();
+    let positive: Vec<bool> = labels.iter().map(|&label| label == 1).collect();
+    Ok(Some(roc_auc(&margins, &positive)?))
+}
+
 /// Scores of the test images, `[n, classes]`.
 fn scores(section: &ProbeSection, probe: Probe, train: &Split<'_>, test: &Split<'_>) -> Result<Matrix> {
     let (labels, classes) = (&train.dataset.labels, train.dataset.classes.len());
     Ok(match probe {
+        Probe::Linear if section.solver == Solver::Sgd => {
+            section.sgd.fit(&train.rows, labels, classes)?.scores(&test.rows)?
+        }
         Probe::Linear => {
             classifier(section).fit(&train.rows, Target::Classes { labels, classes })?.scores(&test.rows)?
         }
@@ -52,4 +75,20 @@ fn scores(section: &ProbeSection, probe: Probe, train: &Split<'_>, test: &Split<
             config.vote(&unit_rows(train.features), labels, classes, &unit_rows(test.features))?.scores
         }
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_classes_have_an_area_and_three_have_none() {
+        let scores = Matrix::from_fn(4, 2, |i, k| if k == 1 { [0.1, 0.9, 0.4, 0.8][i] } else { 0.5 });
+        let area = |labels: &[usize]| roc_auc_of_two(&scores, labels).unwrap();
+        assert_eq!(area(&[0, 1, 0, 1]), Some(1.0));
+        assert_eq!(area(&[0, 1, 1, 0]), Some(0.75));
+        assert_eq!(area(&[1, 1, 1, 1]), None);
+        assert_eq!(roc_auc_of_two(&Matrix::zeros(2, 3), &[0, 1]).unwrap(), None);
+    }
 }

@@ -10,10 +10,13 @@ use simile_core::evaluate::standardise::Standardise;
 use simile_core::matrix::Matrix;
 use simile_core::train::{Purpose, stream};
 
+use super::classes::roc_auc_of_two;
 use super::{Metrics, Split, classifier};
 use crate::recipe::sections::ProbeSection;
 use crate::run::record::{MSE, R2};
 
+/// How metrics of the condition begin.
+const CONDITION: &str = "condition";
 /// Random features of the probe that is not linear.
 const LIFTED: usize = 512;
 /// Training images that it is fitted on at most.
@@ -27,8 +30,12 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
     if train.dataset.conditions.is_empty() {
         return Ok(Metrics::new());
     }
-    let values = (condition(section, train.dataset)?, condition(section, test.dataset)?);
+    let values = of_both(&section.condition, train, test)?;
     let mut metrics = read(section, section.ridge, (&train.rows, &test.rows), &values)?;
+    for name in &section.also {
+        let found = read(section, section.ridge, (&train.rows, &test.rows), &of_both(name, train, test)?)?;
+        metrics.extend(found.into_iter().map(|(metric, value)| (metric.replacen(CONDITION, name, 1), value)));
+    }
     let (_, kept) = split_indices(train.rows.rows(), FITTED.min(train.rows.rows()), SEED);
     let (rows, of_kept) = (train.rows.select(&kept), values.0.select(&kept));
     let lifted = lift(&rows, &test.rows)?;
@@ -64,19 +71,26 @@ fn read(
         (Condition::Categorical { values: fitted, names }, Condition::Categorical { values: truth, .. }) => {
             let target = Target::Classes { labels: fitted, classes: names.len() };
             let probe = classifier(&ProbeSection { ridge, ..section.clone() });
-            let guessed = predictions(&probe.fit(train, target)?.scores(test)?)?;
+            let scores = probe.fit(train, target)?.scores(test)?;
+            let guessed = predictions(&scores)?;
             let right = guessed.iter().zip(truth).filter(|(guess, truth)| guess == truth).count();
             metrics.insert("condition_top1".into(), right as f64 / truth.len().max(1) as f64);
+            let area = roc_auc_of_two(&scores, truth)?;
+            metrics.extend(area.map(|area| ("condition_roc_auc".to_owned(), area)));
         }
-        _ => anyhow::bail!("`{}` is numeric in one split and categorical in the other", section.condition),
+        _ => anyhow::bail!("a variable is numeric in one split and categorical in the other"),
     }
     Ok(metrics)
 }
 
-fn condition(section: &ProbeSection, set: &Dataset) -> Result<Condition> {
+/// The values of a variable in train and test.
+fn of_both(name: &str, train: &Split<'_>, test: &Split<'_>) -> Result<(Condition, Condition)> {
+    Ok((condition(name, train.dataset)?, condition(name, test.dataset)?))
+}
+
+fn condition(name: &str, set: &Dataset) -> Result<Condition> {
     let known: Vec<&str> = set.conditions.keys().map(String::as_str).collect();
-    set.conditions.get(&section.condition).cloned().with_context(|| {
-        let known = known.join(", ");
-        format!("the data set has no variable `{}` to probe; known: {known}", section.condition)
+    set.conditions.get(name).cloned().with_context(|| {
+        format!("the data set has no variable `{name}` to probe; known: {}", known.join(", "))
     })
 }

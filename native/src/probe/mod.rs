@@ -4,11 +4,15 @@
 //! | metric | what it is |
 //! |---|---|
 //! | `top1`, `top5` | fraction of test images whose class is the probe's first guess, or among its first five |
+//! | `roc_auc` | area under the ROC curve of the second class, where there are two |
 //! | `class_mean`, `class_worst` | accuracy averaged over classes, and that of the worst class |
 //! | `unbiased`, `worst_group` | mean and least accuracy over the cells of class × condition, where it is categorical |
 //! | `condition_mse`, `condition_r2` | ridge regression of a numeric condition, in its own units squared, and as R² |
 //! | `condition_top1` | fraction of test images whose categorical condition a linear classifier names |
-//! | `condition_r2_nonlinear`, `condition_top1_nonlinear` | the same from 512 random rectified features |
+//! | `condition_roc_auc` | area under the ROC curve of its second value, where it has two |
+//! | `condition_..._nonlinear` | the same from 512 random rectified features |
+//! | `NAME_...` | the same of the variables in `probe.also` |
+//! | `classifier_...` | the first rows by the class scores of the network itself, where it has any |
 //! | `effective_rank` | of the test features |
 //! | `uniformity` | of the test features on the unit sphere |
 //! | `silhouette` | of the classes |
@@ -26,10 +30,12 @@ use simile_core::evaluate::standardise::Standardise;
 use simile_core::matrix::Matrix;
 
 use crate::cli::Probe;
-use crate::recipe::sections::ProbeSection;
+use crate::recipe::sections::{ProbeSection, Solver};
+
+pub(crate) use self::classes::judge;
 
 /// Metrics by name.
-type Metrics = BTreeMap<String, f64>;
+pub(crate) type Metrics = BTreeMap<String, f64>;
 
 /// Features of a data set, with what is known of each row.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +78,39 @@ pub(crate) fn measure(
     Ok(metrics)
 }
 
+/// As [`measure`], but of the class alone.
+///
+/// # Errors
+/// If features are not finite.
+pub(crate) fn measure_classes(
+    section: &ProbeSection,
+    probe: Probe,
+    train: Represented<'_>,
+    test: Represented<'_>,
+) -> Result<Metrics> {
+    let scale = Standardise::fit(train.features).context("probing the representation")?;
+    classes::measure(section, probe, &Split::new(train, &scale)?, &Split::new(test, &scale)?)
+}
+
+/// How the class is read off, in words.
+pub(crate) fn in_words(section: &ProbeSection, probe: Probe) -> String {
+    let ProbeSection { steps, ridge, sgd, .. } = section;
+    match (probe, section.solver) {
+        (Probe::Knn, _) => "the nearest neighbours by cosine, at most 200, weighted".into(),
+        (Probe::Linear, Solver::Lbfgs) => {
+            format!(
+                "a linear classifier on standardised features by L-BFGS, {steps} steps at most, ridge {ridge}"
+            )
+        }
+        (Probe::Linear, Solver::Sgd) => format!(
+            "a linear classifier on standardised features by SGD, {} epochs in batches of {}, rate {}, momentum {}, \
+             decay {}",
+            sgd.epochs, sgd.batch, sgd.learning_rate, sgd.momentum, sgd.weight_decay
+        ),
+    }
+}
+
+/// The classifier of a variable.
 fn classifier(section: &ProbeSection) -> LinearProbeConfig {
     LinearProbeConfig { regularisation: section.ridge, steps: section.steps, ..Default::default() }
 }

@@ -1,5 +1,7 @@
 //! `[data]`: which images, how many, and what is done to them before an encoder sees them.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use simile_core::dataset::colour_mnist::Colours;
 use simile_core::encoder::EncoderConfig;
@@ -106,6 +108,24 @@ pub(crate) struct DataSection {
     pub(crate) chexpert: Option<ChexpertSection>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) features: Option<FeaturesSection>,
+    /// A variable out of another network of ours, `[data.prior]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) prior: Option<PriorSection>,
+}
+
+/// `[data.prior]`: the representation of each image by another network, as a variable to condition on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PriorSection {
+    /// A model or a run.
+    pub(crate) model: PathBuf,
+    /// What the variable is called.
+    #[serde(default = "default_prior")]
+    pub(crate) name: String,
+}
+
+fn default_prior() -> String {
+    "prior".into()
 }
 
 impl DatasetName {
@@ -179,6 +199,7 @@ impl DataSection {
             faces: None,
             chexpert: None,
             features: None,
+            prior: None,
         }
     }
 

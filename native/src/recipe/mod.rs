@@ -1,8 +1,10 @@
 //! A recipe: everything that decides a run, in one TOML file.
 
 pub(crate) mod data;
+pub(crate) mod encoder;
 pub(crate) mod explain;
 pub(crate) mod sections;
+pub(crate) mod selection;
 mod set;
 pub(crate) mod shipped;
 pub(crate) mod views;
@@ -14,14 +16,15 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use simile_core::augment::{Augmentation, Normalisation};
-use simile_core::encoder::EncoderConfig;
 use simile_core::method::MethodConfig;
 use simile_core::optimizer::OptimizerConfig;
 use simile_core::optimizer::schedule::Schedule;
 
 use self::data::DataSection;
+use self::encoder::EncoderSection;
 use self::explain::{explain, line_of, line_of_key, reword, suggestion, unknown_key};
 use self::sections::{Arm, HeadSection, ObjectiveSection, ProbeSection, TrainSection};
+use self::selection::SelectionSection;
 use self::shipped::{SHIPPED, Shipped};
 use self::views::Normalise;
 use crate::exit::usage;
@@ -36,7 +39,7 @@ pub(crate) struct Recipe {
     pub(crate) name: String,
     pub(crate) data: DataSection,
     #[serde(default)]
-    pub(crate) encoder: EncoderConfig,
+    pub(crate) encoder: EncoderSection,
     #[serde(default)]
     pub(crate) head: HeadSection,
     #[serde(default, deserialize_with = "views::deserialize")]
@@ -52,6 +55,9 @@ pub(crate) struct Recipe {
     #[serde(default)]
     pub(crate) schedule: Schedule,
     pub(crate) train: TrainSection,
+    /// Absent if the last encoder is to be judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) selection: Option<SelectionSection>,
     #[serde(default)]
     pub(crate) probe: ProbeSection,
     /// Objectives trained one after the other, each from the same initial weights, to be compared.
@@ -152,7 +158,7 @@ impl Recipe {
     /// # Errors
     /// The name is unknown, or there is not one constant a channel.
     pub(crate) fn normalisation(&self) -> Result<Normalisation, String> {
-        Normalise::constants(self.data.normalise.as_ref(), self.encoder.channels)
+        Normalise::constants(self.data.normalise.as_ref(), self.encoder.config.channels)
     }
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -189,10 +195,10 @@ impl Recipe {
                 Fault::new(section, "", format!("{of_arm}{reason}"))
             })?;
         }
-        self.encoder.validate().map_err(|error| core("encoder", error))?;
+        self.encoder.config.validate().map_err(|error| core("encoder", error))?;
         self.head.of("", 0, 0).validate().map_err(|error| core("head", error))?;
         self.augment.validate().map_err(|error| core("augment", error))?;
-        let side = self.encoder.input_size;
+        let side = self.encoder.config.input_size;
         if self.augment.size.is_some_and(|size| size != side) {
             let reason = format!("`augment.size` must be `encoder.input_size`, {side}");
             return Err(Fault::new("augment", "size", reason));
@@ -201,6 +207,10 @@ impl Recipe {
         self.schedule.validate().map_err(|error| core("schedule", error))?;
         self.normalisation().map_err(|reason| Fault::new("data", "normalise", reason))?;
         self.train.check()?;
+        self.probe.check()?;
+        if let Some(selection) = &self.selection {
+            selection.check()?;
+        }
         self.data.check()
     }
 
@@ -219,11 +229,16 @@ impl Recipe {
     /// Everything once, and little of it.
     fn shrink(&mut self) {
         self.train.iterations = self.train.iterations.min(2);
+        self.train.accumulate = self.train.accumulate.min(self.train.iterations);
         self.train.batch = self.train.batch.min(32);
         self.data.train = Some(self.data.train.map_or(256, |train| train.min(256)));
         self.data.test = Some(self.data.test.map_or(128, |test| test.min(128)));
         self.data.validation = self.data.validation.min(64);
         self.probe.steps = self.probe.steps.min(20);
+        self.probe.sgd.epochs = self.probe.sgd.epochs.min(2);
+        if let Some(selection) = &mut self.selection {
+            (selection.held_out, selection.every) = (selection.held_out.min(64), Some(1));
+        }
         for method in self.arms.iter_mut().flat_map(|arm| &mut arm.method).chain([&mut self.method]) {
             if let MethodConfig::Jtt { first_steps } = method {
                 *first_steps = 1;

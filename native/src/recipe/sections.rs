@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use simile_core::encoder::head::{HeadConfig, HeadKind};
 use simile_core::error::Error;
+use simile_core::evaluate::sgd_probe::SgdProbeConfig;
 use simile_core::method::{MethodConfig, class_scores};
 use simile_core::objective::ObjectiveConfig;
 use toml::Table;
@@ -44,6 +45,12 @@ pub(crate) struct TrainSection {
     /// Whether batch norm takes the statistics of each view apart, as released, or of both together.
     #[serde(default)]
     pub(crate) views_apart: bool,
+    /// Share that a moving average of the network keeps at each update; the average is judged and saved. None if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ema: Option<f64>,
+    /// Iterations whose gradients are averaged for one update of the network.
+    #[serde(default = "default_accumulate")]
+    pub(crate) accumulate: usize,
     /// The mean loss of every so many iterations is a line of `metrics.jsonl`. Reading it waits for the device.
     #[serde(default = "default_log_every")]
     pub(crate) log_every: usize,
@@ -58,10 +65,28 @@ pub(crate) struct TrainSection {
 pub(crate) struct ProbeSection {
     /// Which variable of the data set the leak is measured of.
     pub(crate) condition: String,
+    /// Other variables to read off, each of whose metrics begins with its name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) also: Vec<String>,
+    /// How the linear classifier of the class is fitted.
+    pub(crate) solver: Solver,
     /// L-BFGS steps of the linear classifier.
     pub(crate) steps: usize,
     /// Its ridge penalty.
     pub(crate) ridge: f64,
+    /// Settings of the solver `sgd`.
+    pub(crate) sgd: SgdProbeConfig,
+}
+
+/// How a linear classifier is fitted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Solver {
+    /// To the minimum, `steps` and `ridge`.
+    #[default]
+    Lbfgs,
+    /// By descent, `[probe.sgd]`.
+    Sgd,
 }
 
 /// `[head]`: the layers between the embedding and the objective. What is left out follows from the objective: a linear
@@ -94,6 +119,10 @@ fn default_condition() -> String {
     "colour".into()
 }
 
+fn default_accumulate() -> usize {
+    1
+}
+
 fn default_log_every() -> usize {
     5
 }
@@ -104,7 +133,20 @@ fn default_checkpoint_every() -> usize {
 
 impl Default for ProbeSection {
     fn default() -> Self {
-        Self { condition: default_condition(), steps: 500, ridge: 1e-6 }
+        Self {
+            condition: default_condition(),
+            also: vec![],
+            solver: Solver::default(),
+            steps: 500,
+            ridge: 1e-6,
+            sgd: SgdProbeConfig::default(),
+        }
+    }
+}
+
+impl ProbeSection {
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        self.sgd.validate().map_err(|error| Fault::new("probe", "sgd", error.to_string()))
     }
 }
 
@@ -113,12 +155,21 @@ impl TrainSection {
         let counts = [
             ("batch", self.batch, 2),
             ("iterations", self.iterations, 1),
+            ("accumulate", self.accumulate, 1),
             ("log_every", self.log_every, 1),
             ("checkpoint_every", self.checkpoint_every, 1),
         ];
         match counts.into_iter().find(|(_, count, least)| count < least) {
             Some((key, _, least)) => {
                 Err(Fault::new("train", key, format!("`train.{key}` must be at least {least}")))
+            }
+            None if self.ema.is_some_and(|ema| !(0.0..=1.0).contains(&ema)) => {
+                Err(Fault::new("train", "ema", "`train.ema` must be from 0 to 1"))
+            }
+            None if !self.iterations.is_multiple_of(self.accumulate) => {
+                let reason =
+                    "`train.iterations` must be a multiple of `train.accumulate`; the rest would be lost";
+                Err(Fault::new("train", "accumulate", reason))
             }
             None => Ok(()),
         }

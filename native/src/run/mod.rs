@@ -3,12 +3,17 @@
 mod context;
 mod draw;
 mod events;
+mod feed;
 pub(crate) mod folder;
 pub(crate) mod interrupt;
 mod pictures;
 pub(crate) mod prepared;
+pub(crate) mod prior;
 pub(crate) mod record;
+mod selection;
 pub(crate) mod session;
 pub(crate) mod splits;
 pub(crate) mod start;
 pub(crate) mod state;
+mod training;
+mod weights;

@@ -44,6 +44,45 @@ pub(crate) struct ArmResult {
     pub(crate) training_seconds: f64,
     /// Metrics by name: [`TOP1`], [`MSE`], [`R2`], ...
     pub(crate) metrics: BTreeMap<String, f64>,
+    /// How they were measured, and of which encoder.
+    #[serde(default)]
+    pub(crate) protocol: String,
+    /// The same metrics of the last encoder, where another was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last: Option<BTreeMap<String, f64>>,
+    /// The evaluations that the encoder was chosen by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) evaluations: Vec<Evaluation>,
+    /// Why training ended before its last iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stopped: Option<Stopped>,
+}
+
+/// An encoder on its way, judged on held-out training images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Evaluation {
+    pub(crate) iteration: u64,
+    /// The metric that the encoder is chosen by.
+    pub(crate) value: f64,
+    pub(crate) metrics: BTreeMap<String, f64>,
+}
+
+/// Training that ended early.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Stopped {
+    pub(crate) why: Why,
+    /// In words, with the iterations.
+    pub(crate) message: String,
+}
+
+/// Why training ended early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Why {
+    /// A number was not finite; the encoder is that of the last checkpoint before.
+    Diverged,
+    /// No evaluation was better for as long as was asked for.
+    NoBetter,
 }
 
 /// Fraction of test images whose class the linear probe names, 0..1.

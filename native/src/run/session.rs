@@ -1,41 +1,47 @@
 //! A run from its first step, or the one after its last checkpoint, to its report.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use simile_core::augment::Normalisation;
-use simile_core::checkpoint::Metadata;
+use simile_core::checkpoint::{Checkpoint, Metadata, Weights};
 use simile_core::dataset::Dataset;
-use simile_core::train::{Sampler, Sampling, Trainer, TrainerConfig, ViewSource};
+use simile_core::encoder::Encoder;
+use simile_core::matrix::Matrix;
+use simile_core::method::class_scores;
 
-use super::context::Context;
 use super::draw;
 use super::events::EventLog;
-use super::folder::{FIGURES, MODEL, MetricsLog, REPORT, RESULT, RunFolder, slug};
+use super::folder::{FIGURES, LAST_MODEL, MODEL, MetricsLog, REPORT, RESULT, RunFolder, slug};
 use super::interrupt;
 use super::prepared::Prepared;
-use super::record::{ArmResult, Measurement, RunResult};
+use super::record::{ArmResult, Measurement, RunResult, Stopped, Why};
+use super::selection::Candidate;
 use super::splits::Splits;
 use super::state::Standing;
+use super::training::Trained;
 use crate::cli::Probe;
-use crate::console::{Progress, line};
+use crate::console::line;
 use crate::device::Present;
 use crate::exit::{Interrupted, usage};
-use crate::probe::{Represented, measure};
+use crate::probe::{Metrics, Represented, in_words, judge, measure};
 use crate::recipe::Recipe;
 use crate::recipe::sections::Arm;
-use crate::report::figures::Figures;
+use crate::report::figures::{Figures, KernelFigure, MapFigure};
 use crate::report::{RunRecord, page};
 
 /// A run in progress.
 pub(crate) struct Session {
-    folder: RunFolder,
-    recipe: Recipe,
-    device: Present,
-    splits: Splits,
-    standing: Standing,
-    log: MetricsLog,
+    pub(super) folder: RunFolder,
+    pub(super) recipe: Recipe,
+    pub(super) device: Present,
+    pub(super) splits: Splits,
+    /// Where encoders start, if not at random.
+    pub(super) weights: Option<Arc<Weights>>,
+    pub(super) standing: Standing,
+    pub(super) log: MetricsLog,
     begun: Instant,
 }
 
@@ -49,16 +55,18 @@ impl Session {
         recipe: Recipe,
         device: Present,
         splits: Splits,
+        weights: Option<Arc<Weights>>,
         standing: Standing,
     ) -> Result<Self> {
         let log = MetricsLog::open(&folder, standing.metrics_bytes)?;
-        Ok(Self { folder, recipe, device, splits, standing, log, begun: Instant::now() })
+        Ok(Self { folder, recipe, device, splits, weights, standing, log, begun: Instant::now() })
     }
 
     /// Trains and probes every arm that is not done, then writes result and report.
     ///
     /// # Errors
-    /// [`Interrupted`] after a checkpoint if the user asks for it; whatever else stops the run.
+    /// [`Interrupted`] after a checkpoint if the user asks for it; whatever else stops the run. If an arm diverged, that,
+    /// after everything is written.
     pub(crate) fn run(mut self) -> Result<RunResult> {
         let before = self.standing.seconds;
         let arms = self.recipe.arms();
@@ -72,15 +80,18 @@ impl Session {
             figures.maps.push(map);
             self.folder.write_json(FIGURES, &figures)?;
             self.standing.finished.push(result);
-            self.standing.arm =
-                arms.get(self.standing.finished.len()).map_or_else(String::new, |arm| arm.name.clone());
-            (self.standing.iteration, self.standing.arm_seconds) = (0, 0.0);
+            self.standing.begin(arms.get(self.standing.finished.len()).map_or("", |arm| &arm.name));
             self.save(None, before)?;
             if interrupt::asked() && !self.standing.arm.is_empty() {
                 return Err(self.interrupted());
             }
         }
-        self.finish()
+        let result = self.finish()?;
+        let diverged = |arm: &ArmResult| arm.stopped.clone().filter(|stopped| stopped.why == Why::Diverged);
+        match result.arms.iter().find_map(diverged) {
+            Some(Stopped { message, .. }) => Err(anyhow::anyhow!(message)),
+            None => Ok(result),
+        }
     }
 
     fn first_figures(&self) -> Result<Figures> {
@@ -95,149 +106,113 @@ impl Session {
         arm: &Arm,
         arms: usize,
         before: f64,
-    ) -> Result<(ArmResult, Option<crate::report::figures::KernelFigure>, crate::report::figures::MapFigure)>
-    {
+    ) -> Result<(ArmResult, Option<KernelFigure>, MapFigure)> {
         let mut events = EventLog::open(&self.folder, &arm.name)?;
-        let trainer = self.train(arm, before, &mut events)?;
+        let Trained { trainer, stopped } = self.train(arm, before, &mut events)?;
         line(format_args!("{}: probing", arm.name));
-        let normalisation = self.recipe.normalisation().map_err(usage)?;
-        let Splits { train, test } = &self.splits;
-        let features = |set: &Dataset| self.prepared(set, &normalisation)?.features(trainer.encoder());
-        let (train_features, test_features) = (features(train)?, features(test)?);
-        let metrics = measure(
-            &self.recipe.probe,
-            Probe::Linear,
-            Represented { features: &train_features, dataset: train },
-            Represented { features: &test_features, dataset: test },
-        )?;
-
-        let mut metadata = Metadata::new(self.recipe.encoder.clone(), normalisation.mean, normalisation.std);
-        metadata.recipe = serde_json::to_value(&self.recipe)?;
-        let model = pollster::block_on(trainer.checkpoint(metadata).to_bytes())?;
-        if arms > 1 {
-            self.folder.write(model_of(&arm.name), &model)?;
-        }
-        self.folder.write(MODEL, &model)?;
-
-        let named = metrics.iter().map(|(name, value)| (name.as_str(), *value));
-        events.scalars(self.recipe.train.iterations, named)?;
+        let last = Candidate { iteration: trainer.step_number(), model: trainer.model().clone() };
+        let (chosen, last) = match self.chosen(last.iteration)? {
+            Some(chosen) => (chosen, Some(last)),
+            None => (last, None),
+        };
+        let (metrics, test_features) = self.measured(arm, &chosen)?;
+        let iterations = trainer.step_number() as usize;
+        events.scalars(iterations, metrics.iter().map(|(name, value)| (name.as_str(), *value)))?;
         events.flush()?;
         self.log.flush()?;
+
+        let of_arm = (arms > 1).then_some(arm.name.as_str());
+        self.write_model(MODEL, of_arm, &chosen.model.encoder)?;
+        if let Some(last) = &last {
+            self.write_model(LAST_MODEL, of_arm, &last.model.encoder)?;
+        }
         let result = ArmResult {
             name: arm.name.clone(),
             objective: arm.objective.name.clone(),
-            iterations: self.recipe.train.iterations,
-            final_loss: final_loss(&self.folder.measurements()?, arm, self.recipe.train.iterations),
+            iterations,
+            final_loss: final_loss(&self.folder.measurements()?, arm, iterations),
             training_seconds: self.standing.arm_seconds,
             metrics,
+            protocol: self.protocol(chosen.iteration),
+            last: last.map(|last| self.measured(arm, &last).map(|(metrics, _)| metrics)).transpose()?,
+            evaluations: self.standing.evaluations.clone(),
+            stopped,
         };
-        let map = draw::map(arm, &self.recipe.probe.condition, &test_features, test)?;
-        Ok((result, draw::kernel(arm, train)?, map))
+        let map = draw::map(arm, &self.recipe.probe.condition, &test_features, &self.splits.test)?;
+        Ok((result, draw::kernel(arm, &self.splits.train)?, map))
     }
 
-    fn train(&mut self, arm: &Arm, before: f64, events: &mut EventLog) -> Result<Trainer> {
-        let section = self.recipe.train.clone();
-        let (samples, batch, seed) = (self.splits.train.len(), section.batch, section.seed);
-        let mut sampler = Sampler::new(Sampling { samples, batch, drop_last: false, seed })?;
-        let context = Context::new(&arm.objective, &self.splits.train, seed)?;
-        let groups = arm.objective.neighbourhoods;
-        let neighbourhoods = groups.map(|groups| context.neighbourhoods(groups, batch, seed)).transpose()?;
-        let mut trainer = self.trainer(arm, &context, sampler.batches_per_epoch())?;
+    /// The metrics of a network on the test images, and its features of them.
+    fn measured(&self, arm: &Arm, candidate: &Candidate) -> Result<(Metrics, Matrix)> {
         let normalisation = self.recipe.normalisation().map_err(usage)?;
-        let (augmentation, device) = (self.recipe.augment.clone(), &self.device.device);
-        let images = ViewSource::new(&self.splits.train.images, augmentation, normalisation, device);
-
-        let (begun, before_arm) = (Instant::now(), self.standing.arm_seconds);
-        line(format_args!("{}: training on {}", arm.name, self.device));
-        let mut progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
-        while !trainer.is_finished() {
-            if trainer.awaits_scores() {
-                self.begin_stage(arm, &mut trainer)?;
-            }
-            let learning_rate = trainer.learning_rate();
-            let step = trainer.step_number();
-            let indices = match &neighbourhoods {
-                Some(neighbourhoods) => neighbourhoods.batch(step),
-                None => sampler.batch(step).to_vec(),
-            };
-            let (view_a, view_b) = images.pair(&indices, &mut trainer.rng())?;
-            trainer.step(view_a, view_b, context.of(&indices))?;
-
-            let done = trainer.step_number();
-            if (done.is_multiple_of(section.log_every as u64) || trainer.is_finished())
-                && let Some(loss) = pollster::block_on(trainer.mean_loss())?
-            {
-                let (arm, iteration) = (arm.name.clone(), done as usize);
-                events.scalars(iteration, [("loss", loss), ("learning_rate", learning_rate)])?;
-                self.log.append(&Measurement { arm, iteration, loss, learning_rate })?;
-                progress.at(done, format_args!("loss {loss:.4}"));
-            }
-            self.standing.arm_seconds = before_arm + begun.elapsed().as_secs_f64();
-            self.standing.iteration = done;
-            let due = done.is_multiple_of(section.checkpoint_every as u64) || trainer.is_finished();
-            if due || interrupt::asked() {
-                arm.name.clone_into(&mut self.standing.arm);
-                events.flush()?;
-                self.save(Some(&trainer), before)?;
-            }
-            if interrupt::asked() {
-                progress.finish();
-                return Err(self.interrupted());
+        let Splits { train, test, .. } = &self.splits;
+        let model = &candidate.model;
+        let train_features = self.prepared(train, &normalisation)?.features(&model.encoder)?;
+        let images = self.prepared(test, &normalisation)?;
+        let features = images.features(&model.encoder)?;
+        let mut metrics = measure(
+            &self.recipe.probe,
+            Probe::Linear,
+            Represented { features: &train_features, dataset: train },
+            Represented { features: &features, dataset: test },
+        )?;
+        let classes = train.classes.len();
+        if class_scores(&arm.objective.name, classes, 0) == Some(classes) {
+            let scores = images.scores(model)?;
+            if scores.columns() == classes {
+                let own = judge(&self.recipe.probe, &scores, test)?;
+                metrics.extend(own.into_iter().map(|(name, value)| (format!("classifier_{name}"), value)));
             }
         }
-        progress.finish();
-        Ok(trainer)
+        Ok((metrics, features))
     }
 
-    /// Has the first network say which training images it fails on, for a second one to learn more from.
-    fn begin_stage(&self, arm: &Arm, trainer: &mut Trainer) -> Result<()> {
-        let normalisation = self.recipe.normalisation().map_err(usage)?;
-        let train = &self.splits.train;
-        let scores = self.prepared(train, &normalisation)?.scores(trainer.model())?;
-        let failures = trainer.begin_stage(&scores)?;
-        line(format_args!(
-            "{}: the network fails on {failures} of {} training images; the next stage begins",
-            arm.name,
-            train.len()
-        ));
-        Ok(())
+    fn protocol(&self, iteration: u64) -> String {
+        let Splits { train, test, .. } = &self.splits;
+        let judged = if self.recipe.data.validation > 0 { "held-out training" } else { "test" };
+        format!(
+            "{}, fitted to {} training images and measured on {} {judged} images; {}",
+            in_words(&self.recipe.probe, Probe::Linear),
+            train.len(),
+            test.len(),
+            self.choice(iteration)
+        )
     }
 
-    fn prepared<'n>(&self, set: &Dataset, normalisation: &'n Normalisation) -> Result<Prepared<'n>> {
-        Prepared::new(&set.images, self.recipe.encoder.input_size, normalisation, &self.device.device)
-    }
-
-    fn trainer(&self, arm: &Arm, context: &Context, steps_per_epoch: u64) -> Result<Trainer> {
-        let Recipe { encoder, head, optimizer, schedule, train, .. } = self.recipe.clone();
-        let training = context.training_set();
-        let classes = training.labels.iter().max().map_or(0, |label| label + 1);
-        let config = TrainerConfig {
-            objective: arm.objective.config().map_err(usage)?,
-            method: arm.method(),
-            encoder,
-            head: head.of(&arm.objective.name, classes.max(self.splits.train.classes.len()), training.biases),
-            optimizer,
-            schedule,
-            steps: train.iterations as u64,
-            steps_per_epoch,
-            views_apart: train.views_apart,
-            seed: train.seed,
-        };
-        let device = &self.device.device;
-        match self.standing.trainer(&self.folder)? {
-            Some(bytes) => Trainer::resume(config, &training, device, &bytes).context("continuing the run"),
-            None => Trainer::new(config, &training, device).map_err(usage),
+    /// An encoder as a file of that name, and of the arm's where there are several.
+    fn write_model(&self, name: &str, arm: Option<&str>, encoder: &Encoder) -> Result<()> {
+        let checkpoint = Checkpoint { metadata: self.metadata()?, encoder: encoder.clone(), head: None };
+        let bytes = pollster::block_on(checkpoint.to_bytes())?;
+        if let Some(arm) = arm {
+            self.folder.write(model_of(name, arm), &bytes)?;
         }
+        self.folder.write(name, &bytes)
     }
 
-    fn save(&mut self, trainer: Option<&Trainer>, before: f64) -> Result<()> {
+    /// What a model file says of itself.
+    pub(super) fn metadata(&self) -> Result<Metadata> {
+        let Normalisation { mean, std } = self.recipe.normalisation().map_err(usage)?;
+        let mut metadata = Metadata::new(self.recipe.encoder.config.clone(), mean, std);
+        metadata.recipe = serde_json::to_value(&self.recipe)?;
+        Ok(metadata)
+    }
+
+    pub(super) fn prepared<'n>(
+        &self,
+        set: &Dataset,
+        normalisation: &'n Normalisation,
+    ) -> Result<Prepared<'n>> {
+        Prepared::new(&set.images, self.recipe.encoder.config.input_size, normalisation, &self.device.device)
+    }
+
+    pub(super) fn save(&mut self, trainer: Option<&simile_core::train::Trainer>, before: f64) -> Result<()> {
         self.standing.metrics_bytes = self.log.flush()?;
         self.standing.seconds = before + self.begun.elapsed().as_secs_f64();
         let bytes = trainer.map(|trainer| pollster::block_on(trainer.to_bytes())).transpose()?;
         self.standing.write(&self.folder, bytes.as_deref())
     }
 
-    fn interrupted(&self) -> anyhow::Error {
+    pub(super) fn interrupted(&self) -> anyhow::Error {
         Interrupted(self.folder.root().display().to_string()).into()
     }
 
@@ -258,16 +233,17 @@ impl Session {
     }
 }
 
-/// File name of an arm's encoder.
-pub(crate) fn model_of(arm: &str) -> String {
-    format!("model-{}.safetensors", slug(arm))
+/// File name of an arm's encoder: `model-fair.safetensors`.
+fn model_of(name: &str, arm: &str) -> String {
+    name.replacen("model", &format!("model-{}", slug(arm)), 1)
 }
 
 /// Mean of the losses in the last tenth of the iterations.
 fn final_loss(measurements: &[Measurement], arm: &Arm, iterations: usize) -> f64 {
     let last: BTreeMap<usize, f64> = measurements
         .iter()
-        .filter(|line| line.arm == arm.name && line.iteration > iterations - iterations.div_ceil(10))
+        .filter(|line| line.arm == arm.name && line.iteration <= iterations)
+        .filter(|line| line.iteration > iterations - iterations.div_ceil(10))
         .map(|line| (line.iteration, line.loss))
         .collect();
     last.values().sum::<f64>() / last.len().max(1) as f64

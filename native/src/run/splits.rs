@@ -20,6 +20,8 @@ use crate::recipe::data::{DataSection, DatasetName};
 
 use super::pictures;
 
+/// Turns the seed of a run into that of the colours of images that are chosen by, as [`TEST_SEED`] does for test images.
+const VALIDATION_SEED: u64 = 1 << 62;
 /// Seed of the choice of images to hold out; the same for every run, so that runs are compared on the same images.
 const HOLD_OUT_SEED: u64 = 0;
 
@@ -28,6 +30,19 @@ const HOLD_OUT_SEED: u64 = 0;
 pub(crate) struct Splits {
     pub(crate) train: Dataset,
     pub(crate) test: Dataset,
+    /// Training images that are held out to choose an encoder by.
+    pub(crate) validation: Option<Dataset>,
+}
+
+/// What of a data set is wanted, and in which shape.
+struct Wanted<'a> {
+    section: &'a DataSection,
+    seed: u64,
+    encoder: &'a EncoderConfig,
+    /// Whether images keep the size of their files.
+    own_size: bool,
+    /// Training images to choose an encoder by.
+    held_out: usize,
 }
 
 impl Splits {
@@ -36,12 +51,19 @@ impl Splits {
     /// # Errors
     /// As [`load`](Self::load).
     pub(crate) fn of(recipe: &Recipe, folder: Option<&Path>) -> Result<Self> {
-        let own_size = recipe.augment.size.is_some();
-        Self::load(&recipe.data, folder, recipe.train.seed, &recipe.encoder, own_size)
+        Self::assemble(
+            &Wanted {
+                section: &recipe.data,
+                seed: recipe.train.seed,
+                encoder: &recipe.encoder.config,
+                own_size: recipe.augment.size.is_some(),
+                held_out: recipe.selection.as_ref().map_or(0, |selection| selection.held_out),
+            },
+            folder,
+        )
     }
 
-    /// Reads or generates the data of a recipe, in the size that its encoder takes, or in that of its files if
-    /// `own_size` says that views are resized. `folder` holds the files of data sets that have any.
+    /// Reads or generates data in the size that an encoder takes. `folder` holds the files of data sets that have any.
     ///
     /// # Errors
     /// A usage error if a folder is needed and none was named, or the encoder takes other channels; a failure if a file
@@ -51,8 +73,12 @@ impl Splits {
         folder: Option<&Path>,
         seed: u64,
         encoder: &EncoderConfig,
-        own_size: bool,
     ) -> Result<Self> {
+        Self::assemble(&Wanted { section, seed, encoder, own_size: false, held_out: 0 }, folder)
+    }
+
+    fn assemble(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<Self> {
+        let &Wanted { section, seed, encoder, own_size, held_out } = wanted;
         let (train, test) = read(section, folder, seed, encoder)?;
         let (train, test) = (first(train, section.train)?, first(test, section.test)?);
         // Held out before they are coloured: a validation set is coloured as the test set is.
@@ -60,13 +86,28 @@ impl Splits {
             0 => (train, test),
             held_out => train.split(held_out, HOLD_OUT_SEED).context("holding out images for validation")?,
         };
+        let (train, validation) = match held_out {
+            0 => (train, None),
+            held_out => {
+                let (train, validation) =
+                    train.split(held_out, HOLD_OUT_SEED).context("holding out images to choose by")?;
+                (train, Some(validation))
+            }
+        };
         let side = if own_size { train.images.height } else { SIDE };
-        let (train, test) = coloured(section, train, test, side, seed)?;
-        check_channels(&train.images, encoder)?;
-        if own_size {
-            return Ok(Self { train, test });
-        }
-        Ok(Self { train: fitted(train, encoder)?, test: fitted(test, encoder)? })
+        let correlation = section.correlation.unwrap_or(UNBIASED);
+        let finished = |dataset, correlation, seed| -> Result<Dataset> {
+            let dataset = coloured(section, dataset, side, correlation, seed)?;
+            check_channels(&dataset.images, encoder)?;
+            if own_size { Ok(dataset) } else { fitted(dataset, encoder) }
+        };
+        Ok(Self {
+            train: finished(train, correlation, seed)?,
+            test: finished(test, UNBIASED, seed ^ TEST_SEED)?,
+            validation: validation
+                .map(|dataset| finished(dataset, UNBIASED, seed ^ VALIDATION_SEED))
+                .transpose()?,
+        })
     }
 }
 
@@ -121,22 +162,15 @@ fn read(
 /// Grey digits as the recipe colours them, ColorMNIST's at a `side` of its own; anything else as it is.
 fn coloured(
     section: &DataSection,
-    train: Dataset,
-    test: Dataset,
+    dataset: Dataset,
     side: usize,
+    correlation: f64,
     seed: u64,
-) -> Result<(Dataset, Dataset)> {
-    let colours = section.colours;
+) -> Result<Dataset> {
     Ok(match section.dataset {
-        DatasetName::ColourMnist => (
-            colour_mnist(&train, colours, side, seed)?,
-            colour_mnist(&test, colours, side, seed ^ TEST_SEED)?,
-        ),
-        DatasetName::BiasedMnist => {
-            let correlation = section.correlation.unwrap_or(UNBIASED);
-            (biased_mnist(&train, correlation, seed)?, biased_mnist(&test, UNBIASED, seed ^ TEST_SEED)?)
-        }
-        _ => (train, test),
+        DatasetName::ColourMnist => colour_mnist(&dataset, section.colours, side, seed)?,
+        DatasetName::BiasedMnist => biased_mnist(&dataset, correlation, seed)?,
+        _ => dataset,
     })
 }
 

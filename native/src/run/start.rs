@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::folder::{RECIPE, RunFolder};
+use super::prior;
 use super::session::Session;
 use super::splits::Splits;
 use super::state::Standing;
+use super::weights;
 use crate::console::line;
 use crate::device::{DeviceName, Present};
 use crate::exit::usage;
@@ -18,14 +20,17 @@ use crate::recipe::Recipe;
 /// # Errors
 /// If the data cannot be read or the folder cannot be made.
 pub(crate) fn begin(
-    recipe: Recipe,
+    mut recipe: Recipe,
     out: Option<&Path>,
     data: Option<PathBuf>,
     device: Present,
 ) -> Result<(RunFolder, Session)> {
+    let bytes = weights::of_recipe(&recipe)?;
     let splits = Splits::of(&recipe, data.as_deref())?;
+    let splits = prior::add(splits, recipe.data.prior.as_ref(), &device.device)?;
     let folder = RunFolder::create(out, &recipe.name)?;
     line(format_args!("{} into {}", recipe.name, folder.root().display()));
+    let weights = bytes.map(|bytes| weights::begin(&mut recipe, &bytes, &folder)).transpose()?;
     folder.write(RECIPE, recipe.to_toml()?)?;
     let standing = Standing {
         arm: recipe.arms().first().map_or_else(String::new, |arm| arm.name.clone()),
@@ -33,7 +38,7 @@ pub(crate) fn begin(
         data,
         ..Standing::default()
     };
-    let session = Session::new(folder.clone(), recipe, device, splits, standing)?;
+    let session = Session::new(folder.clone(), recipe, device, splits, weights, standing)?;
     Ok((folder, session))
 }
 
@@ -50,8 +55,10 @@ pub(crate) fn resume(run: &Path, data: Option<PathBuf>, device: DeviceName) -> R
     }
     standing.data = data.or(standing.data);
     let device = same_device(&standing, device)?;
+    let weights = weights::resume(&recipe, &folder)?;
     let splits = Splits::of(&recipe, standing.data.as_deref())?;
-    let session = Session::new(folder.clone(), recipe, device, splits, standing)?;
+    let splits = prior::add(splits, recipe.data.prior.as_ref(), &device.device)?;
+    let session = Session::new(folder.clone(), recipe, device, splits, weights, standing)?;
     Ok((folder, session))
 }
 

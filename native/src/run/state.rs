@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::folder::{RunFolder, STATE};
-use super::record::ArmResult;
+use super::record::{ArmResult, Evaluation};
 
 /// `state/state.json`
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,15 @@ pub(crate) struct Standing {
     pub(crate) device: String,
     /// Folder of the data set's files.
     pub(crate) data: Option<PathBuf>,
+    /// Evaluations of this arm so far.
+    #[serde(default)]
+    pub(crate) evaluations: Vec<Evaluation>,
+    /// File of the best network among them in `state/`.
+    #[serde(default)]
+    pub(crate) best: Option<String>,
+    /// Files that the document on disk may still name.
+    #[serde(skip)]
+    pub(crate) outdated: Vec<String>,
     /// Results of the arms that are done.
     pub(crate) finished: Vec<ArmResult>,
 }
@@ -49,18 +58,49 @@ impl Standing {
     /// # Errors
     /// If the folder cannot be written to; the state before it then still stands.
     pub(crate) fn write(&mut self, folder: &RunFolder, trainer: Option<&[u8]>) -> Result<()> {
-        let before = self.trainer.take();
+        self.outdated.extend(self.trainer.take());
         if let Some(bytes) = trainer {
             let name = format!("arm-{}-iteration-{}.safetensors", self.finished.len(), self.iteration);
             folder.write(PathBuf::from(STATE).join(&name), bytes)?;
             self.trainer = Some(name);
         }
         folder.write_json(PathBuf::from(STATE).join(DOCUMENT), self)?;
-        if let Some(before) = before.filter(|before| Some(before) != self.trainer.as_ref()) {
+        let used = [&self.trainer, &self.best];
+        for before in std::mem::take(&mut self.outdated)
+            .iter()
+            .filter(|name| !used.iter().any(|used| used.as_ref() == Some(name)))
+        {
             // Nothing refers to it any more; a file that stays does no harm.
             let _ = fs::remove_file(folder.path(STATE).join(before));
         }
         Ok(())
+    }
+
+    /// Begins the next arm.
+    pub(crate) fn begin(&mut self, arm: &str) {
+        arm.clone_into(&mut self.arm);
+        (self.iteration, self.arm_seconds) = (0, 0.0);
+        self.evaluations.clear();
+        self.outdated.extend(self.best.take());
+    }
+
+    /// Keeps the best network so far.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub(crate) fn keep_best(&mut self, folder: &RunFolder, iteration: u64, bytes: &[u8]) -> Result<()> {
+        let name = format!("arm-{}-best-{iteration}.safetensors", self.finished.len());
+        folder.write(PathBuf::from(STATE).join(&name), bytes)?;
+        self.outdated.extend(self.best.replace(name));
+        Ok(())
+    }
+
+    /// The best network so far.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn best(&self, folder: &RunFolder) -> Result<Option<Vec<u8>>> {
+        self.best.as_ref().map(|name| folder.read(PathBuf::from(STATE).join(name))).transpose()
     }
 
     /// The trainer's state, if the arm was begun.
@@ -91,6 +131,14 @@ mod tests {
             assert_eq!(standing.trainer(&folder).unwrap(), Some(vec![iteration as u8]));
         }
         assert_eq!(fs::read_dir(folder.path(STATE)).unwrap().count(), 2);
+        for iteration in [2, 4] {
+            standing.keep_best(&folder, iteration, &[iteration as u8]).unwrap();
+            assert_eq!(standing.best(&folder).unwrap(), Some(vec![iteration as u8]));
+        }
+        standing.write(&folder, None).unwrap();
+        assert_eq!(Standing::read(&folder).unwrap().best(&folder).unwrap(), Some(vec![4]));
+        assert_eq!(fs::read_dir(folder.path(STATE)).unwrap().count(), 2);
+        standing.begin("b");
         standing.write(&folder, None).unwrap();
         assert_eq!(fs::read_dir(folder.path(STATE)).unwrap().count(), 1);
     }

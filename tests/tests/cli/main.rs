@@ -10,6 +10,7 @@ mod loss;
 mod methods;
 mod reproduce;
 mod runs;
+mod selection;
 mod sets;
 
 use std::path::Path;

@@ -48,7 +48,7 @@ fn with_recipe() -> tempfile::TempDir {
     place
 }
 
-fn result(run: &Path) -> Value {
+pub(crate) fn result(run: &Path) -> Value {
     serde_json::from_slice(&fs::read(run.join("result.json")).unwrap()).unwrap()
 }
 

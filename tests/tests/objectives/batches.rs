@@ -89,6 +89,9 @@ impl Inputs {
         add("fc_weight", draws.matrix(outputs, 4));
         add("fc_bias", draws.matrix(1, outputs));
         add("log_sigma", Matrix::zeros(1, 1));
+        for (name, columns) in [("images", 5), ("reconstruction", 5), ("mean", 2), ("log_variance", 2)] {
+            add(name, draws.matrix(b, columns));
+        }
 
         let indices = [
             ("labels", labels.to_vec()),
@@ -229,6 +232,7 @@ fn particular(name: &str) -> Vec<Value> {
             vec![json!({ "crops_for_assign": [1] }), json!({ "epsilon": 0.5, "sinkhorn_iterations": 1 })]
         }
         "swav-sinkhorn" => vec![json!({ "epsilon": 0.003 })],
+        "vae" => vec![json!({ "beta": 0.0 }), json!({ "beta": 4.0 })],
         "rebias-hsic" => vec![json!({ "sigma_x": 0.5 })],
         _ => Vec::new(),
     }

@@ -1,0 +1,159 @@
+//! The convolutional variational autoencoder whose code is the prior of Decoupled Uniformity's kernel.
+//!
+//! | encoder | decoder |
+//! |---|---|
+//! | 3×3 at stride 2, batch norm, ReLU: 32, 64, 128, 256 channels | linear to 256 maps of the last side |
+//! | linear to the mean and to the logarithm of the variance | twice as large, 3×3, batch norm, ReLU: 128, 64, 32 channels |
+//! | | twice as large, 3×3 to the channels of an image |
+//!
+//! The embedding is the mean. The authors released neither network nor settings; these are ours.
+
+use burn::module::Module;
+use burn::tensor::activation::relu;
+use burn::tensor::module::conv2d;
+use burn::tensor::ops::ConvOptions;
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::layers::{BatchNorm, Convolution, Linear};
+
+/// Channels after each convolution.
+const WIDTHS: [usize; 4] = [32, 64, 128, 256];
+/// Number of features unless the recipe says another.
+pub const EMBEDDING_SIZE: usize = 128;
+
+/// A convolution with what follows it.
+#[derive(Module, Debug)]
+struct Layer {
+    conv: Convolution,
+    bn: BatchNorm,
+}
+
+impl Layer {
+    fn new(inputs: usize, outputs: usize, device: &Device, rng: &mut impl Rng) -> Self {
+        Self {
+            conv: Convolution::new(inputs, outputs, 3, device, rng),
+            bn: BatchNorm::new(outputs, true, device),
+        }
+    }
+
+    fn forward(&self, maps: Tensor<4>, stride: usize) -> Tensor<4> {
+        relu(self.bn.forward(convolved(&self.conv, maps, stride)))
+    }
+}
+
+fn convolved(conv: &Convolution, maps: Tensor<4>, stride: usize) -> Tensor<4> {
+    let options = ConvOptions::new([stride; 2], [1; 2], [1; 2], 1);
+    conv2d(maps, conv.weight.val(), Some(conv.bias.val()), options)
+}
+
+/// Side of the maps between encoder and decoder.
+fn last_side(side: usize) -> usize {
+    WIDTHS.iter().fold(side, |side, _| side.div_ceil(2))
+}
+
+/// Images to codes.
+#[derive(Module, Debug)]
+pub struct VaeEncoder {
+    layers: Vec<Layer>,
+    mean: Linear,
+    log_variance: Linear,
+}
+
+impl VaeEncoder {
+    /// A network for square images.
+    pub fn new(channels: usize, side: usize, latents: usize, device: &Device, rng: &mut impl Rng) -> Self {
+        let inputs = std::iter::once(channels).chain(WIDTHS);
+        let layers =
+            inputs.zip(WIDTHS).map(|(inputs, outputs)| Layer::new(inputs, outputs, device, rng)).collect();
+        let features = WIDTHS[3] * last_side(side).pow(2);
+        let mean = Linear::new(features, latents, true, device, rng);
+        Self { layers, mean, log_variance: Linear::new(features, latents, true, device, rng) }
+    }
+
+    /// `[n, channels, side, side]` to the means of the codes, `[n, latents]`.
+    pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        self.mean.forward(self.features(images))
+    }
+
+    /// Means of the codes and logarithms of their variances.
+    pub fn posterior(&self, images: Tensor<4>) -> (Tensor<2>, Tensor<2>) {
+        let features = self.features(images);
+        (self.mean.forward(features.clone()), self.log_variance.forward(features))
+    }
+
+    fn features(&self, images: Tensor<4>) -> Tensor<2> {
+        self.layers.iter().fold(images, |maps, layer| layer.forward(maps, 2)).flatten(1, 3)
+    }
+}
+
+/// Codes to images.
+#[derive(Module, Debug)]
+pub struct VaeDecoder {
+    first: Linear,
+    layers: Vec<Layer>,
+    last: Convolution,
+    side: usize,
+}
+
+impl VaeDecoder {
+    /// The network that mirrors an encoder of the same settings.
+    pub fn new(channels: usize, side: usize, latents: usize, device: &Device, rng: &mut impl Rng) -> Self {
+        let first = Linear::new(latents, WIDTHS[3] * last_side(side).pow(2), true, device, rng);
+        let pairs = WIDTHS.windows(2).rev();
+        let layers = pairs.map(|pair| Layer::new(pair[1], pair[0], device, rng)).collect();
+        Self { first, layers, last: Convolution::new(WIDTHS[0], channels, 3, device, rng), side }
+    }
+
+    /// `[n, latents]` to `[n, channels, side, side]`.
+    pub fn forward(&self, codes: Tensor<2>) -> Tensor<4> {
+        let [n, _] = codes.dims();
+        let side = last_side(self.side);
+        let maps = relu(self.first.forward(codes)).reshape([n, WIDTHS[3], side, side]);
+        let maps = self.layers.iter().fold(maps, |maps, layer| layer.forward(doubled(maps), 1));
+        let images = convolved(&self.last, doubled(maps), 1);
+        let channels = images.dims()[1];
+        // Where a side was odd on its way down there is a line more on the way up.
+        images.slice([0..n, 0..channels, 0..self.side, 0..self.side])
+    }
+}
+
+/// Each place of a map four times.
+fn doubled(maps: Tensor<4>) -> Tensor<4> {
+    let [n, channels, height, width] = maps.dims();
+    let maps: Tensor<6> = maps.reshape([n, channels, height, 1, width, 1]);
+    maps.repeat_dim(3, 2).repeat_dim(5, 2).reshape([n, channels, 2 * height, 2 * width])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::TensorData;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    #[test]
+    fn images_of_any_side_come_back_in_their_size() {
+        let device = Device::flex();
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        for (channels, side) in [(3, 32), (1, 28), (3, 17)] {
+            let encoder = VaeEncoder::new(channels, side, 10, &device, &mut rng);
+            let images = Tensor::ones([2, channels, side, side], &device);
+            let (mean, log_variance) = encoder.posterior(images.clone());
+            assert_eq!((mean.dims(), log_variance.dims()), ([2, 10], [2, 10]));
+            assert_eq!(mean.clone().into_data(), encoder.forward(images).into_data());
+            let decoder = VaeDecoder::new(channels, side, 10, &device, &mut rng);
+            assert_eq!(decoder.forward(mean).dims(), [2, channels, side, side]);
+        }
+    }
+
+    #[test]
+    fn a_doubled_map_repeats_each_place() {
+        let map =
+            Tensor::<4>::from_data(TensorData::new(vec![1.0, 2.0, 3.0, 4.0], [1, 1, 2, 2]), &Device::flex());
+        let values: Vec<f32> = doubled(map).into_data().iter::<f32>().collect();
+        assert_eq!(values, [1., 1., 2., 2., 1., 1., 2., 2., 3., 3., 4., 4., 3., 3., 4., 4.]);
+    }
+}

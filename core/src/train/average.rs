@@ -1,0 +1,76 @@
+//! The exponential moving average of a network over its updates: `average <- m average + (1 - m) network`.
+//!
+//! Running statistics of batch norm are averaged with the parameters, so that the average can be evaluated as it is; the
+//! momentum encoders of methods ([`MovingAverage`]) see batches, and have statistics of their own.
+
+use std::collections::BTreeMap;
+
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::Tensor;
+
+use super::Model;
+use crate::checkpoint::{CheckpointError, Flat, flattened};
+use crate::encoder::names::TensorPath;
+use crate::method::{MovingAverage, StateReader, StateWriter};
+
+/// Its name in the state of a run.
+const AVERAGE: &str = "average";
+
+/// A network and what is left of it at each update.
+#[derive(Debug)]
+pub(super) struct Average {
+    momentum: f64,
+    model: Model,
+}
+
+impl Average {
+    pub(super) fn new(momentum: f64, online: &Model) -> Self {
+        Self { momentum, model: MovingAverage::target(online) }
+    }
+
+    pub(super) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// One step towards `online`.
+    pub(super) fn follow(&mut self, online: &Model) {
+        let values =
+            flattened("", online).into_iter().map(|Flat { name, values, .. }| (name, values)).collect();
+        let mut towards = Towards { path: TensorPath::default(), values, momentum: self.momentum };
+        self.model = self.model.clone().map(&mut towards);
+    }
+
+    pub(super) fn save(&self, state: &mut StateWriter) {
+        state.module(AVERAGE, &self.model);
+    }
+
+    pub(super) fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.model = state.module(AVERAGE, self.model.clone())?;
+        Ok(())
+    }
+}
+
+struct Towards {
+    path: TensorPath,
+    values: BTreeMap<String, Tensor<1>>,
+    momentum: f64,
+}
+
+impl ModuleMapper for Towards {
+    fn enter_module(&mut self, name: &str, container: &str) {
+        self.path.enter(name, container);
+    }
+
+    fn exit_module(&mut self, _name: &str, container: &str) {
+        self.path.exit(container);
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let Some(online) = self.values.remove(&self.path.name()) else { return param };
+        let (id, tensor, mapper) = param.consume();
+        let (shape, tracked) = (tensor.shape(), tensor.is_autodiff());
+        let online: Tensor<D> = online.reshape(shape);
+        let averaged = tensor.without_autodiff() * self.momentum + online * (1.0 - self.momentum);
+        Param::from_mapped_value(id, if tracked { averaged.autodiff() } else { averaged }, mapper)
+    }
+}

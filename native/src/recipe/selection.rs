@@ -1,0 +1,76 @@
+//! `[selection]`: which encoder of a run is kept. Training images are held out, the encoder is judged on them while it
+//! trains, and the best of these encoders is the one that is then judged on the test images. Without the section it is
+//! the last one.
+
+use serde::{Deserialize, Serialize};
+
+use super::Fault;
+use super::explain::suggestion;
+use crate::run::record::TOP1;
+
+/// Metrics that say how well classes are named; more is better in all of them.
+const METRICS: [&str; 7] = [TOP1, "top5", "class_mean", "class_worst", "unbiased", "worst_group", "roc_auc"];
+
+/// How the class is read off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Reading {
+    /// By the probe that judges in the end.
+    #[default]
+    Linear,
+    /// By the nearest neighbours.
+    Knn,
+    /// By the class scores of the network itself.
+    Classifier,
+}
+
+/// `[selection]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SelectionSection {
+    /// How many training images to choose by. They are never trained on.
+    pub(crate) held_out: usize,
+    /// Iterations from one evaluation to the next; those of an epoch if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) every: Option<usize>,
+    /// Which metric is to be largest.
+    #[serde(default = "default_metric")]
+    pub(crate) metric: String,
+    #[serde(default)]
+    pub(crate) probe: Reading,
+    /// Evaluations without a better one after which training stops; it never does if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) patience: Option<usize>,
+}
+
+fn default_metric() -> String {
+    TOP1.into()
+}
+
+impl SelectionSection {
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let counts = [
+            ("held_out", self.held_out),
+            ("every", self.every.unwrap_or(1)),
+            ("patience", self.patience.unwrap_or(1)),
+        ];
+        if let Some((key, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
+            return Err(Fault::new("selection", key, format!("`selection.{key}` must be at least 1")));
+        }
+        if METRICS.contains(&self.metric.as_str()) {
+            return Ok(());
+        }
+        let hint = suggestion(&self.metric, &METRICS);
+        Err(Fault::new("selection", "metric", format!("no encoder is chosen by `{}`{hint}", self.metric)))
+    }
+
+    /// In words, for a protocol.
+    pub(crate) fn in_words(&self) -> String {
+        let probe = match self.probe {
+            Reading::Linear => "of the same classifier",
+            Reading::Knn => "of the nearest neighbours",
+            Reading::Classifier => "of its own class scores",
+        };
+        format!("{} {probe} on {} held-out training images", self.metric, self.held_out)
+    }
+}

@@ -1,0 +1,44 @@
+//! What another network makes of the images, as a variable to condition on.
+
+use anyhow::{Context as _, Result};
+use burn::tensor::Device;
+use simile_core::dataset::{Condition, Dataset};
+
+use super::prepared::Prepared;
+use super::splits::Splits;
+use crate::console::line;
+use crate::exit::usage;
+use crate::model;
+use crate::recipe::data::PriorSection;
+
+/// The splits with the variable of a prior, where a recipe has one.
+///
+/// # Errors
+/// If the model cannot be read, or takes images of other channels.
+pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Device) -> Result<Splits> {
+    let Some(section) = section else { return Ok(splits) };
+    let checkpoint = model::load(&section.model, device).context("reading `data.prior.model`")?;
+    let (channels, given) = (checkpoint.metadata.encoder.channels, splits.train.images.channels);
+    if channels != given {
+        return Err(usage(format_args!(
+            "`data.prior.model` takes images of {channels} channels, and these have {given}"
+        )));
+    }
+    let (side, normalisation) = (checkpoint.metadata.input_size, model::normalisation(&checkpoint));
+    let with = |dataset: Dataset| -> Result<Dataset> {
+        let images = Prepared::new(&dataset.images, side, &normalisation, device)?;
+        let features = images.features(&checkpoint.encoder)?;
+        Ok(dataset.with_condition(&section.name, Condition::Numeric(features))?)
+    };
+    line(format_args!(
+        "`{}` is the representation by {}, {} features",
+        section.name,
+        section.model.display(),
+        checkpoint.metadata.embedding_size
+    ));
+    Ok(Splits {
+        train: with(splits.train)?,
+        test: with(splits.test)?,
+        validation: splits.validation.map(with).transpose()?,
+    })
+}

@@ -1,0 +1,167 @@
+//! The iterations of an arm.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use simile_core::checkpoint::CheckpointError;
+use simile_core::error::Error;
+use simile_core::train::{TrainError, Trainer, TrainerConfig};
+
+use super::context::Context;
+use super::events::EventLog;
+use super::feed::Feed;
+use super::interrupt;
+use super::record::{Measurement, Stopped, Why};
+use super::session::Session;
+use crate::console::{Progress, line};
+use crate::exit::usage;
+use crate::recipe::Recipe;
+use crate::recipe::sections::Arm;
+
+/// A network that has been trained, and why that ended early if it did.
+pub(super) struct Trained {
+    pub(super) trainer: Trainer,
+    pub(super) stopped: Option<Stopped>,
+}
+
+impl Session {
+    /// Trains an arm, from where it stands.
+    pub(super) fn train(&mut self, arm: &Arm, before: f64, events: &mut EventLog) -> Result<Trained> {
+        let mut feed = Feed::new(arm, &self.recipe, &self.splits.train, &self.device.device)?;
+        let mut trainer = self.trainer(arm, feed.context(), feed.batches_per_epoch())?;
+        self.standing.arm.clone_from(&arm.name);
+        let (begun, before_arm) = (Instant::now(), self.standing.arm_seconds);
+        line(format_args!("{}: training on {}", arm.name, self.device));
+        let mut progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
+        let mut stopped = None;
+        while !trainer.is_finished() {
+            stopped = self.no_better();
+            if stopped.is_some() {
+                break;
+            }
+            let done = self.iterate(arm, &mut trainer, &mut feed, events, &mut progress);
+            self.standing.arm_seconds = before_arm + begun.elapsed().as_secs_f64();
+            let due = |trainer: &Trainer| {
+                let every = self.recipe.train.checkpoint_every as u64;
+                trainer.step_number().is_multiple_of(every) || trainer.is_finished() || interrupt::asked()
+            };
+            let done = match done {
+                Ok(()) if due(&trainer) => {
+                    events.flush()?;
+                    self.save(Some(&trainer), before)
+                }
+                done => done,
+            };
+            match done {
+                Ok(()) => {}
+                Err(error) if is_divergence(&error) && self.standing.trainer.is_some() => {
+                    trainer = self.trainer(arm, feed.context(), feed.batches_per_epoch())?;
+                    stopped = Some(self.back_to(arm, &trainer, &error));
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+            if interrupt::asked() {
+                progress.finish();
+                return Err(self.interrupted());
+            }
+        }
+        progress.finish();
+        if let Some(stopped) = &stopped {
+            line(format_args!("{}: {}", arm.name, stopped.message));
+        }
+        Ok(Trained { trainer, stopped })
+    }
+
+    /// One step, with what is written of it.
+    fn iterate(
+        &mut self,
+        arm: &Arm,
+        trainer: &mut Trainer,
+        feed: &mut Feed,
+        events: &mut EventLog,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        if trainer.awaits_scores() {
+            self.begin_stage(arm, trainer)?;
+        }
+        let learning_rate = trainer.learning_rate();
+        feed.step(trainer)?;
+        let done = trainer.step_number();
+        if (done.is_multiple_of(self.recipe.train.log_every as u64) || trainer.is_finished())
+            && let Some(loss) = pollster::block_on(trainer.mean_loss())?
+        {
+            let (arm, iteration) = (arm.name.clone(), done as usize);
+            events.scalars(iteration, [("loss", loss), ("learning_rate", learning_rate)])?;
+            self.log.append(&Measurement { arm, iteration, loss, learning_rate })?;
+            progress.at(done, format_args!("loss {loss:.4}"));
+        }
+        self.standing.iteration = done;
+        let every = self.evaluated_every(feed.batches_per_epoch());
+        if every > 0 && (done.is_multiple_of(every) || trainer.is_finished()) {
+            self.evaluate(arm, trainer, events)?;
+        }
+        Ok(())
+    }
+
+    /// Stands where the last checkpoint does, because what came after it is not finite.
+    fn back_to(&mut self, arm: &Arm, trainer: &Trainer, error: &anyhow::Error) -> Stopped {
+        let iteration = trainer.step_number();
+        self.standing.iteration = iteration;
+        self.standing.evaluations.retain(|evaluation| evaluation.iteration <= iteration);
+        let message = format!("{error:#}; {} is kept as it was at iteration {iteration}", arm.name);
+        Stopped { why: Why::Diverged, message }
+    }
+
+    /// Has the first network say which training images it fails on, for a second one to learn more from.
+    fn begin_stage(&self, arm: &Arm, trainer: &mut Trainer) -> Result<()> {
+        let normalisation = self.recipe.normalisation().map_err(usage)?;
+        let train = &self.splits.train;
+        let scores = self.prepared(train, &normalisation)?.scores(trainer.model())?;
+        let failures = trainer.begin_stage(&scores)?;
+        line(format_args!(
+            "{}: the network fails on {failures} of {} training images; the next stage begins",
+            arm.name,
+            train.len()
+        ));
+        Ok(())
+    }
+
+    fn trainer(&self, arm: &Arm, context: &Context, steps_per_epoch: u64) -> Result<Trainer> {
+        let Recipe { encoder, head, optimizer, schedule, train, .. } = self.recipe.clone();
+        let training = context.training_set();
+        let classes = training.labels.iter().max().map_or(0, |label| label + 1);
+        let config = TrainerConfig {
+            objective: arm.objective.config().map_err(usage)?,
+            method: arm.method(),
+            encoder: encoder.config,
+            head: head.of(&arm.objective.name, classes.max(self.splits.train.classes.len()), training.biases),
+            optimizer,
+            schedule,
+            steps: train.iterations as u64,
+            steps_per_epoch,
+            views_apart: train.views_apart,
+            seed: train.seed,
+            ema: train.ema,
+            accumulate: train.accumulate as u64,
+            weights: self.weights.clone(),
+        };
+        let device = &self.device.device;
+        match self.standing.trainer(&self.folder)? {
+            Some(bytes) => Trainer::resume(config, &training, device, &bytes).context("continuing the run"),
+            None => Trainer::new(config, &training, device).map_err(usage),
+        }
+    }
+}
+
+/// Whether the network holds, or gave, numbers that are not finite.
+fn is_divergence(error: &anyhow::Error) -> bool {
+    let of_network = |input: &str| ["embedding", "logits", "view_a", "view_b"].contains(&input);
+    error.chain().any(|cause| {
+        matches!(
+            cause.downcast_ref(),
+            Some(TrainError::Diverged { .. } | TrainError::State(CheckpointError::NotFinite { .. }))
+        ) || matches!(cause.downcast_ref(), Some(CheckpointError::NotFinite { .. }))
+            || matches!(cause.downcast_ref(), Some(Error::NotFinite { input, .. }) if of_network(input))
+    })
+}

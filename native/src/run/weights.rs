@@ -1,0 +1,58 @@
+//! The weights that a run starts from, kept in its folder so that it can go on without the file they came from.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use simile_core::augment::Normalisation;
+use simile_core::checkpoint::Weights;
+
+use super::folder::{RunFolder, WEIGHTS};
+use crate::console::line;
+use crate::model;
+use crate::recipe::Recipe;
+use crate::recipe::views::Normalise;
+
+/// Reads the weights that a recipe names and copies them into the folder. Where the recipe does not say how images are
+/// normalised, it is made to say that they are as these weights expect.
+///
+/// # Errors
+/// If the file cannot be read or is that of another encoder.
+pub(super) fn begin(recipe: &mut Recipe, bytes: &[u8], folder: &RunFolder) -> Result<Arc<Weights>> {
+    let (weights, metadata) = Weights::of_encoder(bytes, &recipe.encoder.config)?;
+    if recipe.data.normalise.is_none() {
+        line("images are normalised as these weights expect; `data.normalise` can say otherwise");
+        let Normalisation { mean, std } = Normalisation { mean: metadata.mean, std: metadata.std };
+        recipe.data.normalise = Some(Normalise::Own(Normalisation { mean, std }));
+    }
+    folder.write(WEIGHTS, bytes)?;
+    Ok(Arc::new(weights))
+}
+
+/// The bytes of the file that a recipe names, if it does.
+///
+/// # Errors
+/// If it cannot be read, or holds another encoder.
+pub(super) fn of_recipe(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
+    let Some(path) = &recipe.encoder.weights else { return Ok(None) };
+    let file = model::file(path);
+    let bytes =
+        fs::read(&file).with_context(|| format!("cannot read `encoder.weights`, {}", file.display()))?;
+    Weights::of_encoder(&bytes, &recipe.encoder.config)
+        .with_context(|| format!("{} cannot be `encoder.weights`", file.display()))?;
+    Ok(Some(bytes))
+}
+
+/// The weights that a run was begun with.
+///
+/// # Errors
+/// If they are damaged.
+pub(super) fn resume(recipe: &Recipe, folder: &RunFolder) -> Result<Option<Arc<Weights>>> {
+    if recipe.encoder.weights.is_none() {
+        return Ok(None);
+    }
+    let (weights, _) = Weights::of_encoder(&folder.read(WEIGHTS)?, &recipe.encoder.config)
+        .with_context(|| format!("{} is damaged", Path::new(folder.root()).join(WEIGHTS).display()))?;
+    Ok(Some(Arc::new(weights)))
+}

@@ -1,0 +1,271 @@
+//! Choosing an encoder on held-out images, ending early, and starting from given weights.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::runs::{assert_same_end, interrupt, result};
+use crate::{complaint, json, place, simile, stdout};
+
+/// Evaluated at every fourth iteration; at this rate the encoder soon gets worse.
+const CHOSEN: &str = r#"
+[data]
+dataset = "digits"
+train = 160
+test = 48
+
+[optimizer]
+name = "sgd"
+learning_rate = 2.0
+
+[train]
+batch = 16
+iterations = 24
+checkpoint_every = 3
+log_every = 1
+
+[probe]
+steps = 5
+
+[selection]
+held_out = 64
+every = 4
+
+[[arm]]
+name = "A"
+objective = { name = "nt-xent", temperature = 0.5 }
+"#;
+
+/// A classifier, judged by its own scores.
+const CLASSIFIER: &str = r#"
+[data]
+dataset = "digits"
+train = 64
+test = 32
+
+[optimizer]
+name = "adam"
+
+[train]
+batch = 16
+iterations = 4
+
+[probe]
+steps = 5
+
+[objective]
+name = "cross-entropy"
+"#;
+
+fn with(recipe: &str) -> tempfile::TempDir {
+    let place = place();
+    fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    place
+}
+
+fn exists(place: &Path, file: &str) -> bool {
+    place.join(file).exists()
+}
+
+#[test]
+fn the_encoder_is_chosen_on_held_out_images_and_the_last_stands_beside_it() {
+    let place = with(CHOSEN);
+    let run = ["train", "mine.toml", "--out", "run"];
+    let text = stdout(place.path(), &run);
+    let answer = result(&place.path().join("run"));
+    let arm = &answer["arms"][0];
+    let evaluations = arm["evaluations"].as_array().unwrap();
+    let iterations: Vec<u64> = evaluations.iter().map(|e| e["iteration"].as_u64().unwrap()).collect();
+    assert_eq!(iterations, [4, 8, 12, 16, 20, 24]);
+    let value = |evaluation: &Value| evaluation["value"].as_f64().unwrap();
+    let most = evaluations.iter().map(value).fold(0.0, f64::max);
+    let best = evaluations.iter().find(|evaluation| value(evaluation) == most).unwrap();
+    let protocol = arm["protocol"].as_str().unwrap();
+    for words in
+        [&format!("iteration {},", best["iteration"]), "top1", "64 held-out", "96 training", "48 test"]
+    {
+        assert!(protocol.contains(words), "no `{words}` in `{protocol}`");
+    }
+    assert!(text.contains("held-out"), "{text}");
+    // The chosen encoder is the one that the metrics are of.
+    let evaluated = json(place.path(), &["evaluate", "run", "--json"]);
+    assert_eq!(evaluated["metrics"], arm["metrics"]);
+    let is_last = best["iteration"] == 24;
+    assert_eq!(exists(place.path(), "run/model-last.safetensors"), !is_last);
+    assert_eq!(arm["last"].is_null(), is_last);
+    if !is_last {
+        let last = json(place.path(), &["evaluate", "run/model-last.safetensors", "--json"]);
+        assert_eq!(last["metrics"], arm["last"]);
+        assert!(text.contains("A, last"), "{text}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_selection_continues_to_the_same_end() {
+    let place = with(CHOSEN);
+    simile(place.path(), &["train", "mine.toml", "--out", "whole"]).assert().success();
+    interrupt(place.path(), &["train", "mine.toml", "--out", "cut"], "A");
+    simile(place.path(), &["train", "--resume", "cut"]).assert().success();
+    assert_same_end(place.path(), "whole", "cut");
+    let of = |run: &str| result(&place.path().join(run))["arms"][0].clone();
+    for key in ["evaluations", "last", "protocol"] {
+        assert_eq!(of("whole")[key], of("cut")[key], "{key}");
+    }
+}
+
+#[test]
+fn training_ends_when_nothing_gets_better() {
+    let place = with(&CHOSEN.replace("every = 4", "every = 2\npatience = 1"));
+    simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
+    let arm = result(&place.path().join("run"))["arms"][0].clone();
+    let evaluations = arm["evaluations"].as_array().unwrap();
+    let last = evaluations.last().unwrap();
+    assert_eq!(arm["iterations"], last["iteration"]);
+    assert_eq!(arm["stopped"]["why"], "no-better", "twelve evaluations, each better: {evaluations:?}");
+    assert!(evaluations.iter().any(|earlier| earlier["value"].as_f64() >= last["value"].as_f64()));
+}
+
+#[test]
+fn a_run_that_diverges_keeps_what_was_good() {
+    let recipe = CHOSEN.replace("learning_rate = 2.0", "learning_rate = 1e30");
+    let place = with(&recipe.replace("checkpoint_every = 3", "checkpoint_every = 1"));
+    let text = complaint(place.path(), &["train", "mine.toml", "--out", "run"], 1);
+    assert!(text.contains("not a finite number") && text.contains("kept as it was at iteration"), "{text}");
+    let arm = result(&place.path().join("run"))["arms"][0].clone();
+    assert_eq!(arm["stopped"]["why"], "diverged");
+    assert!(arm["iterations"].as_u64().unwrap() < 24 && arm["metrics"]["top1"].is_number());
+    assert!(exists(place.path(), "run/model.safetensors") && exists(place.path(), "run/report.html"));
+    // Before the first checkpoint there is nothing to keep.
+    let text = complaint(
+        place.path(),
+        &["train", "mine.toml", "--set", "train.checkpoint_every=9", "--out", "b"],
+        1,
+    );
+    assert!(text.contains("not a finite number") && !exists(place.path(), "b/model.safetensors"), "{text}");
+}
+
+#[test]
+fn a_selection_that_cannot_be_made_is_named() {
+    let place = with(CHOSEN);
+    let set = |setting: &str, code: i32| {
+        complaint(place.path(), &["train", "mine.toml", "--set", setting, "--out", "run"], code)
+    };
+    assert!(set("selection.metric=top-1", 2).contains("did you mean `top1`?"));
+    assert!(set("selection.every=0", 2).contains("selection.every"));
+    assert!(set("selection.held_out=160", 1).contains("choose by"));
+    let text = set("train.accumulate=5", 2);
+    assert!(text.contains("train.iterations") && text.contains("multiple"), "{text}");
+    let place = with(&CHOSEN.replace("every = 4", "every = 4\nmetric = \"roc_auc\""));
+    let text = complaint(place.path(), &["train", "mine.toml"], 2);
+    assert!(text.contains("roc_auc") && text.contains("top5"), "{text}");
+}
+
+#[test]
+fn a_run_starts_from_weights_and_is_judged_by_its_own_classifier() {
+    let place = with(CLASSIFIER);
+    simile(place.path(), &["train", "mine.toml", "--out", "first"]).assert().success();
+    let normalise = ["--set", "data.normalise={ mean = [0.5, 0.5, 0.5], std = [0.2, 0.2, 0.2] }"];
+    let first = [&["train", "mine.toml", "--out", "second"], &normalise[..]].concat();
+    simile(place.path(), &first).assert().success();
+
+    let tune = |out: &str, weights: &str| {
+        let setting = format!("encoder.weights={weights}");
+        let run = ["train", "mine.toml", "--set", &setting, "--set", "train.iterations=1", "--out", out];
+        simile(place.path(), &run).assert().success();
+        json(place.path(), &["evaluate", out, "--json"])["metrics"].clone()
+    };
+    // The same step from elsewhere ends elsewhere.
+    let (one, other) = (tune("one", "first"), tune("other", "second/model.safetensors"));
+    assert_ne!(one, other);
+    let resolved = fs::read_to_string(place.path().join("other/recipe.toml")).unwrap();
+    assert!(resolved.contains("0.2"), "images are normalised as the weights expect: {resolved}");
+    let copied = fs::read(place.path().join("one/weights.safetensors")).unwrap();
+    assert!(copied == fs::read(place.path().join("first/model.safetensors")).unwrap());
+    let metrics = result(&place.path().join("one"))["arms"][0]["metrics"].clone();
+    assert!(metrics["classifier_top1"].is_number() && metrics["classifier_class_mean"].is_number());
+
+    let fails = |setting: &str| {
+        complaint(place.path(), &["train", "mine.toml", "--set", setting, "--out", "never"], 1)
+    };
+    let text = fails("encoder.weights=nowhere.safetensors");
+    assert!(text.contains("encoder.weights") && text.contains("nowhere.safetensors"), "{text}");
+    fs::write(
+        place.path().join("other.toml"),
+        CLASSIFIER.replace("[train]", "[encoder]\nname = \"resnet18\"\n[train]"),
+    )
+    .unwrap();
+    let other = ["train", "other.toml", "--set", "encoder.weights=first", "--out", "never"];
+    let text = complaint(place.path(), &other, 1);
+    assert!(text.contains("lenet5") && text.contains("resnet18"), "{text}");
+    assert!(!exists(place.path(), "never"), "a run that cannot begin makes no folder");
+}
+
+#[test]
+fn an_encoder_is_judged_on_other_data() {
+    let place = with(CLASSIFIER);
+    simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
+    let import = ["import", "run/model.safetensors", "--encoder", "lenet5", "--input-size", "32"];
+    simile(place.path(), &[&import[..], &["--out", "m.safetensors"]].concat()).assert().success();
+    let text = complaint(place.path(), &["evaluate", "m.safetensors"], 1);
+    assert!(text.contains("--on"), "{text}");
+    fs::write(
+        place.path().join("other.toml"),
+        CLASSIFIER.replace("steps = 5", "solver = \"sgd\"\nsgd = { epochs = 3 }"),
+    )
+    .unwrap();
+    let answer = json(place.path(), &["evaluate", "m.safetensors", "--on", "other.toml", "--json"]);
+    assert!(answer["metrics"]["top1"].is_number() && answer["metrics"]["condition_r2"].is_number());
+    let protocol = answer["protocol"].as_str().unwrap();
+    assert!(protocol.contains("SGD, 3 epochs") && protocol.contains("32 test images"), "{protocol}");
+    let palette = ["evaluate", "m.safetensors", "--on", "other.toml", "--condition", "palette", "--json"];
+    assert!(json(place.path(), &palette)["metrics"]["condition_top1"].is_number());
+    assert!(
+        complaint(place.path(), &["evaluate", "m.safetensors", "--on", "cifar-11"], 2).contains("cifar-10")
+    );
+}
+
+#[test]
+fn the_average_and_the_accumulation_resume() {
+    let recipe = CHOSEN.replace("[train]", "[train]\nema = 0.9\naccumulate = 4");
+    let place = with(&recipe.replace("learning_rate = 2.0", "learning_rate = 0.1"));
+    simile(place.path(), &["train", "mine.toml", "--out", "whole"]).assert().success();
+    simile(place.path(), &["train", "mine.toml", "--set", "train.ema=0", "--out", "plain"])
+        .assert()
+        .success();
+    let model = |run: &str| fs::read(place.path().join(run).join("model.safetensors")).unwrap();
+    assert!(model("whole") != model("plain"));
+}
+
+/// An autoencoder, then an encoder whose kernel compares its codes.
+#[test]
+fn an_autoencoder_is_the_prior_of_a_kernel() {
+    let autoencoder = CLASSIFIER
+        .replace("[train]", "[encoder]\nname = \"vae\"\noutput = 8\n\n[method]\nname = \"vae\"\n\n[train]")
+        .replace("cross-entropy", "vae");
+    let place = with(&autoencoder);
+    simile(place.path(), &["train", "mine.toml", "--out", "vae"]).assert().success();
+    let prior = CLASSIFIER.replace("[optimizer]", "[data.prior]\nmodel = \"vae\"\n\n[optimizer]").replace(
+        "\"cross-entropy\"",
+        "\"kernel-decoupled-uniformity\"\ncondition = \"prior\"\nkernel = { name = \"rbf\", sigma = 2.0 }",
+    );
+    fs::write(place.path().join("du.toml"), &prior).unwrap();
+    let train = ["train", "du.toml", "--set", "probe.condition=prior", "--out", "du", "--json"];
+    let answer = json(place.path(), &train);
+    let metrics = &answer["arms"][0]["metrics"];
+    assert!(metrics["condition_r2"].is_number(), "{metrics}");
+    assert_eq!(&json(place.path(), &["evaluate", "du", "--json"])["metrics"], metrics);
+
+    let error = |setting: &str, code: i32| {
+        complaint(place.path(), &["train", "du.toml", "--set", setting, "--out", "never"], code)
+    };
+    assert!(error("data.prior.model=nowhere", 1).contains("data.prior.model"));
+    assert!(error("data.prior.modle=vae", 2).contains("did you mean `model`?"));
+    let text = complaint(
+        place.path(),
+        &["train", "mine.toml", "--set", "encoder.name=simple-conv", "--out", "x"],
+        2,
+    );
+    assert!(text.contains("encoder.output"), "{text}");
+}
