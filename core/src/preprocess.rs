@@ -18,6 +18,40 @@ pub fn fit(picture: &Images, height: usize, width: usize, channels: usize) -> Re
     sized(&crop(&opaque(picture)?, height, width)?, height, width, channels)
 }
 
+/// One picture as an encoder takes it that was judged on the middle of larger images: [`fit`] to `resize`, of which the
+/// middle `side` is left, as torchvision's `Resize` and `CenterCrop`. Without `resize` it is [`fit`] to `side`.
+///
+/// # Errors
+/// As [`fit`], and if `resize` is less than `side`.
+pub fn fit_middle(picture: &Images, resize: Option<usize>, side: usize, channels: usize) -> Result<Images> {
+    let larger = resize.unwrap_or(side);
+    middle(&fit(picture, larger, larger, channels)?, side)
+}
+
+/// The middle `side` x `side` pixels of each image.
+///
+/// # Errors
+/// [`DatasetError::Parameter`] if the images are smaller.
+pub fn middle(images: &Images, side: usize) -> Result<Images> {
+    let Images { height, width, channels, .. } = *images;
+    if (height, width) == (side, side) {
+        return Ok(images.clone());
+    }
+    if side == 0 || height < side || width < side {
+        let size = format!("{height}x{width}");
+        return Err(DatasetError::parameter("size", size, &format!("its middle {side}x{side} is asked for")));
+    }
+    // As Python rounds a half, to the even number.
+    let start = |length: usize| ((length - side) as f64 / 2.0).round_ties_even() as usize;
+    let (top, left) = (start(height), start(width));
+    let mut pixels = Vec::with_capacity(images.len() * side * side * channels);
+    for index in 0..images.len() {
+        let lines = images.image(index).chunks_exact(width * channels).skip(top).take(side);
+        pixels.extend(lines.flat_map(|line| &line[left * channels..(left + side) * channels]));
+    }
+    Images::new(side, side, channels, pixels)
+}
+
 /// As [`fit`], but all of the picture is taken, whatever its aspect ratio: Pillow's `resize((width, height))`.
 ///
 /// # Errors
@@ -119,6 +153,21 @@ mod tests {
         assert_eq!(squeezed, resize(&wide, 1, 2, Interpolation::Bilinear).unwrap());
         assert_ne!(squeezed, fit(&wide, 1, 2, 1).unwrap());
         assert!(squeeze(&wide, 0, 2, 1).is_err());
+    }
+
+    #[test]
+    fn the_middle_of_a_larger_image_is_left() {
+        let images = Images::new(4, 4, 1, (0..32).collect()).unwrap();
+        assert_eq!(middle(&images, 2).unwrap().pixels, [5, 6, 9, 10, 21, 22, 25, 26]);
+        assert_eq!(middle(&images, 4).unwrap(), images);
+        // torchvision.transforms.functional.center_crop of 5 x 5 to 2 x 2 begins at round(1.5) = 2.
+        let odd = Images::new(5, 5, 1, (0..25).collect()).unwrap();
+        assert_eq!(middle(&odd, 2).unwrap().pixels, [12, 13, 17, 18]);
+        assert!(middle(&odd, 6).unwrap_err().to_string().contains("6x6"));
+        let picture = Images::new(8, 8, 3, (0..192).collect()).unwrap();
+        let expected = middle(&fit(&picture, 6, 6, 3).unwrap(), 4).unwrap();
+        assert_eq!(fit_middle(&picture, Some(6), 4, 3).unwrap(), expected);
+        assert_eq!(fit_middle(&picture, None, 4, 3).unwrap(), fit(&picture, 4, 4, 3).unwrap());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::json;
 use simile_core::augment::Normalisation;
 use simile_core::checkpoint::Checkpoint;
 use simile_core::dataset::Images;
-use simile_core::preprocess::fit;
+use simile_core::preprocess::fit_middle;
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -70,8 +70,9 @@ impl Encoder {
     /// # Errors
     /// Where the number of bytes is not four for each pixel.
     pub fn prepare(&self, rgba: Vec<u8>, width: usize, height: usize) -> Result<Vec<f32>, JsError> {
-        let [channels, rows, columns] = self.input_size();
-        let fitted = fit(&Images::new(height, width, 4, rgba)?, rows, columns, channels)?;
+        let [channels, side, _] = self.input_size();
+        let resize = self.checkpoint.metadata.resize;
+        let fitted = fit_middle(&Images::new(height, width, 4, rgba)?, resize, side, channels)?;
         let plane = |channel| fitted.pixels.iter().skip(channel).step_by(channels);
         Ok((0..channels).flat_map(plane).map(|&value| f32::from(value) / 255.0).collect())
     }

@@ -30,6 +30,8 @@ pub const FORMAT_VERSION: u32 = 1;
 
 const KEY: &str = "simile";
 const HEAD: &str = "head";
+/// Side of an image at most, because the header decides how much memory is asked for.
+const LARGEST: usize = 8192;
 
 /// What the header says about the network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +42,9 @@ pub struct Metadata {
     pub encoder: EncoderConfig,
     /// Side of the square input in pixels.
     pub input_size: usize,
+    /// Side that an image is resized to before its middle of `input_size` is taken; absent where nothing is cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resize: Option<usize>,
     /// Mean of each channel, subtracted from pixels in 0 to 1.
     pub mean: Vec<f64>,
     /// Standard deviation of each channel, which pixels are divided by.
@@ -60,6 +65,7 @@ impl Metadata {
         Self {
             version: FORMAT_VERSION,
             input_size: encoder.input_size,
+            resize: None,
             embedding_size: encoder.embedding_size(),
             encoder,
             mean,
@@ -98,6 +104,9 @@ impl Metadata {
             .map_err(|e| field("encoder", e.to_string(), "settings that the network can have"))?;
         if self.input_size != self.encoder.input_size {
             return Err(field("input_size", self.input_size, self.encoder.input_size));
+        }
+        if let Some(resize) = self.resize.filter(|resize| !(self.input_size..=LARGEST).contains(resize)) {
+            return Err(field("resize", resize, format!("{} to {LARGEST}", self.input_size)));
         }
         if self.embedding_size != self.encoder.embedding_size() {
             return Err(field("embedding_size", self.embedding_size, self.encoder.embedding_size()));
@@ -370,6 +379,7 @@ mod tests {
         for (key, value) in [
             ("input_size", serde_json::json!(28)),
             ("embedding_size", 128.into()),
+            ("resize", 31.into()),
             ("mean", serde_json::json!([0.5])),
             ("std", serde_json::json!([0.5, 0.0, 0.5])),
             ("encoder", serde_json::json!({ "name": "lenet5", "input_size": 1_000_000 })),

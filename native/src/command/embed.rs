@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use simile_core::dataset::Images;
 use simile_core::matrix::Matrix;
+use simile_core::preprocess::middle;
 
 use crate::cli::Embed;
 use crate::console::Console;
@@ -33,15 +34,15 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     let device = arguments.device.device.open()?;
     let checkpoint = model::load(&arguments.model, &device.device)?;
     let (side, channels) = (checkpoint.metadata.input_size, checkpoint.metadata.encoder.channels);
-    let framing = Framing { side, channels, fit: Fit::Middle };
+    let framing = Framing { side: checkpoint.metadata.resize.unwrap_or(side), channels, fit: Fit::Middle };
     let mut pixels = Vec::new();
     for path in &arguments.images {
-        pixels.extend(read_picture(path, framing)?.pixels);
+        pixels.extend(middle(&read_picture(path, framing)?, side)?.pixels);
     }
     let images = Images::new(side, side, channels, pixels)?;
     let normalisation = model::normalisation(&checkpoint);
-    let vectors =
-        Prepared::new(&images, side, &normalisation, &device.device)?.features(&checkpoint.encoder)?;
+    let vectors = Prepared::new(&images, (side, None), &normalisation, &device.device)?
+        .features(&checkpoint.encoder)?;
 
     let names: Vec<String> = arguments.images.iter().map(|path| path.display().to_string()).collect();
     match (&arguments.out, format) {

@@ -8,6 +8,7 @@ use burn::tensor::Device;
 use comfy_table::CellAlignment;
 use serde::Serialize;
 use simile_core::checkpoint::Metadata;
+use simile_core::encoder::EncoderConfig;
 
 use super::data::section;
 use crate::cli::{Evaluate, Probe};
@@ -41,9 +42,9 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
     };
     let (splits, probe) = data(arguments, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = model::normalisation(&checkpoint);
-    let side = checkpoint.metadata.input_size;
+    let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
     let features =
-        |images| Prepared::new(images, side, &normalisation, &device.device)?.features(&checkpoint.encoder);
+        |images| Prepared::new(images, sides, &normalisation, &device.device)?.features(&checkpoint.encoder);
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
     let metrics = measure(
         &probe,
@@ -83,7 +84,9 @@ fn data(
         }
         Some(name) => {
             let (data, _, probe) = section(name)?;
-            let splits = Splits::load(&data, folder, 0, &metadata.encoder)?;
+            let input_size = metadata.resize.unwrap_or(metadata.input_size);
+            let encoder = EncoderConfig { input_size, ..metadata.encoder.clone() };
+            let splits = Splits::load(&data, folder, 0, &encoder)?;
             (splits, probe.clone().unwrap_or_default(), probe.is_some())
         }
     };

@@ -92,6 +92,9 @@ pub(crate) struct DataSection {
     /// Side of the squares that pictures are kept as, where views are resized; that of the encoder's input if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) side: Option<usize>,
+    /// Whether the middle of pictures of `side` is judged, as large as the encoder's input, and not the whole, resized.
+    #[serde(default)]
+    pub(crate) centre_crop: bool,
     /// Whether pictures of the `test` or of the official `validation` part are judged by.
     #[serde(default)]
     pub(crate) judged_by: JudgedBy,
@@ -192,6 +195,7 @@ impl DataSection {
             broken: Broken::default(),
             fit: Fit::default(),
             side: None,
+            centre_crop: false,
             judged_by: JudgedBy::default(),
             table: None,
             folders: None,
@@ -201,6 +205,11 @@ impl DataSection {
             features: None,
             prior: None,
         }
+    }
+
+    /// What images are resized to before their middle is judged, if it is.
+    pub(crate) fn resize(&self) -> Option<usize> {
+        self.side.filter(|_| self.centre_crop)
     }
 
     pub(super) fn check(&self) -> Result<(), Fault> {
@@ -262,6 +271,7 @@ impl DataSection {
             ("broken", self.broken != Broken::default()),
             ("fit", self.fit != Fit::default()),
             ("side", self.side.is_some()),
+            ("centre_crop", self.centre_crop),
             ("judged_by", self.judged_by != JudgedBy::default()),
         ];
         if let Some((key, _)) = given.iter().find(|(key, given)| *given && !self.dataset.takes(key)) {

@@ -203,6 +203,15 @@ impl Recipe {
             let reason = format!("`augment.size` must be `encoder.input_size`, {side}");
             return Err(Fault::new("augment", "size", reason));
         }
+        if self.data.centre_crop
+            && (self.augment.size.is_none() || self.data.side.is_none_or(|larger| larger < side))
+        {
+            let reason = format!(
+                "`data.centre_crop` needs pictures of at least {side} pixels, `data.side`, and views that are made of \
+                 them, `augment.size = {side}`"
+            );
+            return Err(Fault::new("data", "centre_crop", reason));
+        }
         self.optimizer.validate().map_err(|error| core("optimizer", error))?;
         self.schedule.validate().map_err(|error| core("schedule", error))?;
         self.normalisation().map_err(|reason| Fault::new("data", "normalise", reason))?;

@@ -194,3 +194,27 @@ fn smoke_makes_everything_small() {
     assert_eq!((recipe.train.iterations, recipe.train.seed), (2, 7));
     assert_eq!((recipe.data.train, recipe.data.test), (Some(256), Some(128)));
 }
+
+#[test]
+fn weights_are_a_file_and_other_keys_of_the_encoder_are_still_known() {
+    let with = |line: &str| load(&format!("{SMALL}\n[encoder]\n{line}\n"), &[]);
+    let recipe = with("name = \"resnet18\"\nweights = \"a.safetensors\"").unwrap();
+    assert_eq!(recipe.encoder.weights.as_deref(), Some(Path::new("a.safetensors")));
+    let again = Recipe::resolved(&recipe.to_toml().unwrap(), Path::new("recipe.toml")).unwrap();
+    assert_eq!(again, recipe);
+    assert!(usage_error(with("weights = 3")).contains("in quotes"));
+    let text = usage_error(with("wieghts = \"a\""));
+    assert!(text.contains("line 16") && text.contains("unknown key `wieghts`"), "{text}");
+}
+
+#[test]
+fn a_middle_is_taken_of_something_larger() {
+    let folders = "[data]\ndataset = \"folders\"\nside = 40\ncentre_crop = true\n\n[augment]\nsize = 32\n";
+    let rest = &SMALL[SMALL.find("[train]").unwrap()..];
+    let recipe = load(&format!("{folders}{rest}"), &[]).unwrap();
+    assert_eq!(recipe.data.resize(), Some(40));
+    let text = usage_error(load(&format!("{folders}{rest}"), &["data.side=24"]));
+    assert!(text.contains("data.centre_crop") && text.contains("32"), "{text}");
+    let text = usage_error(load(SMALL, &["data.centre_crop=true"]));
+    assert!(text.contains("centre_crop"), "{text}");
+}

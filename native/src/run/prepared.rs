@@ -1,5 +1,6 @@
 //! Images on a device as a network takes them, and what it makes of them.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use anyhow::Result;
@@ -10,6 +11,7 @@ use simile_core::dataset::resize::{Interpolation, resize};
 use simile_core::encoder::Encoder;
 use simile_core::error::Error;
 use simile_core::matrix::Matrix;
+use simile_core::preprocess::middle;
 use simile_core::train::{Model, embed, score};
 
 /// Images that go through a network at once.
@@ -22,20 +24,26 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Resizes the images where they are of another side.
+    /// Resizes the images where they are of another side; where there is a larger one to resize them to, their middle is
+    /// taken of that.
     ///
     /// # Errors
     /// If they cannot be resized.
     pub(crate) fn new(
         images: &Images,
-        side: usize,
+        (side, larger): (usize, Option<usize>),
         normalisation: &'a Normalisation,
         device: &Device,
     ) -> Result<Self> {
-        let store = if (images.height, images.width) == (side, side) {
-            ImageStore::new(images, device)
+        let whole = larger.unwrap_or(side);
+        let resized = if (images.height, images.width) == (whole, whole) {
+            Cow::Borrowed(images)
         } else {
-            ImageStore::new(&resize(images, side, side, Interpolation::Bilinear)?, device)
+            Cow::Owned(resize(images, whole, whole, Interpolation::Bilinear)?)
+        };
+        let store = match larger {
+            Some(_) => ImageStore::new(&middle(&resized, side)?, device),
+            None => ImageStore::new(&resized, device),
         };
         Ok(Self { store, normalisation })
     }

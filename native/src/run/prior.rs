@@ -24,9 +24,10 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
             "`data.prior.model` takes images of {channels} channels, and these have {given}"
         )));
     }
-    let (side, normalisation) = (checkpoint.metadata.input_size, model::normalisation(&checkpoint));
+    let normalisation = model::normalisation(&checkpoint);
+    let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
     let with = |dataset: Dataset| -> Result<Dataset> {
-        let images = Prepared::new(&dataset.images, side, &normalisation, device)?;
+        let images = Prepared::new(&dataset.images, sides, &normalisation, device)?;
         let features = images.features(&checkpoint.encoder)?;
         Ok(dataset.with_condition(&section.name, Condition::Numeric(features))?)
     };

@@ -193,6 +193,7 @@ impl Session {
     pub(super) fn metadata(&self) -> Result<Metadata> {
         let Normalisation { mean, std } = self.recipe.normalisation().map_err(usage)?;
         let mut metadata = Metadata::new(self.recipe.encoder.config.clone(), mean, std);
+        metadata.resize = self.recipe.data.resize();
         metadata.recipe = serde_json::to_value(&self.recipe)?;
         Ok(metadata)
     }
@@ -202,7 +203,8 @@ impl Session {
         set: &Dataset,
         normalisation: &'n Normalisation,
     ) -> Result<Prepared<'n>> {
-        Prepared::new(&set.images, self.recipe.encoder.config.input_size, normalisation, &self.device.device)
+        let sides = (self.recipe.encoder.config.input_size, self.recipe.data.resize());
+        Prepared::new(&set.images, sides, normalisation, &self.device.device)
     }
 
     pub(super) fn save(&mut self, trainer: Option<&simile_core::train::Trainer>, before: f64) -> Result<()> {
