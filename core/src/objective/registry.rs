@@ -48,7 +48,6 @@ const OBJECTIVES: &[(&str, Builder)] = &[
     ("swav-sinkhorn", parse::<SwavSinkhorn>),
     ("moco", parse::<MoCo>),
     ("cmc", parse::<Cmc>),
-    ("vae", parse::<Vae>),
     ("cross-entropy", parse::<CrossEntropy>),
     ("max-margin", parse::<MaxMargin>),
     ("biasbal", parse::<BiasBalance>),
@@ -62,6 +61,7 @@ const OBJECTIVES: &[(&str, Builder)] = &[
     ("gce", parse::<GeneralisedCrossEntropy>),
     ("lff", parse::<Lff>),
     ("jtt", parse::<Jtt>),
+    ("vae", parse::<Vae>),
 ];
 
 /// An objective as it is written in a recipe: its name, its variant, and whatever else it knows.

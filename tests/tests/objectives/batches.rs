@@ -89,8 +89,9 @@ impl Inputs {
         add("fc_weight", draws.matrix(outputs, 4));
         add("fc_bias", draws.matrix(1, outputs));
         add("log_sigma", Matrix::zeros(1, 1));
+        let mut of_pixels = Draws::new(!seed);
         for (name, columns) in [("images", 5), ("reconstruction", 5), ("mean", 2), ("log_variance", 2)] {
-            add(name, draws.matrix(b, columns));
+            add(name, of_pixels.matrix(b, columns));
         }
 
         let indices = [
