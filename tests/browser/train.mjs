@@ -1,6 +1,7 @@
 // Trains in the page as a visitor would: node train.mjs JOB.json; screenshots go to `screenshots`.
-// A job: { site, webgpu, device, settings, level, lead, folder, screenshots }; `folder` takes the downloads.
-import { readFile } from "node:fs/promises";
+// A job: { site, webgpu, device, settings, level, lead, patience, own, folder, screenshots }; `own` is a folder with a
+// folder of images for each class, `folder` takes the downloads.
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
 import { launch } from "./chromium.mjs";
@@ -91,6 +92,28 @@ try {
   await enters("idle");
   result.cleared = await figure("right", "Digit").textContent();
   result.workers = page.workers().length;
+  result.address = new URL(page.url()).search;
+  await page.goto(page.url());
+  result.again = await page.locator("#iterations").inputValue();
+
+  // A folder without classes is refused, one with them is learnt from; an image that is none is named.
+  const status = (kind) => page.locator(`#status[data-kind=${kind}]`);
+  await page.setInputFiles("#folder", join(job.own, "0"));
+  result.classless = await status("error").textContent();
+  await page.setInputFiles("#folder", job.own);
+  result.source = await page.locator("#source").textContent();
+  await page.fill("#iterations", "20");
+  await page.fill("#batch", "16");
+  await page.locator("#run").click();
+  await enters("finished");
+  result.own = { accuracy: await both("Class"), step: await both("Step") };
+  await saved("right", "own.safetensors");
+  await page.locator("#reset").click();
+  await writeFile(join(job.own, "0", "broken.png"), "not a picture");
+  await page.setInputFiles("#folder", job.own);
+  await page.locator("#run").click();
+  await status("error").filter({ hasText: "broken" }).waitFor();
+  result.broken = await status("error").textContent();
   console.log(JSON.stringify(result));
 } finally {
   await browser.close();

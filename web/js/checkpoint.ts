@@ -1,5 +1,6 @@
 // The bytes of a checkpoint, from wherever they come.
 import { recall, remember } from "./cache.js";
+import { joined } from "./image.js";
 
 /** Where a checkpoint can come from. */
 export type CheckpointSource = string | URL | Request | Response | Blob | ArrayBuffer | Uint8Array;
@@ -124,11 +125,5 @@ async function readStream(
   } finally {
     signal?.removeEventListener("abort", abort);
   }
-  const bytes = new Uint8Array(loaded);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
+  return joined(chunks);
 }

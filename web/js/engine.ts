@@ -4,6 +4,7 @@ import { Embedding } from "./embedding.js";
 import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
 import { CPU, openGpu } from "./gpu.js";
+import { joined, pixelsOf } from "./image.js";
 import type { DeviceInfo, Method, Methods, Pictures, Vectors } from "./protocol.js";
 import { Training } from "./training.js";
 
@@ -80,8 +81,17 @@ export class Engine implements Handlers {
     return { document: await bundle.forces(document, device) };
   }
 
-  async openTrainer({ settings, device }: Methods["openTrainer"]["input"]): Promise<Methods["openTrainer"]["output"]> {
-    this.#training = await Training.open(settings, device);
+  async fitToTrain({ pictures }: Methods["fitToTrain"]["input"]): Promise<Methods["fitToTrain"]["output"]> {
+    const fitted = pictures.map((picture) => {
+      const { data, width, height } = pixelsOf(picture);
+      return cpu.fit_to_train(data as unknown as Uint8Array, width, height);
+    });
+    return { pixels: joined(fitted) };
+  }
+
+  async openTrainer(input: Methods["openTrainer"]["input"]): Promise<Methods["openTrainer"]["output"]> {
+    this.#training?.free();
+    this.#training = await Training.open(input);
     return this.#training.describe();
   }
 

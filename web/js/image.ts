@@ -29,9 +29,15 @@ export async function pack(images: readonly ImageSource[] | FloatImages, signal?
     const data = new Float32Array(images.data);
     return { images: { floats: { data, dims: images.dims } }, transfer: [data.buffer] };
   }
+  const { pictures, transfer } = await packPictures(images, signal);
+  return { images: { pictures }, transfer };
+}
+
+/** Pictures on their way to the worker, and what of them is moved. */
+export async function packPictures(images: readonly ImageSource[], signal?: AbortSignal) {
   const pictures = await Promise.all(images.map((image) => decode(image, signal)));
   const transfer = pictures.map((picture) => (picture instanceof ImageBitmap ? picture : picture.data.buffer));
-  return { images: { pictures }, transfer };
+  return { pictures, transfer };
 }
 
 function isFloatImages(images: readonly ImageSource[] | FloatImages): images is FloatImages {
@@ -52,7 +58,12 @@ async function decode(image: ImageSource, signal?: AbortSignal): Promise<ImageBi
     return { data: new Uint8ClampedArray(image.data), width, height };
   }
   if (image instanceof HTMLImageElement) await image.decode();
-  return createImageBitmap(image, AS_STORED);
+  try {
+    return await createImageBitmap(image, AS_STORED);
+  } catch (cause) {
+    if (!(image instanceof File)) throw cause;
+    throw new Error(`${image.webkitRelativePath || image.name} cannot be decoded as an image`, { cause });
+  }
 }
 
 function isPixels(image: Exclude<ImageSource, string | URL>): image is ImageData | RgbaPixels {
@@ -70,4 +81,15 @@ export function pixelsOf(picture: ImageBitmap | RgbaPixels): RgbaPixels {
   context.drawImage(picture, 0, 0);
   picture.close();
   return context.getImageData(0, 0, width, height);
+}
+
+/** Arrays one after the other. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }

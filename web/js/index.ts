@@ -16,6 +16,7 @@ export {
   type Setting,
 } from "./lab.js";
 export {
+  type LabelledImage,
   type MappedImages,
   type ProbeOptions,
   type Reading,

@@ -64,6 +64,14 @@ export interface Digits {
   readonly grounds: Uint8Array;
 }
 
+/** Images to train on, of the size that a trainer takes. */
+export interface OwnImages {
+  /** All images one after the other, `[n, side, side, 3]`. */
+  readonly pixels: Uint8Array;
+  /** The class of each. */
+  readonly labels: Uint32Array;
+}
+
 /** What the worker can do: the input and the output of each method. */
 export interface Methods {
   loadEncoder: {
@@ -75,8 +83,9 @@ export interface Methods {
   openLab: { input: { device: DeviceChoice }; output: { device: DeviceInfo } };
   evaluate: { input: { document: string }; output: { document: string } };
   forces: { input: { document: string }; output: { document: string } };
+  fitToTrain: { input: { pictures: readonly (ImageBitmap | RgbaPixels)[] }; output: { pixels: Uint8Array } };
   openTrainer: {
-    input: { settings: string; device: DeviceChoice };
+    input: { settings: string; own: OwnImages | undefined; device: DeviceChoice };
     output: { device: DeviceInfo; recipe: string; labels: Uint8Array; colours: Uint8Array };
   };
   train: { input: { steps: number }; output: { step: number; losses: Float32Array } };

@@ -1,11 +1,15 @@
 import { Connection } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
+import { type ImageSource, joined, packPictures } from "./image.js";
 import type { Setting } from "./lab.js";
-import type { DeviceChoice, DeviceInfo, Methods } from "./protocol.js";
+import type { DeviceChoice, DeviceInfo, Methods, OwnImages } from "./protocol.js";
+
+/** Images that are decoded at once. */
+const CHUNK = 64;
 
 /** What to train, on how many digits, and where. What is left out is as in the recipe `fair-digits`. */
 export interface TrainerOptions extends Setting {
-  /** Seed of the digits, the network and the views. Default: 0. */
+  /** Seed of the digits, or of which images are held out, of the network and of the views. Default: 0. */
   readonly seed?: number;
   /** Steps of the whole run, through which the learning rate rises and falls. Default: 600. */
   readonly iterations?: number;
@@ -13,9 +17,11 @@ export interface TrainerOptions extends Setting {
   readonly batch?: number;
   /** Default: 0.004. */
   readonly learningRate?: number;
-  /** How many digits to draw and train on. Default: 8192. */
-  readonly images?: number;
-  /** How many other digits to judge by. Default: 2000. */
+  /**
+   * How many digits to draw and train on, or images of your own: what `z` is then is their mean colour. Default: 8192.
+   */
+  readonly images?: number | readonly LabelledImage[];
+  /** How many other digits to judge by, or how many of your images to hold out. Default: 2000, or a fifth. */
   readonly testImages?: number;
   /** Default: `auto`. */
   readonly device?: DeviceChoice;
@@ -23,6 +29,13 @@ export interface TrainerOptions extends Setting {
   readonly worker?: boolean;
   /** Stops the preparation. */
   readonly signal?: AbortSignal;
+}
+
+/** An image to train on. */
+export interface LabelledImage {
+  readonly image: ImageSource;
+  /** Its class, counted from 0: what the probe reads off, and what objectives with labels learn from. */
+  readonly label: number;
 }
 
 /** Steps that were done. */
@@ -63,7 +76,7 @@ export interface MappedImages {
 }
 
 /**
- * A small encoder, LeNet-5, that learns from digits which the page draws itself.
+ * A small encoder, LeNet-5, that learns from digits which the page draws itself, or from images of yours.
  *
  * ```js
  * const kernel = { name: "rbf", sigma: 20 }; // of colours, 0 to 255
@@ -80,8 +93,8 @@ export class Trainer {
   readonly device: DeviceInfo;
   /** Steps of the whole run. */
   readonly iterations: number;
-  /** The run as a recipe of the command line. */
-  readonly recipe: Readonly<Record<string, unknown>>;
+  /** The run as a recipe of the command line; `null` for images of your own, which it does not have. */
+  readonly recipe: Readonly<Record<string, unknown>> | null;
   readonly mapped: MappedImages;
   readonly #connection: Connection;
   #iteration = 0;
@@ -89,21 +102,24 @@ export class Trainer {
   private constructor(connection: Connection, opened: Methods["openTrainer"]["output"], iterations: number) {
     this.device = opened.device;
     this.iterations = iterations;
-    this.recipe = JSON.parse(opened.recipe) as Record<string, unknown>;
+    this.recipe = JSON.parse(opened.recipe) as Record<string, unknown> | null;
     this.mapped = { labels: opened.labels, colours: opened.colours };
     this.#connection = connection;
   }
 
   /** Draws the digits and prepares the network; settings that cannot be used reject. */
   static async create(options: TrainerOptions): Promise<Trainer> {
-    const { seed = 0, iterations = 600, batch = 256, learningRate = 4e-3, images = 8192, testImages = 2000 } = options;
+    const { seed = 0, iterations = 600, batch = 256, learningRate = 4e-3, images = 8192 } = options;
+    const count = typeof images === "number" ? images : images.length;
+    const { testImages = typeof images === "number" ? 2000 : Math.ceil(count / 5) } = options;
     const { objective, variant, kernel, temperature, lambda, params, device = "auto", worker = true, signal } = options;
     const parameters = { name: objective, variant, kernel, temperature, lambda, ...params };
-    const settings = { objective: parameters, seed, iterations, batch, learningRate, images, testImages };
+    const settings = { objective: parameters, seed, iterations, batch, learningRate, images: count, testImages };
     signal?.throwIfAborted();
     const connection = await Connection.open(worker);
     try {
-      const input = { settings: JSON.stringify(settings), device };
+      const own = typeof images === "number" ? undefined : await fitted(images, connection, signal);
+      const input = { settings: JSON.stringify(settings), own, device };
       return new Trainer(connection, await connection.call("openTrainer", input, { signal }), iterations);
     } catch (error) {
       connection.close();
@@ -144,4 +160,19 @@ export class Trainer {
   [Symbol.dispose](): void {
     this.dispose();
   }
+}
+
+/** Images of the size that a trainer takes; what is decoded at once is bounded. */
+async function fitted(
+  images: readonly LabelledImage[],
+  connection: Connection,
+  signal: AbortSignal | undefined,
+): Promise<OwnImages> {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < images.length; at += CHUNK) {
+    const sources = images.slice(at, at + CHUNK).map(({ image }) => image);
+    const { pictures, transfer } = await packPictures(sources, signal);
+    parts.push((await connection.call("fitToTrain", { pictures }, { signal, transfer })).pixels);
+  }
+  return { pixels: joined(parts), labels: Uint32Array.from(images, ({ label }) => label) };
 }

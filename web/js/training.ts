@@ -3,7 +3,7 @@ import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
 import { CPU, checkAgreement, messageOf, openGpu, reasonForCpu } from "./gpu.js";
 import { messages } from "./messages.js";
-import type { DeviceChoice, DeviceInfo, Methods } from "./protocol.js";
+import type { DeviceInfo, Methods } from "./protocol.js";
 
 export class Training {
   private constructor(
@@ -11,12 +11,13 @@ export class Training {
     readonly device: DeviceInfo,
   ) {}
 
-  static async open(settings: string, choice: DeviceChoice): Promise<Training> {
-    const onCpu = new cpu.Trainer(settings, cpu.Device.cpu());
+  static async open(input: Methods["openTrainer"]["input"]): Promise<Training> {
+    const onCpu = begin(cpu.Trainer, input, cpu.Device.cpu());
+    const { device: choice } = input;
     const stay = await reasonForCpu(choice);
     if (stay) return new Training(onCpu, stay);
     try {
-      const { trainer, info } = await moveToGpu(onCpu, settings);
+      const { trainer, info } = await moveToGpu(onCpu, input);
       onCpu.free();
       return new Training(trainer, info);
     } catch (error) {
@@ -57,10 +58,28 @@ export class Training {
   }
 }
 
+/** What both bundles call a trainer. */
+interface Trainers<Device, Trainer> {
+  new (settings: string, device: Device): Trainer;
+  on_images(settings: string, pixels: Uint8Array, labels: Uint32Array, device: Device): Trainer;
+}
+
+/** A run at its beginning, on drawn digits or on images of the page's own. */
+function begin<Device, Trainer>(
+  Trainer: Trainers<Device, Trainer>,
+  { settings, own }: Methods["openTrainer"]["input"],
+  device: Device,
+): Trainer {
+  return own ? Trainer.on_images(settings, own.pixels, own.labels, device) : new Trainer(settings, device);
+}
+
 /** The same run on WebGPU, whose first loss has to be that of the CPU. */
-async function moveToGpu(onCpu: cpu.Trainer, settings: string): Promise<{ trainer: webgpu.Trainer; info: DeviceInfo }> {
+async function moveToGpu(
+  onCpu: cpu.Trainer,
+  input: Methods["openTrainer"]["input"],
+): Promise<{ trainer: webgpu.Trainer; info: DeviceInfo }> {
   const { device, info } = await openGpu();
-  const trainer = new webgpu.Trainer(settings, device);
+  const trainer = begin(webgpu.Trainer, input, device);
   try {
     checkAgreement(info, [await onCpu.first_loss()], [await trainer.first_loss()]);
   } catch (error) {

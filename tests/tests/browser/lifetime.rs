@@ -26,7 +26,8 @@ fn encoders_are_freed_taken_back_and_kept() {
 
     let bytes: Vec<u64> = serde_json::from_value(result["turns"]["bytes"].clone()).unwrap();
     assert_eq!(result["turns"]["instances"], 1);
-    assert!(bytes[0] > 0 && bytes[9] == bytes[2], "memory grows: {bytes:?}");
+    // Ten networks that stay would be 2.5 MB.
+    assert!(bytes[0] > 0 && bytes[9] < bytes[0] + (1 << 20), "memory grows: {bytes:?}");
     assert_eq!(result["workers"], 0, "workers are left");
 
     let aborted = &result["aborted"];

@@ -1,10 +1,12 @@
 //! Training in a page: by a visitor, and through the package.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
+use simile_core::dataset::colour_mnist::Colours;
+use simile_core::dataset::digits::draw_digits;
 
 use crate::{Where, is_ready, run, screenshots, simile, succeed, workspace};
 
@@ -27,6 +29,7 @@ fn a_visitor_can_train_two_networks() {
             "level": LEVEL,
             "lead": LEAD,
             "patience": 900,
+            "own": own_images(folder.path()),
             "folder": folder.path(),
             "screenshots": screenshots(),
         }),
@@ -48,6 +51,12 @@ fn a_visitor_can_train_two_networks() {
     assert!(result["map"].as_str().unwrap().contains(&format!("{fair:.1} %")), "{}", result["map"]);
     assert_eq!(result["saved"], json!(["infonce.safetensors", "fair-cclk.safetensors"]));
     assert_eq!((&result["cleared"], &result["workers"]), (&json!("–"), &json!(0)), "reset frees both");
+    let address = "?iterations=300&batch=128&temperature=0.5&lambda=0.01&seed=0&device=auto";
+    assert_eq!(
+        (&result["address"], &result["again"]),
+        (&json!(address), &json!("300")),
+        "a run can be shared"
+    );
 
     // The command line draws the same digits again and reads the same off the files.
     for (at, name) in ["left", "right"].into_iter().enumerate() {
@@ -61,6 +70,32 @@ fn a_visitor_can_train_two_networks() {
         assert!((leak - shown).abs() < 2e-3, "{name}: {leak} by the command line, {shown} in the page");
     }
     evaluate(&folder.path().join("early.safetensors"));
+
+    assert!(result["classless"].as_str().unwrap().contains("one for each class"), "{}", result["classless"]);
+    let source = result["source"].as_str().unwrap();
+    assert!(source.contains("60 images of 10 classes"), "{source}");
+    assert_eq!(numbers(&result["own"]["step"]), [20.0, 20.0]);
+    assert!(numbers(&result["own"]["accuracy"]).iter().all(|accuracy| (0.0..=100.0).contains(accuracy)));
+    assert!(result["broken"].as_str().unwrap().contains("0/broken.png"), "{}", result["broken"]);
+    let mut command = Command::new(simile());
+    let vectors = folder.path().join("own.npy");
+    command.arg("embed").arg(folder.path().join("own.safetensors"));
+    succeed(command.arg(folder.path().join("own/1/00.png")).arg("--out").arg(vectors));
+}
+
+/// A folder with a folder of drawn digits for each class.
+fn own_images(folder: &Path) -> PathBuf {
+    let folder = folder.join("own");
+    let digits = draw_digits(60, Colours::Palette, 11).unwrap();
+    let mut counts = [0; 10];
+    for (pixels, &label) in digits.images.iter().zip(&digits.labels) {
+        let class = folder.join(label.to_string());
+        fs::create_dir_all(&class).unwrap();
+        let image = image::RgbImage::from_raw(32, 32, pixels.to_vec()).unwrap();
+        image.save(class.join(format!("{:02}.png", counts[label]))).unwrap();
+        counts[label] += 1;
+    }
+    folder
 }
 
 fn evaluate(model: &Path) -> Value {

@@ -1,12 +1,18 @@
-//! A run in the page: digits that core draws, the step of the command line's trainer, and its probes.
+//! A run in the page: digits that core draws or images of the page's own, the step of the command line's trainer, and
+//! its probes.
 
 mod part;
 mod probe;
 mod settings;
 
+use serde_json::Value;
 use simile_core::checkpoint::Metadata;
+use simile_core::dataset::colour_mnist::Colours;
+use simile_core::dataset::digits::{SIDE, draw_digits};
+use simile_core::dataset::{Dataset, Images};
 use simile_core::error::Error;
 use simile_core::method::TrainingSet;
+use simile_core::preprocess::fit;
 use simile_core::train::{self, Sampler, Sampling, TEST_SEED, TrainError};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -16,11 +22,12 @@ pub use self::probe::Probe;
 use self::settings::Settings;
 use crate::device::Device;
 
-/// A network on its way, with the digits that it learns from.
+/// A network on its way, with the images that it learns from.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Trainer {
     settings: Settings,
+    recipe: Value,
     run: train::Trainer,
     sampler: Sampler,
     train: Part,
@@ -36,18 +43,32 @@ impl Trainer {
     /// What is wrong with the settings.
     #[wasm_bindgen(constructor)]
     pub fn new(settings: &str, device: &Device) -> Result<Self, JsError> {
-        let settings: Settings = serde_json::from_str(settings)
-            .map_err(|error| JsError::new(&format!("the settings of the run cannot be used: {error}")))?;
-        let (seed, device) = (u64::from(settings.seed), device.inner.clone());
-        let sampling = Sampling { samples: settings.images, batch: settings.batch, drop_last: false, seed };
-        let sampler = Sampler::new(sampling)?;
-        if settings.test_images < 2 {
-            return Err(Error::parameter("testImages", settings.test_images, "expected at least 2").into());
-        }
-        let run = begin(&settings, &device)?;
-        let train = Part::draw(settings.images, seed, &device)?;
-        let test = Part::draw(settings.test_images, seed ^ TEST_SEED, &device)?;
-        Ok(Self { settings, run, sampler, train, test, device })
+        let settings = read(settings)?;
+        let seed = u64::from(settings.seed);
+        let train = draw_digits(settings.images, Colours::Palette, seed)?;
+        let test = draw_digits(settings.test_images, Colours::Palette, seed ^ TEST_SEED)?;
+        let recipe = settings.recipe();
+        Self::begin(settings, recipe, train, test, device)
+    }
+
+    /// A run on images of the page's own: `pixels` are those of `fit_to_train`, one image after the other, `labels` the
+    /// class of each. Of `settings.images` images `settings.testImages` are held out to judge by.
+    ///
+    /// # Errors
+    /// What is wrong with the settings or the images.
+    pub fn on_images(
+        settings: &str,
+        pixels: Vec<u8>,
+        labels: Vec<u32>,
+        device: &Device,
+    ) -> Result<Self, JsError> {
+        let mut settings = read(settings)?;
+        let labels = labels.into_iter().map(|label| label as usize).collect();
+        let (train, test) =
+            part::own(pixels, SIDE, labels)?.split(settings.test_images, settings.seed.into())?;
+        settings.images = train.len();
+        // The command line does not have the images.
+        Self::begin(settings, Value::Null, train, test, device)
     }
 
     /// Number of steps done.
@@ -56,10 +77,10 @@ impl Trainer {
         self.run.step_number() as u32
     }
 
-    /// The run as a recipe of the command line, in JSON.
+    /// The run as a recipe of the command line, in JSON; null for images of the page's own.
     #[wasm_bindgen(getter)]
     pub fn recipe(&self) -> String {
-        self.settings.recipe().to_string()
+        self.recipe.to_string()
     }
 
     /// The digits of the images that maps show.
@@ -91,7 +112,7 @@ impl Trainer {
     /// # Errors
     /// As [`step`](Self::step).
     pub async fn first_loss(&self) -> Result<f64, JsError> {
-        let mut run = begin(&self.settings, &self.device)?;
+        let mut run = start(&self.settings, &self.device)?;
         Ok(advance(&mut run, &mut self.sampler.clone(), &self.train).await?)
     }
 
@@ -112,12 +133,49 @@ impl Trainer {
         let normalisation = part::normalisation();
         let encoder = self.run.config().encoder.clone();
         let mut metadata = Metadata::new(encoder, normalisation.mean, normalisation.std);
-        metadata.recipe = self.settings.recipe();
+        metadata.recipe = self.recipe.clone();
         Ok(self.run.checkpoint(metadata).to_bytes().await?)
     }
 }
 
-fn begin(settings: &Settings, device: &burn::tensor::Device) -> Result<train::Trainer, TrainError> {
+impl Trainer {
+    fn begin(
+        settings: Settings,
+        recipe: Value,
+        train: Dataset,
+        test: Dataset,
+        device: &Device,
+    ) -> Result<Self, JsError> {
+        let device = device.inner.clone();
+        let (samples, seed) = (train.len(), settings.seed.into());
+        let sampler = Sampler::new(Sampling { samples, batch: settings.batch, drop_last: false, seed })?;
+        if test.len() < 2 {
+            return Err(Error::parameter("testImages", test.len(), "expected at least 2").into());
+        }
+        if train.classes.len() < 2 {
+            return Err(Error::parameter("labels", train.classes.len(), "expected at least 2 classes").into());
+        }
+        let run = start(&settings, &device)?;
+        let (train, test) = (Part::new(train, &device), Part::new(test, &device));
+        Ok(Self { settings, recipe, run, sampler, train, test, device })
+    }
+}
+
+/// A picture of any size, RGBA, as a trainer takes it: `[side, side, 3]`.
+///
+/// # Errors
+/// Where the number of bytes is not four for each pixel.
+#[wasm_bindgen]
+pub fn fit_to_train(rgba: Vec<u8>, width: usize, height: usize) -> Result<Vec<u8>, JsError> {
+    Ok(fit(&Images::new(height, width, 4, rgba)?, SIDE, SIDE, 3)?.pixels)
+}
+
+fn read(settings: &str) -> Result<Settings, JsError> {
+    serde_json::from_str(settings)
+        .map_err(|error| JsError::new(&format!("the settings of the run cannot be used: {error}")))
+}
+
+fn start(settings: &Settings, device: &burn::tensor::Device) -> Result<train::Trainer, TrainError> {
     train::Trainer::new(settings.config(), &TrainingSet::default(), device)
 }
 
@@ -178,5 +236,30 @@ mod tests {
         );
         assert_eq!(recipe["objective"]["condition"], "colour");
         assert_eq!(recipe["train"], json!({ "batch": 16, "iterations": 3, "seed": 7 }));
+    }
+
+    #[test]
+    fn images_of_the_page_are_conditioned_on_their_mean_colour() {
+        // Squares of ten colours and two brightnesses, which are the classes.
+        let shade = |at: usize, channel: usize| ((at % 10 * 25 + channel * 40) / (1 + at % 2)) as u8;
+        let pixels: Vec<u8> =
+            (0..24).flat_map(|at| (0..SIDE * SIDE * 3).map(move |k| shade(at, k % 3))).collect();
+        let labels = (0..24).map(|at| at % 2).collect();
+        let settings = json!({
+            "objective": { "name": "fair-cclk" }, "seed": 1, "batch": 8, "iterations": 2, "learningRate": 4e-3,
+            "images": 24, "testImages": 6,
+        });
+        let mut trainer = Trainer::on_images(&settings.to_string(), pixels, labels, &Device::cpu()).unwrap();
+        assert_eq!((trainer.train.labels.len(), trainer.test.labels.len()), (18, 6));
+        let colours = [&trainer.train.colours, &trainer.test.colours];
+        let expected = |row: &[f64]| (0..24).any(|at| (0..3).all(|c| row[c] == f64::from(shade(at, c))));
+        assert!(colours.into_iter().all(|colours| colours.iter_rows().all(expected)));
+        try_read_sync(trainer.step()).unwrap().unwrap();
+        try_read_sync(trainer.probe(None)).unwrap().unwrap();
+        let bytes = try_read_sync(trainer.checkpoint()).unwrap().unwrap();
+        assert_eq!(
+            Checkpoint::from_bytes(&bytes, &Device::cpu().inner).unwrap().metadata.recipe,
+            Value::Null
+        );
     }
 }

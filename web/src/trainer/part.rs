@@ -1,10 +1,9 @@
-//! Drawn digits on a device, with what is known of each.
+//! Images on a device, with what is known of each: the digits that core draws, or images of the page's own.
 
 use burn::tensor::Device;
 use simile_core::augment::Normalisation;
 use simile_core::batch::Batch;
-use simile_core::dataset::colour_mnist::Colours;
-use simile_core::dataset::digits::draw_digits;
+use simile_core::dataset::{Condition, Dataset, DatasetError, Images};
 use simile_core::encoder::Encoder;
 use simile_core::error::Result;
 use simile_core::matrix::Matrix;
@@ -15,35 +14,26 @@ use super::settings::{CONDITION, Settings};
 /// Images that go through the network at once.
 const CHUNK: usize = 256;
 
-/// The digits to train on, or those to judge by.
+/// The images to train on, or those to judge by.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) images: ViewSource,
     pub(super) labels: Vec<usize>,
     pub(super) classes: usize,
-    /// Of the grounds, `[n, 3]`, 0 to 255.
+    /// Of the grounds of digits, else the mean of each image, `[n, 3]`, 0 to 255.
     pub(super) colours: Matrix,
 }
 
 impl Part {
-    /// Draws so many digits.
-    ///
-    /// # Errors
-    /// If there are none.
-    pub(super) fn draw(
-        count: usize,
-        seed: u64,
-        device: &Device,
-    ) -> std::result::Result<Self, simile_core::dataset::DatasetError> {
-        let drawn = draw_digits(count, Colours::Palette, seed)?;
-        let normalisation = normalisation();
-        let colours = drawn.conditions.get(CONDITION).map(|condition| condition.to_matrix());
-        Ok(Self {
-            images: ViewSource::new(&drawn.images, Settings::augmentation(), normalisation, device),
-            labels: drawn.labels,
-            classes: drawn.classes.len(),
+    /// Puts images on a device.
+    pub(super) fn new(dataset: Dataset, device: &Device) -> Self {
+        let colours = dataset.conditions.get(CONDITION).map(Condition::to_matrix);
+        Self {
+            images: ViewSource::new(&dataset.images, Settings::augmentation(), normalisation(), device),
+            labels: dataset.labels,
+            classes: dataset.classes.len(),
             colours: colours.unwrap_or_default(),
-        })
+        }
     }
 
     /// What an objective may ask for beside the views.
@@ -64,7 +54,27 @@ impl Part {
     }
 }
 
-/// The drawn digits are not normalised.
+/// Images of the page's own, `[n, side, side, 3]`, whose condition is their mean colour.
+///
+/// # Errors
+/// If `pixels` is not a whole number of images, or there is not one label an image.
+pub(super) fn own(
+    pixels: Vec<u8>,
+    side: usize,
+    labels: Vec<usize>,
+) -> std::result::Result<Dataset, DatasetError> {
+    let images = Images::new(side, side, 3, pixels)?;
+    let mean = |image: &[u8], channel| {
+        image.iter().skip(channel).step_by(3).map(|&value| f64::from(value)).sum::<f64>()
+            / (side * side) as f64
+    };
+    let colours = Matrix::from_fn(images.len(), 3, |image, channel| mean(images.image(image), channel));
+    let classes = labels.iter().max().map_or(0, |label| label + 1);
+    let names = (0..classes).map(|class| class.to_string()).collect();
+    Dataset::new(images, labels, names)?.with_condition(CONDITION, Condition::Numeric(colours))
+}
+
+/// Training images are not normalised.
 pub(super) fn normalisation() -> Normalisation {
     Normalisation::identity(3)
 }

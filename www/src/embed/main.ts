@@ -2,6 +2,7 @@ import { drawDigits, Encoder } from "simile-web";
 import { acceptFiles } from "../drop.js";
 import { element } from "../element.js";
 import { ImageMap } from "../map.js";
+import { pathOf, sorted } from "../paths.js";
 import { saveFile } from "../save.js";
 import type { Space } from "../space.js";
 import { amount, messageOf, placeOf, say } from "../words.js";
@@ -67,7 +68,7 @@ function take(files: readonly File[]): void {
   const checkpoint = files.find(({ name }) => name.endsWith(".safetensors"));
   if (checkpoint) void loadEncoder(nameOf(checkpoint.name), checkpoint);
   const images = files.filter(({ type }) => type.startsWith("image/"));
-  const named = images.map((source) => ({ name: source.webkitRelativePath || source.name, source }));
+  const named = sorted(images).map((source) => ({ name: pathOf(source), source }));
   if (named.length > 0) void embed(named);
   else if (!checkpoint && files.length > 0) say("There is neither image nor checkpoint among these files.", "error");
 }

@@ -1,4 +1,4 @@
-// A map of test images that follows a network while it learns: discs in the colours of the grounds, with their digits.
+// A map of test images that follows a network while it learns: discs with the numbers of their classes.
 import type { MappedImages } from "simile-web";
 import { GROUNDS } from "../ground.js";
 import { onThemeChange } from "../theme.js";
@@ -6,7 +6,7 @@ import { onThemeChange } from "../theme.js";
 type Point = readonly [x: number, y: number];
 
 /** What a disc's colour tells. */
-export type Colouring = "ground" | "digit";
+export type Colouring = "ground" | "class";
 
 const PALETTE = GROUNDS.map(([, colour]) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)));
 const INK = "#1f2022";
@@ -90,7 +90,7 @@ export class Cloud {
       context.beginPath();
       context.arc(place(x), place(y), radius, 0, 2 * Math.PI);
       const ofGround = [...colours.subarray(3 * at, 3 * at + 3)];
-      const colour = this.#colouring === "ground" ? ofGround : (PALETTE[labels[at] ?? 0] ?? []);
+      const colour = this.#colouring === "ground" ? ofGround : (PALETTE[(labels[at] ?? 0) % PALETTE.length] ?? []);
       context.fillStyle = `rgb(${colour.join(" ")})`;
       context.fill();
       context.fillStyle = isDark(colour) ? "#ffffff" : INK;

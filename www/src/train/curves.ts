@@ -22,7 +22,7 @@ export class Curves {
       new Chart({ title, across: "step", up: "", x: [0, steps], y, sides: SIDES });
     this.#charts = {
       loss: chart("Loss", LOSSES),
-      accuracy: chart("Digits that are named: accuracy", [0, 1]),
+      accuracy: chart("Images whose class is named", [0, 1]),
       leak: chart("Colour that is left: R²", [0, 1]),
     };
   }

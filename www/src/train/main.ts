@@ -6,11 +6,13 @@ import type { Colouring } from "./cloud.js";
 import { Curves, SIDES } from "./curves.js";
 import { Learner } from "./learner.js";
 import { Panel } from "./panel.js";
+import { DRAWN, ofFolder, type Source } from "./source.js";
 
-const IMAGES = 4096;
-const TEST_IMAGES = 1000;
 /** Of Fair-CCLK, on colours from 0 to 255; the recipe's. */
 const KERNEL = { name: "rbf", sigma: 20 };
+
+/** What the address can say of a run, so that it can be shared. */
+const FIELDS = ["iterations", "batch", "temperature", "lambda", "seed"] as const;
 
 type State = "idle" | "preparing" | "running" | "paused" | "finished";
 
@@ -27,16 +29,15 @@ const panels = [
 element("sides", HTMLElement).append(...panels.map((panel) => panel.element));
 
 let state: State = "idle";
-let curves = showCurves(400);
+let source: Source = DRAWN;
+let curves = showCurves(numberOf("iterations"));
 let learners: readonly Learner[] = [];
 /** Counts the runs, so that nothing late of an earlier one is shown. */
 let generation = 0;
 let [views, seconds] = [0, 0];
 
-const given = new URLSearchParams(location.search).get("device");
-if (given) device.value = given;
-// A select that has no such option is empty.
-if (!device.value) device.value = "auto";
+follow(new URLSearchParams(location.search));
+learnFrom(DRAWN);
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -45,18 +46,51 @@ form.addEventListener("submit", (event) => {
   else if (state === "idle") void start();
 });
 resetButton.addEventListener("click", reset);
+const folder = element("folder", HTMLInputElement);
+folder.addEventListener("change", () => {
+  try {
+    learnFrom(ofFolder([...(folder.files ?? [])]));
+    say("");
+  } catch (error) {
+    say(messageOf(error), "error");
+  }
+  folder.value = "";
+});
 element("colouring", HTMLFieldSetElement).addEventListener("change", ({ target }) => {
   if (!(target instanceof HTMLInputElement)) return;
   for (const panel of panels) panel.colouring = target.value as Colouring;
 });
+
+function learnFrom(chosen: Source): void {
+  source = chosen;
+  element("source", HTMLElement).textContent = source.description;
+  for (const panel of panels) panel.subject = source.subject;
+}
+
+/** Takes the settings of an address. */
+function follow(parameters: URLSearchParams): void {
+  for (const field of FIELDS) {
+    const given = parameters.get(field);
+    if (given !== null) element(field, HTMLInputElement).value = given;
+  }
+  device.value = parameters.get("device") ?? "auto";
+  // A select that has no such option is empty.
+  if (!device.value) device.value = "auto";
+}
+
+function share(): void {
+  const settings = FIELDS.map((field): [string, string] => [field, `${numberOf(field)}`]);
+  history.replaceState(null, "", `?${new URLSearchParams([...settings, ["device", device.value]])}`);
+}
 
 async function start(): Promise<void> {
   const steps = numberOf("iterations");
   const mine = ++generation;
   curves = showCurves(steps);
   [views, seconds] = [0, 0];
+  share();
   enter("preparing");
-  say(`Drawing ${IMAGES.toLocaleString("en")} digits…`);
+  say("Preparing the images…");
   // One that could not be made takes the other with it.
   const created = await Promise.allSettled(([0, 1] as const).map((side) => prepare(side, steps, mine)));
   const made = created.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
@@ -108,8 +142,7 @@ function optionsOf(side: 0 | 1, iterations: number, batch: number): TrainerOptio
     iterations,
     batch,
     seed: numberOf("seed"),
-    images: IMAGES,
-    testImages: TEST_IMAGES,
+    ...source.options,
     device: device.value as DeviceChoice,
   };
 }
@@ -173,6 +206,7 @@ function enter(next: State): void {
   runButton.disabled = next === "preparing" || next === "finished";
   resetButton.disabled = next === "idle";
   choices.disabled = next !== "idle";
+  folder.disabled = next !== "idle";
   document.body.dataset["run"] = next;
 }
 

@@ -8,7 +8,8 @@ export class Panel {
   readonly #cloud: Cloud;
   readonly #progress = make("progress");
   readonly #save = make("button", "", "Download the network");
-  readonly #figures: Readonly<Record<"Step" | "Loss" | "Digit" | "Colour R²", HTMLElement>>;
+  readonly #subject = make("dt");
+  readonly #figures: Readonly<Record<"step" | "loss" | "accuracy" | "leak", HTMLElement>>;
 
   constructor(
     readonly side: "left" | "right",
@@ -26,17 +27,17 @@ export class Panel {
     heading.append(make("h3", "", title), make("span", "about", note), this.#progress);
 
     const numbers = make("dl", "numbers");
-    const figure = (name: string) => {
+    const figure = (name: HTMLElement) => {
       const [entry, value] = [make("div"), make("dd")];
-      entry.append(make("dt", "", name), value);
+      entry.append(name, value);
       numbers.append(entry);
       return value;
     };
     this.#figures = {
-      Step: figure("Step"),
-      Loss: figure("Loss"),
-      Digit: figure("Digit"),
-      "Colour R²": figure("Colour R²"),
+      step: figure(make("dt", "", "Step")),
+      loss: figure(make("dt", "", "Loss")),
+      accuracy: figure(this.#subject),
+      leak: figure(make("dt", "", "Colour R²")),
     };
     const buttons = make("div", "buttons");
     buttons.append(this.#save);
@@ -51,6 +52,11 @@ export class Panel {
     this.allowSaving(false);
   }
 
+  /** What the probe reads off. */
+  set subject(subject: string) {
+    this.#subject.textContent = subject;
+  }
+
   set colouring(colouring: Colouring) {
     this.#cloud.colouring = colouring;
   }
@@ -61,14 +67,14 @@ export class Panel {
 
   showStep(step: number, steps: number, loss: number): void {
     this.#progress.value = step / steps;
-    this.#figures.Step.textContent = `${step} of ${steps}`;
-    this.#figures.Loss.textContent = loss.toFixed(3);
+    this.#figures.step.textContent = `${step} of ${steps}`;
+    this.#figures.loss.textContent = loss.toFixed(3);
   }
 
   showReading({ accuracy, leak, map }: Reading, images: MappedImages): void {
-    const [digit, colour] = [`${(100 * accuracy).toFixed(1)} %`, leak.toFixed(3)];
-    this.#figures.Digit.textContent = digit;
-    this.#figures["Colour R²"].textContent = colour;
-    this.#cloud.show(images, map, `a linear classifier names ${digit} of the digits; R² of the colour ${colour}`);
+    const [named, colour] = [`${(100 * accuracy).toFixed(1)} %`, leak.toFixed(3)];
+    this.#figures.accuracy.textContent = named;
+    this.#figures.leak.textContent = colour;
+    this.#cloud.show(images, map, `a linear classifier names ${named} of the images; R² of the colour ${colour}`);
   }
 }
