@@ -10,7 +10,10 @@ use simile_core::encoder::Architecture;
 use simile_core::encoder::resnet::Stem;
 
 use crate::device::DeviceName;
-use crate::reproduce::table::Scale;
+
+mod several;
+
+pub(crate) use several::{Reproduce, Sweep};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -59,6 +62,7 @@ pub(crate) enum Command {
     Devices,
     Report(Report),
     Reproduce(Reproduce),
+    Sweep(Sweep),
     Completions(Completions),
 }
 
@@ -350,38 +354,6 @@ pub(crate) struct Report {
     pub(crate) runs: Vec<PathBuf>,
     /// The file to write [default: report.html in the first run]
     #[arg(long, value_name = "FILE.html")]
-    pub(crate) out: Option<PathBuf>,
-}
-
-/// Run the rows of a published table and print our numbers beside the paper's
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  simile reproduce cclk-table3 --data ./mnist --seeds 3
-  simile reproduce cclk-table3 --data ./mnist --scale full --row InfoNCE
-  simile reproduce contex-table8 --scale smoke
-
-Each run has a folder of its own; what is done is not done again, and what was interrupted goes on.
-The comparison is written as table.md, table.csv, table.json and table.html.
-`simile recipes` lists the tables.")]
-pub(crate) struct Reproduce {
-    /// Name of the table (`simile recipes`)
-    pub(crate) table: String,
-    /// How much of the published budget to spend
-    #[arg(long, value_enum, default_value_t = Scale::Cpu)]
-    pub(crate) scale: Scale,
-    /// Runs of each row, with seeds 0, 1, ...
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) seeds: u64,
-    /// Run this row alone (repeatable)
-    #[arg(long = "row", value_name = "ROW")]
-    pub(crate) rows: Vec<String>,
-    /// Folder of the data set's files
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) device: Device,
-    /// Folder of the runs and the table [default: runs/TABLE-SCALE]
-    #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
 

@@ -1,16 +1,35 @@
 //! What people read goes to stderr, what programs read goes to stdout.
 
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use comfy_table::{ContentArrangement, Table, presets};
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-/// Writes one line to stderr. A reader that has gone away is no reason to stop training.
+/// All bars of the terminal, each on a line of its own.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+
+thread_local! {
+    /// What stands before every line of this thread.
+    static LABEL: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Writes one line to stderr, above the bars. A reader that has gone away is no reason to stop training.
 pub(crate) fn line(text: impl Display) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let written = || LABEL.with_borrow(|label| writeln!(io::stderr(), "{label}{text}"));
+    let _ = BARS.suspend(written);
+}
+
+/// Does `work`, whose lines and bars begin with a label, so that those of several threads can be told apart.
+pub(crate) fn labelled<R>(label: impl Display, work: impl FnOnce() -> R) -> R {
+    let before = LABEL.replace(format!("{label} | "));
+    let result = work();
+    LABEL.set(before);
+    result
 }
 
 /// Where a command's answers go.
@@ -73,7 +92,9 @@ impl Progress {
     pub(crate) fn new(title: &str, done: u64, total: u64) -> Self {
         let terminal = io::stderr().is_terminal();
         let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(total), target).with_prefix(title.to_owned());
+        let bar = ProgressBar::with_draw_target(Some(total), target)
+            .with_prefix(LABEL.with_borrow(|label| format!("{label}{title}")));
+        let bar = if terminal { BARS.add(bar) } else { bar };
         if let Ok(style) = ProgressStyle::with_template(
             "{prefix} {wide_bar:.cyan/dim} {pos}/{len}  {per_sec}  {eta} left  {msg}",
         ) {

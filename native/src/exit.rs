@@ -9,9 +9,10 @@ use std::process::ExitCode;
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
-/// The user stopped the command and its state is on disk. Exit code 130, as a shell reports for Ctrl-C.
+/// The user stopped the command and its state is on disk; holds how to go on. Exit code 130, as a shell reports for
+/// Ctrl-C.
 #[derive(Debug, thiserror::Error)]
-#[error("interrupted; continue with `simile train --resume {0}`")]
+#[error("interrupted; {0}")]
 pub(crate) struct Interrupted(pub(crate) String);
 
 /// A [`Usage`] error, ready for `?`.

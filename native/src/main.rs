@@ -13,6 +13,8 @@ mod recipe;
 mod report;
 mod reproduce;
 mod run;
+mod spread;
+mod sweep;
 mod torch;
 
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ mod loss;
 mod recipes;
 mod report;
 mod reproduce;
+mod sweep;
 mod train;
 
 use anyhow::Result;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Import(arguments) => import::run(&arguments, console),
         Command::Report(arguments) => report::run(&arguments, console),
         Command::Reproduce(arguments) => reproduce::run(&arguments, console),
+        Command::Sweep(arguments) => sweep::run(&arguments, console),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

@@ -32,6 +32,7 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
         data: arguments.data.as_deref(),
         device,
         out: &out,
+        jobs: arguments.jobs as usize,
     };
     interrupt::listen()?;
     let results = plan.run(&table, &rows)?;

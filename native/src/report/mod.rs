@@ -1,6 +1,6 @@
 //! `report.html`: one file that shows what a run did and found.
 
-mod charts;
+pub(crate) mod charts;
 pub(crate) mod figures;
 mod page;
 pub(crate) mod picture;

@@ -9,6 +9,7 @@ use super::RunRecord;
 use super::charts::{series_colour, trade_off};
 use super::page::time;
 use crate::run::record::{ArmResult, MSE, R2, TOP1};
+use crate::spread::{Spread, written};
 
 /// Every arm of every run, one row each.
 pub(super) fn table(runs: &[RunRecord]) -> Markup {
@@ -81,7 +82,7 @@ pub(super) fn comparison(runs: &[RunRecord]) -> Result<Markup> {
     let cell = |arms: &[&ArmResult], name: &str, scale: f64, digits: usize| {
         let values: Vec<f64> =
             arms.iter().filter_map(|arm| arm.metric(name)).map(|value| value * scale).collect();
-        spread(&values, digits)
+        written(Spread::of(&values), digits)
     };
     Ok(html! {
         h2 { "Over the runs" }
@@ -111,30 +112,4 @@ fn percent(arm: &ArmResult) -> String {
 
 fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "–".into(), |value| format!("{value:.digits$}"))
-}
-
-/// `mean ± standard deviation`, or the value alone where there is one.
-fn spread(values: &[f64], digits: usize) -> String {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    match values {
-        [] => "–".into(),
-        [one] => format!("{one:.digits$}"),
-        _ => {
-            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-            format!("{mean:.digits$} ± {:.digits$}", variance.sqrt())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spread_is_that_of_a_sample() {
-        assert_eq!(spread(&[1.0, 2.0, 3.0], 2), "2.00 ± 1.00");
-        assert_eq!(spread(&[0.5], 1), "0.5");
-        assert_eq!(spread(&[], 1), "–");
-    }
 }

@@ -7,6 +7,7 @@ use simile_core::train::{Purpose, stream};
 
 use super::plan::RowResult;
 use super::table::{Metric, Table};
+use crate::spread::Spread;
 
 /// Draws of a permutation test that has too many cases to count.
 const DRAWS: u64 = 10_000;
@@ -69,11 +70,8 @@ pub(crate) fn compare(table: &Table, results: &[RowResult<'_>]) -> Result<Vec<Co
 }
 
 fn cell(metric: &Metric, values: Vec<f64>, published: &[f64], first: Option<&[f64]>) -> Result<Cell> {
-    let count = values.len() as f64;
-    let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / count);
-    let std = mean
-        .filter(|_| values.len() > 1)
-        .map(|mean| (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt());
+    let spread = Spread::of(&values);
+    let (mean, std) = (spread.map(|spread| spread.mean), spread.and_then(|spread| spread.std));
     let (of_paper, plus_minus) = (published.first().copied(), published.get(1).copied());
     let difference = mean.zip(of_paper).map(|(mean, published)| mean - published);
     let p_value = match first {

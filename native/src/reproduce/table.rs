@@ -86,6 +86,9 @@ pub(crate) struct Row {
     /// A recipe of its own.
     #[serde(default)]
     pub(crate) recipe: Option<String>,
+    /// What stands in the way of running this row, if something does.
+    #[serde(default)]
+    pub(crate) missing: Option<String>,
     /// The arm of the recipe that this row is; its only one if absent.
     #[serde(default)]
     pub(crate) arm: Option<String>,
@@ -114,15 +117,22 @@ impl Table {
         toml::from_str(text).map_err(|error| explain(&error, text))
     }
 
+    /// Why a row cannot be run, if it cannot.
+    pub(crate) fn missing<'a>(&'a self, row: &'a Row) -> Option<&'a str> {
+        let without_recipe = row.recipe.is_none() && self.recipe.is_none();
+        let of_table = || without_recipe.then(|| self.missing.as_deref().unwrap_or("no recipe is named"));
+        row.missing.as_deref().or_else(of_table)
+    }
+
     /// The recipe of a row at a scale, for one seed.
     ///
     /// # Errors
     /// A usage error if the row has no recipe, or its recipe refuses what the row changes.
     pub(crate) fn recipe_of(&self, row: &Row, scale: Scale, seed: u64) -> Result<Recipe> {
-        let Some(name) = row.recipe.as_deref().or(self.recipe.as_deref()) else {
-            let missing = self.missing.as_deref().unwrap_or("no recipe is named");
+        if let Some(missing) = self.missing(row) {
             return Err(usage(format_args!("row `{}` cannot be run: {missing}", row.name)));
-        };
+        }
+        let name = row.recipe.as_deref().or(self.recipe.as_deref()).unwrap_or_default();
         let of_scale = self.scale.get(&scale).map_or(&[][..], |section| &section.set);
         let set: Vec<String> = [&self.set, of_scale, &row.set].into_iter().flatten().cloned().collect();
         let arms: Vec<String> = row.arm.iter().cloned().collect();

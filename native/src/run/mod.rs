@@ -6,6 +6,8 @@ mod events;
 mod feed;
 pub(crate) mod folder;
 pub(crate) mod interrupt;
+pub(crate) mod jobs;
+mod memory;
 mod pictures;
 pub(crate) mod prepared;
 pub(crate) mod prior;

@@ -215,7 +215,8 @@ impl Session {
     }
 
     pub(super) fn interrupted(&self) -> anyhow::Error {
-        Interrupted(self.folder.root().display().to_string()).into()
+        let run = self.folder.root().display();
+        Interrupted(format!("continue with `simile train --resume {run}`")).into()
     }
 
     fn finish(self) -> Result<RunResult> {

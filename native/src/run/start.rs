@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::folder::{RECIPE, RunFolder};
+use super::folder::{RECIPE, RESULT, RunFolder};
 use super::prior;
+use super::record::RunResult;
 use super::session::Session;
 use super::splits::Splits;
 use super::state::Standing;
@@ -60,6 +61,36 @@ pub(crate) fn resume(run: &Path, data: Option<PathBuf>, device: DeviceName) -> R
     let splits = prior::add(splits, recipe.data.prior.as_ref(), &device.device)?;
     let session = Session::new(folder.clone(), recipe, device, splits, weights, standing)?;
     Ok((folder, session))
+}
+
+/// The result of the run in `folder`, which is begun, continued or, where it is done, read.
+///
+/// # Errors
+/// A usage error if the folder holds a run of another recipe; whatever stops the run.
+pub(crate) fn settle(
+    folder: &Path,
+    recipe: Recipe,
+    data: Option<&Path>,
+    device: DeviceName,
+) -> Result<RunResult> {
+    let data = data.map(Path::to_owned);
+    if !folder.join(RECIPE).is_file() {
+        let (_, session) = begin(recipe, Some(folder), data, device.open()?)?;
+        return session.run();
+    }
+    let standing = RunFolder::open(folder)?;
+    if recipe_of(&standing)? != recipe {
+        return Err(usage(format_args!(
+            "{} holds a run of another recipe; name another folder with --out, or remove it",
+            folder.display()
+        )));
+    }
+    if standing.path(RESULT).is_file() {
+        line(format_args!("{}: done before", folder.display()));
+        return standing.read_json(RESULT);
+    }
+    let (_, session) = resume(folder, data, device)?;
+    session.run()
 }
 
 /// The recipe that a run follows.

@@ -12,6 +12,7 @@ mod reproduce;
 mod runs;
 mod selection;
 mod sets;
+mod sweep;
 
 use std::path::Path;
 

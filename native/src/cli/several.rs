@@ -1,0 +1,98 @@
+//! Commands of several runs.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Device;
+use crate::reproduce::table::Scale;
+use crate::run::record::TOP1;
+
+/// Run the rows of a published table and print our numbers beside the paper's
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile reproduce cclk-table3 --data ./mnist --seeds 3
+  simile reproduce cclk-table3 --data ./mnist --scale full --row InfoNCE
+  simile reproduce contex-table8 --scale smoke
+
+Each run has a folder of its own; what is done is not done again, and what was interrupted goes on.
+The comparison is written as table.md, table.csv, table.json and table.html.
+`simile recipes` lists the tables.")]
+pub(crate) struct Reproduce {
+    /// Name of the table (`simile recipes`)
+    pub(crate) table: String,
+    /// How much of the published budget to spend
+    #[arg(long, value_enum, default_value_t = Scale::Cpu)]
+    pub(crate) scale: Scale,
+    /// Runs of each row, with seeds 0, 1, ...
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seeds: u64,
+    /// Run this row alone (repeatable)
+    #[arg(long = "row", value_name = "ROW")]
+    pub(crate) rows: Vec<String>,
+    /// Runs at a time. One uses all cores of a CPU as far as it can; more pay where it leaves some idle
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: u16,
+    /// Folder of the data set's files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// Folder of the runs and the table [default: runs/TABLE-SCALE]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Try combinations of settings and name the best by validation
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile sweep fair-digits --arm Fair-CCLK --set data.validation=1000 \\
+    --grid arm.Fair-CCLK.objective.lambda=0.001,0.01,0.1 --grid arm.Fair-CCLK.objective.kernel.sigma=10,20,40
+  simile sweep cifar-10 --data ./cifar --set data.validation=5000 --seeds 3 \\
+    --grid optimizer.learning_rate=0.03,0.1,0.3,1 --grid train.batch=128,256,512 --random 6
+
+Each run has a folder of its own; what is done is not done again, and what was interrupted goes on. Points are
+compared on held-out training images alone. The answer is written as sweep.md, sweep.csv, sweep.json and
+sweep.html, which plots a line over one key and heat maps over pairs of several.")]
+pub(crate) struct Sweep {
+    /// A TOML file, or the name of a recipe that ships (`simile recipes`)
+    pub(crate) recipe: String,
+    /// A key of the recipe and the values to try, with commas between them (repeatable)
+    #[arg(long, value_name = "KEY=A,B,...", required = true)]
+    pub(crate) grid: Vec<String>,
+    /// Try only so many points of the grid, drawn at random
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) random: Option<u32>,
+    /// The metric to choose by, as result.json names it
+    #[arg(long, value_name = "METRIC", default_value = TOP1)]
+    pub(crate) by: String,
+    /// Take the lowest value of that metric, as for a leak
+    #[arg(long)]
+    pub(crate) lowest: bool,
+    /// Change a key of the recipe in every run (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The arm of the recipe to train
+    #[arg(long, value_name = "NAME")]
+    pub(crate) arm: Option<String>,
+    /// The first seed, and that of the points drawn at random [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Runs of each point, with this seed and the next ones
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seeds: u64,
+    /// Run a few short steps of everything, to see that it works
+    #[arg(long)]
+    pub(crate) smoke: bool,
+    /// Runs at a time. One uses all cores of a CPU as far as it can; more pay where it leaves some idle
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: u16,
+    /// Folder of the data set's files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// Folder of the runs and the answer [default: runs/sweep-RECIPE]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}

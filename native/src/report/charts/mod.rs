@@ -1,0 +1,80 @@
+//! The report's charts as inline SVG. Colours are the page's own variables, so that one drawing serves light
+//! pages, dark pages and paper.
+
+mod curves;
+mod lines;
+mod map;
+mod surface;
+mod trade_off;
+
+use plotters::prelude::{IntoFont as _, RGBColor};
+use plotters::style::TextStyle;
+
+pub(crate) use curves::{Series, curves};
+pub(crate) use lines::{Line, lines};
+pub(crate) use map::{Marks, map};
+pub(crate) use surface::surface;
+pub(crate) use trade_off::trade_off;
+
+/// A placeholder colour and the variable of `style.css` that takes its place in the drawing.
+struct Ink(RGBColor, &'static str);
+
+const INK: Ink = Ink(RGBColor(1, 0, 1), "var(--ink)");
+const RULE: Ink = Ink(RGBColor(1, 0, 2), "var(--rule)");
+const SERIES: [Ink; 10] = [
+    Ink(RGBColor(1, 1, 1), "var(--series-1)"),
+    Ink(RGBColor(1, 1, 2), "var(--series-2)"),
+    Ink(RGBColor(1, 1, 3), "var(--series-3)"),
+    Ink(RGBColor(1, 1, 4), "var(--series-4)"),
+    Ink(RGBColor(1, 1, 5), "var(--series-5)"),
+    Ink(RGBColor(1, 1, 6), "var(--series-6)"),
+    Ink(RGBColor(1, 1, 7), "var(--series-7)"),
+    Ink(RGBColor(1, 1, 8), "var(--series-8)"),
+    Ink(RGBColor(1, 1, 9), "var(--series-9)"),
+    Ink(RGBColor(1, 1, 10), "var(--series-10)"),
+];
+
+/// Drawn small, because on a phone the letters shrink with the drawing.
+const SIZE: (u32, u32) = (460, 300);
+const SQUARE: (u32, u32) = (400, 400);
+const FONT: u32 = 15;
+
+/// The variable that colours series `index`; the eleventh starts again.
+pub(crate) fn series_colour(index: usize) -> &'static str {
+    series(index).1
+}
+
+fn series(index: usize) -> &'static Ink {
+    &SERIES[index % SERIES.len()]
+}
+
+fn letters() -> TextStyle<'static> {
+    TextStyle::from(("sans-serif", FONT).into_font()).color(&INK.0)
+}
+
+/// The smallest range that holds the finite values, widened by `margin` of itself on both sides.
+fn range(values: impl Iterator<Item = f64>, margin: f64) -> (f64, f64) {
+    let (low, high) = values
+        .filter(|value| value.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    if low > high {
+        return (0.0, 1.0);
+    }
+    let room = if high > low { (high - low) * margin } else { 0.5 };
+    (low - room, high + room)
+}
+
+fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 || value == 0.0 => format!("{value:.0}"),
+        size if size >= 0.1 => format!("{value:.2}"),
+        _ => format!("{value:.0e}"),
+    }
+}
+
+/// Puts the page's variables in the place of the placeholder colours.
+fn themed(svg: String) -> String {
+    [INK, RULE].iter().chain(SERIES.iter()).fold(svg, |svg, Ink(RGBColor(r, g, b), variable)| {
+        svg.replace(&format!("\"#{r:02X}{g:02X}{b:02X}\""), &format!("\"{variable}\""))
+    })
+}

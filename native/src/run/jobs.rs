@@ -1,0 +1,164 @@
+//! Several runs at a time, each on a thread of its own. On the CPU they share one pool of worker threads: a second run
+//! takes the cores that the first leaves idle and does not crowd them.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::interrupt;
+use super::memory::room_beside;
+use crate::console::labelled;
+use crate::exit::Interrupted;
+
+/// After this time a run has loaded its data, and the memory that it takes can be seen.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// The results of `work` on every item, in the order of the items, at most `limit` at a time and as many as memory has
+/// room for. The lines that one of several writes begin with its `label`.
+///
+/// # Errors
+/// What stops one of them: no further one is begun then, and those in work come to their end. [`Interrupted`] if the user
+/// asks for it.
+pub(crate) fn side_by_side<T: Sync, R: Send>(
+    limit: usize,
+    items: &[T],
+    label: impl Fn(&T) -> String + Sync,
+    work: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let limit = limit.min(items.len());
+    let mut results: Vec<Option<Result<R>>> = Vec::new();
+    if limit <= 1 {
+        for item in items {
+            let result = work(item);
+            let failed = result.is_err();
+            results.push(Some(result));
+            if failed {
+                break;
+            }
+        }
+    } else {
+        let queue = Queue { limit: items.len(), state: Mutex::default(), changed: Condvar::new() };
+        let finished = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..limit {
+                scope.spawn(|| {
+                    while let Some(at) = queue.take() {
+                        let result = labelled(label(&items[at]), || work(&items[at]));
+                        queue.give_back(result.is_err());
+                        lock(&finished).push((at, result));
+                    }
+                });
+            }
+        });
+        results.resize_with(items.len(), || None);
+        for (at, result) in finished.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            results[at] = Some(result);
+        }
+    }
+    collect(results, items.len())
+}
+
+/// All results, or the first failure.
+fn collect<R>(results: Vec<Option<Result<R>>>, count: usize) -> Result<Vec<R>> {
+    let mut done = Vec::with_capacity(count);
+    for result in results.into_iter().flatten() {
+        match result {
+            Ok(result) => done.push(result),
+            Err(error) if error.is::<Interrupted>() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if done.len() < count {
+        return Err(Interrupted("the same command goes on from here".into()).into());
+    }
+    Ok(done)
+}
+
+/// Which item is next, and whether it may begin.
+struct Queue {
+    limit: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    next: usize,
+    running: usize,
+    failed: bool,
+    begun: Option<Instant>,
+}
+
+impl Queue {
+    /// The next item, as soon as there is room for it; none once there is nothing more to do.
+    fn take(&self) -> Option<usize> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.failed || state.next == self.limit || interrupt::asked() {
+                return None;
+            }
+            let settled = state.begun.is_none_or(|begun| begun.elapsed() >= SETTLED);
+            if state.running == 0 || (settled && room_beside(state.running)) {
+                let at = state.next;
+                (state.next, state.running, state.begun) = (at + 1, state.running + 1, Some(Instant::now()));
+                return Some(at);
+            }
+            let woken = self.changed.wait_timeout(state, Duration::from_millis(200));
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn give_back(&self, failed: bool) {
+        let mut state = lock(&self.state);
+        state.running -= 1;
+        state.failed |= failed;
+        self.changed.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_items() {
+        for limit in [1, 3] {
+            let found = side_by_side(limit, &[3, 1, 2], |_| String::new(), |&item| Ok(item * 10)).unwrap();
+            assert_eq!(found, [30, 10, 20]);
+        }
+    }
+
+    #[test]
+    fn a_failure_begins_nothing_more_and_is_told() {
+        for limit in [1, 2] {
+            let begun = AtomicUsize::new(0);
+            let error = side_by_side(
+                limit,
+                &[0, 1, 2, 3, 4, 5],
+                |_| String::new(),
+                |&item| {
+                    begun.fetch_add(1, Ordering::SeqCst);
+                    if item == 0 { anyhow::bail!("disk full") } else { Ok(item) }
+                },
+            );
+            assert_eq!(error.unwrap_err().to_string(), "disk full");
+            assert!(begun.load(Ordering::SeqCst) <= limit);
+        }
+    }
+
+    #[test]
+    fn an_interruption_says_how_to_go_on() {
+        let stop = || Interrupted("resume this one run".into()).into();
+        let error = side_by_side(1, &[0, 1], |_| String::new(), |_| Err::<(), _>(stop())).unwrap_err();
+        assert!(error.is::<Interrupted>() && error.to_string().contains("same command"), "{error}");
+    }
+}

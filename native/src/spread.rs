@@ -1,0 +1,47 @@
+//! Mean and spread of a few runs.
+
+use serde::Serialize;
+
+/// Mean and standard deviation of values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Spread {
+    pub(crate) mean: f64,
+    /// With n − 1; none for one value.
+    pub(crate) std: Option<f64>,
+}
+
+impl Spread {
+    /// Of what was measured; none if nothing was.
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares = || values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        let std = (values.len() > 1).then(|| (squares() / (count - 1.0)).sqrt());
+        (!values.is_empty()).then_some(Self { mean, std })
+    }
+
+    /// `mean ± standard deviation`, or the mean alone.
+    pub(crate) fn text(self, digits: usize) -> String {
+        match self.std {
+            Some(std) => format!("{:.digits$} ± {std:.digits$}", self.mean),
+            None => format!("{:.digits$}", self.mean),
+        }
+    }
+}
+
+/// The spread in words, or a dash where there is none.
+pub(crate) fn written(spread: Option<Spread>, digits: usize) -> String {
+    spread.map_or_else(|| "–".into(), |spread| spread.text(digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_is_that_of_a_sample() {
+        assert_eq!(written(Spread::of(&[1.0, 2.0, 3.0]), 2), "2.00 ± 1.00");
+        assert_eq!(written(Spread::of(&[0.5]), 1), "0.5");
+        assert_eq!(written(Spread::of(&[]), 1), "–");
+    }
+}

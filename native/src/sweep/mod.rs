@@ -1,0 +1,6 @@
+//! `simile sweep`: a run for each point of a grid of settings, and the point that is best on held-out images.
+
+pub(crate) mod axis;
+pub(crate) mod outcome;
+pub(crate) mod output;
+pub(crate) mod plan;

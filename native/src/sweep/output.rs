@@ -1,0 +1,183 @@
+//! A sweep as text, Markdown, CSV, JSON and HTML.
+
+use anyhow::Result;
+use maud::{Markup, PreEscaped, html};
+use serde::Serialize;
+
+use super::axis::Axis;
+use super::outcome::{Aim, Outcome};
+use crate::report::charts::{Line, lines, surface};
+use crate::report::document;
+use crate::run::record::{MSE, R2, TOP1};
+use crate::spread::written;
+
+/// Metrics that are shown where they were measured; a file has all of them.
+const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
+/// What is drawn beside the metric that is chosen by.
+const LEAKS: [&str; 2] = [R2, "condition_top1"];
+
+/// A sweep with everything that is needed to read it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Sweep<'a> {
+    pub(crate) recipe: &'a str,
+    pub(crate) arm: String,
+    pub(crate) axes: &'a [Axis],
+    #[serde(flatten)]
+    pub(crate) aim: Aim<'a>,
+    /// How many points there are in the whole grid.
+    pub(crate) grid: usize,
+    pub(crate) seeds: u64,
+    pub(crate) device: String,
+    pub(crate) version: &'static str,
+    pub(crate) command: String,
+    /// The command that trains the best on all training images, judged by the test images.
+    pub(crate) best: String,
+    /// The points that were tried, the best first.
+    pub(crate) points: Vec<Outcome>,
+}
+
+impl Sweep<'_> {
+    fn metrics(&self) -> Vec<&str> {
+        let measured = |name: &str| self.points.iter().any(|point| point.mean(name).is_some());
+        let others = SHOWN.into_iter().filter(|&name| name != self.aim.by && measured(name));
+        std::iter::once(self.aim.by).chain(others).collect()
+    }
+
+    fn heads(&self) -> Vec<String> {
+        let keys = self.axes.iter().map(|axis| axis.short().to_owned());
+        keys.chain(self.metrics().into_iter().map(str::to_owned)).collect()
+    }
+
+    fn cells(&self, outcome: &Outcome) -> Vec<String> {
+        let settings = self.axes.iter().zip(&outcome.point).map(|(axis, &at)| axis.values[at].clone());
+        let metrics = self.metrics();
+        let numbers = metrics.iter().map(|name| written(outcome.spread(name), digits(name)));
+        settings.chain(numbers).collect()
+    }
+
+    fn verdict(&self) -> String {
+        let Some(best) = self.points.first() else { return String::new() };
+        let settings = self.axes.iter().zip(&best.point);
+        let settings: Vec<String> =
+            settings.map(|(axis, &at)| format!("{} = {}", axis.short(), axis.values[at])).collect();
+        let by = self.aim.by;
+        format!(
+            "Best by validation: {}, with {by} {}",
+            settings.join(", "),
+            written(best.spread(by), digits(by))
+        )
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let Self { grid, seeds, device, version, command, aim, arm, .. } = self;
+        let tried = self.points.len();
+        let way = if aim.lowest { "lowest" } else { "highest" };
+        vec![
+            format!("On the test images: `{}`", self.best),
+            format!(
+                "Arm {arm}; {tried} of {grid} points, {}. Every number is of held-out images and none of test images; \
+                 the best has the {way} mean {}. {device}, simile {version}: `{command}`",
+                match seeds {
+                    1 => "one seed each".into(),
+                    seeds => format!("{seeds} seeds each, mean ± standard deviation (n − 1)"),
+                },
+                aim.by,
+            ),
+        ]
+    }
+
+    /// For a terminal.
+    pub(crate) fn text(&self) -> String {
+        let heads = self.heads();
+        let mut table = crate::console::table(heads.iter().map(String::as_str));
+        for outcome in &self.points {
+            table.add_row(self.cells(outcome));
+        }
+        format!("{table}\n{}\n{}", self.verdict(), self.remarks().join("\n"))
+    }
+
+    /// Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let heads = self.heads();
+        let rule = line(vec!["---".into(); heads.len()]);
+        let rows: String = self.points.iter().map(|point| line(self.cells(point))).collect();
+        let (verdict, remarks) = (self.verdict(), self.remarks().join("\n\n"));
+        format!("## Sweep of {}\n\n**{verdict}**\n\n{}{rule}{rows}\n{remarks}\n", self.recipe, line(heads))
+    }
+
+    /// One line a point, metric and seed.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn csv(&self) -> Result<Vec<u8>> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let keys = self.axes.iter().map(|axis| axis.key.as_str());
+        writer.write_record(keys.chain(["metric", "seed", "value"]))?;
+        for outcome in &self.points {
+            let settings: Vec<&str> =
+                self.axes.iter().zip(&outcome.point).map(|(axis, &at)| axis.values[at].as_str()).collect();
+            for (name, measured) in &outcome.metrics {
+                for (seed, value) in measured.values.iter().enumerate() {
+                    let of_run = [name.clone(), seed.to_string(), value.to_string()];
+                    let record = settings.iter().map(|&setting| setting.to_owned()).chain(of_run);
+                    writer.write_record(record)?;
+                }
+            }
+        }
+        Ok(writer.into_inner()?)
+    }
+
+    /// A page that needs nothing beside itself.
+    ///
+    /// # Errors
+    /// If a chart cannot be drawn.
+    pub(crate) fn html(&self) -> Result<String> {
+        let drawn = self.metrics().into_iter().filter(|name| *name == self.aim.by || LEAKS.contains(name));
+        let figures = drawn.map(|name| self.figures(name)).collect::<Result<Vec<_>>>()?;
+        let body = html! {
+            p { b { (self.verdict()) } }
+            @for figures in &figures { div.pair style="margin-bottom: 1.2rem" { (figures) } }
+            div.scroll { table {
+                thead { tr { @for head in self.heads() { th { (head) } } } }
+                tbody { @for point in &self.points { tr { @for cell in self.cells(point) { td { (cell) } } } } }
+            } }
+            @for remark in self.remarks() { p.soft { (remark) } }
+        };
+        let title = format!("Sweep of {}", self.recipe);
+        Ok(document(&title, &html! { h1 { (title) } p.soft { (self.arm) } }, &body))
+    }
+
+    /// A line over one key, a heat map over each pair of several.
+    fn figures(&self, metric: &str) -> Result<Markup> {
+        let aim = if metric == self.aim.by { self.aim } else { Aim { by: metric, lowest: true } };
+        let of_rest = if self.axes.len() > 2 { ", the best over the other keys" } else { "" };
+        let mut drawn = Vec::new();
+        if let [axis] = self.axes {
+            let at = |value| self.points.iter().find(|outcome| outcome.point == [value]);
+            let points = (0..axis.values.len()).map(|value| at(value)?.spread(metric)).collect();
+            drawn.push(lines(axis.short(), &axis.values, metric, &[Line { points }])?);
+        }
+        for (x, first) in self.axes.iter().enumerate() {
+            for (y, second) in self.axes.iter().enumerate().skip(x + 1) {
+                let value = |column, row| {
+                    let here = |point: &&Outcome| point.point[x] == column && point.point[y] == row;
+                    let means = self.points.iter().filter(here).map(|point| point.mean(metric));
+                    means.fold(None, |best, mean| aim.better(best, mean))
+                };
+                let sides = [(first.short(), &first.values[..]), (second.short(), &second.values[..])];
+                drawn.push(surface(sides[0], sides[1], digits(metric).min(3), value)?);
+            }
+        }
+        Ok(html! {
+            @for svg in &drawn { figure {
+                (PreEscaped(svg))
+                figcaption { b { (metric) } (of_rest) "." }
+            } }
+        })
+    }
+}
+
+fn digits(metric: &str) -> usize {
+    if metric == MSE { 1 } else { 4 }
+}

@@ -1,0 +1,151 @@
+//! The runs of a sweep, each in a folder named by what it tries. A run that is done is not done again, and one that was
+//! interrupted goes on.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use super::axis::{Axis, Point};
+use crate::data::settings::JudgedBy;
+use crate::device::DeviceName;
+use crate::exit::usage;
+use crate::recipe::{Changes, Recipe};
+use crate::run::jobs::side_by_side;
+use crate::run::record::ArmResult;
+use crate::run::start::settle;
+
+/// What is asked for beside the settings.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan<'a> {
+    pub(crate) recipe: &'a str,
+    /// Keys that every run changes.
+    pub(crate) set: &'a [String],
+    /// The arm to train; the recipe's only one if absent.
+    pub(crate) arm: Option<&'a str>,
+    pub(crate) seeds: Range<u64>,
+    pub(crate) smoke: bool,
+    pub(crate) data: Option<&'a Path>,
+    pub(crate) device: DeviceName,
+    pub(crate) out: &'a Path,
+    /// Runs at a time.
+    pub(crate) jobs: usize,
+}
+
+/// The runs of one point, one a seed.
+#[derive(Debug)]
+pub(crate) struct Tried {
+    pub(crate) point: Point,
+    pub(crate) folder: PathBuf,
+    pub(crate) runs: Vec<ArmResult>,
+}
+
+impl Plan<'_> {
+    /// Runs what is not done, and reads what is.
+    ///
+    /// # Errors
+    /// A usage error if a setting is not one, or a run would be judged by test images; whatever stops a run.
+    pub(crate) fn run(&self, axes: &[Axis], points: Vec<Point>) -> Result<Vec<Tried>> {
+        // All recipes first: a value that cannot be is known before hours were spent on the others.
+        for point in &points {
+            judged_by_held_out(&self.recipe_of(axes, point, self.seeds.start)?)?;
+        }
+        let folders: BTreeSet<String> = points.iter().map(|point| folder_of(axes, point)).collect();
+        if folders.len() < points.len() {
+            return Err(usage(
+                "two points would share a folder, because their values differ in no letter or digit",
+            ));
+        }
+        let of_seed = |seed| points.iter().map(move |point| (point, seed));
+        let tasks: Vec<(&Point, u64)> = self.seeds.clone().flat_map(of_seed).collect();
+        let label = |(point, seed): &(&Point, u64)| format!("{}, seed {seed}", folder_of(axes, point));
+        let finished = side_by_side(self.jobs, &tasks, label, |(point, seed)| {
+            let place = self.out.join(folder_of(axes, point)).join(format!("seed-{seed}"));
+            let recipe = self.recipe_of(axes, point, *seed)?;
+            settle(&place, recipe, self.data, self.device)
+                .with_context(|| format!("{}, seed {seed}", folder_of(axes, point)))
+        })?;
+        let runs_of = |point: &Point| {
+            let of_point = tasks.iter().zip(&finished).filter(|((of, _), _)| *of == point);
+            of_point.filter_map(|(_, run)| run.arms.first().cloned()).collect()
+        };
+        let runs: Vec<Vec<ArmResult>> = points.iter().map(runs_of).collect();
+        let tried = |(point, runs)| Tried { folder: self.out.join(folder_of(axes, &point)), point, runs };
+        Ok(points.into_iter().zip(runs).map(tried).collect())
+    }
+
+    fn recipe_of(&self, axes: &[Axis], point: &Point, seed: u64) -> Result<Recipe> {
+        let set: Vec<String> = self.set.iter().cloned().chain(settings(axes, point)).collect();
+        let arms: Vec<String> = self.arm.iter().map(|&arm| arm.to_owned()).collect();
+        let changes = Changes { set: &set, arms: &arms, seed: Some(seed), smoke: self.smoke };
+        let recipe = Recipe::load(self.recipe, &changes)?;
+        let arms: Vec<String> = recipe.arms().into_iter().map(|arm| arm.name).collect();
+        if arms.len() != 1 {
+            let known = arms.join(", ");
+            return Err(usage(format_args!("a sweep is of one arm; name it with --arm; known: {known}")));
+        }
+        Ok(recipe)
+    }
+}
+
+/// Settings that were chosen on test images would be reported on the images that they were chosen on.
+fn judged_by_held_out(recipe: &Recipe) -> Result<()> {
+    if recipe.data.validation > 0 || recipe.data.judged_by == JudgedBy::Validation {
+        return Ok(());
+    }
+    Err(usage(
+        "the recipe holds no training images out, and settings are not chosen on test images; \
+         say how many to hold out, such as --set data.validation=1000",
+    ))
+}
+
+/// A point as `--set` takes it.
+pub(crate) fn settings<'a>(axes: &'a [Axis], point: &'a Point) -> impl Iterator<Item = String> + 'a {
+    axes.iter().zip(point).map(|(axis, &value)| format!("{}={}", axis.key, axis.values[value]))
+}
+
+/// `objective.lambda=0.01,train.batch=128`: unlike a [`slug`](crate::run::folder::slug) it keeps signs and upper case.
+fn folder_of(axes: &[Axis], point: &Point) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "=.+-".contains(c) { c } else { '_' };
+    let one = |(axis, &value): (&Axis, &usize)| -> String {
+        format!("{}={}", axis.short(), axis.values[value]).chars().map(plain).collect()
+    };
+    axes.iter().zip(point).map(one).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::exit::Usage;
+
+    fn plan<'a>(set: &'a [String], arm: Option<&'a str>) -> Plan<'a> {
+        let (out, device) = (Path::new("nowhere"), DeviceName::Cpu);
+        let recipe = "fair-digits";
+        Plan { recipe, set, arm, seeds: 0..1, smoke: false, data: None, device, out, jobs: 1 }
+    }
+
+    #[test]
+    fn a_folder_tells_points_apart() {
+        let axes = Axis::all(&["arm.A.objective.lambda=-1,1".into(), "train.batch=2".into()]).unwrap();
+        assert_eq!(folder_of(&axes, &vec![0, 0]), "objective.lambda=-1,train.batch=2");
+        assert_eq!(folder_of(&axes, &vec![1, 0]), "objective.lambda=1,train.batch=2");
+    }
+
+    #[test]
+    fn nothing_begins_on_test_images_with_several_arms_or_with_a_wrong_value() {
+        let refused = |set: &[&str], arm, grid: &str, reason: &str| {
+            let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+            let axes = Axis::all(&[grid.to_owned()]).unwrap();
+            let points = super::super::axis::points(&axes, None, 0);
+            let error = plan(&set, arm).run(&axes, points).unwrap_err();
+            assert!(error.is::<Usage>() && error.to_string().contains(reason), "{error}");
+        };
+        let held = ["data.validation=100"];
+        refused(&[], Some("InfoNCE"), "train.batch=16,32", "--set data.validation=");
+        refused(&held, None, "train.batch=16,32", "known: InfoNCE, Fair-CCLK");
+        refused(&held, Some("InfoNCE"), "train.batch=16,1", "at least 2");
+        refused(&held, Some("InfoNCE"), "train.bath=16", "did you mean `batch`?");
+    }
+}

@@ -1,0 +1,125 @@
+//! `simile sweep`.
+
+use std::fs;
+
+use crate::{complaint, json, place, simile};
+
+const OUT: &str = "swept";
+
+const TINY: [&str; 12] = [
+    "--set",
+    "data.train=96",
+    "--set",
+    "data.test=40",
+    "--set",
+    "data.validation=32",
+    "--set",
+    "train.batch=16",
+    "--set",
+    "train.iterations=2",
+    "--set",
+    "probe.steps=5",
+];
+
+fn sweep<'a>(rest: &[&'a str]) -> Vec<&'a str> {
+    [&["sweep", "fair-digits", "--device", "cpu", "--out", OUT], &TINY[..], rest].concat()
+}
+
+#[test]
+fn a_grid_is_tried_named_and_not_tried_twice() {
+    let place = place();
+    let grid =
+        ["--grid", "arm.Fair-CCLK.objective.lambda=0.01,1", "--grid", "optimizer.learning_rate=1e-3,1e-2"];
+    let arguments = sweep(&[&["--arm", "Fair-CCLK", "--json"], &grid[..]].concat());
+    let found = json(place.path(), &arguments);
+    let points = found["points"].as_array().unwrap();
+    assert_eq!((points.len(), &found["grid"], &found["arm"]), (4, &4.into(), &"Fair-CCLK".into()));
+    let means: Vec<f64> = points.iter().map(|p| p["metrics"]["top1"]["mean"].as_f64().unwrap()).collect();
+    assert!(means.is_sorted_by(|a, b| a >= b), "the best comes first: {means:?}");
+    // A probe of 32 held-out images, not of the 40 test images: the accuracy counts in 32nds.
+    assert!(means.iter().all(|mean| (mean * 32.0).fract() == 0.0), "{means:?}");
+
+    let out = place.path().join(OUT);
+    let html = fs::read_to_string(out.join("sweep.html")).unwrap();
+    assert!(html.contains("<svg") && html.contains("Best by validation") && !html.contains("src=\"http"));
+    let csv = fs::read_to_string(out.join("sweep.csv")).unwrap();
+    assert!(csv.starts_with("arm.Fair-CCLK.objective.lambda,optimizer.learning_rate,metric,seed,value"));
+    assert!(
+        fs::read_to_string(out.join("sweep.md"))
+            .unwrap()
+            .contains("simile train fair-digits --arm Fair-CCLK")
+    );
+    let model = out.join("objective.lambda=0.01,optimizer.learning_rate=1e-2/seed-0/model.safetensors");
+    let written = || fs::metadata(&model).unwrap().modified().unwrap();
+    let before = written();
+    let wider = [&arguments[..], &["--seeds", "2"]].concat();
+    let again = json(place.path(), &wider);
+    assert_eq!(written(), before, "what was done is kept");
+    assert_eq!(again["points"][0]["metrics"]["top1"]["values"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn some_points_are_drawn_and_the_lowest_leak_can_be_asked_for() {
+    let place = place();
+    let rest = ["--arm", "InfoNCE", "--grid", "objective_=1"];
+    let text = complaint(place.path(), &sweep(&rest), 2);
+    assert!(text.contains("unknown key `objective_`"), "{text}");
+    let rest = ["--arm", "InfoNCE", "--grid", "optimizer.learning_rate=1e-4,1e-3,1e-2,1e-1", "--random", "2"];
+    let found =
+        json(place.path(), &sweep(&[&rest[..], &["--by", "condition_r2", "--lowest", "--json"]].concat()));
+    let points = found["points"].as_array().unwrap();
+    assert_eq!((points.len(), &found["grid"]), (2, &4.into()));
+    let leak = |at: usize| points[at]["metrics"]["condition_r2"]["mean"].as_f64().unwrap();
+    assert!(leak(0) <= leak(1));
+}
+
+#[test]
+fn test_images_choose_nothing() {
+    let place = place();
+    let rest = ["sweep", "fair-digits", "--arm", "InfoNCE", "--grid", "train.batch=16,32"];
+    assert!(complaint(place.path(), &rest, 2).contains("--set data.validation="));
+    assert!(!place.path().join("runs").exists(), "nothing was begun");
+}
+
+#[test]
+fn runs_at_a_time_give_the_same_numbers_in_the_same_order() {
+    let place = place();
+    let rest = ["--arm", "Fair-CCLK", "--grid", "train.batch=8,16,24", "--set", "train.iterations=30"];
+    let points = |jobs: &'static str, out: &'static str| {
+        let mut arguments = [&sweep(&rest)[..], &["--jobs", jobs, "--json"]].concat();
+        arguments.iter_mut().filter(|word| **word == OUT).for_each(|word| *word = out);
+        let found = json(place.path(), &arguments);
+        let metrics = |point: &serde_json::Value| (point["settings"].clone(), point["metrics"].clone());
+        found["points"].as_array().unwrap().iter().map(metrics).collect::<Vec<_>>()
+    };
+    assert_eq!(points("1", "one"), points("3", "three"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_sweep_goes_on_with_the_same_command() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let place = place();
+    let rest = ["--arm", "InfoNCE", "--grid", "train.batch=16,24", "--set", "train.iterations=400"];
+    let arguments = [&sweep(&rest)[..], &["--set", "train.checkpoint_every=2"]].concat();
+    let mut child = Command::new(simile_tests::program())
+        .args(&arguments)
+        .current_dir(place.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let first = place.path().join("swept/train.batch=16/seed-0");
+    let begun = Instant::now();
+    while fs::read_dir(first.join("state")).map_or(0, Iterator::count) < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(100), "no checkpoint");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!first.join("result.json").exists());
+    simile(place.path(), &arguments).assert().success();
+    assert!(first.join("result.json").exists() && place.path().join("swept/sweep.json").exists());
+}
