@@ -10,6 +10,7 @@
 //! | [`colour_mnist`] | digits on coloured grounds; the condition is the colour |
 //! | [`biased_mnist`] | digits whose ground colour agrees with the class in a fraction ρ of cases |
 //! | [`digits`] | digits drawn from strokes: no download |
+//! | [`attributes`] | a table of binary attributes made from a variable |
 //! | [`stl10`], [`imagenet32`] | the binary layouts of two more |
 //! | [`catalogue`] | what is known of picture files before they are opened; the next seven make one |
 //! | [`class_folders`] | a folder for each class; Tiny-ImageNet |
@@ -21,6 +22,7 @@
 //! | [`lines`] | annotation files, whose faults are named by line |
 //! | [`resize`] | Pillow's resampling of 8-bit images |
 
+pub mod attributes;
 pub mod bias_pairs;
 pub mod biased_mnist;
 pub mod catalogue;

@@ -126,3 +126,22 @@ pub(crate) struct FeaturesSection {
 fn features_name() -> String {
     "features".into()
 }
+
+/// `[data.attributes]`: a variable `attributes` of made binary attributes, for data sets that have none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AttributesSection {
+    /// What they tell of: `class`, or a categorical variable of the data set.
+    pub(crate) of: String,
+    pub(crate) count: usize,
+    /// Fraction of them that is wrong, 0 to 0.5.
+    pub(crate) noise: f64,
+    /// Seed of what each value's attributes are.
+    pub(crate) seed: u64,
+}
+
+impl Default for AttributesSection {
+    fn default() -> Self {
+        Self { of: "class".into(), count: 32, noise: 0.1, seed: 0 }
+    }
+}

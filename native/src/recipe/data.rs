@@ -10,7 +10,8 @@ use super::Fault;
 use super::views::Normalise;
 use crate::data::TableSection;
 use crate::data::settings::{
-    Broken, ChexpertSection, FacesSection, FeaturesSection, Fit, FoldersSection, JudgedBy, SplitSection,
+    AttributesSection, Broken, ChexpertSection, FacesSection, FeaturesSection, Fit, FoldersSection, JudgedBy,
+    SplitSection,
 };
 
 /// A data set by name.
@@ -111,6 +112,9 @@ pub(crate) struct DataSection {
     pub(crate) chexpert: Option<ChexpertSection>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) features: Option<FeaturesSection>,
+    /// A made variable `attributes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) attributes: Option<AttributesSection>,
     /// A variable out of another network of ours, `[data.prior]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prior: Option<PriorSection>,
@@ -203,6 +207,7 @@ impl DataSection {
             faces: None,
             chexpert: None,
             features: None,
+            attributes: None,
             prior: None,
         }
     }
@@ -290,6 +295,11 @@ impl DataSection {
         }
         if self.faces.as_ref().is_some_and(|faces| !(0.0..=1.0).contains(&faces.correlation)) {
             return Err(Fault::new("data", "faces", "`data.faces.correlation` must be from 0 to 1"));
+        }
+        if self.attributes.as_ref().is_some_and(|made| made.count == 0 || !(0.0..=0.5).contains(&made.noise))
+        {
+            let reason = "`data.attributes` needs a `count` of at least 1 and a `noise` from 0 to 0.5";
+            return Err(Fault::new("data", "attributes", reason));
         }
         Ok(())
     }

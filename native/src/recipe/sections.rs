@@ -23,6 +23,9 @@ pub(crate) struct ObjectiveSection {
     /// Number of k-means clusters of the condition that take the place of the classes as `labels`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) clusters: Option<usize>,
+    /// Clusters that agree in so many binary columns of the condition, those of largest entropy, take that place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) top_attributes: Option<usize>,
     /// Make each batch of so many groups of samples whose condition is nearest to each other's; shuffled if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) neighbourhoods: Option<usize>,

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use simile_core::batch::Batch;
+use simile_core::cluster::attribute::attribute_clusters;
 use simile_core::cluster::kmeans::KMeansConfig;
 use simile_core::dataset::{Condition, Dataset};
 use simile_core::matrix::Matrix;
@@ -9,6 +10,7 @@ use simile_core::method::TrainingSet;
 use simile_core::objective::bias_prior;
 use simile_core::train::{Neighbourhoods, Purpose, stream};
 
+use crate::console::line;
 use crate::exit::usage;
 use crate::recipe::sections::ObjectiveSection;
 
@@ -33,13 +35,24 @@ impl Context {
     /// A usage error if the data set has no such variable.
     pub(crate) fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
         let condition = train.conditions.get(&section.condition).map(|condition| condition.to_matrix());
-        let labels = match (section.clusters, &condition) {
-            (None, _) => train.labels.clone(),
-            (Some(count), Some(values)) => {
+        let labels = match (section.clusters, section.top_attributes, &condition) {
+            (None, None, _) => train.labels.clone(),
+            (Some(_), Some(_), _) => {
+                return Err(usage(
+                    "`clusters` and `top_attributes` both say what a cluster is; leave one out",
+                ));
+            }
+            (Some(count), None, Some(values)) => {
                 let mut rng = stream(seed, Purpose::Objective, 0);
                 KMeansConfig::new(count).fit(values, &mut rng).context("clustering the condition")?.labels
             }
-            (Some(_), None) => {
+            (None, Some(count), Some(values)) => {
+                let found = attribute_clusters(values, count).map_err(usage)?;
+                let size = values.rows() as f64 / found.count as f64;
+                line(format_args!("{count} attributes make {} clusters of {size:.1} images", found.count));
+                found.ids
+            }
+            (_, _, None) => {
                 let reason = format!("the data set has no variable `{}` to cluster", section.condition);
                 return Err(unknown(&reason, train, |_| true));
             }

@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use simile_core::dataset::attributes::MadeAttributes;
 use simile_core::dataset::biased_mnist::{UNBIASED, biased_mnist};
 use simile_core::dataset::cifar::Cifar;
 use simile_core::dataset::colour_mnist::colour_mnist;
 use simile_core::dataset::digits::{SIDE, draw_digits};
 use simile_core::dataset::resize::{Interpolation, resize};
-use simile_core::dataset::{Dataset, Images};
+use simile_core::dataset::{Condition, Dataset, Images};
 use simile_core::encoder::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
 use crate::console::line;
+use crate::data::settings::AttributesSection;
 use crate::data::{CifarSplits, Mnist, gather, load_cifar, load_imagenet32, load_mnist, load_stl10};
 use crate::exit::usage;
 use crate::recipe::Recipe;
@@ -98,6 +100,10 @@ impl Splits {
         let correlation = section.correlation.unwrap_or(UNBIASED);
         let finished = |dataset, correlation, seed| -> Result<Dataset> {
             let dataset = coloured(section, dataset, side, correlation, seed)?;
+            let dataset = match &section.attributes {
+                Some(made) => attributed(made, dataset, seed)?,
+                None => dataset,
+            };
             check_channels(&dataset.images, encoder)?;
             if own_size { Ok(dataset) } else { fitted(dataset, encoder) }
         };
@@ -172,6 +178,26 @@ fn coloured(
         DatasetName::BiasedMnist => biased_mnist(&dataset, correlation, seed)?,
         _ => dataset,
     })
+}
+
+/// With a variable of made attributes.
+fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Dataset> {
+    let made = MadeAttributes { count: section.count, noise: section.noise, codes: section.seed };
+    let table = match (section.of.as_str(), set.conditions.get(&section.of)) {
+        ("class", _) => made.of(&set.labels, seed)?,
+        (_, Some(Condition::Categorical { values, .. })) => made.of(values, seed)?,
+        (of, _) => {
+            let categorical =
+                |(_, condition): &(_, &Condition)| matches!(condition, Condition::Categorical { .. });
+            let names = set.conditions.iter().filter(categorical).map(|(name, _)| name.as_str());
+            let known: Vec<&str> = ["class"].into_iter().chain(names).collect();
+            return Err(usage(format_args!(
+                "`data.attributes.of` is `{of}`, of which no attributes are made; known: {}",
+                known.join(", ")
+            )));
+        }
+    };
+    Ok(set.with_condition("attributes", Condition::Numeric(table))?)
 }
 
 fn check_channels(images: &Images, encoder: &EncoderConfig) -> Result<()> {
