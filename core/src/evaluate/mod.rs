@@ -13,7 +13,7 @@
 //! | [`knn`] | how much of the label is in the neighbourhoods? |
 //! | [`metrics`], [`groups`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
 //! | [`geometry`] | alignment, uniformity, effective rank, silhouette |
-//! | [`projection`] | principal components for a map |
+//! | [`projection`], [`tsne`] | principal components and neighbourhoods for a map |
 //! | [`permutation`] | is the difference between runs more than the choice of seeds? |
 //! | [`case`] | all of it on the numbers of a JSON document |
 
@@ -35,6 +35,7 @@ pub mod ridge;
 pub mod sgd_probe;
 mod softmax;
 pub mod standardise;
+pub mod tsne;
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
