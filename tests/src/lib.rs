@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 pub mod reference;
+pub mod schema;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,0 +1,59 @@
+//! `result.json` is what `native/schema/result.schema.json` says.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use simile_tests::schema::violations;
+
+use crate::{place, simile};
+
+fn schema() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../native/schema/result.schema.json");
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Numeric and categorical conditions have metrics of their own.
+#[test]
+fn real_results_are_valid() {
+    let place = place();
+    for (condition, out) in [("colour", "numeric"), ("palette", "categorical")] {
+        let probe = format!("probe.condition={condition}");
+        simile(place.path(), &["train", "fair-digits", "--smoke", "--set", &probe, "--out", out])
+            .assert()
+            .success();
+        let text = fs::read(place.path().join(out).join("result.json")).unwrap();
+        let result: Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(violations(&schema(), &result), [""; 0]);
+        let metrics = result["arms"][0]["metrics"].as_object().unwrap();
+        let known = schema()["$defs"]["metrics"]["properties"].as_object().unwrap().clone();
+        let undocumented: Vec<&String> = metrics.keys().filter(|name| !known.contains_key(*name)).collect();
+        assert!(undocumented.is_empty(), "the schema does not describe {undocumented:?}");
+    }
+}
+
+#[test]
+fn what_is_no_result_is_found() {
+    let metrics = json!({ "top1": 0.5, "condition_r2": -3.0 });
+    let arm = json!({ "name": "a", "objective": "nt-xent", "iterations": 2, "final_loss": 1.5, "training_seconds": 0.1, "metrics": metrics });
+    let whole = json!({ "recipe": "r", "condition": "c", "seed": 0, "device": "cpu", "version": "0", "seconds": 1.0, "arms": [arm] });
+    assert_eq!(violations(&schema(), &whole), [""; 0]);
+    let broken = |pointer: &str, value: Value| {
+        let mut result = whole.clone();
+        *result.pointer_mut(pointer).unwrap() = value;
+        violations(&schema(), &result)
+    };
+    for (pointer, value) in [
+        ("/seed", json!(-1)),
+        ("/seed", json!(1.5)),
+        ("/arms", json!([])),
+        ("/arms/0/metrics/top1", json!(50.0)),
+        ("/arms/0/metrics/top1", json!(null)),
+        ("/arms/0/metrics", json!({})),
+        ("/arms/0/iterations", json!("2")),
+    ] {
+        assert_eq!(broken(pointer, value.clone()).len(), 1, "{pointer} = {value}");
+    }
+    let mut wider = whole.clone();
+    wider["extra"] = json!(1);
+    assert_eq!(violations(&schema(), &wider), ["$.extra may not be there"]);
+}
