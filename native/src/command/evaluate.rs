@@ -51,7 +51,8 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
         arguments.probe,
         Represented { features: &train, dataset: &splits.train },
         Represented { features: &test, dataset: &splits.test },
-    )?;
+    )?
+    .metrics;
     let protocol = format!(
         "{}, fitted to {} training images and measured on {} test images",
         in_words(&probe, arguments.probe),

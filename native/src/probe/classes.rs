@@ -9,7 +9,7 @@ use simile_core::evaluate::metrics::{ConfusionMatrix, predictions, top_k_accurac
 use simile_core::evaluate::ranking::roc_auc;
 use simile_core::matrix::Matrix;
 
-use super::{Metrics, Split, classifier};
+use super::{Measured, Metrics, Split, classifier};
 use crate::cli::Probe;
 use crate::recipe::sections::{ProbeSection, Solver};
 use crate::run::record::TOP1;
@@ -19,8 +19,9 @@ pub(super) fn measure(
     probe: Probe,
     train: &Split<'_>,
     test: &Split<'_>,
-) -> Result<Metrics> {
-    judge(section, &scores(section, probe, train, test)?, test.dataset)
+) -> Result<Measured> {
+    let scores = scores(section, probe, train, test)?;
+    Ok(Measured { metrics: judge(section, &scores, test.dataset)?, guesses: predictions(&scores)? })
 }
 
 /// What class scores `[n, classes]` of the images of a data set are worth.

@@ -37,6 +37,14 @@ pub(crate) use self::classes::judge;
 /// Metrics by name.
 pub(crate) type Metrics = BTreeMap<String, f64>;
 
+/// What was found of the test images.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    pub(crate) metrics: Metrics,
+    /// The class that is read off each.
+    pub(crate) guesses: Vec<usize>,
+}
+
 /// Features of a data set, with what is known of each row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Represented<'a> {
@@ -69,13 +77,13 @@ pub(crate) fn measure(
     probe: Probe,
     train: Represented<'_>,
     test: Represented<'_>,
-) -> Result<Metrics> {
+) -> Result<Measured> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
     let (train, test) = (Split::new(train, &scale)?, Split::new(test, &scale)?);
-    let mut metrics = classes::measure(section, probe, &train, &test)?;
+    let Measured { mut metrics, guesses } = classes::measure(section, probe, &train, &test)?;
     metrics.extend(leak::measure(section, &train, &test)?);
     metrics.extend(shape::measure(&test)?);
-    Ok(metrics)
+    Ok(Measured { metrics, guesses })
 }
 
 /// As [`measure`], but of the class alone.
@@ -89,7 +97,7 @@ pub(crate) fn measure_classes(
     test: Represented<'_>,
 ) -> Result<Metrics> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
-    classes::measure(section, probe, &Split::new(train, &scale)?, &Split::new(test, &scale)?)
+    Ok(classes::measure(section, probe, &Split::new(train, &scale)?, &Split::new(test, &scale)?)?.metrics)
 }
 
 /// How the class is read off, in words.

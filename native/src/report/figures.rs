@@ -9,6 +9,10 @@ pub(crate) struct Figures {
     pub(crate) samples: Vec<Sheet>,
     pub(crate) kernels: Vec<KernelFigure>,
     pub(crate) maps: Vec<MapFigure>,
+    #[serde(default)]
+    pub(crate) confusions: Vec<ConfusionFigure>,
+    #[serde(default)]
+    pub(crate) galleries: Vec<Gallery>,
 }
 
 /// A row of images.
@@ -43,16 +47,88 @@ pub(crate) struct HeatMap {
     pub(crate) high: f64,
 }
 
-/// The first two principal components of test embeddings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Test embeddings in the plane.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MapFigure {
     /// Name of the arm.
     pub(crate) arm: String,
+    /// By the first two principal components.
     pub(crate) points: Vec<[f64; 2]>,
     /// Share of the variance that each component has.
     pub(crate) explained: [f64; 2],
+    /// By t-SNE.
+    #[serde(default)]
+    pub(crate) neighbours: Vec<[f64; 2]>,
     /// Index of the class of each point.
     pub(crate) classes: Vec<usize>,
-    /// Colour of each point's condition, where it has one.
+    /// Name of each class.
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
+    /// The class that the linear probe gives each point.
+    #[serde(default)]
+    pub(crate) guesses: Vec<usize>,
+    /// Colour of each point's condition, where it is numeric: its own, or its place on a scale.
     pub(crate) colours: Option<Vec<[u8; 3]>>,
+    /// Value of each point's condition, where it is categorical.
+    #[serde(default)]
+    pub(crate) kinds: Option<Kinds>,
+}
+
+/// A categorical variable.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Kinds {
+    pub(crate) values: Vec<usize>,
+    pub(crate) names: Vec<String>,
+}
+
+/// What the linear probe takes for what, over all test images.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ConfusionFigure {
+    /// Name of the arm.
+    pub(crate) arm: String,
+    pub(crate) names: Vec<String>,
+    /// `counts[true class][guess]`
+    pub(crate) counts: Vec<Vec<usize>>,
+    /// Accuracy by class and value of a categorical condition, and the names of these values.
+    #[serde(default)]
+    pub(crate) groups: Option<Groups>,
+}
+
+/// Accuracy in the cells of class × condition.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Groups {
+    pub(crate) names: Vec<String>,
+    /// `accuracy[class][value]`, none where there is no image.
+    pub(crate) accuracy: Vec<Vec<Option<f64>>>,
+}
+
+/// Test images with those that are near them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Gallery {
+    /// Name of the arm.
+    pub(crate) arm: String,
+    pub(crate) rows: Vec<GalleryRow>,
+}
+
+/// One image and its neighbours in the representation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GalleryRow {
+    pub(crate) anchor: Shown,
+    /// The nearest of all.
+    pub(crate) nearest: Shown,
+    /// The nearest of another class.
+    pub(crate) hardest: Shown,
+    /// The farthest of another class.
+    pub(crate) easiest: Shown,
+}
+
+/// Some images side by side.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Shown {
+    /// PNG or JPEG as a data URI.
+    pub(crate) picture: String,
+    /// Class of each image by name.
+    pub(crate) classes: Vec<String>,
+    /// Cosine of each image and the anchor.
+    pub(crate) cosines: Vec<f64>,
 }

@@ -1,7 +1,11 @@
 //! `report.html`: one file that shows what a run did and found.
 
+mod accuracy;
 pub(crate) mod charts;
+mod curves;
 pub(crate) mod figures;
+pub(crate) mod gallery;
+pub(crate) mod maps;
 mod page;
 pub(crate) mod picture;
 mod results;
@@ -11,7 +15,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use self::figures::Figures;
-pub(crate) use self::page::{document, page, time};
+pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, time};
 use crate::run::folder::{FIGURES, RECIPE, RESULT, RunFolder};
 use crate::run::record::{Measurement, RunResult};
 

@@ -5,10 +5,8 @@ use std::fmt::Display;
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::charts::{Marks, Series, curves, map, series_colour};
-use super::figures::{HeatMap, KernelFigure, MapFigure};
-use super::{RunRecord, results};
-use crate::run::record::{ArmResult, Measurement};
+use super::figures::{Figures, HeatMap, KernelFigure, Sheet};
+use super::{RunRecord, accuracy, curves, gallery, maps, results};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -21,18 +19,57 @@ pub(crate) fn page(runs: &[RunRecord]) -> Result<String> {
         [run] => run.result.recipe.clone(),
         runs => format!("{} runs", runs.len()),
     };
-    let sections = runs.iter().map(|run| section(run, runs.len() > 1)).collect::<Result<Vec<_>>>()?;
+    let sections = (0..runs.len()).map(|at| section(at, runs)).collect::<Result<Vec<_>>>()?;
     let header = html! {
         h1 { (title) }
         p.soft { (subtitle(runs)) }
     };
     let body = html! {
-        h2 { "Results" }
+        (contents(runs))
+        h2 #results { "Results" }
         (results::table(runs))
         (results::comparison(runs)?)
-        @for section in &sections { (section) }
+        @if let [run] = runs {
+            @for section in &sections { (section) }
+            (environment(run))
+        } @else {
+            @for (at, (run, section)) in runs.iter().zip(&sections).enumerate() {
+                details.run id=(format!("run-{at}")) { summary { (run.place) } (section) (environment(run)) }
+            }
+        }
+        script { (PreEscaped(curves::SCRIPT)) }
     };
     Ok(document(&title, &header, &body))
+}
+
+/// Links to the sections, or to the runs of several.
+fn contents(runs: &[RunRecord]) -> Markup {
+    let links: Vec<(String, String)> = match runs {
+        [run] => {
+            let there = parts(run, false).into_iter().filter(|(_, _, there)| *there);
+            there.map(|(name, title, _)| (format!("{name}-0"), title.to_owned())).collect()
+        }
+        runs => runs.iter().enumerate().map(|(at, run)| (format!("run-{at}"), run.place.clone())).collect(),
+    };
+    html! { nav aria-label="Contents" {
+        a href="#results" { "Results" }
+        @for (place, title) in &links { a href=(format!("#{place}")) { (title) } }
+    } }
+}
+
+/// The parts of a run's section: name, title, and whether the run has it. What it would repeat of a run before is left
+/// out.
+fn parts(run: &RunRecord, repeats: bool) -> [(&'static str, &'static str, bool); 7] {
+    let Figures { samples, kernels, maps, confusions, galleries } = &run.figures;
+    [
+        ("curves", "Curves", true),
+        ("map", "Map of the embeddings", !maps.is_empty()),
+        ("accuracy", "Who is taken for whom", !confusions.is_empty()),
+        ("neighbours", "Nearest and hardest", !galleries.is_empty()),
+        ("kernel", "What the condition weighs", !kernels.is_empty() && !repeats),
+        ("samples", "Samples", !samples.is_empty() && !repeats),
+        ("recipe", "Recipe", true),
+    ]
 }
 
 /// A page that loads nothing; `title` is that of its tab.
@@ -72,73 +109,53 @@ fn subtitle(runs: &[RunRecord]) -> String {
     }
 }
 
-fn section(run: &RunRecord, several: bool) -> Result<Markup> {
-    let kernels = run.figures.kernels.iter().map(kernel_figure);
-    let maps = run.figures.maps.iter().map(map_figures).collect::<Result<Vec<_>>>()?;
+fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
+    let (run, several) = (&runs[at], runs.len() > 1);
+    let arms = runs.iter().map(|run| run.figures.maps.len()).sum();
+    // Seeds of one recipe weigh by the same kernel.
+    let kernels = |run: &RunRecord| -> Vec<String> {
+        run.figures.kernels.iter().map(|figure| format!("{}: {}", figure.arm, figure.caption)).collect()
+    };
+    let repeats = runs[..at].iter().any(|before| kernels(before) == kernels(run));
+    let curves = curves::of_run(run)?;
+    let part = |name: &str| match name {
+        "curves" => html! { (curves) },
+        "map" => html! {
+            p.soft { "Representations of test images, the first of them." }
+            (maps::section(at, &run.figures.maps, arms))
+        },
+        "accuracy" => accuracy::section(&run.figures.confusions),
+        "neighbours" => gallery::section(&run.figures.galleries, arms),
+        "kernel" => html! { @for figure in &run.figures.kernels { (kernel_figure(figure)) } },
+        "samples" => html! { figure { div.samples { @for sheet in &run.figures.samples {
+            span { (sheet.caption) } img src=(sheet.picture) alt=(format!("Row of images: {}", sheet.caption));
+        } } } },
+        _ => html! { details { summary { "As it was run, every default filled in" } pre { (run.recipe) } } },
+    };
     Ok(html! {
-        @if several { h2 { (run.place) } }
-        (heading(several, "Curves"))
-        (curve_figures(run)?)
-        @if !run.figures.kernels.is_empty() {
-            (heading(several, "What the condition weighs"))
-            @for figure in kernels { (figure) }
-        }
-        @if !run.figures.samples.is_empty() {
-            (heading(several, "Samples"))
-            figure { div.samples { @for sheet in &run.figures.samples {
-                span { (sheet.caption) } img src=(sheet.picture) alt=(format!("Row of images: {}", sheet.caption));
-            } } }
-        }
-        @if !maps.is_empty() {
-            (heading(several, "Map of the embeddings"))
-            p.soft { "The first two principal components of the test images' representation." }
-            @for map in &maps { (map) }
-        }
-        (heading(several, "Recipe"))
-        details open[!several] { summary { "As it was run, every default filled in" } pre { (run.recipe) } }
-        (heading(several, "Environment"))
-        table.facts { tbody {
-            (fact("Device", &run.result.device)) (fact("Seed", run.result.seed)) (fact("Version", &run.result.version))
-            (fact("Wall time", time(run.result.seconds))) (fact("Run folder", &run.place))
+        @for (name, title, there) in parts(run, repeats) { @if there {
+            @if several { h3 { (title) } } @else { h2 id=(format!("{name}-{at}")) { (title) } }
+            (part(name))
         } }
     })
 }
 
-fn heading(several: bool, text: &str) -> Markup {
-    html! { @if several { h3 { (text) } } @else { h2 { (text) } } }
+fn environment(run: &RunRecord) -> Markup {
+    html! {
+        h3 { "Environment" }
+        table.facts { tbody {
+            (fact("Device", &run.result.device)) (fact("Seed", run.result.seed)) (fact("Version", &run.result.version))
+            (fact("Wall time", time(run.result.seconds))) (fact("Run folder", &run.place))
+        } }
+    }
 }
 
 fn fact(name: &str, value: impl Display) -> Markup {
     html! { tr { td { (name) } td { (value.to_string()) } } }
 }
 
-fn curve_figures(run: &RunRecord) -> Result<Markup> {
-    let arms = &run.result.arms;
-    let of = |arm: &ArmResult, noisy, value: fn(&Measurement) -> f64| Series {
-        noisy,
-        points: run
-            .measurements
-            .iter()
-            .filter(|line| line.arm == arm.name)
-            .map(|line| (line.iteration as f64, value(line)))
-            .collect(),
-    };
-    let losses: Vec<Series> = arms.iter().map(|arm| of(arm, true, |line| line.loss)).collect();
-    // Arms share their schedule, so that one curve stands for all.
-    let rates: Vec<Series> =
-        arms.iter().take(1).map(|arm| of(arm, false, |line| line.learning_rate)).collect();
-    Ok(html! {
-        ul.key { @for (index, arm) in arms.iter().enumerate() {
-            li { i style=(format!("border-color: {}", series_colour(index))) {} (arm.name) }
-        } }
-        div.pair {
-            figure { (PreEscaped(curves("loss", &losses)?)) figcaption { b { "Loss" } " of each batch, and its running mean. Different objectives have different scales." } }
-            figure { (PreEscaped(curves("learning rate", &rates)?)) figcaption { b { "Learning rate" } ", the same for every arm." } }
-        }
-    })
-}
-
-fn kernel_figure(figure: &KernelFigure) -> Markup {
+/// A kernel beside its weights.
+pub(crate) fn kernel_figure(figure: &KernelFigure) -> Markup {
     let one = |name: &str, map: &HeatMap| {
         html! {
             figure {
@@ -155,20 +172,9 @@ fn kernel_figure(figure: &KernelFigure) -> Markup {
     }
 }
 
-fn map_figures(figure: &MapFigure) -> Result<Markup> {
-    let share = figure.explained.iter().sum::<f64>() * 100.0;
-    let one = |caption: &str, svg: String| {
-        html! { figure { (PreEscaped(svg)) figcaption { b { (figure.arm) } ", " (caption) } } }
-    };
-    let by_class = map(&figure.points, &Marks::Classes(&figure.classes))?;
-    let by_colour =
-        figure.colours.as_ref().map(|colours| map(&figure.points, &Marks::Colours(colours))).transpose()?;
-    Ok(html! {
-        div.pair style="margin-bottom: 1.2rem" {
-            (one(&format!("by class. The plane holds {share:.0} % of the variance."), by_class))
-            @if let Some(svg) = by_colour { (one("by the condition's colour. A gradient means that it can be read off.", svg)) }
-        }
-    })
+/// A sheet of images.
+pub(crate) fn sheet_figure(sheet: &Sheet, caption: &str) -> Markup {
+    html! { figure { img src=(sheet.picture) alt=(sheet.caption); figcaption { (caption) } } }
 }
 
 fn short(value: f64) -> String {

@@ -5,6 +5,7 @@ use std::io::Cursor;
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use image::codecs::jpeg::JpegEncoder;
 use image::{ImageFormat, RgbImage};
 use plotters::style::colors::colormaps::{ColorMap as _, ViridisRGB};
 use simile_core::dataset::Images;
@@ -17,6 +18,27 @@ use super::figures::HeatMap;
 /// # Errors
 /// If the PNG cannot be encoded.
 pub(crate) fn contact_sheet(images: &Images, columns: usize) -> Result<String> {
+    data_uri(&sheet(images, columns))
+}
+
+/// The same as PNG or JPEG, whichever is smaller: photographs are large as PNG, and drawings as JPEG.
+///
+/// # Errors
+/// If neither can be encoded.
+pub(crate) fn small_sheet(images: &Images, columns: usize) -> Result<String> {
+    let sheet = sheet(images, columns);
+    let png = data_uri(&sheet)?;
+    let mut bytes = Vec::new();
+    let encoder = JpegEncoder::new_with_quality(&mut bytes, QUALITY);
+    sheet.write_with_encoder(encoder).context("encoding a picture of the report")?;
+    let jpeg = format!("data:image/jpeg;base64,{}", STANDARD.encode(bytes));
+    Ok(if jpeg.len() < png.len() { jpeg } else { png })
+}
+
+/// Of a JPEG, 1 to 100.
+const QUALITY: u8 = 85;
+
+fn sheet(images: &Images, columns: usize) -> RgbImage {
     let (height, width) = (images.height, images.width);
     let rows = images.len().div_ceil(columns.max(1));
     let mut sheet = RgbImage::new((columns * width) as u32, (rows * height) as u32);
@@ -32,7 +54,7 @@ pub(crate) fn contact_sheet(images: &Images, columns: usize) -> Result<String> {
             sheet.put_pixel((left + at % width) as u32, (top + at / width) as u32, image::Rgb(colour));
         }
     }
-    data_uri(&sheet)
+    sheet
 }
 
 /// A square matrix as a picture of one pixel an entry, smallest value dark, largest light. The diagonal, where a
@@ -95,6 +117,17 @@ mod tests {
         assert_eq!(sheet.get_pixel(0, 0).0, [0, 5, 10]);
         assert_eq!(sheet.get_pixel(2, 0).0, [60, 65, 70], "second image, right of the first");
         assert_eq!(sheet.get_pixel(1, 3).0, [165, 170, 175], "third image, in the second row");
+    }
+
+    #[test]
+    fn a_small_sheet_takes_the_smaller_format() {
+        let of = |pixel: fn(usize) -> u8| {
+            let images =
+                Images { height: 48, width: 48, channels: 3, pixels: (0..48 * 48 * 3).map(pixel).collect() };
+            small_sheet(&images, 1).unwrap()
+        };
+        assert!(of(|_| 7).starts_with("data:image/png"));
+        assert!(of(|i| (i * i % 251) as u8).starts_with("data:image/jpeg"));
     }
 
     #[test]

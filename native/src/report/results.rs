@@ -1,15 +1,18 @@
 //! The numbers of a report: every arm of every run, and over several runs what is the same and what is chance.
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use maud::{Markup, PreEscaped, html};
 
 use super::RunRecord;
-use super::charts::{series_colour, trade_off};
+use super::charts::trade_off;
+use super::curves::{key, of_runs};
 use super::page::time;
 use crate::run::record::{ArmResult, MSE, R2, TOP1};
 use crate::spread::{Spread, written};
+
+/// Metrics of what can be read off a condition, and how they are called.
+const LEAKS: [(&str, &str); 2] =
+    [(R2, "R² of the condition"), ("condition_top1", "accuracy on the condition")];
 
 /// Every arm of every run, one row each.
 pub(super) fn table(runs: &[RunRecord]) -> Markup {
@@ -58,50 +61,54 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
     }
 }
 
-/// Mean and spread of each arm over the runs, and accuracy against leak; nothing for one run.
+/// Accuracy against leak of several arms; over several runs the mean and spread of each arm, and their losses.
 ///
 /// # Errors
-/// If the chart cannot be drawn.
+/// If a chart cannot be drawn.
 pub(super) fn comparison(runs: &[RunRecord]) -> Result<Markup> {
-    if runs.len() < 2 {
-        return Ok(html! {});
-    }
-    let mut arms: BTreeMap<(&str, &str), Vec<&ArmResult>> = BTreeMap::new();
-    for run in runs {
-        for arm in &run.result.arms {
-            arms.entry((&run.result.recipe, &arm.name)).or_default().push(arm);
+    let mut arms: Vec<((&str, &str), Vec<&ArmResult>)> = Vec::new();
+    for (run, arm) in runs.iter().flat_map(|run| run.result.arms.iter().map(move |arm| (run, arm))) {
+        let name = (run.result.recipe.as_str(), arm.name.as_str());
+        match arms.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, results)) => results.push(arm),
+            None => arms.push((name, vec![arm])),
         }
     }
-    let points: Vec<(f64, f64, usize)> = arms
-        .values()
-        .enumerate()
-        .flat_map(|(index, arms)| {
-            arms.iter().filter_map(move |arm| Some((arm.metric(R2)?, arm.metric(TOP1)? * 100.0, index)))
-        })
-        .collect();
+    let names: Vec<(&str, &str)> = arms.iter().map(|(name, _)| *name).collect();
+    let measured =
+        |metric: &str| arms.iter().flat_map(|(_, arms)| arms).any(|arm| arm.metric(metric).is_some());
+    let leak = LEAKS.iter().find(|(metric, _)| measured(metric));
+    let mut points: Vec<(f64, f64, usize)> = Vec::new();
+    for (index, (_, arms)) in arms.iter().enumerate() {
+        let both = |arm: &&ArmResult| Some((arm.metric(leak?.0)?, arm.metric(TOP1)? * 100.0, index));
+        points.extend(arms.iter().filter_map(both));
+    }
     let cell = |arms: &[&ArmResult], name: &str, scale: f64, digits: usize| {
         let values: Vec<f64> =
             arms.iter().filter_map(|arm| arm.metric(name)).map(|value| value * scale).collect();
         written(Spread::of(&values), digits)
     };
     Ok(html! {
-        h2 { "Over the runs" }
-        div.scroll { table {
-            thead { tr { th { "Arm" } th { "Recipe" } th { "Runs" } th { "Top-1 in %" } th { "R²" } th { "MSE" } } }
-            tbody { @for ((recipe, name), arms) in &arms { tr {
-                td { b { (name) } } td { (recipe) } td { (arms.len()) }
-                td { (cell(arms, TOP1, 100.0, 2)) } td { (cell(arms, R2, 1.0, 3)) } td { (cell(arms, MSE, 1.0, 1)) }
-            } } }
-        } }
-        p.soft { "Mean ± standard deviation over the runs (n − 1)." }
-        @if !points.is_empty() {
-            ul.key { @for (index, (recipe, name)) in arms.keys().enumerate() {
-                li { i style=(format!("border-color: {}", series_colour(index))) {} (name) " " span.soft { (recipe) } }
+        @if runs.len() > 1 {
+            h2 { "Over the runs" }
+            div.scroll { table {
+                thead { tr { th { "Arm" } th { "Recipe" } th { "Runs" } th { "Top-1 in %" } th { "R²" } th { "MSE" } } }
+                tbody { @for ((recipe, name), arms) in &arms { tr {
+                    td { b { (name) } } td { (recipe) } td { (arms.len()) }
+                    td { (cell(arms, TOP1, 100.0, 2)) } td { (cell(arms, R2, 1.0, 3)) } td { (cell(arms, MSE, 1.0, 1)) }
+                } } }
             } }
-            div.pair { figure {
-                (PreEscaped(trade_off(&points)?))
-                figcaption { b { "Accuracy against leak," } " one point a run. Up and left is better." }
-            } }
+            p.soft { "Mean ± standard deviation over the runs (n − 1)." }
+        }
+        @if names.len() > 1 || runs.len() > 1 {
+            (key(names.iter().map(|(_, arm)| *arm)))
+            div.pair {
+                @if let (Some((_, title)), true) = (leak, points.len() > 1) { figure {
+                    (PreEscaped(trade_off(title, &points)?))
+                    figcaption { b { "Accuracy against leak," } " one point a run. Up and left is better." }
+                } }
+                @if runs.len() > 1 { (of_runs(runs, &names)?) }
+            }
         }
     })
 }

@@ -1,7 +1,7 @@
 //! A run: its folder, its data, its steps, what it records, and how it is continued.
 
 mod context;
-mod draw;
+pub(crate) mod draw;
 mod events;
 mod feed;
 pub(crate) mod folder;

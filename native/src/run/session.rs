@@ -12,7 +12,7 @@ use simile_core::encoder::Encoder;
 use simile_core::matrix::Matrix;
 use simile_core::method::class_scores;
 
-use super::draw;
+use super::draw::{self, Drawing};
 use super::events::EventLog;
 use super::folder::{FIGURES, LAST_MODEL, MODEL, MetricsLog, REPORT, RESULT, RunFolder, slug};
 use super::interrupt;
@@ -26,10 +26,10 @@ use crate::cli::Probe;
 use crate::console::line;
 use crate::device::Present;
 use crate::exit::{Interrupted, usage};
-use crate::probe::{Metrics, Represented, in_words, judge, measure};
+use crate::probe::{Measured, Represented, in_words, judge, measure};
 use crate::recipe::Recipe;
 use crate::recipe::sections::Arm;
-use crate::report::figures::{Figures, KernelFigure, MapFigure};
+use crate::report::figures::Figures;
 use crate::report::{RunRecord, page};
 
 /// A run in progress.
@@ -75,9 +75,7 @@ impl Session {
             false => self.folder.read_json(FIGURES)?,
         };
         for arm in arms.iter().skip(self.standing.finished.len()) {
-            let (result, kernel, map) = self.arm(arm, arms.len(), before)?;
-            figures.kernels.extend(kernel);
-            figures.maps.push(map);
+            let result = self.arm(arm, arms.len(), before, &mut figures)?;
             self.folder.write_json(FIGURES, &figures)?;
             self.standing.finished.push(result);
             self.standing.begin(arms.get(self.standing.finished.len()).map_or("", |arm| &arm.name));
@@ -101,12 +99,7 @@ impl Session {
     }
 
     /// Trains, probes and draws one arm.
-    fn arm(
-        &mut self,
-        arm: &Arm,
-        arms: usize,
-        before: f64,
-    ) -> Result<(ArmResult, Option<KernelFigure>, MapFigure)> {
+    fn arm(&mut self, arm: &Arm, arms: usize, before: f64, figures: &mut Figures) -> Result<ArmResult> {
         let mut events = EventLog::open(&self.folder, &arm.name)?;
         let Trained { trainer, stopped } = self.train(arm, before, &mut events)?;
         line(format_args!("{}: probing", arm.name));
@@ -115,7 +108,7 @@ impl Session {
             Some(chosen) => (chosen, Some(last)),
             None => (last, None),
         };
-        let (metrics, test_features) = self.measured(arm, &chosen)?;
+        let (Measured { metrics, guesses }, features) = self.measured(arm, &chosen)?;
         let iterations = trainer.step_number() as usize;
         events.scalars(iterations, metrics.iter().map(|(name, value)| (name.as_str(), *value)))?;
         events.flush()?;
@@ -134,23 +127,27 @@ impl Session {
             training_seconds: self.standing.arm_seconds,
             metrics,
             protocol: self.protocol(chosen.iteration),
-            last: last.map(|last| self.measured(arm, &last).map(|(metrics, _)| metrics)).transpose()?,
+            last: last
+                .map(|last| self.measured(arm, &last).map(|(measured, _)| measured.metrics))
+                .transpose()?,
             evaluations: self.standing.evaluations.clone(),
             stopped,
         };
-        let map = draw::map(arm, &self.recipe.probe.condition, &test_features, &self.splits.test)?;
-        Ok((result, draw::kernel(arm, &self.splits.train)?, map))
+        let Splits { train, test, .. } = &self.splits;
+        let condition = &self.recipe.probe.condition;
+        Drawing { arm, condition, train, test, features: &features, guesses: &guesses }.add_to(figures)?;
+        Ok(result)
     }
 
     /// The metrics of a network on the test images, and its features of them.
-    fn measured(&self, arm: &Arm, candidate: &Candidate) -> Result<(Metrics, Matrix)> {
+    fn measured(&self, arm: &Arm, candidate: &Candidate) -> Result<(Measured, Matrix)> {
         let normalisation = self.recipe.normalisation().map_err(usage)?;
         let Splits { train, test, .. } = &self.splits;
         let model = &candidate.model;
         let train_features = self.prepared(train, &normalisation)?.features(&model.encoder)?;
         let images = self.prepared(test, &normalisation)?;
         let features = images.features(&model.encoder)?;
-        let mut metrics = measure(
+        let mut measured = measure(
             &self.recipe.probe,
             Probe::Linear,
             Represented { features: &train_features, dataset: train },
@@ -161,10 +158,12 @@ impl Session {
             let scores = images.scores(model)?;
             if scores.columns() == classes {
                 let own = judge(&self.recipe.probe, &scores, test)?;
-                metrics.extend(own.into_iter().map(|(name, value)| (format!("classifier_{name}"), value)));
+                measured
+                    .metrics
+                    .extend(own.into_iter().map(|(name, value)| (format!("classifier_{name}"), value)));
             }
         }
-        Ok((metrics, features))
+        Ok((measured, features))
     }
 
     fn protocol(&self, iteration: u64) -> String {

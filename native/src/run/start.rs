@@ -79,7 +79,12 @@ pub(crate) fn settle(
         return session.run();
     }
     let standing = RunFolder::open(folder)?;
-    if recipe_of(&standing)? != recipe {
+    let (mut asked, begun) = (recipe, recipe_of(&standing)?);
+    if asked.encoder.weights.is_some() && asked.data.normalise.is_none() {
+        // Then the weights said it.
+        asked.data.normalise.clone_from(&begun.data.normalise);
+    }
+    if begun != asked {
         return Err(usage(format_args!(
             "{} holds a run of another recipe; name another folder with --out, or remove it",
             folder.display()

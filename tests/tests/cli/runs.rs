@@ -77,10 +77,19 @@ fn a_run_writes_its_folder_and_answers_with_its_result() {
 
     let html = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(html.len() < 3 << 20, "{} bytes", html.len());
-    for outside in ["src=\"http", "href=\"http", "@import", "url(http", "<script"] {
+    for outside in ["src=\"http", "href=\"http", "@import", "url(http", "<script src", "fetch("] {
         assert!(!html.contains(outside), "the report loads something: {outside}");
     }
     assert!(html.contains("Fair") && html.contains("data:image/png") && html.contains("<svg"));
+    for part in [
+        "Who is taken for whom",
+        "Nearest and hardest",
+        "t-SNE",
+        "What the condition weighs",
+        "Accuracy against leak",
+    ] {
+        assert!(html.contains(part), "no `{part}`");
+    }
 
     let resolved = fs::read_to_string(run.join("recipe.toml")).unwrap();
     assert!(resolved.contains("seed = 3") && resolved.contains("learning_rate"), "{resolved}");
@@ -213,6 +222,6 @@ fn runs_are_compared_in_one_report() {
     let answer = json(place.path(), &["report", "1", "2", "--out", "both.html", "--json"]);
     assert_eq!(answer["report"], "both.html");
     let html = fs::read_to_string(place.path().join("both.html")).unwrap();
-    assert!(html.len() < 3 << 20 && html.matches("Map of the embeddings").count() == 2);
+    assert!(html.len() < 3 << 20 && html.matches("class=\"maps\"").count() == 2);
     assert!(html.contains("Over the runs") && html.contains(" ± "));
 }

@@ -6,29 +6,45 @@ use plotters::style::Color as _;
 
 use super::{RULE, SIZE, letters, range, series, short, themed};
 
+/// Points of a curve that a drawing of this size can show.
+const POINTS: usize = 400;
+
 /// One curve over iterations.
 pub(crate) struct Series {
     pub(crate) points: Vec<(f64, f64)>,
     /// Whether it is drawn faintly under its running mean.
     pub(crate) noisy: bool,
+    /// Which of the page's colours it has.
+    pub(crate) ink: usize,
+}
+
+/// A drawing and where its values lie in it.
+pub(crate) struct Chart {
+    pub(crate) svg: String,
+    /// Left, right, top and bottom of the part with the curves, in the drawing's unit.
+    pub(crate) area: [i32; 4],
+    /// What lies at left and right.
+    pub(crate) x: (f64, f64),
+    /// What lies at the bottom and at the top.
+    pub(crate) y: (f64, f64),
 }
 
 /// Curves over iterations in one drawing.
 ///
 /// # Errors
 /// If the drawing fails.
-pub(crate) fn curves(y_name: &str, all: &[Series]) -> Result<String> {
+pub(crate) fn curves(y_name: &str, all: &[Series]) -> Result<Chart> {
     let mut svg = String::new();
+    let points = || all.iter().flat_map(|series| series.points.iter().copied());
+    let (x, y) = (range(points().map(|point| point.0), 0.0), range(points().map(|point| point.1), 0.05));
+    let area;
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        let points = || all.iter().flat_map(|series| series.points.iter().copied());
-        let (x_low, x_high) = range(points().map(|point| point.0), 0.0);
-        let (y_low, y_high) = range(points().map(|point| point.1), 0.05);
         let mut chart = ChartBuilder::on(&root)
             .margin(10)
             .x_label_area_size(46)
             .y_label_area_size(64)
-            .build_cartesian_2d(x_low..x_high, y_low..y_high)?;
+            .build_cartesian_2d(x.0..x.1, y.0..y.1)?;
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -44,26 +60,49 @@ pub(crate) fn curves(y_name: &str, all: &[Series]) -> Result<String> {
             .x_desc("iteration")
             .y_desc(y_name)
             .draw()?;
-        for (index, one) in all.iter().enumerate() {
-            let colour = series(index).0;
+        for one in all {
+            let colour = series(one.ink).0;
             if one.noisy {
-                chart.draw_series(LineSeries::new(one.points.iter().copied(), colour.mix(0.25)))?;
+                chart.draw_series(LineSeries::new(thinned(&one.points), colour.mix(0.25)))?;
             }
-            let line = if one.noisy { running_mean(&one.points) } else { one.points.clone() };
-            chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
+            chart.draw_series(LineSeries::new(shown(one), colour.stroke_width(2)))?;
         }
+        let (columns, rows) = chart.plotting_area().get_pixel_range();
+        area = [columns.start, columns.end, rows.start, rows.end];
         root.present()?;
     }
-    Ok(themed(svg))
+    Ok(Chart { svg: themed(svg), area, x, y })
+}
+
+/// The line of a curve: its points, or the running mean of one that is noisy.
+pub(crate) fn shown(series: &Series) -> Vec<(f64, f64)> {
+    thinned(&if series.noisy { running_mean(&series.points) } else { series.points.clone() })
+}
+
+/// As many points, evenly apart, as can be seen; the last is one of them.
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let every = points.len().div_ceil(POINTS).max(1);
+    let last = points.len().saturating_sub(1);
+    let kept = points.iter().enumerate().filter(|(at, _)| (last - at).is_multiple_of(every));
+    kept.map(|(_, point)| *point).collect()
 }
 
 /// Mean over the last twentieth of the curve.
 fn running_mean(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let window = (points.len() / 20).max(1);
+    let mut sum = 0.0;
     (0..points.len())
         .map(|at| {
             let part = &points[at.saturating_sub(window - 1)..=at];
-            (points[at].0, part.iter().map(|point| point.1).sum::<f64>() / part.len() as f64)
+            sum += points[at].1;
+            if at >= window {
+                sum -= points[at - window].1;
+            }
+            // A value that is not finite would stay in the sum.
+            if !sum.is_finite() {
+                sum = part.iter().map(|point| point.1).sum();
+            }
+            (points[at].0, sum / part.len() as f64)
         })
         .collect()
 }
@@ -74,13 +113,13 @@ mod tests {
     use super::*;
 
     fn line(points: &[(f64, f64)]) -> Series {
-        Series { points: points.to_vec(), noisy: true }
+        Series { points: points.to_vec(), noisy: true, ink: 0 }
     }
 
     #[test]
     fn a_chart_takes_its_colours_from_the_page() {
-        let svg =
-            curves("loss", &[line(&[(0.0, 2.0), (10.0, 1.0)]), line(&[(0.0, 3.0), (10.0, 2.5)])]).unwrap();
+        let other = Series { ink: 1, ..line(&[(0.0, 3.0), (10.0, 2.5)]) };
+        let svg = curves("loss", &[line(&[(0.0, 2.0), (10.0, 1.0)]), other]).unwrap().svg;
         assert!(
             svg.contains("var(--series-1)") && svg.contains("var(--series-2)") && svg.contains("var(--ink)")
         );
@@ -92,8 +131,17 @@ mod tests {
         for points in
             [vec![], vec![(1.0, 5.0)], vec![(1.0, 5.0), (2.0, 5.0)], vec![(1.0, f64::NAN), (2.0, 1.0)]]
         {
-            assert!(curves("loss", &[line(&points)]).unwrap().contains("<svg"));
+            assert!(curves("loss", &[line(&points)]).unwrap().svg.contains("<svg"));
         }
+    }
+
+    #[test]
+    fn a_long_curve_keeps_its_ends_and_no_more_than_can_be_seen() {
+        let points: Vec<_> = (0..100_001).map(|i| (f64::from(i), 1.0)).collect();
+        let kept = thinned(&points);
+        assert!(kept.len() <= POINTS + 1 && kept.last() == points.last(), "{}", kept.len());
+        let svg = curves("loss", &[line(&points)]).unwrap().svg;
+        assert!(svg.len() < 40_000, "{} bytes", svg.len());
     }
 
     #[test]

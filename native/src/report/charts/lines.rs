@@ -15,6 +15,8 @@ use crate::spread::Spread;
 /// One line: what was found at each named value, where anything was.
 pub(crate) struct Line {
     pub(crate) points: Vec<Option<Spread>>,
+    /// Whether a line joins them.
+    pub(crate) joined: bool,
 }
 
 /// Lines over the values named `names`, evenly apart, with a bar of one standard deviation where there is one.
@@ -60,7 +62,9 @@ pub(crate) fn lines(x_name: &str, names: &[String], y_name: &str, all: &[Line]) 
                 })
             };
             let way = points().map(|(place, spread)| (place, spread.mean));
-            chart.draw_series(LineSeries::new(way, colour.stroke_width(2)))?;
+            if line.joined {
+                chart.draw_series(LineSeries::new(way, colour.stroke_width(2)))?;
+            }
             chart.draw_series(points().filter(|(_, spread)| spread.std.is_some()).map(
                 |(place, spread)| {
                     let bar = ends(spread).map(|end| (place.clone(), end));
@@ -100,7 +104,7 @@ mod tests {
     #[test]
     fn every_point_has_a_dot_and_those_of_several_runs_a_bar() {
         let names: Vec<String> = ["0.01", "0.1", "1"].map(str::to_owned).to_vec();
-        let one = Line { points: vec![Spread::of(&[1.0]), None, Spread::of(&[2.0, 3.0])] };
+        let one = Line { points: vec![Spread::of(&[1.0]), None, Spread::of(&[2.0, 3.0])], joined: true };
         let svg = lines("lambda", &names, "top-1", &[one]).unwrap();
         assert_eq!(svg.matches("<circle").count(), 2);
         assert!(names.iter().all(|name| svg.contains(&format!("\n{name}\n"))), "{svg}");

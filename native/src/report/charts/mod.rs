@@ -3,16 +3,14 @@
 
 mod curves;
 mod lines;
-mod map;
 mod surface;
 mod trade_off;
 
 use plotters::prelude::{IntoFont as _, RGBColor};
 use plotters::style::TextStyle;
 
-pub(crate) use curves::{Series, curves};
+pub(crate) use curves::{Chart, Series, curves, shown};
 pub(crate) use lines::{Line, lines};
-pub(crate) use map::{Marks, map};
 pub(crate) use surface::surface;
 pub(crate) use trade_off::trade_off;
 
@@ -36,7 +34,6 @@ const SERIES: [Ink; 10] = [
 
 /// Drawn small, because on a phone the letters shrink with the drawing.
 const SIZE: (u32, u32) = (460, 300);
-const SQUARE: (u32, u32) = (400, 400);
 const FONT: u32 = 15;
 
 /// The variable that colours series `index`; the eleventh starts again.

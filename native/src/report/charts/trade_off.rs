@@ -6,11 +6,11 @@ use plotters::style::Color as _;
 
 use super::{RULE, SIZE, letters, range, series, themed};
 
-/// Accuracy in percent over the R² of what should not leak, with the index of each point's series.
+/// Accuracy in percent over the `leak` of what should not be read off, from 0 to 1, with the index of each point's series.
 ///
 /// # Errors
 /// If the drawing fails.
-pub(crate) fn trade_off(points: &[(f64, f64, usize)]) -> Result<String> {
+pub(crate) fn trade_off(leak: &str, points: &[(f64, f64, usize)]) -> Result<String> {
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -32,7 +32,7 @@ pub(crate) fn trade_off(points: &[(f64, f64, usize)]) -> Result<String> {
             .axis_desc_style(letters())
             .x_label_formatter(&|x| format!("{x:.1}"))
             .y_label_formatter(&|y| format!("{y:.1}"))
-            .x_desc("R² of the condition")
+            .x_desc(leak)
             .y_desc("top-1 in %")
             .draw()?;
         chart.draw_series(
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_trade_off_has_one_dot_a_run() {
-        let svg = trade_off(&[(0.9, 96.0, 0), (0.2, 95.0, 1), (0.21, 95.0, 1)]).unwrap();
+        let svg = trade_off("R²", &[(0.9, 96.0, 0), (0.2, 95.0, 1), (0.21, 95.0, 1)]).unwrap();
         assert_eq!(svg.matches("<circle").count(), 3);
         assert_eq!(svg.matches("var(--series-2)").count(), 2);
     }

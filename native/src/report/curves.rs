@@ -1,0 +1,103 @@
+//! The section of curves, with the numbers that its cursor reads.
+
+use anyhow::Result;
+use maud::{Markup, PreEscaped, html};
+use serde_json::json;
+
+use super::RunRecord;
+use super::charts::{Chart, Series, curves, series_colour, shown};
+use crate::run::record::{ArmResult, Measurement};
+
+/// What moves the cursor.
+pub(super) const SCRIPT: &str = include_str!("script.js");
+
+/// The loss and the learning rate of a run's arms.
+///
+/// # Errors
+/// If a chart cannot be drawn.
+pub(super) fn of_run(run: &RunRecord) -> Result<Markup> {
+    let arms = &run.result.arms;
+    let losses: Vec<(String, Series)> = arms
+        .iter()
+        .enumerate()
+        .map(|(ink, arm)| {
+            (arm.name.clone(), Series { noisy: true, ink, points: points(run, arm, |line| line.loss) })
+        })
+        .collect();
+    // Arms share their schedule, so that one curve stands for all.
+    let rates: Vec<(String, Series)> = arms
+        .iter()
+        .take(1)
+        .map(|arm| {
+            let points = points(run, arm, |line| line.learning_rate);
+            ("rate".to_owned(), Series { noisy: false, ink: 0, points })
+        })
+        .collect();
+    Ok(html! {
+        (key(arms.iter().map(|arm| arm.name.as_str())))
+        div.pair data-curves {
+            (figure("loss", losses, &html! { b { "Loss" } " of each batch, and its running mean. Different objectives have different scales." })?)
+            (figure("learning rate", rates, &html! { b { "Learning rate" } ", the same for every arm." })?)
+        }
+    })
+}
+
+/// The running means of the losses of all arms of all runs, in one chart; an arm has one colour in all of them.
+///
+/// # Errors
+/// If the chart cannot be drawn.
+pub(super) fn of_runs(runs: &[RunRecord], arms: &[(&str, &str)]) -> Result<Markup> {
+    let mut losses = Vec::new();
+    for run in runs {
+        for arm in &run.result.arms {
+            let ink = arms.iter().position(|known| *known == (run.result.recipe.as_str(), arm.name.as_str()));
+            let points = points(run, arm, |line| line.loss);
+            let smooth = shown(&Series { noisy: true, ink: 0, points });
+            let series = Series { noisy: false, ink: ink.unwrap_or_default(), points: smooth };
+            losses.push((format!("{}, seed {}", arm.name, run.result.seed), series));
+        }
+    }
+    Ok(html! {
+        div data-curves { (figure("loss", losses, &html! { b { "Loss" } " of all runs, running means." })?) }
+    })
+}
+
+/// A key of series, each with its colour.
+pub(super) fn key<'a>(names: impl Iterator<Item = &'a str>) -> Markup {
+    html! {
+        ul.key { @for (index, name) in names.enumerate() {
+            li { i style=(format!("border-color: {}", series_colour(index))) {} (name) }
+        } }
+    }
+}
+
+fn points(run: &RunRecord, arm: &ArmResult, value: fn(&Measurement) -> f64) -> Vec<(f64, f64)> {
+    let of_arm = run.measurements.iter().filter(|line| line.arm == arm.name);
+    of_arm.map(|line| (line.iteration as f64, value(line))).collect()
+}
+
+fn figure(name: &str, all: Vec<(String, Series)>, caption: &Markup) -> Result<Markup> {
+    let (names, series): (Vec<String>, Vec<Series>) = all.into_iter().unzip();
+    let Chart { svg, area, x, y } = curves(name, &series)?;
+    let read = names.iter().zip(&series).map(|(name, one)| {
+        let points: Vec<[f64; 2]> =
+            shown(one).into_iter().filter(|(_, y)| y.is_finite()).map(|(x, y)| [x, rounded(y)]).collect();
+        json!({ "name": name, "colour": series_colour(one.ink), "points": points })
+    });
+    let read: Vec<serde_json::Value> = read.collect();
+    // A name may not end the element that it stands in.
+    let data = json!({ "area": area, "x": [x.0, x.1], "y": [y.0, y.1], "series": read }).to_string();
+    let data = data.replace('<', "\\u003c");
+    Ok(html! {
+        figure.curve tabindex="0" aria-label=(format!("{name} over iterations; arrow keys move a cursor")) {
+            (PreEscaped(svg))
+            script type="application/json" { (PreEscaped(data)) }
+            figcaption { (caption) " " output {} }
+        }
+    })
+}
+
+/// Four digits are more than a cursor says.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
