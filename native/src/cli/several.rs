@@ -8,18 +8,19 @@ use super::Device;
 use crate::reproduce::table::Scale;
 use crate::run::record::TOP1;
 
-/// Run the rows of a published table and print our numbers beside the paper's
+/// Run the rows of a published table or figure and print our numbers beside the paper's
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   simile reproduce cclk-table3 --data ./mnist --seeds 3
   simile reproduce cclk-table3 --data ./mnist --scale full --row InfoNCE
   simile reproduce contex-table8 --scale smoke
+  simile reproduce cclk-figure2 --data ./mnist
 
 Each run has a folder of its own; what is done is not done again, and what was interrupted goes on.
-The comparison is written as table.md, table.csv, table.json and table.html.
+The comparison is written as table.md, table.csv, table.json and table.html, a figure under its name.
 `simile recipes` lists the tables.")]
 pub(crate) struct Reproduce {
-    /// Name of the table (`simile recipes`)
+    /// Name of the table or figure (`simile recipes`)
     pub(crate) table: String,
     /// How much of the published budget to spend
     #[arg(long, value_enum, default_value_t = Scale::Cpu)]

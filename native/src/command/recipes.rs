@@ -1,5 +1,7 @@
 //! `simile recipes`
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use serde::Serialize;
 
@@ -9,7 +11,7 @@ use crate::exit::usage;
 use crate::recipe::explain::suggestion;
 use crate::recipe::shipped::{SHIPPED, Shipped};
 use crate::reproduce::shipped::{ShippedTable, TABLES};
-use crate::reproduce::table::Table;
+use crate::reproduce::table::{Row, Scale};
 
 /// Something that can be run by name.
 #[derive(Serialize)]
@@ -22,17 +24,33 @@ enum Listed {
         /// Paper, command, expected time and result.
         header: String,
     },
-    /// By `simile reproduce`.
-    Table {
-        name: &'static str,
-        title: String,
-        paper: String,
-        /// What the published budget is.
-        cost: String,
-        rows: Vec<String>,
-        /// Why it cannot be run yet, if it cannot.
-        missing: Option<String>,
-    },
+    /// A table, by `simile reproduce`.
+    Table(Published),
+    /// A figure, likewise.
+    Figure(Published),
+}
+
+#[derive(Serialize)]
+struct Published {
+    name: &'static str,
+    title: String,
+    paper: String,
+    /// What the published budget is.
+    cost: String,
+    /// What runs, or would run, all of it.
+    command: String,
+    /// Data sets of its rows, by the names that recipes give them.
+    datasets: Vec<String>,
+    rows: Vec<ListedRow>,
+    /// Why nothing of it can be run yet, if so.
+    missing: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ListedRow {
+    name: String,
+    /// Why it cannot be run yet, if so.
+    missing: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -53,16 +71,11 @@ fn list(console: Console) -> Result<()> {
     listed.extend(TABLES.iter().map(published).collect::<Result<Vec<_>>>()?);
     console.answer(&listed, || {
         let mut recipes = table(["Recipe", "What it does"]);
-        let mut tables = table(["Table", "What it shows", "Published budget"]);
+        let mut tables = table(["Table or figure", "What it shows", "Published budget"]);
         for row in &listed {
             match row {
                 Listed::Recipe { name, title, .. } => recipes.add_row([*name, *title]),
-                Listed::Table { name, title, cost, missing, .. } => {
-                    let cost = missing
-                        .as_ref()
-                        .map_or_else(|| cost.clone(), |missing| format!("missing: {missing}"));
-                    tables.add_row([(*name).to_owned(), title.clone(), cost])
-                }
+                Listed::Table(published) | Listed::Figure(published) => tables.add_row(published.cells()),
             };
         }
         format!(
@@ -78,9 +91,44 @@ fn recipe(recipe: &Shipped) -> Listed {
 }
 
 fn published(shipped: &ShippedTable) -> Result<Listed> {
-    let Table { title, paper, cost, missing, row, .. } = shipped.read()?;
-    let rows = row.into_iter().map(|row| row.name).collect();
-    Ok(Listed::Table { name: shipped.name, title, paper, cost, rows, missing })
+    let table = shipped.read()?;
+    let listed =
+        |row: &Row| ListedRow { name: row.name.clone(), missing: table.missing(row).map(str::to_owned) };
+    let rows: Vec<ListedRow> = table.row.iter().map(listed).collect();
+    let reasons: Vec<&String> = rows.iter().filter_map(|row| row.missing.as_ref()).collect();
+    let missing =
+        (reasons.len() == rows.len()).then(|| reasons.first().map(|&reason| reason.clone())).flatten();
+    let dataset = |row: &Row| -> Result<String> {
+        let name = table.recipe_of(row, Scale::Full, 0)?.data.dataset;
+        Ok(serde_json::to_value(name)?.as_str().unwrap_or_default().to_owned())
+    };
+    let runs = table.row.iter().filter(|row| table.missing(row).is_none());
+    let datasets = runs.map(dataset).collect::<Result<BTreeSet<String>>>()?;
+    let figure = table.figure.is_some();
+    let published = Published {
+        name: shipped.name,
+        command: shipped.full_command(),
+        datasets: datasets.into_iter().collect(),
+        rows,
+        missing,
+        title: table.title,
+        paper: table.paper,
+        cost: table.cost,
+    };
+    Ok(if figure { Listed::Figure(published) } else { Listed::Table(published) })
+}
+
+impl Published {
+    /// Name, title, and what it costs or lacks.
+    fn cells(&self) -> [String; 3] {
+        let lacking = self.rows.iter().filter(|row| row.missing.is_some()).count();
+        let cost = match (&self.missing, lacking) {
+            (Some(missing), _) => format!("missing: {missing}"),
+            (None, 0) => self.cost.clone(),
+            (None, lacking) => format!("{}; {lacking} of {} rows are missing", self.cost, self.rows.len()),
+        };
+        [self.name.to_owned(), self.title.clone(), cost]
+    }
 }
 
 fn show(name: &str, console: Console) -> Result<()> {

@@ -1,13 +1,16 @@
 //! `simile reproduce`
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::cli::Reproduce;
 use crate::console::{Console, line};
 use crate::exit::usage;
 use crate::reproduce::compare::compare;
+use crate::reproduce::drawn::{Drawn, Panel, panels};
 use crate::reproduce::output::Comparison;
 use crate::reproduce::plan::Plan;
 use crate::reproduce::shipped::ShippedTable;
@@ -19,12 +22,14 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     let shipped = ShippedTable::find(&arguments.table)?;
     let table = shipped.read()?;
     let rows = rows(&table, &arguments.rows)?;
-    if let Some(missing) = &table.missing {
-        line(format_args!("{}: {missing}", shipped.name));
-    }
+    something_runs(&shipped, &table, &rows)?;
     let scale = word(arguments.scale);
-    let out =
-        arguments.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("{}-{scale}", shipped.name)));
+    // A figure of a table shares its runs.
+    let runs = table.of.as_deref().unwrap_or(shipped.name);
+    let out = arguments.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("{runs}-{scale}")));
+    if let Some(panels) = panels(&table, &rows, arguments.data.as_deref())? {
+        return draw(arguments, &shipped, &table, panels, &out, console);
+    }
     let device = arguments.device.device;
     let plan = Plan {
         scale: arguments.scale,
@@ -49,10 +54,54 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
         version: env!("CARGO_PKG_VERSION"),
         command: command(arguments, scale),
         metrics: &table.metric,
+        figure: table.figure.as_ref(),
         rows: compare(&table, &results)?,
     };
-    write(&out, &comparison)?;
+    let files = [
+        ("md", comparison.markdown().into_bytes()),
+        ("csv", comparison.csv()?),
+        ("json", serde_json::to_vec_pretty(&comparison)?),
+        ("html", comparison.html()?.into_bytes()),
+    ];
+    write(&out, &shipped, &table, files)?;
     console.answer(&comparison, || comparison.text())
+}
+
+/// A figure for which nothing is trained.
+fn draw(
+    arguments: &Reproduce,
+    shipped: &ShippedTable,
+    table: &Table,
+    panels: Vec<Panel>,
+    out: &Path,
+    console: Console,
+) -> Result<()> {
+    let drawn = Drawn {
+        name: shipped.name,
+        title: &table.title,
+        paper: &table.paper,
+        notes: &table.notes,
+        version: env!("CARGO_PKG_VERSION"),
+        command: format!("simile reproduce {}", arguments.table),
+        panels,
+    };
+    let files = [("md", drawn.markdown().into_bytes()), ("json", serde_json::to_vec_pretty(&drawn)?)];
+    let csv = drawn.csv()?.map(|csv| ("csv", csv));
+    let page = [("html", drawn.html().into_bytes())];
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    write(out, shipped, table, files.into_iter().chain(csv).chain(page))?;
+    console.answer(&drawn, || drawn.text())
+}
+
+/// Says what is missing where nothing can be run, and which command would run it.
+fn something_runs(shipped: &ShippedTable, table: &Table, rows: &[&Row]) -> Result<()> {
+    if rows.iter().any(|row| table.missing(row).is_none()) {
+        return Ok(());
+    }
+    let reasons = rows.iter().filter_map(|row| table.missing(row)).collect::<BTreeSet<_>>();
+    let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
+    let command = shipped.full_command();
+    Err(usage(format_args!("{} cannot be run: {reasons}. With that, `{command}` would", shipped.name)))
 }
 
 /// The rows that are asked for, all of them where none is named.
@@ -69,15 +118,16 @@ fn rows<'t>(table: &'t Table, names: &[String]) -> Result<Vec<&'t Row>> {
     names.iter().map(find).collect()
 }
 
-fn write(out: &Path, comparison: &Comparison<'_>) -> Result<()> {
-    let files: [(&str, Vec<u8>); 4] = [
-        ("table.md", comparison.markdown().into_bytes()),
-        ("table.csv", comparison.csv()?),
-        ("table.json", serde_json::to_vec_pretty(comparison)?),
-        ("table.html", comparison.html().into_bytes()),
-    ];
-    for (name, bytes) in files {
-        let path: PathBuf = out.join(name);
+/// `table.md` and so on; a figure's files have its name, as several may be drawn of the same runs.
+fn write(
+    out: &Path,
+    shipped: &ShippedTable,
+    table: &Table,
+    files: impl IntoIterator<Item = (&'static str, Vec<u8>)>,
+) -> Result<()> {
+    let name = if table.figure.is_some() { shipped.name } else { "table" };
+    for (ending, bytes) in files {
+        let path: PathBuf = out.join(format!("{name}.{ending}"));
         folder::write(&path, &bytes)?;
         line(format_args!("wrote {}", path.display()));
     }

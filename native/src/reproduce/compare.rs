@@ -16,6 +16,14 @@ const DRAWS: u64 = 10_000;
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ComparedRow {
     pub(crate) name: String,
+    /// The line of the figure that it is a point of, and where on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) series: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) x: Option<String>,
+    /// Why it was not run, if it cannot be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) missing: Option<String>,
     pub(crate) seeds: usize,
     pub(crate) cells: Vec<Cell>,
     /// Folders of the runs.
@@ -61,6 +69,9 @@ pub(crate) fn compare(table: &Table, results: &[RowResult<'_>]) -> Result<Vec<Co
             });
             Ok(ComparedRow {
                 name: result.row.name.clone(),
+                series: result.row.series.clone(),
+                x: result.row.x.clone(),
+                missing: table.missing(result.row).map(str::to_owned),
                 seeds: result.runs.len(),
                 cells: cells.collect::<Result<_>>()?,
                 runs: result.folders.iter().map(|folder| folder.display().to_string()).collect(),

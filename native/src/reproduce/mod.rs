@@ -3,6 +3,8 @@
 //! A table is a file in `native/tables`: a recipe, and for each row what differs from it and what was published.
 
 pub(crate) mod compare;
+pub(crate) mod drawn;
+mod figure;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod shipped;

@@ -5,7 +5,8 @@ use maud::html;
 use serde::Serialize;
 
 use super::compare::{Cell, ComparedRow};
-use super::table::{Metric, Scale, Table};
+use super::figure::{figures, pictures};
+use super::table::{FigureSection, Metric, Scale, Table};
 use crate::report::document;
 
 /// A table with everything that is needed to read it.
@@ -23,6 +24,8 @@ pub(crate) struct Comparison<'t> {
     pub(crate) version: &'static str,
     pub(crate) command: String,
     pub(crate) metrics: &'t [Metric],
+    /// How the rows are drawn.
+    pub(crate) figure: Option<&'t FigureSection>,
     pub(crate) rows: Vec<ComparedRow>,
 }
 
@@ -70,7 +73,13 @@ impl<'t> Comparison<'t> {
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![self.paper.to_owned()];
         remarks.extend(self.reduction.map(|reduction| format!("Not the published budget: {reduction}.")));
-        remarks.push(self.notes.to_owned());
+        remarks.extend((!self.notes.is_empty()).then(|| self.notes.to_owned()));
+        let missing =
+            self.rows.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.missing.as_ref()?)));
+        let missing: Vec<String> = missing.collect();
+        if !missing.is_empty() {
+            remarks.push(format!("Not run: {}.", missing.join("; ")));
+        }
         remarks.push(format!(
             "Mean ± standard deviation of {} (n − 1). p is that of a two-sided permutation test against the first row; \
              with three seeds a side it cannot fall below 0.1. {}, simile {}: `{}`",
@@ -130,14 +139,25 @@ impl<'t> Comparison<'t> {
     }
 
     /// A page that needs nothing beside itself.
-    pub(crate) fn html(&self) -> String {
+    ///
+    /// # Errors
+    /// If a chart cannot be drawn.
+    pub(crate) fn html(&self) -> Result<String> {
+        let figures = match self.figure {
+            Some(figure) => html! {
+                (figures(figure, &self.rows, self.metrics)?)
+                (pictures(figure, &self.rows)?)
+            },
+            None => html! {},
+        };
         let body = html! {
+            (figures)
             div.scroll { table {
                 thead { tr { @for head in self.heads() { th { (head) } } } }
                 tbody { @for row in &self.rows { tr { @for cell in self.cells(row) { td { (cell) } } } } }
             } }
             @for remark in self.remarks() { p.soft { (remark) } }
         };
-        document(self.name, &html! { h1 { (self.title) } }, &body)
+        Ok(document(self.name, &html! { h1 { (self.title) } }, &body))
     }
 }

@@ -29,15 +29,26 @@ pub(crate) const TABLES: &[ShippedTable] = &tables![
     "cclk-table6",
     "cclk-table7",
     "cclk-table8",
+    "cclk-figure2",
+    "cclk-figure3",
+    "cclk-figure4",
     "contex-table1",
     "contex-table2",
     "contex-table3",
     "contex-table4",
     "contex-table5",
+    "contex-table6",
+    "contex-table7",
     "contex-table8",
     "contex-table9",
+    "contex-figure4",
+    "contex-figure5",
+    "contex-figure6",
+    "contex-figure7",
     "difficulty-table1",
     "difficulty-table2",
+    "difficulty-figure-tsne",
+    "difficulty-figure-negatives",
     "du-table1",
     "du-table2",
     "du-table3",
@@ -59,12 +70,25 @@ impl ShippedTable {
             .ok_or_else(|| usage(format_args!("no table is named `{name}`{}", suggestion(name, &known))))
     }
 
+    /// The command that runs all of it at the published budget.
+    pub(crate) fn full_command(&self) -> String {
+        format!("simile reproduce {} --scale full --data DIR", self.name)
+    }
+
     /// What its file says.
     ///
     /// # Errors
     /// If the file is not sound, which a test sees to.
     pub(crate) fn read(&self) -> Result<Table> {
-        Table::parse(self.text).map_err(|reason| anyhow::anyhow!("table `{}`, {reason}", self.name))
+        let table =
+            Table::parse(self.text).map_err(|reason| anyhow::anyhow!("table `{}`, {reason}", self.name))?;
+        match &table.of {
+            Some(of) => {
+                let rows = Self::find(of)?.read()?;
+                Ok(table.with_rows_of(rows))
+            }
+            None => Ok(table),
+        }
     }
 }
 
@@ -74,7 +98,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::reproduce::table::Scale;
+    use crate::reproduce::table::{FigureSection, NO_RECIPE, Scale};
     use crate::run::folder::slug;
 
     #[test]
@@ -82,19 +106,32 @@ mod tests {
         for shipped in TABLES {
             let table = shipped.read().unwrap();
             let metrics: Vec<&str> = table.metric.iter().map(|metric| metric.name.as_str()).collect();
+            assert!(!table.row.is_empty(), "{}: nothing to run", shipped.name);
             let folders: BTreeSet<String> = table.row.iter().map(|row| slug(&row.name)).collect();
             assert_eq!(folders.len(), table.row.len(), "{}: two rows would share a folder", shipped.name);
             for row in &table.row {
                 let unknown = row.published.keys().find(|name| !metrics.contains(&name.as_str()));
                 assert_eq!(unknown, None, "{}, {}", shipped.name, row.name);
-                if row.recipe.is_none() && table.recipe.is_none() {
-                    assert!(table.missing.is_some(), "{} says nothing of what is missing", shipped.name);
+                if let Some(missing) = table.missing(row) {
+                    assert_ne!(missing, NO_RECIPE, "{} says nothing of what is missing", shipped.name);
                     continue;
                 }
                 for scale in [Scale::Smoke, Scale::Cpu, Scale::Full] {
                     table.recipe_of(row, scale, 0).unwrap();
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_rows_of_a_figure_say_where_they_are_drawn() {
+        for shipped in TABLES {
+            let table = shipped.read().unwrap();
+            let lines =
+                matches!(table.figure, Some(FigureSection::Lines { .. } | FigureSection::Spread { .. }));
+            let placed = |row: &crate::reproduce::table::Row| row.series.is_some();
+            assert!(!lines || table.row.iter().all(placed), "{}", shipped.name);
+            assert_eq!(shipped.name.contains("figure"), table.figure.is_some(), "{}", shipped.name);
         }
     }
 

@@ -47,8 +47,16 @@ pub(crate) struct Table {
     /// Keys that a scale changes besides.
     #[serde(default)]
     pub(crate) scale: BTreeMap<Scale, ScaleSection>,
+    /// Another table whose rows this figure draws; title, paper, notes and cost are its own.
+    #[serde(default)]
+    pub(crate) of: Option<String>,
+    /// How the rows are drawn; absent for a table.
+    #[serde(default)]
+    pub(crate) figure: Option<FigureSection>,
     /// What is measured and how it is printed.
+    #[serde(default)]
     pub(crate) metric: Vec<Metric>,
+    #[serde(default)]
     pub(crate) row: Vec<Row>,
 }
 
@@ -60,6 +68,30 @@ pub(crate) struct ScaleSection {
     pub(crate) note: String,
     #[serde(default)]
     pub(crate) set: Vec<String>,
+}
+
+/// `[figure]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum FigureSection {
+    /// A line for each series over what the rows differ in.
+    Lines {
+        /// What that is.
+        x: String,
+    },
+    /// Mean and deviation of each series over its rows.
+    Spread {
+        /// What the rows of a series differ in.
+        over: String,
+    },
+    /// For each row `K` beside `(K + λI)⁻¹K`, of so many samples. Nothing is trained.
+    Kernels { batch: usize },
+    /// So many images of each row's data. Nothing is trained.
+    Samples { count: usize },
+    /// For each row the map of its embeddings by t-SNE.
+    Maps,
+    /// For each row the nearest and the hardest negatives of some images.
+    Negatives,
 }
 
 /// `[[metric]]`
@@ -86,6 +118,12 @@ pub(crate) struct Row {
     /// A recipe of its own.
     #[serde(default)]
     pub(crate) recipe: Option<String>,
+    /// The line of a figure that this row is a point of.
+    #[serde(default)]
+    pub(crate) series: Option<String>,
+    /// Where on it.
+    #[serde(default)]
+    pub(crate) x: Option<String>,
     /// What stands in the way of running this row, if something does.
     #[serde(default)]
     pub(crate) missing: Option<String>,
@@ -99,6 +137,9 @@ pub(crate) struct Row {
     #[serde(default)]
     pub(crate) published: BTreeMap<String, Vec<f64>>,
 }
+
+/// Why a row without a recipe cannot be run, where nobody says more.
+pub(crate) const NO_RECIPE: &str = "no recipe is named";
 
 fn one() -> f64 {
     1.0
@@ -117,10 +158,28 @@ impl Table {
         toml::from_str(text).map_err(|error| explain(&error, text))
     }
 
+    /// With the rows of the table that the figure is of.
+    pub(crate) fn with_rows_of(self, table: Self) -> Self {
+        let Self { title, paper, notes, cost, of, figure, .. } = self;
+        Self {
+            title,
+            paper,
+            notes,
+            cost,
+            of,
+            figure,
+            missing: self.missing.or(table.missing.clone()),
+            ..table
+        }
+    }
+
     /// Why a row cannot be run, if it cannot.
     pub(crate) fn missing<'a>(&'a self, row: &'a Row) -> Option<&'a str> {
+        if self.of.is_some() && self.missing.is_some() {
+            return self.missing.as_deref();
+        }
         let without_recipe = row.recipe.is_none() && self.recipe.is_none();
-        let of_table = || without_recipe.then(|| self.missing.as_deref().unwrap_or("no recipe is named"));
+        let of_table = || without_recipe.then(|| self.missing.as_deref().unwrap_or(NO_RECIPE));
         row.missing.as_deref().or_else(of_table)
     }
 
@@ -134,7 +193,7 @@ impl Table {
         }
         let name = row.recipe.as_deref().or(self.recipe.as_deref()).unwrap_or_default();
         let of_scale = self.scale.get(&scale).map_or(&[][..], |section| &section.set);
-        let set: Vec<String> = [&self.set, of_scale, &row.set].into_iter().flatten().cloned().collect();
+        let set: Vec<String> = [&self.set, &row.set, of_scale].into_iter().flatten().cloned().collect();
         let arms: Vec<String> = row.arm.iter().cloned().collect();
         let smoke = scale == Scale::Smoke;
         let mut recipe = Recipe::load(name, &Changes { set: &set, arms: &arms, seed: Some(seed), smoke })?;

@@ -156,7 +156,7 @@ impl Sweep<'_> {
         if let [axis] = self.axes {
             let at = |value| self.points.iter().find(|outcome| outcome.point == [value]);
             let points = (0..axis.values.len()).map(|value| at(value)?.spread(metric)).collect();
-            drawn.push(lines(axis.short(), &axis.values, metric, &[Line { points }])?);
+            drawn.push(lines(axis.short(), &axis.values, metric, &[Line { points, joined: true }])?);
         }
         for (x, first) in self.axes.iter().enumerate() {
             for (y, second) in self.axes.iter().enumerate().skip(x + 1) {

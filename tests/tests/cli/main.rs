@@ -10,6 +10,7 @@ mod loss;
 mod methods;
 mod reproduce;
 mod runs;
+mod schema;
 mod selection;
 mod sets;
 mod sweep;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{complaint, json, place};
+use super::{complaint, json, place, stdout};
 
 #[test]
 fn a_table_runs_is_not_run_twice_and_stands_beside_the_published_one() {
@@ -52,6 +52,86 @@ fn a_table_runs_is_not_run_twice_and_stands_beside_the_published_one() {
 fn what_is_missing_is_said() {
     let place = place();
     let text = complaint(place.path(), &["reproduce", "du-table5", "--out", "table"], 2);
-    assert!(text.contains("CheXpert"), "{text}");
+    assert!(
+        text.contains("CheXpert") && text.contains("simile reproduce du-table5 --scale full --data DIR"),
+        "{text}"
+    );
     assert!(complaint(place.path(), &["reproduce", "cclk-tabel3"], 2).contains("`cclk-table3`"));
+}
+
+#[test]
+fn every_fixed_name_is_listed_with_its_command() {
+    let place = place();
+    let listed = json(place.path(), &["recipes", "--json"]);
+    let of_kind = |kind: &str| {
+        let named = listed.as_array().unwrap().iter().filter(|one| one["kind"] == kind);
+        named.map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let numbered = |work: &str, what: &str, numbers: std::ops::RangeInclusive<u32>| {
+        numbers.map(|number| format!("{work}-{what}{number}")).collect::<Vec<_>>()
+    };
+    let tables = [("cclk", 2..=8), ("contex", 1..=9), ("difficulty", 1..=2), ("du", 1..=5)];
+    let expected: Vec<String> =
+        tables.into_iter().flat_map(|(work, all)| numbered(work, "table", all)).collect();
+    assert_eq!(of_kind("table"), expected);
+    let figures = [numbered("cclk", "figure", 2..=4), numbered("contex", "figure", 4..=7)].concat();
+    let found = of_kind("figure");
+    assert!(figures.iter().all(|name| found.contains(name)), "{found:?}");
+    for one in listed.as_array().unwrap().iter().filter(|one| one["kind"] != "recipe") {
+        let command = format!("simile reproduce {} --scale full --data DIR", one["name"].as_str().unwrap());
+        assert_eq!(one["command"], command);
+        assert!(!one["rows"].as_array().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_figure_of_kernels_needs_no_training() {
+    let Some(data) = simile_tests::data().map(|data| data.join("mnist")) else {
+        eprintln!("skipped: no MNIST (set SIMILE_DATA)");
+        return;
+    };
+    let place = place();
+    let data = data.display().to_string();
+    let drawn =
+        json(place.path(), &["reproduce", "cclk-figure2", "--data", &data, "--out", "figure", "--json"]);
+    let panels = drawn["panels"].as_array().unwrap();
+    assert_eq!(panels.len(), 7);
+    for panel in panels {
+        let of = |matrix: &str, number: &str| panel[matrix][number].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&of("weights", "own")) && of("kernel", "others") <= 96.0, "{panel}");
+    }
+    let html = fs::read_to_string(place.path().join("figure/cclk-figure2.html")).unwrap();
+    assert!(html.len() < 3 << 20 && html.matches("Heat map of").count() == 14);
+    let csv = fs::read_to_string(place.path().join("figure/cclk-figure2.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 7 * 96 * 96);
+
+    stdout(place.path(), &["reproduce", "cclk-figure4", "--data", &data, "--out", "samples"]);
+    let html = fs::read_to_string(place.path().join("samples/cclk-figure4.html")).unwrap();
+    assert_eq!(html.matches("data:image/png").count(), 2);
+}
+
+#[test]
+fn a_figure_draws_its_rows_and_names_those_that_cannot_run() {
+    let Some(data) = simile_tests::data().map(|data| data.join("mnist")) else {
+        eprintln!("skipped: no MNIST (set SIMILE_DATA)");
+        return;
+    };
+    let place = place();
+    let data = data.display().to_string();
+    let arguments = ["reproduce", "--scale", "smoke", "--device", "cpu", "--data", &data, "--out", "runs"];
+    let with = |rest: &[&'static str]| [&arguments[..1], rest, &arguments[1..]].concat();
+    let rows = ["--row", "fair-infonce-3-attributes", "--row", "Fair-CCLK"];
+    stdout(place.path(), &with(&[&["cclk-figure3"], &rows[..]].concat()));
+    let html = fs::read_to_string(place.path().join("runs/cclk-figure3.html")).unwrap();
+    assert!(html.contains("attributes that a cluster agrees in") && html.matches("<svg").count() == 2);
+
+    let rows = ["--row", "rubi-0.999", "--row", "vanilla-0.999", "--json"];
+    let table = json(place.path(), &with(&[&["contex-table5"], &rows[..]].concat()));
+    assert!(table["rows"][0]["missing"].as_str().unwrap().contains("second network"));
+    assert_eq!(table["rows"][0]["cells"][0]["published"], 10.6);
+    assert_eq!(table["rows"][1]["seeds"], 1);
+    let text = fs::read_to_string(place.path().join("runs/table.md")).unwrap();
+    assert!(text.contains("Not run: RUBi, ρ = 0.999"), "{text}");
+    let alone = with(&["contex-table5", "--row", "rubi-0.999"]);
+    assert!(complaint(place.path(), &alone, 2).contains("second network"));
 }

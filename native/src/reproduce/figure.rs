@@ -1,0 +1,165 @@
+//! The rows of a figure as charts, ours beside the published ones.
+
+use std::path::Path;
+
+use anyhow::Result;
+use maud::{Markup, PreEscaped, html};
+
+use super::compare::{Cell, ComparedRow};
+use super::table::{FigureSection, Metric};
+use crate::report::RunRecord;
+use crate::report::charts::{Line, lines, series_colour};
+use crate::report::figures::{Gallery, MapFigure};
+use crate::report::{gallery, maps};
+use crate::spread::Spread;
+
+/// Where the value of a row comes from.
+type Source = fn(&Cell) -> Option<Spread>;
+
+/// A chart of each metric that was measured or published; nothing for figures that are no charts.
+///
+/// # Errors
+/// If a chart cannot be drawn.
+pub(super) fn figures(figure: &FigureSection, rows: &[ComparedRow], metrics: &[Metric]) -> Result<Markup> {
+    let (x_name, places, series) = match figure {
+        FigureSection::Lines { x } => {
+            (x, distinct(rows, |row| row.x.as_ref()), distinct(rows, |row| row.series.as_ref()))
+        }
+        FigureSection::Spread { over } => (over, distinct(rows, |row| row.series.as_ref()), Vec::new()),
+        _ => return Ok(html! {}),
+    };
+    let ours: Source = |cell| cell.mean.map(|mean| Spread { mean, std: cell.std });
+    let published: Source = |cell| cell.published.map(|mean| Spread { mean, std: cell.published_std });
+    let mut charts = Vec::new();
+    for (index, metric) in metrics.iter().enumerate() {
+        for (whose, source) in [("ours", ours), ("published", published)] {
+            let value = |row: &ComparedRow| row.cells.get(index).and_then(source);
+            if rows.iter().all(|row| value(row).is_none()) {
+                continue;
+            }
+            let drawn = if series.is_empty() {
+                vec![over_rows(&places, rows, value)]
+            } else {
+                series.iter().map(|name| line(name, &places, rows, value)).collect()
+            };
+            let x_name = if series.is_empty() { "" } else { x_name.as_str() };
+            charts.push((&metric.title, whose, lines(x_name, &places, &metric.title, &drawn)?));
+        }
+    }
+    Ok(html! {
+        @if series.len() > 1 {
+            ul.key { @for (index, name) in series.iter().enumerate() {
+                li { i style=(format!("border-color: {}", series_colour(index))) {} (name) }
+            } }
+        }
+        div.pair style="margin-bottom: 1.2rem" { @for (title, whose, svg) in &charts { figure {
+            (PreEscaped(svg))
+            figcaption { b { (title) } ", " (whose) @if series.is_empty() { ": mean and standard deviation over " (x_name) } "." }
+        } } }
+    })
+}
+
+/// The pictures that the first run of each row left behind; nothing for figures of other kinds.
+///
+/// # Errors
+/// If a run cannot be read.
+pub(super) fn pictures(figure: &FigureSection, rows: &[ComparedRow]) -> Result<Markup> {
+    let (mut maps, mut galleries) = (Vec::new(), Vec::new());
+    if matches!(figure, FigureSection::Maps | FigureSection::Negatives) {
+        for row in rows {
+            let Some(run) = row.runs.first() else { continue };
+            let found = RunRecord::read(Path::new(run))?.figures;
+            maps.extend(found.maps.into_iter().map(|map| MapFigure { arm: row.name.clone(), ..map }));
+            let named = |gallery| Gallery { arm: row.name.clone(), ..gallery };
+            galleries.extend(found.galleries.into_iter().map(named));
+        }
+    }
+    Ok(match figure {
+        FigureSection::Maps => maps::section(0, &maps, maps.len()),
+        FigureSection::Negatives => gallery::section(&galleries, galleries.len()),
+        _ => html! {},
+    })
+}
+
+/// The points of a series; a row that has no place holds everywhere.
+fn line(
+    name: &str,
+    places: &[String],
+    rows: &[ComparedRow],
+    value: impl Fn(&ComparedRow) -> Option<Spread>,
+) -> Line {
+    let at = |place: &String| {
+        let here = |row: &&ComparedRow| {
+            row.series.as_deref() == Some(name) && row.x.as_ref().is_none_or(|x| x == place)
+        };
+        rows.iter().find(here).and_then(&value)
+    };
+    Line { points: places.iter().map(at).collect(), joined: true }
+}
+
+/// Mean and deviation of each series over its rows.
+fn over_rows(names: &[String], rows: &[ComparedRow], value: impl Fn(&ComparedRow) -> Option<Spread>) -> Line {
+    let of_series = |name: &String| {
+        let rows = rows.iter().filter(|row| row.series.as_ref() == Some(name));
+        let means: Vec<f64> = rows.filter_map(|row| value(row).map(|spread| spread.mean)).collect();
+        Spread::of(&means)
+    };
+    Line { points: names.iter().map(of_series).collect(), joined: false }
+}
+
+/// The values of rows in the order in which they first occur.
+fn distinct<'r>(rows: &'r [ComparedRow], of: impl Fn(&'r ComparedRow) -> Option<&'r String>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for value in rows.iter().filter_map(of) {
+        if !found.contains(value) {
+            found.push(value.clone());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn row(series: &str, x: &str, mean: Option<f64>, published: Option<f64>) -> ComparedRow {
+        let cell = Cell {
+            metric: "top1".into(),
+            values: mean.into_iter().collect(),
+            mean,
+            std: None,
+            published,
+            published_std: None,
+            difference: None,
+            within: None,
+            p_value: None,
+        };
+        ComparedRow {
+            name: format!("{series}, {x}"),
+            series: Some(series.into()),
+            x: Some(x.into()),
+            missing: None,
+            seeds: 1,
+            cells: vec![cell],
+            runs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn ours_and_the_published_lines_stand_beside_each_other() {
+        let metrics = [Metric { name: "top1".into(), title: "Top-1 %".into(), unit: 100.0, digits: 1 }];
+        let rows = [
+            row("A", "0.9", Some(80.0), Some(81.0)),
+            row("A", "0.99", Some(70.0), Some(71.0)),
+            row("B", "0.9", None, Some(90.0)),
+        ];
+        let lines = FigureSection::Lines { x: "ρ".into() };
+        let html = figures(&lines, &rows, &metrics).unwrap().into_string();
+        assert_eq!((html.matches("<svg").count(), html.matches("<circle").count()), (2, 5));
+        let spread = FigureSection::Spread { over: "ρ".into() };
+        let html = figures(&spread, &rows, &metrics).unwrap().into_string();
+        assert_eq!(html.matches("<circle").count(), 1 + 2, "a dot for each series that has a value");
+        assert!(figures(&FigureSection::Maps, &rows, &metrics).unwrap().into_string().is_empty());
+    }
+}
