@@ -24,39 +24,43 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
         }
         _ => "Condition".into(),
     };
-    let others: Vec<&str> = {
-        let mut names: Vec<&str> =
-            arms().flat_map(|(_, arm)| arm.metrics.keys().map(String::as_str)).collect();
-        names.sort_unstable();
-        names.dedup();
-        names.retain(|name| ![TOP1, MSE, R2].contains(name));
-        names
-    };
+    let mut names: Vec<&str> = arms().flat_map(|(_, arm)| arm.metrics.keys().map(String::as_str)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let has = |name: &str| names.contains(&name);
+    let others = || names.iter().filter(|name| ![TOP1, MSE, R2].contains(*name));
     html! {
         div.scroll { table {
             thead { tr {
                 th { "Arm" }
                 @if several { th { "Run" } th { "Seed" } }
-                th { "Top-1" } th { (condition) " R²" } th { (condition) " MSE" }
-                @for name in &others { th { (name) } }
+                th { "Top-1" }
+                @if has(R2) { th { (condition) " R²" } }
+                @if has(MSE) { th { (condition) " MSE" } }
+                @for name in others() { th { (name) } }
                 th { "Final loss" } th { "Iterations" } th { "Training" }
             } }
             tbody { @for (run, arm) in arms() { tr {
                 td { b { (arm.name) } " " span.soft { (arm.objective) } }
                 @if several { td { (run.place) } td { (run.result.seed) } }
                 td { (percent(arm)) }
-                td { (number(arm.metric(R2), 3)) }
-                td { (number(arm.metric(MSE), 1)) }
-                @for name in &others { td { (number(arm.metric(name), 4)) } }
+                @if has(R2) { td { (number(arm.metric(R2), 3)) } }
+                @if has(MSE) { td { (number(arm.metric(MSE), 1)) } }
+                @for name in others() { td { (number(arm.metric(name), 4)) } }
                 td { (number(Some(arm.final_loss), 4)) }
                 td { (arm.iterations) }
                 td { (time(arm.training_seconds)) }
             } } }
         } }
         p.soft {
-            "Top-1: a linear classifier on the frozen, standardised representation. R² and MSE: a ridge regression of \
-             the condition on the same representation; R² is 1 where the condition can be read off perfectly and 0 \
-             where predicting its mean does as well. Lower means less leak."
+            "Top-1: a linear classifier on the frozen, standardised representation."
+            @if has(R2) {
+                " R² and MSE: a ridge regression of the condition on the same representation; R² is 1 where the condition \
+                 can be read off perfectly and 0 where predicting its mean does as well. Lower means less leak."
+            }
+            @if has("condition_top1") {
+                " condition_top1: how often a linear classifier names the condition; lower means less leak."
+            }
         }
     }
 }
