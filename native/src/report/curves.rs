@@ -9,7 +9,7 @@ use super::charts::{Chart, Series, curves, series_colour, shown};
 use crate::run::record::{ArmResult, Measurement};
 
 /// What moves the cursor.
-pub(super) const SCRIPT: &str = include_str!("script.js");
+pub(crate) const SCRIPT: &str = include_str!("script.js");
 
 /// The loss and the learning rate of a run's arms.
 ///
@@ -33,11 +33,31 @@ pub(super) fn of_run(run: &RunRecord) -> Result<Markup> {
             ("rate".to_owned(), Series { noisy: false, ink: 0, points })
         })
         .collect();
+    let validated: Vec<(String, Series)> = arms
+        .iter()
+        .enumerate()
+        .filter(|(_, arm)| !arm.evaluations.is_empty())
+        .map(|(ink, arm)| {
+            let points = arm.evaluations.iter().map(|one| (one.iteration as f64, one.value)).collect();
+            (arm.name.clone(), Series { noisy: false, ink, points })
+        })
+        .collect();
+    let evaluated = (!validated.is_empty())
+        .then(|| {
+            let caption = html! { b { "Held-out images" } ", by the metric that the encoder was chosen by." };
+            figure("validation", validated, &caption)
+        })
+        .transpose()?;
+    let loss = html! {
+        b { "Loss" } " of each batch, and its running mean. Different objectives have different scales."
+    };
+    let rate = html! { b { "Learning rate" } ", the same for every arm." };
     Ok(html! {
         (key(arms.iter().map(|arm| arm.name.as_str())))
         div.pair data-curves {
-            (figure("loss", losses, &html! { b { "Loss" } " of each batch, and its running mean. Different objectives have different scales." })?)
-            (figure("learning rate", rates, &html! { b { "Learning rate" } ", the same for every arm." })?)
+            (figure("loss", losses, &loss)?)
+            (figure("learning rate", rates, &rate)?)
+            @if let Some(figure) = &evaluated { (figure) }
         }
     })
 }
@@ -59,6 +79,24 @@ pub(super) fn of_runs(runs: &[RunRecord], arms: &[(&str, &str)]) -> Result<Marku
     }
     Ok(html! {
         div data-curves { (figure("loss", losses, &html! { b { "Loss" } " of all runs, running means." })?) }
+    })
+}
+
+/// Ways over the iterations, with what moves their cursor.
+///
+/// # Errors
+/// If the chart cannot be drawn.
+pub(crate) fn of_ways(y_name: &str, ways: Vec<(String, Vec<(f64, f64)>)>) -> Result<Markup> {
+    let names: Vec<String> = ways.iter().map(|(name, _)| name.clone()).collect();
+    let series = ways
+        .into_iter()
+        .enumerate()
+        .map(|(ink, (name, points))| (name, Series { noisy: false, ink, points }));
+    let drawn = figure(y_name, series.collect(), &html! { b { (y_name) } ", of the first seed." })?;
+    Ok(html! {
+        (key(names.iter().map(String::as_str)))
+        div.pair data-curves { (drawn) }
+        script { (PreEscaped(SCRIPT)) }
     })
 }
 

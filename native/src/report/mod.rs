@@ -2,7 +2,7 @@
 
 mod accuracy;
 pub(crate) mod charts;
-mod curves;
+pub(crate) mod curves;
 pub(crate) mod figures;
 pub(crate) mod gallery;
 pub(crate) mod maps;

@@ -10,7 +10,7 @@ use super::table::{FigureSection, Metric};
 use crate::report::RunRecord;
 use crate::report::charts::{Line, lines, series_colour};
 use crate::report::figures::{Gallery, MapFigure};
-use crate::report::{gallery, maps};
+use crate::report::{curves, gallery, maps};
 use crate::spread::Spread;
 
 /// Where the value of a row comes from.
@@ -64,19 +64,22 @@ pub(super) fn figures(figure: &FigureSection, rows: &[ComparedRow], metrics: &[M
 /// # Errors
 /// If a run cannot be read.
 pub(super) fn pictures(figure: &FigureSection, rows: &[ComparedRow]) -> Result<Markup> {
-    let (mut maps, mut galleries) = (Vec::new(), Vec::new());
-    if matches!(figure, FigureSection::Maps | FigureSection::Negatives) {
-        for row in rows {
-            let Some(run) = row.runs.first() else { continue };
-            let found = RunRecord::read(Path::new(run))?.figures;
-            maps.extend(found.maps.into_iter().map(|map| MapFigure { arm: row.name.clone(), ..map }));
-            let named = |gallery| Gallery { arm: row.name.clone(), ..gallery };
-            galleries.extend(found.galleries.into_iter().map(named));
-        }
+    let (mut maps, mut galleries, mut ways) = (Vec::new(), Vec::new(), Vec::new());
+    let of_runs =
+        matches!(figure, FigureSection::Maps | FigureSection::Negatives | FigureSection::Evaluations);
+    for row in rows.iter().filter(|_| of_runs) {
+        let Some(run) = row.runs.first() else { continue };
+        let RunRecord { figures, result, .. } = RunRecord::read(Path::new(run))?;
+        maps.extend(figures.maps.into_iter().map(|map| MapFigure { arm: row.name.clone(), ..map }));
+        let named = |gallery| Gallery { arm: row.name.clone(), ..gallery };
+        galleries.extend(figures.galleries.into_iter().map(named));
+        let way = result.arms.iter().flat_map(|arm| &arm.evaluations);
+        ways.push((row.name.clone(), way.map(|one| (one.iteration as f64, one.value * 100.0)).collect()));
     }
     Ok(match figure {
         FigureSection::Maps => maps::section(0, &maps, maps.len()),
         FigureSection::Negatives => gallery::section(&galleries, galleries.len()),
+        FigureSection::Evaluations => curves::of_ways("held-out accuracy in %", ways)?,
         _ => html! {},
     })
 }

@@ -88,6 +88,8 @@ pub(crate) enum FigureSection {
     Kernels { batch: usize },
     /// So many images of each row's data. Nothing is trained.
     Samples { count: usize },
+    /// For each row its accuracy on held-out images over the iterations, in percent.
+    Evaluations,
     /// For each row the map of its embeddings by t-SNE.
     Maps,
     /// For each row the nearest and the hardest negatives of some images.

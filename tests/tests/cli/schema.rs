@@ -12,6 +12,19 @@ fn schema() -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
+#[test]
+fn a_run_that_chooses_its_encoder_is_valid() {
+    let place = place();
+    let set = ["--set", "selection={ held_out = 64, every = 1, patience = 1 }", "--arm", "InfoNCE"];
+    simile(place.path(), &[&["train", "fair-digits", "--smoke", "--out", "run"], &set[..]].concat())
+        .assert()
+        .success();
+    let result: Value =
+        serde_json::from_slice(&fs::read(place.path().join("run/result.json")).unwrap()).unwrap();
+    assert!(!result["arms"][0]["evaluations"].as_array().unwrap().is_empty());
+    assert_eq!(violations(&schema(), &result), [""; 0]);
+}
+
 /// Numeric and categorical conditions have metrics of their own.
 #[test]
 fn real_results_are_valid() {
@@ -34,7 +47,7 @@ fn real_results_are_valid() {
 #[test]
 fn what_is_no_result_is_found() {
     let metrics = json!({ "top1": 0.5, "condition_r2": -3.0 });
-    let arm = json!({ "name": "a", "objective": "nt-xent", "iterations": 2, "final_loss": 1.5, "training_seconds": 0.1, "metrics": metrics });
+    let arm = json!({ "name": "a", "objective": "nt-xent", "iterations": 2, "final_loss": 1.5, "training_seconds": 0.1, "metrics": metrics, "protocol": "" });
     let whole = json!({ "recipe": "r", "condition": "c", "seed": 0, "device": "cpu", "version": "0", "seconds": 1.0, "arms": [arm] });
     assert_eq!(violations(&schema(), &whole), [""; 0]);
     let broken = |pointer: &str, value: Value| {
