@@ -55,3 +55,12 @@ for (const group of document.querySelectorAll("[data-curves]")) {
     });
   }
 }
+
+// Runs are folded: a link to one opens it, paper shows all.
+const unfold = () => {
+  const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (place?.tagName === "DETAILS") place.open = true;
+};
+addEventListener("hashchange", unfold);
+unfold();
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((folded) => (folded.open = true)));
