@@ -31,7 +31,7 @@ pub(crate) fn section(galleries: &[Gallery], count: usize) -> Markup {
 fn sheet(title: &str, shown: &Shown, own: Option<&String>) -> Markup {
     let count = shown.classes.len();
     html! {
-        @if count > 0 { div.strip style=(format!("--count: {count}")) {
+        @if count > 0 { div.sheet style=(format!("--count: {count}")) {
             span.soft { (title) }
             img src=(shown.picture) alt=(format!("{title}: {}", shown.classes.join(", ")));
             div.under { @for (class, cosine) in shown.classes.iter().zip(&shown.cosines) {

@@ -137,7 +137,7 @@ impl Sweep<'_> {
         let figures = drawn.map(|name| self.figures(name)).collect::<Result<Vec<_>>>()?;
         let body = html! {
             p { b { (self.verdict()) } }
-            @for figures in &figures { div.pair style="margin-bottom: 1.2rem" { (figures) } }
+            div.pair style="margin-bottom: 1.2rem" { @for figures in &figures { (figures) } }
             div.scroll { table {
                 thead { tr { @for head in self.heads() { th { (head) } } } }
                 tbody { @for point in &self.points { tr { @for cell in self.cells(point) { td { (cell) } } } } }
