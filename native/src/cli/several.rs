@@ -31,7 +31,7 @@ pub(crate) struct Reproduce {
     /// Run this row alone (repeatable)
     #[arg(long = "row", value_name = "ROW")]
     pub(crate) rows: Vec<String>,
-    /// Runs at a time. One uses all cores of a CPU as far as it can; more pay where it leaves some idle
+    /// Runs at a time. One uses all cores of a CPU as far as it can; more can help where it leaves some idle
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: u16,
     /// Folder of the data set's files
@@ -85,7 +85,7 @@ pub(crate) struct Sweep {
     /// Run a few short steps of everything, to see that it works
     #[arg(long)]
     pub(crate) smoke: bool,
-    /// Runs at a time. One uses all cores of a CPU as far as it can; more pay where it leaves some idle
+    /// Runs at a time. One uses all cores of a CPU as far as it can; more can help where it leaves some idle
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: u16,
     /// Folder of the data set's files
