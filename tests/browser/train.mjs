@@ -13,7 +13,7 @@ const browser = await launch(job);
 try {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true });
   const page = await context.newPage();
-  page.setDefaultTimeout(120_000);
+  page.setDefaultTimeout(600_000);
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
@@ -59,10 +59,9 @@ try {
   if (await page.locator("body[data-run=running]").count()) {
     await page.locator("#run").click();
     await enters("paused");
-    await page.waitForTimeout(4000);
     const still = await both("Step");
     await shot("paused");
-    await page.waitForTimeout(1000);
+    await page.waitForTimeout(1500);
     result.still = [still, await both("Step")];
     result.early = await saved("right", "early.safetensors");
     await page.locator("#run").click();

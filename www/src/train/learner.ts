@@ -49,9 +49,10 @@ export class Learner {
     return this.#running;
   }
 
-  /** Stops after the steps that are being done. */
-  pause(): void {
+  /** Stops after what is being done; settles once it stands still. */
+  pause(): Promise<void> {
     this.#isPaused = true;
+    return this.#running;
   }
 
   async #advance(): Promise<void> {

@@ -14,7 +14,7 @@ const KERNEL = { name: "rbf", sigma: 20 };
 /** What the address can say of a run, so that it can be shared. */
 const FIELDS = ["iterations", "batch", "temperature", "lambda", "seed"] as const;
 
-type State = "idle" | "preparing" | "running" | "paused" | "finished";
+type State = "idle" | "preparing" | "running" | "pausing" | "paused" | "finished";
 
 const form = element("settings", HTMLFormElement);
 const choices = element("choices", HTMLFieldSetElement);
@@ -41,7 +41,7 @@ learnFrom(DRAWN);
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (state === "running") pause();
+  if (state === "running") void pause();
   else if (state === "paused") void goOn();
   else if (state === "idle") void start();
 });
@@ -163,10 +163,15 @@ async function goOn(): Promise<void> {
   say(`Done. ${describe()}`);
 }
 
-function pause(): void {
-  for (const learner of learners) learner.pause();
-  enter("paused");
-  say("Paused.");
+async function pause(): Promise<void> {
+  const mine = generation;
+  enter("pausing");
+  // What goes wrong meanwhile is told where the run was waited for.
+  await Promise.allSettled(learners.map((learner) => learner.pause()));
+  if (mine !== generation) return;
+  const isOver = learners.every((learner) => learner.isFinished);
+  enter(isOver ? "finished" : "paused");
+  say(isOver ? `Done. ${describe()}` : "Paused.");
 }
 
 function reset(): void {
@@ -199,11 +204,12 @@ function enter(next: State): void {
     idle: "Start training",
     preparing: "Preparing…",
     running: "Pause",
+    pausing: "Pausing…",
     paused: "Go on",
     finished: "Finished",
   };
   runButton.textContent = names[next];
-  runButton.disabled = next === "preparing" || next === "finished";
+  runButton.disabled = ["preparing", "pausing", "finished"].includes(next);
   resetButton.disabled = next === "idle";
   choices.disabled = next !== "idle";
   folder.disabled = next !== "idle";
