@@ -66,10 +66,9 @@ try {
     result.early = await saved("right", "early.safetensors");
     await page.locator("#run").click();
     await enters("running");
-    result.status = await page.locator("#status").textContent();
   }
   await enters("finished");
-  result.status = await page.locator("#status").textContent();
+  result.rate = await page.locator("#rate").textContent();
   result.final = { digit: await both("Digit"), colour: await both("Colour R²"), step: await both("Step") };
   result.map = await page.locator("[data-side=right] canvas").getAttribute("aria-label");
   result.saved = [await saved("left", "left.safetensors"), await saved("right", "right.safetensors")];

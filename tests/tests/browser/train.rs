@@ -34,7 +34,7 @@ fn a_visitor_can_train_two_networks() {
             "screenshots": screenshots(),
         }),
     );
-    println!("{}; passed at {}", result["status"], result["passed"]);
+    println!("{}; passed at {}", result["rate"], result["passed"]);
     assert_eq!(result["complaints"], json!([]));
     assert_eq!(result["violations"], json!([]), "accessibility");
     assert_eq!(result["overflow"], false, "the page is wider than a phone");

@@ -87,7 +87,6 @@ async function start(): Promise<void> {
   const steps = numberOf("iterations");
   const mine = ++generation;
   curves = showCurves(steps);
-  [views, seconds] = [0, 0];
   share();
   enter("preparing");
   say("Preparing the images…");
@@ -115,7 +114,7 @@ function prepare(side: 0 | 1, steps: number, mine: number): Promise<Learner> {
       curves.note("loss", side, step, loss);
       views += 2 * batch * count;
       seconds += milliseconds / 1000;
-      if (state === "running") say(describe());
+      showRate();
     },
     onReading: (reading) => {
       if (mine === generation) show(side, reading);
@@ -150,7 +149,7 @@ function optionsOf(side: 0 | 1, iterations: number, batch: number): TrainerOptio
 async function goOn(): Promise<void> {
   const mine = generation;
   enter("running");
-  say(describe());
+  say(place());
   try {
     await Promise.all(learners.map((learner) => learner.run()));
   } catch (error) {
@@ -160,7 +159,7 @@ async function goOn(): Promise<void> {
   // A pause ends this too.
   if (mine !== generation || state !== "running" || !learners.every((learner) => learner.isFinished)) return;
   enter("finished");
-  say(`Done. ${describe()}`);
+  say("Both networks have learnt.");
 }
 
 async function pause(): Promise<void> {
@@ -171,7 +170,7 @@ async function pause(): Promise<void> {
   if (mine !== generation) return;
   const isOver = learners.every((learner) => learner.isFinished);
   enter(isOver ? "finished" : "paused");
-  say(isOver ? `Done. ${describe()}` : "Paused.");
+  say(isOver ? "Both networks have learnt." : "Paused.");
 }
 
 function reset(): void {
@@ -180,6 +179,8 @@ function reset(): void {
   learners = [];
   for (const panel of panels) panel.clear();
   curves = showCurves(numberOf("iterations"));
+  [views, seconds] = [0, 0];
+  showRate();
   enter("idle");
   say("");
 }
@@ -222,13 +223,16 @@ function showCurves(steps: number): Curves {
   return made;
 }
 
-/** Where it computes, and how quickly: both networks together. */
-function describe(): string {
-  const [first] = learners;
-  if (!first) return "";
+/** How quickly both learn together. No status: a screen reader would speak without end. */
+function showRate(): void {
   // Both learn at once, so that the time of one is the time of both.
   const rate = seconds > 0 ? Math.round((learners.length * views) / seconds) : 0;
-  return placeOf(first.device) + (rate > 0 ? ` · ${rate.toLocaleString("en")} views a second` : "");
+  element("rate", HTMLElement).textContent = rate > 0 ? `${rate.toLocaleString("en")} views a second` : "";
+}
+
+function place(): string {
+  const [first] = learners;
+  return first ? placeOf(first.device) : "";
 }
 
 function numberOf(id: string): number {
