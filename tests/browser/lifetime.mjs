@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { launch } from "./chromium.mjs";
 import { serve } from "./serve.mjs";
+import { workersLeft } from "./workers.mjs";
 
 const job = JSON.parse(await readFile(process.argv[2], "utf8"));
 const server = await serve({ package: job.package, data: job.data });
@@ -21,7 +22,7 @@ try {
   const result = job.webgpu ? { lost: await page.evaluate(lose, job) } : {};
   if (!job.webgpu) {
     result.turns = await page.evaluate(takeTurns, job);
-    result.workers = page.workers().length;
+    result.workers = await workersLeft(page);
     result.aborted = await page.evaluate(takeBack, job);
     requests.length = 0;
     result.cache = await page.evaluate(keep, job);

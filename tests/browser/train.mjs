@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { audit } from "./audit.mjs";
 import { launch } from "./chromium.mjs";
 import { serve } from "./serve.mjs";
+import { workersLeft } from "./workers.mjs";
 
 const job = JSON.parse(await readFile(process.argv[2], "utf8"));
 const server = await serve({ site: job.site });
@@ -89,7 +90,7 @@ try {
   await page.locator("#reset").click();
   await enters("idle");
   result.cleared = await figure("right", "Digit").textContent();
-  result.workers = page.workers().length;
+  result.workers = await workersLeft(page);
   result.address = new URL(page.url()).search;
   await page.goto(page.url());
   result.again = await page.locator("#iterations").inputValue();
