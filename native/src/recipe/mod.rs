@@ -27,6 +27,7 @@ use self::sections::{Arm, HeadSection, ObjectiveSection, ProbeSection, TrainSect
 use self::selection::SelectionSection;
 use self::shipped::{SHIPPED, Shipped};
 use self::views::Normalise;
+use crate::data::settings::JudgedBy;
 use crate::exit::usage;
 use crate::run::folder::slug;
 
@@ -219,6 +220,13 @@ impl Recipe {
         self.probe.check()?;
         if let Some(selection) = &self.selection {
             selection.check()?;
+            if selection.official
+                && (!self.data.dataset.has_pictures() || self.data.judged_by != JudgedBy::Test)
+            {
+                let reason = "`selection.official` needs a data set of pictures with a validation part that is not \
+                              judged by in the end, `data.judged_by`";
+                return Err(Fault::new("selection", "official", reason));
+            }
         }
         self.data.check()
     }

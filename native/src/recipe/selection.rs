@@ -1,6 +1,6 @@
-//! `[selection]`: which encoder of a run is kept. Training images are held out, the encoder is judged on them while it
-//! trains, and the best of these encoders is the one that is then judged on the test images. Without the section it is
-//! the last one.
+//! `[selection]`: which encoder of a run is kept. Training images are held out, or the data set has a validation part; the
+//! encoder is judged on these while it trains, and the best of these encoders is the one that is then judged on the test
+//! images. Without the section it is the last one.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,11 @@ pub(crate) enum Reading {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SelectionSection {
     /// How many training images to choose by. They are never trained on.
+    #[serde(default)]
     pub(crate) held_out: usize,
+    /// Whether to choose by the data set's own validation part instead.
+    #[serde(default)]
+    pub(crate) official: bool,
     /// Iterations from one evaluation to the next; those of an epoch if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) every: Option<usize>,
@@ -49,11 +53,12 @@ fn default_metric() -> String {
 
 impl SelectionSection {
     pub(super) fn check(&self) -> Result<(), Fault> {
-        let counts = [
-            ("held_out", self.held_out),
-            ("every", self.every.unwrap_or(1)),
-            ("patience", self.patience.unwrap_or(1)),
-        ];
+        if self.official == (self.held_out > 0) {
+            let reason = "`selection.held_out` says how many training images to choose by, or `selection.official = true` \
+                          that the data set's validation part is; one of the two";
+            return Err(Fault::new("selection", "held_out", reason));
+        }
+        let counts = [("every", self.every.unwrap_or(1)), ("patience", self.patience.unwrap_or(1))];
         if let Some((key, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
             return Err(Fault::new("selection", key, format!("`selection.{key}` must be at least 1")));
         }
@@ -65,12 +70,13 @@ impl SelectionSection {
     }
 
     /// In words, for a protocol.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self, images: usize) -> String {
         let probe = match self.probe {
             Reading::Linear => "of the same classifier",
             Reading::Knn => "of the nearest neighbours",
             Reading::Classifier => "of its own class scores",
         };
-        format!("{} {probe} on {} held-out training images", self.metric, self.held_out)
+        let part = if self.official { "images of the validation part" } else { "held-out training images" };
+        format!("{} {probe} on {images} {part}", self.metric)
     }
 }

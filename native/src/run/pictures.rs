@@ -1,4 +1,4 @@
-//! Both splits of a data set of picture files.
+//! The splits of a data set of picture files.
 
 use std::path::Path;
 
@@ -19,7 +19,8 @@ const CHOICE_SEED: u64 = 0;
 /// Pictures that are named one by one where many cannot be read.
 const MOST_COMPLAINTS: usize = 5;
 
-/// Reads the pictures to train on and those to judge by, in the size that the encoder takes.
+/// Reads the pictures to train on and those to judge by, in the size that the encoder takes, and the validation part if it
+/// is wanted.
 ///
 /// # Errors
 /// If a part has no picture, one cannot be read and such are refused, or features are missing.
@@ -28,7 +29,8 @@ pub(super) fn read(
     gathered: &Gathered,
     folder: &Path,
     encoder: &EncoderConfig,
-) -> Result<(Dataset, Dataset)> {
+    validation: bool,
+) -> Result<(Dataset, Dataset, Option<Dataset>)> {
     gathered.notes.iter().for_each(line);
     let features = match &section.features {
         Some(section) => Some((section, read_features(section, folder)?)),
@@ -46,14 +48,18 @@ pub(super) fn read(
     let part = |part: Part, most: Option<usize>| -> Result<Dataset> {
         let indices = chosen(gathered.catalogue.of(part), most);
         if indices.is_empty() {
-            let key =
-                if part == Part::Validation { "; judge by another with data.judged_by=test" } else { "" };
+            let key = match part {
+                Part::Validation if validation => "; hold out training pictures with selection.held_out",
+                Part::Validation => "; judge by another with data.judged_by=test",
+                _ => "",
+            };
             return Err(usage(format_args!("the data set has no {} pictures{key}", name(part))));
         }
         one_part(section, gathered, &indices, framing, features.as_ref())
             .with_context(|| format!("reading the {} pictures", name(part)))
     };
-    Ok((part(Part::Train, section.train)?, part(judged_by, section.test)?))
+    let validation = validation.then(|| part(Part::Validation, section.test)).transpose()?;
+    Ok((part(Part::Train, section.train)?, part(judged_by, section.test)?, validation))
 }
 
 fn one_part(

@@ -114,7 +114,7 @@ impl Session {
             Some(selection) => format!(
                 "the encoder of iteration {iteration}, chosen among {} by {}",
                 self.standing.evaluations.len(),
-                selection.in_words()
+                selection.in_words(self.splits.validation.as_ref().map_or(0, Dataset::len))
             ),
         }
     }

@@ -32,7 +32,7 @@ const HOLD_OUT_SEED: u64 = 0;
 pub(crate) struct Splits {
     pub(crate) train: Dataset,
     pub(crate) test: Dataset,
-    /// Training images that are held out to choose an encoder by.
+    /// Images to choose an encoder by: held-out training images, or the data set's own part.
     pub(crate) validation: Option<Dataset>,
 }
 
@@ -45,6 +45,8 @@ struct Wanted<'a> {
     own_size: bool,
     /// Training images to choose an encoder by.
     held_out: usize,
+    /// Whether it is chosen by the data set's own validation part.
+    official: bool,
 }
 
 impl Splits {
@@ -60,6 +62,7 @@ impl Splits {
                 encoder: &recipe.encoder.config,
                 own_size: recipe.augment.size.is_some(),
                 held_out: recipe.selection.as_ref().map_or(0, |selection| selection.held_out),
+                official: recipe.selection.as_ref().is_some_and(|selection| selection.official),
             },
             folder,
         )
@@ -76,12 +79,15 @@ impl Splits {
         seed: u64,
         encoder: &EncoderConfig,
     ) -> Result<Self> {
-        Self::assemble(&Wanted { section, seed, encoder, own_size: false, held_out: 0 }, folder)
+        Self::assemble(
+            &Wanted { section, seed, encoder, own_size: false, held_out: 0, official: false },
+            folder,
+        )
     }
 
     fn assemble(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<Self> {
-        let &Wanted { section, seed, encoder, own_size, held_out } = wanted;
-        let (train, test) = read(section, folder, seed, encoder)?;
+        let &Wanted { section, seed, encoder, own_size, held_out, .. } = wanted;
+        let (train, test, official) = read(wanted, folder)?;
         let (train, test) = (first(train, section.train)?, first(test, section.test)?);
         // Held out before they are coloured: a validation set is coloured as the test set is.
         let (train, test) = match section.validation {
@@ -89,7 +95,7 @@ impl Splits {
             held_out => train.split(held_out, HOLD_OUT_SEED).context("holding out images for validation")?,
         };
         let (train, validation) = match held_out {
-            0 => (train, None),
+            0 => (train, official),
             held_out => {
                 let (train, validation) =
                     train.split(held_out, HOLD_OUT_SEED).context("holding out images to choose by")?;
@@ -117,12 +123,22 @@ impl Splits {
     }
 }
 
-/// Both splits as their files have them; drawn digits have their colours already.
-fn read(
-    section: &DataSection,
+/// Training and test images as their files have them, and those of the validation part if they are wanted; drawn digits
+/// have their colours already.
+fn read(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
+    if wanted.section.dataset.has_pictures() {
+        let folder = folder.ok_or_else(no_folder)?;
+        let gathered = gather(wanted.section, folder)?.ok_or_else(|| usage("`data.table` is missing"))?;
+        return pictures::read(wanted.section, &gathered, folder, wanted.encoder, wanted.official);
+    }
+    let (train, test) = read_arrays(wanted, folder)?;
+    Ok((train, test, None))
+}
+
+/// Both splits of a data set that is no picture files.
+fn read_arrays(
+    &Wanted { section, seed, .. }: &Wanted<'_>,
     folder: Option<&Path>,
-    seed: u64,
-    encoder: &EncoderConfig,
 ) -> Result<(Dataset, Dataset)> {
     let folder = || folder.ok_or_else(no_folder);
     let cifar = |which: Cifar| -> Result<(Dataset, Dataset)> {
@@ -146,22 +162,7 @@ fn read(
         DatasetName::Cifar100 => cifar(Cifar::Hundred),
         DatasetName::Stl10 => Ok(load_stl10(folder()?)?),
         DatasetName::Imagenet32 => Ok(load_imagenet32(folder()?)?),
-        DatasetName::Table
-        | DatasetName::Folders
-        | DatasetName::Imagenet100
-        | DatasetName::TinyImagenet
-        | DatasetName::Caltech101
-        | DatasetName::Caltech256
-        | DatasetName::UtZappos50k
-        | DatasetName::Cub200
-        | DatasetName::Waterbirds
-        | DatasetName::Utkface
-        | DatasetName::Celeba
-        | DatasetName::Chexpert => {
-            let folder = folder()?;
-            let gathered = gather(section, folder)?.ok_or_else(|| usage("`data.table` is missing"))?;
-            pictures::read(section, &gathered, folder, encoder)
-        }
+        other => Err(usage(format_args!("{other:?} is a data set of pictures"))),
     }
 }
 

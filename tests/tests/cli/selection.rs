@@ -155,6 +155,8 @@ fn a_selection_that_cannot_be_made_is_named() {
     assert!(set("selection.metric=top-1", 2).contains("did you mean `top1`?"));
     assert!(set("selection.every=0", 2).contains("selection.every"));
     assert!(set("selection.held_out=160", 1).contains("choose by"));
+    assert!(set("selection.held_out=0", 2).contains("selection.official"));
+    assert!(set("selection.official=true", 2).contains("one of the two"));
     let text = set("train.accumulate=5", 2);
     assert!(text.contains("train.iterations") && text.contains("multiple"), "{text}");
     let place = with(&CHOSEN.replace("every = 4", "every = 4\nmetric = \"roc_auc\""));

@@ -161,6 +161,18 @@ fn faces_with_their_bias() {
     let keys = "judged_by = \"validation\"\nfaces = { target = \"heavy-makeup\", bias = \"male\", sampling = \"all\" }";
     train(place.path(), &recipe("celeba", keys, "attributes"));
     train_published(place.path());
+
+    // The encoder chosen on the official validation part, and judged on the test part.
+    let selection = "\n[selection]\nofficial = true\nevery = 1\n";
+    let chosen = recipe("celeba", keys, "attributes") + selection;
+    fs::write(place.path().join("chosen.toml"), &chosen).unwrap();
+    let error = complaint(place.path(), &["train", "chosen.toml", "--data", "."], 2);
+    assert!(error.contains("selection.official") && error.contains("data.judged_by"), "{error}");
+    let keys = keys.replace("judged_by = \"validation\"\n", "");
+    fs::write(place.path().join("chosen.toml"), recipe("celeba", &keys, "attributes") + selection).unwrap();
+    let run = answer(place.path(), &["train", "chosen.toml", "--data", ".", "--json"]);
+    let protocol = run["arms"][0]["protocol"].as_str().unwrap();
+    assert!(protocol.contains("5 images of the validation part"), "{protocol}");
 }
 
 fn train_published(place: &Path) {
