@@ -2,7 +2,7 @@
 //! translation and a seed gives the same network on every device.
 
 use burn::module::{Flag, Module, Param, RunningState};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
@@ -29,6 +29,21 @@ pub(crate) fn normal_fan_out(shape: [usize; 4], device: &Device, rng: &mut impl 
     let mut value = || (deviation * rng.sample::<f64, _>(StandardNormal)) as f32;
     let values: Vec<f32> = (0..shape.iter().product()).map(|_| value()).collect();
     Param::from_data(TensorData::new(values, shape), device)
+}
+
+/// A parameter in the float type of what it meets. Parameters are `f32`; where images come in half of that, layers
+/// compute in it, and the gradients of their parameters are `f32` again.
+pub(crate) fn in_type_of<const D: usize, const E: usize>(
+    parameter: &Param<Tensor<D>>,
+    input: &Tensor<E>,
+) -> Tensor<D> {
+    let value = parameter.val();
+    if value.dtype() == input.dtype() { value } else { value.cast(input.dtype()) }
+}
+
+/// Whether numbers have too few bits to be added up.
+pub(crate) fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::BF16 | DType::F16)
 }
 
 /// The parameters of a convolution: `weight` `[out, in, k, k]` and `bias` `[out]`.
@@ -70,9 +85,13 @@ impl Linear {
 
     /// `[n, in]` to `[n, out]`.
     pub fn forward(&self, input: Tensor<2>) -> Tensor<2> {
-        let output = input.matmul(self.weight.val().transpose());
+        let weight = in_type_of(&self.weight, &input);
+        let output = input.matmul(weight.transpose());
         match &self.bias {
-            Some(bias) => output + bias.val().unsqueeze(),
+            Some(bias) => {
+                let bias = in_type_of(bias, &output);
+                output + bias.unsqueeze()
+            }
             None => output,
         }
     }
@@ -114,8 +133,12 @@ impl BatchNorm {
         }
     }
 
-    /// Normalises each feature; shape is kept.
+    /// Normalises each feature; shape is kept, and so is the float type, but statistics are never in half precision.
     pub fn forward<const D: usize>(&self, input: Tensor<D>) -> Tensor<D> {
+        let dtype = input.dtype();
+        if is_half(dtype) {
+            return self.forward(input.cast(DType::F32)).cast(dtype);
+        }
         let device = input.device();
         let options = (&device, input.dtype());
         let gain = self.weight.as_ref().map_or_else(|| Tensor::ones([self.features], options), Param::val);

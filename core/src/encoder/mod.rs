@@ -14,7 +14,7 @@ pub(crate) use tanh::is_host;
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Gradients, Tensor};
+use burn::tensor::{DType, Device, Gradients, Tensor};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -227,14 +227,16 @@ impl Encoder {
     ///
     /// Layers with two behaviours (batch norm) follow the module and the device of the images: see
     /// [`layers::BatchNorm`].
+    /// Images in half precision are computed in it, and their embeddings are `f32`.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-        match self {
+        let embedding = match self {
             Self::LeNet5(network) => network.forward(images),
             Self::ResNet(network) => network.forward(images),
             Self::SimpleConv(network) => network.forward(images),
             Self::Mlp(network) => network.forward(images),
             Self::Vae(network) => network.forward(images),
-        }
+        };
+        if layers::is_half(embedding.dtype()) { embedding.cast(DType::F32) } else { embedding }
     }
 
     /// As [`forward`](Self::forward) for one training step on the device's fastest path: after `backward`, the

@@ -14,7 +14,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::layers::{BatchNorm, Linear, normal_fan_out};
+use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
 
 /// How a network begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +89,8 @@ impl PlainConvolution {
 
     fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
         let options = ConvOptions::new([self.stride; 2], [self.padding; 2], [1; 2], 1);
-        conv2d(maps, self.weight.val(), None, options)
+        let weight = in_type_of(&self.weight, &maps);
+        conv2d(maps, weight, None, options)
     }
 }
 

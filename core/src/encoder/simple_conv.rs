@@ -10,7 +10,7 @@ use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::layers::{BatchNorm, Convolution, normal_fan_out};
+use super::layers::{BatchNorm, Convolution, in_type_of, normal_fan_out};
 use super::resnet::global_average;
 
 /// Channels after each convolution.
@@ -49,7 +49,8 @@ impl SimpleConv {
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
         let options = || ConvOptions::new([1; 2], [self.padding; 2], [1; 2], 1);
         let maps = self.layers.iter().fold(images, |maps, Layer { conv, bn }| {
-            relu(bn.forward(conv2d(maps, conv.weight.val(), Some(conv.bias.val()), options())))
+            let (weight, bias) = (in_type_of(&conv.weight, &maps), in_type_of(&conv.bias, &maps));
+            relu(bn.forward(conv2d(maps, weight, Some(bias), options())))
         });
         global_average(maps)
     }

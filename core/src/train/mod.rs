@@ -34,7 +34,7 @@ mod views;
 use std::sync::Arc;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,7 @@ use self::average::Average;
 use crate::batch::Batch;
 use crate::checkpoint::{Checkpoint, CheckpointError, Metadata, Weights};
 use crate::encoder::head::{HeadConfig, ProjectionHead};
-use crate::encoder::{Encoder, EncoderConfig};
+use crate::encoder::{Architecture, Encoder, EncoderConfig};
 use crate::error::{Error, within};
 use crate::matrix::Matrix;
 use crate::method::{Method, MethodConfig, Networks, TrainingSet, Views};
@@ -119,9 +119,53 @@ pub struct TrainerConfig {
     /// loss compares samples within it alone.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub accumulate: u64,
+    /// What encoders compute in as they train. Default: `f32`.
+    #[serde(default, skip_serializing_if = "Precision::is_default")]
+    pub precision: Precision,
     /// Where the encoder starts; at random if absent. No part of the state: a run that goes on has moved on from it.
     #[serde(skip)]
     pub weights: Option<Arc<Weights>>,
+}
+
+/// What encoders compute in as they train. Parameters, statistics of batch norm, heads, losses and updates are `f32` in
+/// either case, and so is everything outside of training.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 32-bit floats.
+    #[default]
+    F32,
+    /// 16-bit floats with the exponent of 32-bit ones, where the device has them.
+    Bf16,
+}
+
+impl Precision {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Checks that an encoder can compute in it on a device.
+    fn check(self, encoder: &EncoderConfig, device: &Device) -> Result<(), Error> {
+        let refuse = |reason: &str| Err(Error::parameter("train.precision", "bf16", reason));
+        match (self, encoder.name) {
+            (Self::F32, _) => Ok(()),
+            (Self::Bf16, Architecture::LeNet5 | Architecture::Vae) => {
+                refuse("lenet5 and vae compute in f32 alone")
+            }
+            (Self::Bf16, _) if !device.supports_dtype(DType::BF16) => {
+                refuse("this device does not compute in it; expected f32")
+            }
+            (Self::Bf16, _) => Ok(()),
+        }
+    }
+
+    fn of(self, images: Tensor<4>) -> Tensor<4> {
+        match self {
+            Self::F32 => images,
+            Self::Bf16 => images.cast(DType::BF16),
+        }
+    }
 }
 
 fn one() -> u64 {
@@ -149,6 +193,7 @@ impl Default for TrainerConfig {
             seed: 0,
             ema: None,
             accumulate: one(),
+            precision: Precision::default(),
             weights: None,
         }
     }
@@ -205,6 +250,7 @@ impl Trainer {
     /// A parameter outside its range, or the method lacks something of the training set.
     pub fn new(config: TrainerConfig, training: &TrainingSet, device: &Device) -> Result<Self, TrainError> {
         config.check()?;
+        config.precision.check(&config.encoder, device)?;
         let TrainerConfig { encoder, head, weights, .. } = config.clone();
         let networks = Networks { encoder, head, weights };
         let mut rng = stream(config.seed, Purpose::Initialisation, 0);
@@ -299,6 +345,7 @@ impl Trainer {
             .into());
         }
         self.check(&view_a, &view_b)?;
+        let (view_a, view_b) = (self.config.precision.of(view_a), self.config.precision.of(view_b));
         let views = Views::new(view_a, view_b)?.with_apart(self.config.views_apart);
         let loss = self.method.loss(&views, context)?;
         let value = loss.clone().without_autodiff();
@@ -368,7 +415,6 @@ mod tests {
     use rand::RngExt;
 
     use super::*;
-    use crate::encoder::Architecture;
     use crate::optimizer::lars::Lars;
     use crate::optimizer::rules::{Adam, Sgd};
 
@@ -528,6 +574,32 @@ mod tests {
         let wrong = TrainerConfig { ema: Some(1.5), ..config(OptimizerConfig::default()) };
         let error = Trainer::new(wrong, &training_set(), &Device::flex()).unwrap_err();
         assert!(error.to_string().contains("train.ema"), "{error}");
+    }
+
+    #[test]
+    fn half_precision_learns_what_single_precision_does() {
+        for name in [Architecture::SimpleConv1x1, Architecture::Mlp] {
+            let losses = [Precision::F32, Precision::Bf16].map(|precision| {
+                let encoder = EncoderConfig { name, ..EncoderConfig::default() };
+                let mut trainer =
+                    new(TrainerConfig { encoder, precision, ..config(OptimizerConfig::default()) });
+                advance(&mut trainer, 1);
+                let first = mean_loss(&mut trainer);
+                advance(&mut trainer, 3);
+                let tensors = crate::checkpoint::flattened("", trainer.model());
+                assert!(tensors.iter().all(|tensor| tensor.values.dtype() == DType::F32));
+                [first, mean_loss(&mut trainer)]
+            });
+            for (single, half) in losses[0].iter().zip(losses[1]) {
+                assert!(
+                    *single != half && (single - half).abs() < 0.05 * single.abs(),
+                    "{name:?}: {losses:?}"
+                );
+            }
+        }
+        let lenet = TrainerConfig { precision: Precision::Bf16, ..config(OptimizerConfig::default()) };
+        let error = Trainer::new(lenet, &training_set(), &Device::flex()).unwrap_err().to_string();
+        assert!(error.contains("train.precision") && error.contains("lenet5"), "{error}");
     }
 
     fn first_weight(model: &Model) -> f64 {

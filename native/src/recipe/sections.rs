@@ -6,6 +6,7 @@ use simile_core::error::Error;
 use simile_core::evaluate::sgd_probe::SgdProbeConfig;
 use simile_core::method::{MethodConfig, class_scores};
 use simile_core::objective::ObjectiveConfig;
+use simile_core::train::Precision;
 use toml::Table;
 
 use super::Fault;
@@ -54,6 +55,9 @@ pub(crate) struct TrainSection {
     /// Iterations whose gradients are averaged for one update of the network.
     #[serde(default = "default_accumulate")]
     pub(crate) accumulate: usize,
+    /// What encoders compute in as they train.
+    #[serde(default)]
+    pub(crate) precision: Precision,
     /// The mean loss of every so many iterations is a line of `metrics.jsonl`. Reading it waits for the device.
     #[serde(default = "default_log_every")]
     pub(crate) log_every: usize,

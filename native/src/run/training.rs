@@ -144,6 +144,7 @@ impl Session {
             seed: train.seed,
             ema: train.ema,
             accumulate: train.accumulate as u64,
+            precision: train.precision,
             weights: self.weights.clone(),
         };
         let device = &self.device.device;
