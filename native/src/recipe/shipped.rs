@@ -9,12 +9,14 @@ pub(crate) struct Shipped {
 }
 
 /// All of them, the one to try first at the top.
-pub(crate) const SHIPPED: [Shipped; 9] = [
+pub(crate) const SHIPPED: [Shipped; 11] = [
     Shipped { name: "fair-digits", text: include_str!("../../recipes/fair-digits.toml") },
     Shipped { name: "colour-mnist", text: include_str!("../../recipes/colour-mnist.toml") },
     Shipped { name: "colour-mnist-paper", text: include_str!("../../recipes/colour-mnist-paper.toml") },
     Shipped { name: "colour-mnist-released", text: include_str!("../../recipes/colour-mnist-released.toml") },
     Shipped { name: "attribute-mnist", text: include_str!("../../recipes/attribute-mnist.toml") },
+    Shipped { name: "vae-digits", text: include_str!("../../recipes/vae-digits.toml") },
+    Shipped { name: "du-vae-digits", text: include_str!("../../recipes/du-vae-digits.toml") },
     Shipped { name: "biased-mnist", text: include_str!("../../recipes/biased-mnist.toml") },
     Shipped { name: "cifar-10", text: include_str!("../../recipes/cifar-10.toml") },
     Shipped { name: "ut-zappos", text: include_str!("../../recipes/ut-zappos.toml") },

@@ -65,12 +65,12 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
         @for (arms, protocol) in protocols(runs) {
             p.soft { @if !arms.is_empty() { b { (arms) } ": " } (protocol) "." }
         }
-        @for (_, arm) in arms().filter(|(_, arm)| !arm.protocol.is_empty()) {
-            p.soft { b { (arm.name) } ": measured by " (arm.protocol) "."
-                @if let Some(top1) = arm.last.as_ref().and_then(|last| last.get(TOP1)) {
-                    " The last encoder has " (number(Some(top1 * 100.0), 2)) " %."
-                }
-                @if let Some(stopped) = &arm.stopped { " " b { "Ended early: " } (stopped.message) "." }
+        @for (_, arm) in arms() {
+            @if let Some(top1) = arm.last.as_ref().and_then(|last| last.get(TOP1)) {
+                p.soft { b { (arm.name) } ": the last encoder has " (number(Some(top1 * 100.0), 2)) " %." }
+            }
+            @if let Some(stopped) = &arm.stopped {
+                p { b { (arm.name) " ended early: " } (stopped.message) "." }
             }
         }
     }
