@@ -18,6 +18,8 @@
 //! operator to be an estimate of, without the negative probabilities that a finite batch gives.
 
 mod device;
+mod host;
+mod smoother;
 
 use faer::linalg::solvers::{DenseSolveCore, Solve};
 use faer::{Mat, Side};
@@ -28,6 +30,8 @@ use crate::kernel::{Kernel, LowRank};
 use crate::matrix::Matrix;
 
 pub use device::DeviceOperator;
+pub(crate) use host::HostOperator;
+pub use smoother::Smoother;
 
 /// Batches up to this size hold `W` as a dense matrix even where factors exist.
 const DENSE_ROWS: usize = 256;
@@ -271,19 +275,19 @@ fn regress(gram: &Matrix, ridge: f64) -> Result<Matrix> {
             (factor.inverse(), (0..n).map(|i| factor.U()[(i, i)].abs()).collect())
         }
     };
-    // A pivot within the rounding of the largest entry is a zero that arithmetic has blurred.
-    let largest =
-        (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).map(|at| regularised[at].abs()).fold(0.0, f64::max);
-    let smallest = pivots.into_iter().fold(f64::INFINITY, f64::min);
-    let is_regular = smallest > largest * n as f64 * f64::EPSILON;
-    if !is_regular {
-        return Err(singular(ridge));
-    }
+    check_pivots(&regularised, pivots.into_iter(), ridge)?;
     let weights = Matrix::from_fn(n, n, |i, j| {
         let identity = f64::from(u8::from(i == j));
         identity - ridge * inverse[(i, j)]
     });
     if weights.first_not_finite().is_some() { Err(singular(ridge)) } else { Ok(weights) }
+}
+
+/// A pivot within the rounding of the largest entry is a zero that arithmetic has blurred.
+fn check_pivots(regularised: &Mat<f64>, pivots: impl Iterator<Item = f64>, ridge: f64) -> Result<()> {
+    let smallest = pivots.fold(f64::INFINITY, f64::min);
+    let is_regular = smallest > regularised.norm_max() * regularised.nrows() as f64 * f64::EPSILON;
+    if is_regular { Ok(()) } else { Err(singular(ridge)) }
 }
 
 fn to_faer(matrix: &Matrix) -> Mat<f64> {

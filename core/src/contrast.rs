@@ -23,13 +23,14 @@ mod tiles;
 
 use std::ops::Range;
 
-use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use crate::error::{Error, Result, positive};
+use crate::group::Groups;
 
 pub use pairs::{Divisor, PairWeights};
 use positives::Target;
-pub use positives::{Positives, Tile, Weights};
+pub use positives::{Positives, SampleWeights, Tile, Weights};
 use symmetric::Comparison;
 pub(crate) use tiles::tile_rows;
 
@@ -40,14 +41,11 @@ pub const EMPTY: f64 = -1e30;
 /// out.
 pub type LogWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + Send + Sync + 'a>;
 
-/// Which pairs of a range of anchors with all candidates are left out, `[anchors, candidates]`.
-pub type Mask<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2, Bool> + Send + Sync + 'a>;
-
 /// `log sum_j W_ij exp(power * s_ij)`.
 pub struct LogSumExp<'a> {
     power: f64,
     excluded: Vec<Vec<usize>>,
-    mask: Option<Mask<'a>>,
+    unlike: Option<&'a Groups>,
     log_weights: Option<LogWeights<'a>>,
     pairs: Option<PairWeights<'a>>,
 }
@@ -55,7 +53,7 @@ pub struct LogSumExp<'a> {
 impl<'a> LogSumExp<'a> {
     /// The sum over all candidates with weight one.
     pub fn over_all() -> Self {
-        Self { power: 1.0, excluded: Vec::new(), mask: None, log_weights: None, pairs: None }
+        Self { power: 1.0, excluded: Vec::new(), unlike: None, log_weights: None, pairs: None }
     }
 
     /// Leaves out candidate `candidates[i]` of each anchor `i`, such as the anchor itself.
@@ -65,10 +63,10 @@ impl<'a> LogSumExp<'a> {
         self
     }
 
-    /// Leaves out the pairs of a mask, such as those of one label.
+    /// Leaves out the pairs of one group, such as those of one label. Anchors and candidates are the same rows.
     #[must_use]
-    pub fn without(mut self, mask: impl Fn(Range<usize>) -> Tensor<2, Bool> + Send + Sync + 'a) -> Self {
-        self.mask = Some(Box::new(mask));
+    pub fn unlike(mut self, groups: &'a Groups) -> Self {
+        self.unlike = Some(groups);
         self
     }
 
@@ -100,8 +98,8 @@ impl<'a> LogSumExp<'a> {
         if let Some(log_weights) = &self.log_weights {
             logits = logits + log_weights(rows.clone());
         }
-        if let Some(mask) = &self.mask {
-            logits = logits.mask_fill(mask(rows.clone()), EMPTY);
+        if let Some(groups) = self.unlike {
+            logits = logits.mask_fill(groups.same(rows.clone()), EMPTY);
         }
         (self.excluded.iter()).fold(logits, |logits, candidates| leave_out(logits, candidates, &rows))
     }

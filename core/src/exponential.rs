@@ -3,6 +3,13 @@
 //! Burn's `exp` calls the C library for one value after the other, which costs more than the matrix products around
 //! it.
 
+use burn::tensor::Tensor;
+use pulp::Arch;
+
+use crate::host;
+
+/// Of arguments whose exponential and its reciprocal are in `f32`.
+const LARGEST: f32 = 87.0;
 /// Adding it pushes the fraction of a small number out of the mantissa, which rounds.
 const ROUND: f32 = 12_582_912.0;
 /// ln 2 in two parts, the first with so few bits that its product with an exponent is exact.
@@ -25,6 +32,19 @@ pub(crate) fn exp(x: f32) -> f32 {
     mantissa * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
 }
 
+/// `1 / (1 + exp(-x))` of each entry, on the host with the exponential above.
+pub(crate) fn sigmoid(x: Tensor<2>) -> Tensor<2> {
+    let device = x.device();
+    match host::numbers(x) {
+        Ok(mut numbers) => {
+            let of = |x: f32| 1.0 / (1.0 + exp(-x.clamp(-LARGEST, LARGEST)));
+            Arch::new().dispatch(|| numbers.iter_mut().for_each(|x| *x = of(*x)));
+            numbers.into_tensor(&device)
+        }
+        Err(x) => burn::tensor::activation::sigmoid(x),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +57,14 @@ mod tests {
             assert!((f64::from(exp(x)) - expected).abs() < 3e-7 * expected, "{x}: {} {expected}", exp(x));
         }
         assert_eq!(exp(0.0), 1.0);
+    }
+
+    #[test]
+    fn the_sigmoid_is_that_of_the_backend() {
+        let values = vec![-1e30, -100.0, -3.0, 0.0, 0.5, 20.0, 1e30];
+        let x = host::tensor(values, [1, 7], &burn::tensor::Device::flex());
+        let found: Vec<f64> = sigmoid(x.clone()).into_data().iter().collect();
+        let expected: Vec<f64> = burn::tensor::activation::sigmoid(x).into_data().iter().collect();
+        assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?} {expected:?}");
     }
 }

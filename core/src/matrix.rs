@@ -34,7 +34,10 @@ impl Matrix {
 
     /// A matrix whose entry at row `i` and column `j` is `value(i, j)`.
     pub fn from_fn(rows: usize, columns: usize, mut value: impl FnMut(usize, usize) -> f64) -> Self {
-        let data = (0..rows * columns).map(|at| value(at / columns.max(1), at % columns.max(1))).collect();
+        let mut data = Vec::with_capacity(rows * columns);
+        for i in 0..rows {
+            data.extend((0..columns).map(|j| value(i, j)));
+        }
         Self { rows, columns, data }
     }
 

@@ -5,6 +5,10 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
+use pulp::Arch;
+
+/// Sums run in so many lanes, which the compiler keeps in vector registers.
+const LANES: usize = 16;
 
 /// The matrix whose rows of `columns` values lie one after the other.
 pub(crate) fn matrix(values: &[f32], columns: usize) -> MatRef<'_, f32> {
@@ -26,6 +30,19 @@ pub(crate) fn product(left: MatRef<'_, f32>, right: MatRef<'_, f32>) -> Vec<f32>
     let mut target = vec![0.0; left.nrows() * right.ncols()];
     assign(&mut target, left, right);
     target
+}
+
+/// The inner product of two rows of one length.
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    Arch::new().dispatch(|| {
+        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+        let mut lanes = [0.0_f32; LANES];
+        for (a, b) in a.iter().zip(b) {
+            lanes.iter_mut().zip(a.iter().zip(b)).for_each(|(lane, (a, b))| *lane += a * b);
+        }
+        let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+        lanes.iter().sum::<f32>() + rest
+    })
 }
 
 fn write(target: &mut [f32], how: Accum, left: MatRef<'_, f32>, right: MatRef<'_, f32>) {

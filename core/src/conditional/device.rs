@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use burn::tensor::{Bool, DType, Device, Tensor};
 
-use super::{Form, Operator};
+use super::{Form, HostOperator, Operator};
 use crate::contrast::{EMPTY, rows_of};
+use crate::host;
 use crate::matrix::Matrix;
 
 impl Operator {
@@ -61,14 +62,16 @@ impl DeviceOperator {
         }
     }
 
-    /// Rows and columns of `W`; entries on the diagonal are unspecified.
-    pub(crate) fn block(&self, rows: Range<usize>, columns: Range<usize>) -> Tensor<2> {
-        match &self.form {
-            DeviceForm::Dense(w) => w.clone().slice([rows, columns]),
-            DeviceForm::Factors { left, right, .. } => {
-                left.clone().slice(rows).matmul(right.clone().slice(columns).transpose())
-            }
-        }
+    /// The same in the host's memory but for the diagonal, if it lies there.
+    pub(crate) fn on_host(&self) -> Option<HostOperator> {
+        Some(match &self.form {
+            DeviceForm::Dense(w) => HostOperator::Dense { entries: host::copy(w)?, rows: self.rows() },
+            DeviceForm::Factors { left, right, .. } => HostOperator::Factors {
+                left: host::copy(left)?,
+                right: host::copy(right)?,
+                width: left.dims()[1],
+            },
+        })
     }
 
     /// The diagonal of `W`, `[b, 1]`.

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use super::{LogSumExp, itself};
-use crate::conditional::DeviceOperator;
+use super::{LogSumExp, itself, other_view};
+use crate::conditional::{DeviceOperator, HostOperator};
+use crate::group::Groups;
 use crate::parallel;
 
 /// Rows of weights in one round of a loop.
@@ -33,46 +34,74 @@ pub enum Divisor {
     SumWithOwn,
 }
 
-/// A term of a comparison of rows with themselves.
-pub(super) enum Term<'c, 'a> {
-    /// All rows but the own one, weight 1.
-    Others,
-    /// Weights of pairs.
-    Pairs(&'c PairWeights<'a>),
+/// A term of a comparison of rows with themselves: `log sum_j W_ij exp(power * s_ij)` over other rows.
+pub(super) struct Term<'c, 'a> {
+    pub(super) power: f32,
+    /// Whether the other views of a row's sample are left out too.
+    pub(super) without_own_sample: bool,
+    rows: usize,
+    weights: Weights<'c, 'a>,
+}
+
+enum Weights<'c, 'a> {
+    /// All are 1.
+    Ones,
+    /// 1 for the rows of another group, 0 for those of the same.
+    Unlike(&'c Groups),
+    /// Those of pairs of samples, by operator.
+    Pairs(&'c PairWeights<'a>, Vec<HostOperator>),
 }
 
 impl<'c, 'a> Term<'c, 'a> {
-    /// The term, if it is one of these two.
-    pub(super) fn of(term: &'c LogSumExp<'a>, n: usize) -> Option<Self> {
-        if let Some(pairs) = &term.pairs {
-            return Some(Self::Pairs(pairs));
-        }
-        let plain = term.power == 1.0 && term.mask.is_none() && term.log_weights.is_none();
-        (plain && term.excluded == [itself(n)]).then_some(Self::Others)
+    /// The term of `rows` rows, if it is one of these and its weights lie in the host's memory.
+    pub(super) fn of(term: &'c LogSumExp<'a>, rows: usize) -> Option<Self> {
+        let own_sample = [itself(rows), other_view(rows / 2)];
+        let (without_own_sample, weights) = match (&term.pairs, term.unlike, term.excluded.as_slice()) {
+            (Some(pairs), None, []) => {
+                let operators = pairs.operators.iter().map(|operator| operator.on_host());
+                (false, Weights::Pairs(pairs, operators.collect::<Option<_>>()?))
+            }
+            (None, _, _) if term.log_weights.is_some() => return None,
+            (None, Some(groups), []) => (false, Weights::Unlike(groups)),
+            (None, None, [own]) if *own == own_sample[0] => (false, Weights::Ones),
+            (None, None, excluded) if excluded == own_sample => (true, Weights::Ones),
+            _ => return None,
+        };
+        Some(Self { power: term.power as f32, without_own_sample, rows, weights })
     }
 
     /// Number of samples, if the term says so.
     pub(super) fn samples(&self) -> Option<usize> {
-        match self {
-            Self::Others => None,
-            Self::Pairs(pairs) => pairs.operators.first().map(|operator| operator.rows()),
+        match &self.weights {
+            Weights::Pairs(_, operators) => operators.first().map(HostOperator::rows),
+            _ if self.without_own_sample => Some(self.rows / 2),
+            _ => None,
+        }
+    }
+
+    /// Whether the term is one of so many samples.
+    pub(super) fn suits(&self, samples: usize) -> bool {
+        match &self.weights {
+            Weights::Unlike(groups) => groups.repeat_after(samples),
+            _ => self.samples().is_none_or(|own| own == samples),
         }
     }
 
     /// Number of operators.
     pub(super) fn kinds(&self) -> usize {
-        match self {
-            Self::Others => 1,
-            Self::Pairs(pairs) => pairs.operators.len(),
+        match &self.weights {
+            Weights::Pairs(_, operators) => operators.len(),
+            Weights::Ones | Weights::Unlike(_) => 1,
         }
     }
 
     /// Weights of a block of samples against another; none where all are 1.
     pub(super) fn weights(&self, rows: &Range<usize>, columns: &Range<usize>) -> BlockWeights {
-        let of_views = match self {
-            Self::Others => Vec::new(),
-            Self::Pairs(pairs) => {
-                pairs.operators.iter().map(|operator| pairs.block(operator, rows, columns)).collect()
+        let of_views = match &self.weights {
+            Weights::Ones => Vec::new(),
+            Weights::Unlike(groups) => vec![groups.unlike(rows, columns)],
+            Weights::Pairs(pairs, operators) => {
+                operators.iter().map(|operator| pairs.block(operator, rows, columns)).collect()
             }
         };
         BlockWeights { of_views }
@@ -80,9 +109,9 @@ impl<'c, 'a> Term<'c, 'a> {
 
     /// What the rows of a view's samples are divided by, for the sums of their weights.
     pub(super) fn divisors(&self, view: usize, sums: &[f64]) -> Vec<f64> {
-        match self {
-            Self::Pairs(pairs) if pairs.divisor == Divisor::Sum => sums.to_vec(),
-            Self::Pairs(pairs) if pairs.divisor == Divisor::SumWithOwn => {
+        match &self.weights {
+            Weights::Pairs(pairs, _) if pairs.divisor == Divisor::Sum => sums.to_vec(),
+            Weights::Pairs(pairs, _) if pairs.divisor == Divisor::SumWithOwn => {
                 let Some(operator) = pairs.operators.get(view).or(pairs.operators.first()) else {
                     return sums.to_vec();
                 };
@@ -95,14 +124,12 @@ impl<'c, 'a> Term<'c, 'a> {
 }
 
 impl PairWeights<'_> {
-    fn block(&self, operator: &DeviceOperator, rows: &Range<usize>, columns: &Range<usize>) -> Vec<f32> {
-        let block = operator.block(rows.clone(), columns.clone()).into_data();
-        let mut weights = match block.as_slice::<f32>() {
-            Ok(weights) => weights.to_vec(),
-            Err(_) => block.iter::<f32>().collect(),
-        };
+    fn block(&self, operator: &HostOperator, rows: &Range<usize>, columns: &Range<usize>) -> Vec<f32> {
         let (threshold, width) = (self.threshold as f32, columns.len());
-        parallel::map(weights.chunks_mut(PART * width), |part| {
+        let mut weights = vec![0.0; rows.len() * width];
+        let parts = rows.clone().step_by(PART).zip(weights.chunks_mut(PART * width));
+        parallel::map(parts, |(first, part)| {
+            operator.write(part, first..(first + PART).min(rows.end), columns);
             Arch::new().dispatch(|| part.iter_mut().for_each(|w| *w = if *w > threshold { *w } else { 0.0 }));
         });
         if rows == columns {

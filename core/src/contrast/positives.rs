@@ -7,9 +7,14 @@ use std::ops::Range;
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Tensor};
 
-use super::indices;
+use super::{indices, tile_rows};
 use crate::group::Groups;
+use crate::host::is_host;
 use crate::matrix::Matrix;
+use crate::parallel;
+
+/// Samples whose weights are formed at once on the host.
+const HOST_RANGE: usize = 128;
 
 /// A tile of the comparison, before the means are formed.
 pub struct Tile<'t> {
@@ -25,6 +30,9 @@ pub struct Tile<'t> {
 
 /// Weights of a tile of anchors, `[anchors, candidates]`.
 pub type Weights<'a> = Box<dyn Fn(&Tile) -> Tensor<2> + Send + Sync + 'a>;
+
+/// Weights of a range of samples, `[range, samples]`.
+pub type SampleWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + Send + Sync + 'a>;
 
 /// Which candidates an anchor is drawn to, as rows of constant weights `P`.
 #[allow(clippy::large_enum_variant, reason = "a comparison holds two or three of these")]
@@ -42,6 +50,14 @@ pub enum Positives<'a> {
     /// Row `i` of a tensor `[anchors, d]` that is no candidate, weight one; it receives no gradient, see
     /// [`Contrasted::of_means`](super::Contrasted::of_means).
     Rows(Tensor<2>),
+    /// Weights of the pairs of samples, the same for all views of either. Anchors and candidates are the same rows, the
+    /// samples of one view after those of another.
+    Samples {
+        /// Number of samples.
+        count: usize,
+        /// Weights of a range of samples, `[range, samples]`, which are taken as constants.
+        weights: SampleWeights<'a>,
+    },
     /// Weights made for one tile at a time. They can depend on its values, but are taken as constants.
     Tiles(Weights<'a>),
 }
@@ -79,6 +95,17 @@ impl Positives<'_> {
                 let rows = rest_of_group(group, part, candidates.clone()) * share;
                 Target::Rows { rows, mass: mass.squeeze_dim(1) }
             }
+            Self::Samples { count, weights } => {
+                let (views, of_samples) = (n / count, over_views(candidates.clone(), *count));
+                let tiles = by_ranges(*count, &device, |range| {
+                    let weights = weights(range);
+                    let mass = weights.clone().sum_dim(1) * views as f64;
+                    (weights.matmul(of_samples.clone()), mass)
+                });
+                let (rows, mass): (Vec<Tensor<2>>, Vec<Tensor<2>>) = tiles.into_iter().unzip();
+                let for_views = |parts: Vec<Tensor<2>>| Tensor::cat(parts, 0).repeat_dim(0, views);
+                Target::Rows { rows: for_views(rows), mass: for_views(mass).squeeze_dim(1) }
+            }
         }
     }
 
@@ -95,9 +122,35 @@ impl Positives<'_> {
                 let (share, _) = shares(group, part, &device, dtype);
                 Some(rest_of_group(group, part, gradient * share))
             }
+            Self::Samples { count, weights } => {
+                let views = candidates.dims()[0] / count;
+                let gradient = over_views(gradient, *count);
+                let tiles = by_ranges(*count, &device, |range| {
+                    weights(range.clone()).transpose().matmul(super::rows_of(&gradient, range))
+                });
+                tiles.into_iter().reduce(|sum, tile| sum + tile).map(|sum| sum.repeat_dim(0, views))
+            }
             Self::Rows(_) | Self::Tiles(_) => None,
         }
     }
+}
+
+/// The sum of each sample's rows over the views, `[samples, d]`.
+fn over_views(rows: Tensor<2>, samples: usize) -> Tensor<2> {
+    let [n, width] = rows.dims();
+    rows.reshape([n / samples, samples, width]).sum_dim(0).squeeze_dim(0)
+}
+
+/// What `work` makes of each range of samples; on the host several at once.
+fn by_ranges<T: Send>(
+    samples: usize,
+    device: &Device,
+    work: impl Fn(Range<usize>) -> T + Send + Sync,
+) -> Vec<T> {
+    let on_host = is_host(device);
+    let size = if on_host { HOST_RANGE } else { tile_rows(None, samples, samples) };
+    let ranges = (0..samples).step_by(size.max(1)).map(|start| start..(start + size).min(samples));
+    if on_host { parallel::map(ranges.collect::<Vec<_>>(), work) } else { ranges.map(work).collect() }
 }
 
 impl Target<'_> {

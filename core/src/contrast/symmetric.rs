@@ -4,30 +4,32 @@
 //! both directions are known together. The gradient then takes one product instead of two:
 //!
 //! ```text
-//! d / d z_i  sum_k l_k  =  1 / temperature  sum_j H_ij z_j,   H_ij = exp(s_ij) (W_ij c_i + W_ji c_j)
-//! c_i = (d l_i / d m_i) / sum_j W_ij exp(s_ij)
+//! d / d z_i  sum_k l_k  =  1 / temperature  sum_j H_ij z_j,   H_ij = exp(p s_ij) (W_ij c_i + W_ji c_j)
+//! c_i = p (d l_i / d m_i) / sum_j W_ij exp(p s_ij)
 //! ```
+//!
+//! added up over the terms, each with its power `p`.
 //!
 //! The `c_i` need all row sums, so the terms are formed twice, block by block, and never kept: some rows of a block at a
 //! time, whose similarities stay in the cache until what is wanted of them is known.
 //!
-//! The terms are formed relative to `exp(L)` with `L` the largest that a similarity can be, instead of the largest of
+//! The terms are formed relative to `exp(p L)` with `L` the largest that a similarity can be, instead of the largest of
 //! each row as in a softmax, which would cost a pass and make `T` differ from row to row. In `f32` that is safe while
-//! no term can fall below the smallest normal number: [`SPAN`] bounds `2 L`. At lower temperatures, and wherever a term
+//! no term can fall below the smallest normal number: [`SPAN`] bounds `2 p L`. At lower temperatures, and wherever a term
 //! is of another kind, [`Contrast`] goes through its rows in tiles.
 
 use std::ops::Range;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use pulp::Arch;
 
 use super::pairs::{BlockWeights, Term};
 use super::positives::Target;
 use super::{Contrast, EMPTY};
-use crate::encoder::is_host;
 use crate::exponential::exp;
-use crate::parallel;
+use crate::host::Numbers;
 use crate::product::{add as add_product, matrix, product};
+use crate::{host, parallel};
 
 /// The largest difference of two similarities: with `exp(-60)` = 9e-27 a term keeps all of its digits in `f32` for
 /// weights down to 1e-11.
@@ -42,8 +44,10 @@ const LANES: usize = 16;
 /// What is compared.
 pub(super) struct Comparison<'c, 'a> {
     terms: Vec<Term<'c, 'a>>,
+    /// The powers of the terms, each once.
+    powers: Vec<f32>,
     /// `[views * samples, width]`.
-    rows: Vec<f32>,
+    rows: Numbers,
     /// The rows over the temperature.
     scaled: Vec<f32>,
     width: usize,
@@ -68,21 +72,23 @@ impl<'c, 'a> Comparison<'c, 'a> {
     /// The comparison, if it is one of this kind.
     pub(super) fn of(contrast: &'c Contrast<'a>, targets: &[Target]) -> Option<Self> {
         let device = contrast.anchors.device();
-        let suits = contrast.within && contrast.anchors.dtype() == DType::F32 && is_host(&device);
-        if !suits || targets.iter().any(|target| matches!(target, Target::Tiles(_))) {
+        if !contrast.within || targets.iter().any(|target| matches!(target, Target::Tiles(_))) {
             return None;
         }
         let [n, width] = contrast.anchors.dims();
+        let rows = host::copy(&contrast.anchors)?;
         let terms = contrast.sums.iter().map(|term| Term::of(term, n)).collect::<Option<Vec<_>>>()?;
         let samples = terms.iter().find_map(Term::samples).unwrap_or(n);
-        let differ = terms.iter().any(|term| term.samples().is_some_and(|other| other != samples));
-        if width == 0 || samples == 0 || !n.is_multiple_of(samples) || differ {
+        let suit = terms.iter().all(|term| term.suits(samples));
+        if width == 0 || samples == 0 || !n.is_multiple_of(samples) || !suit {
             return None;
         }
-        let rows: Vec<f32> = contrast.anchors.clone().into_data().try_into_vec().ok()?;
+        let mut powers: Vec<f32> = terms.iter().map(|term| term.power).collect();
+        powers.sort_by(f32::total_cmp);
+        powers.dedup();
         let lengths = rows.chunks(width.max(1)).map(|row| row.iter().map(|x| x * x).sum::<f32>());
         let limit = lengths.fold(0.0, f32::max) / contrast.temperature as f32;
-        let is_safe = 2.0 * limit <= SPAN;
+        let is_safe = 2.0 * limit * powers.last().copied().unwrap_or_default() <= SPAN;
         if !is_safe {
             return None;
         }
@@ -92,10 +98,10 @@ impl<'c, 'a> Comparison<'c, 'a> {
         let size = contrast.tile.unwrap_or(BLOCK).clamp(1, samples);
         let blocks = (0..samples).step_by(size).map(|start| start..(start + size).min(samples)).collect();
         let (views, ones) = (n / samples, vec![1.0; size]);
-        Some(Self { terms, rows, scaled, width, samples, views, blocks, limit, ones, device })
+        Some(Self { terms, powers, rows, scaled, width, samples, views, blocks, limit, ones, device })
     }
 
-    /// Values of the terms, and the sums of `exp(s - limit)` that the gradient divides by.
+    /// Values of the terms, and the sums of `exp(power (s - limit))` that the gradient divides by.
     pub(super) fn values(&self) -> (Vec<Tensor<1>>, Vec<Vec<f64>>) {
         let sums = self.sums();
         let values = self.terms.iter().zip(&sums).map(|(term, sums)| {
@@ -104,13 +110,13 @@ impl<'c, 'a> Comparison<'c, 'a> {
             let value = |(i, &sum): (usize, &f64)| match sum {
                 sum if sum > 0.0 => {
                     let of_view = &divisors[(i / self.samples).min(divisors.len() - 1)];
-                    (sum.ln() + f64::from(self.limit) - of_view[i % self.samples].ln()) as f32
+                    (sum.ln() + f64::from(term.power * self.limit) - of_view[i % self.samples].ln()) as f32
                 }
                 _ => EMPTY as f32,
             };
             let values: Vec<f32> = sums.terms.iter().enumerate().map(value).collect();
             let length = values.len();
-            Tensor::from_data(TensorData::new(values, [length]), &self.device)
+            host::tensor(values, [length], &self.device)
         });
         (values.collect(), sums.iter().map(|sums| sums.terms.clone()).collect())
     }
@@ -152,11 +158,16 @@ impl<'c, 'a> Comparison<'c, 'a> {
         let width = block.columns.len();
         let empty = |_: &BlockWeights| (Vec::new(), vec![0.0; width]);
         let mut found: Vec<(Vec<f32>, Vec<f32>)> = weights.iter().map(empty).collect();
-        let mut terms = self.exponentials(block, part.clone());
-        for (i, row) in part.zip(terms.chunks_exact_mut(width)) {
-            for ((by_row, by_column), weights) in found.iter_mut().zip(weights) {
-                let [own, other] = self.weights_of_row(weights, block, i);
-                by_row.push(add_products(row, own, other, by_column));
+        for (power, mut exponentials) in self.exponentials(block, part.clone()) {
+            let terms = self.terms.iter().zip(weights).zip(&mut found);
+            for ((term, weights), (by_row, by_column)) in terms.filter(|((term, _), _)| term.power == power) {
+                for (i, row) in part.clone().zip(exponentials.chunks_exact_mut(width)) {
+                    let [own, other] = self.weights_of_row(weights, block, i);
+                    let left_out = block.left_out(term, i);
+                    let kept = left_out.map(|at| std::mem::take(&mut row[at]));
+                    by_row.push(add_products(row, own, other, by_column));
+                    left_out.zip(kept).into_iter().for_each(|(at, kept)| row[at] = kept);
+                }
             }
         }
         found
@@ -164,11 +175,12 @@ impl<'c, 'a> Comparison<'c, 'a> {
 
     /// The gradient with respect to the rows, `[rows, width]`, for the gradients `pulls` of each term's values.
     pub(super) fn gradient(&self, pulls: &[Option<Tensor<1>>], sums: &[Vec<f64>]) -> Tensor<2> {
-        let factors: Vec<Vec<f32>> = (pulls.iter().zip(sums))
-            .map(|(pull, sums)| {
+        let factors: Vec<Vec<f32>> = (pulls.iter().zip(sums).zip(&self.terms))
+            .map(|((pull, sums), term)| {
+                let power = f64::from(term.power);
                 let pull = pull.as_ref().map(|pull| pull.clone().into_data().iter::<f64>().collect());
                 let pull: Vec<f64> = pull.unwrap_or_else(|| vec![0.0; sums.len()]);
-                let share = |(&g, &sum): (&f64, &f64)| if sum > 0.0 { (g / sum) as f32 } else { 0.0 };
+                let share = |(&g, &sum): (&f64, &f64)| if sum > 0.0 { (power * g / sum) as f32 } else { 0.0 };
                 pull.iter().zip(sums).map(share).collect()
             })
             .collect();
@@ -178,7 +190,7 @@ impl<'c, 'a> Comparison<'c, 'a> {
                 self.add_gradient(&mut gradient, &block, weights, &factors);
             }
         });
-        Tensor::from_data(TensorData::new(gradient, [self.samples * self.views, self.width]), &self.device)
+        host::tensor(gradient, [self.samples * self.views, self.width], &self.device)
     }
 
     /// Adds what a block contributes, by rows and, unless it has them twice, by columns.
@@ -219,30 +231,45 @@ impl<'c, 'a> Comparison<'c, 'a> {
     ) -> Vec<f32> {
         let width = block.columns.len();
         let mut heights = vec![0.0_f32; width];
-        let mut terms = self.exponentials(block, part.clone());
-        for (i, row) in part.zip(terms.chunks_exact_mut(width)) {
-            heights.fill(0.0);
-            for (factors, weights) in factors.iter().zip(weights) {
-                let weights = self.weights_of_row(weights, block, i);
-                add_heights(&mut heights, weights, factors[i], &factors[block.columns.clone()]);
+        let of_powers = self.exponentials(block, part.clone()).into_iter().map(|(power, mut pulls)| {
+            for (i, row) in part.clone().zip(pulls.chunks_exact_mut(width)) {
+                heights.fill(0.0);
+                let terms = self.terms.iter().zip(factors).zip(weights);
+                for ((term, factors), weights) in terms.filter(|((term, _), _)| term.power == power) {
+                    let left_out = block.left_out(term, i);
+                    let kept = left_out.map(|at| heights[at]);
+                    let weights = self.weights_of_row(weights, block, i);
+                    add_heights(&mut heights, weights, factors[i], &factors[block.columns.clone()]);
+                    left_out.zip(kept).into_iter().for_each(|(at, kept)| heights[at] = kept);
+                }
+                Arch::new().dispatch(|| row.iter_mut().zip(&heights).for_each(|(e, h)| *e *= h));
             }
-            Arch::new().dispatch(|| row.iter_mut().zip(&heights).for_each(|(e, h)| *e *= h));
-        }
-        terms
+            pulls
+        });
+        let sum = of_powers.reduce(|mut sum, next| {
+            Arch::new().dispatch(|| sum.iter_mut().zip(&next).for_each(|(sum, next)| *sum += next));
+            sum
+        });
+        sum.unwrap_or_default()
     }
 
-    /// `exp(s - limit)` for the rows `part` of a block, that of a row with itself 0.
-    fn exponentials(&self, block: &Block, part: Range<usize>) -> Vec<f32> {
+    /// Each power with `exp(power (s - limit))` for the rows `part` of a block, that of a row with itself 0.
+    fn exponentials(&self, block: &Block, part: Range<usize>) -> Vec<(f32, Vec<f32>)> {
         let columns = &self.rows[self.span(&block.columns)];
         let rows = matrix(&self.scaled[self.span(&part)], self.width);
-        let mut terms = product(rows, matrix(columns, self.width).transpose());
-        let limit = self.limit;
-        Arch::new().dispatch(|| terms.iter_mut().for_each(|s| *s = exp(*s - limit)));
-        if block.same {
-            let first = part.start - block.rows.start;
-            terms.iter_mut().skip(first).step_by(block.columns.len() + 1).for_each(|term| *term = 0.0);
+        let mut similarities = product(rows, matrix(columns, self.width).transpose());
+        let (limit, first) = (self.limit, part.start - block.rows.start);
+        let mut found = Vec::with_capacity(self.powers.len());
+        for (k, &power) in self.powers.iter().enumerate() {
+            let is_last = k + 1 == self.powers.len();
+            let mut terms = if is_last { std::mem::take(&mut similarities) } else { similarities.clone() };
+            Arch::new().dispatch(|| terms.iter_mut().for_each(|s| *s = exp(power * (*s - limit))));
+            if block.same {
+                terms.iter_mut().skip(first).step_by(block.columns.len() + 1).for_each(|term| *term = 0.0);
+            }
+            found.push((power, terms));
         }
-        terms
+        found
     }
 
     /// The weights of row `i` of a block as anchor, and of each column as the anchor of row `i`.
@@ -282,6 +309,7 @@ impl<'c, 'a> Comparison<'c, 'a> {
                 rows: in_view(first, p),
                 columns: in_view(second, q),
                 views: [first, second],
+                same_samples: p == q,
                 same: p == q && first == second,
             })
         })
@@ -294,11 +322,18 @@ struct Block {
     columns: Range<usize>,
     /// The view of the rows and that of the columns.
     views: [usize; 2],
+    /// Whether both are of the same samples, whatever the view.
+    same_samples: bool,
     /// Whether both are the same rows, so that the block holds each pair twice and each row with itself.
     same: bool,
 }
 
 impl Block {
+    /// The column of the block that a term leaves out for row `i`.
+    fn left_out(&self, term: &Term<'_, '_>, i: usize) -> Option<usize> {
+        (self.same_samples && !self.same && term.without_own_sample).then(|| i - self.rows.start)
+    }
+
     /// The rows of each round of a loop.
     fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let Range { start, end } = self.rows;
@@ -406,6 +441,13 @@ mod tests {
             ("nt-xent", json!({ "temperature": 0.05 })),
             ("nt-xent", json!({ "temperature": 0.01 })),
             ("supcon", json!({})),
+            ("dc", json!({})),
+            ("dclw", json!({ "temperature": 0.5 })),
+            ("dcl", json!({})),
+            ("hcl", json!({})),
+            ("hcl", json!({ "beta": 0.5, "temperature": 0.2 })),
+            ("contex", json!({ "temperature": 0.5 })),
+            ("contex", json!({ "variant": "paper", "temperature": 0.2 })),
             ("fair-cclk", of("released", "cosine")),
             ("fair-cclk", of("released", "rbf")),
             ("fair-cclk", of("normalised", "cosine")),

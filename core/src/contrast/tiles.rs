@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use burn::tensor::Tensor;
-use burn::tensor::activation::softmax;
 
 use super::positives::{Mean, Target, Tile};
-use super::{Contrast, Found, LogSumExp, Rows, leaf, rows_of};
-use crate::encoder::is_host;
+use super::{Contrast, Found, Rows, leaf, rows_of};
+use crate::host::is_host;
 use crate::parallel;
+use crate::softmax::RowSoftmax;
 
 /// Tiles hold about this many similarities when the caller does not choose: 4 Mi, 16 MiB in `f32`.
 const TILE_ENTRIES: usize = 1 << 22;
@@ -78,9 +78,10 @@ fn evaluate_tile(
 ) -> Evaluated {
     let a = rows_of(scaled, range.clone());
     let similarity = a.clone().matmul(contrast.candidates.clone().transpose());
-    let reduced: Vec<Reduced> =
-        contrast.sums.iter().map(|term| Reduced::new(term, &similarity, range.clone())).collect();
-    let sums: Vec<Tensor<1>> = reduced.iter().map(|r| r.value.clone()).collect();
+    let reduced: Vec<RowSoftmax> = (contrast.sums.iter())
+        .map(|term| RowSoftmax::new(term.logits(similarity.clone(), range.clone())))
+        .collect();
+    let sums: Vec<Tensor<1>> = reduced.iter().map(|r| r.log_sum.clone()).collect();
     let now = Tile { range: range.clone(), scaled: &a, similarity: &similarity, sums: &sums };
     let means: Vec<Mean> = targets.iter().map(|target| target.mean(&now)).collect();
     let rows = Rows {
@@ -130,25 +131,6 @@ fn join(tiles: Vec<Evaluated>, means: usize, to_candidates: Tensor<2>) -> Found 
         of_means: of_means.into_iter().map(|collected| Tensor::cat(collected, 0)).collect(),
         to_anchors: Tensor::cat(to_anchors, 0),
         to_candidates,
-    }
-}
-
-/// A log-sum-exp of one tile, with the softmax that is its gradient.
-struct Reduced {
-    value: Tensor<1>,
-    softmax: Tensor<2>,
-}
-
-impl Reduced {
-    /// Backends fuse softmax, so the log-sum-exp is read off it: at the largest logit `x` of a row,
-    /// `softmax = exp(x - lse)`, hence `lse = x - log softmax`, and that softmax is at least
-    /// `1 / candidates`.
-    fn new(term: &LogSumExp, similarity: &Tensor<2>, rows: Range<usize>) -> Self {
-        let logits = term.logits(similarity.clone(), rows);
-        let largest = logits.clone().max_dim(1);
-        let softmax = softmax(logits, 1);
-        let value = largest - softmax.clone().max_dim(1).log();
-        Self { value: value.squeeze_dim(1), softmax }
     }
 }
 

@@ -10,8 +10,6 @@ pub mod simple_conv;
 mod tanh;
 pub mod vae;
 
-pub(crate) use tanh::is_host;
-
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, Gradients, Tensor};

@@ -4,8 +4,10 @@
 //! and once more in the backward pass: half of the time of a training step of LeNet-5. On the host it is computed here
 //! eight or sixteen values at a time, once, together with its slope.
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Tensor, TensorData};
 use pulp::Arch;
+
+use crate::host::is_host;
 
 /// `tanh(x)` with its gradient.
 pub(crate) fn tanh(input: Tensor<2>) -> Tensor<2> {
@@ -36,11 +38,6 @@ pub(crate) fn tanh(input: Tensor<2>) -> Tensor<2> {
     // nothing of the function itself.
     let slope = Tensor::from_data(TensorData::new(slope, input.dims()), &plain);
     input * slope + Tensor::from_data(offset, &plain)
-}
-
-/// Whether tensors lie in the host's memory, so that reading one is free. Burn says so nowhere but in the name.
-pub(crate) fn is_host(device: &Device) -> bool {
-    format!("{device:?}").contains("Flex")
 }
 
 /// `tanh(x) = sign(x) (1 - e) / (1 + e)` with `e = exp(-2|x|)`, within 2e-7, without a branch or a call so that the
@@ -111,7 +108,7 @@ mod tests {
 
     #[test]
     fn value_and_gradient_are_those_of_burn() {
-        let device = Device::flex().autodiff();
+        let device = burn::tensor::Device::flex().autodiff();
         let finite: Vec<f32> = grid().into_iter().map(|x| x.clamp(-50.0, 50.0)).collect();
         let data = TensorData::new(finite, [484, 10]);
         let ours = Tensor::<2>::from_data(data.clone(), &device).require_grad();

@@ -25,12 +25,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::parallel;
 
 pub use approximate::{Approximation, LowRank};
 pub use config::{Bandwidth, BandwidthRule, KernelConfig};
 
 /// A kernel whose bandwidth is a number.
-pub type KernelFunction = Box<dyn Fn(&[f64], &[f64]) -> f64>;
+pub type KernelFunction = Box<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
 
 /// Rows shorter than this have cosine 0 with anything, as in released CCL-K (`eps`).
 const COSINE_EPSILON: f64 = 1e-8;
@@ -135,15 +136,9 @@ impl Kernel {
     /// The Gram matrix `K_ij = k(z_i, z_j)` of the rows of `z`, `[b, b]`.
     pub fn gram(&self, z: &Matrix) -> Matrix {
         let (b, kernel) = (z.rows(), self.function(z));
-        let mut gram = Matrix::zeros(b, b);
-        for i in 0..b {
-            for j in 0..=i {
-                let value = kernel(z.row(i), z.row(j));
-                gram[(i, j)] = value;
-                gram[(j, i)] = value;
-            }
-        }
-        gram
+        let up_to = |i: usize| (0..=i).map(|j| kernel(z.row(i), z.row(j))).collect::<Vec<f64>>();
+        let lower = parallel::map(0..b, up_to);
+        Matrix::from_fn(b, b, |i, j| lower[i.max(j)][i.min(j)])
     }
 
     /// Checks that a product's factors look at columns that `z` has.

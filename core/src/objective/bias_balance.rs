@@ -18,7 +18,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::logits::{below, cross_entropy, of_inputs, targets};
+use super::logits::{CrossEntropies, below, targets};
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::{Error, Result, positive};
@@ -55,7 +55,9 @@ impl BiasBalance {
             return Err(Error::shape("prior", "probabilities from 0 to 1", found));
         }
         below("bias", bias, prior.rows())?;
-        Ok(Matrix::from_fn(bias.len(), classes, |i, class| (prior[(bias[i], class)] + self.min_prob).ln()))
+        let logarithms =
+            Matrix::from_fn(prior.rows(), classes, |i, class| (prior[(i, class)] + self.min_prob).ln());
+        Ok(Matrix::from_fn(bias.len(), classes, |i, class| logarithms[(bias[i], class)]))
     }
 }
 
@@ -75,9 +77,10 @@ impl Objective for BiasBalance {
         let bias = batch.indices(self.name(), "bias", rows)?;
         let prior = batch.table(self.name(), "prior")?;
         let shift = self.shift(prior, bias, classes)?.to_tensor(&logits.device(), logits.dtype());
-        let per_sample = cross_entropy(logits.clone() + shift.clone(), &targets);
-        let evaluation =
-            of_inputs([("logits", logits)], |[logits]| cross_entropy(logits + shift, &targets).mean());
+        let entropies = CrossEntropies::new(logits + shift, &targets);
+        let per_sample = entropies.values.clone();
+        let (loss, gradient) = entropies.mean();
+        let evaluation = Evaluation::new(loss).with_gradient("logits", gradient);
         Ok(evaluation.with_aux("per_sample", Aux::Vector(per_sample)))
     }
 }

@@ -159,7 +159,7 @@ impl Labels {
 
     /// The log-sum-exp over the rows of another label.
     pub(crate) fn other_label(&self) -> LogSumExp<'_> {
-        LogSumExp::over_all().without(|range| self.label.same(range))
+        LogSumExp::over_all().unlike(&self.label)
     }
 }
 

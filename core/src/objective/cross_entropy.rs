@@ -15,7 +15,7 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::logits::{cross_entropy, of_inputs, targets};
+use super::logits::{CrossEntropies, targets};
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::Result;
@@ -37,14 +37,17 @@ impl Objective for CrossEntropy {
         let logits = batch.tensor(self.name(), "logits")?;
         let targets = targets(batch, self.name(), "labels", &logits)?;
         let weights = sample_weights(batch, self.name(), &logits)?;
-        let per_sample = cross_entropy(logits.clone(), &targets);
-        let evaluation = of_inputs([("logits", logits)], |[logits]| {
-            let losses = cross_entropy(logits, &targets);
-            match weights {
-                None => losses.mean(),
-                Some(weights) => (losses * weights).mean(),
-            }
-        });
+        let entropies = CrossEntropies::new(logits, &targets);
+        let per_sample = entropies.values.clone();
+        let (loss, gradient) = match weights {
+            None => entropies,
+            Some(weights) => CrossEntropies {
+                values: entropies.values * weights.clone(),
+                gradient: entropies.gradient * weights.unsqueeze_dim(1),
+            },
+        }
+        .mean();
+        let evaluation = Evaluation::new(loss).with_gradient("logits", gradient);
         Ok(evaluation.with_aux("per_sample", Aux::Vector(per_sample)))
     }
 }

@@ -24,13 +24,14 @@
 //! `alpha` = `beta` = 1 as in the comparison of Hong and Yang; the original work searches both in [0, 1]. A term
 //! without any pair is 0 with gradient 0.
 
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::logits::{cross_entropy, of_inputs, targets};
+use super::logits::{CrossEntropies, targets};
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::{Error, Result, within};
+use crate::group::Groups;
 use crate::matrix::Matrix;
 
 /// See the [module](self).
@@ -72,83 +73,80 @@ impl Objective for End {
         }
         let labels = batch.indices(self.name(), "labels", rows)?;
         let bias = batch.indices(self.name(), "bias", rows)?;
-        let pairs = Pairs::of(labels, bias, self.variant).on_device(&logits);
-
         let unit = features.rows();
-        let (orthogonal, parallel) = pairs.terms(unit.clone());
-        let ce = cross_entropy(logits.clone(), &targets).mean();
-        let regulariser = orthogonal.clone() * self.alpha + parallel.clone() * self.beta;
-        let mut evaluation = of_inputs([("view_a", unit), ("logits", logits)], |[unit, logits]| {
-            let (orthogonal, parallel) = pairs.terms(unit);
-            cross_entropy(logits, &targets).mean() + orthogonal * self.alpha + parallel * self.beta
-        });
-        if let Some(gradient) = evaluation.gradients.remove("view_a") {
-            evaluation = evaluation.with_gradient("view_a", features.pull_back(gradient));
-        }
-        Ok(evaluation
+        let orthogonal = orthogonal(&unit, bias);
+        let parallel = match self.variant {
+            Variant::Paper => all_pairs(&unit, labels, bias),
+            Variant::Released => released_pairs(&unit, labels, bias),
+        };
+
+        let (ce, to_logits) = CrossEntropies::new(logits, &targets).mean();
+        let regulariser = orthogonal.value.clone() * self.alpha + parallel.value.clone() * self.beta;
+        let to_unit = orthogonal.gradient * self.alpha + parallel.gradient * self.beta;
+        Ok(Evaluation::new(ce.clone() + regulariser.clone())
+            .with_gradient("logits", to_logits)
+            .with_gradient("view_a", features.pull_back(to_unit))
             .with_aux("ce", Aux::Scalar(ce))
             .with_aux("reg", Aux::Scalar(regulariser))
-            .with_aux("R_orthogonal", Aux::Scalar(orthogonal))
-            .with_aux("R_parallel", Aux::Scalar(parallel)))
+            .with_aux("R_orthogonal", Aux::Scalar(orthogonal.value))
+            .with_aux("R_parallel", Aux::Scalar(parallel.value)))
     }
 }
 
-/// Which pairs count, as constant matrices.
-struct Pairs<M> {
-    /// 1 for pairs of equal bias, divided by their number.
-    orthogonal: M,
-    /// Bias of each sample as a row of indicators, transposed: `[biases, n]`.
-    members: M,
-    /// 1 for pairs of equal class and different bias, divided by their number.
-    parallel: M,
-    has_parallel: bool,
+/// A term with its gradient with respect to the unit rows.
+struct Term {
+    value: Tensor<1>,
+    gradient: Tensor<2>,
 }
 
-impl Pairs<Matrix> {
-    fn of(labels: &[usize], bias: &[usize], variant: Variant) -> Self {
-        let n = labels.len();
-        let equal_bias = Matrix::from_fn(n, n, |p, q| f64::from(u8::from(p > q && bias[p] == bias[q])));
-        let counts = |p: usize, q: usize| match variant {
-            Variant::Paper => bias[p] != bias[q],
-            Variant::Released => bias[p] < bias[q],
-        };
-        let parallel = Matrix::from_fn(n, n, |p, q| {
-            f64::from(u8::from(p > q && labels[p] == labels[q] && counts(p, q)))
-        });
-        let biases = bias.iter().max().map_or(0, |&b| b + 1);
-        let members = Matrix::from_fn(biases, n, |b, i| f64::from(u8::from(bias[i] == b)));
-        let has_parallel = parallel.data().iter().any(|&v| v > 0.0);
-        Self { orthogonal: shared(equal_bias), members, parallel: shared(parallel), has_parallel }
+impl Term {
+    /// `1 - sum_pairs (1 + g_pq) / 2 / pairs`, where `drawn` holds for each row the sum of those paired with it; every
+    /// pair stands there twice, once for each of its rows. 0 without any pair.
+    fn parallel(unit: &Tensor<2>, drawn: Tensor<2>, pairs: usize) -> Self {
+        let (whole, share) = if pairs == 0 { (0.0, 0.0) } else { (0.5, 0.5 / pairs as f64) };
+        let value = (unit.clone() * drawn.clone()).sum() * (-0.5 * share) + whole;
+        Self { value, gradient: drawn * -share }
     }
+}
 
-    fn on_device(&self, like: &Tensor<2>) -> Pairs<Tensor<2>> {
-        let place = |m: &Matrix| m.to_tensor(&like.device(), like.dtype());
-        Pairs {
-            orthogonal: place(&self.orthogonal),
-            members: place(&self.members),
-            parallel: place(&self.parallel),
-            has_parallel: self.has_parallel,
+/// `R_orthogonal`. The pairs of a bias follow from the sum `t` of its rows: those of row `p` sum to `< x_p, t - x_p >`.
+fn orthogonal(unit: &Tensor<2>, bias: &[usize]) -> Term {
+    let groups = Groups::new(bias, &unit.device());
+    let sizes: Vec<usize> = (0..bias.len()).map(|p| groups.size_of(p)).collect();
+    let pairs = sizes.iter().map(|size| size - 1).sum::<usize>() / 2;
+    let share = 1.0 / pairs.max(1) as f64;
+    let inverse_sizes: Vec<f64> = sizes.iter().map(|&size| 1.0 / size as f64).collect();
+    let inverse_sizes = Matrix::column(&inverse_sizes).to_tensor(&unit.device(), unit.dtype());
+
+    let rest = groups.sums(unit.clone()) - unit.clone();
+    let of_bias = groups.sums((unit.clone() * rest.clone()).sum_dim(1)) * 0.5;
+    let value = (of_bias.clone().abs() * inverse_sizes).sum() * share;
+    Term { value, gradient: rest * of_bias.sign() * share }
+}
+
+/// `R_parallel` over all pairs of equal class and different bias.
+fn all_pairs(unit: &Tensor<2>, labels: &[usize], bias: &[usize]) -> Term {
+    let class = Groups::new(labels, &unit.device());
+    let part = Groups::new(labels.iter().zip(bias), &unit.device());
+    let pairs = (0..labels.len()).map(|p| class.size_of(p) - part.size_of(p)).sum::<usize>() / 2;
+    Term::parallel(unit, class.sums(unit.clone()) - part.sums(unit.clone()), pairs)
+}
+
+/// `R_parallel` over the released half of these pairs, which follows the order of the batch.
+fn released_pairs(unit: &Tensor<2>, labels: &[usize], bias: &[usize]) -> Term {
+    let n = labels.len();
+    let mut counted = vec![0.0_f32; n * n];
+    for (p, row) in counted.chunks_exact_mut(n).enumerate() {
+        let earlier = labels[..p].iter().zip(&bias[..p]);
+        for (counts, (label, other)) in row.iter_mut().zip(earlier) {
+            *counts = f32::from(u8::from(*label == labels[p] && bias[p] < *other));
         }
     }
-}
-
-impl Pairs<Tensor<2>> {
-    /// `R_orthogonal` and `R_parallel`.
-    fn terms(&self, unit: Tensor<2>) -> (Tensor<1>, Tensor<1>) {
-        let gram = unit.clone().matmul(unit.transpose());
-        let by_sample = (gram.clone() * self.orthogonal.clone()).sum_dim(1);
-        let orthogonal = self.members.clone().matmul(by_sample).abs().sum();
-        let drawn = ((gram + 1.0) * self.parallel.clone()).sum() * 0.5;
-        let whole = f64::from(u8::from(self.has_parallel));
-        (orthogonal, drawn.neg() + whole)
-    }
-}
-
-/// Indicators divided by their number.
-fn shared(mut indicators: Matrix) -> Matrix {
-    let count: f64 = indicators.data().iter().sum::<f64>().max(1.0);
-    indicators.data_mut().iter_mut().for_each(|v| *v /= count);
-    indicators
+    let pairs = counted.iter().filter(|&&counts| counts > 0.0).count();
+    let counted = TensorData::new(counted, [n, n]);
+    let counted = Tensor::<2>::from_data(counted, (&unit.device(), unit.dtype()));
+    let drawn = counted.clone().matmul(unit.clone()) + counted.transpose().matmul(unit.clone());
+    Term::parallel(unit, drawn, pairs)
 }
 
 #[cfg(test)]

@@ -25,7 +25,6 @@
 //! With `K_Z = I` and `ridge` 0 it is [`DecoupledUniformity`](super::DecoupledUniformity). With `b = 1` loss
 //! and gradient are 0. A singular `K_Z + ridge I` is an error.
 
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::decoupled_uniformity::default_t;
@@ -33,7 +32,7 @@ use super::uniformity::uniformity;
 use super::views::ManyViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::conditional::Operator;
+use crate::conditional::Smoother;
 use crate::error::{Error, Result, positive, within};
 use crate::kernel::Kernel;
 
@@ -100,12 +99,10 @@ impl Objective for KernelDecoupledUniformity {
         let views = ManyViews::of(batch, self.name())?;
         let prior = batch.condition(self.name(), "z", views.size)?;
         let centroids = views.centroids();
-        let operator = Operator::new(&self.kernel, prior, self.ridge(views.size)?)?
-            .on_device(&centroids.device(), centroids.dtype());
-        let estimated: Tensor<2> = operator.apply(centroids);
+        let smoother = Smoother::new(&self.kernel, prior, self.ridge(views.size)?, &centroids)?;
+        let estimated = smoother.apply(centroids)?;
         let (loss, gradient) = uniformity(estimated.clone(), self.t(), batch.tile())?;
-        // The operator is symmetric, so it is its own transpose in the backward direction.
-        let evaluation = views.of_centroids(loss, operator.apply(gradient));
+        let evaluation = views.of_centroids(loss, smoother.apply(gradient)?);
         Ok(if batch.is_detailed() {
             let (at_two, _) = uniformity(estimated, 2.0, batch.tile())?;
             evaluation.with_aux("loss_t2", Aux::Scalar(at_two))

@@ -20,10 +20,11 @@
 use burn::tensor::activation::softplus;
 use serde::{Deserialize, Serialize};
 
-use super::logits::{check_linear, check_shape, cross_entropy, entropy, linear, of_inputs, targets};
+use super::logits::{CrossEntropies, check_linear, check_shape, entropy, linear, targets};
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::{Result, within};
+use crate::exponential::sigmoid;
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,18 +60,20 @@ impl Objective for LearnedMixin {
         check_shape("g_logits", &bias_logits, [rows, classes])?;
         check_shape("f_features", &features, [rows, features.dims()[1]])?;
         check_linear(&features, &weight, &bias, 1)?;
-        let inputs = [
-            ("f_features", features),
-            ("f_logits", logits),
-            ("g_logits", bias_logits),
-            ("fc_weight", weight),
-            ("fc_bias", bias),
-        ];
-        Ok(of_inputs(inputs, |[features, logits, bias_logits, weight, bias]| {
-            let mixed_in = bias_logits * softplus(linear(features, weight, bias), 1.0);
-            let mixture = cross_entropy(logits + mixed_in.clone(), &targets).mean();
-            mixture + entropy(mixed_in).mean() * self.entropy_weight
-        }))
+        let asked = linear(features.clone(), weight.clone(), bias);
+        let factor = softplus(asked.clone(), 1.0);
+        let mixed_in = bias_logits.clone() * factor.clone();
+        let (mixture, to_logits) = CrossEntropies::new(logits + mixed_in.clone(), &targets).mean();
+        let (entropy, to_entropy) = entropy(mixed_in);
+        let to_mixed = to_logits.clone() + to_entropy * (self.entropy_weight / rows as f64);
+        // The softplus has the sigmoid as its slope.
+        let to_asked = (to_mixed.clone() * bias_logits).sum_dim(1) * sigmoid(asked);
+        Ok(Evaluation::new(mixture + entropy.mean() * self.entropy_weight)
+            .with_gradient("f_features", to_asked.clone().matmul(weight))
+            .with_gradient("f_logits", to_logits)
+            .with_gradient("g_logits", to_mixed * factor)
+            .with_gradient("fc_weight", to_asked.clone().transpose().matmul(features))
+            .with_gradient("fc_bias", to_asked.sum_dim(0)))
     }
 }
 

@@ -26,7 +26,7 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::logits::{cross_entropy, entropy, of_inputs, targets};
+use super::logits::{CrossEntropies, entropy, targets};
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::{Result, within};
@@ -60,13 +60,15 @@ impl Objective for Lnl {
         let (logits, bias_logits) =
             (batch.tensor(self.name(), "logits")?, batch.tensor(self.name(), "bias_logits")?);
         let targets = targets(batch, self.name(), "labels", &logits)?;
-        let ce = cross_entropy(logits.clone(), &targets).mean();
-        let undecided = entropy(bias_logits.clone()).mean();
-        let inputs = [("logits", logits), ("bias_logits", bias_logits)];
-        let evaluation = of_inputs(inputs, |[logits, bias_logits]| {
-            cross_entropy(logits, &targets).mean() - entropy(bias_logits).mean() * self.entropy_weight
-        });
-        Ok(evaluation.with_aux("ce", Aux::Scalar(ce)).with_aux("entropy", Aux::Scalar(undecided)))
+        let (ce, to_logits) = CrossEntropies::new(logits, &targets).mean();
+        let [rows, _] = bias_logits.dims();
+        let (undecided, to_bias_logits) = entropy(bias_logits);
+        let undecided = undecided.mean();
+        Ok(Evaluation::new(ce.clone() - undecided.clone() * self.entropy_weight)
+            .with_gradient("logits", to_logits)
+            .with_gradient("bias_logits", to_bias_logits * (-self.entropy_weight / rows as f64))
+            .with_aux("ce", Aux::Scalar(ce))
+            .with_aux("entropy", Aux::Scalar(undecided)))
     }
 }
 
@@ -86,7 +88,8 @@ impl Objective for LnlAdversary {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "bias_logits")?;
         let targets = targets(batch, self.name(), "bias", &logits)?;
-        Ok(of_inputs([("bias_logits", logits)], |[logits]| cross_entropy(logits, &targets).mean()))
+        let (loss, gradient) = CrossEntropies::new(logits, &targets).mean();
+        Ok(Evaluation::new(loss).with_gradient("bias_logits", gradient))
     }
 }
 

@@ -1,12 +1,13 @@
 //! What the objectives on class scores share: checked targets, cross-entropy by sample, autodiff over named inputs.
 
 use burn::tensor::activation::log_softmax;
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 
 use super::{Evaluation, differentiate};
 use crate::batch::Batch;
 use crate::contrast::indices;
 use crate::error::{Error, Result};
+use crate::softmax::RowSoftmax;
 
 /// The classes of `input` as targets of `logits`, `[n, 1]`.
 pub(crate) fn targets(
@@ -41,6 +42,29 @@ pub(crate) fn cross_entropy(logits: Tensor<2>, targets: &Tensor<2, Int>) -> Tens
     log_softmax(logits, 1).gather(1, targets.clone()).squeeze_dim::<1>(1).neg()
 }
 
+/// The cross-entropy of each sample with its gradient with respect to the sample's scores.
+pub(crate) struct CrossEntropies {
+    /// `[n]`.
+    pub(crate) values: Tensor<1>,
+    /// `softmax z_i - [c = y_i]`, `[n, classes]`.
+    pub(crate) gradient: Tensor<2>,
+}
+
+impl CrossEntropies {
+    pub(crate) fn new(logits: Tensor<2>, targets: &Tensor<2, Int>) -> Self {
+        let own = logits.clone().gather(1, targets.clone());
+        let RowSoftmax { log_sum, softmax } = RowSoftmax::new(logits);
+        let gradient = softmax.scatter(1, targets.clone(), own.full_like(-1.0), IndexingUpdateOp::Add);
+        Self { values: log_sum - own.squeeze_dim(1), gradient }
+    }
+
+    /// The mean over the samples with its gradient.
+    pub(crate) fn mean(self) -> (Tensor<1>, Tensor<2>) {
+        let share = 1.0 / self.values.dims()[0] as f64;
+        (self.values.mean(), self.gradient * share)
+    }
+}
+
 /// The cross-entropy of each sample of a batch under the scores `logits`, `[n]`.
 pub(crate) fn cross_entropies(batch: &Batch, objective: &str, logits: &str) -> Result<Tensor<1>> {
     let logits = batch.tensor(objective, logits)?;
@@ -48,10 +72,14 @@ pub(crate) fn cross_entropies(batch: &Batch, objective: &str, logits: &str) -> R
     Ok(cross_entropy(logits, &targets))
 }
 
-/// `- sum_c p_ic log p_ic` of each row, `[n]`.
-pub(crate) fn entropy(logits: Tensor<2>) -> Tensor<1> {
-    let log_probabilities = log_softmax(logits, 1);
-    (log_probabilities.clone().exp() * log_probabilities).sum_dim(1).squeeze_dim::<1>(1).neg()
+/// `h_i = - sum_c p_ic log p_ic` with `p_i = softmax z_i`, `[n]`, and its gradient with respect to the scores,
+/// `- p_ic (log p_ic + h_i)`, `[n, classes]`.
+pub(crate) fn entropy(logits: Tensor<2>) -> (Tensor<1>, Tensor<2>) {
+    let RowSoftmax { log_sum, softmax } = RowSoftmax::new(logits.clone());
+    let log_probabilities = logits - log_sum.unsqueeze_dim(1);
+    let entropy = (softmax.clone() * log_probabilities.clone()).sum_dim(1).neg();
+    let gradient = (softmax * (log_probabilities + entropy.clone())).neg();
+    (entropy.squeeze_dim(1), gradient)
 }
 
 /// `features weight^T + bias`: a final layer whose weights are inputs of the objective.

@@ -16,13 +16,13 @@
 //!
 //! It is defined on every batch of at least one sample.
 
-use burn::tensor::activation::sigmoid;
 use serde::{Deserialize, Serialize};
 
-use super::logits::{check_linear, cross_entropy, linear, of_inputs, targets};
+use super::logits::{CrossEntropies, check_linear, linear, targets};
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::{Result, within};
+use crate::exponential::sigmoid;
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -58,13 +58,19 @@ impl Objective for Rubi {
         super::logits::check_shape("g_features", &features, [rows, features.dims()[1]])?;
         check_linear(&features, &weight, &bias, classes)?;
         let to_features = features.zeros_like();
-        let inputs = [("f_logits", logits), ("fc_weight", weight), ("fc_bias", bias)];
-        let evaluation = of_inputs(inputs, |[logits, weight, bias]| {
-            let question = linear(features.autodiff(), weight, bias);
-            let fused = cross_entropy(logits * sigmoid(question.clone()), &targets).mean();
-            fused + cross_entropy(question, &targets).mean() * self.question_loss_weight
-        });
-        Ok(evaluation.with_gradient("g_features", to_features))
+        let question = linear(features.clone(), weight, bias);
+        let mask = sigmoid(question.clone());
+        let (fused, to_fused) = CrossEntropies::new(logits.clone() * mask.clone(), &targets).mean();
+        let (asked, to_asked) = CrossEntropies::new(question, &targets).mean();
+        let to_logits = to_fused.clone() * mask.clone();
+        // The sigmoid's slope is s (1 - s).
+        let to_mask = to_fused * logits * mask.clone() * (mask.neg() + 1.0);
+        let to_question = to_mask + to_asked * self.question_loss_weight;
+        Ok(Evaluation::new(fused + asked * self.question_loss_weight)
+            .with_gradient("f_logits", to_logits)
+            .with_gradient("fc_weight", to_question.clone().transpose().matmul(features))
+            .with_gradient("fc_bias", to_question.sum_dim(0))
+            .with_gradient("g_features", to_features))
     }
 }
 

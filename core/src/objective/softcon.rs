@@ -20,6 +20,8 @@
 //!
 //! An anchor without positive weight has loss 0 with gradient 0 and counts in the mean.
 
+use std::ops::Range;
+
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +30,7 @@ use super::logits::{cross_entropy, targets};
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, LogSumExp, Positives, Tile, itself};
+use crate::contrast::{Contrast, LogSumExp, Positives, itself};
 use crate::error::{Result, positive};
 use crate::group::Groups;
 use crate::similarity::UnitRows;
@@ -64,13 +66,15 @@ impl Objective for SoftCon {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let label = views.groups(batch.indices(self.name(), "labels", b)?.iter());
-        let sample = views.groups(0..b);
+        let label = Groups::new(batch.indices(self.name(), "labels", b)?, &z.device());
+        let sample = Groups::new(0..b, &z.device());
         let features = batch.condition(self.name(), "bias_features", b)?.to_tensor(&z.device(), z.dtype());
         let features = UnitRows::normalise(features).rows();
-        let features = Tensor::cat(vec![features.clone(), features], 0);
         let contrasted = Contrast::within(z, self.temperature, batch.tile())?
-            .mean(Positives::Tiles(Box::new(|tile| shares(&features, &label, &sample, tile))))
+            .mean(Positives::Samples {
+                count: b,
+                weights: Box::new(|range| shares(&features, &label, &sample, range)),
+            })
             .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
             .evaluate(|rows| attraction(rows, self.temperature, self.variant));
         let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
@@ -85,15 +89,14 @@ impl Objective for SoftCon {
     }
 }
 
-/// `m_ij / M_i` of a tile.
-fn shares(features: &Tensor<2>, label: &Groups, sample: &Groups, tile: &Tile) -> Tensor<2> {
-    let range = tile.range.clone();
+/// `m_ij / M_i` of a range of samples, with `M_i` the sum over both views of each.
+fn shares(features: &Tensor<2>, label: &Groups, sample: &Groups, range: Range<usize>) -> Tensor<2> {
     let cosines = crate::contrast::rows_of(features, range.clone()).matmul(features.clone().transpose());
     let weights = cosines.neg() + 1.0;
     let left_out = label.same(range.clone()).bool_not().bool_or(sample.same(range));
     let left_out = left_out.bool_or(weights.clone().lower_elem(SMALLEST_WEIGHT));
     let weights = weights.mask_fill(left_out, 0.0);
-    let sums = weights.clone().sum_dim(1);
+    let sums = weights.clone().sum_dim(1) * 2.0;
     let empty = sums.clone().lower_equal_elem(0.0);
     weights / sums.mask_fill(empty, 1.0)
 }

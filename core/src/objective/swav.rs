@@ -24,7 +24,7 @@
 //! its loss is their sum, `b`, and nothing is differentiated. Both are defined for every batch of at least
 //! one sample and prototype.
 
-use std::ops::Range;
+mod host;
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
@@ -33,9 +33,9 @@ use serde::{Deserialize, Serialize};
 use super::views::ManyViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, LogSumExp, Positives};
 use crate::error::{Error, Result, positive};
 use crate::similarity::UnitRows;
+use crate::softmax::RowSoftmax;
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -87,33 +87,29 @@ impl Objective for Swav {
         let prototypes = UnitRows::normalise(batch.tensor(self.name(), "prototypes")?);
         check_prototypes(&prototypes.rows(), views[0].1.rows().dims()[1])?;
 
-        let scores = |view: &UnitRows| view.rows().matmul(prototypes.rows().transpose());
+        let scores: Vec<Tensor<2>> =
+            views.iter().map(|(_, view)| view.rows().matmul(prototypes.rows().transpose())).collect();
         let assignments: Vec<(usize, Tensor<2>)> = (self.crops_for_assign.iter())
-            .map(|&v| (v, sinkhorn(scores(&views[v].1), self.epsilon, self.sinkhorn_iterations)))
+            .map(|&v| (v, sinkhorn(scores[v].clone(), self.epsilon, self.sinkhorn_iterations)))
             .collect();
 
         let share = 1.0 / (size * self.crops_for_assign.len() * (views.len() - 1)) as f64;
         let mut loss = prototypes.rows().zeros_like().sum();
         let mut to_prototypes = prototypes.rows().zeros_like();
         let mut gradients = Vec::new();
-        for (v, (name, view)) in views.iter().enumerate() {
-            let targets: Vec<&Tensor<2>> =
-                assignments.iter().filter(|(c, _)| *c != v).map(|(_, q)| q).collect();
-            let target = |rows: &Range<usize>| {
-                (targets.iter()).fold(None, |sum: Option<Tensor<2>>, q| {
-                    let q = crate::contrast::rows_of(q, rows.clone());
-                    Some(sum.map_or(q.clone(), |sum| sum + q))
-                })
+        for (v, ((name, view), scores)) in views.iter().zip(scores).enumerate() {
+            let targets: Vec<Tensor<2>> =
+                assignments.iter().filter(|(c, _)| *c != v).map(|(_, q)| q.clone()).collect();
+            let count = targets.len() as f64;
+            let Some(target) = targets.into_iter().reduce(|sum, q| sum + q) else {
+                gradients.push((name, view.rows().zeros_like()));
+                continue;
             };
-            let compared = Contrast::new(view.rows(), prototypes.rows(), self.temperature, batch.tile())?
-                .mean(Positives::Tiles(Box::new(|tile| {
-                    target(&tile.range).unwrap_or_else(|| tile.similarity.zeros_like())
-                })))
-                .log_sum_exp(LogSumExp::over_all())
-                .evaluate(|rows| rows.masses[0].clone() * rows.sums[0].clone() - rows.means[0].clone());
-            loss = loss + compared.per_anchor.sum() * share;
-            to_prototypes = to_prototypes + compared.candidates * share;
-            gradients.push((name, view.pull_back(compared.anchors * share)));
+            let prediction = Prediction::new(scores, &target, self.temperature, count);
+            let pull = share / self.temperature;
+            loss = loss + prediction.loss * share;
+            to_prototypes = to_prototypes + prediction.pull.clone().transpose().matmul(view.rows() * pull);
+            gradients.push((name, view.pull_back(prediction.pull.matmul(prototypes.rows()) * pull)));
         }
 
         let of_prototypes = match self.variant {
@@ -145,6 +141,28 @@ impl Swav {
             )),
             _ => Ok(()),
         }
+    }
+}
+
+/// How well a view predicts the assignments of the others.
+struct Prediction {
+    /// `sum_i - sum_k q_ik log softmax_k s_ik`.
+    loss: Tensor<1>,
+    /// Its gradient with respect to `s`, `[b, K]`.
+    pull: Tensor<2>,
+}
+
+impl Prediction {
+    /// The prediction from scores, which are divided by the temperature, for the sum `target` of `count` assignments.
+    fn new(scores: Tensor<2>, target: &Tensor<2>, temperature: f64, count: f64) -> Self {
+        let scores = match host::predict(scores, target, temperature, count) {
+            Ok(prediction) => return prediction,
+            Err(scores) => scores,
+        };
+        let logits = scores / temperature;
+        let agreed = (logits.clone() * target.clone()).sum();
+        let RowSoftmax { log_sum, softmax } = RowSoftmax::new(logits);
+        Self { loss: log_sum.sum() * count - agreed, pull: softmax * count - target.clone() }
     }
 }
 
@@ -194,6 +212,9 @@ impl Objective for SwavSinkhorn {
 /// Assignments of samples to prototypes by Sinkhorn's algorithm from scores `[b, K]`: rows sum to 1, and
 /// columns to `b / K` in the limit of many iterations.
 pub fn sinkhorn(scores: Tensor<2>, epsilon: f64, iterations: usize) -> Tensor<2> {
+    if let Some(assignments) = host::sinkhorn(&scores, epsilon, iterations) {
+        return assignments;
+    }
     let logits = scores / epsilon;
     let largest = logits.clone().max_dim(0);
     let sums = (logits.clone() - largest.clone()).exp().sum_dim(0).log() + largest;

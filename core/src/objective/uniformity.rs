@@ -8,7 +8,10 @@
 //! Hypersphere* (2020), `L_uniform`; Decoupled Uniformity is the same on centroids. With `h_i = |x_i|^2 / 2`,
 //! `-|x_i - x_j|^2 / 2` is the inner product of `(x_i, -h_i, 1)` and `(x_j, 1, -h_j)`, so that the one
 //! equation evaluates it in tiles. Its anchors are not independent here: a first pass forms the log-sum-exp
-//! of each row, from which the second knows the weight of each row in the whole.
+//! of each row, from which the second knows the weight of each row in the whole. On the host one pass is enough, see
+//! [`host`].
+
+mod host;
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
@@ -28,6 +31,11 @@ pub(crate) fn uniformity(rows: Tensor<2>, t: f64, tile: Option<usize>) -> Result
     }
     // Distances do not depend on the origin; rows about their mean lose fewer digits in the difference of squares.
     let rows = rows.clone() - rows.mean_dim(0);
+    if tile.is_none()
+        && let Some(found) = host::uniformity(&rows, t)
+    {
+        return Ok(found);
+    }
     let half_squares = rows.clone().square().sum_dim(1) / -2.0;
     let ones = half_squares.ones_like();
     let anchors = Tensor::cat(vec![rows.clone(), half_squares.clone(), ones.clone()], 1);

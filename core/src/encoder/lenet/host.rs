@@ -13,7 +13,8 @@ use pulp::Arch;
 use super::geometry::Geometry;
 use super::{INPUT_SIZE, KERNEL, LeNet5};
 use crate::encoder::layers::Convolution;
-use crate::encoder::tanh::{is_host, tangent};
+use crate::encoder::tanh::tangent;
+use crate::host::is_host;
 use crate::parallel;
 use crate::product::{matrix, product};
 

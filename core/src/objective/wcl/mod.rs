@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Aux, Variant};
 use crate::contrast::{indices, itself, leave_out, other_view, tile_rows};
+use crate::softmax::RowSoftmax;
 
 pub use triplet::WclTriplet;
 pub use weighted::{Correction, WclWeightedDcl, WclWeightedInfoNce};
@@ -83,8 +84,8 @@ impl Network {
             Measure::Similarity { temperature } => {
                 let anchors = crate::contrast::rows_of(&self.rows, range.clone()) / *temperature;
                 let logits = without_own_pair(anchors.matmul(self.rows.clone().transpose()), range);
-                let largest = logits.clone().max_dim(1);
-                let similarities = (logits - largest).exp();
+                // A factor of the whole row does not matter, so its softmax does in place of the exponentials.
+                let similarities = RowSoftmax::new(logits).softmax;
                 let length = similarities.clone().square().sum_dim(1).sqrt();
                 similarities / length
             }

@@ -1,0 +1,158 @@
+//! The uniformity in `f32` on the host, in one pass over half of the pairs.
+//!
+//! The whole is one sum, so nothing has to be known before the gradient is formed:
+//!
+//! ```text
+//! e_ij = exp( -t |x_i - x_j|^2 ),   T = sum_{i != j} e_ij,   dU / dx_i = -4 t / T ( x_i sum_j e_ij - sum_j e_ij x_j )
+//! ```
+
+use std::ops::Range;
+
+use burn::tensor::Tensor;
+use pulp::Arch;
+
+use crate::exponential::exp;
+use crate::product::{add, matrix, product};
+use crate::{host, parallel};
+
+/// The largest exponent: terms keep all of their digits.
+const SPAN: f32 = 60.0;
+/// Rows of a block.
+const BLOCK: usize = 512;
+/// Rows of a block in one round of a loop.
+const PART: usize = 64;
+
+/// The uniformity of rows about their mean, and its gradient; `None` where they are elsewhere, or too far apart for
+/// `f32`.
+pub(super) fn uniformity(rows: &Tensor<2>, t: f64) -> Option<(Tensor<1>, Tensor<2>)> {
+    let device = rows.device();
+    let [n, width] = rows.dims();
+    let rows = host::copy(rows).filter(|rows| !rows.is_empty())?;
+    let half_square = |row: &[f32]| row.iter().map(|x| x * x).sum::<f32>() / 2.0;
+    let half_squares: Vec<f32> = rows.chunks_exact(width).map(half_square).collect();
+    // No two rows are farther apart than twice the longest.
+    let farthest = 8.0 * half_squares.iter().copied().fold(0.0, f32::max);
+    let is_safe = t as f32 * farthest <= SPAN;
+    if !is_safe {
+        return None;
+    }
+    let pairs = Pairs { rows: &rows, half_squares: &half_squares, width, factor: 2.0 * t as f32 };
+    let Sums { by_row, weighted } = pairs.sums();
+    let total: f64 = by_row.iter().sum();
+    let scale = -4.0 * t / total;
+    let of_rows = rows.chunks_exact(width).zip(weighted.chunks_exact(width)).zip(&by_row);
+    let gradient: Vec<f32> = of_rows
+        .flat_map(|((row, weighted), sum)| {
+            let difference =
+                move |(x, w): (&f32, &f32)| (scale * (sum * f64::from(*x) - f64::from(*w))) as f32;
+            row.iter().zip(weighted).map(difference)
+        })
+        .collect();
+    let value = (total / (n as f64 * (n - 1) as f64)).ln() as f32;
+    Some((host::tensor(vec![value], [1], &device), host::tensor(gradient, [n, width], &device)))
+}
+
+struct Pairs<'r> {
+    rows: &'r [f32],
+    half_squares: &'r [f32],
+    width: usize,
+    /// Of inner products of rows: `2 t`.
+    factor: f32,
+}
+
+/// `sum_j e_ij` and `sum_j e_ij x_j` by row.
+struct Sums {
+    by_row: Vec<f64>,
+    weighted: Vec<f32>,
+}
+
+impl Pairs<'_> {
+    fn sums(&self) -> Sums {
+        let n = self.half_squares.len();
+        let mut sums = Sums { by_row: vec![0.0; n], weighted: vec![0.0; self.rows.len()] };
+        let blocks: Vec<Range<usize>> =
+            (0..n).step_by(BLOCK).map(|start| start..(start + BLOCK).min(n)).collect();
+        for (p, rows) in blocks.iter().enumerate() {
+            for columns in &blocks[p..] {
+                self.add_block(&mut sums, rows, columns);
+            }
+        }
+        sums
+    }
+
+    /// Adds the pairs of a block by rows and, unless it has them twice, by columns.
+    fn add_block(&self, sums: &mut Sums, rows: &Range<usize>, columns: &Range<usize>) {
+        let Sums { by_row, weighted } = sums;
+        let parts = rows.clone().step_by(PART).map(|start| start..(start + PART).min(rows.end));
+        let parts = parts.zip(weighted[self.span(rows)].chunks_mut(PART * self.width));
+        let terms = parallel::map(parts, |(part, weighted)| {
+            let terms = self.terms(&part, columns);
+            add(weighted, matrix(&terms, columns.len()), self.matrix_of(columns));
+            terms
+        });
+        let lines = terms.iter().flat_map(|terms| terms.chunks_exact(columns.len()));
+        for (sum, line) in by_row[rows.clone()].iter_mut().zip(lines.clone()) {
+            *sum += f64::from(line.iter().sum::<f32>());
+        }
+        if rows == columns {
+            return;
+        }
+        for line in lines {
+            by_row[columns.clone()].iter_mut().zip(line).for_each(|(sum, e)| *sum += f64::from(*e));
+        }
+        let parts = weighted[self.span(columns)].chunks_mut(PART * self.width);
+        parallel::map(parts.enumerate(), |(at, weighted)| {
+            for (first, terms) in rows.clone().step_by(PART).zip(&terms) {
+                let terms = matrix(terms, columns.len()).subcols(at * PART, weighted.len() / self.width);
+                let of_rows = self.matrix_of(&(first..(first + PART).min(rows.end)));
+                add(weighted, terms.transpose(), of_rows);
+            }
+        });
+    }
+
+    /// `e_ij` of some rows against others, 0 for a row with itself.
+    fn terms(&self, rows: &Range<usize>, columns: &Range<usize>) -> Vec<f32> {
+        let mut terms = product(self.matrix_of(rows), self.matrix_of(columns).transpose());
+        for (i, line) in rows.clone().zip(terms.chunks_exact_mut(columns.len())) {
+            let (own, others) = (self.half_squares[i], &self.half_squares[columns.clone()]);
+            Arch::new().dispatch(|| {
+                line.iter_mut().zip(others).for_each(|(e, other)| *e = exp(self.factor * (*e - own - other)));
+            });
+            if columns.contains(&i) {
+                line[i - columns.start] = 0.0;
+            }
+        }
+        terms
+    }
+
+    fn matrix_of(&self, rows: &Range<usize>) -> faer::MatRef<'_, f32> {
+        matrix(&self.rows[self.span(rows)], self.width)
+    }
+
+    /// Where the values of some rows lie.
+    fn span(&self, rows: &Range<usize>) -> Range<usize> {
+        rows.start * self.width..rows.end * self.width
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::{DType, Device, Distribution};
+
+    use super::*;
+
+    #[test]
+    fn one_pass_equals_the_equation_in_tiles() {
+        for (n, scale) in [(2, 0.5), (70, 0.3), (1100, 0.05)] {
+            let rows = Tensor::<2>::random([n, 9], Distribution::Default, &Device::flex()) * scale;
+            let (value, gradient) = super::super::uniformity(rows.clone(), 2.0, None).unwrap();
+            let (expected, of_tiles) = super::super::uniformity(rows.cast(DType::F64), 2.0, None).unwrap();
+            let difference = (value.cast(DType::F64) - expected.clone()).abs().into_scalar::<f64>();
+            assert!(difference < 1e-6, "{n}: {difference}");
+            let largest = of_tiles.clone().abs().max().into_scalar::<f64>();
+            let difference = (gradient.cast(DType::F64) - of_tiles).abs().max().into_scalar::<f64>();
+            assert!(difference < 2e-5 * largest, "{n}: {difference} of {largest}");
+        }
+    }
+}
