@@ -6,7 +6,7 @@
 use burn::tensor::Tensor;
 use pulp::Arch;
 
-use crate::host;
+use crate::host::{self, Numbers};
 
 /// Of arguments whose exponential and its reciprocal are in `f32`.
 const LARGEST: f32 = 87.0;
@@ -34,15 +34,14 @@ pub(crate) fn exp(x: f32) -> f32 {
 
 /// `1 / (1 + exp(-x))` of each entry, on the host with the exponential above.
 pub(crate) fn sigmoid(x: Tensor<2>) -> Tensor<2> {
-    let device = x.device();
-    match host::numbers(x) {
-        Ok(mut numbers) => {
-            let of = |x: f32| 1.0 / (1.0 + exp(-x.clamp(-LARGEST, LARGEST)));
-            Arch::new().dispatch(|| numbers.iter_mut().for_each(|x| *x = of(*x)));
-            numbers.into_tensor(&device)
-        }
-        Err(x) => burn::tensor::activation::sigmoid(x),
+    if !host::holds(&x) {
+        return burn::tensor::activation::sigmoid(x);
     }
+    let device = x.device();
+    let mut numbers = Numbers::of(x);
+    let of = |x: f32| 1.0 / (1.0 + exp(-x.clamp(-LARGEST, LARGEST)));
+    Arch::new().dispatch(|| numbers.iter_mut().for_each(|x| *x = of(*x)));
+    numbers.into_tensor(&device)
 }
 
 #[cfg(test)]

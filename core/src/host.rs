@@ -10,25 +10,25 @@ pub(crate) fn is_host(device: &Device) -> bool {
     format!("{device:?}").contains("Flex")
 }
 
-/// The numbers of a tensor, row by row, if they are `f32` and lie here, else the tensor. They are copied where other
-/// tensors share them.
-pub(crate) fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Numbers, Tensor<D>> {
-    if tensor.dtype() == DType::F32 && is_host(&tensor.device()) {
-        Ok(Numbers(tensor.into_data()))
-    } else {
-        Err(tensor)
-    }
+/// Whether a tensor's numbers are `f32` and lie here.
+pub(crate) fn holds<const D: usize>(tensor: &Tensor<D>) -> bool {
+    tensor.dtype() == DType::F32 && is_host(&tensor.device())
 }
 
-/// The numbers of a tensor that is still needed.
+/// The numbers of a tensor that is still needed, if they lie here.
 pub(crate) fn copy<const D: usize>(tensor: &Tensor<D>) -> Option<Numbers> {
-    numbers(tensor.clone()).ok()
+    holds(tensor).then(|| Numbers::of(tensor.clone()))
 }
 
 /// What a tensor holds, to be read and written in place.
 pub(crate) struct Numbers(TensorData);
 
 impl Numbers {
+    /// The numbers of a tensor that lies here, row by row. They are copied where other tensors share them.
+    pub(crate) fn of<const D: usize>(tensor: Tensor<D>) -> Self {
+        Self(tensor.into_data())
+    }
+
     /// As a tensor again.
     pub(crate) fn into_tensor<const D: usize>(self, device: &Device) -> Tensor<D> {
         Tensor::from_data(self.0, device)

@@ -29,10 +29,9 @@ impl UnitRows {
     /// entry of 1 first, so that no square leaves the range of the numbers.
     pub fn normalise(raw: Tensor<2>) -> Self {
         let (device, shape) = (raw.device(), raw.dims());
-        let raw = match host::numbers(raw) {
-            Ok(numbers) => return Self::on_host(numbers, shape, &device),
-            Err(raw) => raw,
-        };
+        if host::holds(&raw) {
+            return Self::on_host(Numbers::of(raw), shape, &device);
+        }
         let largest = raw.clone().abs().max_dim(1);
         let zero = largest.clone().lower_equal_elem(SMALLEST_NORM);
         let largest = largest.mask_fill(zero.clone(), 1.0);
@@ -67,15 +66,13 @@ impl UnitRows {
         match &self.scale {
             None => gradient,
             Some(scale) => {
-                let (device, mut gradient) = (gradient.device(), gradient);
-                if let (Some(unit), Some(scale)) = (host::copy(&self.unit), host::copy(scale)) {
-                    match host::numbers(gradient) {
-                        Ok(mut numbers) => {
-                            pull_back_on_host(&mut numbers, &unit, &scale);
-                            return numbers.into_tensor(&device);
-                        }
-                        Err(other) => gradient = other,
-                    }
+                if host::holds(&gradient)
+                    && let (Some(unit), Some(scale)) = (host::copy(&self.unit), host::copy(scale))
+                {
+                    let device = gradient.device();
+                    let mut gradient = Numbers::of(gradient);
+                    pull_back_on_host(&mut gradient, &unit, &scale);
+                    return gradient.into_tensor(&device);
                 }
                 let radial = (gradient.clone() * self.unit.clone()).sum_dim(1);
                 (gradient - self.unit.clone() * radial) * scale.clone()

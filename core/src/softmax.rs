@@ -28,10 +28,9 @@ impl RowSoftmax {
     /// `1 / columns`. On the host the loop over a row stands here, with an exponential that is quicker than Burn's.
     pub(crate) fn new(logits: Tensor<2>) -> Self {
         let (device, [rows, columns]) = (logits.device(), logits.dims());
-        let logits = match host::numbers(logits) {
-            Ok(numbers) => return Self::on_host(numbers, [rows, columns], &device),
-            Err(logits) => logits,
-        };
+        if host::holds(&logits) {
+            return Self::on_host(Numbers::of(logits), [rows, columns], &device);
+        }
         let largest = logits.clone().max_dim(1);
         let softmax = softmax(logits, 1);
         let log_sum = largest - softmax.clone().max_dim(1).log();

@@ -13,6 +13,7 @@ use crate::matrix::Matrix;
 /// `W = (K + ridge I)^-1 K` as a map of rows.
 pub struct Smoother(Form);
 
+#[allow(clippy::large_enum_variant, reason = "there is one a batch")]
 enum Form {
     /// Its entries, or their factors.
     Operator(DeviceOperator),

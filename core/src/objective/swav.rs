@@ -34,6 +34,7 @@ use super::views::ManyViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::{Error, Result, positive};
+use crate::host::{copy, holds};
 use crate::similarity::UnitRows;
 use crate::softmax::RowSoftmax;
 
@@ -155,10 +156,11 @@ struct Prediction {
 impl Prediction {
     /// The prediction from scores, which are divided by the temperature, for the sum `target` of `count` assignments.
     fn new(scores: Tensor<2>, target: &Tensor<2>, temperature: f64, count: f64) -> Self {
-        let scores = match host::predict(scores, target, temperature, count) {
-            Ok(prediction) => return prediction,
-            Err(scores) => scores,
-        };
+        if holds(&scores)
+            && let Some(target) = copy(target)
+        {
+            return host::predict(scores, &target, temperature, count);
+        }
         let logits = scores / temperature;
         let agreed = (logits.clone() * target.clone()).sum();
         let RowSoftmax { log_sum, softmax } = RowSoftmax::new(logits);

@@ -17,7 +17,7 @@ use crate::product::{assign, matrix, product};
 use crate::{host, parallel};
 
 /// Rows in one round of a loop.
-const PART: usize = 256;
+const PART: usize = 512;
 
 /// Loss and gradients with respect to both views; `None` where they lie elsewhere.
 pub(super) fn evaluate(

@@ -6,6 +6,7 @@ use pulp::Arch;
 
 use super::Prediction;
 use crate::exponential::exp;
+use crate::host::Numbers;
 use crate::product::dot;
 use crate::softmax::normalise;
 use crate::{host, parallel};
@@ -55,16 +56,10 @@ pub(super) fn sinkhorn(scores: &Tensor<2>, epsilon: f64, iterations: usize) -> O
     Some(terms.into_tensor(&device))
 }
 
-/// [`Prediction`] from scores and the sum of `count` assignments; the scores again where either lies elsewhere.
-pub(super) fn predict(
-    scores: Tensor<2>,
-    target: &Tensor<2>,
-    temperature: f64,
-    count: f64,
-) -> Result<Prediction, Tensor<2>> {
+/// [`Prediction`] from scores that lie here and the sum of `count` assignments.
+pub(super) fn predict(scores: Tensor<2>, target: &[f32], temperature: f64, count: f64) -> Prediction {
     let (device, [_, columns]) = (scores.device(), scores.dims());
-    let Some(target) = host::copy(target) else { return Err(scores) };
-    let mut pull = host::numbers(scores)?;
+    let mut pull = Numbers::of(scores);
     let (scale, count) = (temperature.recip() as f32, count as f32);
     let size = (PART * columns).max(1);
     let losses = parallel::map(pull.chunks_mut(size).zip(target.chunks(size)), |(pull, target)| {
@@ -79,7 +74,7 @@ pub(super) fn predict(
         losses.sum::<f64>()
     });
     let loss = host::tensor(vec![losses.iter().sum::<f64>() as f32], [1], &device);
-    Ok(Prediction { loss, pull: pull.into_tensor(&device) })
+    Prediction { loss, pull: pull.into_tensor(&device) }
 }
 
 /// The sums of the columns of some rows, each row times its factor.
