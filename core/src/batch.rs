@@ -135,9 +135,13 @@ impl Batch {
     /// A tensor input as unit rows.
     ///
     /// # Errors
-    /// [`Error::MissingInput`] if there is none of that name.
+    /// [`Error::MissingInput`] if there is none of that name, [`Error::Shape`] if it has no rows or no columns.
     pub fn unit_rows(&self, objective: &str, name: &str) -> Result<UnitRows> {
         let raw = self.tensor(objective, name)?;
+        let [rows, columns] = raw.dims();
+        if rows == 0 || columns == 0 {
+            return Err(Error::shape(name, "at least one row and one column", format!("{rows}x{columns}")));
+        }
         Ok(if self.unit { UnitRows::given(raw) } else { UnitRows::normalise(raw) })
     }
 

@@ -70,7 +70,8 @@ pub(crate) fn normalise(row: &mut [f32]) -> f32 {
 
 #[inline(always)]
 fn exp_or_zero(x: f32) -> f32 {
-    let kept = exp(x.max(SMALLEST));
+    // NaN is not below anything and passes through, which `max` would not let it.
+    let kept = exp(if x < SMALLEST { SMALLEST } else { x });
     if x < SMALLEST { 0.0 } else { kept }
 }
 
@@ -101,5 +102,14 @@ mod tests {
             assert!((share - expected).abs() < 1e-6, "{share} {expected}");
         }
         assert_eq!(shares[5..20].iter().sum::<f64>(), 0.0);
+    }
+
+    #[test]
+    fn nan_passes_through() {
+        for at in [0, 20] {
+            let mut row = [0.5; 21];
+            row[at] = f32::NAN;
+            assert!(normalise(&mut row).is_nan() && row.iter().all(|x| x.is_nan()));
+        }
     }
 }

@@ -107,12 +107,13 @@ impl<'c, 'a> Comparison<'c, 'a> {
         let values = self.terms.iter().zip(&sums).map(|(term, sums)| {
             let divisors: Vec<Vec<f64>> =
                 sums.weights.iter().enumerate().map(|(kind, sums)| term.divisors(kind, sums)).collect();
-            let value = |(i, &sum): (usize, &f64)| match sum {
-                sum if sum > 0.0 => {
-                    let of_view = &divisors[(i / self.samples).min(divisors.len() - 1)];
-                    (sum.ln() + f64::from(term.power * self.limit) - of_view[i % self.samples].ln()) as f32
+            // A sum that is NaN is no empty one: it makes the loss NaN.
+            let value = |(i, &sum): (usize, &f64)| {
+                if sum == 0.0 {
+                    return EMPTY as f32;
                 }
-                _ => EMPTY as f32,
+                let of_view = &divisors[(i / self.samples).min(divisors.len() - 1)];
+                (sum.ln() + f64::from(term.power * self.limit) - of_view[i % self.samples].ln()) as f32
             };
             let values: Vec<f32> = sums.terms.iter().enumerate().map(value).collect();
             let length = values.len();
@@ -180,7 +181,8 @@ impl<'c, 'a> Comparison<'c, 'a> {
                 let power = f64::from(term.power);
                 let pull = pull.as_ref().map(|pull| pull.clone().into_data().iter::<f64>().collect());
                 let pull: Vec<f64> = pull.unwrap_or_else(|| vec![0.0; sums.len()]);
-                let share = |(&g, &sum): (&f64, &f64)| if sum > 0.0 { (power * g / sum) as f32 } else { 0.0 };
+                let share =
+                    |(&g, &sum): (&f64, &f64)| if sum == 0.0 { 0.0 } else { (power * g / sum) as f32 };
                 pull.iter().zip(sums).map(share).collect()
             })
             .collect();
@@ -425,6 +427,34 @@ mod tests {
         let mut found = vec![evaluation.loss.into_data().iter::<f64>().next().unwrap()];
         evaluation.gradients.into_values().for_each(|g| found.extend(g.into_data().iter::<f64>()));
         found
+    }
+
+    #[test]
+    fn nan_is_not_taken_for_an_empty_sum() {
+        for name in [
+            "nt-xent",
+            "supcon",
+            "biascon",
+            "dc",
+            "dclw",
+            "dcl",
+            "hcl",
+            "contex",
+            "contex-p",
+            "decoupled-uniformity",
+        ] {
+            let mut values: Vec<f32> = values(SAMPLES * 9, 0.37).into_iter().map(|v| v as f32).collect();
+            values[40] = f32::NAN;
+            let view = Tensor::<2>::from_data(TensorData::new(values, [SAMPLES, 9]), &Device::flex());
+            let labels = |kinds| (0..SAMPLES).map(|i| i % kinds).collect();
+            let batch = Batch::views(view.clone(), view)
+                .with_indices("labels", labels(5))
+                .with_indices("bias", labels(3));
+            let objective = objective::build(name, None, json!({})).unwrap();
+            if let Ok(evaluation) = objective.evaluate(&batch) {
+                assert!(evaluation.loss.into_data().iter::<f64>().all(f64::is_nan), "{name}");
+            }
+        }
     }
 
     #[test]

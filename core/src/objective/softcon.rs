@@ -31,7 +31,7 @@ use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::contrast::{Contrast, LogSumExp, Positives, itself};
-use crate::error::{Result, positive};
+use crate::error::{Error, Result, positive};
 use crate::group::Groups;
 use crate::similarity::UnitRows;
 
@@ -68,7 +68,11 @@ impl Objective for SoftCon {
         let (b, z) = (views.size, views.stacked());
         let label = Groups::new(batch.indices(self.name(), "labels", b)?, &z.device());
         let sample = Groups::new(0..b, &z.device());
-        let features = batch.condition(self.name(), "bias_features", b)?.to_tensor(&z.device(), z.dtype());
+        let features = batch.condition(self.name(), "bias_features", b)?;
+        if features.columns() == 0 {
+            return Err(Error::shape("bias_features", "at least one column", "none"));
+        }
+        let features = features.to_tensor(&z.device(), z.dtype());
         let features = UnitRows::normalise(features).rows();
         let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Samples {

@@ -85,8 +85,9 @@ impl Objective for Swav {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let ManyViews { views, size } = ManyViews::of(batch, self.name())?;
         self.check_views(views.len())?;
-        let prototypes = UnitRows::normalise(batch.tensor(self.name(), "prototypes")?);
-        check_prototypes(&prototypes.rows(), views[0].1.rows().dims()[1])?;
+        let prototypes = batch.tensor(self.name(), "prototypes")?;
+        check_prototypes(&prototypes, views[0].1.rows().dims()[1])?;
+        let prototypes = UnitRows::normalise(prototypes);
 
         let scores: Vec<Tensor<2>> =
             views.iter().map(|(_, view)| view.rows().matmul(prototypes.rows().transpose())).collect();
