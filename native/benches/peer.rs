@@ -32,8 +32,12 @@ use process::Peer;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const WIDTH: usize = 128;
-/// Rounds of each side in turn, after one to warm up.
+/// Rounds of each side in turn.
 const ROUNDS: usize = 3;
+/// How long a round should take, and at most how often it repeats the work. The threads of the side that has just
+/// finished spin for some milliseconds before they sleep, which a single short repeat would feel.
+const ROUND_MILLISECONDS: f64 = 100.0;
+const MOST_REPEATS: f64 = 25.0;
 /// Sizes of every objective, and those besides of one that a training run takes.
 const SIZES: [usize; 3] = [256, 1024, 4096];
 const SMALL_SIZES: [usize; 4] = [256, 512, 1024, 4096];
@@ -73,7 +77,7 @@ fn evaluate(objective: &dyn Objective, batch: &simile_core::batch::Batch) -> Res
     Ok(())
 }
 
-/// Times both sides in turn and prints their medians.
+/// Times both sides in turn, after a warm-up of each, and prints their medians.
 fn row(
     peer: &mut Peer,
     label: &str,
@@ -81,20 +85,20 @@ fn row(
     request: &serde_json::Value,
     step: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
-    let repeats = if b > 1024 { 1 } else { 5 };
+    let mut timed = || -> Result<f64> {
+        let start = Instant::now();
+        step()?;
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    };
+    timed()?;
+    let repeats = (ROUND_MILLISECONDS / timed()?).clamp(1.0, MOST_REPEATS).ceil() as usize;
+    peer.milliseconds(request, 1)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for round in 0..=ROUNDS {
-        let mut times = Vec::new();
+    for _ in 0..ROUNDS {
         for _ in 0..repeats {
-            let start = Instant::now();
-            step()?;
-            times.push(start.elapsed().as_secs_f64() * 1e3);
+            ours.push(timed()?);
         }
-        let answered = peer.milliseconds(request, repeats)?;
-        if round > 0 {
-            ours.extend(times);
-            theirs.extend(answered);
-        }
+        theirs.extend(peer.milliseconds(request, repeats)?);
     }
     let (ours, theirs) = (median(ours), median(theirs));
     println!("| {label} | {b} | {ours:.2} | {theirs:.2} | {:.2} |", theirs / ours);

@@ -1,0 +1,336 @@
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::sync::Arc;
+
+use burn::tensor::{DType, TensorData};
+use rand::RngExt;
+
+use super::*;
+use crate::checkpoint::Weights;
+use crate::encoder::Architecture;
+use crate::encoder::head::HeadConfig;
+use crate::method::MethodConfig;
+use crate::objective::ObjectiveConfig;
+use crate::optimizer::OptimizerConfig;
+use crate::optimizer::lars::Lars;
+use crate::optimizer::rules::{Adam, Sgd};
+use crate::optimizer::schedule::Schedule;
+
+const SAMPLES: usize = 12;
+
+fn config(optimizer: OptimizerConfig) -> TrainerConfig {
+    TrainerConfig {
+        optimizer,
+        schedule: Schedule::Cosine { warm_up: 0.2 },
+        steps: 20,
+        steps_per_epoch: 3,
+        seed: 9,
+        ..TrainerConfig::default()
+    }
+}
+
+fn new(config: TrainerConfig) -> Trainer {
+    Trainer::new(config, &training_set(), &Device::flex()).unwrap()
+}
+
+fn trainer(optimizer: OptimizerConfig) -> Trainer {
+    new(config(optimizer))
+}
+
+fn training_set() -> TrainingSet {
+    TrainingSet { labels: (0..SAMPLES).map(|i| i % 3).collect(), biases: 2 }
+}
+
+fn resume(config: TrainerConfig, state: &[u8]) -> Result<Trainer, TrainError> {
+    Trainer::resume(config, &training_set(), &Device::flex(), state)
+}
+
+/// Stripes of a period of their own, with noise drawn from the trainer's generator.
+fn views(trainer: &Trainer) -> (Tensor<4>, Tensor<4>) {
+    let mut rng = trainer.rng();
+    let mut view = || {
+        let stripe = |at: usize| ((at % 1024) as f32 * (0.3 + (at / 3072) as f32 * 0.4)).sin();
+        let pixels =
+            (0..SAMPLES * 3072).map(|at| stripe(at) + rng.random_range(-0.3..0.3_f32)).collect::<Vec<_>>();
+        Tensor::from_data(TensorData::new(pixels, [SAMPLES, 3, 32, 32]), &Device::flex())
+    };
+    (view(), view())
+}
+
+fn advance(trainer: &mut Trainer, steps: usize) {
+    for _ in 0..steps {
+        let (view_a, view_b) = views(trainer);
+        if trainer.awaits_scores() {
+            assert!(trainer.step(view_a.clone(), view_b.clone(), Batch::default()).is_err());
+            let images = |range: std::ops::Range<usize>| Ok(view_a.clone().slice([range]));
+            let scores = pollster::block_on(score(trainer.model(), SAMPLES, 5, images)).unwrap();
+            trainer.begin_stage(&scores).unwrap();
+        }
+        let context = Batch::default()
+            .with_indices("labels", training_set().labels)
+            .with_indices("bias", (0..SAMPLES).map(|i| i % 2).collect())
+            .with_indices("samples", (0..SAMPLES).collect());
+        trainer.step(view_a, view_b, context).unwrap();
+    }
+}
+
+fn mean_loss(trainer: &mut Trainer) -> f64 {
+    pollster::block_on(trainer.mean_loss()).unwrap().unwrap()
+}
+
+#[test]
+fn the_loss_falls() {
+    let mut trainer = trainer(OptimizerConfig::Adam(Adam { learning_rate: 5e-3, ..Adam::default() }));
+    advance(&mut trainer, 2);
+    let first = mean_loss(&mut trainer);
+    advance(&mut trainer, 16);
+    mean_loss(&mut trainer);
+    advance(&mut trainer, 2);
+    let last = mean_loss(&mut trainer);
+    assert!(last < first - 0.5, "{first} {last}");
+    assert!(trainer.is_finished());
+    assert_eq!(pollster::block_on(trainer.mean_loss()).unwrap(), None);
+}
+
+#[test]
+fn a_resumed_run_equals_an_uninterrupted_one() {
+    for optimizer in [
+        OptimizerConfig::Lars(Lars::default()),
+        OptimizerConfig::Adam(Adam { clip_norm: Some(0.5), ..Adam::default() }),
+        OptimizerConfig::Sgd(Sgd::default()),
+    ] {
+        assert_resumes(&config(optimizer), 2);
+    }
+}
+
+/// Two steps after `steps` of them equal two steps after they were saved and resumed, bit for bit.
+fn assert_resumes(config: &TrainerConfig, steps: u64) {
+    let mut whole = new(config.clone());
+    advance(&mut whole, steps as usize);
+    let state = pollster::block_on(whole.to_bytes()).unwrap();
+    advance(&mut whole, 2);
+    let mut resumed = resume(config.clone(), &state).unwrap();
+    assert_eq!(resumed.step_number(), steps);
+    advance(&mut resumed, 2);
+    assert_eq!(mean_loss(&mut whole), mean_loss(&mut resumed));
+    let states = [&whole, &resumed].map(|trainer| pollster::block_on(trainer.to_bytes()).unwrap());
+    assert!(states[0] == states[1], "{:?} ends elsewhere", config.method);
+}
+
+#[test]
+fn a_resumed_run_of_every_method_equals_an_uninterrupted_one() {
+    let method = |json: &str| serde_json::from_str::<MethodConfig>(json).unwrap();
+    for (json, objective, output) in [
+        (r#"{"name": "cached", "chunk": 5}"#, "nt-xent", 128),
+        (r#"{"name": "moco", "queue": 30}"#, "moco", 128),
+        (r#"{"name": "byol"}"#, "byol", 128),
+        (r#"{"name": "swav", "prototypes": 5, "frozen_steps": 3}"#, "swav", 128),
+        (r#"{"name": "difficulty"}"#, "wcl-weighted-infonce", 128),
+        (r#"{"name": "lff", "ema_alpha": 0.7}"#, "lff", 3),
+        (r#"{"name": "rebias"}"#, "rebias-hsic", 3),
+        (r#"{"name": "lnl"}"#, "lnl", 3),
+        (r#"{"name": "jtt", "first_steps": 3}"#, "jtt", 3),
+    ] {
+        let head = HeadConfig { output, ..HeadConfig::default() };
+        let objective = ObjectiveConfig::named(objective);
+        let adam = config(OptimizerConfig::Adam(Adam::default()));
+        let config = TrainerConfig { method: method(json), objective, head, ..adam };
+        assert_resumes(&config, 2);
+    }
+    // Within the second stage, and where it is due.
+    for steps in [3, 4] {
+        let head = HeadConfig { output: 3, ..HeadConfig::default() };
+        let method = method(r#"{"name": "jtt", "first_steps": 3}"#);
+        let objective = ObjectiveConfig::named("jtt");
+        let config = TrainerConfig { method, objective, head, ..config(OptimizerConfig::default()) };
+        assert_resumes(&config, steps);
+    }
+}
+
+#[test]
+fn a_resumed_autoencoder_equals_an_uninterrupted_one() {
+    let encoder = EncoderConfig { name: Architecture::Vae, output: Some(6), ..EncoderConfig::default() };
+    let (method, objective) = (MethodConfig::Vae {}, ObjectiveConfig::named("vae"));
+    assert_resumes(&TrainerConfig { encoder, method, objective, ..config(OptimizerConfig::default()) }, 2);
+}
+
+#[test]
+fn a_resumed_run_with_average_and_accumulation_equals_an_uninterrupted_one() {
+    for steps in [2, 3] {
+        let config = TrainerConfig {
+            ema: Some(0.9),
+            accumulate: 2,
+            optimizer: OptimizerConfig::Sgd(Sgd::default()),
+            ..config(OptimizerConfig::default())
+        };
+        assert_resumes(&config, steps);
+    }
+    let wrong = TrainerConfig { ema: Some(1.5), ..config(OptimizerConfig::default()) };
+    let error = Trainer::new(wrong, &training_set(), &Device::flex()).unwrap_err();
+    assert!(error.to_string().contains("train.ema"), "{error}");
+}
+
+#[test]
+fn half_precision_learns_what_single_precision_does() {
+    for name in [Architecture::SimpleConv1x1, Architecture::Mlp] {
+        let losses = [Precision::F32, Precision::Bf16].map(|precision| {
+            let encoder = EncoderConfig { name, ..EncoderConfig::default() };
+            let mut trainer = new(TrainerConfig { encoder, precision, ..config(OptimizerConfig::default()) });
+            advance(&mut trainer, 1);
+            let first = mean_loss(&mut trainer);
+            advance(&mut trainer, 3);
+            let tensors = crate::checkpoint::flattened("", trainer.model());
+            assert!(tensors.iter().all(|tensor| tensor.values.dtype() == DType::F32));
+            [first, mean_loss(&mut trainer)]
+        });
+        for (single, half) in losses[0].iter().zip(losses[1]) {
+            assert!(*single != half && (single - half).abs() < 0.05 * single.abs(), "{name:?}: {losses:?}");
+        }
+    }
+    let lenet = TrainerConfig { precision: Precision::Bf16, ..config(OptimizerConfig::default()) };
+    let error = Trainer::new(lenet, &training_set(), &Device::flex()).unwrap_err().to_string();
+    assert!(error.contains("train.precision") && error.contains("lenet5"), "{error}");
+}
+
+fn first_weight(model: &Model) -> f64 {
+    let weights = crate::checkpoint::flattened("", model).remove(0).values;
+    f64::from(weights.slice([0..1]).into_scalar::<f32>())
+}
+
+#[test]
+fn the_average_follows_each_update_by_its_formula() {
+    let sgd = OptimizerConfig::Sgd(Sgd { learning_rate: 1.0, ..Sgd::default() });
+    let mut trainer = new(TrainerConfig { ema: Some(0.75), accumulate: 2, ..config(sgd) });
+    let mut expected = first_weight(trainer.method.model());
+    for _ in 0..3 {
+        advance(&mut trainer, 1);
+        assert!((first_weight(trainer.model()) - expected).abs() < 1e-6, "no update, no average");
+        advance(&mut trainer, 1);
+        let online = first_weight(trainer.method.model());
+        assert!((online - expected).abs() > 1e-6);
+        expected = 0.75 * expected + 0.25 * online;
+        assert!((first_weight(trainer.model()) - expected).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn a_run_starts_from_given_weights() {
+    let mut before = trainer(OptimizerConfig::default());
+    advance(&mut before, 2);
+    let metadata = Metadata::new(EncoderConfig::default(), vec![0.0; 3], vec![1.0; 3]);
+    let file = pollster::block_on(before.checkpoint(metadata).to_bytes()).unwrap();
+    let (weights, _) = Weights::of_encoder(&file, &EncoderConfig::default()).unwrap();
+    let started =
+        TrainerConfig { weights: Some(Arc::new(weights)), seed: 77, ..config(OptimizerConfig::default()) };
+    let trainer = new(started.clone());
+    let values = |trainer: &Trainer| -> Vec<f32> {
+        let tensors = crate::checkpoint::flattened("", trainer.encoder());
+        tensors
+            .into_iter()
+            .flat_map(|tensor| tensor.values.into_data().iter::<f32>().collect::<Vec<_>>())
+            .collect()
+    };
+    assert_eq!(values(&trainer), values(&before));
+    let wide = EncoderConfig { channels: 1, ..EncoderConfig::default() };
+    assert!(Weights::of_encoder(&file, &wide).unwrap_err().to_string().contains("channels"));
+    let unfit = TrainerConfig { encoder: wide, ..started };
+    let error = Trainer::new(unfit, &training_set(), &Device::flex()).unwrap_err();
+    assert!(error.to_string().contains("conv1.weight"), "{error}");
+}
+
+#[test]
+fn each_stage_runs_through_the_schedule() {
+    let head = HeadConfig { output: 3, ..HeadConfig::default() };
+    let method = MethodConfig::Jtt { first_steps: 4 };
+    let objective = ObjectiveConfig::named("jtt");
+    let config = TrainerConfig { method, objective, head, ..config(OptimizerConfig::default()) };
+    let mut trainer = new(config);
+    let first = trainer.learning_rate();
+    advance(&mut trainer, 3);
+    assert!(trainer.learning_rate() < first);
+    advance(&mut trainer, 1);
+    assert!(trainer.awaits_scores());
+    advance(&mut trainer, 1);
+    assert!(!trainer.awaits_scores());
+    assert!(trainer.learning_rate() <= trainer.config().optimizer.learning_rate());
+    advance(&mut trainer, 15);
+    assert!(trainer.is_finished() && !trainer.awaits_scores());
+}
+
+#[test]
+fn a_state_of_other_settings_or_with_damage_is_an_error() {
+    let mut before = trainer(OptimizerConfig::default());
+    advance(&mut before, 1);
+    let state = pollster::block_on(before.to_bytes()).unwrap();
+    let resume = |config, state: &[u8]| resume(config, state).unwrap_err();
+    let other = TrainerConfig { seed: 10, ..config(OptimizerConfig::default()) };
+    assert!(matches!(resume(other, &state), TrainError::State(CheckpointError::Field { .. })));
+    for length in (0..state.len()).step_by(state.len() / 50) {
+        let error = resume(config(OptimizerConfig::default()), &state[..length]);
+        assert!(matches!(error, TrainError::State(CheckpointError::Format { .. })), "{error}");
+    }
+    let checkpoint = before.checkpoint(Metadata::new(EncoderConfig::default(), vec![0.0; 3], vec![1.0; 3]));
+    let checkpoint = pollster::block_on(checkpoint.to_bytes()).unwrap();
+    let error = resume(config(OptimizerConfig::default()), &checkpoint);
+    assert!(matches!(error, TrainError::State(CheckpointError::Metadata { .. })), "{error}");
+}
+
+#[test]
+fn a_seed_gives_the_same_run() {
+    let run = |seed| {
+        let config = TrainerConfig { seed, ..config(OptimizerConfig::default()) };
+        let mut trainer = new(config);
+        advance(&mut trainer, 2);
+        mean_loss(&mut trainer)
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn a_run_that_diverges_says_between_which_steps() {
+    let config = TrainerConfig {
+        optimizer: OptimizerConfig::Sgd(Sgd { learning_rate: 1e38, ..Sgd::default() }),
+        schedule: Schedule::Constant,
+        ..config(OptimizerConfig::default())
+    };
+    let mut trainer = new(config);
+    advance(&mut trainer, 1);
+    mean_loss(&mut trainer);
+    advance(&mut trainer, 3);
+    let error = pollster::block_on(trainer.mean_loss()).unwrap_err();
+    assert_eq!(error, TrainError::Diverged { from: 1, to: 4 });
+}
+
+#[test]
+fn views_that_do_not_fit_leave_the_network_as_it_was() {
+    let mut trainer = trainer(OptimizerConfig::default());
+    let before = pollster::block_on(trainer.to_bytes()).unwrap();
+    let zeros = |shape| Tensor::<4>::zeros(shape, &Device::flex());
+    for (a, b) in
+        [([4, 3, 32, 32], [3, 3, 32, 32]), ([4, 1, 32, 32], [4, 1, 32, 32]), ([0, 3, 32, 32], [0, 3, 32, 32])]
+    {
+        let error = trainer.step(zeros(a), zeros(b), Batch::default()).unwrap_err();
+        assert!(matches!(error, TrainError::Input(Error::Shape { .. })), "{error}");
+    }
+    assert_eq!(pollster::block_on(trainer.to_bytes()).unwrap(), before);
+}
+
+#[test]
+fn embedding_in_batches_equals_embedding_at_once() {
+    let mut trainer = trainer(OptimizerConfig::default());
+    advance(&mut trainer, 1);
+    let (images, _) = views(&trainer);
+    let run = |batch| {
+        let images = |range: std::ops::Range<usize>| Ok(images.clone().slice([range]));
+        pollster::block_on(embed(trainer.encoder(), SAMPLES, batch, images)).unwrap()
+    };
+    let (whole, parts) = (run(SAMPLES), run(5));
+    assert_eq!((whole.rows(), whole.columns()), (SAMPLES, 84));
+    assert!(whole.data().iter().zip(parts.data()).all(|(a, b)| (a - b).abs() < 1e-6));
+    let images_of = |range: std::ops::Range<usize>| Ok(images.clone().slice([range]));
+    let scores = pollster::block_on(score(trainer.model(), SAMPLES, 5, images_of)).unwrap();
+    assert_eq!((scores.rows(), scores.columns()), (SAMPLES, 128));
+    let wrong = pollster::block_on(embed(trainer.encoder(), SAMPLES, 5, |_| Ok(images.clone())));
+    assert!(matches!(wrong, Err(Error::Shape { .. })));
+}
