@@ -1,4 +1,4 @@
-//! Objectives and a training step beside PyTorch on the same machine in one run:
+//! Objectives, a training step and encoders beside PyTorch on the same machine in one run:
 //! `cargo bench --bench peer [-- PYTHON [FILTER [SIZE...]]]`.
 //!
 //! Both sides compute the same thing on two processor cores, in turn; the medians and their ratio are printed as a
@@ -9,6 +9,8 @@
 
 #[path = "peer/cases.rs"]
 mod cases;
+#[path = "peer/encoders.rs"]
+mod encoders;
 #[path = "peer/inputs.rs"]
 mod inputs;
 #[path = "peer/process.rs"]
@@ -66,6 +68,10 @@ fn main() -> Result<()> {
         let mut step = training::step()?;
         let request = json!({ "case": training::NAME, "b": training::BATCH, "d": WIDTH });
         row(&mut peer, training::NAME, training::BATCH, &request, &mut step)?;
+    }
+    for case in encoders::CASES.iter().filter(|case| case.label.contains(filter)) {
+        let request = json!({ "case": case.label, "b": case.batch, "d": WIDTH });
+        row(&mut peer, case.label, case.batch, &request, &mut case.step()?)?;
     }
     Ok(())
 }

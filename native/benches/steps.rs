@@ -1,5 +1,5 @@
 //! What a step costs: `cargo bench --bench steps`. One training step of the recipe `colour-mnist` from images in
-//! memory to updated weights, and one objective with its gradient, `d = 128`.
+//! memory to updated weights, its two views by themselves, and one objective with its gradient, `d = 128`.
 #![allow(missing_docs, clippy::expect_used)]
 
 use burn::tensor::{Device, Tensor, TensorData};
@@ -14,7 +14,7 @@ use simile_core::method::TrainingSet;
 use simile_core::objective;
 use simile_core::optimizer::OptimizerConfig;
 use simile_core::optimizer::rules::Adam;
-use simile_core::train::{Trainer, TrainerConfig};
+use simile_core::train::{Purpose, Trainer, TrainerConfig, stream};
 
 /// That of the program.
 #[global_allocator]
@@ -56,6 +56,21 @@ fn training_step(bencher: Bencher<'_, '_>, objective: &str) {
         let view_b = augmentation.view(images, &mut rng).expect("a view");
         let context = Batch::default().with_condition("z", condition.clone());
         trainer.step(view_a, view_b, context).expect("a step").into_data()
+    });
+}
+
+/// Two views of the batch by the named presets.
+#[divan::bench(args = ["crop", "cclk-colour-mnist", "cclk", "contex", "biased-mnist", "difficulty-cifar", "du"], sample_count = 40)]
+fn two_views(bencher: Bencher<'_, '_>, preset: &str) {
+    let digits = draw_digits(BATCH, Colours::Palette, 0).expect("digits can be drawn");
+    let store = ImageStore::new(&digits.images, &Device::flex());
+    let samples: Vec<usize> = (0..BATCH).collect();
+    let augmentation = Augmentation::preset(preset).expect("the preset is known");
+    let mut rng = stream(0, Purpose::Augmentation, 0);
+    bencher.bench_local(|| {
+        let images = store.batch(&samples).expect("the images are there");
+        [images.clone(), images]
+            .map(|images| augmentation.view(images, &mut rng).expect("a view").into_data())
     });
 }
 

@@ -1,4 +1,5 @@
-"""PyTorch's side of `cargo bench --bench peer`: one loss with its gradient, or one training step, timed on request.
+"""PyTorch's side of `cargo bench --bench peer`: one loss with its gradient, one training step or one pass
+through an encoder, timed on request.
 
 Reads one JSON request a line, {"case": name, "b": samples, "d": width, "inputs": names and sizes, "grads": names,
 "repeats": n}, and answers with {"milliseconds": [...]}. `inputs` is described in cases.rs.
@@ -10,6 +11,7 @@ import time
 
 import torch
 
+import encoders
 from objectives import CASES
 from training import NAME, trainer
 
@@ -46,8 +48,17 @@ def evaluation(request):
     return evaluate
 
 
+def work_of(request):
+    case, b = request["case"], request["b"]
+    if case == NAME:
+        return trainer(b)
+    if case in encoders.CASES:
+        return encoders.encoder(case, b)
+    return evaluation(request)
+
+
 def answer(request):
-    work = trainer(request["b"]) if request["case"] == NAME else evaluation(request)
+    work = work_of(request)
     times = []
     for _ in range(request["repeats"]):
         start = time.perf_counter()
