@@ -1,5 +1,6 @@
 //! The command line of Simile.
 
+mod against;
 mod cli;
 mod command;
 mod console;

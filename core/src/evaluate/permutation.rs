@@ -181,6 +181,16 @@ pub fn bootstrap_difference(
     }
 }
 
+/// The smallest p that [`permutation_test`] can give for groups of `n` and `m` runs, whatever they are: of `C(n + m, n)`
+/// counted splits the observed one is as far apart as itself, and its mirror image where the groups are equally large;
+/// of `draws` that are drawn there may be none.
+pub fn least_p_value(n: usize, m: usize, draws: u64) -> f64 {
+    match choose(n + m, n) {
+        Some(cases) if cases <= ENUMERATED => (if n == m { 2.0 } else { 1.0 }) / cases as f64,
+        _ => 1.0 / (1.0 + draws as f64),
+    }
+}
+
 fn check(name: &str, runs: &[f64]) -> Result<()> {
     if runs.is_empty() {
         return Err(Error::Degenerate {
@@ -333,6 +343,11 @@ mod tests {
     fn three_seeds_a_side_cannot_go_below_one_tenth() {
         let test = permutation_test(&[9.0, 9.1, 9.2], &[1.0, 1.1, 1.2], 0, &mut rng()).unwrap();
         assert!((test.p_value - 0.1).abs() < 1e-15);
+        assert_eq!(least_p_value(3, 3, 0), test.p_value);
+        let test = permutation_test(&[9.0, 9.1], &[1.0, 1.1, 1.2], 0, &mut rng()).unwrap();
+        assert_eq!(least_p_value(2, 3, 0), test.p_value);
+        let test = permutation_test(&[9.0; 15], &[1.0; 15], 99, &mut rng()).unwrap();
+        assert_eq!(least_p_value(15, 15, 99), test.p_value);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize as _, Serialize};
+use simile_core::augment::Augmentation;
 use simile_core::dataset::Dataset;
 use simile_core::encoder::EncoderConfig;
 
@@ -146,7 +147,7 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
 /// Files are compared with the official ones; what is drawn, or chosen by a recipe, is described.
 fn check(arguments: &DataCheck, console: Console) -> Result<()> {
     let name = arguments.name.as_str();
-    let (data, encoder, _) = section(name)?;
+    let Named { data, encoder, .. } = section(name)?;
     if let Some(set) = official_of(name, &data) {
         let folder = arguments.data.as_deref().ok_or_else(no_folder)?;
         let files = check_files(folder, set, &data)?;
@@ -191,7 +192,7 @@ impl Contents {
 }
 
 fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
-    let (mut data, encoder, _) = section(&arguments.name)?;
+    let Named { mut data, encoder, .. } = section(&arguments.name)?;
     if data.dataset.has_pictures() {
         // As many as can be shown, drawn from all classes, and no more than that is decoded.
         data.train = Some(data.train.unwrap_or(usize::MAX).min(arguments.count as usize));
@@ -214,18 +215,33 @@ fn official_of(name: &str, data: &DataSection) -> Option<&'static Official> {
 
 /// Both splits of a data set by its name or a recipe's.
 fn splits_of(name: &str, folder: Option<&Path>) -> Result<Splits> {
-    let (data, encoder, _) = section(name)?;
+    let Named { data, encoder, .. } = section(name)?;
     Splits::load(&data, folder, 0, &encoder)
 }
 
-/// The data of a recipe, the encoder that takes them and how they are probed, or a data set by its name, as its files
-/// have it.
-pub(super) fn section(name: &str) -> Result<(DataSection, EncoderConfig, Option<ProbeSection>)> {
+/// What a name stands for: a recipe's data, or a data set as its files have it.
+pub(super) struct Named {
+    pub(super) data: DataSection,
+    /// One that takes the images.
+    pub(super) encoder: EncoderConfig,
+    /// How a recipe probes them.
+    pub(super) probe: Option<ProbeSection>,
+    /// How a recipe makes views of them.
+    pub(super) augmentation: Augmentation,
+}
+
+/// The data of a recipe, or a data set by its name.
+pub(super) fn section(name: &str) -> Result<Named> {
     let deserializer: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
     if let Ok(dataset) = DatasetName::deserialize(deserializer)
         && dataset != DatasetName::Table
     {
-        return Ok((DataSection::of(dataset), dataset.native(), None));
+        return Ok(Named {
+            data: DataSection::of(dataset),
+            encoder: dataset.native(),
+            probe: None,
+            augmentation: Augmentation::default(),
+        });
     }
     if Shipped::find(name).is_none() && !Path::new(name).exists() {
         let known: Vec<&str> = ALL.iter().map(|set| set.name).collect();
@@ -235,7 +251,12 @@ pub(super) fn section(name: &str) -> Result<(DataSection, EncoderConfig, Option<
         )));
     }
     let recipe = Recipe::load(name, &Changes::default())?;
-    Ok((recipe.data, recipe.encoder.config, Some(recipe.probe)))
+    Ok(Named {
+        data: recipe.data,
+        encoder: recipe.encoder.config,
+        probe: Some(recipe.probe),
+        augmentation: recipe.augment,
+    })
 }
 
 fn describe(dataset: &Dataset) -> Split {

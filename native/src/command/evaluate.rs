@@ -7,15 +7,18 @@ use anyhow::{Context as _, Result};
 use burn::tensor::Device;
 use comfy_table::CellAlignment;
 use serde::Serialize;
+use simile_core::augment::Augmentation;
 use simile_core::checkpoint::Metadata;
 use simile_core::encoder::EncoderConfig;
 
-use super::data::section;
+use super::data::{Named, section};
 use crate::cli::{Evaluate, Probe};
-use crate::console::{Console, table};
+use crate::console::{Console, line, table};
 use crate::model;
+use crate::probe::objective::{self, Frozen, Viewing};
 use crate::probe::{Represented, in_words, measure};
 use crate::recipe::Recipe;
+use crate::recipe::measured::MeasuredObjective;
 use crate::recipe::sections::ProbeSection;
 use crate::run::folder::RunFolder;
 use crate::run::prepared::Prepared;
@@ -40,21 +43,34 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
         (None, true) => data_of_run(&RunFolder::open(&arguments.model)?),
         (None, false) => None,
     };
-    let (splits, probe) = data(arguments, &checkpoint.metadata, folder.as_deref(), &device.device)?;
+    let Judging { splits, probe, judged, augmentation } =
+        judging(arguments, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = model::normalisation(&checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
     let features =
         |images| Prepared::new(images, sides, &normalisation, &device.device)?.features(&checkpoint.encoder);
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
-    let metrics = measure(
+    let mut metrics = measure(
         &probe,
         arguments.probe,
         Represented { features: &train, dataset: &splits.train },
         Represented { features: &test, dataset: &splits.test },
     )?
     .metrics;
+    let viewing =
+        Viewing { augmentation: &augmentation, normalisation: &normalisation, device: &device.device };
+    let (network, sets) = (Frozen::new(&checkpoint.encoder, None), [&splits.train, &splits.test]);
+    let found = objective::measure(&probe.objectives, &network, &viewing, sets)?;
+    let measured =
+        |one: &&MeasuredObjective| found.keys().any(|name| *name == format!("{}_test", one.metric()));
+    let (with, without): (Vec<_>, Vec<_>) = probe.objectives.iter().partition(measured);
+    for one in without {
+        line(format_args!("not measured: {}; the file holds no head", one.in_words()));
+    }
+    let objectives: String = with.iter().map(|one| format!("; {}", one.in_words())).collect();
+    metrics.extend(found);
     let protocol = format!(
-        "{}, fitted to {} training images and measured on {} test images",
+        "{}, fitted to {} training images and measured on {} {judged} images{objectives}",
         in_words(&probe, arguments.probe),
         splits.train.len(),
         splits.test.len()
@@ -67,28 +83,39 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
     console.answer(&answer, || text(&answer))
 }
 
+/// What a model is judged by.
+struct Judging {
+    splits: Splits,
+    probe: ProbeSection,
+    /// The images that probes are measured on, in a word.
+    judged: &'static str,
+    /// Views for objectives.
+    augmentation: Augmentation,
+}
+
 /// The images that the model was trained on, or those that are named, and how they are probed.
-fn data(
+fn judging(
     arguments: &Evaluate,
     metadata: &Metadata,
     folder: Option<&Path>,
     device: &Device,
-) -> Result<(Splits, ProbeSection)> {
-    let (splits, mut probe, is_chosen) = match &arguments.on {
+) -> Result<Judging> {
+    let (splits, mut probe, is_chosen, judged, augmentation) = match &arguments.on {
         None => {
             let recipe: Recipe = serde_json::from_value(metadata.recipe.clone()).context(
                 "the model does not say on which data it was trained, as one that was imported does not; name a data set \
                  or a recipe with --on",
             )?;
             let splits = prior::add(Splits::of(&recipe, folder)?, recipe.data.prior.as_ref(), device)?;
-            (splits, recipe.probe, true)
+            (splits, recipe.probe, true, recipe.data.judged(), recipe.augment)
         }
         Some(name) => {
-            let (data, _, probe) = section(name)?;
+            let Named { data, probe, augmentation, .. } = section(name)?;
             let input_size = metadata.resize.unwrap_or(metadata.input_size);
             let encoder = EncoderConfig { input_size, ..metadata.encoder.clone() };
             let splits = Splits::load(&data, folder, 0, &encoder)?;
-            (splits, probe.clone().unwrap_or_default(), probe.is_some())
+            let is_chosen = probe.is_some();
+            (splits, probe.unwrap_or_default(), is_chosen, data.judged(), augmentation)
         }
     };
     match (&arguments.condition, splits.train.conditions.keys().next()) {
@@ -96,7 +123,7 @@ fn data(
         (None, Some(first)) if !is_chosen => probe.condition.clone_from(first),
         _ => {}
     }
-    Ok((splits, probe))
+    Ok(Judging { splits, probe, judged, augmentation })
 }
 
 /// The data folder that the run was given, where its state still says so.

@@ -9,24 +9,30 @@ use anyhow::{Context as _, Result};
 use crate::cli::Reproduce;
 use crate::console::{Console, line};
 use crate::exit::usage;
+use crate::recipe::data::DataSection;
 use crate::reproduce::compare::compare;
 use crate::reproduce::drawn::{Drawn, Panel, panels};
 use crate::reproduce::output::Comparison;
-use crate::reproduce::plan::Plan;
+use crate::reproduce::plan::{Plan, run_folder};
 use crate::reproduce::shipped::ShippedTable;
 use crate::reproduce::table::{Row, Scale, Table};
-use crate::run::folder::{self, slug};
+use crate::run::folder::{self, RESULT, slug};
 use crate::run::interrupt;
+use crate::run::needs::lacking;
 
 pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     let shipped = ShippedTable::find(&arguments.table)?;
-    let table = shipped.read()?;
-    let rows = rows(&table, &arguments.rows)?;
-    something_runs(&shipped, &table, &rows)?;
+    let mut table = shipped.read()?;
     let scale = word(arguments.scale);
     // A figure of a table shares its runs.
     let runs = table.of.as_deref().unwrap_or(shipped.name);
     let out = arguments.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("{runs}-{scale}")));
+    if table.is_trained() {
+        let asked: Vec<String> = rows(&table, &arguments.rows)?.iter().map(|row| row.name.clone()).collect();
+        name_what_lacks(&mut table, &asked, arguments, &out)?;
+    }
+    let rows = rows(&table, &arguments.rows)?;
+    something_runs(&shipped, &table, &rows)?;
     if let Some(panels) = panels(&table, &rows, arguments.data.as_deref())? {
         return draw(arguments, &shipped, &table, panels, &out, console);
     }
@@ -91,6 +97,43 @@ fn draw(
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     write(out, shipped, table, files.into_iter().chain(csv).chain(page))?;
     console.answer(&drawn, || drawn.text())
+}
+
+/// Has rows whose data or weights are not there say so, unless they were run before.
+fn name_what_lacks(table: &mut Table, asked: &[String], arguments: &Reproduce, out: &Path) -> Result<()> {
+    let mut known: Vec<(DataSection, Option<PathBuf>, Option<String>)> = Vec::new();
+    let needed: BTreeSet<String> = table
+        .row
+        .iter()
+        .filter(|row| asked.contains(&row.name) && table.missing(row).is_none())
+        .flat_map(|row| table.line_of(row))
+        .map(|row| row.name.clone())
+        .collect();
+    let mut found: Vec<(String, String)> = Vec::new();
+    for row in table.row.iter().filter(|row| needed.contains(&row.name)) {
+        let done = |seed| run_folder(out, row, seed).join(RESULT).is_file();
+        if (0..arguments.seeds).all(done) {
+            continue;
+        }
+        let recipe = table.recipe_of(row, arguments.scale, 0)?;
+        let (data, weights) = (&recipe.data, &recipe.encoder.weights);
+        let before = known.iter().find(|(section, file, _)| section == data && file == weights);
+        let lack = match before {
+            Some((_, _, lack)) => lack.clone(),
+            None => {
+                let lack = lacking(&recipe, arguments.data.as_deref());
+                known.push((recipe.data, recipe.encoder.weights, lack.clone()));
+                lack
+            }
+        };
+        found.extend(lack.map(|lack| (row.name.clone(), lack)));
+    }
+    for (name, lack) in found {
+        for row in table.row.iter_mut().filter(|row| row.name == name) {
+            row.missing = Some(lack.clone());
+        }
+    }
+    Ok(())
 }
 
 /// Says what is missing where nothing can be run, and which command would run it.

@@ -109,6 +109,23 @@ pub(crate) fn load_cifar(cifar: Cifar, folder: &Path) -> Result<CifarSplits> {
     Ok(CifarSplits { train: split(files.train)?, test: split(&[files.test])?, missing: missing_train })
 }
 
+/// Whether the archive is there, or what is needed of its files.
+///
+/// # Errors
+/// Names every file that is needed and missing.
+pub(super) fn are_there(cifar: Cifar, folder: &Path) -> Result<()> {
+    let files = Files::of(cifar);
+    let places = files.folders(folder)?;
+    let absent = |name: &&str| find(&places, &[String::from(*name)]).is_none();
+    let train = if files.train.iter().all(|name| absent(name)) { files.train } else { &[] };
+    let needed = train.iter().copied().chain([files.test, files.classes]).chain(files.groups);
+    let missing: Vec<String> = needed.filter(absent).map(String::from).collect();
+    if missing.is_empty() || files.archive(folder).is_some() {
+        return Ok(());
+    }
+    Err(DataError::Missing { folder: folder.into(), missing })
+}
+
 /// Where the files are.
 enum Source {
     Folders(Vec<PathBuf>),

@@ -24,11 +24,25 @@ const INNER: [&str; 4] = ["imagenet-32", "imagenet32", "Imagenet32_train_npz", "
 /// Names every file that is missing, a pickle in place of an `.npz`, or the first that is corrupt.
 pub(crate) fn load_imagenet32(folder: &Path) -> Result<(Dataset, Dataset)> {
     let places = folders(folder, &INNER)?;
-    let train: Vec<String> = (1..=BATCHES).map(|at| format!("train_data_batch_{at}")).collect();
-    Ok((split(folder, &places, &train)?, split(folder, &places, &["val_data".into()])?))
+    let test = ["val_data".to_owned()];
+    Ok((split(&files(folder, &places, &training())?)?, split(&files(folder, &places, &test)?)?))
 }
 
-fn split(folder: &Path, places: &[PathBuf], names: &[String]) -> Result<Dataset> {
+/// Whether the files of both splits are there.
+///
+/// # Errors
+/// As [`load_imagenet32`] for what is missing.
+pub(super) fn are_there(folder: &Path) -> Result<()> {
+    let names = [training(), vec!["val_data".into()]].concat();
+    files(folder, &folders(folder, &INNER)?, &names).map(drop)
+}
+
+fn training() -> Vec<String> {
+    (1..=BATCHES).map(|at| format!("train_data_batch_{at}")).collect()
+}
+
+/// The file of each name.
+fn files(folder: &Path, places: &[PathBuf], names: &[String]) -> Result<Vec<PathBuf>> {
     let mut missing = Vec::new();
     let mut paths = Vec::new();
     for name in names {
@@ -42,9 +56,13 @@ fn split(folder: &Path, places: &[PathBuf], names: &[String]) -> Result<Dataset>
     if !missing.is_empty() {
         return Err(DataError::Missing { folder: folder.into(), missing });
     }
+    Ok(paths)
+}
+
+fn split(paths: &[PathBuf]) -> Result<Dataset> {
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     for path in paths {
-        let (images, of_batch) = read(&path)?;
+        let (images, of_batch) = read(path)?;
         pixels.extend(images.pixels);
         labels.extend(of_batch);
     }

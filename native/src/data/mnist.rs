@@ -62,6 +62,15 @@ pub(super) fn locate(folder: &Path) -> Result<[Option<PathBuf>; 4]> {
 /// # Errors
 /// Names every file that is missing, or the first that is unreadable or corrupt.
 pub(crate) fn load_mnist(folder: &Path) -> Result<Mnist> {
+    let [train_images, train_labels, test_images, test_labels] = files(folder)?;
+    Ok(Mnist { train: pair(&train_images, &train_labels)?, test: pair(&test_images, &test_labels)? })
+}
+
+/// The four files.
+///
+/// # Errors
+/// Names every file that is missing.
+pub(super) fn files(folder: &Path) -> Result<[PathBuf; 4]> {
     let [Some(train_images), Some(train_labels), Some(test_images), Some(test_labels)] = locate(folder)?
     else {
         let found = locate(folder)?;
@@ -69,7 +78,7 @@ pub(crate) fn load_mnist(folder: &Path) -> Result<Mnist> {
         let missing = missing.map(|(file, _)| format!("{} (plain or .gz)", file.name)).collect();
         return Err(DataError::Missing { folder: folder.into(), missing });
     };
-    Ok(Mnist { train: pair(&train_images, &train_labels)?, test: pair(&test_images, &test_labels)? })
+    Ok([train_images, train_labels, test_images, test_labels])
 }
 
 fn pair(images: &Path, labels: &Path) -> Result<Dataset> {
@@ -80,7 +89,7 @@ fn pair(images: &Path, labels: &Path) -> Result<Dataset> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-pub(super) mod tests {
+pub(in crate::data) mod tests {
     use super::*;
     use std::fs;
 

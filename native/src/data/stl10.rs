@@ -1,7 +1,7 @@
 //! STL-10 in its binary version: the official archive, or what unpacks from it.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use simile_core::dataset::cifar::names;
 use simile_core::dataset::{Dataset, stl10};
@@ -20,7 +20,7 @@ const ARCHIVE: &str = "stl10_binary.tar.gz";
 /// # Errors
 /// Names every file that is missing, or the first that is unreadable or corrupt.
 pub(crate) fn load_stl10(folder: &Path) -> Result<(Dataset, Dataset)> {
-    let places = folders(folder, &["stl10_binary", "stl-10/stl10_binary", "stl-10"])?;
+    let places = places(folder)?;
     let mut files: HashMap<String, Vec<u8>> = HashMap::new();
     for name in FILES {
         if let Some(path) = find(&places, &[name.into()]) {
@@ -44,6 +44,24 @@ pub(crate) fn load_stl10(folder: &Path) -> Result<(Dataset, Dataset)> {
         stl10::parse((bytes(images), images), (bytes(labels), labels), classes.clone())
     };
     Ok((split("train_X.bin", "train_y.bin")?, split("test_X.bin", "test_y.bin")?))
+}
+
+/// Whether the archive is there, or its files.
+///
+/// # Errors
+/// Names every file that is missing.
+pub(super) fn are_there(folder: &Path) -> Result<()> {
+    let places = places(folder)?;
+    let absent = |name: &&str| find(&places, &[String::from(*name)]).is_none();
+    let missing: Vec<String> = FILES.iter().copied().filter(absent).map(String::from).collect();
+    if missing.is_empty() || places.iter().any(|place| place.join(ARCHIVE).is_file()) {
+        return Ok(());
+    }
+    Err(DataError::Missing { folder: folder.into(), missing })
+}
+
+fn places(folder: &Path) -> Result<Vec<PathBuf>> {
+    folders(folder, &["stl10_binary", "stl-10/stl10_binary", "stl-10"])
 }
 
 #[cfg(test)]

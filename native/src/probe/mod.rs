@@ -16,9 +16,11 @@
 //! | `effective_rank` | of the test features |
 //! | `uniformity` | of the test features on the unit sphere |
 //! | `silhouette` | of the classes |
+//! | `nt_xent_train`, `nt_xent_test`, ... | objectives of `probe.objectives` on the frozen network |
 
 mod classes;
 mod leak;
+pub(crate) mod objective;
 mod shape;
 
 use std::collections::BTreeMap;

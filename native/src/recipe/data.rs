@@ -135,7 +135,20 @@ fn default_prior() -> String {
     "prior".into()
 }
 
+impl PriorSection {
+    /// That of a model under the usual name.
+    pub(crate) fn of(model: PathBuf) -> Self {
+        Self { model, name: default_prior() }
+    }
+}
+
 impl DatasetName {
+    /// As recipes write it.
+    pub(crate) fn name(self) -> String {
+        let written = serde_json::to_value(self).ok();
+        written.as_ref().and_then(|name| name.as_str()).unwrap_or_default().to_owned()
+    }
+
     /// An encoder that takes the images in their own size.
     pub(crate) fn native(self) -> EncoderConfig {
         let (input_size, channels) = match self {
@@ -209,6 +222,15 @@ impl DataSection {
             features: None,
             attributes: None,
             prior: None,
+        }
+    }
+
+    /// The images that probes are measured on, in a word.
+    pub(crate) fn judged(&self) -> &'static str {
+        match (self.validation, self.judged_by) {
+            (0, JudgedBy::Test) => "test",
+            (0, JudgedBy::Validation) => "validation",
+            _ => "held-out training",
         }
     }
 

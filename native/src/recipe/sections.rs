@@ -11,6 +11,7 @@ use toml::Table;
 
 use super::Fault;
 use super::explain::{reword, suggestion};
+use super::measured::{self, MeasuredObjective};
 
 /// `[objective]`: what to minimise and what it conditions on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,6 +82,9 @@ pub(crate) struct ProbeSection {
     pub(crate) steps: usize,
     /// Its ridge penalty.
     pub(crate) ridge: f64,
+    /// Objectives that are evaluated on the frozen network.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) objectives: Vec<MeasuredObjective>,
     /// Settings of the solver `sgd`.
     pub(crate) sgd: SgdProbeConfig,
 }
@@ -146,6 +150,7 @@ impl Default for ProbeSection {
             solver: Solver::default(),
             steps: 500,
             ridge: 1e-6,
+            objectives: vec![],
             sgd: SgdProbeConfig::default(),
         }
     }
@@ -153,6 +158,7 @@ impl Default for ProbeSection {
 
 impl ProbeSection {
     pub(super) fn check(&self) -> Result<(), Fault> {
+        measured::check(&self.objectives)?;
         self.sgd.validate().map_err(|error| Fault::new("probe", "sgd", error.to_string()))
     }
 }

@@ -9,7 +9,7 @@ pub(crate) struct Shipped {
 }
 
 /// All of them, the one to try first at the top.
-pub(crate) const SHIPPED: [Shipped; 11] = [
+pub(crate) const SHIPPED: [Shipped; 16] = [
     Shipped { name: "fair-digits", text: include_str!("../../recipes/fair-digits.toml") },
     Shipped { name: "colour-mnist", text: include_str!("../../recipes/colour-mnist.toml") },
     Shipped { name: "colour-mnist-paper", text: include_str!("../../recipes/colour-mnist-paper.toml") },
@@ -21,6 +21,11 @@ pub(crate) const SHIPPED: [Shipped; 11] = [
     Shipped { name: "cifar-10", text: include_str!("../../recipes/cifar-10.toml") },
     Shipped { name: "ut-zappos", text: include_str!("../../recipes/ut-zappos.toml") },
     Shipped { name: "cub", text: include_str!("../../recipes/cub.toml") },
+    Shipped { name: "utkface", text: include_str!("../../recipes/utkface.toml") },
+    Shipped { name: "celeba", text: include_str!("../../recipes/celeba.toml") },
+    Shipped { name: "waterbirds", text: include_str!("../../recipes/waterbirds.toml") },
+    Shipped { name: "imagenet-100", text: include_str!("../../recipes/imagenet-100.toml") },
+    Shipped { name: "chexpert", text: include_str!("../../recipes/chexpert.toml") },
 ];
 
 impl Shipped {

@@ -2,15 +2,11 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use simile_core::evaluate::permutation::permutation_test;
-use simile_core::train::{Purpose, stream};
 
 use super::plan::RowResult;
-use super::table::{Metric, Table};
+use super::table::{Metric, Row, Table};
+use crate::against::Against;
 use crate::spread::Spread;
-
-/// Draws of a permutation test that has too many cases to count.
-const DRAWS: u64 = 10_000;
 
 /// One row of the comparison.
 #[derive(Debug, Clone, Serialize)]
@@ -24,6 +20,9 @@ pub(crate) struct ComparedRow {
     /// Why it was not run, if it cannot be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<String>,
+    /// The row that it is compared with, the first of its block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) baseline: Option<String>,
     pub(crate) seeds: usize,
     pub(crate) cells: Vec<Cell>,
     /// Folders of the runs.
@@ -46,8 +45,8 @@ pub(crate) struct Cell {
     pub(crate) difference: Option<f64>,
     /// Whether our mean is within the published ±.
     pub(crate) within: Option<bool>,
-    /// Two-sided permutation test of our seeds against those of the first row.
-    pub(crate) p_value: Option<f64>,
+    /// Our seeds against ours of the first row of the block.
+    pub(crate) against: Option<Against>,
 }
 
 /// Every row with every metric.
@@ -58,12 +57,19 @@ pub(crate) fn compare(table: &Table, results: &[RowResult<'_>]) -> Result<Vec<Co
     let values = |result: &RowResult<'_>, metric: &Metric| -> Vec<f64> {
         result.runs.iter().filter_map(|run| Some(run.metric(&metric.name)? * metric.unit)).collect()
     };
+    let first_beside = |row: &Row| {
+        let ran = results.iter().filter(|result| !result.runs.is_empty());
+        ran.map(|result| (result.row.in_block(), result))
+            .find(|(block, _)| *block == row.in_block())
+            .map(|(_, first)| first)
+            .filter(|first| first.row.name != row.name)
+    };
     results
         .iter()
-        .enumerate()
-        .map(|(at, result)| {
+        .map(|result| {
+            let baseline = first_beside(result.row);
             let cells = table.metric.iter().map(|metric| {
-                let first = results.first().filter(|_| at > 0).map(|first| values(first, metric));
+                let first = baseline.map(|first| values(first, metric));
                 let published = result.row.published.get(&metric.name).map_or(&[][..], Vec::as_slice);
                 cell(metric, values(result, metric), published, first.as_deref())
             });
@@ -72,6 +78,7 @@ pub(crate) fn compare(table: &Table, results: &[RowResult<'_>]) -> Result<Vec<Co
                 series: result.row.series.clone(),
                 x: result.row.x.clone(),
                 missing: table.missing(result.row).map(str::to_owned),
+                baseline: baseline.map(|first| first.row.name.clone()),
                 seeds: result.runs.len(),
                 cells: cells.collect::<Result<_>>()?,
                 runs: result.folders.iter().map(|folder| folder.display().to_string()).collect(),
@@ -85,13 +92,7 @@ fn cell(metric: &Metric, values: Vec<f64>, published: &[f64], first: Option<&[f6
     let (mean, std) = (spread.map(|spread| spread.mean), spread.and_then(|spread| spread.std));
     let (of_paper, plus_minus) = (published.first().copied(), published.get(1).copied());
     let difference = mean.zip(of_paper).map(|(mean, published)| mean - published);
-    let p_value = match first {
-        Some(first) if first.len() > 1 && values.len() > 1 => {
-            let mut rng = stream(0, Purpose::Objective, 0);
-            Some(permutation_test(&values, first, DRAWS, &mut rng)?.p_value)
-        }
-        _ => None,
-    };
+    let against = first.map(|first| Against::of(&values, first)).transpose()?.flatten();
     Ok(Cell {
         metric: metric.name.clone(),
         mean,
@@ -100,7 +101,7 @@ fn cell(metric: &Metric, values: Vec<f64>, published: &[f64], first: Option<&[f6
         published_std: plus_minus,
         difference,
         within: difference.zip(plus_minus).map(|(difference, std)| difference.abs() <= std),
-        p_value,
+        against,
         values,
     })
 }
@@ -119,14 +120,14 @@ mod tests {
         let found = cell(&metric(), vec![80.0, 82.0, 84.0], &[83.0, 1.5], Some(&[70.0, 71.0, 72.0])).unwrap();
         assert_eq!((found.mean, found.std, found.difference), (Some(82.0), Some(2.0), Some(-1.0)));
         assert_eq!(found.within, Some(true));
-        // Two of the twenty splits are as far apart: three seeds cannot say more.
-        assert!((found.p_value.unwrap() - 0.1).abs() < 1e-12);
+        assert_eq!(found.against.map(|against| against.difference), Some(11.0));
     }
 
     #[test]
     fn one_seed_has_no_spread_and_no_test() {
         let found = cell(&metric(), vec![80.0], &[83.0], Some(&[70.0])).unwrap();
-        assert_eq!((found.std, found.p_value, found.within), (None, None, None));
+        assert_eq!((found.std, found.within), (None, None));
+        assert!(found.against.is_none());
         assert_eq!(found.difference, Some(-3.0));
         assert_eq!(cell(&metric(), vec![], &[83.0], None).unwrap().mean, None);
     }

@@ -136,13 +136,14 @@ mod tests {
             published_std: None,
             difference: None,
             within: None,
-            p_value: None,
+            against: None,
         };
         ComparedRow {
             name: format!("{series}, {x}"),
             series: Some(series.into()),
             x: Some(x.into()),
             missing: None,
+            baseline: None,
             seeds: 1,
             cells: vec![cell],
             runs: Vec::new(),

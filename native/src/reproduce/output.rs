@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::compare::{Cell, ComparedRow};
 use super::figure::{figures, pictures};
 use super::table::{FigureSection, Metric, Scale, Table};
+use crate::against::in_words;
 use crate::report::document;
 
 /// A table with everything that is needed to read it.
@@ -39,11 +40,12 @@ impl<'t> Comparison<'t> {
         }
     }
 
-    /// Heads of the columns: the row, then for each metric ours, the published value, their difference and p.
+    /// Heads of the columns: the row, then for each metric ours, the published value, their difference, and ours against
+    /// the first row of the block.
     fn heads(&self) -> Vec<String> {
         let of_metric = |metric: &Metric| {
             let title = &metric.title;
-            [title.clone(), format!("{title}, published"), "difference".into(), "p".into()]
+            [title.clone(), format!("{title}, published"), "difference".into(), "against the first".into()]
         };
         std::iter::once(String::new()).chain(self.metrics.iter().flat_map(of_metric)).collect()
     }
@@ -61,7 +63,7 @@ impl<'t> Comparison<'t> {
                 number(cell.mean, cell.std),
                 number(cell.published, cell.published_std),
                 cell.difference.map_or_else(|| "–".into(), |d| format!("{d:+.digits$}{within}")),
-                cell.p_value.map_or_else(|| "–".into(), |p| format!("{p:.3}")),
+                cell.against.as_ref().map_or_else(|| "–".into(), |against| against.text(digits)),
             ]
         };
         std::iter::once(row.name.clone())
@@ -81,17 +83,34 @@ impl<'t> Comparison<'t> {
             remarks.push(format!("Not run: {}.", missing.join("; ")));
         }
         remarks.push(format!(
-            "Mean ± standard deviation of {} (n − 1). p is that of a two-sided permutation test against the first row; \
-             with three seeds a side it cannot fall below 0.1. {}, simile {}: `{}`",
+            "Mean ± standard deviation of {} (n − 1). Difference: ours minus the published mean.{} {}, simile {}: `{}`",
             match self.seeds {
                 1 => "one seed".into(),
                 seeds => format!("{seeds} seeds"),
             },
+            self.against_in_words(),
             self.device,
             self.version,
             self.command,
         ));
         remarks
+    }
+
+    /// How rows were compared with the first of their block.
+    fn against_in_words(&self) -> String {
+        let compared = self.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.against.as_ref());
+        let Some(words) = in_words(compared) else { return String::new() };
+        let mut baselines: Vec<&str> = Vec::new();
+        for name in self.rows.iter().filter_map(|row| row.baseline.as_deref()) {
+            if !baselines.contains(&name) {
+                baselines.push(name);
+            }
+        }
+        let first = match baselines.as_slice() {
+            [one] => format!("the first row, {one}"),
+            _ => "the first row of the same block (the same data set, bias or place on the line)".to_owned(),
+        };
+        format!(" Against {first}: {words}.")
     }
 
     /// For a terminal.

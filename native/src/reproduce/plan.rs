@@ -1,12 +1,14 @@
 //! The runs of a table, each in a folder of its own. A run that is done is not done again, and one that was interrupted
-//! goes on.
+//! goes on. A row that begins from the encoder of another one waits for it.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
 use super::table::{Row, Scale, Table};
+use crate::console::line;
 use crate::device::DeviceName;
+use crate::recipe::data::PriorSection;
 use crate::run::folder::slug;
 use crate::run::jobs::side_by_side;
 use crate::run::record::ArmResult;
@@ -37,6 +39,8 @@ struct Task<'t> {
     row: &'t Row,
     seed: u64,
     folder: PathBuf,
+    /// The task whose encoder it begins with.
+    after: Option<usize>,
 }
 
 impl Plan<'_> {
@@ -45,20 +49,56 @@ impl Plan<'_> {
     /// # Errors
     /// Whatever stops a run; what was done before stays and is not done again.
     pub(crate) fn run<'t>(&self, table: &'t Table, rows: &[&'t Row]) -> Result<Vec<RowResult<'t>>> {
-        let can_run = || rows.iter().copied().filter(|row| table.missing(row).is_none());
+        let mut needed: Vec<&'t Row> = Vec::new();
+        for row in rows.iter().copied().filter(|row| table.missing(row).is_none()) {
+            for one in table.line_of(row) {
+                if !needed.iter().any(|known| known.name == one.name) {
+                    needed.push(one);
+                }
+                if !rows.iter().any(|asked| asked.name == one.name) {
+                    line(format_args!(
+                        "row `{}` needs the encoder of row `{}`, which is run too",
+                        row.name, one.name
+                    ));
+                }
+            }
+        }
         // All recipes first: a row that cannot be run is known before hours were spent on the others.
-        for row in can_run() {
+        for row in &needed {
             table.recipe_of(row, self.scale, 0)?;
         }
         // Seed by seed, so that a table that is interrupted has all of its rows as early as possible.
-        let of_seed = |seed| can_run().map(move |row| Task { row, seed, folder: self.folder(row, seed) });
-        let tasks: Vec<Task<'t>> = (0..self.seeds).flat_map(of_seed).collect();
+        let tasks: Vec<Task<'t>> = (0..self.seeds)
+            .flat_map(|seed| needed.iter().map(move |row| (seed, *row)))
+            .map(|(seed, row)| Task {
+                row,
+                seed,
+                folder: run_folder(self.out, row, seed),
+                after: table.parent(row).and_then(|parent| {
+                    let place = needed.iter().position(|other| other.name == parent.name)?;
+                    Some(seed as usize * needed.len() + place)
+                }),
+            })
+            .collect();
         let label = |task: &Task<'_>| format!("{}, seed {}", task.row.name, task.seed);
-        let finished = side_by_side(self.jobs, &tasks, label, |task| {
-            let recipe = table.recipe_of(task.row, self.scale, task.seed)?;
-            settle(&task.folder, recipe, self.data, self.device)
-                .with_context(|| format!("row `{}`, seed {}", task.row.name, task.seed))
-        })?;
+        let finished = side_by_side(
+            self.jobs,
+            &tasks,
+            |task| task.after,
+            label,
+            |task| {
+                let mut recipe = table.recipe_of(task.row, self.scale, task.seed)?;
+                if let Some(before) = task.after {
+                    let model = tasks[before].folder.clone();
+                    match task.row.from {
+                        Some(_) => recipe.encoder.weights = Some(model),
+                        None => recipe.data.prior = Some(PriorSection::of(model)),
+                    }
+                }
+                settle(&task.folder, recipe, self.data, self.device)
+                    .with_context(|| format!("row `{}`, seed {}", task.row.name, task.seed))
+            },
+        )?;
 
         let mut results: Vec<RowResult<'t>> =
             rows.iter().map(|row| RowResult { row, folders: Vec::new(), runs: Vec::new() }).collect();
@@ -71,8 +111,96 @@ impl Plan<'_> {
         }
         Ok(results)
     }
+}
 
-    fn folder(&self, row: &Row, seed: u64) -> PathBuf {
-        self.out.join(slug(&row.name)).join(format!("seed-{seed}"))
+/// The folder of one run of a row.
+pub(crate) fn run_folder(out: &Path, row: &Row, seed: u64) -> PathBuf {
+    out.join(slug(&row.name)).join(format!("seed-{seed}"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::run::folder::{MODEL, RESULT, WEIGHTS};
+
+    const TABLE: &str = r#"
+title = "t"
+paper = "p"
+notes = ""
+cost = ""
+recipe = "cifar-10"
+set = [
+  'data={ dataset = "digits", train = 256, test = 64 }',
+  'encoder={ name = "lenet5" }',
+  'head={}',
+  'augment={}',
+  'optimizer={ name = "adam", learning_rate = 1e-3 }',
+]
+
+[[metric]]
+name = "classifier_top1"
+title = "Top-1"
+
+[[row]]
+name = "tuned"
+from = "before"
+set = ['objective={ name = "cross-entropy" }']
+
+[[row]]
+name = "prior"
+prior = "before"
+set = ['objective={ name = "kernel-decoupled-uniformity", condition = "prior", kernel = { name = "rbf", sigma = "median" } }']
+
+[[row]]
+name = "before"
+"#;
+
+    #[test]
+    fn a_row_begins_with_the_encoder_of_another_one_and_waits_for_it() {
+        let place = tempfile::tempdir().unwrap();
+        let table = Table::parse(TABLE).unwrap();
+        let run = |out: &Path| {
+            let (scale, device) = (Scale::Smoke, DeviceName::Cpu);
+            let plan = Plan { scale, seeds: 2, data: None, device, out, jobs: 3 };
+            let asked: Vec<&Row> = table.row.iter().take(2).collect();
+            plan.run(&table, &asked)
+                .map(|results| results.into_iter().map(|one| one.runs).collect::<Vec<_>>())
+        };
+        let out = place.path().join("there");
+        let results = run(&out).unwrap();
+        assert_eq!(
+            results.iter().map(Vec::len).collect::<Vec<_>>(),
+            [2, 2],
+            "the row that was not asked for is none"
+        );
+        assert!(results[0][1].metric("classifier_top1").is_some());
+        let bytes = |row: usize, seed, file: &str| {
+            fs::read(run_folder(&out, &table.row[row], seed).join(file)).unwrap()
+        };
+        for seed in 0..2 {
+            assert_eq!(bytes(0, seed, WEIGHTS), bytes(2, seed, MODEL));
+            assert_ne!(bytes(0, seed, MODEL), bytes(2, seed, MODEL));
+        }
+        assert_ne!(bytes(2, 0, MODEL), bytes(2, 1, MODEL));
+
+        // What is done is not done again, wherever the folder lies; what is gone is.
+        let moved = place.path().join("elsewhere");
+        fs::rename(&out, &moved).unwrap();
+        for row in &table.row[1..] {
+            fs::remove_dir_all(run_folder(&moved, row, 1)).unwrap();
+        }
+        let tuned = run_folder(&moved, &table.row[0], 0);
+        let written = || fs::metadata(tuned.join(RESULT)).unwrap().modified().unwrap();
+        let before = written();
+        fs::remove_dir_all(run_folder(&moved, &table.row[1], 0)).unwrap();
+        let again = run(&moved).unwrap();
+        assert_eq!(written(), before);
+        let accuracy = |results: &[Vec<ArmResult>]| -> Vec<_> {
+            results.iter().flatten().map(|arm| arm.metric("top1")).collect()
+        };
+        assert_eq!(accuracy(&again), accuracy(&results));
     }
 }

@@ -110,6 +110,10 @@ mod tests {
             let folders: BTreeSet<String> = table.row.iter().map(|row| slug(&row.name)).collect();
             assert_eq!(folders.len(), table.row.len(), "{}: two rows would share a folder", shipped.name);
             for row in &table.row {
+                let needs = row.from.is_some() || row.prior.is_some();
+                assert!(!(row.from.is_some() && row.prior.is_some()), "{}, {}", shipped.name, row.name);
+                assert_eq!(table.parent(row).is_some(), needs, "{}, {}", shipped.name, row.name);
+                assert!(table.line_of(row).len() <= 3, "{}, {}: a circle", shipped.name, row.name);
                 let unknown = row.published.keys().find(|name| !metrics.contains(&name.as_str()));
                 assert_eq!(unknown, None, "{}, {}", shipped.name, row.name);
                 if let Some(missing) = table.missing(row) {
@@ -117,7 +121,13 @@ mod tests {
                     continue;
                 }
                 for scale in [Scale::Smoke, Scale::Cpu, Scale::Full] {
-                    table.recipe_of(row, scale, 0).unwrap();
+                    let recipe = table.recipe_of(row, scale, 0);
+                    let recipe =
+                        recipe.unwrap_or_else(|error| panic!("{}, {}: {error:#}", shipped.name, row.name));
+                    if let Some(parent) = row.from.as_ref().and(table.parent(row)) {
+                        let encoder = table.recipe_of(parent, scale, 0).unwrap().encoder;
+                        assert_eq!(recipe.encoder, encoder, "{}, {}", shipped.name, row.name);
+                    }
                 }
             }
         }

@@ -129,12 +129,24 @@ pub(crate) struct Row {
     /// What stands in the way of running this row, if something does.
     #[serde(default)]
     pub(crate) missing: Option<String>,
+    /// The row whose trained encoder this one begins with.
+    #[serde(default)]
+    pub(crate) from: Option<String>,
+    /// The row whose trained encoder is the prior that this one conditions on.
+    #[serde(default)]
+    pub(crate) prior: Option<String>,
+    /// Rows of the same block are compared with the first of them; without it, rows of the same `x` are.
+    #[serde(default)]
+    pub(crate) block: Option<String>,
     /// The arm of the recipe that this row is; its only one if absent.
     #[serde(default)]
     pub(crate) arm: Option<String>,
     /// Keys that this row changes.
     #[serde(default)]
     pub(crate) set: Vec<String>,
+    /// Keys that this row changes at the scale `cpu`, before those that the scale changes.
+    #[serde(default)]
+    pub(crate) cpu: Vec<String>,
     /// The published mean of each metric by name, and the ± where one is printed. None for rows that are ours.
     #[serde(default)]
     pub(crate) published: BTreeMap<String, Vec<f64>>,
@@ -149,6 +161,13 @@ fn one() -> f64 {
 
 fn one_digit() -> usize {
     1
+}
+
+impl Row {
+    /// The rows that it is compared with are in the same.
+    pub(crate) fn in_block(&self) -> Option<&str> {
+        self.block.as_deref().or(self.x.as_deref())
+    }
 }
 
 impl Table {
@@ -175,6 +194,11 @@ impl Table {
         }
     }
 
+    /// Whether rows are trained for it, and not drawn alone.
+    pub(crate) fn is_trained(&self) -> bool {
+        !matches!(self.figure, Some(FigureSection::Kernels { .. } | FigureSection::Samples { .. }))
+    }
+
     /// Why a row cannot be run, if it cannot.
     pub(crate) fn missing<'a>(&'a self, row: &'a Row) -> Option<&'a str> {
         if self.of.is_some() && self.missing.is_some() {
@@ -182,7 +206,25 @@ impl Table {
         }
         let without_recipe = row.recipe.is_none() && self.recipe.is_none();
         let of_table = || without_recipe.then(|| self.missing.as_deref().unwrap_or(NO_RECIPE));
-        row.missing.as_deref().or_else(of_table)
+        let of_parent = || self.parent(row).and_then(|parent| self.missing(parent));
+        row.missing.as_deref().or_else(of_table).or_else(of_parent)
+    }
+
+    /// The row whose encoder another one needs.
+    pub(crate) fn parent(&self, row: &Row) -> Option<&Row> {
+        self.named(row.from.as_ref().or(row.prior.as_ref())?)
+    }
+
+    /// The rows that must be run for `row`, it last.
+    pub(crate) fn line_of<'a>(&'a self, row: &'a Row) -> Vec<&'a Row> {
+        let back = std::iter::successors(Some(row), |row| self.parent(row)).take(self.row.len());
+        let mut line: Vec<&Row> = back.collect();
+        line.reverse();
+        line
+    }
+
+    fn named(&self, name: &str) -> Option<&Row> {
+        self.row.iter().find(|row| row.name == name)
     }
 
     /// The recipe of a row at a scale, for one seed.
@@ -195,7 +237,9 @@ impl Table {
         }
         let name = row.recipe.as_deref().or(self.recipe.as_deref()).unwrap_or_default();
         let of_scale = self.scale.get(&scale).map_or(&[][..], |section| &section.set);
-        let set: Vec<String> = [&self.set, &row.set, of_scale].into_iter().flatten().cloned().collect();
+        let of_row = if scale == Scale::Cpu { &row.cpu[..] } else { &[] };
+        let set: Vec<String> =
+            [&self.set, &row.set, of_row, of_scale].into_iter().flatten().cloned().collect();
         let arms: Vec<String> = row.arm.iter().cloned().collect();
         let smoke = scale == Scale::Smoke;
         let mut recipe = Recipe::load(name, &Changes { set: &set, arms: &arms, seed: Some(seed), smoke })?;

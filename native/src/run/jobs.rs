@@ -1,6 +1,7 @@
 //! Several runs at a time, each on a thread of its own. On the CPU they share one pool of worker threads: a second run
 //! takes the cores that the first leaves idle and does not crowd them.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,7 +17,8 @@ use crate::exit::Interrupted;
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// The results of `work` on every item, in the order of the items, at most `limit` at a time and as many as memory has
-/// room for. The lines that one of several writes begin with its `label`.
+/// room for. An item begins when the earlier one that `after` says, by its place, has come to its end. The lines that one
+/// of several writes begin with its `label`.
 ///
 /// # Errors
 /// What stops one of them: no further one is begun then, and those in work come to their end. [`Interrupted`] if the user
@@ -24,6 +26,7 @@ const SETTLED: Duration = Duration::from_secs(3);
 pub(crate) fn side_by_side<T: Sync, R: Send>(
     limit: usize,
     items: &[T],
+    after: impl Fn(&T) -> Option<usize>,
     label: impl Fn(&T) -> String + Sync,
     work: impl Fn(&T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
@@ -39,14 +42,14 @@ pub(crate) fn side_by_side<T: Sync, R: Send>(
             }
         }
     } else {
-        let queue = Queue { limit: items.len(), state: Mutex::default(), changed: Condvar::new() };
+        let queue = Queue::new(items.iter().map(after).collect());
         let finished = Mutex::new(Vec::new());
         thread::scope(|scope| {
             for _ in 0..limit {
                 scope.spawn(|| {
                     while let Some(at) = queue.take() {
                         let result = labelled(label(&items[at]), || work(&items[at]));
-                        queue.give_back(result.is_err());
+                        queue.give_back(at, result.is_err());
                         lock(&finished).push((at, result));
                     }
                 });
@@ -78,31 +81,40 @@ fn collect<R>(results: Vec<Option<Result<R>>>, count: usize) -> Result<Vec<R>> {
 
 /// Which item is next, and whether it may begin.
 struct Queue {
-    limit: usize,
+    /// For each item the one that must have ended.
+    after: Vec<Option<usize>>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    next: usize,
+    /// Items that were not begun, in order.
+    waiting: VecDeque<usize>,
+    ended: BTreeSet<usize>,
     running: usize,
     failed: bool,
     begun: Option<Instant>,
 }
 
 impl Queue {
+    fn new(after: Vec<Option<usize>>) -> Self {
+        let state = State { waiting: (0..after.len()).collect(), ..State::default() };
+        Self { after, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
     /// The next item, as soon as there is room for it; none once there is nothing more to do.
     fn take(&self) -> Option<usize> {
         let mut state = lock(&self.state);
         loop {
-            if state.failed || state.next == self.limit || interrupt::asked() {
+            if state.failed || state.waiting.is_empty() || interrupt::asked() {
                 return None;
             }
             let settled = state.begun.is_none_or(|begun| begun.elapsed() >= SETTLED);
-            if state.running == 0 || (settled && room_beside(state.running)) {
-                let at = state.next;
-                (state.next, state.running, state.begun) = (at + 1, state.running + 1, Some(Instant::now()));
+            if (state.running == 0 || (settled && room_beside(state.running)))
+                && let Some(at) = self.ready(&mut state)
+            {
+                (state.running, state.begun) = (state.running + 1, Some(Instant::now()));
                 return Some(at);
             }
             let woken = self.changed.wait_timeout(state, Duration::from_millis(200));
@@ -110,9 +122,17 @@ impl Queue {
         }
     }
 
-    fn give_back(&self, failed: bool) {
+    /// Takes out the first item that has to wait for no other.
+    fn ready(&self, state: &mut State) -> Option<usize> {
+        let free = |at: &usize| self.after[*at].is_none_or(|before| state.ended.contains(&before));
+        let place = state.waiting.iter().position(free)?;
+        state.waiting.remove(place)
+    }
+
+    fn give_back(&self, at: usize, failed: bool) {
         let mut state = lock(&self.state);
         state.running -= 1;
+        state.ended.insert(at);
         state.failed |= failed;
         self.changed.notify_all();
     }
@@ -132,9 +152,32 @@ mod tests {
     #[test]
     fn results_come_in_the_order_of_the_items() {
         for limit in [1, 3] {
-            let found = side_by_side(limit, &[3, 1, 2], |_| String::new(), |&item| Ok(item * 10)).unwrap();
+            let found = side_by_side(limit, &[3, 1, 2], |_| None, |_| String::new(), |&item| Ok(item * 10));
+            let found = found.unwrap();
             assert_eq!(found, [30, 10, 20]);
         }
+    }
+
+    #[test]
+    fn an_item_waits_for_the_one_it_goes_on_from() {
+        let ended = Mutex::new(Vec::new());
+        let after = |&(_, before): &(usize, Option<usize>)| before;
+        let items = [(0, None), (1, Some(0)), (2, None), (3, Some(1))];
+        side_by_side(
+            4,
+            &items,
+            after,
+            |_| String::new(),
+            |&(item, before)| {
+                let earlier = before.is_none_or(|before| lock(&ended).contains(&before));
+                assert!(earlier, "{item} began before {before:?} had ended");
+                thread::sleep(Duration::from_millis(20));
+                lock(&ended).push(item);
+                Ok(())
+            },
+        )
+        .unwrap();
+        assert_eq!(lock(&ended).len(), 4);
     }
 
     #[test]
@@ -144,6 +187,7 @@ mod tests {
             let error = side_by_side(
                 limit,
                 &[0, 1, 2, 3, 4, 5],
+                |_| None,
                 |_| String::new(),
                 |&item| {
                     begun.fetch_add(1, Ordering::SeqCst);
@@ -158,7 +202,8 @@ mod tests {
     #[test]
     fn an_interruption_says_how_to_go_on() {
         let stop = || Interrupted("resume this one run".into()).into();
-        let error = side_by_side(1, &[0, 1], |_| String::new(), |_| Err::<(), _>(stop())).unwrap_err();
+        let all = side_by_side(1, &[0, 1], |_| None, |_| String::new(), |_| Err::<(), _>(stop()));
+        let error = all.unwrap_err();
         assert!(error.is::<Interrupted>() && error.to_string().contains("same command"), "{error}");
     }
 }

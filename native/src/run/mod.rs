@@ -1,6 +1,6 @@
 //! A run: its folder, its data, its steps, what it records, and how it is continued.
 
-mod context;
+pub(crate) mod context;
 pub(crate) mod draw;
 mod events;
 mod feed;
@@ -8,6 +8,7 @@ pub(crate) mod folder;
 pub(crate) mod interrupt;
 pub(crate) mod jobs;
 mod memory;
+pub(crate) mod needs;
 mod pictures;
 pub(crate) mod prepared;
 pub(crate) mod prior;

@@ -26,6 +26,7 @@ use crate::cli::Probe;
 use crate::console::line;
 use crate::device::Present;
 use crate::exit::{Interrupted, usage};
+use crate::probe::objective::{self, Frozen, Viewing};
 use crate::probe::{Measured, Represented, in_words, judge, measure};
 use crate::recipe::Recipe;
 use crate::recipe::sections::Arm;
@@ -153,6 +154,15 @@ impl Session {
             Represented { features: &train_features, dataset: train },
             Represented { features: &features, dataset: test },
         )?;
+        let viewing = Viewing {
+            augmentation: &self.recipe.augment,
+            normalisation: &normalisation,
+            device: &self.device.device,
+        };
+        let network = Frozen::new(&model.encoder, Some(&model.head));
+        let objectives =
+            objective::measure(&self.recipe.probe.objectives, &network, &viewing, [train, test])?;
+        measured.metrics.extend(objectives);
         let classes = train.classes.len();
         if class_scores(&arm.objective.name, classes, 0) == Some(classes) {
             let scores = images.scores(model)?;
@@ -168,12 +178,14 @@ impl Session {
 
     fn protocol(&self, iteration: u64) -> String {
         let Splits { train, test, .. } = &self.splits;
-        let judged = if self.recipe.data.validation > 0 { "held-out training" } else { "test" };
+        let judged = self.recipe.data.judged();
+        let objectives = self.recipe.probe.objectives.iter().map(|one| format!("; {}", one.in_words()));
         format!(
-            "{}, fitted to {} training images and measured on {} {judged} images; {}",
+            "{}, fitted to {} training images and measured on {} {judged} images{}; {}",
             in_words(&self.recipe.probe, Probe::Linear),
             train.len(),
             test.len(),
+            objectives.collect::<String>(),
             self.choice(iteration)
         )
     }

@@ -84,6 +84,10 @@ pub(crate) fn settle(
         // Then the weights said it.
         asked.data.normalise.clone_from(&begun.data.normalise);
     }
+    if weights::are_those_of(&asked, &standing) {
+        // Wherever they lie now.
+        asked.encoder.weights.clone_from(&begun.encoder.weights);
+    }
     if begun != asked {
         return Err(usage(format_args!(
             "{} holds a run of another recipe; name another folder with --out, or remove it",

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use simile_core::augment::Normalisation;
 use simile_core::checkpoint::Weights;
+use simile_core::encoder::EncoderConfig;
 
 use super::folder::{RunFolder, WEIGHTS};
 use crate::console::line;
+use crate::exit::usage;
 use crate::model;
 use crate::recipe::Recipe;
 use crate::recipe::views::Normalise;
@@ -37,11 +39,30 @@ pub(super) fn begin(recipe: &mut Recipe, bytes: &[u8], folder: &RunFolder) -> Re
 pub(super) fn of_recipe(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
     let Some(path) = &recipe.encoder.weights else { return Ok(None) };
     let file = model::file(path);
+    if !file.is_file() {
+        return Err(usage(not_there(recipe, path)));
+    }
     let bytes =
         fs::read(&file).with_context(|| format!("cannot read `encoder.weights`, {}", file.display()))?;
     Weights::of_encoder(&bytes, &recipe.encoder.config)
         .with_context(|| format!("{} cannot be `encoder.weights`", file.display()))?;
     Ok(Some(bytes))
+}
+
+/// That there is no such file, and the command that makes one.
+pub(super) fn not_there(recipe: &Recipe, path: &Path) -> String {
+    let EncoderConfig { name, input_size, stem, output, .. } = &recipe.encoder.config;
+    let stem = stem.and_then(|stem| serde_json::to_value(stem).ok());
+    let stem = stem.as_ref().and_then(|stem| stem.as_str()).map(|stem| format!(" --stem {stem}"));
+    let output = output.map(|width| format!(" --output {width}"));
+    format!(
+        "`encoder.weights`, {0}, is not there; `simile import FILE --encoder {1} --input-size {input_size}{2}{3} --out {0}` \
+         makes it of another program's weights, such as torchvision's",
+        path.display(),
+        name.name(),
+        stem.unwrap_or_default(),
+        output.unwrap_or_default()
+    )
 }
 
 /// The weights that a run was begun with.
@@ -55,4 +76,10 @@ pub(super) fn resume(recipe: &Recipe, folder: &RunFolder) -> Result<Option<Arc<W
     let (weights, _) = Weights::of_encoder(&folder.read(WEIGHTS)?, &recipe.encoder.config)
         .with_context(|| format!("{} is damaged", Path::new(folder.root()).join(WEIGHTS).display()))?;
     Ok(Some(Arc::new(weights)))
+}
+
+/// Whether a recipe names the same weights, byte by byte, as those that a run was begun with.
+pub(super) fn are_those_of(recipe: &Recipe, folder: &RunFolder) -> bool {
+    let named = recipe.encoder.weights.as_ref().and_then(|path| fs::read(model::file(path)).ok());
+    named.is_some_and(|named| folder.read(WEIGHTS).is_ok_and(|kept| kept == named))
 }

@@ -60,12 +60,18 @@ impl Plan<'_> {
         let of_seed = |seed| points.iter().map(move |point| (point, seed));
         let tasks: Vec<(&Point, u64)> = self.seeds.clone().flat_map(of_seed).collect();
         let label = |(point, seed): &(&Point, u64)| format!("{}, seed {seed}", folder_of(axes, point));
-        let finished = side_by_side(self.jobs, &tasks, label, |(point, seed)| {
-            let place = self.out.join(folder_of(axes, point)).join(format!("seed-{seed}"));
-            let recipe = self.recipe_of(axes, point, *seed)?;
-            settle(&place, recipe, self.data, self.device)
-                .with_context(|| format!("{}, seed {seed}", folder_of(axes, point)))
-        })?;
+        let finished = side_by_side(
+            self.jobs,
+            &tasks,
+            |_| None,
+            label,
+            |(point, seed)| {
+                let place = self.out.join(folder_of(axes, point)).join(format!("seed-{seed}"));
+                let recipe = self.recipe_of(axes, point, *seed)?;
+                settle(&place, recipe, self.data, self.device)
+                    .with_context(|| format!("{}, seed {seed}", folder_of(axes, point)))
+            },
+        )?;
         let runs_of = |point: &Point| {
             let of_point = tasks.iter().zip(&finished).filter(|((of, _), _)| *of == point);
             of_point.filter_map(|(_, run)| run.arms.first().cloned()).collect()

@@ -32,7 +32,7 @@ fn a_table_runs_is_not_run_twice_and_stands_beside_the_published_one() {
     let cell = |row: usize| &table["rows"][row]["cells"][0];
     assert_eq!(cell(0)["published"], 84.1);
     assert_eq!(cell(1)["values"].as_array().unwrap().len(), 2);
-    assert!(cell(1)["p_value"].as_f64().unwrap() > 0.0);
+    assert!(cell(1)["against"]["p_value"].as_f64().unwrap() > 0.0);
     assert!(cell(1)["published"].is_null());
     let out = place.path().join("table");
     for name in ["table.md", "table.json", "table.html"] {
@@ -53,7 +53,8 @@ fn what_is_missing_is_said() {
     let place = place();
     let text = complaint(place.path(), &["reproduce", "du-table5", "--out", "table"], 2);
     assert!(
-        text.contains("CheXpert") && text.contains("simile reproduce du-table5 --scale full --data DIR"),
+        text.contains("chexpert has files")
+            && text.contains("simile reproduce du-table5 --scale full --data DIR"),
         "{text}"
     );
     assert!(complaint(place.path(), &["reproduce", "cclk-tabel3"], 2).contains("`cclk-table3`"));

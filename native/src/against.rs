@@ -1,0 +1,107 @@
+//! Two groups of runs compared: how far apart their means are, and whether that is more than the choice of seeds.
+
+use anyhow::Result;
+use serde::Serialize;
+use simile_core::evaluate::permutation::{bootstrap_difference, least_p_value, permutation_test};
+use simile_core::train::{Purpose, stream};
+
+/// Splits and resamples that are drawn where there are too many to count.
+const DRAWS: u64 = 10_000;
+/// What the draws begin from.
+const SEED: u64 = 0;
+/// Share of the resampled differences that the interval holds.
+const LEVEL: f64 = 0.95;
+
+/// One group of runs against another.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Against {
+    /// Mean of the first minus mean of the second.
+    pub(crate) difference: f64,
+    /// Percentile bootstrap interval of it, 95 %.
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    /// Two-sided permutation test of it.
+    pub(crate) p_value: f64,
+    /// The smallest p that so many runs can give.
+    pub(crate) least_p_value: f64,
+    /// Splits of the runs that were counted, or drawn.
+    pub(crate) splits: u64,
+    /// Whether all of them were counted.
+    pub(crate) exact: bool,
+}
+
+impl Against {
+    /// `runs` against `others`; none where a side has fewer than two runs, which have no spread.
+    ///
+    /// # Errors
+    /// If a value is not finite.
+    pub(crate) fn of(runs: &[f64], others: &[f64]) -> Result<Option<Self>> {
+        if runs.len() < 2 || others.len() < 2 {
+            return Ok(None);
+        }
+        let mut rng = stream(SEED, Purpose::Objective, 0);
+        let test = permutation_test(runs, others, DRAWS, &mut rng)?;
+        let interval = bootstrap_difference(runs, others, LEVEL, DRAWS, &mut rng)?;
+        Ok(Some(Self {
+            difference: test.difference,
+            low: interval.low,
+            high: interval.high,
+            p_value: test.p_value,
+            least_p_value: least_p_value(runs.len(), others.len(), DRAWS),
+            splits: test.cases,
+            exact: test.exact,
+        }))
+    }
+
+    /// `+1.2 [0.3, 2.1], p 0.100`
+    pub(crate) fn text(&self, digits: usize) -> String {
+        let Self { difference, low, high, p_value, .. } = self;
+        format!("{difference:+.digits$} [{low:.digits$}, {high:.digits$}], p {p_value:.3}")
+    }
+}
+
+/// What the numbers of [`Against::text`] are, for comparisons that were made.
+pub(crate) fn in_words<'a>(compared: impl IntoIterator<Item = &'a Against>) -> Option<String> {
+    let first = compared.into_iter().next()?;
+    let splits = if first.exact {
+        format!("all {} splits of the runs into two groups are counted", first.splits)
+    } else {
+        format!(
+            "{} splits of the runs into two groups are drawn with seed {SEED}, p = (1 + as far apart) / (1 + drawn)",
+            first.splits
+        )
+    };
+    Some(format!(
+        "the difference of the means, its 95 % percentile bootstrap interval (each group resampled on its own; too narrow \
+         with few seeds), and p of a two-sided permutation test of that difference: the share of splits whose means lie at \
+         least as far apart; {splits}, so that p cannot fall below {:.3}. Seeds are not paired",
+        first.least_p_value
+    ))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_seeds_a_side_say_what_they_cannot() {
+        let found = Against::of(&[80.0, 82.0, 84.0], &[70.0, 71.0, 72.0]).unwrap().unwrap();
+        // Two of the twenty splits are as far apart: three seeds cannot say more.
+        assert!((found.p_value - 0.1).abs() < 1e-12 && (found.least_p_value - 0.1).abs() < 1e-12);
+        assert!(found.exact && found.splits == 20);
+        assert_eq!(found.difference, 11.0);
+        assert!(8.0 <= found.low && found.low < 11.0 && 11.0 < found.high && found.high <= 14.0);
+        let words = in_words([&found]).unwrap();
+        assert!(words.contains("all 20 splits") && words.contains("below 0.100"), "{words}");
+    }
+
+    #[test]
+    fn one_seed_is_not_tested_and_many_are_drawn() {
+        assert!(Against::of(&[1.0], &[2.0, 3.0]).unwrap().is_none());
+        let many: Vec<f64> = (0..15).map(f64::from).collect();
+        let found = Against::of(&many, &many).unwrap().unwrap();
+        assert!(!found.exact && found.least_p_value < 0.001);
+        assert!(in_words([&found]).unwrap().contains("10000 splits of the runs into two groups are drawn"));
+    }
+}

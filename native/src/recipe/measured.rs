@@ -1,0 +1,96 @@
+//! `[[probe.objectives]]`: objectives that are evaluated on the frozen network, which is not trained by them.
+
+use serde::{Deserialize, Serialize};
+
+use super::Fault;
+use super::explain::{reword, suggestion};
+use super::sections::ObjectiveSection;
+
+/// Those that compare what a network makes of two views, and need no second network.
+const MEASURED: [&str; 18] = [
+    "nt-xent",
+    "info-nce",
+    "weaksup-info-nce",
+    "fair-info-nce",
+    "dcl",
+    "dclw",
+    "hcl",
+    "dc",
+    "supcon",
+    "contex",
+    "biascon",
+    "weaksup-cclk",
+    "fair-cclk",
+    "hardneg-cclk",
+    "decoupled-uniformity",
+    "kernel-decoupled-uniformity",
+    "align-uniform",
+    "barlow-twins",
+];
+
+/// An objective and what it is evaluated on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MeasuredObjective {
+    #[serde(default)]
+    pub(crate) of: Output,
+    /// Images of a batch; what is left over is not measured.
+    #[serde(default = "default_batch")]
+    pub(crate) batch: usize,
+    #[serde(flatten)]
+    pub(crate) objective: ObjectiveSection,
+}
+
+/// What of a network is compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Output {
+    /// What the encoder gives.
+    #[default]
+    Representation,
+    /// What its head makes of it, as in training. Model files hold no head, so that only the run itself measures it.
+    Projection,
+}
+
+fn default_batch() -> usize {
+    256
+}
+
+impl MeasuredObjective {
+    /// What its metrics begin with: `nt_xent`.
+    pub(crate) fn metric(&self) -> String {
+        self.objective.name.replace('-', "_")
+    }
+
+    /// In words, for a protocol.
+    pub(crate) fn in_words(&self) -> String {
+        let of = match self.of {
+            Output::Representation => "the representation",
+            Output::Projection => "the projections",
+        };
+        format!("{} of {of} of two views, mean over batches of {}", self.objective.name, self.batch)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let name = self.objective.name.as_str();
+        if !MEASURED.contains(&name) {
+            let hint = suggestion(name, &MEASURED);
+            return Err(format!("`{name}` is not measured on a frozen network{hint}"));
+        }
+        if self.batch < 2 {
+            return Err("`probe.objectives.batch` must be at least 2".into());
+        }
+        self.objective.config()?.build().map(drop).map_err(|error| reword(&error.to_string()))
+    }
+}
+
+/// Checks all of them; each name gives one metric.
+pub(super) fn check(all: &[MeasuredObjective]) -> Result<(), Fault> {
+    let fault = |reason| Fault::new("probe", "objectives", reason);
+    for (at, one) in all.iter().enumerate() {
+        one.check().map_err(fault)?;
+        if all[..at].iter().any(|before| before.objective.name == one.objective.name) {
+            return Err(fault(format!("`{}` is there twice in probe.objectives", one.objective.name)));
+        }
+    }
+    Ok(())
+}
