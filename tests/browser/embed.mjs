@@ -5,6 +5,7 @@ import { mkdir, copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
 import { launch } from "./chromium.mjs";
+import { drop } from "./drop.mjs";
 import { serve } from "./serve.mjs";
 
 const job = JSON.parse(await readFile(process.argv[2], "utf8"));
@@ -44,6 +45,12 @@ try {
   await writeFile(join(pictures, "notes.txt"), "not a picture either");
   await page.setInputFiles("#folder", pictures);
   await says("No image could be read from pictures/broken.png");
+  result.chosen = await textOf("size");
+  await page.locator("#drawn").click();
+  await says("200 images were embedded");
+  await drop(page, [pictures]);
+  await says("No image could be read from pictures/broken.png");
+  result.dropped = await textOf("size");
   await page.fill("#address", `${server.address}/data/none.safetensors`);
   await page.locator("#address").press("Enter");
   await says("404");

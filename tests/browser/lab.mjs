@@ -183,24 +183,38 @@ try {
     };
   }
   result.failures = [];
+  result.snippets = [];
   const select = page.locator("[data-side=left] select").first();
   const variants = page.locator("[data-side=left] select").nth(1);
+  // Both sides alike, so that a text is that of one setting.
+  const choose = async (nth, value) => {
+    for (const side of ["left", "right"]) await page.locator(`[data-side=${side}] select`).nth(nth).selectOption(value);
+  };
+  const offered = async (language) => {
+    await page.locator(`#copy-${language}`).click();
+    return (await page.locator("#code:visible").count()) ? page.locator("#code").textContent() : null;
+  };
+  const collect = async () =>
+    result.snippets.push({ rust: await offered("rust"), recipe: await offered("recipe"), torch: await offered("torch") });
+  await open(address);
   const valuesOf = (list) => list.locator("option").evaluateAll((options) => options.map((option) => option.value));
   const names = await valuesOf(select);
   for (const name of names) {
-    await select.selectOption(name);
+    await choose(0, name);
     for (const variant of await valuesOf(variants)) {
-      if (variant) await variants.selectOption(variant);
+      if (variant) await choose(1, variant);
       await page.waitForTimeout(150);
+      await collect();
       const status = await page.locator("#status").textContent();
       const formula = await page.locator("[data-side=left] .formula math").textContent();
       if (status || !/\d/.test(formula)) result.failures.push(`${name} ${variant}: ${status || formula}`);
     }
   }
-  await select.selectOption("fair-cclk");
+  await choose(0, "fair-cclk");
   for (const kernel of await valuesOf(page.locator("#kernel"))) {
     await page.selectOption("#kernel", kernel);
     await settled();
+    await collect();
     const texts = await Promise.all(["status", "kernel-note"].map((id) => page.locator(`#${id}`).textContent()));
     if (texts[0] || !texts[1].includes("condition number")) result.failures.push(`${kernel}: ${texts}`);
   }

@@ -1,5 +1,6 @@
 // How encoders come and go: node lifetime.mjs JOB.json, result as JSON on stdout.
-// A job: { package, data, webgpu, device, checkpoint, image }; `data` is the folder of the files it names.
+// A job: { package, data, webgpu, device, checkpoint, image, run }; `data` is the folder of the files it names, `run` are
+// the options of a trainer.
 import { readFile } from "node:fs/promises";
 import { launch } from "./chromium.mjs";
 import { serve } from "./serve.mjs";
@@ -123,34 +124,68 @@ async function keep({ device, checkpoint }) {
   return { entries: (await (await caches.open("simile-checkpoints")).keys()).length };
 }
 
-/** Destroys the device under an encoder, and sees whether it comes back. */
-async function lose({ device, checkpoint, image }) {
+/** Destroys the device under an encoder, a lab and a run, and sees whether each comes back. */
+async function lose({ device, checkpoint, image, run }) {
   let gpu;
   const requestDevice = GPUAdapter.prototype.requestDevice;
   GPUAdapter.prototype.requestDevice = async function (...input) {
     gpu = await requestDevice.apply(this, input);
     return gpu;
   };
-  const { Encoder } = await import("/package/index.js");
-  const blob = await (await fetch(`/data/${image}`)).blob();
-  const devices = [];
-  const onDevice = ({ kind, reason }) => devices.push(reason ? `${kind}: ${reason}` : kind);
-  const encoder = await Encoder.load(`/data/${checkpoint}`, { device, worker: false, onDevice });
-  const before = [encoder.device.kind, [...(await encoder.embed(blob))]];
-  const first = gpu;
-  gpu.destroy();
-  const during = [...(await encoder.embed(blob))];
-  const deadline = performance.now() + 120_000;
-  while (encoder.device.kind !== "webgpu" && performance.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  const after = [encoder.device.kind, [...(await encoder.embed(blob))]];
+  const { Encoder, LossLab, Trainer } = await import("/package/index.js");
   const far = (a, b) => Math.max(...a.map((value, at) => Math.abs(value - b[at])));
-  encoder.dispose();
+
+  /** What `ask` gives of one of them before, while and after its device is lost, and the devices it was on. */
+  const through = async (create, ask) => {
+    const devices = [];
+    const onDevice = ({ kind, reason }) => devices.push(reason ? `${kind}: ${reason}` : kind);
+    const made = await create({ device, worker: false, onDevice });
+    const kinds = [made.device.kind];
+    const before = await ask(made);
+    const first = gpu;
+    const call = ask(made);
+    gpu.destroy();
+    const during = await call;
+    const deadline = performance.now() + 120_000;
+    while (made.device.kind !== "webgpu" && performance.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const after = await ask(made);
+    kinds.push(made.device.kind);
+    made.dispose();
+    return { before, during, after, devices, kinds, isAnother: gpu !== first };
+  };
+  const unchanged = ({ before, during, after, ...rest }) => ({
+    ...rest,
+    differences: [far(before, during), far(before, after)],
+  });
+
+  const blob = await (await fetch(`/data/${image}`)).blob();
+  const encoder = await through(
+    (options) => Encoder.load(`/data/${checkpoint}`, options),
+    async (encoder) => [...(await encoder.embed(blob))],
+  );
+  const view = (seed) => Array.from({ length: 8 }, (_, i) => [Math.sin(seed + 2 * i), Math.cos(seed + 3 * i)]);
+  const lab = await through(
+    (options) => LossLab.create({ objective: "nt-xent", temperature: 0.5, ...options }),
+    async (lab) => {
+      const { loss, gradA } = await lab.evaluate(view(0), view(1));
+      return [loss, ...gradA.flat()];
+    },
+  );
+
+  // The losses of a run are those of one that was left alone.
+  const undisturbed = await Trainer.create({ ...run, device: "cpu" });
+  const { losses: expected } = await undisturbed.step(run.iterations);
+  undisturbed.dispose();
+  const shares = [run.lostAfter, (run.iterations - run.lostAfter) / 2];
+  const { before, during, after, ...trainer } = await through(
+    (options) => Trainer.create({ ...run, ...options }),
+    async (trainer) => [...(await trainer.step(shares[Math.min(trainer.iteration, 1)])).losses],
+  );
   return {
-    kinds: [before[0], after[0]],
-    devices,
-    isAnother: gpu !== first,
-    differences: [far(before[1], during), far(before[1], after[1])],
+    encoder: unchanged(encoder),
+    lab: unchanged(lab),
+    trainer: { ...trainer, losses: [...before, ...during, ...after], expected: [...expected] },
   };
 }

@@ -8,6 +8,7 @@ const TYPES = {
   ".css": "text/css",
   ".html": "text/html",
   ".js": "text/javascript",
+  ".mjs": "text/javascript",
   ".png": "image/png",
   ".svg": "image/svg+xml",
   ".wasm": "application/wasm",
@@ -18,11 +19,11 @@ const POLICY =
   "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob: data:; object-src 'none'";
 
 /** Serves `{ name: folder }` at `/name/` and returns the address; `/` is an empty page. */
-export async function serve(folders) {
+export async function serve(folders, headers = { "Content-Security-Policy": POLICY }) {
   const server = createServer(async ({ url = "/" }, response) => {
     const path = normalize(decodeURIComponent(url.split("?")[0]));
     const [, name, ...rest] = path.split("/");
-    response.setHeader("Content-Security-Policy", POLICY);
+    for (const [header, value] of Object.entries(headers)) response.setHeader(header, value);
     if (path === "/") {
       response.setHeader("Content-Type", "text/html");
       response.end("<!doctype html><title>test</title><link rel='icon' href='data:,'>");

@@ -5,6 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { audit } from "./audit.mjs";
 import { launch } from "./chromium.mjs";
+import { drop } from "./drop.mjs";
 import { serve } from "./serve.mjs";
 import { workersLeft } from "./workers.mjs";
 
@@ -99,7 +100,8 @@ try {
   const status = (kind) => page.locator(`#status[data-kind=${kind}]`);
   await page.setInputFiles("#folder", join(job.own, "0"));
   result.classless = await status("error").textContent();
-  await page.setInputFiles("#folder", job.own);
+  await drop(page, [job.own]);
+  await page.locator("#source", { hasText: "classes" }).waitFor();
   result.source = await page.locator("#source").textContent();
   await page.fill("#iterations", "20");
   await page.fill("#batch", "16");

@@ -121,6 +121,24 @@ export class Connection {
   }
 }
 
+/** The device that computes at the other end of a connection. */
+export class CurrentDevice {
+  #info: DeviceInfo;
+
+  /** Follows from the one that the engine began on. */
+  constructor(connection: Connection, opened: DeviceInfo, onDevice: ((device: DeviceInfo) => void) | undefined) {
+    this.#info = opened;
+    connection.onDevice = (device) => {
+      this.#info = device;
+      onDevice?.(device);
+    };
+  }
+
+  get info(): DeviceInfo {
+    return this.#info;
+  }
+}
+
 function startWorker(): Worker {
   try {
     // Bundlers recognise exactly this expression.

@@ -1,5 +1,5 @@
 import { type CheckpointSource, type Progress, readCheckpoint } from "./checkpoint.js";
-import { Connection } from "./connection.js";
+import { Connection, CurrentDevice } from "./connection.js";
 import { type ImageSource, pack } from "./image.js";
 import type { DeviceChoice, DeviceInfo, EncoderInfo, FloatImages, Vectors } from "./protocol.js";
 
@@ -43,7 +43,7 @@ export class Encoder {
   readonly info: EncoderInfo;
 
   readonly #connection: Connection;
-  #device: DeviceInfo;
+  readonly #device: CurrentDevice;
 
   private constructor(
     connection: Connection,
@@ -51,12 +51,8 @@ export class Encoder {
     onDevice?: (device: DeviceInfo) => void,
   ) {
     this.info = info;
-    this.#device = device;
+    this.#device = new CurrentDevice(connection, device, onDevice);
     this.#connection = connection;
-    connection.onDevice = (device) => {
-      this.#device = device;
-      onDevice?.(device);
-    };
   }
 
   /**
@@ -89,7 +85,7 @@ export class Encoder {
 
   /** The device that computes now. */
   get device(): DeviceInfo {
-    return this.#device;
+    return this.#device.info;
   }
 
   /** The vector of one image. */

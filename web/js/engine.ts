@@ -1,9 +1,8 @@
 // The worker's end: one WebAssembly instance for each device, and on them an encoder, a lab or a run; one call after
 // the other.
 import { Embedding } from "./embedding.js";
+import { Evaluating } from "./evaluating.js";
 import * as cpu from "./generated/cpu.js";
-import * as webgpu from "./generated/webgpu.js";
-import { CPU, openGpu } from "./gpu.js";
 import { joined, pixelsOf } from "./image.js";
 import type { DeviceInfo, Method, Methods, Pictures, Vectors } from "./protocol.js";
 import { Training } from "./training.js";
@@ -13,15 +12,12 @@ type Handlers = {
   [M in Method]: (input: Methods[M]["input"], isCancelled: () => boolean) => Promise<Methods[M]["output"]>;
 };
 
-/** What a lab asks of a bundle, whose devices only that bundle takes. */
-type LabBundle = Readonly<Record<"evaluate" | "forces", (document: string, device: never) => Promise<string>>>;
-
 /** Computes for one page object. */
 export class Engine implements Handlers {
   readonly #ready: Promise<unknown>;
   readonly #onDevice: (device: DeviceInfo) => void;
   #embedding: Embedding | undefined;
-  #lab: cpu.Device | webgpu.Device | undefined;
+  #evaluating: Evaluating | undefined;
   #training: Training | undefined;
 
   constructor(onDevice: (device: DeviceInfo) => void) {
@@ -61,24 +57,17 @@ export class Engine implements Handlers {
   }
 
   async openLab({ device }: Methods["openLab"]["input"]): Promise<Methods["openLab"]["output"]> {
-    // A batch of points is too small for a GPU to gain anything.
-    if (device !== "webgpu") {
-      this.#lab = cpu.Device.cpu();
-      return { device: CPU };
-    }
-    const gpu = await openGpu();
-    this.#lab = gpu.device;
-    return { device: gpu.info };
+    this.#evaluating?.free();
+    this.#evaluating = new Evaluating(this.#onDevice);
+    return { device: await this.#evaluating.choose(device) };
   }
 
   async evaluate({ document }: Methods["evaluate"]["input"]): Promise<Methods["evaluate"]["output"]> {
-    const { bundle, device } = this.#openedLab();
-    return { document: await bundle.evaluate(document, device) };
+    return { document: await this.#openedLab().evaluate(document) };
   }
 
   async forces({ document }: Methods["forces"]["input"]): Promise<Methods["forces"]["output"]> {
-    const { bundle, device } = this.#openedLab();
-    return { document: await bundle.forces(document, device) };
+    return { document: await this.#openedLab().forces(document) };
   }
 
   async fitToTrain({ pictures }: Methods["fitToTrain"]["input"]): Promise<Methods["fitToTrain"]["output"]> {
@@ -91,8 +80,9 @@ export class Engine implements Handlers {
 
   async openTrainer(input: Methods["openTrainer"]["input"]): Promise<Methods["openTrainer"]["output"]> {
     this.#training?.free();
-    this.#training = await Training.open(input);
-    return this.#training.describe();
+    const { training, device } = await Training.open(input, this.#onDevice);
+    this.#training = training;
+    return { device, ...training.describe() };
   }
 
   async train({ steps }: Methods["train"]["input"], isCancelled: () => boolean): Promise<Methods["train"]["output"]> {
@@ -111,11 +101,9 @@ export class Engine implements Handlers {
     return { document: cpu.catalogue() };
   }
 
-  /** The device of the lab, and the bundle that it belongs to. */
-  #openedLab(): { bundle: LabBundle; device: never } {
-    const device = this.#lab;
-    if (!device) throw new Error("no loss lab was opened");
-    return { bundle: device instanceof cpu.Device ? cpu : webgpu, device: device as never };
+  #openedLab(): Evaluating {
+    if (!this.#evaluating) throw new Error("no loss lab was opened");
+    return this.#evaluating;
   }
 
   #openedTraining(): Training {
@@ -126,7 +114,8 @@ export class Engine implements Handlers {
   /** Frees what the calls so far have made. */
   free(): void {
     this.#embedding?.free();
+    this.#evaluating?.free();
     this.#training?.free();
-    [this.#embedding, this.#training] = [undefined, undefined];
+    [this.#embedding, this.#evaluating, this.#training] = [undefined, undefined, undefined];
   }
 }

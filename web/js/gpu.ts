@@ -64,7 +64,8 @@ export function checkAgreement({ name }: DeviceInfo, expected: ArrayLike<number>
   }
 }
 
-/** The first line of an error; what follows is a chain of causes that says the same again. */
+/** The first line of an error, without what it opens and does not close: a chain of causes that says the same again. */
 export function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
+  const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n", 1);
+  return first.replace(/ \([^)]*$/, "");
 }

@@ -1,4 +1,4 @@
-import { Connection } from "./connection.js";
+import { Connection, CurrentDevice } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
 import type { DeviceChoice, DeviceInfo } from "./protocol.js";
 
@@ -23,6 +23,8 @@ export interface Setting {
 export interface LossLabOptions extends Setting {
   /** Default: `auto`, which is the CPU: batches of points are too small for a GPU. */
   readonly device?: DeviceChoice;
+  /** Called when the lab moves to another device: to the CPU if WebGPU is lost, and back once it is there again. */
+  readonly onDevice?: (device: DeviceInfo) => void;
   /** Whether to compute in a worker of its own. Default: `true`. */
   readonly worker?: boolean;
 }
@@ -108,28 +110,32 @@ interface Document {
  * ```
  */
 export class LossLab {
-  /** The device that computes. */
-  readonly device: DeviceInfo;
   readonly #connection: Connection;
+  readonly #device: CurrentDevice;
   #setting: Setting;
 
-  private constructor(connection: Connection, device: DeviceInfo, setting: Setting) {
-    this.device = device;
+  private constructor(connection: Connection, device: CurrentDevice, setting: Setting) {
+    this.#device = device;
     this.#connection = connection;
     this.#setting = setting;
   }
 
   /** Prepares an objective; a name or a parameter that it does not know is reported by the first evaluation. */
   static async create(options: LossLabOptions): Promise<LossLab> {
-    const { device = "auto", worker = true, ...setting } = options;
+    const { device = "auto", onDevice, worker = true, ...setting } = options;
     const connection = await Connection.open(worker);
     try {
       const opened = await connection.call("openLab", { device });
-      return new LossLab(connection, opened.device, setting);
+      return new LossLab(connection, new CurrentDevice(connection, opened.device, onDevice), setting);
     } catch (error) {
       connection.close();
       throw error;
     }
+  }
+
+  /** The device that computes now. */
+  get device(): DeviceInfo {
+    return this.#device.info;
   }
 
   /** Takes another objective, or other parameters, for the evaluations that follow. */

@@ -1,4 +1,4 @@
-import { Connection } from "./connection.js";
+import { Connection, CurrentDevice } from "./connection.js";
 import type { CallOptions } from "./encoder.js";
 import { type ImageSource, joined, packPictures } from "./image.js";
 import type { Setting } from "./lab.js";
@@ -25,6 +25,8 @@ export interface TrainerOptions extends Setting {
   readonly testImages?: number;
   /** Default: `auto`. */
   readonly device?: DeviceChoice;
+  /** Called when the run moves to another device: to the CPU if WebGPU is lost, and back once it is there again. */
+  readonly onDevice?: (device: DeviceInfo) => void;
   /** Whether to compute in a worker of its own. Default: `true`. */
   readonly worker?: boolean;
   /** Stops the preparation. */
@@ -89,18 +91,22 @@ export interface MappedImages {
  * ```
  */
 export class Trainer {
-  /** The device that computes. */
-  readonly device: DeviceInfo;
   /** Steps of the whole run. */
   readonly iterations: number;
   /** The run as a recipe of the command line; `null` for images of your own, which it does not have. */
   readonly recipe: Readonly<Record<string, unknown>> | null;
   readonly mapped: MappedImages;
   readonly #connection: Connection;
+  readonly #device: CurrentDevice;
   #iteration = 0;
 
-  private constructor(connection: Connection, opened: Methods["openTrainer"]["output"], iterations: number) {
-    this.device = opened.device;
+  private constructor(
+    connection: Connection,
+    opened: Methods["openTrainer"]["output"],
+    device: CurrentDevice,
+    iterations: number,
+  ) {
+    this.#device = device;
     this.iterations = iterations;
     this.recipe = JSON.parse(opened.recipe) as Record<string, unknown> | null;
     this.mapped = { labels: opened.labels, colours: opened.colours };
@@ -112,7 +118,8 @@ export class Trainer {
     const { seed = 0, iterations = 600, batch = 256, learningRate = 4e-3, images = 8192 } = options;
     const count = typeof images === "number" ? images : images.length;
     const { testImages = typeof images === "number" ? 2000 : Math.ceil(count / 5) } = options;
-    const { objective, variant, kernel, temperature, lambda, params, device = "auto", worker = true, signal } = options;
+    const { objective, variant, kernel, temperature, lambda, params } = options;
+    const { device = "auto", onDevice, worker = true, signal } = options;
     const parameters = { name: objective, variant, kernel, temperature, lambda, ...params };
     const settings = { objective: parameters, seed, iterations, batch, learningRate, images: count, testImages };
     signal?.throwIfAborted();
@@ -120,11 +127,17 @@ export class Trainer {
     try {
       const own = typeof images === "number" ? undefined : await fitted(images, connection, signal);
       const input = { settings: JSON.stringify(settings), own, device };
-      return new Trainer(connection, await connection.call("openTrainer", input, { signal }), iterations);
+      const opened = await connection.call("openTrainer", input, { signal });
+      return new Trainer(connection, opened, new CurrentDevice(connection, opened.device, onDevice), iterations);
     } catch (error) {
       connection.close();
       throw error;
     }
+  }
+
+  /** The device that computes now. */
+  get device(): DeviceInfo {
+    return this.#device.info;
   }
 
   /** Steps of the run so far. */

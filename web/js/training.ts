@@ -1,60 +1,104 @@
-// The worker's end of a run: one trainer on the device that was chosen.
+// The worker's end of a run.
 import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
-import { CPU, checkAgreement, messageOf, openGpu, reasonForCpu } from "./gpu.js";
+import { CPU, checkAgreement, type Gpu, messageOf, reasonForCpu } from "./gpu.js";
 import { messages } from "./messages.js";
+import { type Movable, Placement } from "./placement.js";
 import type { DeviceInfo, Methods } from "./protocol.js";
 
-export class Training {
-  private constructor(
-    private readonly trainer: cpu.Trainer | webgpu.Trainer,
-    readonly device: DeviceInfo,
-  ) {}
+/** Steps on WebGPU between two copies of the run's state: as many are done again at most when the device is lost. */
+const COPY_EVERY = 50;
 
-  static async open(input: Methods["openTrainer"]["input"]): Promise<Training> {
-    const onCpu = begin(cpu.Trainer, input, cpu.Device.cpu());
-    const { device: choice } = input;
-    const stay = await reasonForCpu(choice);
-    if (stay) return new Training(onCpu, stay);
+type Run = cpu.Trainer | webgpu.Trainer;
+
+export class Training implements Movable<Run> {
+  readonly onCpu: cpu.Trainer;
+  readonly #placement: Placement<Run>;
+  /** Steps that were done, on whatever device. */
+  #step = 0;
+  /** A state that the run has been in, to go on from where a device is lost. */
+  #copy = new Uint8Array();
+  /** What the CPU finds at the beginning; a run that goes on cannot be asked for it again. */
+  #firstLoss: number | undefined;
+
+  private constructor(
+    private readonly input: Methods["openTrainer"]["input"],
+    onDevice: (device: DeviceInfo) => void,
+  ) {
+    this.onCpu = begin(cpu.Trainer, input, cpu.Device.cpu());
+    this.#placement = new Placement(this, onDevice);
+  }
+
+  /** A run at its beginning, and the device that was found for it. */
+  static async open(
+    input: Methods["openTrainer"]["input"],
+    onDevice: (device: DeviceInfo) => void,
+  ): Promise<{ training: Training; device: DeviceInfo }> {
+    const training = new Training(input, onDevice);
+    const stay = await reasonForCpu(input.device);
     try {
-      const { trainer, info } = await moveToGpu(onCpu, input);
-      onCpu.free();
-      return new Training(trainer, info);
+      return { training, device: stay ?? (await training.#placement.move()) };
     } catch (error) {
-      if (choice === "webgpu") throw error;
-      return new Training(onCpu, { ...CPU, reason: `WebGPU cannot be used: ${messageOf(error)}` });
+      if (input.device !== "webgpu") {
+        return { training, device: { ...CPU, reason: `WebGPU cannot be used: ${messageOf(error)}` } };
+      }
+      training.free();
+      throw error;
     }
   }
 
   /** What the page is told of a run at its beginning. */
-  describe(): Methods["openTrainer"]["output"] {
-    const { recipe, mapped_labels: labels, mapped_colours: colours } = this.trainer;
-    return { device: this.device, recipe, labels, colours };
+  describe(): Omit<Methods["openTrainer"]["output"], "device"> {
+    const { recipe, mapped_labels: labels, mapped_colours: colours } = this.onCpu;
+    return { recipe, labels, colours };
   }
 
   /** Runs so many steps, or fewer where the call is taken back. */
   async train(steps: number, isCancelled: () => boolean): Promise<Methods["train"]["output"]> {
     const losses: number[] = [];
     while (losses.length < steps && !isCancelled()) {
-      losses.push(await this.trainer.step());
+      losses.push(await this.#placement.run((run) => run.step()));
+      this.#step++;
+      if (this.#placement.isOnGpu && this.#step % COPY_EVERY === 0) {
+        this.#copy = await this.#placement.run((run) => stateOf(run));
+      }
       await messages();
     }
-    return { step: this.trainer.step_number, losses: Float32Array.from(losses) };
+    return { step: this.#step, losses: Float32Array.from(losses) };
   }
 
   async probe(images: number | undefined): Promise<Methods["probe"]["output"]> {
-    const found = await this.trainer.probe(images);
+    const found = await this.#placement.run((run) => run.probe(images));
     const { accuracy, leak, map } = found;
     found.free();
-    return { step: this.trainer.step_number, accuracy, leak, map };
+    return { step: this.#step, accuracy, leak, map };
   }
 
   async checkpoint(): Promise<Uint8Array<ArrayBuffer>> {
-    return (await this.trainer.checkpoint()) as Uint8Array<ArrayBuffer>;
+    return (await this.#placement.run((run) => run.checkpoint())) as Uint8Array<ArrayBuffer>;
   }
 
   free(): void {
-    this.trainer.free();
+    this.#placement.free();
+  }
+
+  /** The same run on WebGPU, whose first loss has to be that of the CPU. */
+  async putOn({ device, info }: Gpu): Promise<Run> {
+    const run = begin(webgpu.Trainer, this.input, device);
+    try {
+      this.#firstLoss ??= await this.onCpu.first_loss();
+      checkAgreement(info, [this.#firstLoss], [await run.first_loss()]);
+    } catch (error) {
+      run.free();
+      throw error;
+    }
+    return run;
+  }
+
+  async handOver(to: Run, from?: Run): Promise<void> {
+    if (from) this.#copy = await stateOf(from);
+    to.resume(this.#copy);
+    while (to.step_number < this.#step) await to.step();
   }
 }
 
@@ -73,18 +117,6 @@ function begin<Device, Trainer>(
   return own ? Trainer.on_images(settings, own.pixels, own.labels, device) : new Trainer(settings, device);
 }
 
-/** The same run on WebGPU, whose first loss has to be that of the CPU. */
-async function moveToGpu(
-  onCpu: cpu.Trainer,
-  input: Methods["openTrainer"]["input"],
-): Promise<{ trainer: webgpu.Trainer; info: DeviceInfo }> {
-  const { device, info } = await openGpu();
-  const trainer = begin(webgpu.Trainer, input, device);
-  try {
-    checkAgreement(info, [await onCpu.first_loss()], [await trainer.first_loss()]);
-  } catch (error) {
-    trainer.free();
-    throw error;
-  }
-  return { trainer, info };
+async function stateOf(run: Run): Promise<Uint8Array<ArrayBuffer>> {
+  return (await run.state()) as Uint8Array<ArrayBuffer>;
 }

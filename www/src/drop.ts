@@ -27,12 +27,16 @@ async function filesOf({ items, files }: DataTransfer): Promise<File[]> {
   return (await Promise.all(entries.map(walk))).flat();
 }
 
+/** The files of an entry. Not every browser has classes to tell files from folders by. */
 async function walk(entry: FileSystemEntry): Promise<File[]> {
-  if (entry instanceof FileSystemFileEntry) {
-    return [await new Promise<File>((resolve, reject) => entry.file(resolve, reject))];
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
+    // As for a folder that was chosen: the path tells which class an image is of, and which file is meant.
+    const webkitRelativePath = entry.fullPath.replace(/^\//, "");
+    return [Object.defineProperty(file, "webkitRelativePath", { value: webkitRelativePath })];
   }
-  if (!(entry instanceof FileSystemDirectoryEntry)) return [];
-  const reader = entry.createReader();
+  if (!entry.isDirectory) return [];
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
   const files: File[] = [];
   // A folder is read in portions; an empty one is the last.
   for (;;) {

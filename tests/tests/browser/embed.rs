@@ -32,6 +32,7 @@ fn a_visitor_can_embed_a_folder() {
     assert_eq!(result["overflow"], false, "the page is wider than a phone");
     assert!(result["encoder"].as_str().unwrap().starts_with("model: lenet5"), "{}", result["encoder"]);
     assert!(result["device"].as_str().unwrap().starts_with("CPU"), "{}", result["device"]);
+    assert_eq!(result["dropped"], result["chosen"], "a folder that is dropped is one that is chosen");
     let pictures: Vec<String> = data.images.iter().map(|name| format!("pictures/{name}")).collect();
     assert_eq!(result["second"], json!([pictures[1], format!("to {}", pictures[1])]));
     assert_ne!(result["neighbour"], result["second"][1]);

@@ -58,6 +58,7 @@ fn a_visitor_can_use_the_loss_lab() {
         assert!(is_expected, "{language}: {code}");
     }
 
+    crate::snippets::are_kept(&result["snippets"]);
     let presets = result["presets"].as_object().unwrap();
     for (title, shown) in presets {
         assert_eq!(shown["status"], "", "{title}");

@@ -11,6 +11,7 @@ mod lab;
 mod lifetime;
 mod package;
 mod site;
+mod snippets;
 mod train;
 
 use std::path::{Path, PathBuf};

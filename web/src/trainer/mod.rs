@@ -116,6 +116,24 @@ impl Trainer {
         Ok(advance(&mut run, &mut self.sampler.clone(), &self.train).await?)
     }
 
+    /// Everything that the steps so far have changed, in bytes for [`resume`](Self::resume).
+    ///
+    /// # Errors
+    /// A value is not finite, or the device failed.
+    pub async fn state(&self) -> Result<Vec<u8>, JsError> {
+        Ok(self.run.to_bytes().await?)
+    }
+
+    /// Puts the run where another of the same settings and images was, on whatever device that ran.
+    ///
+    /// # Errors
+    /// The bytes are damaged, or belong to a run with other settings.
+    pub fn resume(&mut self, state: &[u8]) -> Result<(), JsError> {
+        let config = self.settings.config();
+        self.run = train::Trainer::resume(config, &TrainingSet::default(), &self.device, state)?;
+        Ok(())
+    }
+
     /// Reads digit and colour off the representations of the test images, by probes that are fitted on the first
     /// `fitted` training images; without it on all of them, with the budget that `simile evaluate` has.
     ///
@@ -206,19 +224,26 @@ mod tests {
         Trainer::new(&settings.to_string(), &Device::cpu()).unwrap()
     }
 
-    fn losses(trainer: &mut Trainer) -> Vec<f64> {
-        (0..3).map(|_| try_read_sync(trainer.step()).unwrap().unwrap()).collect()
+    fn losses(trainer: &mut Trainer, steps: usize) -> Vec<f64> {
+        (0..steps).map(|_| try_read_sync(trainer.step()).unwrap().unwrap()).collect()
     }
 
     #[test]
     fn a_seed_gives_the_same_run_and_its_checkpoint_says_what_it_learnt_from() {
         let mut trainer = trainer(7);
         let first = try_read_sync(trainer.first_loss()).unwrap().unwrap();
-        let found = losses(&mut trainer);
+        let found = losses(&mut trainer, 3);
         assert_eq!(found[0], first);
-        assert_eq!(found, losses(&mut self::trainer(7)));
-        assert_ne!(found, losses(&mut self::trainer(8)));
+        assert_eq!(found, losses(&mut self::trainer(7), 3));
+        assert_ne!(found, losses(&mut self::trainer(8), 3));
         assert_eq!(trainer.step_number(), 3);
+
+        let mut stopped = self::trainer(7);
+        try_read_sync(stopped.step()).unwrap().unwrap();
+        let state = try_read_sync(stopped.state()).unwrap().unwrap();
+        let mut resumed = self::trainer(7);
+        resumed.resume(&state).unwrap();
+        assert_eq!((resumed.step_number(), losses(&mut resumed, 2)), (1, found[1..].to_vec()));
 
         let reading = try_read_sync(trainer.probe(None)).unwrap().unwrap();
         assert!((0.0..=1.0).contains(&reading.accuracy) && reading.leak <= 1.0);

@@ -2,7 +2,7 @@
 import type { Setting } from "simile-web";
 import { type Offered, titleOf } from "./catalogue.js";
 import { CLASSES } from "./samples.js";
-import { TORCH } from "./torch.js";
+import { torchOf } from "./torch.js";
 
 /** Objectives whose labels are clusters of the condition. */
 const OF_CLUSTERS = ["fair-info-nce", "weaksup-info-nce"];
@@ -13,7 +13,7 @@ export type Language = "rust" | "recipe" | "torch";
 export function snippetOf(language: Language, setting: Setting, entry: Offered): string | undefined {
   if (language === "rust") return rust(setting, entry);
   if (language === "recipe") return recipe(setting, entry);
-  return TORCH[setting.objective]?.(setting);
+  return torchOf(setting);
 }
 
 function parametersOf({ kernel, params }: Setting): Record<string, unknown> {

@@ -50,7 +50,7 @@ export class TakeAway {
     }
     this.#code.textContent = found.join("\n");
     this.#code.hidden = false;
-    void this.#copy(found.join("\n"), found.length < sides.length ? "The text for one of both sides" : "The text");
+    void this.#copy(found.join("\n"), texts.includes(undefined) ? "The text for one of both sides" : "The text");
   }
 
   async #copy(text: string, what: string): Promise<void> {

@@ -1,4 +1,5 @@
 import type { DeviceChoice, Reading, TrainerOptions } from "simile-web";
+import { acceptFiles } from "../drop.js";
 import { element } from "../element.js";
 import { saveFile } from "../save.js";
 import { messageOf, placeOf, say } from "../words.js";
@@ -48,18 +49,25 @@ form.addEventListener("submit", (event) => {
 resetButton.addEventListener("click", reset);
 const folder = element("folder", HTMLInputElement);
 folder.addEventListener("change", () => {
-  try {
-    learnFrom(ofFolder([...(folder.files ?? [])]));
-    say("");
-  } catch (error) {
-    say(messageOf(error), "error");
-  }
+  take([...(folder.files ?? [])]);
   folder.value = "";
 });
+acceptFiles(take);
 element("colouring", HTMLFieldSetElement).addEventListener("change", ({ target }) => {
   if (!(target instanceof HTMLInputElement)) return;
   for (const panel of panels) panel.colouring = target.value as Colouring;
 });
+
+/** The files of a folder, unless a run has been begun on others. */
+function take(files: readonly File[]): void {
+  if (files.length === 0 || state !== "idle") return;
+  try {
+    learnFrom(ofFolder(files));
+    say("");
+  } catch (error) {
+    say(messageOf(error), "error");
+  }
+}
 
 function learnFrom(chosen: Source): void {
   source = chosen;

@@ -19,7 +19,8 @@ export const DRAWN: Source = {
   subject: "Digit",
   description:
     `Learns from ${count(DIGITS)} digits that this page draws, and is judged by ${count(TEST_DIGITS)} others. ` +
-    "In a folder of yours, each class is a folder, and what is set aside is the mean colour of an image.",
+    "A folder of yours can be chosen, or dropped on this page: each class is a folder in it, and what is set aside is " +
+    "the mean colour of an image.",
 };
 
 /** The images of a folder; a class is the folder that lies in it. */

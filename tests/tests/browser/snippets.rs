@@ -1,0 +1,74 @@
+//! What the loss lab offers to copy is kept in `tests/tests/snippets`, where it is compiled, run and compared with
+//! core. `SIMILE_WRITE_SNIPPETS=1` writes it anew from the page.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::workspace;
+
+/// Asserts that the kept snippets are those of the page.
+pub(crate) fn are_kept(snippets: &Value) {
+    let mut settings: Vec<Value> = Vec::new();
+    let mut functions = Vec::new();
+    for snippet in snippets.as_array().unwrap() {
+        let code =
+            |language: &str| snippet[language].as_str().unwrap_or_else(|| panic!("no {language}: {snippet}"));
+        let setting = setting_of(code("rust"), code("torch"));
+        if settings.contains(&setting) {
+            continue;
+        }
+        // In Rust variants differ by their name alone.
+        if setting["variant"].is_null() {
+            functions.push((settings.len(), function_of(settings.len(), &setting, code("rust"))));
+        }
+        settings.push(setting);
+    }
+    is_kept("page.json", &(serde_json::to_string_pretty(&settings).unwrap() + "\n"));
+    is_kept("page.rs", &module_of(&functions));
+}
+
+fn is_kept(name: &str, text: &str) {
+    let file = workspace().join("tests/tests/snippets").join(name);
+    if std::env::var_os("SIMILE_WRITE_SNIPPETS").is_some_and(|value| value == "1") {
+        fs::write(&file, text).unwrap();
+    }
+    let is_kept = fs::read_to_string(&file).is_ok_and(|kept| kept == text);
+    assert!(is_kept, "{} is not what the page offers; SIMILE_WRITE_SNIPPETS=1 writes it", file.display());
+}
+
+/// What the Rust of a setting says: its name, its variant, its parameters, its inputs.
+fn setting_of(rust: &str, torch: &str) -> Value {
+    let between = |from: &str, to: &str| rust.split_once(from).and_then(|(_, rest)| rest.split_once(to));
+    let name = between("objective::build(\n    \"", "\"").unwrap().0;
+    let variant = between("Some(\"", "\"").map(|(variant, _)| variant);
+    let params: Value = serde_json::from_str(between("json!(", "),\n)?;").unwrap().0).unwrap();
+    let further = ["z", "labels", "bias"].into_iter().filter(|name| rust.contains(&format!(", {name})")));
+    let inputs: Vec<&str> = ["view_a", "view_b"].into_iter().chain(further).collect();
+    json!({ "objective": name, "variant": variant, "params": params, "inputs": inputs, "torch": torch })
+}
+
+/// A function around the Rust of a setting, which is as it was but for its indentation.
+fn function_of(at: usize, setting: &Value, rust: &str) -> String {
+    let inputs: Vec<String> = serde_json::from_value(setting["inputs"].clone()).unwrap();
+    let body: String =
+        rust.trim_end().lines().map(|line| format!("    {line}").trim_end().to_owned() + "\n").collect();
+    format!(
+        "fn setting_{at}(inputs: Inputs) -> Result<Tensor<1>> {{\n    let Inputs {{ {}, .. }} = inputs;\n{body}    \
+         Ok(loss)\n}}\n",
+        inputs.join(", ")
+    )
+}
+
+fn module_of(functions: &[(usize, String)]) -> String {
+    let names: Vec<String> = functions.iter().map(|(at, _)| format!("    ({at}, setting_{at}),\n")).collect();
+    let codes: Vec<&str> = functions.iter().map(|(_, code)| code.as_str()).collect();
+    format!(
+        "//! What the loss lab offers as Rust, written by the browser's test of the lab.\n\nuse burn::tensor::Tensor;\n\
+         use simile_core::error::Result;\n\nuse super::{{Inputs, Snippet}};\n\n/// Snippets by the number of their setting.\n\
+         pub(crate) const SNIPPETS: [(usize, Snippet); {}] = [\n{}];\n\n{}",
+        functions.len(),
+        names.concat(),
+        codes.join("\n")
+    )
+}

@@ -1,0 +1,468 @@
+//! What the loss lab offers as Rust, written by the browser's test of the lab.
+
+use burn::tensor::Tensor;
+use simile_core::error::Result;
+
+use super::{Inputs, Snippet};
+
+/// Snippets by the number of their setting.
+pub(crate) const SNIPPETS: [(usize, Snippet); 23] = [
+    (0, setting_0),
+    (1, setting_1),
+    (2, setting_2),
+    (5, setting_5),
+    (6, setting_6),
+    (7, setting_7),
+    (8, setting_8),
+    (12, setting_12),
+    (16, setting_16),
+    (20, setting_20),
+    (23, setting_23),
+    (26, setting_26),
+    (29, setting_29),
+    (30, setting_30),
+    (31, setting_31),
+    (34, setting_34),
+    (37, setting_37),
+    (40, setting_40),
+    (41, setting_41),
+    (42, setting_42),
+    (43, setting_43),
+    (44, setting_44),
+    (45, setting_45),
+];
+
+fn setting_0(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "info-nce",
+        None,
+        serde_json::json!({
+            "temperature": 0.2
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_1(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "nt-xent",
+        None,
+        serde_json::json!({
+            "temperature": 0.2
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_2(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, labels, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "weaksup-info-nce",
+        None,
+        serde_json::json!({
+            "temperature": 0.2
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_5(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, labels, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "fair-info-nce",
+        None,
+        serde_json::json!({
+            "temperature": 0.2
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_6(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "dcl",
+        None,
+        serde_json::json!({
+            "temperature": 0.2,
+            "tau_plus": 0.1
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_7(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "hcl",
+        None,
+        serde_json::json!({
+            "temperature": 0.2,
+            "beta": 1,
+            "tau_plus": 0.1
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_8(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, z, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "weaksup-cclk",
+        None,
+        serde_json::json!({
+            "kernel": {
+                "name": "rbf",
+                "sigma": 0.5
+            },
+            "temperature": 0.2,
+            "lambda": 0.01
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_condition("z", z);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_12(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, z, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "fair-cclk",
+        None,
+        serde_json::json!({
+            "kernel": {
+                "name": "rbf",
+                "sigma": 0.5
+            },
+            "temperature": 0.2,
+            "lambda": 0.01
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_condition("z", z);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_16(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "hardneg-cclk",
+        None,
+        serde_json::json!({
+            "kernel": {
+                "name": "rbf",
+                "sigma": 0.5
+            },
+            "temperature": 0.2,
+            "lambda": 0.01
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_20(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, labels, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "supcon",
+        None,
+        serde_json::json!({
+            "temperature": 0.2
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_23(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, labels, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "contex",
+        None,
+        serde_json::json!({
+            "temperature": 0.2,
+            "mix": 0.5
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_26(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, labels, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "contex-p",
+        None,
+        serde_json::json!({
+            "temperature": 0.2,
+            "mix": 0.5
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_29(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, labels, bias, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "biascon",
+        None,
+        serde_json::json!({
+            "temperature": 0.2
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_indices("labels", labels).with_indices("bias", bias);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_30(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "decoupled-uniformity",
+        None,
+        serde_json::json!({
+            "t": 2
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_31(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, z, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "kernel-decoupled-uniformity",
+        None,
+        serde_json::json!({
+            "kernel": {
+                "name": "rbf",
+                "sigma": 0.5
+            },
+            "lambda": 0.01,
+            "t": 2
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_condition("z", z);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_34(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "dc",
+        None,
+        serde_json::json!({
+            "temperature": 0.2
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_37(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "dclw",
+        None,
+        serde_json::json!({
+            "temperature": 0.2,
+            "sigma": 0.5
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_40(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "align-uniform",
+        None,
+        serde_json::json!({
+            "t": 2,
+            "alpha": 2
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_41(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "barlow-twins",
+        None,
+        serde_json::json!({
+            "lambd": 0.0051
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_42(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, z, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "fair-cclk",
+        None,
+        serde_json::json!({
+            "kernel": {
+                "name": "laplacian",
+                "sigma": 0.5
+            },
+            "temperature": 0.2,
+            "lambda": 0.01
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_condition("z", z);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_43(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, z, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "fair-cclk",
+        None,
+        serde_json::json!({
+            "kernel": {
+                "name": "linear"
+            },
+            "temperature": 0.2,
+            "lambda": 0.01
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_condition("z", z);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_44(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, z, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "fair-cclk",
+        None,
+        serde_json::json!({
+            "kernel": {
+                "name": "cosine"
+            },
+            "temperature": 0.2,
+            "lambda": 0.01
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_condition("z", z);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_45(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, z, .. } = inputs;
+    use simile_core::batch::Batch;
+    use simile_core::objective;
+
+    let objective = objective::build(
+        "fair-cclk",
+        None,
+        serde_json::json!({
+            "kernel": {
+                "name": "polynomial"
+            },
+            "temperature": 0.2,
+            "lambda": 0.01
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_condition("z", z);
+    let loss = objective::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}

@@ -1,0 +1,68 @@
+// The worker's end of a loss lab.
+import * as cpu from "./generated/cpu.js";
+import * as webgpu from "./generated/webgpu.js";
+import { CPU, checkAgreement, type Gpu } from "./gpu.js";
+import { type Movable, Placement } from "./placement.js";
+import type { DeviceChoice, DeviceInfo } from "./protocol.js";
+
+/** Documents in, documents out, on one device. */
+interface Bench {
+  evaluate(document: string): Promise<string>;
+  forces(document: string): Promise<string>;
+  free(): void;
+}
+
+/** A case whose loss WebGPU has to find. */
+const TEST = JSON.stringify({
+  objective: "info-nce",
+  inputs: { view_a: [[1, 0], [0, 1]], view_b: [[0.8, 0.6], [0.6, -0.8]] },
+});
+
+export class Evaluating implements Movable<Bench> {
+  readonly onCpu = benchOf(cpu, cpu.Device.cpu());
+  readonly #placement: Placement<Bench>;
+
+  constructor(onDevice: (device: DeviceInfo) => void) {
+    this.#placement = new Placement(this, onDevice);
+  }
+
+  async choose(choice: DeviceChoice): Promise<DeviceInfo> {
+    // A batch of points is too small for a GPU to gain anything.
+    return choice === "webgpu" ? this.#placement.move() : CPU;
+  }
+
+  evaluate(document: string): Promise<string> {
+    return this.#placement.run((bench) => bench.evaluate(document));
+  }
+
+  forces(document: string): Promise<string> {
+    return this.#placement.run((bench) => bench.forces(document));
+  }
+
+  free(): void {
+    this.#placement.free();
+  }
+
+  async putOn({ device, info }: Gpu): Promise<Bench> {
+    const bench = benchOf(webgpu, device);
+    checkAgreement(info, [await lossOf(this.onCpu)], [await lossOf(bench)]);
+    return bench;
+  }
+}
+
+/** What a bundle offers on one of its devices. */
+function benchOf<Device>(
+  bundle: Readonly<Record<"evaluate" | "forces", (document: string, device: Device) => Promise<string>>>,
+  device: Device,
+): Bench {
+  return {
+    evaluate: (document) => bundle.evaluate(document, device),
+    forces: (document) => bundle.forces(document, device),
+    // Nothing is kept between two calls.
+    free() {},
+  };
+}
+
+async function lossOf(bench: Bench): Promise<number> {
+  return (JSON.parse(await bench.evaluate(TEST)) as { loss: number }).loss;
+}
