@@ -61,7 +61,14 @@ async function use({ device, checkpoint, images, cases }) {
   for (const { objective, variant, params, inputs } of cases) {
     const lab = await LossLab.create({ objective, variant, params, device });
     const { view_a, view_b, z, ...others } = inputs;
-    evaluations.push(await lab.evaluate(view_a, view_b, { z, others }));
+    const evaluation = await lab.evaluate(view_a, view_b, { z, others });
+    const vectors = (rows) => ({ data: Float32Array.from(rows.flat()), dims: [rows.length, rows[0].length] });
+    const { loss, gradA, gradB } = await lab.differentiate(vectors(view_a), vectors(view_b), { z, others });
+    const differentiated = [loss, ...gradA.data, ...gradB.data];
+    const far = [evaluation.loss, ...evaluation.gradA.flat(), ...evaluation.gradB.flat()].map((value, at) =>
+      Math.abs(value - differentiated[at]),
+    );
+    evaluations.push({ ...evaluation, far: Math.max(...far) });
     lab.dispose();
   }
   return {

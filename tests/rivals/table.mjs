@@ -22,12 +22,15 @@ const RIVALS = {
 };
 /** What a contender has nothing for. */
 const CANNOT = {
-  onnxruntime: { objective: "no gradients" },
-  transformers: { objective: "no gradients" },
-  tensorflow: { open: "reads neither ONNX nor safetensors" },
+  simile: {},
+  onnxruntime: { objective: "no gradients", train: "no training" },
+  transformers: { objective: "no gradients", train: "no training" },
+  jax: { train: "not compared" },
+  tensorflow: { open: "reads neither ONNX nor safetensors", train: "not compared" },
 };
 const NAVIGATIONS = 5;
-const PATIENCE = 180_000;
+/** Milliseconds that a measurement may take. */
+const PATIENCE = 60_000;
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const [python, simile = here("../../target/release/simile"), ...asked] = process.argv.slice(2);
@@ -56,10 +59,10 @@ try {
 
 /** All rows of one contender. */
 async function measure(name) {
-  const cannot = CANNOT[name] ?? {};
+  const cannot = CANNOT[name];
   const rows = {};
   const note = async (row, needs, get) => {
-    rows[row] = cannot[needs] ?? (await get().catch((error) => `fails: ${error.message.split("\n")[0].slice(0, 90)}`));
+    rows[row] = cannot[needs] ?? (await get().catch((error) => reasonOf(error)));
     process.stderr.write(`${name}: ${row}: ${rows[row]}\n`);
   };
   const milliseconds = (value) => `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ms`;
@@ -87,6 +90,7 @@ async function measure(name) {
       );
     }
   }
+  await note("LeNet-5 learns from, cpu", "train", async () => `${Math.round(await ask({}, "views", "cpu", 40))} views a second`);
   const what = cannot.open ? "loss" : "embed";
   await note("memory of the page after 1 and 501 calls", "nothing", async () => `${await memory(name, what)}${what === "loss" ? " (loss)" : ""}`);
   rows.check = await checks(name, cannot);
@@ -176,12 +180,17 @@ async function withPage(name, { webgpu = false, collect = () => {} }, use) {
   }
 }
 
+/** The first line of what went wrong. */
+function reasonOf({ message }) {
+  return message.split("\n")[0].replace("page.evaluate: Error: ", "").slice(0, 90);
+}
+
 function call(page, method, ...input) {
   return patient(page.evaluate(([method, input]) => window.rival[method](...input), [method, input]));
 }
 
 function patient(promise) {
-  const late = new Promise((_, reject) => setTimeout(() => reject(new Error("takes too long")), PATIENCE).unref());
+  const late = new Promise((_, reject) => setTimeout(() => reject(new Error("more than a minute")), PATIENCE).unref());
   return Promise.race([promise, late]);
 }
 

@@ -70,6 +70,10 @@ export class Engine implements Handlers {
     return { document: await this.#openedLab().forces(document) };
   }
 
+  async differentiate(input: Methods["differentiate"]["input"]): Promise<Methods["differentiate"]["output"]> {
+    return this.#openedLab().differentiate(input);
+  }
+
   async fitToTrain({ pictures }: Methods["fitToTrain"]["input"]): Promise<Methods["fitToTrain"]["output"]> {
     const fitted = pictures.map((picture) => {
       const { data, width, height } = pixelsOf(picture);

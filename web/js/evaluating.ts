@@ -3,12 +3,16 @@ import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
 import { CPU, checkAgreement, type Gpu } from "./gpu.js";
 import { type Movable, Placement } from "./placement.js";
-import type { DeviceChoice, DeviceInfo } from "./protocol.js";
+import type { DeviceChoice, DeviceInfo, Methods } from "./protocol.js";
 
-/** Documents in, documents out, on one device. */
+type Views = Methods["differentiate"]["input"];
+type Gradients = Methods["differentiate"]["output"];
+
+/** Documents in, documents out, on one device; or numbers. */
 interface Bench {
   evaluate(document: string): Promise<string>;
   forces(document: string): Promise<string>;
+  differentiate(views: Views): Promise<Gradients>;
   free(): void;
 }
 
@@ -39,6 +43,10 @@ export class Evaluating implements Movable<Bench> {
     return this.#placement.run((bench) => bench.forces(document));
   }
 
+  differentiate(views: Views): Promise<Gradients> {
+    return this.#placement.run((bench) => bench.differentiate(views));
+  }
+
   free(): void {
     this.#placement.free();
   }
@@ -50,14 +58,30 @@ export class Evaluating implements Movable<Bench> {
   }
 }
 
+/** What both bundles call the same. */
+interface Bundle<Device> {
+  evaluate(document: string, device: Device): Promise<string>;
+  forces(document: string, device: Device): Promise<string>;
+  differentiate(
+    document: string,
+    viewA: Float32Array,
+    viewB: Float32Array,
+    columns: number,
+    device: Device,
+  ): Promise<cpu.Differentiated | webgpu.Differentiated>;
+}
+
 /** What a bundle offers on one of its devices. */
-function benchOf<Device>(
-  bundle: Readonly<Record<"evaluate" | "forces", (document: string, device: Device) => Promise<string>>>,
-  device: Device,
-): Bench {
+function benchOf<Device>(bundle: Bundle<Device>, device: Device): Bench {
   return {
     evaluate: (document) => bundle.evaluate(document, device),
     forces: (document) => bundle.forces(document, device),
+    async differentiate({ document, viewA, viewB }) {
+      const found = await bundle.differentiate(document, viewA.data, viewB.data, viewA.dims[1], device);
+      const { loss, by_a: gradA, by_b: gradB } = found;
+      found.free();
+      return { loss, gradA, gradB };
+    },
     // Nothing is kept between two calls.
     free() {},
   };

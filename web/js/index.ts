@@ -6,6 +6,7 @@ export { type CallOptions, Encoder, type LoadOptions } from "./encoder.js";
 export type { ImageSource } from "./image.js";
 export {
   type Conditioning,
+  type Differentiation,
   type Evaluation,
   type Inputs,
   type ListedObjective,

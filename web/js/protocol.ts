@@ -83,6 +83,10 @@ export interface Methods {
   openLab: { input: { device: DeviceChoice }; output: { device: DeviceInfo } };
   evaluate: { input: { document: string }; output: { document: string } };
   forces: { input: { document: string }; output: { document: string } };
+  differentiate: {
+    input: { document: string; viewA: Vectors; viewB: Vectors };
+    output: { loss: number; gradA: Float32Array; gradB: Float32Array };
+  };
   fitToTrain: { input: { pictures: readonly (ImageBitmap | RgbaPixels)[] }; output: { pixels: Uint8Array } };
   openTrainer: {
     input: { settings: string; own: OwnImages | undefined; device: DeviceChoice };

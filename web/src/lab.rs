@@ -1,8 +1,11 @@
 //! Objectives on the numbers of a JSON document, as `simile loss` runs them.
 
-use burn::tensor::DType;
+use burn::tensor::{DType, Tensor};
 use serde_json::json;
 use simile_core::case::Case;
+use simile_core::error::{Error, Result as CoreResult};
+use simile_core::matrix::Matrix;
+use simile_core::objective::{self, Evaluation};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -28,4 +31,75 @@ pub async fn forces(document: String, device: &Device) -> Result<String, JsError
     let device = device.inner.clone();
     let forces = Case::parse(&document)?.forces(&device, DType::F32).await?;
     Ok(json!(forces).to_string())
+}
+
+/// A loss and its gradients by both views, row after row.
+#[wasm_bindgen]
+#[derive(Debug, Clone)]
+pub struct Differentiated {
+    /// The loss.
+    pub loss: f64,
+    by_a: Vec<f32>,
+    by_b: Vec<f32>,
+}
+
+#[wasm_bindgen]
+impl Differentiated {
+    /// The gradient by the first view.
+    #[wasm_bindgen(getter)]
+    pub fn by_a(&self) -> Vec<f32> {
+        self.by_a.clone()
+    }
+
+    /// The gradient by the second view.
+    #[wasm_bindgen(getter)]
+    pub fn by_b(&self) -> Vec<f32> {
+        self.by_b.clone()
+    }
+}
+
+/// Finds the loss of two views, rows of `columns` numbers, and its gradients, and nothing else: what a loop asks for.
+/// `document` is a case without the views.
+///
+/// # Errors
+/// What core says about the document or the views, or that the device failed.
+#[wasm_bindgen]
+pub async fn differentiate(
+    document: String,
+    view_a: Vec<f32>,
+    view_b: Vec<f32>,
+    columns: usize,
+    device: &Device,
+) -> Result<Differentiated, JsError> {
+    let device = device.inner.clone();
+    let case = Case::parse(&document)?;
+    let objective = objective::build(&case.objective, case.variant.as_deref(), case.params.clone())?;
+    let mut batch = case.batch(&device, DType::F32)?;
+    for (name, view) in [("view_a", view_a), ("view_b", view_b)] {
+        batch = batch.with_matrix(name, rows(name, &view, columns)?, &device, DType::F32);
+    }
+    let Evaluation { loss, mut gradients, .. } = objective.evaluate(&batch)?;
+    let mut by = |name: &str| {
+        let missing = || JsError::new(&format!("{} has no gradient by {name}", case.objective));
+        gradients.remove(name).ok_or_else(missing)
+    };
+    let (by_a, by_b) = (by("view_a")?, by("view_b")?);
+    let loss = values(loss.unsqueeze()).await?.first().copied().unwrap_or(f32::NAN);
+    Ok(Differentiated { loss: loss.into(), by_a: values(by_a).await?, by_b: values(by_b).await? })
+}
+
+fn rows(name: &str, view: &[f32], columns: usize) -> CoreResult<Matrix> {
+    let values = view.iter().map(|&value| f64::from(value)).collect();
+    let matrix = Matrix::new(view.len() / columns.max(1), columns, values)?;
+    match matrix.first_not_finite() {
+        Some(row) => Err(Error::NotFinite { input: name.into(), row }),
+        None => Ok(matrix),
+    }
+}
+
+async fn values(tensor: Tensor<2>) -> Result<Vec<f32>, JsError> {
+    let data = tensor.into_data_async().await;
+    let data =
+        data.map_err(|error| JsError::new(&format!("the device could not return a result ({error:?})")))?;
+    Ok(data.iter::<f32>().collect())
 }

@@ -24,7 +24,7 @@ async function median(call, count) {
     for (let at = 0; at < calls; at++) await call();
     return performance.now() - begun;
   };
-  await turn(2);
+  await turn(1);
   const calls = Math.ceil(SHORTEST / Math.max(await turn(1), SHORTEST / 50));
   const taken = [];
   for (let at = 0; at < count; at++) taken.push((await turn(calls)) / calls);
@@ -32,7 +32,7 @@ async function median(call, count) {
 }
 
 /** Offers the driver what a contender can do. */
-export function expose({ open, objective }) {
+export function expose({ open, objective, train }) {
   const opened = {};
   const embedder = async (network, device) => (opened[network + device] ??= await open(network, device));
   const embed = async (network, device, count) => {
@@ -52,6 +52,7 @@ export function expose({ open, objective }) {
     latency: async (network, device, count, repeats) => median(await embed(network, device, count), repeats),
     loss: async (device) => (await (await differentiate(64, 2, device))()).loss,
     gradient: async (count, columns, device, repeats) => median(await differentiate(count, columns, device), repeats),
+    views: train,
     repeat: async (what, times) => {
       const call = what === "embed" ? await embed("lenet5", "cpu", 1) : await differentiate(64, 2, "cpu");
       for (let at = 0; at < times; at++) await call();

@@ -69,6 +69,7 @@ fn embeds_as_the_command_line_does(place: Where) {
         let expected = pollster::block_on(expected.read()).unwrap();
         let loss = found["loss"].as_f64().unwrap();
         assert!((loss - expected.loss.unwrap()).abs() < 1e-5, "{}: {loss}", case.objective);
+        assert!(found["far"].as_f64().unwrap() < 1e-5, "{} differentiates to something else", case.objective);
         for (name, key) in [("view_a", "gradA"), ("view_b", "gradB")] {
             let found: Vec<Vec<f64>> = serde_json::from_value(found[key].clone()).unwrap();
             assert!(
