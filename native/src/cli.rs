@@ -327,9 +327,13 @@ pub(crate) struct DataPreview {
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
   simile recipes
+  simile recipes --data ./data                 says which of their data sets are in that folder
   simile recipes show fair-digits > mine.toml"
 )]
 pub(crate) struct Recipes {
+    /// Folder of data sets, as `simile data fetch --data DIR` fills it, to look for theirs in
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) action: Option<RecipesAction>,
 }

@@ -8,6 +8,7 @@ mod data;
 mod device;
 mod exit;
 mod export;
+mod metric;
 mod model;
 mod probe;
 mod recipe;

@@ -1,5 +1,6 @@
 //! Encoders: images in, embeddings out, and the heads between an embedding and an objective.
 
+pub mod dcgan;
 pub mod head;
 pub mod layers;
 pub mod lenet;
@@ -45,6 +46,9 @@ pub enum Architecture {
     /// [`vae::VaeEncoder`], 128 features unless [`EncoderConfig::output`] says another number.
     #[serde(rename = "vae")]
     Vae,
+    /// [`dcgan::Discriminator`], 4096 features of 32×32 images.
+    #[serde(rename = "dcgan")]
+    Dcgan,
 }
 
 impl Architecture {
@@ -58,11 +62,12 @@ impl Architecture {
             Self::SimpleConv1x1 => "simple-conv-1x1",
             Self::Mlp => "mlp",
             Self::Vae => "vae",
+            Self::Dcgan => "dcgan",
         }
     }
 
-    /// Number of features of the network, without the layer that [`EncoderConfig::output`] adds.
-    pub fn features(self) -> usize {
+    /// Number of features of the network for images of a side, without the layer that [`EncoderConfig::output`] adds.
+    pub fn features(self, side: usize) -> usize {
         match self {
             Self::LeNet5 => lenet::EMBEDDING_SIZE,
             Self::ResNet18 => Depth::Eighteen.features(),
@@ -70,6 +75,7 @@ impl Architecture {
             Self::SimpleConv | Self::SimpleConv1x1 => simple_conv::EMBEDDING_SIZE,
             Self::Mlp => mlp::EMBEDDING_SIZE,
             Self::Vae => vae::EMBEDDING_SIZE,
+            Self::Dcgan => dcgan::embedding_size(side),
         }
     }
 
@@ -127,7 +133,7 @@ impl Default for EncoderConfig {
 impl EncoderConfig {
     /// Number of features of the embedding.
     pub fn embedding_size(&self) -> usize {
-        self.output.unwrap_or(self.name.features())
+        self.output.unwrap_or_else(|| self.name.features(self.input_size))
     }
 
     /// Checks that the network can take such images.
@@ -161,6 +167,9 @@ impl EncoderConfig {
             _ if !(SMALLEST_SIDE..=LARGEST_SIDE).contains(&self.input_size) => {
                 refuse("encoder.input_size", &self.input_size, "expected 8 to 4096")
             }
+            Architecture::Dcgan if !dcgan::SIDES.contains(&self.input_size) => {
+                refuse("encoder.input_size", &self.input_size, "a dcgan takes 16, 32, 64 or 128")
+            }
             // Their first, or last, linear layer grows with the area.
             Architecture::Mlp | Architecture::Vae if self.input_size > LARGEST_FLAT_SIDE => {
                 refuse("encoder.input_size", &self.input_size, "a mlp or a vae takes 8 to 256")
@@ -192,6 +201,9 @@ impl EncoderConfig {
                 let latents = self.embedding_size();
                 Encoder::Vae(vae::VaeEncoder::new(channels, self.input_size, latents, device, rng))
             }
+            Architecture::Dcgan => {
+                Encoder::Dcgan(dcgan::Discriminator::new(channels, self.input_size, device, rng))
+            }
         })
     }
 }
@@ -218,6 +230,8 @@ pub enum Encoder {
     Mlp(mlp::Mlp),
     /// The half of an autoencoder that makes codes.
     Vae(vae::VaeEncoder),
+    /// The half of adversarial networks that tells images apart.
+    Dcgan(dcgan::Discriminator),
 }
 
 impl Encoder {
@@ -233,6 +247,7 @@ impl Encoder {
             Self::SimpleConv(network) => network.forward(images),
             Self::Mlp(network) => network.forward(images),
             Self::Vae(network) => network.forward(images),
+            Self::Dcgan(network) => network.forward(images),
         };
         if layers::is_half(embedding.dtype()) { embedding.cast(DType::F32) } else { embedding }
     }
@@ -245,7 +260,7 @@ impl Encoder {
                 let (embedding, tape) = network.record(images);
                 Recording { embedding, tape }
             }
-            Self::ResNet(_) | Self::SimpleConv(_) | Self::Mlp(_) | Self::Vae(_) => {
+            Self::ResNet(_) | Self::SimpleConv(_) | Self::Mlp(_) | Self::Vae(_) | Self::Dcgan(_) => {
                 Recording { embedding: self.forward(images), tape: None }
             }
         }

@@ -390,6 +390,16 @@ mod tests {
         assert!((total - 1.0).abs() < 1e-12);
     }
 
+    /* Equivalent Python: scipy.stats.bootstrap(runs, statistic, method="percentile", confidence_level=0.9,
+    n_resamples=400_000) with the mean of a, and with the difference of the means of a and b. */
+    #[test]
+    fn exact_intervals_agree_with_scipy() {
+        let of_mean = bootstrap_mean(&FIRST, 0.9, 0, &mut rng()).unwrap();
+        assert!((of_mean.low - 95.65).abs() < 1e-12 && (of_mean.high - 96.45).abs() < 1e-12, "{of_mean:?}");
+        let apart = bootstrap_difference(&FIRST, &[94.9, 95.6, 95.0], 0.9, 0, &mut rng()).unwrap();
+        assert!((apart.low - 0.375).abs() < 1e-9 && (apart.high - 1.408_333_333).abs() < 1e-9, "{apart:?}");
+    }
+
     #[test]
     fn drawn_intervals_come_near_the_normal_one_and_nest() {
         let runs: Vec<f64> = (0..40).map(|i| f64::from((i * 17) % 40)).collect();

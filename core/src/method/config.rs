@@ -5,9 +5,9 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BootstrapLatent, Cached, DifficultyWeighted, JustTrainTwice, LearningFromFailure, LearningNotToLearn,
-    Method, MomentumContrast, MovingAverage, Networks, Prototypes, RepresentationDebiasing, Single,
-    VariationalAutoencoder,
+    AdversarialGenerator, BootstrapLatent, Cached, DifficultyWeighted, JustTrainTwice, LearningFromFailure,
+    LearningNotToLearn, Method, MomentumContrast, MovingAverage, Networks, Prototypes,
+    RepresentationDebiasing, Single, VariationalAutoencoder,
 };
 use crate::encoder::head::{HeadConfig, HeadKind};
 use crate::error::{Error, Result, within};
@@ -89,6 +89,8 @@ pub enum MethodConfig {
     },
     /// A variational autoencoder.
     Vae {},
+    /// A generative adversarial network; the objective tells true images from made ones.
+    Dcgan {},
 }
 
 /// Defaults.
@@ -153,7 +155,7 @@ impl MethodConfig {
             _ => Ok(()),
         };
         match self {
-            Self::Single {} | Self::Difficulty { .. } | Self::Vae {} => Ok(()),
+            Self::Single {} | Self::Difficulty { .. } | Self::Vae {} | Self::Dcgan {} => Ok(()),
             Self::Cached { chunk } => at_least_one("method.chunk", *chunk),
             Self::Moco { queue, momentum } => {
                 at_least_one("method.queue", *queue)?;
@@ -189,6 +191,7 @@ impl MethodConfig {
             Self::Lnl { .. } => &["lnl"],
             Self::Jtt { .. } => &["jtt"],
             Self::Vae {} => &["vae"],
+            Self::Dcgan {} => &["cross-entropy"],
         }
     }
 
@@ -255,7 +258,17 @@ impl MethodConfig {
                 Box::new(JustTrainTwice::new(networks, objective, *first_steps, labels, device, rng)?)
             }
             Self::Vae {} => Box::new(VariationalAutoencoder::new(networks, objective.parse()?, device, rng)?),
+            Self::Dcgan {} => Box::new(AdversarialGenerator::new(networks, device, rng)?),
         })
+    }
+
+    /// How many scores the network's head has to give, for `classes` and a bias of `biases` values; `None` if the
+    /// objective compares projections.
+    pub fn scores(&self, objective: &str, classes: usize, biases: usize) -> Option<usize> {
+        match self {
+            Self::Dcgan {} => Some(1),
+            _ => class_scores(objective, classes, biases),
+        }
     }
 }
 

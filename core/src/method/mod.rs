@@ -13,6 +13,7 @@
 //! | [`LearningNotToLearn`] | a bias predictor |
 //! | [`JustTrainTwice`] | a stage, an error set |
 //! | [`VariationalAutoencoder`] | a decoder |
+//! | [`AdversarialGenerator`] | a generator |
 //!
 //! All of them are a [`Method`]: a trainer asks for the loss of a batch of views, hands it back to be descended, and
 //! need not know which one it runs. What is trained by gradients beside the encoder goes through the same optimiser.
@@ -48,6 +49,7 @@ mod average;
 mod bootstrap;
 mod cached;
 mod config;
+mod dcgan;
 mod difficulty;
 mod failure;
 mod momentum;
@@ -83,6 +85,7 @@ pub use average::MovingAverage;
 pub use bootstrap::BootstrapLatent;
 pub use cached::Cached;
 pub use config::{MethodConfig, TrainingSet, class_scores};
+pub use dcgan::AdversarialGenerator;
 pub use difficulty::DifficultyWeighted;
 pub use failure::LearningFromFailure;
 pub use momentum::MomentumContrast;

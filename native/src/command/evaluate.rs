@@ -14,6 +14,7 @@ use simile_core::encoder::EncoderConfig;
 use super::data::{Named, section};
 use crate::cli::{Evaluate, Probe};
 use crate::console::{Console, line, table};
+use crate::metric::Reading;
 use crate::model;
 use crate::probe::objective::{self, Frozen, Viewing};
 use crate::probe::{Represented, in_words, measure};
@@ -33,6 +34,8 @@ struct Answer {
     /// How the metrics were measured.
     protocol: String,
     metrics: BTreeMap<String, f64>,
+    /// The variable whose leak was measured.
+    condition: String,
 }
 
 pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
@@ -75,11 +78,11 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
         splits.train.len(),
         splits.test.len()
     );
-    let probe = match arguments.probe {
-        Probe::Linear => "linear",
-        Probe::Knn => "knn",
+    let (probe, condition) = match arguments.probe {
+        Probe::Linear => ("linear", probe.condition),
+        Probe::Knn => ("knn", probe.condition),
     };
-    let answer = Answer { model: arguments.model.display().to_string(), probe, protocol, metrics };
+    let answer = Answer { model: arguments.model.display().to_string(), probe, protocol, metrics, condition };
     console.answer(&answer, || text(&answer))
 }
 
@@ -133,8 +136,10 @@ fn data_of_run(folder: &RunFolder) -> Option<std::path::PathBuf> {
 
 fn text(answer: &Answer) -> String {
     let mut table = table(["Metric", "Value"]);
-    for (name, value) in &answer.metrics {
-        table.add_row([name.clone(), format!("{value:.4}")]);
+    for (name, &value) in &answer.metrics {
+        let reading = Reading::of(name, &answer.condition);
+        let number = reading.number(Some(value));
+        table.add_row([reading.title, number]);
     }
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Right);

@@ -1,17 +1,22 @@
 //! `simile recipes`
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::{Recipes, RecipesAction};
 use crate::console::{Console, table};
+use crate::data::lacking as lacking_data;
 use crate::exit::usage;
+use crate::recipe::data::{DataSection, DatasetName};
 use crate::recipe::explain::suggestion;
 use crate::recipe::shipped::{SHIPPED, Shipped};
+use crate::recipe::{Changes, Recipe};
 use crate::reproduce::shipped::{ShippedTable, TABLES};
 use crate::reproduce::table::{Row, Scale};
+use crate::run::needs::lacking_models;
 
 /// Something that can be run by name.
 #[derive(Serialize)]
@@ -23,6 +28,10 @@ enum Listed {
         title: &'static str,
         /// Paper, command, expected time and result.
         header: String,
+        /// What all of it costs.
+        cost: String,
+        #[serde(flatten)]
+        trained: Trained,
     },
     /// A table, by `simile reproduce`.
     Table(Published),
@@ -51,6 +60,38 @@ struct ListedRow {
     name: String,
     /// Why it cannot be run yet, if so.
     missing: Option<String>,
+    #[serde(flatten)]
+    trained: Option<Trained>,
+}
+
+/// What is trained, on what.
+#[derive(Serialize)]
+struct Trained {
+    dataset: String,
+    /// Names of the objectives, one for each arm.
+    objectives: Vec<String>,
+    /// Whether the data are in the folder that was named.
+    data: Presence,
+    /// What is not there of data and weights, and what gets or makes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lacks: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Presence {
+    /// Images are drawn.
+    NoneNeeded,
+    Present,
+    Absent,
+    /// No folder was named.
+    NotLookedFor,
+}
+
+/// Where data are looked for, with what was found there.
+struct Search<'a> {
+    folder: Option<&'a Path>,
+    known: Vec<(DataSection, Option<String>)>,
 }
 
 #[derive(Serialize)]
@@ -61,49 +102,74 @@ struct One {
 
 pub(super) fn run(arguments: &Recipes, console: Console) -> Result<()> {
     match &arguments.action {
-        None => list(console),
+        None => list(arguments.data.as_deref(), console),
         Some(RecipesAction::Show { name }) => show(name, console),
     }
 }
 
-fn list(console: Console) -> Result<()> {
-    let mut listed: Vec<Listed> = SHIPPED.iter().map(recipe).collect();
-    listed.extend(TABLES.iter().map(published).collect::<Result<Vec<_>>>()?);
+fn list(folder: Option<&Path>, console: Console) -> Result<()> {
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(usage(format_args!("{} is not a folder", folder.display())));
+    }
+    let mut search = Search { folder, known: Vec::new() };
+    let mut listed =
+        SHIPPED.iter().map(|shipped| recipe(shipped, &mut search)).collect::<Result<Vec<_>>>()?;
+    for table in TABLES {
+        listed.push(published(table, &mut search)?);
+    }
     console.answer(&listed, || {
-        let mut recipes = table(["Recipe", "What it does"]);
-        let mut tables = table(["Table or figure", "What it shows", "Published budget"]);
+        let mut recipes = table(["Recipe", "What it does", "Objectives", "Data"]);
+        let mut tables = table(["Table or figure", "What it shows", "Published budget", "Data"]);
         for row in &listed {
             match row {
-                Listed::Recipe { name, title, .. } => recipes.add_row([*name, *title]),
+                Listed::Recipe { name, title, trained, .. } => recipes.add_row([
+                    (*name).to_owned(),
+                    (*title).to_owned(),
+                    trained.objectives.join(", "),
+                    trained.data.of(&trained.dataset),
+                ]),
                 Listed::Table(published) | Listed::Figure(published) => tables.add_row(published.cells()),
             };
         }
+        let looked = match folder {
+            Some(folder) => format!("Data are looked for in {}.", folder.display()),
+            None => "`simile recipes --data DIR` says which data are in a folder.".to_owned(),
+        };
         format!(
             "{recipes}\n`simile recipes show NAME` prints one; `simile train NAME` runs it.\n\n{tables}\n\
-             `simile reproduce TABLE` runs the rows of one and prints our numbers beside the published ones."
+             `simile reproduce TABLE` runs the rows of one and prints our numbers beside the published ones.\n{looked}"
         )
     })
 }
 
-fn recipe(recipe: &Shipped) -> Listed {
-    let header = recipe.header().collect::<Vec<_>>().join("\n");
-    Listed::Recipe { name: recipe.name, title: recipe.title(), header }
+fn recipe(shipped: &Shipped, search: &mut Search<'_>) -> Result<Listed> {
+    let header = shipped.header().collect::<Vec<_>>().join("\n");
+    let recipe = Recipe::load(shipped.name, &Changes::default())?;
+    Ok(Listed::Recipe {
+        name: shipped.name,
+        title: shipped.title(),
+        header,
+        cost: shipped.says("Time"),
+        trained: search.trained(&recipe),
+    })
 }
 
-fn published(shipped: &ShippedTable) -> Result<Listed> {
+fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Listed> {
     let table = shipped.read()?;
-    let listed =
-        |row: &Row| ListedRow { name: row.name.clone(), missing: table.missing(row).map(str::to_owned) };
-    let rows: Vec<ListedRow> = table.row.iter().map(listed).collect();
+    let mut listed = |row: &Row| -> Result<ListedRow> {
+        let missing = table.missing(row).map(str::to_owned);
+        let trained = match missing {
+            None => Some(search.trained(&table.recipe_of(row, Scale::Full, 0)?)),
+            Some(_) => None,
+        };
+        Ok(ListedRow { name: row.name.clone(), missing, trained })
+    };
+    let rows = table.row.iter().map(&mut listed).collect::<Result<Vec<ListedRow>>>()?;
     let reasons: Vec<&String> = rows.iter().filter_map(|row| row.missing.as_ref()).collect();
     let missing =
         (reasons.len() == rows.len()).then(|| reasons.first().map(|&reason| reason.clone())).flatten();
-    let dataset = |row: &Row| -> Result<String> {
-        let name = table.recipe_of(row, Scale::Full, 0)?.data.dataset;
-        Ok(serde_json::to_value(name)?.as_str().unwrap_or_default().to_owned())
-    };
-    let runs = table.row.iter().filter(|row| table.missing(row).is_none());
-    let datasets = runs.map(dataset).collect::<Result<BTreeSet<String>>>()?;
+    let trained = rows.iter().filter_map(|row| row.trained.as_ref());
+    let datasets: BTreeSet<String> = trained.map(|trained| trained.dataset.clone()).collect();
     let figure = table.figure.is_some();
     let published = Published {
         name: shipped.name,
@@ -118,16 +184,63 @@ fn published(shipped: &ShippedTable) -> Result<Listed> {
     Ok(if figure { Listed::Figure(published) } else { Listed::Table(published) })
 }
 
+impl Search<'_> {
+    fn trained(&mut self, recipe: &Recipe) -> Trained {
+        let data = match self.data(&recipe.data) {
+            _ if recipe.data.dataset == DatasetName::Digits => Presence::NoneNeeded,
+            _ if self.folder.is_none() => Presence::NotLookedFor,
+            None => Presence::Present,
+            Some(_) => Presence::Absent,
+        };
+        let lacks = self.data(&recipe.data).filter(|_| data == Presence::Absent);
+        Trained {
+            dataset: recipe.data.dataset.name(),
+            objectives: recipe.arms().into_iter().map(|arm| arm.objective.name).collect(),
+            data,
+            lacks: lacks.or_else(|| lacking_models(recipe)),
+        }
+    }
+
+    /// What is not there of data, looked for once.
+    fn data(&mut self, section: &DataSection) -> Option<String> {
+        if let Some((_, found)) = self.known.iter().find(|(known, _)| known == section) {
+            return found.clone();
+        }
+        let found = lacking_data(section, self.folder);
+        self.known.push((section.clone(), found.clone()));
+        found
+    }
+}
+
+impl Presence {
+    /// A data set and whether it is there, in a cell.
+    fn of(self, dataset: &str) -> String {
+        match self {
+            Self::NoneNeeded => format!("{dataset}: drawn"),
+            Self::Present => format!("{dataset}: present"),
+            Self::Absent => format!("{dataset}: absent"),
+            Self::NotLookedFor => dataset.to_owned(),
+        }
+    }
+}
+
 impl Published {
-    /// Name, title, and what it costs or lacks.
-    fn cells(&self) -> [String; 3] {
+    /// Name, title, what it costs or lacks, and its data.
+    fn cells(&self) -> [String; 4] {
         let lacking = self.rows.iter().filter(|row| row.missing.is_some()).count();
         let cost = match (&self.missing, lacking) {
             (Some(missing), _) => format!("missing: {missing}"),
             (None, 0) => self.cost.clone(),
             (None, lacking) => format!("{}; {lacking} of {} rows are missing", self.cost, self.rows.len()),
         };
-        [self.name.to_owned(), self.title.clone(), cost]
+        let rows = || self.rows.iter().filter_map(|row| row.trained.as_ref());
+        let mut data: Vec<String> = Vec::new();
+        for cell in rows().map(|trained| trained.data.of(&trained.dataset)) {
+            if !data.contains(&cell) {
+                data.push(cell);
+            }
+        }
+        [self.name.to_owned(), self.title.clone(), cost, data.join(", ")]
     }
 }
 

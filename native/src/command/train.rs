@@ -6,12 +6,16 @@ use comfy_table::CellAlignment;
 use crate::cli::Train;
 use crate::console::{Console, line, table};
 use crate::exit::usage;
+use crate::metric::Reading;
 use crate::recipe::{Changes, Recipe};
 use crate::report::time;
 use crate::run::folder::{MODEL, REPORT};
 use crate::run::interrupt;
 use crate::run::record::{MSE, R2, RunResult, TOP1};
 use crate::run::start::{begin, resume};
+
+/// Metrics of the answer, where they were measured; `result.json` has all of them.
+const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let (data, device) = (arguments.data.clone(), arguments.device.device);
@@ -32,23 +36,17 @@ pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
 }
 
 fn text(result: &RunResult) -> String {
-    let condition = result.condition_title();
-    let (mse, r2) = (format!("{condition} MSE"), format!("{condition} R²"));
-    let mut table = table(["Arm", "Top-1", &mse, &r2, "Final loss", "Training"]);
+    let measured = |name: &&&str| result.arms.iter().any(|arm| arm.metrics.contains_key(**name));
+    let shown: Vec<(&str, Reading)> =
+        SHOWN.iter().filter(measured).map(|&name| (name, Reading::of(name, &result.condition))).collect();
+    let titles = shown.iter().map(|(_, reading)| reading.title.as_str());
+    let mut table = table(["Arm"].into_iter().chain(titles).chain(["Final loss", "Training"]));
     for arm in &result.arms {
         let last = arm.last.iter().map(|metrics| (format!("{}, last", arm.name), metrics));
         for (name, metrics) in std::iter::once((arm.name.clone(), &arm.metrics)).chain(last) {
-            let number = |name: &str, digits: usize, unit: f64| {
-                metrics.get(name).map_or_else(|| "–".into(), |value| format!("{:.digits$}", value * unit))
-            };
-            table.add_row([
-                name,
-                number(TOP1, 2, 100.0) + " %",
-                number(MSE, 1, 1.0),
-                number(R2, 3, 1.0),
-                format!("{:.4}", arm.final_loss),
-                time(arm.training_seconds),
-            ]);
+            let numbers = shown.iter().map(|(name, reading)| reading.number(metrics.get(*name).copied()));
+            let rest = [format!("{:.4}", arm.final_loss), time(arm.training_seconds)];
+            table.add_row([name].into_iter().chain(numbers).chain(rest));
         }
     }
     for column in table.column_iter_mut().skip(1) {

@@ -117,7 +117,7 @@ pub(super) fn are_there(cifar: Cifar, folder: &Path) -> Result<()> {
     let files = Files::of(cifar);
     let places = files.folders(folder)?;
     let absent = |name: &&str| find(&places, &[String::from(*name)]).is_none();
-    let train = if files.train.iter().all(|name| absent(name)) { files.train } else { &[] };
+    let train = if files.train.iter().all(absent) { files.train } else { &[] };
     let needed = train.iter().copied().chain([files.test, files.classes]).chain(files.groups);
     let missing: Vec<String> = needed.filter(absent).map(String::from).collect();
     if missing.is_empty() || files.archive(folder).is_some() {

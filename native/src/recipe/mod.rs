@@ -198,7 +198,7 @@ impl Recipe {
             })?;
         }
         self.encoder.config.validate().map_err(|error| core("encoder", error))?;
-        self.head.of("", 0, 0).validate().map_err(|error| core("head", error))?;
+        self.head.of(None).validate().map_err(|error| core("head", error))?;
         self.augment.validate().map_err(|error| core("augment", error))?;
         let side = self.encoder.config.input_size;
         if self.augment.size.is_some_and(|size| size != side) {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use simile_core::encoder::head::{HeadConfig, HeadKind};
 use simile_core::error::Error;
 use simile_core::evaluate::sgd_probe::SgdProbeConfig;
-use simile_core::method::{MethodConfig, class_scores};
+use simile_core::method::MethodConfig;
 use simile_core::objective::ObjectiveConfig;
 use simile_core::train::Precision;
 use toml::Table;
@@ -190,9 +190,8 @@ impl TrainSection {
 }
 
 impl HeadSection {
-    /// The head for an objective on data of so many `classes` and values of the bias.
-    pub(crate) fn of(&self, objective: &str, classes: usize, biases: usize) -> HeadConfig {
-        let scores = class_scores(objective, classes, biases);
+    /// The head of a network that gives so many `scores`, or projections.
+    pub(crate) fn of(&self, scores: Option<usize>) -> HeadConfig {
         let default = match scores {
             Some(output) => HeadConfig { kind: HeadKind::Linear, output, ..HeadConfig::default() },
             None => HeadConfig::default(),
@@ -209,6 +208,11 @@ impl Arm {
     /// The arm's method.
     pub(crate) fn method(&self) -> MethodConfig {
         self.method.clone().unwrap_or_default()
+    }
+
+    /// How many scores its network gives, for so many classes and values of the bias; none if it gives projections.
+    pub(crate) fn scores(&self, classes: usize, biases: usize) -> Option<usize> {
+        self.method().scores(&self.objective.name, classes, biases)
     }
 
     /// Checks that the method can train the objective over a run of `steps`.

@@ -8,8 +8,11 @@ pub(crate) struct Shipped {
     pub(crate) text: &'static str,
 }
 
+/// What the comment of each says.
+const KEYS: [&str; 4] = ["Paper", "Command", "Time", "Result"];
+
 /// All of them, the one to try first at the top.
-pub(crate) const SHIPPED: [Shipped; 16] = [
+pub(crate) const SHIPPED: [Shipped; 18] = [
     Shipped { name: "fair-digits", text: include_str!("../../recipes/fair-digits.toml") },
     Shipped { name: "colour-mnist", text: include_str!("../../recipes/colour-mnist.toml") },
     Shipped { name: "colour-mnist-paper", text: include_str!("../../recipes/colour-mnist-paper.toml") },
@@ -17,6 +20,8 @@ pub(crate) const SHIPPED: [Shipped; 16] = [
     Shipped { name: "attribute-mnist", text: include_str!("../../recipes/attribute-mnist.toml") },
     Shipped { name: "vae-digits", text: include_str!("../../recipes/vae-digits.toml") },
     Shipped { name: "du-vae-digits", text: include_str!("../../recipes/du-vae-digits.toml") },
+    Shipped { name: "dcgan-digits", text: include_str!("../../recipes/dcgan-digits.toml") },
+    Shipped { name: "du-dcgan-digits", text: include_str!("../../recipes/du-dcgan-digits.toml") },
     Shipped { name: "biased-mnist", text: include_str!("../../recipes/biased-mnist.toml") },
     Shipped { name: "cifar-10", text: include_str!("../../recipes/cifar-10.toml") },
     Shipped { name: "ut-zappos", text: include_str!("../../recipes/ut-zappos.toml") },
@@ -37,6 +42,14 @@ impl Shipped {
     /// The comment at the top of the file, without its marks.
     pub(crate) fn header(&self) -> impl Iterator<Item = &'static str> {
         self.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim)
+    }
+
+    /// What the comment says after one of its keys: `Paper`, `Command`, `Time`, `Result`.
+    pub(crate) fn says(&self, key: &str) -> String {
+        let mut lines = self.header().skip_while(|line| !line.starts_with(key));
+        let first = lines.next().and_then(|line| line.strip_prefix(key)).map(str::trim);
+        let rest = lines.take_while(|line| !KEYS.iter().any(|key| line.starts_with(key)));
+        first.into_iter().chain(rest).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
     /// What it is, in a sentence.

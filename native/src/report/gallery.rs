@@ -21,7 +21,8 @@ pub(crate) fn section(galleries: &[Gallery], count: usize) -> Markup {
             figcaption {
                 b { (gallery.arm) }
                 ". Nearest: the test images of largest cosine, another class underlined. Negatives are of another class: the \
-                 hardest lie nearest, the easiest farthest. Under each its class and its cosine."
+                 hardest lie nearest, the easiest farthest. All are ordered by this cosine, not by the weight that an objective \
+                 gave them in training. Under each its class and its cosine."
             }
         }
     } }

@@ -15,7 +15,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use self::figures::Figures;
-pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, time};
+pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, time, wide};
 use crate::run::folder::{FIGURES, RECIPE, RESULT, RunFolder};
 use crate::run::record::{Measurement, RunResult};
 

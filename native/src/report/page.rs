@@ -72,6 +72,12 @@ fn parts(run: &RunRecord, repeats: bool) -> [(&'static str, &'static str, bool);
     ]
 }
 
+/// A table that may be wider than the page: it can be scrolled by key and by hand, and shows at its edge that there is
+/// more.
+pub(crate) fn wide(table: &Markup) -> Markup {
+    html! { div.scroll tabindex="0" role="region" aria-label="Table" { (table) } }
+}
+
 /// A page that loads nothing; `title` is that of its tab.
 pub(crate) fn document(title: &str, header: &Markup, body: &Markup) -> String {
     let markup = html! {

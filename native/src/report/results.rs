@@ -6,9 +6,11 @@ use maud::{Markup, PreEscaped, html};
 use super::RunRecord;
 use super::charts::trade_off;
 use super::curves::{key, of_runs};
-use super::page::time;
+use super::page::{time, wide};
+use crate::against::{Against, in_words as against_in_words};
+use crate::metric::Reading;
 use crate::run::record::{ArmResult, MSE, R2, TOP1};
-use crate::spread::{Spread, written};
+use crate::spread::Spread;
 
 /// Metrics of what can be read off a condition, and how they are called.
 const LEAKS: [(&str, &str); 2] =
@@ -20,38 +22,37 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
     let arms = || runs.iter().flat_map(|run| run.result.arms.iter().map(move |arm| (run, arm)));
     let condition = match runs {
         [first, rest @ ..] if rest.iter().all(|run| run.result.condition == first.result.condition) => {
-            first.result.condition_title()
+            first.result.condition.as_str()
         }
-        _ => "Condition".into(),
+        _ => "condition",
     };
     let mut names: Vec<&str> = arms().flat_map(|(_, arm)| arm.metrics.keys().map(String::as_str)).collect();
-    names.sort_unstable();
+    // What is asked for first stands first.
+    let first = [TOP1, R2, MSE];
+    names.sort_unstable_by_key(|name| {
+        (first.iter().position(|one| one == name).unwrap_or(first.len()), *name)
+    });
     names.dedup();
+    let shown: Vec<(&str, Reading)> =
+        names.iter().map(|&name| (name, Reading::of(name, condition))).collect();
     let has = |name: &str| names.contains(&name);
-    let others = || names.iter().filter(|name| ![TOP1, MSE, R2].contains(*name));
     html! {
-        div.scroll { table {
+        (wide(&html! { table {
             thead { tr {
                 th { "Arm" }
                 @if several { th { "Run" } th { "Seed" } }
-                th { "Top-1" }
-                @if has(R2) { th { (condition) " R²" } }
-                @if has(MSE) { th { (condition) " MSE" } }
-                @for name in others() { th { (name) } }
+                @for (_, reading) in &shown { th { (reading.title) } }
                 th { "Final loss" } th { "Iterations" } th { "Training" }
             } }
             tbody { @for (run, arm) in arms() { tr {
                 td { b { (arm.name) } " " span.soft { (arm.objective) } }
                 @if several { td { (run.place) } td { (run.result.seed) } }
-                td { (percent(arm)) }
-                @if has(R2) { td { (number(arm.metric(R2), 3)) } }
-                @if has(MSE) { td { (number(arm.metric(MSE), 1)) } }
-                @for name in others() { td { (number(arm.metric(name), 4)) } }
+                @for (name, reading) in &shown { td { (reading.number(arm.metric(name))) } }
                 td { (number(Some(arm.final_loss), 4)) }
                 td { (arm.iterations) }
                 td { (time(arm.training_seconds)) }
             } } }
-        } }
+        } }))
         p.soft {
             "Top-1: a linear classifier on the frozen, standardised representation."
             @if has(R2) {
@@ -59,7 +60,8 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
                  can be read off perfectly and 0 where predicting its mean does as well. Lower means less leak."
             }
             @if has("condition_top1") {
-                " condition_top1: how often a linear classifier names the condition; lower means less leak."
+                " " (Reading::of("condition_top1", condition).title) ": how often a linear classifier names the condition; lower \
+                 means less leak."
             }
         }
         @for (arms, protocol) in protocols(runs) {
@@ -114,22 +116,46 @@ pub(super) fn comparison(runs: &[RunRecord]) -> Result<Markup> {
         let both = |arm: &&ArmResult| Some((arm.metric(leak?.0)?, arm.metric(TOP1)? * 100.0, index));
         points.extend(arms.iter().filter_map(both));
     }
-    let cell = |arms: &[&ArmResult], name: &str, scale: f64, digits: usize| {
-        let values: Vec<f64> =
-            arms.iter().filter_map(|arm| arm.metric(name)).map(|value| value * scale).collect();
-        written(Spread::of(&values), digits)
+    let condition = runs.first().map_or("", |run| run.result.condition.as_str());
+    let shown: Vec<(&str, Reading)> = [TOP1, R2, MSE, "condition_top1"]
+        .into_iter()
+        .filter(|&name| name == TOP1 || measured(name))
+        .map(|name| (name, Reading::of(name, condition)))
+        .collect();
+    let cell = |arms: &[&ArmResult], name: &str, reading: &Reading| {
+        let values: Vec<f64> = arms.iter().filter_map(|arm| arm.metric(name)).collect();
+        reading.spread(Spread::of(&values))
     };
+    let shown_first = Reading::of(TOP1, condition);
+    let accuracies = |arms: &[&ArmResult]| -> Vec<f64> {
+        arms.iter().filter_map(|arm| arm.metric(TOP1)).map(|value| shown_first.value(value)).collect()
+    };
+    let first = arms.first().map(|(_, arms)| accuracies(arms)).unwrap_or_default();
+    let against = std::iter::once(Ok(None))
+        .chain(arms.iter().skip(1).map(|(_, arms)| Against::of(&accuracies(arms), &first)))
+        .collect::<Result<Vec<Option<Against>>>>()?;
+    let tested = against.iter().any(Option::is_some);
     Ok(html! {
         @if runs.len() > 1 {
             h2 { "Over the runs" }
-            div.scroll { table {
-                thead { tr { th { "Arm" } th { "Recipe" } th { "Runs" } th { "Top-1 in %" } th { "R²" } th { "MSE" } } }
-                tbody { @for ((recipe, name), arms) in &arms { tr {
+            (wide(&html! { table {
+                thead { tr {
+                    th { "Arm" } th { "Recipe" } th { "Runs" }
+                    @for (_, reading) in &shown { th { (reading.title) } }
+                    @if tested { th { (shown_first.title) ", against the first" } }
+                } }
+                tbody { @for (((recipe, name), arms), against) in arms.iter().zip(&against) { tr {
                     td { b { (name) } } td { (recipe) } td { (arms.len()) }
-                    td { (cell(arms, TOP1, 100.0, 2)) } td { (cell(arms, R2, 1.0, 3)) } td { (cell(arms, MSE, 1.0, 1)) }
+                    @for (name, reading) in &shown { td { (cell(arms, name, reading)) } }
+                    @if tested { td { (against.as_ref().map_or_else(|| "–".into(), |one| one.text(shown_first.digits()))) } }
                 } } }
-            } }
-            p.soft { "Mean ± standard deviation over the runs (n − 1)." }
+            } }))
+            p.soft {
+                "Mean ± standard deviation over the runs (n − 1)."
+                @if let Some(words) = against_in_words(against.iter().flatten()) {
+                    " Against the first arm: " (words) "."
+                }
+            }
         }
         @if names.len() > 1 || runs.len() > 1 {
             (key(names.iter().map(|(_, arm)| *arm)))
@@ -142,10 +168,6 @@ pub(super) fn comparison(runs: &[RunRecord]) -> Result<Markup> {
             }
         }
     })
-}
-
-fn percent(arm: &ArmResult) -> String {
-    arm.metric(TOP1).map_or_else(|| "–".into(), |value| format!("{:.2} %", value * 100.0))
 }
 
 fn number(value: Option<f64>, digits: usize) -> String {

@@ -12,7 +12,7 @@ use crate::exit::usage;
 use crate::recipe::Recipe;
 use crate::report::figures::{KernelFigure, Sheet};
 use crate::report::picture::contact_sheet;
-use crate::report::{document, kernel_figure, sheet_figure};
+use crate::report::{document, kernel_figure, sheet_figure, wide};
 use crate::run::draw::weighed::{Focus, Weighed};
 use crate::run::splits::Splits;
 
@@ -201,10 +201,10 @@ impl Drawn<'_> {
             @for panel in &self.panels { h2 { (panel.name) } (panel.markup()) }
             @if self.of_kernels() {
                 h2 { "Where the weight lies" }
-                div.scroll { table {
+                (wide(&html! { table {
                     thead { tr { @for head in HEADS { th { (head) } } } }
                     tbody { @for panel in &self.panels { tr { @for cell in panel.cells() { td { (cell) } } } } }
-                } }
+                } }))
             }
             @for remark in self.remarks() { p.soft { (remark) } }
         };

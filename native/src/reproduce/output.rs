@@ -8,7 +8,10 @@ use super::compare::{Cell, ComparedRow};
 use super::figure::{figures, pictures};
 use super::table::{FigureSection, Metric, Scale, Table};
 use crate::against::in_words;
-use crate::report::document;
+use crate::report::{document, wide};
+
+/// What stands in a cell without a number.
+const NOTHING: &str = "–";
 
 /// A table with everything that is needed to read it.
 #[derive(Debug, Serialize)]
@@ -56,19 +59,28 @@ impl<'t> Comparison<'t> {
             let number = |value: Option<f64>, std: Option<f64>| match (value, std) {
                 (Some(value), Some(std)) => format!("{value:.digits$} ± {std:.digits$}"),
                 (Some(value), None) => format!("{value:.digits$}"),
-                (None, _) => "–".into(),
+                (None, _) => NOTHING.into(),
             };
             let within = if cell.within == Some(true) { ", within ±" } else { "" };
             [
                 number(cell.mean, cell.std),
                 number(cell.published, cell.published_std),
-                cell.difference.map_or_else(|| "–".into(), |d| format!("{d:+.digits$}{within}")),
-                cell.against.as_ref().map_or_else(|| "–".into(), |against| against.text(digits)),
+                cell.difference.map_or_else(|| NOTHING.into(), |d| format!("{d:+.digits$}{within}")),
+                cell.against.as_ref().map_or_else(|| NOTHING.into(), |against| against.text(digits)),
             ]
         };
         std::iter::once(row.name.clone())
             .chain(row.cells.iter().zip(self.metrics).flat_map(of_cell))
             .collect()
+    }
+
+    /// Heads and rows, without the columns in which nothing stands.
+    fn columns(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| self.cells(row)).collect();
+        let filled = |at: usize| at == 0 || rows.iter().any(|row| row[at] != NOTHING);
+        let kept: Vec<usize> = (0..self.heads().len()).filter(|&at| filled(at)).collect();
+        let of = |cells: &[String]| kept.iter().map(|&at| cells[at].clone()).collect();
+        (of(&self.heads()), rows.iter().map(|row| of(row)).collect())
     }
 
     /// What is said of the whole table.
@@ -115,20 +127,18 @@ impl<'t> Comparison<'t> {
 
     /// For a terminal.
     pub(crate) fn text(&self) -> String {
-        let heads = self.heads();
+        let (heads, rows) = self.columns();
         let mut table = crate::console::table(heads.iter().map(String::as_str));
-        for row in &self.rows {
-            table.add_row(self.cells(row));
-        }
+        table.add_rows(rows);
         format!("{}\n{table}\n{}", self.title, self.remarks().join("\n"))
     }
 
     /// Markdown.
     pub(crate) fn markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let heads = self.heads();
+        let (heads, rows) = self.columns();
         let rule = line(vec!["---".into(); heads.len()]);
-        let rows: String = self.rows.iter().map(|row| line(self.cells(row))).collect();
+        let rows: String = rows.into_iter().map(line).collect();
         format!("## {}\n\n{}{rule}{rows}\n{}\n", self.title, line(heads), self.remarks().join("\n\n"))
     }
 
@@ -169,12 +179,13 @@ impl<'t> Comparison<'t> {
             },
             None => html! {},
         };
+        let (heads, rows) = self.columns();
         let body = html! {
             (figures)
-            div.scroll { table {
-                thead { tr { @for head in self.heads() { th { (head) } } } }
-                tbody { @for row in &self.rows { tr { @for cell in self.cells(row) { td { (cell) } } } } }
-            } }
+            (wide(&html! { table {
+                thead { tr { @for head in &heads { th { (head) } } } }
+                tbody { @for row in &rows { tr { @for cell in row { td { (cell) } } } } }
+            } }))
             @for remark in self.remarks() { p.soft { (remark) } }
         };
         Ok(document(self.name, &html! { h1 { (self.title) } }, &body))

@@ -122,8 +122,8 @@ mod tests {
                 }
                 for scale in [Scale::Smoke, Scale::Cpu, Scale::Full] {
                     let recipe = table.recipe_of(row, scale, 0);
-                    let recipe =
-                        recipe.unwrap_or_else(|error| panic!("{}, {}: {error:#}", shipped.name, row.name));
+                    assert!(recipe.is_ok(), "{}, {}: {recipe:?}", shipped.name, row.name);
+                    let recipe = recipe.unwrap();
                     if let Some(parent) = row.from.as_ref().and(table.parent(row)) {
                         let encoder = table.recipe_of(parent, scale, 0).unwrap().encoder;
                         assert_eq!(recipe.encoder, encoder, "{}, {}", shipped.name, row.name);

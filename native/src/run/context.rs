@@ -10,7 +10,6 @@ use simile_core::method::TrainingSet;
 use simile_core::objective::bias_prior;
 use simile_core::train::{Neighbourhoods, Purpose, stream};
 
-use crate::console::line;
 use crate::exit::usage;
 use crate::recipe::sections::ObjectiveSection;
 
@@ -19,6 +18,8 @@ pub(crate) struct Context {
     condition: Option<Matrix>,
     labels: Vec<usize>,
     bias: Option<Bias>,
+    /// What was found out about clusters.
+    note: Option<String>,
 }
 
 struct Bias {
@@ -35,6 +36,7 @@ impl Context {
     /// A usage error if the data set has no such variable.
     pub(crate) fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
         let condition = train.conditions.get(&section.condition).map(|condition| condition.to_matrix());
+        let mut note = None;
         let labels = match (section.clusters, section.top_attributes, &condition) {
             (None, None, _) => train.labels.clone(),
             (Some(_), Some(_), _) => {
@@ -49,7 +51,7 @@ impl Context {
             (None, Some(count), Some(values)) => {
                 let found = attribute_clusters(values, count).map_err(usage)?;
                 let size = values.rows() as f64 / found.count as f64;
-                line(format_args!("{count} attributes make {} clusters of {size:.1} images", found.count));
+                note = Some(format!("{count} attributes make {} clusters of {size:.1} images", found.count));
                 found.ids
             }
             (_, _, None) => {
@@ -61,7 +63,12 @@ impl Context {
             Some(name) => Some(Bias::new(name, train, &labels)?),
             None => None,
         };
-        Ok(Self { condition, labels, bias })
+        Ok(Self { condition, labels, bias, note })
+    }
+
+    /// What a user may want to know of the clusters.
+    pub(crate) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// What a method has to know.

@@ -6,6 +6,7 @@ use simile_core::dataset::Dataset;
 use simile_core::train::{Neighbourhoods, Sampler, Sampling, Trainer, ViewSource};
 
 use super::context::Context;
+use crate::console::line;
 use crate::exit::usage;
 use crate::recipe::Recipe;
 use crate::recipe::sections::Arm;
@@ -27,6 +28,7 @@ impl Feed {
         let (batch, seed) = (recipe.train.batch, recipe.train.seed);
         let normalisation = recipe.normalisation().map_err(usage)?;
         let context = Context::new(&arm.objective, train, seed)?;
+        context.note().into_iter().for_each(line);
         let groups = arm.objective.neighbourhoods;
         Ok(Self {
             sampler: Sampler::new(Sampling { samples: train.len(), batch, drop_last: false, seed })?,

@@ -13,6 +13,7 @@ mod pictures;
 pub(crate) mod prepared;
 pub(crate) mod prior;
 pub(crate) mod record;
+mod rehearsal;
 mod selection;
 pub(crate) mod session;
 pub(crate) mod splits;

@@ -9,6 +9,11 @@ use crate::recipe::Recipe;
 
 /// What is missing to run a recipe with the data in `folder`, and what would get or make it; nothing if all is there.
 pub(crate) fn lacking(recipe: &Recipe, folder: Option<&Path>) -> Option<String> {
+    lacking_data(&recipe.data, folder).or_else(|| lacking_models(recipe))
+}
+
+/// Which of the models that a recipe names is not there.
+pub(crate) fn lacking_models(recipe: &Recipe) -> Option<String> {
     let weights = || {
         let path = recipe.encoder.weights.as_ref()?;
         (!model::file(path).is_file()).then(|| weights::not_there(recipe, path))
@@ -18,5 +23,5 @@ pub(crate) fn lacking(recipe: &Recipe, folder: Option<&Path>) -> Option<String> 
         let absent = !model::file(path).is_file();
         absent.then(|| format!("`data.prior.model`, {}, is not there; train it first", path.display()))
     };
-    lacking_data(&recipe.data, folder).or_else(weights).or_else(prior)
+    weights().or_else(prior)
 }

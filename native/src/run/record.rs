@@ -92,14 +92,6 @@ pub(crate) const MSE: &str = "condition_mse";
 /// The same as a share of what predicting the mean leaves: 1 is perfectly readable, 0 is not readable.
 pub(crate) const R2: &str = "condition_r2";
 
-impl RunResult {
-    /// The condition as the head of a column.
-    pub(crate) fn condition_title(&self) -> String {
-        let mut letters = self.condition.chars();
-        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-    }
-}
-
 impl ArmResult {
     /// A metric, if it was measured.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {

@@ -10,7 +10,6 @@ use simile_core::checkpoint::{Checkpoint, Metadata, Weights};
 use simile_core::dataset::Dataset;
 use simile_core::encoder::Encoder;
 use simile_core::matrix::Matrix;
-use simile_core::method::class_scores;
 
 use super::draw::{self, Drawing};
 use super::events::EventLog;
@@ -164,7 +163,7 @@ impl Session {
             objective::measure(&self.recipe.probe.objectives, &network, &viewing, [train, test])?;
         measured.metrics.extend(objectives);
         let classes = train.classes.len();
-        if class_scores(&arm.objective.name, classes, 0) == Some(classes) {
+        if arm.scores(classes, 0) == Some(classes) {
             let scores = images.scores(model)?;
             if scores.columns() == classes {
                 let own = judge(&self.recipe.probe, &scores, test)?;

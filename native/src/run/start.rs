@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::folder::{RECIPE, RESULT, RunFolder};
 use super::prior;
 use super::record::RunResult;
+use super::rehearsal::rehearse;
 use super::session::Session;
 use super::splits::Splits;
 use super::state::Standing;
@@ -29,6 +30,7 @@ pub(crate) fn begin(
     let bytes = weights::of_recipe(&recipe)?;
     let splits = Splits::of(&recipe, data.as_deref())?;
     let splits = prior::add(splits, recipe.data.prior.as_ref(), &device.device)?;
+    rehearse(&recipe, &splits, &device)?;
     let folder = RunFolder::create(out, &recipe.name)?;
     line(format_args!("{} into {}", recipe.name, folder.root().display()));
     let weights = bytes.map(|bytes| weights::begin(&mut recipe, &bytes, &folder)).transpose()?;

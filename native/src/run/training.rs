@@ -1,9 +1,11 @@
 //! The iterations of an arm.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use simile_core::checkpoint::CheckpointError;
+use simile_core::checkpoint::{CheckpointError, Weights};
+use simile_core::dataset::Dataset;
 use simile_core::error::Error;
 use simile_core::train::{TrainError, Trainer, TrainerConfig};
 
@@ -128,31 +130,44 @@ impl Session {
     }
 
     fn trainer(&self, arm: &Arm, context: &Context, steps_per_epoch: u64) -> Result<Trainer> {
-        let Recipe { encoder, head, optimizer, schedule, train, .. } = self.recipe.clone();
         let training = context.training_set();
-        let classes = training.labels.iter().max().map_or(0, |label| label + 1);
-        let config = TrainerConfig {
-            objective: arm.objective.config().map_err(usage)?,
-            method: arm.method(),
-            encoder: encoder.config,
-            head: head.of(&arm.objective.name, classes.max(self.splits.train.classes.len()), training.biases),
-            optimizer,
-            schedule,
-            steps: train.iterations as u64,
-            steps_per_epoch,
-            views_apart: train.views_apart,
-            seed: train.seed,
-            ema: train.ema,
-            accumulate: train.accumulate as u64,
-            precision: train.precision,
-            weights: self.weights.clone(),
-        };
+        let epoch = (&self.splits.train, steps_per_epoch);
+        let config = config(arm, &self.recipe, context, epoch, self.weights.clone())?;
         let device = &self.device.device;
         match self.standing.trainer(&self.folder)? {
             Some(bytes) => Trainer::resume(config, &training, device, &bytes).context("continuing the run"),
             None => Trainer::new(config, &training, device).map_err(usage),
         }
     }
+}
+
+/// The settings of a trainer, for training images that a number of steps goes through once.
+pub(super) fn config(
+    arm: &Arm,
+    recipe: &Recipe,
+    context: &Context,
+    (images, steps_per_epoch): (&Dataset, u64),
+    weights: Option<Arc<Weights>>,
+) -> Result<TrainerConfig> {
+    let Recipe { encoder, head, optimizer, schedule, train, .. } = recipe.clone();
+    let training = context.training_set();
+    let classes = training.labels.iter().max().map_or(0, |label| label + 1);
+    Ok(TrainerConfig {
+        objective: arm.objective.config().map_err(usage)?,
+        method: arm.method(),
+        encoder: encoder.config,
+        head: head.of(arm.scores(classes.max(images.classes.len()), training.biases)),
+        optimizer,
+        schedule,
+        steps: train.iterations as u64,
+        steps_per_epoch,
+        views_apart: train.views_apart,
+        seed: train.seed,
+        ema: train.ema,
+        accumulate: train.accumulate as u64,
+        precision: train.precision,
+        weights,
+    })
 }
 
 /// Whether the network holds, or gave, numbers that are not finite.

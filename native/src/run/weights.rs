@@ -11,7 +11,6 @@ use simile_core::encoder::EncoderConfig;
 
 use super::folder::{RunFolder, WEIGHTS};
 use crate::console::line;
-use crate::exit::usage;
 use crate::model;
 use crate::recipe::Recipe;
 use crate::recipe::views::Normalise;
@@ -40,7 +39,7 @@ pub(super) fn of_recipe(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
     let Some(path) = &recipe.encoder.weights else { return Ok(None) };
     let file = model::file(path);
     if !file.is_file() {
-        return Err(usage(not_there(recipe, path)));
+        anyhow::bail!(not_there(recipe, path));
     }
     let bytes =
         fs::read(&file).with_context(|| format!("cannot read `encoder.weights`, {}", file.display()))?;

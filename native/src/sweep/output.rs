@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use super::axis::Axis;
 use super::outcome::{Aim, Outcome};
+use crate::metric::Reading;
 use crate::report::charts::{Line, lines, surface};
-use crate::report::document;
+use crate::report::{document, wide};
 use crate::run::record::{MSE, R2, TOP1};
-use crate::spread::written;
+use crate::spread::Spread;
 
 /// Metrics that are shown where they were measured; a file has all of them.
 const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
@@ -45,13 +46,13 @@ impl Sweep<'_> {
 
     fn heads(&self) -> Vec<String> {
         let keys = self.axes.iter().map(|axis| axis.short().to_owned());
-        keys.chain(self.metrics().into_iter().map(str::to_owned)).collect()
+        keys.chain(self.metrics().into_iter().map(|name| reading(name).title)).collect()
     }
 
     fn cells(&self, outcome: &Outcome) -> Vec<String> {
         let settings = self.axes.iter().zip(&outcome.point).map(|(axis, &at)| axis.values[at].clone());
         let metrics = self.metrics();
-        let numbers = metrics.iter().map(|name| written(outcome.spread(name), digits(name)));
+        let numbers = metrics.iter().map(|name| reading(name).spread(outcome.spread(name)));
         settings.chain(numbers).collect()
     }
 
@@ -60,11 +61,12 @@ impl Sweep<'_> {
         let settings = self.axes.iter().zip(&best.point);
         let settings: Vec<String> =
             settings.map(|(axis, &at)| format!("{} = {}", axis.short(), axis.values[at])).collect();
-        let by = self.aim.by;
+        let by = reading(self.aim.by);
         format!(
-            "Best by validation: {}, with {by} {}",
+            "Best by validation: {}, with {} {}",
             settings.join(", "),
-            written(best.spread(by), digits(by))
+            by.title,
+            by.spread(best.spread(self.aim.by))
         )
     }
 
@@ -81,7 +83,7 @@ impl Sweep<'_> {
                     1 => "one seed each".into(),
                     seeds => format!("{seeds} seeds each, mean ± standard deviation (n − 1)"),
                 },
-                aim.by,
+                reading(aim.by).title,
             ),
         ]
     }
@@ -138,10 +140,10 @@ impl Sweep<'_> {
         let body = html! {
             p { b { (self.verdict()) } }
             div.pair style="margin-bottom: 1.2rem" { @for figures in &figures { (figures) } }
-            div.scroll { table {
+            (wide(&html! { table {
                 thead { tr { @for head in self.heads() { th { (head) } } } }
                 tbody { @for point in &self.points { tr { @for cell in self.cells(point) { td { (cell) } } } } }
-            } }
+            } }))
             @for remark in self.remarks() { p.soft { (remark) } }
         };
         let title = format!("Sweep of {}", self.recipe);
@@ -150,34 +152,40 @@ impl Sweep<'_> {
 
     /// A line over one key, a heat map over each pair of several.
     fn figures(&self, metric: &str) -> Result<Markup> {
+        let reading = reading(metric);
+        let in_unit = |spread: Spread| Spread {
+            mean: reading.value(spread.mean),
+            std: spread.std.map(|std| reading.value(std)),
+        };
         let aim = if metric == self.aim.by { self.aim } else { Aim { by: metric, lowest: true } };
         let of_rest = if self.axes.len() > 2 { ", the best over the other keys" } else { "" };
         let mut drawn = Vec::new();
         if let [axis] = self.axes {
             let at = |value| self.points.iter().find(|outcome| outcome.point == [value]);
-            let points = (0..axis.values.len()).map(|value| at(value)?.spread(metric)).collect();
-            drawn.push(lines(axis.short(), &axis.values, metric, &[Line { points, joined: true }])?);
+            let points = (0..axis.values.len()).map(|value| at(value)?.spread(metric).map(in_unit)).collect();
+            drawn.push(lines(axis.short(), &axis.values, &reading.title, &[Line { points, joined: true }])?);
         }
         for (x, first) in self.axes.iter().enumerate() {
             for (y, second) in self.axes.iter().enumerate().skip(x + 1) {
                 let value = |column, row| {
                     let here = |point: &&Outcome| point.point[x] == column && point.point[y] == row;
                     let means = self.points.iter().filter(here).map(|point| point.mean(metric));
-                    means.fold(None, |best, mean| aim.better(best, mean))
+                    means.fold(None, |best, mean| aim.better(best, mean)).map(|mean| reading.value(mean))
                 };
                 let sides = [(first.short(), &first.values[..]), (second.short(), &second.values[..])];
-                drawn.push(surface(sides[0], sides[1], digits(metric).min(3), value)?);
+                drawn.push(surface(sides[0], sides[1], reading.digits(), value)?);
             }
         }
         Ok(html! {
             @for svg in &drawn { figure {
                 (PreEscaped(svg))
-                figcaption { b { (metric) } (of_rest) "." }
+                figcaption { b { (reading.title) } (of_rest) "." }
             } }
         })
     }
 }
 
-fn digits(metric: &str) -> usize {
-    if metric == MSE { 1 } else { 4 }
+/// Recipes of a sweep may differ in the condition; its metrics are named after none.
+fn reading(metric: &str) -> Reading {
+    Reading::of(metric, "condition")
 }

@@ -136,3 +136,46 @@ fn a_figure_draws_its_rows_and_names_those_that_cannot_run() {
     let alone = with(&["contex-table5", "--row", "rubi-0.999"]);
     assert!(complaint(place.path(), &alone, 2).contains("second network"));
 }
+
+#[test]
+fn what_lies_in_a_folder_is_said_for_every_recipe_and_row() {
+    let place = place();
+    let listed = |arguments: &[&str]| json(place.path(), &[&["recipes", "--json"], arguments].concat());
+    let one = |all: &serde_json::Value, name: &str| {
+        all.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap().clone()
+    };
+    let nowhere = listed(&[]);
+    assert_eq!(one(&nowhere, "fair-digits")["data"], "none-needed");
+    assert_eq!(one(&nowhere, "colour-mnist")["data"], "not-looked-for");
+    assert_eq!(one(&nowhere, "colour-mnist")["objectives"][2], "fair-cclk");
+    assert!(one(&nowhere, "colour-mnist")["cost"].as_str().unwrap().contains("minutes"));
+    fs::create_dir(place.path().join("data")).unwrap();
+    let empty = listed(&["--data", "data"]);
+    let row = one(&empty, "contex-table4")["rows"][0].clone();
+    assert_eq!((&row["dataset"], &row["data"]), (&"celeba".into(), &"absent".into()));
+    assert!(row["lacks"].as_str().unwrap().contains("simile data list celeba"), "{row}");
+    let lacks = one(&empty, "cclk-table3")["rows"][0]["lacks"].clone();
+    assert!(lacks.as_str().unwrap().contains("simile data fetch colour-mnist"), "{lacks}");
+    assert!(complaint(place.path(), &["recipes", "--data", "nowhere"], 2).contains("not a folder"));
+    let Some(data) = simile_tests::data().map(|data| data.display().to_string()) else {
+        eprintln!("skipped: no MNIST (set SIMILE_DATA)");
+        return;
+    };
+    let full = listed(&["--data", &data]);
+    assert_eq!(one(&full, "cclk-table3")["rows"][0]["data"], "present");
+    assert_eq!(
+        one(&full, "utkface")["lacks"].as_str().unwrap_or_default().contains("simile import"),
+        one(&full, "utkface")["data"] == "present"
+    );
+    let text = stdout(place.path(), &["recipes", "--data", &data]);
+    assert!(text.contains("present") && text.contains("Data are looked for in"), "{text}");
+}
+
+#[test]
+fn rows_whose_data_are_not_there_stop_no_other() {
+    let place = place();
+    let text = complaint(place.path(), &["reproduce", "contex-table7", "--data", ".", "--out", "table"], 2);
+    assert!(text.contains("train_data_batch_1.npz") && text.contains("252 GB"), "{text}");
+    let text = complaint(place.path(), &["train", "utkface", "--data", "."], 1);
+    assert!(text.contains("simile import FILE --encoder resnet18 --input-size 64"), "{text}");
+}

@@ -271,3 +271,86 @@ fn an_autoencoder_is_the_prior_of_a_kernel() {
     );
     assert!(text.contains("encoder.output"), "{text}");
 }
+
+/// Adversarial networks go on after an interruption as if nothing had been, and what tells their images apart is a prior.
+#[test]
+fn a_discriminator_resumes_and_is_the_prior_of_a_kernel() {
+    let adversaries = CLASSIFIER
+        .replace("test = 32", "test = 32\nnormalise = \"half\"")
+        .replace(
+            "[train]",
+            "[encoder]\nname = \"dcgan\"\n\n[method]\nname = \"dcgan\"\n\n[train]\ncheckpoint_every = 3",
+        )
+        .replace("iterations = 4", "iterations = 20");
+    let place = with(&adversaries);
+    simile(place.path(), &["train", "mine.toml", "--out", "whole"]).assert().success();
+    interrupt(place.path(), &["train", "mine.toml", "--out", "cut"], "cross-entropy");
+    simile(place.path(), &["train", "--resume", "cut"]).assert().success();
+    assert_same_end(place.path(), "whole", "cut");
+    let metrics = result(&place.path().join("whole"))["arms"][0]["metrics"].clone();
+    assert!(
+        metrics["classifier_top1"].is_null(),
+        "a score of true and made says nothing of classes: {metrics}"
+    );
+    let prior = CLASSIFIER.replace("[optimizer]", "[data.prior]\nmodel = \"whole\"\n\n[optimizer]").replace(
+        "\"cross-entropy\"",
+        "\"kernel-decoupled-uniformity\"\ncondition = \"prior\"\nkernel = { name = \"rbf\", sigma = \"median\" }",
+    );
+    fs::write(place.path().join("du.toml"), &prior).unwrap();
+    simile(place.path(), &["train", "du.toml", "--set", "probe.condition=prior", "--out", "du"])
+        .assert()
+        .success();
+    let wrong = ["train", "mine.toml", "--set", "encoder.input_size=28", "--out", "never"];
+    assert!(complaint(place.path(), &wrong, 2).contains("a dcgan takes 16, 32, 64 or 128"));
+}
+
+#[test]
+fn objectives_are_measured_on_the_frozen_network() {
+    let place = with(CLASSIFIER);
+    let objectives = "probe.objectives=[{ name = \"nt-xent\", temperature = 0.1, batch = 16 }, \
+                      { name = \"align-uniform\", of = \"projection\", batch = 16 }]";
+    let train = ["train", "mine.toml", "--set", objectives, "--out", "run", "--json"];
+    let arm = json(place.path(), &train)["arms"][0].clone();
+    let nt_xent = |part: &str| arm["metrics"][format!("nt_xent_{part}")].as_f64().unwrap();
+    assert!(nt_xent("train") > 0.0 && nt_xent("test") > 0.0 && nt_xent("train") != nt_xent("test"));
+    assert!(arm["metrics"]["align_uniform_test"].is_number());
+    assert!(arm["protocol"].as_str().unwrap().contains("nt-xent of the representation"), "{arm}");
+    let again = json(place.path(), &["evaluate", "run", "--json"])["metrics"].clone();
+    assert_eq!(again["nt_xent_test"], arm["metrics"]["nt_xent_test"]);
+    assert!(again["align_uniform_test"].is_null(), "the file holds no head");
+    let set = |objective: &str| {
+        let setting = format!("probe.objectives=[{objective}]");
+        complaint(place.path(), &["train", "mine.toml", "--set", &setting, "--out", "never"], 2)
+    };
+    assert!(set("{ name = \"nt-xnt\" }").contains("did you mean `nt-xent`?"));
+    assert!(set("{ name = \"moco\" }").contains("not measured on a frozen network"));
+    assert!(set("{ name = \"nt-xent\", temprature = 1.0 }").contains("temprature"));
+}
+
+#[test]
+fn what_would_stop_a_run_later_is_refused_before_it_has_a_folder() {
+    let place = with(CLASSIFIER);
+    for (setting, reason) in [
+        ("probe.condition=height", "no variable `height` to probe"),
+        ("probe.also=[\"height\"]", "no variable `height` to probe"),
+        ("objective={ name = \"biasbal\", bias = \"height\" }", "no variable `height` to be the bias"),
+        ("objective={ name = \"fair-info-nce\", condition = \"height\", clusters = 3 }", "to cluster"),
+    ] {
+        let train = ["train", "mine.toml", "--set", setting, "--out", "never"];
+        let text = complaint(place.path(), &train, 2);
+        assert!(text.contains(reason), "{setting}: {text}");
+        assert!(!exists(place.path(), "never"), "{setting} left a folder behind");
+    }
+}
+
+#[test]
+fn held_out_images_are_called_so() {
+    let place = with(CLASSIFIER);
+    let train = ["train", "mine.toml", "--set", "data.validation=16", "--out", "run", "--json"];
+    let protocol = |answer: &Value| answer["protocol"].as_str().unwrap().to_owned();
+    let trained = protocol(&json(place.path(), &train)["arms"][0]);
+    let evaluated = protocol(&json(place.path(), &["evaluate", "run", "--json"]));
+    for protocol in [trained, evaluated] {
+        assert!(protocol.contains("16 held-out training images"), "{protocol}");
+    }
+}

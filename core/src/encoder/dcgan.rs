@@ -1,0 +1,215 @@
+//! The two networks of a deep convolutional generative adversarial network (Radford et al., *Unsupervised Representation
+//! Learning with Deep Convolutional Generative Adversarial Networks*, 2016), without biases.
+//!
+//! | discriminator, the encoder | generator |
+//! |---|---|
+//! | 4×4 at stride 2, leaky ReLU 0.2: 64 channels | 100 normal numbers, 4×4 to the widest of the discriminator's maps, batch norm, ReLU |
+//! | 4×4 at stride 2, batch norm, leaky ReLU: twice as many each time, until a side of 4 | transposed 4×4 at stride 2, batch norm, ReLU: half as many each time, to 64 |
+//! | (a linear layer to one score: the head) | transposed 4×4 at stride 2 to an image, hyperbolic tangent |
+//!
+//! For 64×64 images both are those of PyTorch's example. The embedding is the last maps, flattened: 4096 features of
+//! 32×32 images, 8192 of 64×64. Decoupled Uniformity names such a model as a prior of its kernel; neither its network nor
+//! which of its features are released, and the discriminator's are the ones of Radford et al.
+
+use burn::module::{Module, Param};
+use burn::tensor::activation::{leaky_relu, relu};
+use burn::tensor::module::{conv_transpose2d, conv2d};
+use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
+use burn::tensor::{Device, Tensor, TensorData};
+use rand::{Rng, RngExt as _};
+use rand_distr::StandardNormal;
+
+use super::layers::{BatchNorm, in_type_of};
+
+/// Sides of the images that the networks take.
+pub const SIDES: [usize; 4] = [16, 32, 64, 128];
+/// Numbers that the generator makes an image of.
+pub const LATENTS: usize = 100;
+/// Channels of the discriminator's first maps.
+const FIRST: usize = 64;
+/// Side of its last maps.
+const LAST_SIDE: usize = 4;
+/// Side of every kernel.
+const KERNEL: usize = 4;
+/// Slope of the leaky ReLU.
+const SLOPE: f64 = 0.2;
+/// Deviation of initial weights.
+const DEVIATION: f64 = 0.02;
+
+/// Channels after each of the discriminator's convolutions.
+fn widths(side: usize) -> Vec<usize> {
+    let halvings = (side / LAST_SIDE).max(2).ilog2();
+    (0..halvings).map(|step| FIRST << step).collect()
+}
+
+/// Number of features of the embedding of images of a side.
+pub fn embedding_size(side: usize) -> usize {
+    widths(side).last().map_or(0, |width| width * LAST_SIDE * LAST_SIDE)
+}
+
+fn normal<const D: usize>(
+    mean: f64,
+    shape: [usize; D],
+    device: &Device,
+    rng: &mut impl Rng,
+) -> Param<Tensor<D>> {
+    let mut value = || (mean + DEVIATION * rng.sample::<f64, _>(StandardNormal)) as f32;
+    let values: Vec<f32> = (0..shape.iter().product()).map(|_| value()).collect();
+    Param::from_data(TensorData::new(values, shape), device)
+}
+
+/// Batch norm whose gain begins near 1.
+fn batch_norm(features: usize, device: &Device, rng: &mut impl Rng) -> BatchNorm {
+    let mut layer = BatchNorm::new(features, true, device);
+    layer.weight = Some(normal(1.0, [features], device, rng));
+    layer
+}
+
+/// A convolution with the batch norm that follows it; transposed in the generator.
+#[derive(Module, Debug)]
+struct Layer {
+    weight: Param<Tensor<4>>,
+    bn: Option<BatchNorm>,
+}
+
+impl Layer {
+    /// `[outputs, inputs, 4, 4]`.
+    fn down(inputs: usize, outputs: usize, normed: bool, device: &Device, rng: &mut impl Rng) -> Self {
+        let weight = normal(0.0, [outputs, inputs, KERNEL, KERNEL], device, rng);
+        Self { weight, bn: normed.then(|| batch_norm(outputs, device, rng)) }
+    }
+
+    /// `[inputs, outputs, 4, 4]`.
+    fn up(inputs: usize, outputs: usize, normed: bool, device: &Device, rng: &mut impl Rng) -> Self {
+        let weight = normal(0.0, [inputs, outputs, KERNEL, KERNEL], device, rng);
+        Self { weight, bn: normed.then(|| batch_norm(outputs, device, rng)) }
+    }
+
+    fn halved(&self, maps: Tensor<4>) -> Tensor<4> {
+        let weight = in_type_of(&self.weight, &maps);
+        self.normed(conv2d(maps, weight, None, ConvOptions::new([2; 2], [1; 2], [1; 2], 1)))
+    }
+
+    fn enlarged(&self, maps: Tensor<4>, stride: usize, padding: usize) -> Tensor<4> {
+        let options = ConvTransposeOptions::new([stride; 2], [padding; 2], [0; 2], [1; 2], 1);
+        self.normed(conv_transpose2d(maps, self.weight.val(), None, options))
+    }
+
+    fn normed(&self, maps: Tensor<4>) -> Tensor<4> {
+        match &self.bn {
+            Some(bn) => bn.forward(maps),
+            None => maps,
+        }
+    }
+}
+
+/// Images to the features by which true ones are told from made ones.
+#[derive(Module, Debug)]
+pub struct Discriminator {
+    layers: Vec<Layer>,
+}
+
+impl Discriminator {
+    /// A network for square images of one of [`SIDES`].
+    pub fn new(channels: usize, side: usize, device: &Device, rng: &mut impl Rng) -> Self {
+        let widths = widths(side);
+        let inputs = std::iter::once(channels).chain(widths.iter().copied());
+        let layers = inputs
+            .zip(&widths)
+            .enumerate()
+            .map(|(at, (inputs, &outputs))| Layer::down(inputs, outputs, at > 0, device, rng))
+            .collect();
+        Self { layers }
+    }
+
+    /// `[n, channels, side, side]` to `[n, embedding_size(side)]`.
+    pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        let maps = self.layers.iter().fold(images, |maps, layer| leaky_relu(layer.halved(maps), SLOPE));
+        maps.flatten(1, 3)
+    }
+}
+
+/// Random numbers to images.
+#[derive(Module, Debug)]
+pub struct Generator {
+    layers: Vec<Layer>,
+}
+
+impl Generator {
+    /// The network that makes images for a [`Discriminator`] of the same settings.
+    pub fn new(channels: usize, side: usize, device: &Device, rng: &mut impl Rng) -> Self {
+        let outputs: Vec<usize> = widths(side).into_iter().rev().chain([channels]).collect();
+        let inputs = std::iter::once(LATENTS).chain(outputs.iter().copied());
+        let last = outputs.len() - 1;
+        let layers = inputs
+            .zip(&outputs)
+            .enumerate()
+            .map(|(at, (inputs, &outputs))| Layer::up(inputs, outputs, at < last, device, rng))
+            .collect();
+        Self { layers }
+    }
+
+    /// `[n, LATENTS]` to `[n, channels, side, side]`, from −1 to 1.
+    pub fn forward(&self, numbers: Tensor<2>) -> Tensor<4> {
+        let [n, latents] = numbers.dims();
+        let mut maps: Tensor<4> = numbers.reshape([n, latents, 1, 1]);
+        for (at, layer) in self.layers.iter().enumerate() {
+            let (stride, padding) = if at == 0 { (1, 0) } else { (2, 1) };
+            let larger = layer.enlarged(maps, stride, padding);
+            maps = if layer.bn.is_some() { relu(larger) } else { larger.tanh() };
+        }
+        maps
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /* Python:
+    d = lambda n, c=3: [nn.Conv2d(c, 64, 4, 2, 1, bias=False)] + sum([[nn.Conv2d(64 << i, 128 << i, 4, 2, 1, bias=False),
+        nn.BatchNorm2d(128 << i)] for i in range(n - 1)], [])
+    g = lambda n, c=3: [nn.ConvTranspose2d(100, 32 << n, 4, 1, 0, bias=False), nn.BatchNorm2d(32 << n)] + sum([[
+        nn.ConvTranspose2d(64 << i, 32 << i, 4, 2, 1, bias=False), nn.BatchNorm2d(32 << i)] for i in range(n - 1, 0, -1)],
+        []) + [nn.ConvTranspose2d(64, c, 4, 2, 1, bias=False)]
+    sum(p.numel() for p in nn.Sequential(*d(4)).parameters())  # and so on; 4 for a side of 64, 3 for 32
+    */
+    #[test]
+    fn both_networks_have_the_parameters_of_pytorch() {
+        let device = Device::flex();
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        for (channels, side, down, up) in
+            [(3, 64, 2_757_376, 3_576_704), (3, 32, 659_200, 1_068_928), (1, 32, 657_152, 1_066_880)]
+        {
+            let discriminator = Discriminator::new(channels, side, &device, &mut rng);
+            let generator = Generator::new(channels, side, &device, &mut rng);
+            // Burn counts the running statistics of batch norm, two a channel, and PyTorch does not.
+            let statistics = |layers: &[Layer]| -> usize {
+                layers.iter().filter_map(|layer| layer.bn.as_ref()).map(|bn| bn.num_params() / 2).sum()
+            };
+            let counted = |all: usize, layers: &[Layer]| all - statistics(layers);
+            assert_eq!(counted(discriminator.num_params(), &discriminator.layers), down, "{side}");
+            assert_eq!(counted(generator.num_params(), &generator.layers), up, "{side}");
+        }
+    }
+
+    #[test]
+    fn images_are_made_in_the_size_that_is_judged() {
+        let device = Device::flex();
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        for side in [16, 32] {
+            let images =
+                Generator::new(3, side, &device, &mut rng).forward(Tensor::ones([2, LATENTS], &device));
+            assert_eq!(images.dims(), [2, 3, side, side]);
+            let largest = images.clone().abs().max().into_scalar::<f32>();
+            assert!(largest <= 1.0, "{largest}");
+            let features = Discriminator::new(3, side, &device, &mut rng).forward(images);
+            assert_eq!(features.dims(), [2, embedding_size(side)]);
+        }
+        assert_eq!((embedding_size(32), embedding_size(64)), (4096, 8192));
+    }
+}

@@ -1,0 +1,52 @@
+//! What would stop a run sooner or later, found out before it has a folder and before hours are spent on other arms.
+
+use anyhow::{Context as _, Result};
+use simile_core::dataset::Dataset;
+use simile_core::train::Trainer;
+
+use super::context::Context;
+use super::splits::Splits;
+use super::training::config;
+use crate::device::Present;
+use crate::exit::usage;
+use crate::recipe::Recipe;
+
+/// Prepares every arm as far as that takes no images: its condition, its clusters, its networks and its probes.
+///
+/// # Errors
+/// What the run would be refused for.
+pub(super) fn rehearse(recipe: &Recipe, splits: &Splits, device: &Present) -> Result<()> {
+    let Splits { train, test, .. } = splits;
+    let seed = recipe.train.seed;
+    probed(recipe, train)?;
+    for arm in recipe.arms() {
+        let prepared = || -> Result<()> {
+            let context = Context::new(&arm.objective, train, seed)?;
+            if let Some(groups) = arm.objective.neighbourhoods {
+                context.neighbourhoods(groups, recipe.train.batch, seed)?;
+            }
+            let config = config(&arm, recipe, &context, (train, 1), None)?;
+            Trainer::new(config, &context.training_set(), &device.device).map_err(usage)?;
+            Ok(())
+        };
+        prepared().with_context(|| format!("arm `{}`", arm.name))?;
+    }
+    for measured in &recipe.probe.objectives {
+        let name = &measured.objective.name;
+        Context::new(&measured.objective, test, seed).with_context(|| format!("measuring `{name}`"))?;
+    }
+    Ok(())
+}
+
+/// The variables to read off are there, unless there is none at all.
+fn probed(recipe: &Recipe, train: &Dataset) -> Result<()> {
+    let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
+    let mut names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
+    match names.find(|name| !known.is_empty() && !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(usage(format_args!(
+            "the data set has no variable `{name}` to probe; name one with `probe.condition`: {}",
+            known.join(", ")
+        ))),
+    }
+}
