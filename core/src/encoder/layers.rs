@@ -114,7 +114,7 @@ pub struct BatchNorm {
     pub running_var: RunningState<Tensor<1>>,
     training: Param<Flag>,
     features: usize,
-    epsilon: f64,
+    pub(super) epsilon: f64,
     momentum: f64,
 }
 
@@ -143,16 +143,27 @@ impl BatchNorm {
         let options = (&device, input.dtype());
         let gain = self.weight.as_ref().map_or_else(|| Tensor::ones([self.features], options), Param::val);
         let shift = self.bias.as_ref().map_or_else(|| Tensor::zeros([self.features], options), Param::val);
-        if !(device.is_autodiff() && self.training.is_enabled()) {
+        if !self.trains(&device) {
             let (mean, variance) = (self.running_mean.value_sync(), self.running_var.value_sync());
             return burn::tensor::module::batch_norm(input, gain, shift, mean, variance, self.epsilon);
         }
-        let samples = input.shape().num_elements() as f64 / self.features.max(1) as f64;
-        let unbiased = samples / (samples - 1.0).max(1.0);
+        let samples = input.shape().num_elements() / self.features.max(1);
         let batch = burn::tensor::module::batch_norm_train(input, gain, shift, self.epsilon);
-        self.track(&self.running_mean, batch.mean);
-        self.track(&self.running_var, batch.variance * unbiased);
+        self.observe(batch.mean, batch.variance, samples);
         batch.output
+    }
+
+    /// Whether an input on this device is normalised by the statistics of its batch.
+    pub(super) fn trains(&self, device: &Device) -> bool {
+        device.is_autodiff() && self.training.is_enabled()
+    }
+
+    /// Moves the running statistics towards the mean and the biased variance of so many samples.
+    pub(super) fn observe(&self, mean: Tensor<1>, variance: Tensor<1>, samples: usize) {
+        let samples = samples as f64;
+        let unbiased = samples / (samples - 1.0).max(1.0);
+        self.track(&self.running_mean, mean);
+        self.track(&self.running_var, variance * unbiased);
     }
 
     fn track(&self, running: &RunningState<Tensor<1>>, batch: Tensor<1>) {

@@ -4,11 +4,13 @@ pub mod dcgan;
 pub mod head;
 pub mod layers;
 pub mod lenet;
+mod maps;
 pub mod mlp;
 pub(crate) mod names;
 pub mod resnet;
 pub mod simple_conv;
 mod tanh;
+mod tape;
 pub mod vae;
 
 use burn::module::Module;
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use self::resnet::{Depth, ResNet, ResNetConfig, Stem};
 use self::simple_conv::SimpleConv;
+use self::tape::Tape;
 use crate::error::{Error, Result};
 
 /// Name of a network.
@@ -258,9 +261,13 @@ impl Encoder {
         match self {
             Self::LeNet5(network) => {
                 let (embedding, tape) = network.record(images);
-                Recording { embedding, tape }
+                Recording { embedding, tape: tape.map(Tape::LeNet5) }
             }
-            Self::ResNet(_) | Self::SimpleConv(_) | Self::Mlp(_) | Self::Vae(_) | Self::Dcgan(_) => {
+            Self::ResNet(network) => {
+                let (embedding, tape) = network.record(images);
+                Recording { embedding, tape: tape.map(Tape::ResNet) }
+            }
+            Self::SimpleConv(_) | Self::Mlp(_) | Self::Vae(_) | Self::Dcgan(_) => {
                 Recording { embedding: self.forward(images), tape: None }
             }
         }
@@ -272,7 +279,7 @@ impl Encoder {
 pub struct Recording {
     /// `[n, embedding_size]`, a node of the autodiff graph.
     pub embedding: Tensor<2>,
-    tape: Option<lenet::Tape>,
+    tape: Option<Tape>,
 }
 
 impl Recording {

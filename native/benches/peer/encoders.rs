@@ -1,6 +1,7 @@
 //! Encoders alone: embeddings of a batch, and the gradient of their sum with respect to every parameter.
 
 use anyhow::Result;
+use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use simile_core::encoder::resnet::Stem;
 use simile_core::encoder::{Architecture, Encoder, EncoderConfig};
@@ -45,11 +46,13 @@ impl Case {
             Tensor::<4>::from_data(TensorData::new(values(shape.iter().product(), 1), shape), &device);
         let backward = self.backward;
         Ok(move || {
-            let embedding = encoder.forward(images.clone());
             if backward {
-                drop(embedding.sum().backward());
+                let recording = encoder.record(images.clone());
+                let mut gradients = recording.embedding.clone().sum().backward();
+                let mut parameters = GradientsParams::from_module(&mut gradients, &encoder);
+                recording.finish(&mut gradients, &mut parameters);
             } else {
-                drop(embedding.into_data());
+                drop(encoder.forward(images.clone()).into_data());
             }
             Ok(())
         })

@@ -13,7 +13,9 @@ use pulp::Arch;
 use super::geometry::Geometry;
 use super::{INPUT_SIZE, KERNEL, LeNet5};
 use crate::encoder::layers::Convolution;
+use crate::encoder::maps::{Maps, floats};
 use crate::encoder::tanh::tangent;
+use crate::encoder::tape::accumulate;
 use crate::host::is_host;
 use crate::parallel;
 use crate::product::{matrix, product};
@@ -43,7 +45,7 @@ pub(super) fn evaluate(network: &LeNet5, images: Tensor<4>) -> Tensor<2> {
     let (n, device) = (images.dims()[0], images.device());
     let first = Block::new(&network.conv1, INPUT_SIZE);
     let second = Block::new(&network.conv2, first.geometry.pooled());
-    let (maps, _) = first.forward(&channels_last(images), drop);
+    let (maps, _) = first.forward(&Maps::of_images(images).values, drop);
     let (maps, _) = second.forward(&maps, drop);
     Tensor::from_data(TensorData::new(maps, [n, second.geometry.features()]), &device)
 }
@@ -58,7 +60,7 @@ pub(super) fn record(network: &LeNet5, images: Tensor<4>) -> Option<Tape> {
         return None;
     }
     let n = images.dims()[0];
-    let (first, maps) = Kept::forward(&network.conv1, INPUT_SIZE, channels_last(images));
+    let (first, maps) = Kept::forward(&network.conv1, INPUT_SIZE, Maps::of_images(images).values);
     let (second, maps) = Kept::forward(&network.conv2, first.block.geometry.pooled(), maps);
     let maps = TensorData::new(maps, [n, second.block.geometry.features()]);
     let maps = Tensor::from_data(maps, &network.conv3.weight.val().device()).require_grad();
@@ -114,11 +116,8 @@ impl Kept {
         let shape = [geometry.out, geometry.channels, KERNEL, KERNEL];
         let weight = Tensor::<4>::from_data(TensorData::new(weight, shape), device);
         let bias = Tensor::<1>::from_data(TensorData::new(bias, [geometry.out]), device);
-        // Two forward passes in one step add up.
-        let sum = parameters.remove::<4>(self.weight).map(|before| before + weight.clone()).unwrap_or(weight);
-        parameters.register(self.weight, sum);
-        let sum = parameters.remove::<1>(self.bias).map(|before| before + bias.clone()).unwrap_or(bias);
-        parameters.register(self.bias, sum);
+        accumulate(parameters, self.weight, weight);
+        accumulate(parameters, self.bias, bias);
         input
     }
 }
@@ -226,28 +225,4 @@ impl Block {
         Arch::new().dispatch(|| self.geometry.fold(&windows, &mut input));
         input
     }
-}
-
-/// `[n, channels, side, side]` to `[n, side, side * channels]`.
-fn channels_last(images: Tensor<4>) -> Vec<f32> {
-    let [_, channels, height, width] = images.dims();
-    let planes = images.without_autodiff().into_data();
-    let image = channels * height * width;
-    let chunks = floats(&planes).chunks(CHUNK * image);
-    let interleave = |chunk: &[f32]| {
-        let mut maps = vec![0.0; chunk.len()];
-        for (maps, planes) in maps.chunks_exact_mut(image).zip(chunk.chunks_exact(image)) {
-            for (channel, plane) in planes.chunks_exact(height * width).enumerate() {
-                let places = maps.iter_mut().skip(channel).step_by(channels);
-                places.zip(plane).for_each(|(place, value)| *place = *value);
-            }
-        }
-        maps
-    };
-    parallel::map(chunks, interleave).concat()
-}
-
-/// The values; `applies` has made sure that they are 32-bit floats.
-fn floats(data: &TensorData) -> &[f32] {
-    data.as_slice().unwrap_or(&[])
 }

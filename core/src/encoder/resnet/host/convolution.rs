@@ -1,0 +1,130 @@
+//! A convolution without bias, by the way that suits its shape.
+
+use burn::module::ParamId;
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor, TensorData};
+
+use super::super::PlainConvolution;
+use super::unfold::Geometry;
+use super::{unfold, winograd};
+use crate::encoder::maps::{Maps, floats};
+use crate::encoder::tape::accumulate;
+
+/// A layer of the network with its kernel brought into the form that the products want.
+#[derive(Debug)]
+pub(super) struct Convolution {
+    id: ParamId,
+    device: Device,
+    geometry: Geometry,
+    kernel: Kernel,
+}
+
+#[derive(Debug)]
+enum Kernel {
+    Winograd(Vec<f32>),
+    Unfolded(Vec<f32>),
+}
+
+impl Convolution {
+    pub(super) fn new(layer: &PlainConvolution) -> Self {
+        let weight = layer.weight.val().without_autodiff();
+        let [outputs, inputs, kernel, _] = weight.dims();
+        let (stride, padding) = (layer.stride, layer.padding);
+        let geometry = Geometry { inputs, outputs, kernel, stride, padding };
+        let device = weight.device();
+        let weight = weight.into_data();
+        let is_usual = (kernel, stride, padding) == (winograd::KERNEL, 1, 1);
+        let kernel = if is_usual && winograd::applies(inputs, outputs) {
+            Kernel::Winograd(winograd::kernel(floats(&weight), inputs, outputs))
+        } else {
+            Kernel::Unfolded(unfold::kernel(floats(&weight), geometry))
+        };
+        Self { id: layer.weight.id, device, geometry, kernel }
+    }
+
+    pub(super) fn forward(&self, maps: &Maps) -> Maps {
+        match &self.kernel {
+            Kernel::Winograd(kernel) => winograd::forward(maps, kernel, self.geometry.outputs),
+            Kernel::Unfolded(kernel) => unfold::forward(maps, kernel, self.geometry),
+        }
+    }
+
+    /// Adds the gradient of the kernel to `parameters` and that of the maps, if it is wanted, to `of_maps`.
+    pub(super) fn backward(
+        &self,
+        maps: &Maps,
+        upstream: &Maps,
+        of_maps: Option<&mut Maps>,
+        parameters: &mut GradientsParams,
+    ) {
+        let weight = match &self.kernel {
+            Kernel::Winograd(kernel) => winograd::backward(maps, upstream, kernel, of_maps),
+            Kernel::Unfolded(kernel) => unfold::backward(maps, upstream, kernel, self.geometry, of_maps),
+        };
+        let Geometry { inputs, outputs, kernel, .. } = self.geometry;
+        let weight = TensorData::new(weight, [outputs, inputs, kernel, kernel]);
+        accumulate(parameters, self.id, Tensor::<4>::from_data(weight, &self.device));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::module::Param;
+    use burn::tensor::module::conv2d;
+    use burn::tensor::ops::ConvOptions;
+
+    use super::*;
+
+    fn wave<const D: usize>(shape: [usize; D], step: f32, device: &Device) -> Tensor<D> {
+        let values: Vec<f32> = (0..shape.iter().product()).map(|i| (i as f32 * step).sin()).collect();
+        Tensor::from_data(TensorData::new(values, shape), device)
+    }
+
+    /// As `[n, channels, height, width]`.
+    fn planes(maps: &Maps) -> Tensor<4> {
+        let shape = [maps.n, maps.height, maps.width, maps.channels];
+        Tensor::<4>::from_data(TensorData::new(maps.values.clone(), shape), &Device::flex())
+            .permute([0, 3, 1, 2])
+    }
+
+    fn assert_close(found: Tensor<4>, expected: Tensor<4>, what: &str) {
+        assert_eq!(found.dims(), expected.dims(), "{what}");
+        let largest = expected.clone().abs().max().into_scalar::<f32>();
+        let worst = (found - expected).abs().max().into_scalar::<f32>();
+        assert!(worst < 1e-4 * largest, "{what}: {worst} of {largest}");
+    }
+
+    #[test]
+    fn every_way_equals_the_definition() {
+        let device = Device::flex().autodiff();
+        for (inputs, outputs, kernel, stride, padding, side) in [
+            (16, 32, 3, 1, 1, 12),
+            (32, 16, 3, 1, 1, 7),
+            (16, 16, 3, 1, 1, 1),
+            (16, 32, 3, 2, 1, 9),
+            (3, 16, 3, 1, 2, 6),
+            (3, 16, 7, 2, 3, 13),
+            (16, 32, 1, 1, 0, 5),
+            (16, 32, 1, 2, 0, 8),
+        ] {
+            let case = format!("{inputs} to {outputs}, {kernel}x{kernel}, stride {stride}, {side}");
+            let weight = wave([outputs, inputs, kernel, kernel], 0.7, &device).require_grad();
+            let images = wave([37, inputs, side, side + 2], 0.31, &device).require_grad();
+            let options = ConvOptions::new([stride; 2], [padding; 2], [1; 2], 1);
+            let expected = conv2d(images.clone(), weight.clone(), None, options);
+            let upstream = wave(expected.dims(), 0.53, &device);
+            let gradients = (expected.clone() * upstream.clone()).sum().backward();
+
+            let layer = PlainConvolution { weight: Param::from_tensor(weight.clone()), stride, padding };
+            let (ours, maps) = (Convolution::new(&layer), Maps::of_images(images.clone()));
+            assert_close(planes(&ours.forward(&maps)), expected.inner(), &case);
+            let mut parameters = GradientsParams::default();
+            let mut of_maps = maps.zeros_like();
+            ours.backward(&maps, &Maps::of_images(upstream), Some(&mut of_maps), &mut parameters);
+            assert_close(planes(&of_maps), images.grad(&gradients).unwrap(), &format!("{case}: maps"));
+            let of_weight = parameters.get::<4>(layer.weight.id).unwrap();
+            assert_close(of_weight, weight.grad(&gradients).unwrap(), &format!("{case}: weight"));
+        }
+    }
+}

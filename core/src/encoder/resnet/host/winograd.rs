@@ -1,0 +1,373 @@
+//! 3×3 convolutions at stride 1 with a padding of 1, by Winograd's minimal filtering `F(4×4, 3×3)`: 36 products where
+//! the definition has 144 (Lavin & Gray, *Fast Algorithms for Convolutional Neural Networks*, 2016).
+//!
+//! ```text
+//! Y = A^T [ sum_c (G g G^T) * (B^T d B) ] A
+//! ```
+//!
+//! for every tile of 4×4 outputs `Y`, its 6×6 inputs `d` and the kernel `g`, `*` entry by entry; the sum over channels is
+//! a product of matrices for each of the 36 entries. The gradient is the adjoint of that, in the same entries:
+//!
+//! ```text
+//! E = A dY A^T,   dd = B [ sum_k (G g G^T) * E ] B^T,   dg = G^T [ sum_tiles (B^T d B) * E ] G
+//! ```
+//!
+//! Sums round worse than by the definition: to some 1e-5 of the largest value.
+
+use pulp::Arch;
+
+use super::lanes::{LANES, Lanes};
+use crate::encoder::maps::Maps;
+use crate::parallel;
+use crate::product::{add, assign, matrix};
+
+/// Side of the outputs of a tile.
+const OUTPUTS: usize = 4;
+/// Side of its inputs.
+const INPUTS: usize = 6;
+/// Side of the kernel.
+pub(super) const KERNEL: usize = 3;
+const ENTRIES: usize = INPUTS * INPUTS;
+/// A part of the batch has at least so many tiles: enough for the products, and few enough for the cache.
+const TILES: usize = 32;
+/// Parts whose entries are kept at once for the gradient of the kernel.
+const ROUND: usize = 64;
+
+/// Whether channels fill the lanes.
+pub(super) fn applies(inputs: usize, outputs: usize) -> bool {
+    inputs.is_multiple_of(LANES) && outputs.is_multiple_of(LANES)
+}
+
+/// `G g G^T` for `[out, in, 3, 3]`: `[36, in, out]`.
+pub(super) fn kernel(weight: &[f32], inputs: usize, outputs: usize) -> Vec<f32> {
+    let rows = parallel::map(0..inputs, |input| {
+        let mut entries = vec![0.0; ENTRIES * outputs];
+        Arch::new().dispatch(|| {
+            for first in (0..outputs).step_by(LANES) {
+                let tap =
+                    |at: usize| Lanes::from_fn(|lane| weight[((first + lane) * inputs + input) * 9 + at]);
+                let taps: [[Lanes; KERNEL]; KERNEL] =
+                    std::array::from_fn(|row| std::array::from_fn(|column| tap(row * KERNEL + column)));
+                let found = both(&taps, of_kernel);
+                for (entry, value) in found.as_flattened().iter().enumerate() {
+                    value.store(&mut entries[entry * outputs + first..]);
+                }
+            }
+        });
+        entries
+    });
+    let mut kernel = vec![0.0; ENTRIES * inputs * outputs];
+    for (entry, target) in kernel.chunks_exact_mut(inputs * outputs).enumerate() {
+        for (target, row) in target.chunks_exact_mut(outputs).zip(&rows) {
+            target.copy_from_slice(&row[entry * outputs..(entry + 1) * outputs]);
+        }
+    }
+    kernel
+}
+
+/// The convolution of maps with a [`kernel`].
+pub(super) fn forward(maps: &Maps, kernel: &[f32], outputs: usize) -> Maps {
+    let grid = Grid::of(maps);
+    let mut found = Maps::zeros(maps.n, [maps.height, maps.width], outputs);
+    let inputs = maps.channels;
+    let parts = maps.values.chunks(grid.images * maps.image());
+    let parts = parts.zip(found.values.chunks_mut(grid.images * grid.places() * outputs));
+    parallel::map(parts, |(maps, found)| {
+        let entries = grid.gather_inputs(maps, inputs);
+        let products = entry_by_entry(&entries, kernel, [inputs, outputs], false);
+        grid.write(&products, found, outputs);
+    });
+    found
+}
+
+/// The gradient of the kernel, `[out, in, 3, 3]`, from that of the convolution; adds that of the maps to `of_maps`, if it
+/// is wanted.
+pub(super) fn backward(maps: &Maps, upstream: &Maps, kernel: &[f32], of_maps: Option<&mut Maps>) -> Vec<f32> {
+    let grid = Grid::of(maps);
+    let (inputs, outputs) = (maps.channels, upstream.channels);
+    let mut of_kernel = vec![0.0; kernel.len()];
+
+    let size = grid.images * maps.image();
+    let mut targets: Vec<&mut [f32]> = match of_maps {
+        Some(of_maps) => of_maps.values.chunks_mut(size).collect(),
+        None => maps.values.chunks(size).map(|_| Default::default()).collect(),
+    };
+    let upstream = upstream.values.chunks(grid.images * grid.places() * outputs);
+    let mut parts = maps.values.chunks(size).zip(upstream).zip(targets.drain(..));
+    loop {
+        let round: Vec<_> = parts.by_ref().take(ROUND).collect();
+        if round.is_empty() {
+            break;
+        }
+        let entries = parallel::map(round, |((maps, upstream), target)| {
+            let of_output = grid.gather_outputs(upstream, outputs);
+            if !target.is_empty() {
+                let products = entry_by_entry(&of_output, kernel, [outputs, inputs], true);
+                grid.scatter(&products, target, inputs);
+            }
+            (grid.gather_inputs(maps, inputs), of_output)
+        });
+        let targets = of_kernel.chunks_exact_mut(inputs * outputs).enumerate();
+        parallel::map(targets, |(entry, target)| {
+            for (of_input, of_output) in &entries {
+                let left = matrix(entry_of(of_input, entry), inputs);
+                add(target, left.transpose(), matrix(entry_of(of_output, entry), outputs));
+            }
+        });
+    }
+    of_weight(&of_kernel, inputs, outputs)
+}
+
+/// The product of each of the 36 matrices of `entries`, `[tiles, from]`, with that of the kernel.
+fn entry_by_entry(entries: &[f32], kernel: &[f32], [from, to]: [usize; 2], transposed: bool) -> Vec<f32> {
+    let tiles = entries.len() / (ENTRIES * from);
+    let mut products = vec![0.0; ENTRIES * tiles * to];
+    let kernels = kernel.chunks_exact(from * to);
+    for ((product, left), kernel) in
+        products.chunks_exact_mut(tiles * to).zip(entries.chunks_exact(tiles * from)).zip(kernels)
+    {
+        let right = if transposed { matrix(kernel, from).transpose() } else { matrix(kernel, to) };
+        assign(product, matrix(left, from), right);
+    }
+    products
+}
+
+/// One of the 36 parts.
+fn entry_of(entries: &[f32], at: usize) -> &[f32] {
+    let size = entries.len() / ENTRIES;
+    &entries[at * size..(at + 1) * size]
+}
+
+/// `G^T u G` for `[36, in, out]`: `[out, in, 3, 3]`.
+fn of_weight(kernel: &[f32], inputs: usize, outputs: usize) -> Vec<f32> {
+    let columns = parallel::map((0..outputs).step_by(LANES), |first| {
+        let mut weight = vec![0.0; LANES * inputs * 9];
+        Arch::new().dispatch(|| {
+            for input in 0..inputs {
+                let entry = |at: usize| Lanes::load(&kernel[(at * inputs + input) * outputs + first..]);
+                let entries: [[Lanes; INPUTS]; INPUTS] =
+                    std::array::from_fn(|row| std::array::from_fn(|column| entry(row * INPUTS + column)));
+                let found = both(&entries, to_kernel);
+                for (at, value) in found.as_flattened().iter().enumerate() {
+                    for (lane, value) in value.0.iter().enumerate() {
+                        weight[(lane * inputs + input) * 9 + at] = *value;
+                    }
+                }
+            }
+        });
+        weight
+    });
+    columns.concat()
+}
+
+/// How a map is cut into tiles.
+#[derive(Debug, Clone, Copy)]
+struct Grid {
+    height: usize,
+    width: usize,
+    /// Tiles of a column and of a row.
+    tiles: [usize; 2],
+    /// Images of a part of the batch.
+    images: usize,
+}
+
+impl Grid {
+    fn of(maps: &Maps) -> Self {
+        let tiles = [maps.height.div_ceil(OUTPUTS), maps.width.div_ceil(OUTPUTS)];
+        let images = TILES.div_ceil((tiles[0] * tiles[1]).max(1));
+        Self { height: maps.height, width: maps.width, tiles, images }
+    }
+
+    fn places(&self) -> usize {
+        self.height * self.width
+    }
+
+    /// The tiles of so many images, and the place of each: its image and the row and column of its first output.
+    fn corners(&self, images: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+        let [rows, columns] = self.tiles;
+        (0..images * rows * columns).map(move |tile| {
+            let (image, within) = (tile / (rows * columns), tile % (rows * columns));
+            (image, within / columns * OUTPUTS, within % columns * OUTPUTS)
+        })
+    }
+
+    /// Where in a map's rows the values of a tile lie, which begins `before` the first output; `None` outside.
+    fn places_of<const SIDE: usize>(
+        &self,
+        (image, top, left): (usize, usize, usize),
+        before: usize,
+    ) -> [[Option<usize>; SIDE]; SIDE] {
+        let within =
+            |start: usize, at: usize, end: usize| (start + at).checked_sub(before).filter(|&at| at < end);
+        std::array::from_fn(|row| {
+            let row = within(top, row, self.height);
+            std::array::from_fn(|column| {
+                let column = within(left, column, self.width)?;
+                Some((image * self.height + row?) * self.width + column)
+            })
+        })
+    }
+
+    /// `B^T d B` of some images' maps, `[36, tiles, channels]`.
+    fn gather_inputs(&self, maps: &[f32], channels: usize) -> Vec<f32> {
+        self.entries::<INPUTS>(maps, channels, 1, &of_input)
+    }
+
+    /// `A dY A^T` of the gradient of outputs.
+    fn gather_outputs(&self, upstream: &[f32], channels: usize) -> Vec<f32> {
+        self.entries::<OUTPUTS>(upstream, channels, 0, &from_output)
+    }
+
+    fn entries<const SIDE: usize>(
+        &self,
+        maps: &[f32],
+        channels: usize,
+        before: usize,
+        transform: &impl Fn(&[Lanes; SIDE]) -> [Lanes; INPUTS],
+    ) -> Vec<f32> {
+        let images = maps.len() / (self.places() * channels);
+        let tiles = images * self.tiles[0] * self.tiles[1];
+        let mut entries = vec![0.0; ENTRIES * tiles * channels];
+        Arch::new().dispatch(|| {
+            for (tile, corner) in self.corners(images).enumerate() {
+                let places = self.places_of::<SIDE>(corner, before);
+                for first in (0..channels).step_by(LANES) {
+                    let load = |place: Option<usize>| {
+                        place.map_or(Lanes::ZERO, |place| Lanes::load(&maps[place * channels + first..]))
+                    };
+                    let values = places.map(|row| row.map(load));
+                    for (entry, value) in both(&values, transform).as_flattened().iter().enumerate() {
+                        value.store(&mut entries[(entry * tiles + tile) * channels + first..]);
+                    }
+                }
+            }
+        });
+        entries
+    }
+
+    /// The outputs of products, `[36, tiles, channels]`.
+    fn write(&self, products: &[f32], target: &mut [f32], channels: usize) {
+        self.results::<OUTPUTS>(products, channels, 0, &to_output, |place, value| {
+            value.store(&mut target[place..]);
+        });
+    }
+
+    /// Adds the gradients of inputs.
+    fn scatter(&self, products: &[f32], target: &mut [f32], channels: usize) {
+        self.results::<INPUTS>(products, channels, 1, &to_input, |place, value| {
+            (Lanes::load(&target[place..]) + value).store(&mut target[place..]);
+        });
+    }
+
+    fn results<const SIDE: usize>(
+        &self,
+        products: &[f32],
+        channels: usize,
+        before: usize,
+        transform: &impl Fn(&[Lanes; INPUTS]) -> [Lanes; SIDE],
+        mut put: impl FnMut(usize, Lanes),
+    ) {
+        let tiles = products.len() / (ENTRIES * channels);
+        let images = tiles / (self.tiles[0] * self.tiles[1]);
+        Arch::new().dispatch(|| {
+            for (tile, corner) in self.corners(images).enumerate() {
+                let places = self.places_of::<SIDE>(corner, before);
+                for first in (0..channels).step_by(LANES) {
+                    let load =
+                        |entry: usize| Lanes::load(&products[(entry * tiles + tile) * channels + first..]);
+                    let values: [[Lanes; INPUTS]; INPUTS] =
+                        std::array::from_fn(|row| std::array::from_fn(|column| load(row * INPUTS + column)));
+                    let found = both(&values, transform);
+                    for (place, value) in places.as_flattened().iter().zip(found.as_flattened()) {
+                        if let Some(place) = place {
+                            put(place * channels + first, *value);
+                        }
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// A transform of the rows, and then of the columns.
+#[inline(always)]
+fn both<const FROM: usize, const TO: usize>(
+    values: &[[Lanes; FROM]; FROM],
+    transform: impl Fn(&[Lanes; FROM]) -> [Lanes; TO],
+) -> [[Lanes; TO]; TO] {
+    let rows: [[Lanes; TO]; FROM] = std::array::from_fn(|row| transform(&values[row]));
+    let columns: [[Lanes; TO]; TO] =
+        std::array::from_fn(|column| transform(&std::array::from_fn(|row| rows[row][column])));
+    std::array::from_fn(|row| std::array::from_fn(|column| columns[column][row]))
+}
+
+/// `B^T d`.
+#[inline(always)]
+fn of_input([d0, d1, d2, d3, d4, d5]: &[Lanes; INPUTS]) -> [Lanes; INPUTS] {
+    let (even, odd) = (*d4 - *d2 * 4.0, *d3 - *d1 * 4.0);
+    let (inner, outer) = (*d4 - *d2, (*d3 - *d1) * 2.0);
+    [
+        *d0 * 4.0 - *d2 * 5.0 + *d4,
+        even + odd,
+        even - odd,
+        inner + outer,
+        inner - outer,
+        *d1 * 4.0 - *d3 * 5.0 + *d5,
+    ]
+}
+
+/// `B t`, the adjoint of [`of_input`].
+#[inline(always)]
+fn to_input([t0, t1, t2, t3, t4, t5]: &[Lanes; INPUTS]) -> [Lanes; INPUTS] {
+    let (sum, difference) = (*t1 + *t2, *t1 - *t2);
+    let (far_sum, far_difference) = (*t3 + *t4, *t3 - *t4);
+    [
+        *t0 * 4.0,
+        *t5 * 4.0 - difference * 4.0 - far_difference * 2.0,
+        *t0 * -5.0 - sum * 4.0 - far_sum,
+        difference + far_difference * 2.0 - *t5 * 5.0,
+        *t0 + sum + far_sum,
+        *t5,
+    ]
+}
+
+/// `A^T m`.
+#[inline(always)]
+fn to_output([m0, m1, m2, m3, m4, m5]: &[Lanes; INPUTS]) -> [Lanes; OUTPUTS] {
+    let (sum, difference) = (*m1 + *m2, *m1 - *m2);
+    let (far_sum, far_difference) = (*m3 + *m4, *m3 - *m4);
+    [
+        *m0 + sum + far_sum,
+        difference + far_difference * 2.0,
+        sum + far_sum * 4.0,
+        difference + far_difference * 8.0 + *m5,
+    ]
+}
+
+/// `A y`, the adjoint of [`to_output`].
+#[inline(always)]
+fn from_output([y0, y1, y2, y3]: &[Lanes; OUTPUTS]) -> [Lanes; INPUTS] {
+    let (even, odd) = (*y0 + *y2, *y1 + *y3);
+    let (far_even, far_odd) = (*y0 + *y2 * 4.0, *y1 * 2.0 + *y3 * 8.0);
+    [*y0, even + odd, even - odd, far_even + far_odd, far_even - far_odd, *y3]
+}
+
+/// `G g`.
+#[inline(always)]
+fn of_kernel([g0, g1, g2]: &[Lanes; KERNEL]) -> [Lanes; INPUTS] {
+    let (even, odd) = ((*g0 + *g2) * (-1.0 / 6.0), *g1 * (-1.0 / 6.0));
+    let (far_even, far_odd) = (*g0 * (1.0 / 24.0) + *g2 * (1.0 / 6.0), *g1 * (1.0 / 12.0));
+    [*g0 * 0.25, even + odd, even - odd, far_even + far_odd, far_even - far_odd, *g2]
+}
+
+/// `G^T u`, the adjoint of [`of_kernel`].
+#[inline(always)]
+fn to_kernel([u0, u1, u2, u3, u4, u5]: &[Lanes; INPUTS]) -> [Lanes; KERNEL] {
+    let (sum, difference) = (*u1 + *u2, *u1 - *u2);
+    let (far_sum, far_difference) = (*u3 + *u4, *u3 - *u4);
+    [
+        *u0 * 0.25 - sum * (1.0 / 6.0) + far_sum * (1.0 / 24.0),
+        far_difference * (1.0 / 12.0) - difference * (1.0 / 6.0),
+        far_sum * (1.0 / 6.0) - sum * (1.0 / 6.0) + *u5,
+    ]
+}
