@@ -21,3 +21,33 @@ pub(crate) fn map<I: Send, T: Send>(
 pub(crate) fn map<I, T>(items: impl IntoIterator<Item = I>, work: impl Fn(I) -> T) -> Vec<T> {
     items.into_iter().map(work).collect()
 }
+
+/// As [`map`], with something to work in that `begin` makes and that passes from item to item: memory that is used again
+/// costs no fresh pages. What `work` makes of an item must not depend on what it finds there.
+#[cfg(feature = "rayon")]
+pub(crate) fn map_in<I: Send, S, T: Send>(
+    items: impl IntoIterator<Item = I>,
+    begin: impl Fn() -> S + Sync + Send,
+    work: impl Fn(&mut S, I) -> T + Sync + Send,
+) -> Vec<T> {
+    use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+
+    let items: Vec<I> = items.into_iter().collect();
+    let least = items.len() / (RUNS_OF_THREAD * rayon::current_num_threads()).max(1);
+    items.into_par_iter().with_min_len(least.max(1)).map_init(begin, work).collect()
+}
+
+/// Runs of items that share what they work in, for each thread: enough that none waits long for another.
+#[cfg(feature = "rayon")]
+const RUNS_OF_THREAD: usize = 2;
+
+/// As [`map`], with something to work in that `begin` makes and that passes from item to item.
+#[cfg(not(feature = "rayon"))]
+pub(crate) fn map_in<I, S, T>(
+    items: impl IntoIterator<Item = I>,
+    begin: impl Fn() -> S,
+    work: impl Fn(&mut S, I) -> T,
+) -> Vec<T> {
+    let mut scratch = begin();
+    items.into_iter().map(|item| work(&mut scratch, item)).collect()
+}

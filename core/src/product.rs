@@ -15,6 +15,11 @@ pub(crate) fn matrix(values: &[f32], columns: usize) -> MatRef<'_, f32> {
     MatRef::from_row_major_slice(values, rows(values, columns), columns)
 }
 
+/// The matrix whose rows of `columns` values begin `stride` values after each other.
+pub(crate) fn spread(values: &[f32], rows: usize, columns: usize, stride: usize) -> MatRef<'_, f32> {
+    MatRef::from_row_major_slice_with_stride(values, rows, columns, stride)
+}
+
 /// `target = left right`.
 pub(crate) fn assign(target: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
     write(target, Accum::Replace, left, right);

@@ -10,20 +10,18 @@ use super::{unfold, winograd};
 use crate::encoder::maps::{Maps, floats};
 use crate::encoder::tape::accumulate;
 
-/// A layer of the network with its kernel brought into the form that the products want.
+/// A layer of the network.
 #[derive(Debug)]
 pub(super) struct Convolution {
     id: ParamId,
     device: Device,
     geometry: Geometry,
-    kernel: Kernel,
+    weight: TensorData,
 }
 
-#[derive(Debug)]
-enum Kernel {
-    Winograd(Vec<f32>),
-    Unfolded(Vec<f32>),
-}
+/// The kernel of a layer in the form that its products want: four times as large as the weight in Winograd's way, and so
+/// made again for the gradient, in memory that all layers share.
+pub(super) type Buffer = Vec<f32>;
 
 impl Convolution {
     pub(super) fn new(layer: &PlainConvolution) -> Self {
@@ -31,35 +29,47 @@ impl Convolution {
         let [outputs, inputs, kernel, _] = weight.dims();
         let (stride, padding) = (layer.stride, layer.padding);
         let geometry = Geometry { inputs, outputs, kernel, stride, padding };
-        let device = weight.device();
-        let weight = weight.into_data();
-        let is_usual = (kernel, stride, padding) == (winograd::KERNEL, 1, 1);
-        let kernel = if is_usual && winograd::applies(inputs, outputs) {
-            Kernel::Winograd(winograd::kernel(floats(&weight), inputs, outputs))
-        } else {
-            Kernel::Unfolded(unfold::kernel(floats(&weight), geometry))
-        };
-        Self { id: layer.weight.id, device, geometry, kernel }
+        Self { id: layer.weight.id, device: weight.device(), geometry, weight: weight.into_data() }
     }
 
-    pub(super) fn forward(&self, maps: &Maps) -> Maps {
-        match &self.kernel {
-            Kernel::Winograd(kernel) => winograd::forward(maps, kernel, self.geometry.outputs),
-            Kernel::Unfolded(kernel) => unfold::forward(maps, kernel, self.geometry),
+    /// Whether the shape suits Winograd's way.
+    fn is_minimal(&self) -> bool {
+        let Geometry { inputs, outputs, kernel, stride, padding } = self.geometry;
+        (kernel, stride, padding) == (winograd::KERNEL, 1, 1) && winograd::applies(inputs, outputs)
+    }
+
+    fn transform(&self, kernel: &mut Buffer) {
+        let Geometry { inputs, outputs, .. } = self.geometry;
+        if self.is_minimal() {
+            winograd::transform(floats(&self.weight), inputs, outputs, kernel);
+        } else {
+            unfold::transform(floats(&self.weight), self.geometry, kernel);
         }
     }
 
-    /// Adds the gradient of the kernel to `parameters` and that of the maps, if it is wanted, to `of_maps`.
+    pub(super) fn forward(&self, maps: &Maps, kernel: &mut Buffer) -> Maps {
+        self.transform(kernel);
+        if self.is_minimal() {
+            winograd::forward(maps, kernel, self.geometry.outputs)
+        } else {
+            unfold::forward(maps, kernel, self.geometry)
+        }
+    }
+
+    /// Adds the gradient of the weight to `parameters` and that of the maps, if it is wanted, to `of_maps`.
     pub(super) fn backward(
         &self,
         maps: &Maps,
         upstream: &Maps,
         of_maps: Option<&mut Maps>,
         parameters: &mut GradientsParams,
+        kernel: &mut Buffer,
     ) {
-        let weight = match &self.kernel {
-            Kernel::Winograd(kernel) => winograd::backward(maps, upstream, kernel, of_maps),
-            Kernel::Unfolded(kernel) => unfold::backward(maps, upstream, kernel, self.geometry, of_maps),
+        self.transform(kernel);
+        let weight = if self.is_minimal() {
+            winograd::backward(maps, upstream, kernel, of_maps)
+        } else {
+            unfold::backward(maps, upstream, kernel, self.geometry, of_maps)
         };
         let Geometry { inputs, outputs, kernel, .. } = self.geometry;
         let weight = TensorData::new(weight, [outputs, inputs, kernel, kernel]);
@@ -118,10 +128,17 @@ mod tests {
 
             let layer = PlainConvolution { weight: Param::from_tensor(weight.clone()), stride, padding };
             let (ours, maps) = (Convolution::new(&layer), Maps::of_images(images.clone()));
-            assert_close(planes(&ours.forward(&maps)), expected.inner(), &case);
+            let mut buffer = Buffer::new();
+            assert_close(planes(&ours.forward(&maps, &mut buffer)), expected.inner(), &case);
             let mut parameters = GradientsParams::default();
             let mut of_maps = maps.zeros_like();
-            ours.backward(&maps, &Maps::of_images(upstream), Some(&mut of_maps), &mut parameters);
+            ours.backward(
+                &maps,
+                &Maps::of_images(upstream),
+                Some(&mut of_maps),
+                &mut parameters,
+                &mut buffer,
+            );
             assert_close(planes(&of_maps), images.grad(&gradients).unwrap(), &format!("{case}: maps"));
             let of_weight = parameters.get::<4>(layer.weight.id).unwrap();
             assert_close(of_weight, weight.grad(&gradients).unwrap(), &format!("{case}: weight"));

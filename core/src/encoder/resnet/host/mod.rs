@@ -17,7 +17,7 @@ use burn::module::Param;
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Gradients, Tensor, TensorData};
 
-use self::convolution::Convolution;
+use self::convolution::{Buffer, Convolution};
 use self::norm::Norm;
 use super::{Block, PlainConvolution, ResNet, Shortcut};
 use crate::encoder::layers::BatchNorm;
@@ -45,6 +45,13 @@ const SMALLEST_SIDE: usize = 8;
 /// The pooled maps of the last stage by the running statistics, without a gradient.
 pub(super) fn evaluate(network: &ResNet, images: Tensor<4>) -> Tensor<2> {
     let device = images.device();
+    let mut buffer = Buffer::new();
+    let mut layer =
+        |convolution: &PlainConvolution,
+         norm: &BatchNorm,
+         maps: &Maps,
+         identity: Option<&Maps>,
+         rectified| { layer(convolution, norm, maps, identity, rectified, &mut buffer) };
     let mut maps = layer(&network.conv1, &network.bn1, &Maps::of_images(images), None, true);
     if network.pool {
         (maps, _) = pool::maximum(&maps);
@@ -76,8 +83,9 @@ fn layer(
     maps: &Maps,
     identity: Option<&Maps>,
     rectified: bool,
+    buffer: &mut Buffer,
 ) -> Maps {
-    let mut maps = Convolution::new(convolution).forward(maps);
+    let mut maps = Convolution::new(convolution).forward(maps, buffer);
     norm::evaluate(norm, &mut maps, identity, rectified);
     maps
 }
@@ -91,7 +99,8 @@ pub(super) fn record(network: &ResNet, images: Tensor<4>) -> Option<Tape> {
         return None;
     }
     let images = Arc::new(Maps::of_images(images));
-    let (stem, mut maps) = Layer::forward(&network.conv1, &network.bn1, &images, None, true)?;
+    let buffer = &mut Buffer::new();
+    let (stem, mut maps) = Layer::forward(&network.conv1, &network.bn1, &images, None, true, buffer)?;
     let mut pooled = None;
     if network.pool {
         let (maxima, sources) = pool::maximum(&maps);
@@ -100,7 +109,7 @@ pub(super) fn record(network: &ResNet, images: Tensor<4>) -> Option<Tape> {
     }
     let mut blocks = Vec::new();
     for block in network.blocks() {
-        let (kept, output) = KeptBlock::forward(block, &maps)?;
+        let (kept, output) = KeptBlock::forward(block, &maps, buffer)?;
         blocks.push(kept);
         maps = output;
     }
@@ -157,14 +166,21 @@ impl Tape {
     pub(crate) fn finish(self, gradients: &mut Gradients, parameters: &mut GradientsParams) {
         let Some(upstream) = self.features.grad_remove(gradients) else { return };
         let mut upstream = pool::of_mean(&self.last, floats(&upstream.into_data()));
+        let found = &mut Found { parameters, buffer: Buffer::new() };
         for block in self.blocks.into_iter().rev() {
-            upstream = block.backward(upstream, parameters);
+            upstream = block.backward(upstream, found);
         }
         if let Some(sources) = &self.pooled {
             upstream = pool::of_maximum(&self.stem.output, &upstream, sources);
         }
-        self.stem.backward(&mut upstream, None, parameters);
+        self.stem.backward(&mut upstream, None, found);
     }
+}
+
+/// What the way back fills.
+struct Found<'a> {
+    parameters: &'a mut GradientsParams,
+    buffer: Buffer,
 }
 
 /// A convolution with its normalisation.
@@ -186,9 +202,10 @@ impl Layer {
         input: &Arc<Maps>,
         identity: Option<&Maps>,
         rectified: bool,
+        buffer: &mut Buffer,
     ) -> Option<(Self, Arc<Maps>)> {
         let convolution = Convolution::new(convolution);
-        let maps = convolution.forward(input);
+        let maps = convolution.forward(input, buffer);
         let norm = Norm::observe(norm, &maps)?;
         let output = Arc::new(norm.forward(&maps, identity, rectified));
         let kept = Self { input: input.clone(), convolution, maps, norm, rectified, output: output.clone() };
@@ -196,10 +213,10 @@ impl Layer {
     }
 
     /// Adds the gradient of the input to `of_input`, if it is wanted; `upstream` becomes that of the identity.
-    fn backward(&self, upstream: &mut Maps, of_input: Option<&mut Maps>, parameters: &mut GradientsParams) {
+    fn backward(&self, upstream: &mut Maps, of_input: Option<&mut Maps>, found: &mut Found) {
         let output = self.rectified.then_some(&*self.output);
-        let of_maps = self.norm.backward(&self.maps, output, upstream, parameters);
-        self.convolution.backward(&self.input, &of_maps, of_input, parameters);
+        let of_maps = self.norm.backward(&self.maps, output, upstream, found.parameters);
+        self.convolution.backward(&self.input, &of_maps, of_input, found.parameters, &mut found.buffer);
     }
 }
 
@@ -214,45 +231,45 @@ struct KeptBlock {
 }
 
 impl KeptBlock {
-    fn forward(block: &Block, input: &Arc<Maps>) -> Option<(Self, Arc<Maps>)> {
+    fn forward(block: &Block, input: &Arc<Maps>, buffer: &mut Buffer) -> Option<(Self, Arc<Maps>)> {
         let shortcut = match block.downsample.as_slice() {
             [Shortcut::Convolution(conv), Shortcut::Normalisation(norm)] => {
-                Some(Layer::forward(conv, norm, input, None, false)?.0)
+                Some(Layer::forward(conv, norm, input, None, false, buffer)?.0)
             }
             _ => None,
         };
         let identity = shortcut.as_ref().map_or(input, |layer| &layer.output).clone();
-        let (first, hidden) = Layer::forward(&block.conv1, &block.bn1, input, None, true)?;
+        let (first, hidden) = Layer::forward(&block.conv1, &block.bn1, input, None, true, buffer)?;
         let (conv2, bn2) = (&block.conv2, &block.bn2);
         let (middle, (last, output)) = match (&block.conv3, &block.bn3) {
             (Some(conv3), Some(bn3)) => {
-                let (middle, hidden) = Layer::forward(conv2, bn2, &hidden, None, true)?;
-                (Some(middle), Layer::forward(conv3, bn3, &hidden, Some(&identity), true)?)
+                let (middle, hidden) = Layer::forward(conv2, bn2, &hidden, None, true, buffer)?;
+                (Some(middle), Layer::forward(conv3, bn3, &hidden, Some(&identity), true, buffer)?)
             }
-            _ => (None, Layer::forward(conv2, bn2, &hidden, Some(&identity), true)?),
+            _ => (None, Layer::forward(conv2, bn2, &hidden, Some(&identity), true, buffer)?),
         };
         Some((Self { shortcut, first, middle, last }, output))
     }
 
     /// The gradient of the block's input from that of its output.
-    fn backward(self, upstream: Maps, parameters: &mut GradientsParams) -> Maps {
+    fn backward(self, upstream: Maps, found: &mut Found) -> Maps {
         let mut of_identity = upstream;
         let mut hidden = self.last.input.zeros_like();
-        self.last.backward(&mut of_identity, Some(&mut hidden), parameters);
+        self.last.backward(&mut of_identity, Some(&mut hidden), found);
         if let Some(middle) = &self.middle {
             let mut of_middle = middle.input.zeros_like();
-            middle.backward(&mut hidden, Some(&mut of_middle), parameters);
+            middle.backward(&mut hidden, Some(&mut of_middle), found);
             hidden = of_middle;
         }
         let mut of_input = match &self.shortcut {
             Some(shortcut) => {
                 let mut of_input = shortcut.input.zeros_like();
-                shortcut.backward(&mut of_identity, Some(&mut of_input), parameters);
+                shortcut.backward(&mut of_identity, Some(&mut of_input), found);
                 of_input
             }
             None => of_identity,
         };
-        self.first.backward(&mut hidden, Some(&mut of_input), parameters);
+        self.first.backward(&mut hidden, Some(&mut of_input), found);
         of_input
     }
 }

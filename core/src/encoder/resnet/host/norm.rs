@@ -67,8 +67,14 @@ impl Norm {
         let factors: Vec<f32> = self.gains.iter().zip(&self.statistics.scales).map(|(g, s)| g * s).collect();
         let means = self.statistics.means.iter().zip(&factors).zip(&self.shifts);
         let offsets: Vec<f32> = means.map(|((mean, factor), shift)| shift - mean * factor).collect();
-        let mut output = maps.clone();
-        scale(&mut output, &factors, &offsets, identity, rectified);
+        let mut output = maps.zeros_like();
+        let parts =
+            output.values.chunks_mut(PART * maps.channels).zip(maps.values.chunks(PART * maps.channels));
+        let activation = Activation { factors, offsets, identity, rectified };
+        parallel::map(parts.enumerate(), |(at, (output, maps))| {
+            output.copy_from_slice(maps);
+            activation.apply(at, output);
+        });
         output
     }
 
@@ -161,18 +167,27 @@ pub(super) fn evaluate(layer: &BatchNorm, maps: &mut Maps, identity: Option<&Map
     let factors: Vec<f32> = gains.iter().zip(&variances).map(factor).collect();
     let offset = |(shift, (mean, factor)): (&f32, (&f32, &f32))| shift - mean * factor;
     let offsets: Vec<f32> = shifts.iter().zip(means.iter().zip(&factors)).map(offset).collect();
-    scale(maps, &factors, &offsets, identity, rectified);
+    let activation = Activation { factors, offsets, identity, rectified };
+    let size = PART * maps.channels;
+    parallel::map(maps.values.chunks_mut(size).enumerate(), |(at, maps)| activation.apply(at, maps));
 }
 
 /// `y <- max(factor y + offset [+ identity], 0)` by channel.
-fn scale(maps: &mut Maps, factors: &[f32], offsets: &[f32], identity: Option<&Maps>, rectified: bool) {
-    let channels = maps.channels;
-    let size = PART * channels;
-    let least = if rectified { 0.0 } else { f32::NEG_INFINITY };
-    parallel::map(maps.values.chunks_mut(size).enumerate(), |(at, maps)| {
-        let identity = identity.map(|identity| &identity.values[at * size..]);
+struct Activation<'a> {
+    factors: Vec<f32>,
+    offsets: Vec<f32>,
+    identity: Option<&'a Maps>,
+    rectified: bool,
+}
+
+impl Activation<'_> {
+    /// In place, in one of the parts.
+    fn apply(&self, part: usize, maps: &mut [f32]) {
+        let channels = self.factors.len();
+        let least = if self.rectified { 0.0 } else { f32::NEG_INFINITY };
+        let identity = self.identity.map(|identity| &identity.values[part * PART * channels..]);
         for (row, maps) in maps.chunks_exact_mut(channels).enumerate() {
-            let constants = factors.iter().zip(offsets);
+            let constants = self.factors.iter().zip(&self.offsets);
             Arch::new().dispatch(|| match identity {
                 Some(identity) => {
                     let identity = &identity[row * channels..];
@@ -185,7 +200,7 @@ fn scale(maps: &mut Maps, factors: &[f32], offsets: &[f32], identity: Option<&Ma
                 }
             });
         }
-    });
+    }
 }
 
 /// The larger of both; NaN stays, which `max` would hide.

@@ -21,11 +21,11 @@ pub(super) struct Geometry {
     pub(super) padding: usize,
 }
 
-/// `[out, in, k, k]` as `[k k in, out]`.
-pub(super) fn kernel(weight: &[f32], geometry: Geometry) -> Vec<f32> {
+/// Brings `[out, in, k, k]` into the form `[k k in, out]`.
+pub(super) fn transform(weight: &[f32], geometry: Geometry, kernel: &mut Vec<f32>) {
     let Geometry { inputs, outputs, .. } = geometry;
     let taps = geometry.taps();
-    let mut kernel = vec![0.0; weight.len()];
+    kernel.resize(weight.len(), 0.0);
     for (output, weight) in weight.chunks_exact(inputs * taps).enumerate() {
         for (input, weight) in weight.chunks_exact(taps).enumerate() {
             for (tap, value) in weight.iter().enumerate() {
@@ -33,10 +33,9 @@ pub(super) fn kernel(weight: &[f32], geometry: Geometry) -> Vec<f32> {
             }
         }
     }
-    kernel
 }
 
-/// The way back from [`kernel`].
+/// The way back from [`transform`].
 fn of_kernel(kernel: &[f32], geometry: Geometry) -> Vec<f32> {
     let Geometry { inputs, outputs, .. } = geometry;
     let taps = geometry.taps();
@@ -50,7 +49,7 @@ fn of_kernel(kernel: &[f32], geometry: Geometry) -> Vec<f32> {
     weight
 }
 
-/// The convolution of maps with a [`kernel`].
+/// The convolution of maps with a kernel that is [`transform`]ed.
 pub(super) fn forward(maps: &Maps, kernel: &[f32], geometry: Geometry) -> Maps {
     let sides = geometry.sides(maps);
     let mut found = Maps::zeros(maps.n, sides, geometry.outputs);

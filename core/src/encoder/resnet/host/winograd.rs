@@ -19,7 +19,7 @@ use pulp::Arch;
 use super::lanes::{LANES, Lanes};
 use crate::encoder::maps::Maps;
 use crate::parallel;
-use crate::product::{add, assign, matrix};
+use crate::product::{add, assign, matrix, spread};
 
 /// Side of the outputs of a tile.
 const OUTPUTS: usize = 4;
@@ -31,51 +31,42 @@ const ENTRIES: usize = INPUTS * INPUTS;
 /// A part of the batch has at least so many tiles: enough for the products, and few enough for the cache.
 const TILES: usize = 32;
 /// Parts whose entries are kept at once for the gradient of the kernel.
-const ROUND: usize = 64;
+const ROUND: usize = 16;
 
 /// Whether channels fill the lanes.
 pub(super) fn applies(inputs: usize, outputs: usize) -> bool {
     inputs.is_multiple_of(LANES) && outputs.is_multiple_of(LANES)
 }
 
-/// `G g G^T` for `[out, in, 3, 3]`: `[36, in, out]`.
-pub(super) fn kernel(weight: &[f32], inputs: usize, outputs: usize) -> Vec<f32> {
-    let rows = parallel::map(0..inputs, |input| {
-        let mut entries = vec![0.0; ENTRIES * outputs];
+/// Brings `[out, in, 3, 3]` into the form `G g G^T`: `[in, 36, out]`, so that the inputs can be made side by side.
+pub(super) fn transform(weight: &[f32], inputs: usize, outputs: usize, kernel: &mut Vec<f32>) {
+    kernel.resize(inputs * ENTRIES * outputs, 0.0);
+    parallel::map(kernel.chunks_exact_mut(ENTRIES * outputs).enumerate(), |(input, entries)| {
         Arch::new().dispatch(|| {
             for first in (0..outputs).step_by(LANES) {
-                let tap =
-                    |at: usize| Lanes::from_fn(|lane| weight[((first + lane) * inputs + input) * 9 + at]);
-                let taps: [[Lanes; KERNEL]; KERNEL] =
-                    std::array::from_fn(|row| std::array::from_fn(|column| tap(row * KERNEL + column)));
-                let found = both(&taps, of_kernel);
-                for (entry, value) in found.as_flattened().iter().enumerate() {
-                    value.store(&mut entries[entry * outputs + first..]);
-                }
+                let tap = |row, column| {
+                    let at = row * KERNEL + column;
+                    Lanes::from_fn(|lane| weight[((first + lane) * inputs + input) * 9 + at])
+                };
+                both(tap, &of_kernel, |row, column, value| {
+                    value.store(&mut entries[(row * INPUTS + column) * outputs + first..]);
+                });
             }
         });
-        entries
     });
-    let mut kernel = vec![0.0; ENTRIES * inputs * outputs];
-    for (entry, target) in kernel.chunks_exact_mut(inputs * outputs).enumerate() {
-        for (target, row) in target.chunks_exact_mut(outputs).zip(&rows) {
-            target.copy_from_slice(&row[entry * outputs..(entry + 1) * outputs]);
-        }
-    }
-    kernel
 }
 
-/// The convolution of maps with a [`kernel`].
+/// The convolution of maps with a kernel that is [`transform`]ed.
 pub(super) fn forward(maps: &Maps, kernel: &[f32], outputs: usize) -> Maps {
     let grid = Grid::of(maps);
     let mut found = Maps::zeros(maps.n, [maps.height, maps.width], outputs);
     let inputs = maps.channels;
     let parts = maps.values.chunks(grid.images * maps.image());
     let parts = parts.zip(found.values.chunks_mut(grid.images * grid.places() * outputs));
-    parallel::map(parts, |(maps, found)| {
-        let entries = grid.gather_inputs(maps, inputs);
-        let products = entry_by_entry(&entries, kernel, [inputs, outputs], false);
-        grid.write(&products, found, outputs);
+    parallel::map_in(parts, Default::default, |[entries, products]: &mut [Vec<f32>; 2], (maps, found)| {
+        grid.gather_inputs(maps, inputs, entries);
+        entry_by_entry(entries, kernel, [inputs, outputs], false, products);
+        grid.write(products, found, outputs);
     });
     found
 }
@@ -93,23 +84,22 @@ pub(super) fn backward(maps: &Maps, upstream: &Maps, kernel: &[f32], of_maps: Op
         None => maps.values.chunks(size).map(|_| Default::default()).collect(),
     };
     let upstream = upstream.values.chunks(grid.images * grid.places() * outputs);
-    let mut parts = maps.values.chunks(size).zip(upstream).zip(targets.drain(..));
-    loop {
-        let round: Vec<_> = parts.by_ref().take(ROUND).collect();
-        if round.is_empty() {
-            break;
-        }
-        let entries = parallel::map(round, |((maps, upstream), target)| {
-            let of_output = grid.gather_outputs(upstream, outputs);
+    let mut parts = maps.values.chunks(size).zip(upstream).zip(targets.drain(..)).peekable();
+    let mut round: [[Vec<f32>; 2]; ROUND] = Default::default();
+    while parts.peek().is_some() {
+        let places = round.iter_mut().zip(parts.by_ref());
+        let used = parallel::map_in(places, Vec::new, |products, (entries, ((maps, upstream), target))| {
+            let [of_input, of_output] = entries;
+            grid.gather_outputs(upstream, outputs, of_output);
             if !target.is_empty() {
-                let products = entry_by_entry(&of_output, kernel, [outputs, inputs], true);
-                grid.scatter(&products, target, inputs);
+                entry_by_entry(of_output, kernel, [outputs, inputs], true, products);
+                grid.scatter(products, target, inputs);
             }
-            (grid.gather_inputs(maps, inputs), of_output)
+            grid.gather_inputs(maps, inputs, of_input);
         });
         let targets = of_kernel.chunks_exact_mut(inputs * outputs).enumerate();
         parallel::map(targets, |(entry, target)| {
-            for (of_input, of_output) in &entries {
+            for [of_input, of_output] in round.iter().take(used.len()) {
                 let left = matrix(entry_of(of_input, entry), inputs);
                 add(target, left.transpose(), matrix(entry_of(of_output, entry), outputs));
             }
@@ -119,17 +109,21 @@ pub(super) fn backward(maps: &Maps, upstream: &Maps, kernel: &[f32], of_maps: Op
 }
 
 /// The product of each of the 36 matrices of `entries`, `[tiles, from]`, with that of the kernel.
-fn entry_by_entry(entries: &[f32], kernel: &[f32], [from, to]: [usize; 2], transposed: bool) -> Vec<f32> {
+fn entry_by_entry(
+    entries: &[f32],
+    kernel: &[f32],
+    [from, to]: [usize; 2],
+    transposed: bool,
+    products: &mut Vec<f32>,
+) {
     let tiles = entries.len() / (ENTRIES * from);
-    let mut products = vec![0.0; ENTRIES * tiles * to];
-    let kernels = kernel.chunks_exact(from * to);
-    for ((product, left), kernel) in
-        products.chunks_exact_mut(tiles * to).zip(entries.chunks_exact(tiles * from)).zip(kernels)
-    {
-        let right = if transposed { matrix(kernel, from).transpose() } else { matrix(kernel, to) };
-        assign(product, matrix(left, from), right);
+    products.resize(ENTRIES * tiles * to, 0.0);
+    let (inputs, outputs) = if transposed { (to, from) } else { (from, to) };
+    let pairs = products.chunks_exact_mut(tiles * to).zip(entries.chunks_exact(tiles * from));
+    for (entry, (product, left)) in pairs.enumerate() {
+        let right = spread(&kernel[entry * outputs..], inputs, outputs, ENTRIES * outputs);
+        assign(product, matrix(left, from), if transposed { right.transpose() } else { right });
     }
-    products
 }
 
 /// One of the 36 parts.
@@ -144,15 +138,14 @@ fn of_weight(kernel: &[f32], inputs: usize, outputs: usize) -> Vec<f32> {
         let mut weight = vec![0.0; LANES * inputs * 9];
         Arch::new().dispatch(|| {
             for input in 0..inputs {
-                let entry = |at: usize| Lanes::load(&kernel[(at * inputs + input) * outputs + first..]);
-                let entries: [[Lanes; INPUTS]; INPUTS] =
-                    std::array::from_fn(|row| std::array::from_fn(|column| entry(row * INPUTS + column)));
-                let found = both(&entries, to_kernel);
-                for (at, value) in found.as_flattened().iter().enumerate() {
+                let entry = |row, column| {
+                    Lanes::load(&kernel[((row * INPUTS + column) * inputs + input) * outputs + first..])
+                };
+                both(entry, &to_kernel, |row, column, value| {
                     for (lane, value) in value.0.iter().enumerate() {
-                        weight[(lane * inputs + input) * 9 + at] = *value;
+                        weight[(lane * inputs + input) * 9 + row * KERNEL + column] = *value;
                     }
-                }
+                });
             }
         });
         weight
@@ -209,40 +202,41 @@ impl Grid {
     }
 
     /// `B^T d B` of some images' maps, `[36, tiles, channels]`.
-    fn gather_inputs(&self, maps: &[f32], channels: usize) -> Vec<f32> {
-        self.entries::<INPUTS>(maps, channels, 1, &of_input)
+    fn gather_inputs(&self, maps: &[f32], channels: usize, entries: &mut Vec<f32>) {
+        self.gather::<INPUTS>(maps, channels, 1, &of_input, entries);
     }
 
     /// `A dY A^T` of the gradient of outputs.
-    fn gather_outputs(&self, upstream: &[f32], channels: usize) -> Vec<f32> {
-        self.entries::<OUTPUTS>(upstream, channels, 0, &from_output)
+    fn gather_outputs(&self, upstream: &[f32], channels: usize, entries: &mut Vec<f32>) {
+        self.gather::<OUTPUTS>(upstream, channels, 0, &from_output, entries);
     }
 
-    fn entries<const SIDE: usize>(
+    fn gather<const SIDE: usize>(
         &self,
         maps: &[f32],
         channels: usize,
         before: usize,
         transform: &impl Fn(&[Lanes; SIDE]) -> [Lanes; INPUTS],
-    ) -> Vec<f32> {
+        entries: &mut Vec<f32>,
+    ) {
         let images = maps.len() / (self.places() * channels);
         let tiles = images * self.tiles[0] * self.tiles[1];
-        let mut entries = vec![0.0; ENTRIES * tiles * channels];
+        entries.resize(ENTRIES * tiles * channels, 0.0);
         Arch::new().dispatch(|| {
             for (tile, corner) in self.corners(images).enumerate() {
                 let places = self.places_of::<SIDE>(corner, before);
                 for first in (0..channels).step_by(LANES) {
-                    let load = |place: Option<usize>| {
-                        place.map_or(Lanes::ZERO, |place| Lanes::load(&maps[place * channels + first..]))
+                    let load = |row: usize, column: usize| match places[row][column] {
+                        Some(place) => Lanes::load(&maps[place * channels + first..]),
+                        None => Lanes::ZERO,
                     };
-                    let values = places.map(|row| row.map(load));
-                    for (entry, value) in both(&values, transform).as_flattened().iter().enumerate() {
+                    both(load, transform, |row, column, value| {
+                        let entry = row * INPUTS + column;
                         value.store(&mut entries[(entry * tiles + tile) * channels + first..]);
-                    }
+                    });
                 }
             }
         });
-        entries
     }
 
     /// The outputs of products, `[36, tiles, channels]`.
@@ -273,32 +267,39 @@ impl Grid {
             for (tile, corner) in self.corners(images).enumerate() {
                 let places = self.places_of::<SIDE>(corner, before);
                 for first in (0..channels).step_by(LANES) {
-                    let load =
-                        |entry: usize| Lanes::load(&products[(entry * tiles + tile) * channels + first..]);
-                    let values: [[Lanes; INPUTS]; INPUTS] =
-                        std::array::from_fn(|row| std::array::from_fn(|column| load(row * INPUTS + column)));
-                    let found = both(&values, transform);
-                    for (place, value) in places.as_flattened().iter().zip(found.as_flattened()) {
-                        if let Some(place) = place {
-                            put(place * channels + first, *value);
+                    let load = |row: usize, column: usize| {
+                        let entry = row * INPUTS + column;
+                        Lanes::load(&products[(entry * tiles + tile) * channels + first..])
+                    };
+                    both(load, transform, |row, column, value| {
+                        if let Some(place) = places[row][column] {
+                            put(place * channels + first, value);
                         }
-                    }
+                    });
                 }
             }
         });
     }
 }
 
-/// A transform of the rows, and then of the columns.
+/// A transform of the rows of a square, and then of the columns, from and to memory: arrays of a whole square would be
+/// copied about.
 #[inline(always)]
 fn both<const FROM: usize, const TO: usize>(
-    values: &[[Lanes; FROM]; FROM],
-    transform: impl Fn(&[Lanes; FROM]) -> [Lanes; TO],
-) -> [[Lanes; TO]; TO] {
-    let rows: [[Lanes; TO]; FROM] = std::array::from_fn(|row| transform(&values[row]));
-    let columns: [[Lanes; TO]; TO] =
-        std::array::from_fn(|column| transform(&std::array::from_fn(|row| rows[row][column])));
-    std::array::from_fn(|row| std::array::from_fn(|column| columns[column][row]))
+    load: impl Fn(usize, usize) -> Lanes,
+    transform: &impl Fn(&[Lanes; FROM]) -> [Lanes; TO],
+    mut store: impl FnMut(usize, usize, Lanes),
+) {
+    let mut rows = [[Lanes::ZERO; TO]; FROM];
+    for (at, row) in rows.iter_mut().enumerate() {
+        *row = transform(&std::array::from_fn(|column| load(at, column)));
+    }
+    for column in 0..TO {
+        let values = transform(&std::array::from_fn(|row| rows[row][column]));
+        for (row, value) in values.into_iter().enumerate() {
+            store(row, column, value);
+        }
+    }
 }
 
 /// `B^T d`.
