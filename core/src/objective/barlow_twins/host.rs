@@ -29,7 +29,8 @@ pub(super) fn evaluate(
     let [rows, width] = views[0].dims();
     let [a, b] = views.map(host::copy);
     let of = |values| Standardised::new(values, rows, width, bn_eps as f32);
-    let (a, b) = (of(a?), of(b?));
+    // Both views side by side: the passes are short, and each round of threads costs as much as one of them.
+    let [a, b] = parallel::map([a?, b?], of).try_into().ok()?;
 
     let parts = parallel::map(a.parts().zip(b.parts()), |(a, b)| {
         product(matrix(a, width).transpose(), matrix(b, width))
@@ -45,8 +46,9 @@ pub(super) fn evaluate(
         *entry = 2.0 * weight * difference * share;
     }
     let pull = matrix(&pull, width);
-    let gradients = [a.pull_back(&b, pull.transpose(), &device), b.pull_back(&a, pull, &device)];
-    Some((host::tensor(vec![loss as f32], [1], &device), gradients))
+    let sides = [(&a, &b, pull.transpose()), (&b, &a, pull)];
+    let gradients = parallel::map(sides, |(view, other, pull)| view.pull_back(other, pull, &device));
+    Some((host::tensor(vec![loss as f32], [1], &device), gradients.try_into().ok()?))
 }
 
 /// A view whose columns have mean 0 and variance 1.
