@@ -261,11 +261,11 @@ impl Encoder {
         match self {
             Self::LeNet5(network) => {
                 let (embedding, tape) = network.record(images);
-                Recording { embedding, tape: tape.map(Tape::LeNet5) }
+                Recording { embedding, tape: tape.map(|tape| Tape::LeNet5(Box::new(tape))) }
             }
             Self::ResNet(network) => {
                 let (embedding, tape) = network.record(images);
-                Recording { embedding, tape: tape.map(Tape::ResNet) }
+                Recording { embedding, tape: tape.map(|tape| Tape::ResNet(Box::new(tape))) }
             }
             Self::SimpleConv(_) | Self::Mlp(_) | Self::Vae(_) | Self::Dcgan(_) => {
                 Recording { embedding: self.forward(images), tape: None }

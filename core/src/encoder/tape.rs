@@ -9,8 +9,8 @@ use super::{lenet, resnet};
 /// What a training step keeps of such a part.
 #[derive(Debug)]
 pub(super) enum Tape {
-    LeNet5(lenet::Tape),
-    ResNet(resnet::Tape),
+    LeNet5(Box<lenet::Tape>),
+    ResNet(Box<resnet::Tape>),
 }
 
 impl Tape {

@@ -295,7 +295,7 @@ fn both<const FROM: usize, const TO: usize>(
         *row = transform(&std::array::from_fn(|column| load(at, column)));
     }
     for column in 0..TO {
-        let values = transform(&std::array::from_fn(|row| rows[row][column]));
+        let values = transform(&rows.each_ref().map(|row| row[column]));
         for (row, value) in values.into_iter().enumerate() {
             store(row, column, value);
         }
