@@ -34,7 +34,7 @@ pub(crate) use host::HostOperator;
 pub use smoother::Smoother;
 
 /// Batches up to this size hold `W` as a dense matrix even where factors exist.
-const DENSE_ROWS: usize = 256;
+const DENSE_ROWS: usize = 128;
 
 /// Where `Z^T Z + ridge I` has a condition number below this, its Cholesky factor keeps eight digits of `W`.
 const WELL_SCALED: f64 = 1e8;
