@@ -51,3 +51,12 @@ pub(crate) fn map_in<I, S, T>(
     let mut scratch = begin();
     items.into_iter().map(|item| work(&mut scratch, item)).collect()
 }
+
+/// The sum of what parts have found, each `length` numbers, in the order of the parts.
+pub(crate) fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
+    let mut total = vec![0.0; length];
+    for part in parts {
+        total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+    }
+    total
+}

@@ -36,7 +36,7 @@ pub(super) fn evaluate(
         product(matrix(a, width).transpose(), matrix(b, width))
     });
     let share = 1.0 / rows as f32;
-    let mut pull = sum(parts, width * width);
+    let mut pull = parallel::sum(parts, width * width);
     let mut loss = 0.0_f64;
     for (at, entry) in pull.iter_mut().enumerate() {
         let on_diagonal = at % width == at / width;
@@ -65,15 +65,17 @@ impl Standardised {
         let share = 1.0 / rows as f32;
         let size = PART * width;
         let sums = parallel::map(values.chunks(size), |part| column_sums(part, width, |x| x));
-        let means: Vec<f32> = sum(sums, width).into_iter().map(|sum| sum * share).collect();
+        let means: Vec<f32> = parallel::sum(sums, width).into_iter().map(|sum| sum * share).collect();
         let squares = parallel::map(values.chunks_mut(size), |part| {
             for row in part.chunks_exact_mut(width) {
                 Arch::new().dispatch(|| row.iter_mut().zip(&means).for_each(|(x, mean)| *x -= mean));
             }
             column_sums(part, width, |x| x * x)
         });
-        let scale: Vec<f32> =
-            sum(squares, width).into_iter().map(|square| (square * share + bn_eps).sqrt().recip()).collect();
+        let scale: Vec<f32> = parallel::sum(squares, width)
+            .into_iter()
+            .map(|square| (square * share + bn_eps).sqrt().recip())
+            .collect();
         parallel::map(values.chunks_mut(size), |part| {
             for row in part.chunks_exact_mut(width) {
                 Arch::new().dispatch(|| row.iter_mut().zip(&scale).for_each(|(x, scale)| *x *= scale));
@@ -102,7 +104,7 @@ impl Standardised {
         });
         let share = 1.0 / self.rows as f32;
         let (means, along): (Vec<Vec<f32>>, Vec<Vec<f32>>) = sums.into_iter().unzip();
-        let mean = |sums| sum(sums, width).into_iter().map(|sum| sum * share).collect();
+        let mean = |sums| parallel::sum(sums, width).into_iter().map(|sum| sum * share).collect();
         let (means, along): (Vec<f32>, Vec<f32>) = (mean(means), mean(along));
         parallel::map(pulled.chunks_mut(size).zip(self.parts()), |(gradient, own)| {
             for (gradient, x) in gradient.chunks_exact_mut(width).zip(own.chunks_exact(width)) {
@@ -125,13 +127,4 @@ fn column_sums(rows: &[f32], width: usize, value: impl Fn(f32) -> f32 + Copy) ->
         Arch::new().dispatch(|| sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += value(*x)));
     }
     sums
-}
-
-/// The sum of parts of one length.
-fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
-    let mut total = vec![0.0; length];
-    for part in parts {
-        total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
-    }
-    total
 }

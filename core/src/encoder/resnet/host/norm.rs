@@ -111,9 +111,9 @@ impl Norm {
             (sum, along)
         });
         let (of_shift, of_gain): (Vec<_>, Vec<_>) = sums.into_iter().unzip();
-        let of_shift = sum(of_shift, channels);
+        let of_shift = parallel::sum(of_shift, channels);
         let of_gain: Vec<f32> =
-            sum(of_gain, channels).iter().zip(scales).map(|(sum, scale)| sum * scale).collect();
+            parallel::sum(of_gain, channels).iter().zip(scales).map(|(sum, scale)| sum * scale).collect();
 
         // y enters as y - mean, so that one factor and one offset a channel say all but the term of the upstream.
         let share = 1.0 / (maps.n * maps.places()) as f32;
@@ -256,13 +256,4 @@ impl Moments {
 
 fn values(parameter: &Param<Tensor<1>>) -> Vec<f32> {
     floats(&parameter.val().without_autodiff().into_data()).to_vec()
-}
-
-/// The sum of parts of one length.
-fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
-    let mut total = vec![0.0; length];
-    for part in parts {
-        total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
-    }
-    total
 }
