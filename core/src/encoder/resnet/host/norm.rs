@@ -115,7 +115,7 @@ impl Norm {
         let of_gain: Vec<f32> =
             parallel::sum(of_gain, channels).iter().zip(scales).map(|(sum, scale)| sum * scale).collect();
 
-        // y enters as y - mean, so that one factor and one offset a channel say all but the term of the upstream.
+        // What a channel subtracts is linear in y: a slope and an offset, which has its mean in it.
         let share = 1.0 / (maps.n * maps.places()) as f32;
         let factors: Vec<f32> = self.gains.iter().zip(scales).map(|(gain, scale)| gain * scale).collect();
         let slopes: Vec<f32> = of_gain.iter().zip(scales).map(|(sum, scale)| sum * scale * share).collect();
