@@ -107,7 +107,7 @@ impl ColourChange {
 }
 
 /// Weights of red, green and blue in torchvision's `rgb_to_grayscale`.
-const LUMINANCE: [f32; 3] = [0.2989, 0.587, 0.114];
+pub(super) const LUMINANCE: [f32; 3] = [0.2989, 0.587, 0.114];
 
 /// Changes the colours of each sample.
 pub(super) fn change(images: Tensor<4>, samples: &[Sample]) -> Tensor<4> {

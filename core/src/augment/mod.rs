@@ -11,6 +11,7 @@ mod blur;
 mod colour;
 mod crop;
 mod normalise;
+mod pixels;
 mod preset;
 mod rotate;
 mod store;
@@ -27,6 +28,7 @@ pub use preset::PRESETS;
 pub use store::ImageStore;
 
 use crate::error::{Error, Result, within};
+use crate::host;
 
 /// How a random view is made. Steps that are absent are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -129,28 +131,22 @@ impl Augmentation {
         let (out_height, out_width) = self.size.map_or((height, width), |side| (side, side));
         let rotated = samples.iter().any(|sample| sample.angle != 0.0);
         let resized = (out_height, out_width) != (height, width);
-        let mut images = images;
-        let mut flipped = false;
+        let (mut images, mut samples) = (images, samples.to_vec());
         if resized || samples.iter().any(|sample| sample.window.is_some()) {
-            // Without a rotation in between, the flip costs nothing in the matrices of the crop.
-            flipped = !rotated;
             let interpolation = self.crop.as_ref().map(|crop| crop.interpolation).unwrap_or_default();
-            images = crop::resample(images, samples, (out_height, out_width), interpolation, flipped)?;
+            images = crop::resample(images, &samples, (out_height, out_width), interpolation, !rotated)?;
+            if !rotated {
+                // Without a rotation in between, the flip costs nothing in the matrices of the crop.
+                samples.iter_mut().for_each(|sample| sample.flip = false);
+            }
         }
-        if rotated {
-            images = rotate::rotate(images, samples);
-        }
-        if !flipped && samples.iter().any(|sample| sample.flip) {
-            images = rotate::flip(images, samples);
-        }
-        if samples.iter().any(|sample| sample.colour.is_some()) {
-            images = colour::change(images, samples);
-        }
-        if samples.iter().any(|sample| sample.grey) {
-            images = colour::grey(images, samples);
-        }
+        let images = if host::holds(&images) {
+            pixels::change(images, &samples)
+        } else {
+            change_on_device(images, &samples)
+        };
         match &self.blur {
-            Some(blur) if samples.iter().any(|sample| sample.sigma.is_some()) => blur.apply(images, samples),
+            Some(blur) if samples.iter().any(|sample| sample.sigma.is_some()) => blur.apply(images, &samples),
             _ => Ok(images),
         }
     }
@@ -164,6 +160,24 @@ impl Augmentation {
         let samples = self.draw(n, height, width, rng)?;
         self.apply(images, &samples)
     }
+}
+
+/// The steps between crop and blur, each a few tensor operations for the whole batch.
+fn change_on_device(images: Tensor<4>, samples: &[Sample]) -> Tensor<4> {
+    let mut images = images;
+    if samples.iter().any(|sample| sample.angle != 0.0) {
+        images = rotate::rotate(images, samples);
+    }
+    if samples.iter().any(|sample| sample.flip) {
+        images = rotate::flip(images, samples);
+    }
+    if samples.iter().any(|sample| sample.colour.is_some()) {
+        images = colour::change(images, samples);
+    }
+    if samples.iter().any(|sample| sample.grey) {
+        images = colour::grey(images, samples);
+    }
+    images
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(super) fn rotate(images: Tensor<4>, samples: &[Sample]) -> Tensor<4> {
 }
 
 /// The index of the input pixel of each output pixel; `height * width` for outside.
-fn sources(angle: f64, height: usize, width: usize) -> impl Iterator<Item = i32> {
+pub(super) fn sources(angle: f64, height: usize, width: usize) -> impl Iterator<Item = i32> {
     let (sine, cosine) = angle.to_radians().sin_cos();
     let (middle_x, middle_y) = (width as f64 / 2.0, height as f64 / 2.0);
     (0..height * width).map(move |at| {

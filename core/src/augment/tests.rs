@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
@@ -52,10 +52,15 @@ fn vectors() -> Vectors {
 
 impl Vectors {
     fn batch(&self, images: &[usize]) -> Tensor<4> {
+        self.batch_of(images, DType::F32)
+    }
+
+    /// `f64` goes by tensor operations on the CPU as well, as everything does on a GPU.
+    fn batch_of(&self, images: &[usize], dtype: DType) -> Tensor<4> {
         let values: Vec<f32> =
             images.iter().flat_map(|&i| self.images[i].iter().map(|v| v / 255.0)).collect();
         let shape = [images.len(), 3, self.height, self.width];
-        Tensor::from_data(TensorData::new(values, shape), &Device::flex())
+        Tensor::from_data(TensorData::new(values, shape), (&Device::flex(), dtype))
     }
 }
 
@@ -75,16 +80,23 @@ fn random_batch(n: usize, side: usize) -> Tensor<4> {
     Tensor::from_data(TensorData::new(values, [n, 3, side, side]), &Device::flex())
 }
 
+/// In the host's memory image by image, and by tensor operations.
+const WAYS: [DType; 2] = [DType::F32, DType::F64];
+
 #[test]
 fn each_step_equals_torchvision() {
     let vectors = vectors();
     for (at, case) in vectors.cases.iter().enumerate() {
-        let view = case.augmentation().apply(vectors.batch(&[case.image]), &[case.sample()]).unwrap();
-        let worst = largest_difference(&values(view), &case.expected);
-        // 8-bit rounding after each of Pillow's two passes; colour and blur are float in torchvision too.
-        let geometric = case.size.is_some() || case.window.is_some();
-        let bound = if geometric { 2.0 / 255.0 } else { 2e-4 };
-        assert!(worst < bound, "case {at}: {worst}");
+        for dtype in WAYS {
+            let image = vectors.batch_of(&[case.image], dtype);
+            let view = case.augmentation().apply(image, &[case.sample()]).unwrap();
+            assert_eq!(view.dtype(), dtype);
+            let worst = largest_difference(&values(view), &case.expected);
+            // 8-bit rounding after each of Pillow's two passes; colour and blur are float in torchvision too.
+            let geometric = case.size.is_some() || case.window.is_some();
+            let bound = if geometric { 2.0 / 255.0 } else { 2e-4 };
+            assert!(worst < bound, "case {at} in {dtype:?}: {worst}");
+        }
     }
 }
 
@@ -97,13 +109,17 @@ fn samples_of_a_batch_do_not_touch_each_other() {
     assert!(cases.len() >= 9);
     let images: Vec<usize> = cases.iter().map(|case| case.image).chain([1]).collect();
     let samples: Vec<Sample> = cases.iter().map(|case| case.sample()).chain([Sample::default()]).collect();
-    let views = values(cases[0].augmentation().apply(vectors.batch(&images), &samples).unwrap());
-    let size = 3 * vectors.height * vectors.width;
-    for (view, case) in views.chunks_exact(size).zip(&cases) {
-        assert!(largest_difference(view, &case.expected) < 2e-4);
+    for dtype in WAYS {
+        let batch = vectors.batch_of(&images, dtype);
+        let views = values(cases[0].augmentation().apply(batch.clone(), &samples).unwrap());
+        let size = 3 * vectors.height * vectors.width;
+        for (view, case) in views.chunks_exact(size).zip(&cases) {
+            assert!(largest_difference(view, &case.expected) < 2e-4);
+        }
+        let unchanged = values(vectors.batch(&[1]));
+        assert!(largest_difference(&views[cases.len() * size..], &unchanged) < 1e-6);
+        assert_eq!(values(batch), values(vectors.batch_of(&images, dtype)), "the images are still needed");
     }
-    let unchanged = values(vectors.batch(&[1]));
-    assert!(largest_difference(&views[cases.len() * size..], &unchanged) < 1e-6);
 }
 
 #[test]

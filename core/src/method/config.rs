@@ -5,10 +5,11 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AdversarialGenerator, BootstrapLatent, Cached, DifficultyWeighted, JustTrainTwice, LearningFromFailure,
-    LearningNotToLearn, Method, MomentumContrast, MovingAverage, Networks, Prototypes,
-    RepresentationDebiasing, Single, VariationalAutoencoder,
+    AdversarialGenerator, BiasGuided, BootstrapLatent, Cached, DifficultyEncoder, DifficultyWeighted,
+    JustTrainTwice, LearningFromFailure, LearningNotToLearn, Method, MomentumContrast, MovingAverage,
+    Networks, Prototypes, RepresentationDebiasing, Single, VariationalAutoencoder,
 };
+use crate::encoder::EncoderConfig;
 use crate::encoder::head::{HeadConfig, HeadKind};
 use crate::error::{Error, Result, within};
 use crate::objective::{Lff, LffWeights, ObjectiveConfig, WclTriplet};
@@ -59,6 +60,9 @@ pub enum MethodConfig {
         /// The bias-amplifying network's loss.
         #[serde(default)]
         triplet: WclTriplet,
+        /// The network that is evaluated and exported.
+        #[serde(default)]
+        evaluated: DifficultyEncoder,
     },
     /// Learning from failure.
     Lff {
@@ -72,6 +76,16 @@ pub enum MethodConfig {
         /// Factor of the criterion. Default: 1, as published.
         #[serde(default = "published::lambda")]
         lambda: f64,
+        /// The biased network; that of the debiased one if absent. Published: 1×1 kernels.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        encoder: Option<EncoderConfig>,
+    },
+    /// A network that learns the bias first and then helps the objective: LearnedMixin, RUBi or SoftCon.
+    BiasNetwork {
+        /// The biased network.
+        encoder: EncoderConfig,
+        /// Steps in which it alone is trained.
+        first_steps: u64,
     },
     /// Learning not to learn.
     Lnl {
@@ -166,9 +180,9 @@ impl MethodConfig {
             Self::Lff { ema_alpha } => {
                 ema_alpha.map_or(Ok(()), |alpha| within("method.ema_alpha", alpha, 0.0, 1.0).map(drop))
             }
-            Self::Rebias { lambda } => within("method.lambda", *lambda, 0.0, f64::MAX).map(drop),
+            Self::Rebias { lambda, .. } => within("method.lambda", *lambda, 0.0, f64::MAX).map(drop),
             Self::Lnl { reversal, .. } => within("method.reversal", *reversal, 0.0, f64::MAX).map(drop),
-            Self::Jtt { first_steps } => match first_steps {
+            Self::Jtt { first_steps } | Self::BiasNetwork { first_steps, .. } => match first_steps {
                 1.. if *first_steps < steps => Ok(()),
                 _ => {
                     let range = format!("expected at least 1 and less than the {steps} of the run");
@@ -188,6 +202,7 @@ impl MethodConfig {
             Self::Difficulty { .. } => &["wcl-weighted-infonce", "wcl-weighted-dcl"],
             Self::Lff { .. } => &["lff"],
             Self::Rebias { .. } => &["rebias-hsic"],
+            Self::BiasNetwork { .. } => &["learned-mixin", "rubi", "softcon"],
             Self::Lnl { .. } => &["lnl"],
             Self::Jtt { .. } => &["jtt"],
             Self::Vae {} => &["vae"],
@@ -229,9 +244,9 @@ impl MethodConfig {
                 let (objective, frozen) = (objective.parse()?, *frozen_steps);
                 Box::new(Prototypes::new(networks, objective, *prototypes, frozen, device, rng)?)
             }
-            Self::Difficulty { triplet } => {
-                let weighted = objective.build()?;
-                Box::new(DifficultyWeighted::new(networks, triplet.clone(), weighted, device, rng)?)
+            Self::Difficulty { triplet, evaluated } => {
+                let (weighted, triplet) = (objective.build()?, triplet.clone());
+                Box::new(DifficultyWeighted::new(networks, triplet, weighted, *evaluated, device, rng)?)
             }
             Self::Lff { ema_alpha } => {
                 let objective: Lff = objective.parse()?;
@@ -240,9 +255,19 @@ impl MethodConfig {
                 .transpose()?;
                 Box::new(LearningFromFailure::new(networks, objective, averages, device, rng)?)
             }
-            Self::Rebias { lambda } => {
+            Self::Rebias { lambda, encoder } => {
                 let independence = objective.parse()?;
-                let made = RepresentationDebiasing::new([networks; 2], independence, *lambda, device, rng);
+                let biased = biased_network(networks, encoder.as_ref(), networks.head.clone());
+                let both = [networks, &biased];
+                let made = RepresentationDebiasing::new(both, independence, *lambda, device, rng);
+                Box::new(made?)
+            }
+            Self::BiasNetwork { encoder, first_steps } => {
+                let classes = training.labels.iter().max().map_or(0, |last| last + 1);
+                let scores = HeadConfig { kind: HeadKind::Linear, output: classes, ..HeadConfig::default() };
+                let biased = biased_network(networks, Some(encoder), scores);
+                let made =
+                    BiasGuided::new([networks, &biased], objective.build()?, *first_steps, device, rng);
                 Box::new(made?)
             }
             Self::Lnl { predictor, reversal } => {
@@ -272,6 +297,14 @@ impl MethodConfig {
     }
 }
 
+/// One that starts at random, unless it is the other one's equal.
+fn biased_network(debiased: &Networks, encoder: Option<&EncoderConfig>, head: HeadConfig) -> Networks {
+    match encoder {
+        Some(encoder) => Networks { encoder: encoder.clone(), head, weights: None },
+        None => Networks { head, ..debiased.clone() },
+    }
+}
+
 fn bias_predictor(biases: usize) -> Result<HeadConfig> {
     if biases == 0 {
         return Err(Error::Degenerate {
@@ -286,7 +319,8 @@ fn bias_predictor(biases: usize) -> Result<HeadConfig> {
 /// `None` if it compares projections.
 pub fn class_scores(objective: &str, classes: usize, biases: usize) -> Option<usize> {
     match objective {
-        "cross-entropy" | "gce" | "biasbal" | "end" | "lnl" | "lff" | "jtt" | "rebias-hsic" => Some(classes),
+        "cross-entropy" | "gce" | "biasbal" | "end" | "lnl" | "lff" | "jtt" | "rebias-hsic" | "rubi"
+        | "learned-mixin" => Some(classes),
         "di" => Some(classes * biases.max(1)),
         _ => None,
     }
@@ -321,8 +355,19 @@ mod tests {
             (r#"{"name": "byol", "momentum": 0.9}"#, "byol"),
             (r#"{"name": "swav", "prototypes": 3}"#, "swav"),
             (r#"{"name": "difficulty"}"#, "wcl-weighted-dcl"),
+            (r#"{"name": "difficulty", "evaluated": "bias-amplifying"}"#, "wcl-weighted-dcl"),
             (r#"{"name": "lff", "ema_alpha": 0.7}"#, "lff"),
             (r#"{"name": "rebias"}"#, "rebias-hsic"),
+            (r#"{"name": "rebias", "encoder": {"name": "simple-conv-1x1"}}"#, "rebias-hsic"),
+            (
+                r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1"}, "first_steps": 1}"#,
+                "learned-mixin",
+            ),
+            (r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1"}, "first_steps": 1}"#, "rubi"),
+            (
+                r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1"}, "first_steps": 1}"#,
+                "softcon",
+            ),
             (r#"{"name": "lnl"}"#, "lnl"),
             (r#"{"name": "jtt", "first_steps": 5}"#, "jtt"),
         ];

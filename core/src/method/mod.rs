@@ -10,6 +10,7 @@
 //! | [`DifficultyWeighted`] | a bias-amplifying network |
 //! | [`LearningFromFailure`] | a biased classifier, moving averages of losses |
 //! | [`RepresentationDebiasing`] | a biased classifier |
+//! | [`BiasGuided`] | a biased classifier that stands still, a linear layer |
 //! | [`LearningNotToLearn`] | a bias predictor |
 //! | [`JustTrainTwice`] | a stage, an error set |
 //! | [`VariationalAutoencoder`] | a decoder |
@@ -52,6 +53,7 @@ mod config;
 mod dcgan;
 mod difficulty;
 mod failure;
+mod guided;
 mod momentum;
 mod not_to_learn;
 mod passes;
@@ -86,8 +88,9 @@ pub use bootstrap::BootstrapLatent;
 pub use cached::Cached;
 pub use config::{MethodConfig, TrainingSet, class_scores};
 pub use dcgan::AdversarialGenerator;
-pub use difficulty::DifficultyWeighted;
+pub use difficulty::{DifficultyEncoder, DifficultyWeighted};
 pub use failure::LearningFromFailure;
+pub use guided::BiasGuided;
 pub use momentum::MomentumContrast;
 pub use not_to_learn::LearningNotToLearn;
 pub use prototypes::Prototypes;

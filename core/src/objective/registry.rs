@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 use super::{
     AlignUniform, BarlowTwins, BiasBalance, BiasCon, BiasConTotal, Byol, Cmc, ConTeX, ConTeXClipped,
     CrossEntropy, Dc, Dcl, Dclw, DecoupledUniformity, DomainIndependent, End, FairCclk, FairInfoNce,
-    GeneralisedCrossEntropy, HardNegCclk, Hcl, InfoNce, Jtt, KernelDecoupledUniformity, LearnedMixin, Lff,
-    Lnl, LnlAdversary, MaxMargin, MoCo, NtXent, Objective, RebiasHsic, Rubi, SoftCon, SupCon, Swav,
-    SwavSinkhorn, TrainableFairCclk, Vae, WclTriplet, WclWeightedDcl, WclWeightedInfoNce, WeakSupCclk,
-    WeakSupInfoNce,
+    GeneralisedCrossEntropy, HardNegCclk, Hcl, Inference, InfoNce, Jtt, KernelDecoupledUniformity,
+    LearnedMixin, Lff, Lnl, LnlAdversary, MaxMargin, MoCo, NtXent, Objective, RebiasHsic, Rubi, SoftCon,
+    SupCon, Swav, SwavSinkhorn, TrainableFairCclk, Vae, WclTriplet, WclWeightedDcl, WclWeightedInfoNce,
+    WeakSupCclk, WeakSupInfoNce,
 };
 use crate::error::{Error, Result};
+use crate::matrix::Matrix;
 
 type Builder = fn(Value) -> Result<Box<dyn Objective>>;
 
@@ -95,6 +96,18 @@ impl ObjectiveConfig {
     /// As [`build`].
     pub fn build(&self) -> Result<Box<dyn Objective>> {
         build(&self.name, self.variant.as_deref(), Value::Object(self.parameters.clone()))
+    }
+
+    /// One score for each class, `[n, classes]`, out of the scores that a network trained by it gives: one with a
+    /// classifier for each value of the bias adds them up ([`DomainIndependent::infer`]).
+    ///
+    /// # Errors
+    /// Settings that cannot be read, or scores that are not those of so many values.
+    pub fn by_class(&self, scores: Matrix) -> Result<Matrix> {
+        match self.name.as_str() {
+            "di" => self.parse::<DomainIndependent>()?.infer(&scores, Inference::default()),
+            _ => Ok(scores),
+        }
     }
 
     /// The objective as a known type, which must be that of its name.

@@ -12,7 +12,7 @@
 //! | `condition_roc_auc` | area under the ROC curve of its second value, where it has two |
 //! | `condition_..._nonlinear` | the same from 512 random rectified features |
 //! | `NAME_...` | the same of the variables in `probe.also` |
-//! | `classifier_...` | the first rows by the class scores of the network itself, where it has any |
+//! | `classifier_...` | the first rows by the class scores of the network itself, where it has any; `di` adds up those of all domains |
 //! | `effective_rank` | of the test features |
 //! | `uniformity` | of the test features on the unit sphere |
 //! | `silhouette` | of the classes |

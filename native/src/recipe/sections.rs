@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use simile_core::encoder::head::{HeadConfig, HeadKind};
 use simile_core::error::Error;
 use simile_core::evaluate::sgd_probe::SgdProbeConfig;
+use simile_core::matrix::Matrix;
 use simile_core::method::MethodConfig;
 use simile_core::objective::ObjectiveConfig;
 use simile_core::train::Precision;
@@ -213,6 +214,14 @@ impl Arm {
     /// How many scores its network gives, for so many classes and values of the bias; none if it gives projections.
     pub(crate) fn scores(&self, classes: usize, biases: usize) -> Option<usize> {
         self.method().scores(&self.objective.name, classes, biases)
+    }
+
+    /// One score for each class, out of those that its network gives.
+    ///
+    /// # Errors
+    /// As [`ObjectiveConfig::by_class`].
+    pub(crate) fn by_class(&self, scores: Matrix) -> Result<Matrix, String> {
+        self.objective.config()?.by_class(scores).map_err(|error| error.to_string())
     }
 
     /// Checks that the method can train the objective over a run of `steps`.

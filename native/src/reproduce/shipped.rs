@@ -47,6 +47,7 @@ pub(crate) const TABLES: &[ShippedTable] = &tables![
     "contex-figure7",
     "difficulty-table1",
     "difficulty-table2",
+    "difficulty-digits",
     "difficulty-figure-tsne",
     "difficulty-figure-negatives",
     "du-table1",
@@ -54,6 +55,7 @@ pub(crate) const TABLES: &[ShippedTable] = &tables![
     "du-table3",
     "du-table4",
     "du-table5",
+    "du-digits",
 ];
 
 impl ShippedTable {

@@ -34,7 +34,7 @@ impl Session {
         let (Some(section), Some(validation)) = (&self.recipe.selection, &self.splits.validation) else {
             return Ok(());
         };
-        let metrics = self.judged(section, validation, trainer)?;
+        let metrics = self.judged(arm, section, validation, trainer)?;
         let value = metrics.get(&section.metric).copied().ok_or_else(|| {
             let known: Vec<&str> = metrics.keys().map(String::as_str).collect();
             usage(format_args!(
@@ -60,12 +60,18 @@ impl Session {
         Ok(())
     }
 
-    fn judged(&self, section: &SelectionSection, validation: &Dataset, trainer: &Trainer) -> Result<Metrics> {
+    fn judged(
+        &self,
+        arm: &Arm,
+        section: &SelectionSection,
+        validation: &Dataset,
+        trainer: &Trainer,
+    ) -> Result<Metrics> {
         let normalisation = self.recipe.normalisation().map_err(usage)?;
         let held_out = self.prepared(validation, &normalisation)?;
         let probe = match section.probe {
             Reading::Classifier => {
-                let scores = held_out.scores(trainer.model())?;
+                let scores = arm.by_class(held_out.scores(trainer.model())?).map_err(usage)?;
                 return judge(&self.recipe.probe, &scores, validation);
             }
             Reading::Linear => Probe::Linear,

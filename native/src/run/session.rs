@@ -164,7 +164,7 @@ impl Session {
         measured.metrics.extend(objectives);
         let classes = train.classes.len();
         if arm.scores(classes, 0) == Some(classes) {
-            let scores = images.scores(model)?;
+            let scores = arm.by_class(images.scores(model)?).map_err(usage)?;
             if scores.columns() == classes {
                 let own = judge(&self.recipe.probe, &scores, test)?;
                 measured

@@ -10,6 +10,9 @@ use super::{unfold, winograd};
 use crate::encoder::maps::{Maps, floats};
 use crate::encoder::tape::accumulate;
 
+/// With fewer tiles, bringing the kernel into Winograd's form costs more than it saves.
+const FEWEST_TILES: usize = 8;
+
 /// A layer of the network.
 #[derive(Debug)]
 pub(super) struct Convolution {
@@ -32,15 +35,17 @@ impl Convolution {
         Self { id: layer.weight.id, device: weight.device(), geometry, weight: weight.into_data() }
     }
 
-    /// Whether the shape suits Winograd's way.
-    fn is_minimal(&self) -> bool {
+    /// Whether the shape suits Winograd's way, and there is enough to do for the kernel to be worth its form.
+    fn is_minimal(&self, maps: &Maps) -> bool {
         let Geometry { inputs, outputs, kernel, stride, padding } = self.geometry;
-        (kernel, stride, padding) == (winograd::KERNEL, 1, 1) && winograd::applies(inputs, outputs)
+        (kernel, stride, padding) == (winograd::KERNEL, 1, 1)
+            && winograd::applies(inputs, outputs)
+            && winograd::tiles(maps) >= FEWEST_TILES
     }
 
-    fn transform(&self, kernel: &mut Buffer) {
+    fn transform(&self, maps: &Maps, kernel: &mut Buffer) {
         let Geometry { inputs, outputs, .. } = self.geometry;
-        if self.is_minimal() {
+        if self.is_minimal(maps) {
             winograd::transform(floats(&self.weight), inputs, outputs, kernel);
         } else {
             unfold::transform(floats(&self.weight), self.geometry, kernel);
@@ -48,8 +53,8 @@ impl Convolution {
     }
 
     pub(super) fn forward(&self, maps: &Maps, kernel: &mut Buffer) -> Maps {
-        self.transform(kernel);
-        if self.is_minimal() {
+        self.transform(maps, kernel);
+        if self.is_minimal(maps) {
             winograd::forward(maps, kernel, self.geometry.outputs)
         } else {
             unfold::forward(maps, kernel, self.geometry)
@@ -65,8 +70,8 @@ impl Convolution {
         parameters: &mut GradientsParams,
         kernel: &mut Buffer,
     ) {
-        self.transform(kernel);
-        let weight = if self.is_minimal() {
+        self.transform(maps, kernel);
+        let weight = if self.is_minimal(maps) {
             winograd::backward(maps, upstream, kernel, of_maps)
         } else {
             unfold::backward(maps, upstream, kernel, self.geometry, of_maps)

@@ -37,8 +37,9 @@ pub(super) fn applies(network: &ResNet, images: &Tensor<4>) -> bool {
         && is_host(&images.device())
 }
 
-/// Fewer images than this are through the network before its kernels have been brought into form.
-const FEWEST: usize = 8;
+/// Each image is the work of one thread: fewer than this go by operations that share one out. Where there are no other
+/// threads, as in a page, one is enough.
+const FEWEST: usize = if cfg!(feature = "rayon") { 8 } else { 1 };
 /// Below this a stride has nothing left to step over.
 const SMALLEST_SIDE: usize = 8;
 
@@ -286,14 +287,16 @@ mod tests {
     use super::*;
     use crate::checkpoint::flattened;
 
+    const IMAGES: usize = 8;
+
     fn network(depth: Depth, stem: Stem, device: &Device) -> ResNet {
         let config = ResNetConfig { depth, stem, channels: 3, output: None };
         ResNet::new(&config, device, &mut ChaCha8Rng::seed_from_u64(1))
     }
 
     fn images(side: usize, device: &Device) -> Tensor<4> {
-        let values: Vec<f32> = (0..FEWEST * 3 * side * side).map(|i| (i as f32 * 0.37).sin()).collect();
-        Tensor::from_data(TensorData::new(values, [FEWEST, 3, side, side]), device)
+        let values: Vec<f32> = (0..IMAGES * 3 * side * side).map(|i| (i as f32 * 0.37).sin()).collect();
+        Tensor::from_data(TensorData::new(values, [IMAGES, 3, side, side]), device)
     }
 
     /// Length of the difference beside the length of what is expected.

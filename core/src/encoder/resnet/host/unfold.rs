@@ -26,13 +26,12 @@ pub(super) fn transform(weight: &[f32], geometry: Geometry, kernel: &mut Vec<f32
     let Geometry { inputs, outputs, .. } = geometry;
     let taps = geometry.taps();
     kernel.resize(weight.len(), 0.0);
-    for (output, weight) in weight.chunks_exact(inputs * taps).enumerate() {
-        for (input, weight) in weight.chunks_exact(taps).enumerate() {
-            for (tap, value) in weight.iter().enumerate() {
-                kernel[(tap * inputs + input) * outputs + output] = *value;
-            }
-        }
-    }
+    // Row by row of what is written: what a row reads, one value of every output, stays in the cache for the next.
+    parallel::map(kernel.chunks_exact_mut(outputs).enumerate(), |(row, values)| {
+        let (tap, input) = (row / inputs, row % inputs);
+        let column = weight.iter().skip(input * taps + tap).step_by(inputs * taps);
+        values.iter_mut().zip(column).for_each(|(value, weight)| *value = *weight);
+    });
 }
 
 /// The way back from [`transform`].

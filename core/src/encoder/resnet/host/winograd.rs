@@ -38,6 +38,12 @@ pub(super) fn applies(inputs: usize, outputs: usize) -> bool {
     inputs.is_multiple_of(LANES) && outputs.is_multiple_of(LANES)
 }
 
+/// Tiles of all maps.
+pub(super) fn tiles(maps: &Maps) -> usize {
+    let [rows, columns] = Grid::of(maps).tiles;
+    maps.n * rows * columns
+}
+
 /// Brings `[out, in, 3, 3]` into the form `G g G^T`: `[in, 36, out]`, so that the inputs can be made side by side.
 pub(super) fn transform(weight: &[f32], inputs: usize, outputs: usize, kernel: &mut Vec<f32>) {
     kernel.resize(inputs * ENTRIES * outputs, 0.0);

@@ -1,0 +1,209 @@
+//! Debiasing with the help of a network that can only learn the bias: it is trained first, and then stands still.
+//!
+//! | objective | what it takes from the biased network `g` |
+//! |---|---|
+//! | [`learned-mixin`](crate::objective::LearnedMixin) | its scores, by a factor that is read off the main network's features |
+//! | [`rubi`](crate::objective::Rubi) | its features, from which a linear layer reads a mask of the main network's scores |
+//! | [`softcon`](crate::objective::SoftCon) | its features, whose cosines weigh the positives |
+//!
+//! In the first `first_steps` steps `g` alone descends the cross-entropy; from then on its running statistics and
+//! weights are fixed, and the main network and the linear layer descend the objective. Published for BiasedMNIST: `g` has
+//! 1×1 kernels, 5 epochs before LearnedMixin (Bahng et al., 2020), all 80 before SoftCon (Hong and Yang, 2021).
+//! RUBi's bias branch is trained along with the rest in its paper (Cadene et al., 2019); in the comparison of ReBias it is
+//! given, as here. There the linear layer stays at its random start by mistake; here it is trained. The main network is
+//! the one that is evaluated. Input: `labels`.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::passes::Passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
+use crate::batch::Batch;
+use crate::checkpoint::CheckpointError;
+use crate::encoder::layers::uniform_fan_in;
+use crate::error::Result;
+use crate::matrix::Matrix;
+use crate::objective::{self, CrossEntropy, Objective};
+use crate::optimizer::Optimizer;
+use crate::train::Model;
+
+/// A network that learns with the help of a biased one.
+#[derive(Debug)]
+pub struct BiasGuided {
+    trained: Trained,
+    objective: Box<dyn Objective>,
+    first_steps: u64,
+    steps: u64,
+    passes: Passes,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    debiased: Model,
+    biased: Model,
+    /// What the objective learns to read, if it does: without one it compares projections.
+    reader: Option<Reader>,
+}
+
+/// A linear layer, `[outputs, inputs]` and `[1, outputs]`.
+#[derive(Module, Debug)]
+struct Reader {
+    weight: Param<Tensor<2>>,
+    bias: Param<Tensor<2>>,
+}
+
+impl Reader {
+    fn init([inputs, outputs]: [usize; 2], device: &Device, rng: &mut impl Rng) -> Self {
+        let weight = uniform_fan_in([outputs, inputs], inputs, device, rng);
+        Self { weight, bias: uniform_fan_in([1, outputs], inputs, device, rng) }
+    }
+}
+
+impl BiasGuided {
+    /// A main and a biased network at their random starts; the head of the biased one gives its class scores.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        [debiased, biased]: [&Networks; 2],
+        objective: Box<dyn Objective>,
+        first_steps: u64,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        objective.check()?;
+        let read = match objective.name() {
+            "learned-mixin" => Some([debiased.encoder.embedding_size(), 1]),
+            "rubi" => Some([biased.encoder.embedding_size(), debiased.head.output]),
+            _ => None,
+        };
+        let reader = read.map(|shape| Reader::init(shape, &device.clone().autodiff(), rng));
+        let (debiased, biased) = (debiased.init(device, rng)?, biased.init(device, rng)?);
+        let trained = Trained { debiased, biased, reader };
+        Ok(Self { trained, objective, first_steps, steps: 0, passes: Passes::default() })
+    }
+}
+
+impl Method for BiasGuided {
+    fn name(&self) -> &'static str {
+        "bias-network"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.debiased
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        self.passes.begin();
+        let Trained { debiased, biased, reader } = &self.trained;
+        if self.steps < self.first_steps {
+            let scores = self.passes.output(biased, views.a.clone());
+            return objective::loss(&CrossEntropy::default(), &context.with_tensor("logits", scores));
+        }
+        let guide = biased.valid();
+        let features = guide.encoder.forward(views.a.clone().without_autodiff());
+        let batch = match reader {
+            Some(reader) => {
+                let embeddings = self.passes.embed(debiased, views.a.clone());
+                context
+                    .with_tensor("f_logits", debiased.head.forward(embeddings.clone()))
+                    .with_tensor("f_features", embeddings)
+                    .with_tensor("g_logits", guide.head.forward(features.clone()))
+                    .with_tensor("g_features", features)
+                    .with_tensor("fc_weight", reader.weight.val())
+                    .with_tensor("fc_bias", reader.bias.val())
+            }
+            None => {
+                let (a, b) = self.passes.project(debiased, views);
+                context
+                    .with_tensor("view_a", a)
+                    .with_tensor("view_b", b)
+                    .with_condition("bias_features", Matrix::from_data(&features.into_data())?)
+            }
+        };
+        objective::loss(self.objective.as_ref(), &batch)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        self.steps += 1;
+        Ok(())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        state.value("steps", &self.steps)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        self.steps = state.value("steps")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train, views};
+    use super::*;
+    use crate::checkpoint::flattened;
+    use crate::encoder::{Architecture, EncoderConfig};
+    use crate::objective::{LearnedMixin, Rubi, SoftCon};
+
+    const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
+
+    fn method(objective: Box<dyn Objective>, first_steps: u64) -> BiasGuided {
+        let encoder = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
+        let biased = Networks { encoder, ..networks(3) };
+        BiasGuided::new([&networks(3), &biased], objective, first_steps, &Device::flex(), &mut rng(5))
+            .unwrap()
+    }
+
+    fn objectives() -> [Box<dyn Objective>; 3] {
+        [Box::new(LearnedMixin::default()), Box::new(Rubi::default()), Box::new(SoftCon::default())]
+    }
+
+    fn weights(model: &Model) -> Vec<f32> {
+        let values =
+            |module: crate::checkpoint::Flat| module.values.into_data().iter::<f32>().collect::<Vec<_>>();
+        flattened("", model).into_iter().flat_map(values).collect()
+    }
+
+    #[test]
+    fn first_one_network_learns_and_then_the_other() {
+        let context = Batch::default().with_indices("labels", LABELS.to_vec());
+        for objective in objectives() {
+            let name = objective.name();
+            let mut method = method(objective, 4);
+            let of =
+                |method: &BiasGuided| [weights(&method.trained.biased), weights(&method.trained.debiased)];
+            let [biased, debiased] = of(&method);
+            assert!(falls(&train(&mut method, &context, 4)), "{name}");
+            let [taught, waiting] = of(&method);
+            assert!(taught != biased && waiting == debiased, "{name}");
+            assert!(falls(&train(&mut method, &context, 6)), "{name}");
+            let [fixed, learnt] = of(&method);
+            assert!(fixed == taught && learnt != waiting, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_reads_the_biased_network_learns_too() {
+        let context = Batch::default().with_indices("labels", LABELS.to_vec());
+        for objective in objectives() {
+            let mut method = method(objective, 0);
+            let weight = |method: &BiasGuided| {
+                let reader = method.trained.reader.as_ref()?;
+                Some(reader.weight.val().into_data().iter::<f32>().collect::<Vec<_>>())
+            };
+            let before = weight(&method);
+            let loss = method.loss(&views(6, 3), context.clone()).unwrap();
+            let mut optimizer = Optimizer::new(crate::optimizer::OptimizerConfig::default()).unwrap();
+            method.descend(loss, &mut optimizer, 1e-2).unwrap();
+            assert_eq!(weight(&method) == before, before.is_none(), "{}", method.objective.name());
+        }
+    }
+}
