@@ -7,6 +7,8 @@
 //! the place of the usual batches.
 #![allow(missing_docs, clippy::print_stdout)]
 
+#[path = "../src/allocator.rs"]
+mod allocator;
 #[path = "peer/cases.rs"]
 mod cases;
 #[path = "peer/encoders.rs"]
@@ -29,10 +31,6 @@ use cases::{CASES, Case};
 use inputs::batch;
 use process::Peer;
 
-/// That of the program.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const WIDTH: usize = 128;
 /// Rounds of each side in turn.
 const ROUNDS: usize = 3;
@@ -45,6 +43,7 @@ const SIZES: [usize; 3] = [256, 1024, 4096];
 const SMALL_SIZES: [usize; 4] = [256, 512, 1024, 4096];
 
 fn main() -> Result<()> {
+    allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let python = arguments.first().map_or("python3", String::as_str);
     let filter = arguments.get(1).map_or("", String::as_str);

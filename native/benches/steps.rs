@@ -2,6 +2,9 @@
 //! memory to updated weights, its two views by themselves, and one objective with its gradient, `d = 128`.
 #![allow(missing_docs, clippy::expect_used)]
 
+#[path = "../src/allocator.rs"]
+mod allocator;
+
 use burn::tensor::{Device, Tensor, TensorData};
 use divan::Bencher;
 use serde_json::json;
@@ -16,14 +19,11 @@ use simile_core::optimizer::OptimizerConfig;
 use simile_core::optimizer::rules::Adam;
 use simile_core::train::{Purpose, Trainer, TrainerConfig, stream};
 
-/// That of the program.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const BATCH: usize = 256;
 const WIDTH: usize = 128;
 
 fn main() {
+    allocator::keep_freed_memory();
     divan::main();
 }
 

@@ -1,6 +1,7 @@
 //! The command line of Simile.
 
 mod against;
+mod allocator;
 mod cli;
 mod command;
 mod console;
@@ -23,11 +24,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-/// A training step frees and takes the same large buffers again and again.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
+    allocator::keep_freed_memory();
     match command::run(cli::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::code(&error),

@@ -42,10 +42,6 @@ impl Maps {
         Self { values: vec![0.0; n * height * width * channels], n, height, width, channels }
     }
 
-    pub(super) fn zeros_like(&self) -> Self {
-        Self::zeros(self.n, [self.height, self.width], self.channels)
-    }
-
     /// Number of places of a map.
     pub(super) fn places(&self) -> usize {
         self.height * self.width

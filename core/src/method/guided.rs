@@ -9,9 +9,9 @@
 //! In the first `first_steps` steps `g` alone descends the cross-entropy; from then on its running statistics and
 //! weights are fixed, and the main network and the linear layer descend the objective. Published for BiasedMNIST: `g` has
 //! 1×1 kernels, 5 epochs before LearnedMixin (Bahng et al., 2020), all 80 before SoftCon (Hong and Yang, 2021).
-//! RUBi's bias branch is trained along with the rest in its paper (Cadene et al., 2019); in the comparison of ReBias it is
-//! given, as here. There the linear layer stays at its random start by mistake; here it is trained. The main network is
-//! the one that is evaluated. Input: `labels`.
+//! RUBi's bias branch is trained along with the rest in its paper (Cadene et al., 2019); in ReBias' comparison no
+//! gradient reaches it, as here. There the linear layer stays at its random start by mistake; here it is trained. The
+//! main network is the one that is evaluated. Input: `labels`.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};

@@ -258,7 +258,8 @@ impl Recipe {
             (selection.held_out, selection.every) = (selection.held_out.min(64), Some(1));
         }
         for method in self.arms.iter_mut().flat_map(|arm| &mut arm.method).chain([&mut self.method]) {
-            if let MethodConfig::Jtt { first_steps } = method {
+            if let MethodConfig::Jtt { first_steps } | MethodConfig::BiasNetwork { first_steps, .. } = method
+            {
                 *first_steps = 1;
             }
         }

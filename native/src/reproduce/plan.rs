@@ -119,11 +119,12 @@ pub(crate) fn run_folder(out: &Path, row: &Row, seed: u64) -> PathBuf {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use std::fs;
 
     use super::*;
+    use crate::reproduce::compare::compare;
     use crate::run::folder::{MODEL, RESULT, WEIGHTS};
 
     const TABLE: &str = r#"
@@ -156,7 +157,25 @@ set = ['objective={ name = "kernel-decoupled-uniformity", condition = "prior", k
 
 [[row]]
 name = "before"
+
+[[row]]
+name = "impossible"
+missing = "it is not printed how"
+published = { classifier_top1 = [0.5] }
 "#;
+
+    #[test]
+    fn a_row_that_cannot_run_is_named_beside_those_that_can() {
+        let place = tempfile::tempdir().unwrap();
+        let table = Table::parse(TABLE).unwrap();
+        let (scale, device) = (Scale::Smoke, DeviceName::Cpu);
+        let plan = Plan { scale, seeds: 1, data: None, device, out: place.path(), jobs: 1 };
+        let results = plan.run(&table, &[&table.row[2], &table.row[3]]).unwrap();
+        let [ran, missing] = &compare(&table, &results).unwrap()[..] else { panic!("two rows") };
+        assert_eq!((ran.seeds, &ran.missing), (1, &None));
+        assert_eq!((missing.seeds, missing.missing.as_deref()), (0, Some("it is not printed how")));
+        assert_eq!((missing.cells[0].published, missing.cells[0].mean), (Some(0.5), None));
+    }
 
     #[test]
     fn a_row_begins_with_the_encoder_of_another_one_and_waits_for_it() {
@@ -189,7 +208,7 @@ name = "before"
         // What is done is not done again, wherever the folder lies; what is gone is.
         let moved = place.path().join("elsewhere");
         fs::rename(&out, &moved).unwrap();
-        for row in &table.row[1..] {
+        for row in &table.row[1..3] {
             fs::remove_dir_all(run_folder(&moved, row, 1)).unwrap();
         }
         let tuned = run_folder(&moved, &table.row[0], 0);

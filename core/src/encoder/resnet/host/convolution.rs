@@ -6,6 +6,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::super::PlainConvolution;
 use super::unfold::Geometry;
+use super::workspace::Workspace;
 use super::{unfold, winograd};
 use crate::encoder::maps::{Maps, floats};
 use crate::encoder::tape::accumulate;
@@ -21,10 +22,6 @@ pub(super) struct Convolution {
     geometry: Geometry,
     weight: TensorData,
 }
-
-/// The kernel of a layer in the form that its products want: four times as large as the weight in Winograd's way, and so
-/// made again for the gradient, in memory that all layers share.
-pub(super) type Buffer = Vec<f32>;
 
 impl Convolution {
     pub(super) fn new(layer: &PlainConvolution) -> Self {
@@ -43,7 +40,7 @@ impl Convolution {
             && winograd::tiles(maps) >= FEWEST_TILES
     }
 
-    fn transform(&self, maps: &Maps, kernel: &mut Buffer) {
+    fn transform(&self, maps: &Maps, kernel: &mut Vec<f32>) {
         let Geometry { inputs, outputs, .. } = self.geometry;
         if self.is_minimal(maps) {
             winograd::transform(floats(&self.weight), inputs, outputs, kernel);
@@ -52,13 +49,15 @@ impl Convolution {
         }
     }
 
-    pub(super) fn forward(&self, maps: &Maps, kernel: &mut Buffer) -> Maps {
-        self.transform(maps, kernel);
+    pub(super) fn forward(&self, maps: &Maps, workspace: &mut Workspace) -> Maps {
+        self.transform(maps, &mut workspace.kernel);
+        let mut found = workspace.maps(maps.n, self.geometry.sides(maps), self.geometry.outputs);
         if self.is_minimal(maps) {
-            winograd::forward(maps, kernel, self.geometry.outputs)
+            winograd::forward(maps, &workspace.kernel, &mut found);
         } else {
-            unfold::forward(maps, kernel, self.geometry)
+            unfold::forward(maps, &workspace.kernel, self.geometry, &mut found);
         }
+        found
     }
 
     /// Adds the gradient of the weight to `parameters` and that of the maps, if it is wanted, to `of_maps`.
@@ -68,7 +67,7 @@ impl Convolution {
         upstream: &Maps,
         of_maps: Option<&mut Maps>,
         parameters: &mut GradientsParams,
-        kernel: &mut Buffer,
+        kernel: &mut Vec<f32>,
     ) {
         self.transform(maps, kernel);
         let weight = if self.is_minimal(maps) {
@@ -113,19 +112,21 @@ mod tests {
     #[test]
     fn every_way_equals_the_definition() {
         let device = Device::flex().autodiff();
-        for (inputs, outputs, kernel, stride, padding, side) in [
-            (16, 32, 3, 1, 1, 12),
-            (32, 16, 3, 1, 1, 7),
-            (16, 16, 3, 1, 1, 1),
-            (16, 32, 3, 2, 1, 9),
-            (3, 16, 3, 1, 2, 6),
-            (3, 16, 7, 2, 3, 13),
-            (16, 32, 1, 1, 0, 5),
-            (16, 32, 1, 2, 0, 8),
+        for (images, inputs, outputs, kernel, stride, padding, side) in [
+            (37, 16, 32, 3, 1, 1, 12),
+            (37, 32, 16, 3, 1, 1, 7),
+            (37, 16, 16, 3, 1, 1, 1),
+            // Too few tiles for Winograd's way.
+            (1, 16, 16, 3, 1, 1, 6),
+            (37, 16, 32, 3, 2, 1, 9),
+            (37, 3, 16, 3, 1, 2, 6),
+            (37, 3, 16, 7, 2, 3, 13),
+            (37, 16, 32, 1, 1, 0, 5),
+            (37, 16, 32, 1, 2, 0, 8),
         ] {
-            let case = format!("{inputs} to {outputs}, {kernel}x{kernel}, stride {stride}, {side}");
+            let case = format!("{images}: {inputs} to {outputs}, {kernel}x{kernel}, stride {stride}, {side}");
             let weight = wave([outputs, inputs, kernel, kernel], 0.7, &device).require_grad();
-            let images = wave([37, inputs, side, side + 2], 0.31, &device).require_grad();
+            let images = wave([images, inputs, side, side + 2], 0.31, &device).require_grad();
             let options = ConvOptions::new([stride; 2], [padding; 2], [1; 2], 1);
             let expected = conv2d(images.clone(), weight.clone(), None, options);
             let upstream = wave(expected.dims(), 0.53, &device);
@@ -133,16 +134,18 @@ mod tests {
 
             let layer = PlainConvolution { weight: Param::from_tensor(weight.clone()), stride, padding };
             let (ours, maps) = (Convolution::new(&layer), Maps::of_images(images.clone()));
-            let mut buffer = Buffer::new();
-            assert_close(planes(&ours.forward(&maps, &mut buffer)), expected.inner(), &case);
+            let mut workspace = Workspace::default();
+            // What earlier maps left behind is no part of the next.
+            workspace.recycle(Maps { values: vec![f32::NAN; 1 << 20], ..maps.clone() });
+            assert_close(planes(&ours.forward(&maps, &mut workspace)), expected.inner(), &case);
             let mut parameters = GradientsParams::default();
-            let mut of_maps = maps.zeros_like();
+            let mut of_maps = workspace.zeros_like(&maps);
             ours.backward(
                 &maps,
                 &Maps::of_images(upstream),
                 Some(&mut of_maps),
                 &mut parameters,
-                &mut buffer,
+                &mut workspace.kernel,
             );
             assert_close(planes(&of_maps), images.grad(&gradients).unwrap(), &format!("{case}: maps"));
             let of_weight = parameters.get::<4>(layer.weight.id).unwrap();

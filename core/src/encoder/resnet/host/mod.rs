@@ -10,6 +10,7 @@ mod norm;
 mod pool;
 mod unfold;
 mod winograd;
+mod workspace;
 
 use std::sync::Arc;
 
@@ -17,8 +18,9 @@ use burn::module::Param;
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Gradients, Tensor, TensorData};
 
-use self::convolution::{Buffer, Convolution};
+use self::convolution::Convolution;
 use self::norm::Norm;
+use self::workspace::Workspace;
 use super::{Block, PlainConvolution, ResNet, Shortcut};
 use crate::encoder::layers::BatchNorm;
 use crate::encoder::maps::{Maps, floats};
@@ -46,33 +48,33 @@ const SMALLEST_SIDE: usize = 8;
 /// The pooled maps of the last stage by the running statistics, without a gradient.
 pub(super) fn evaluate(network: &ResNet, images: Tensor<4>) -> Tensor<2> {
     let device = images.device();
-    let mut buffer = Buffer::new();
-    let mut layer =
-        |convolution: &PlainConvolution,
-         norm: &BatchNorm,
-         maps: &Maps,
-         identity: Option<&Maps>,
-         rectified| { layer(convolution, norm, maps, identity, rectified, &mut buffer) };
-    let mut maps = layer(&network.conv1, &network.bn1, &Maps::of_images(images), None, true);
+    let workspace = &mut Workspace::default();
+    let images = Maps::of_images(images);
+    let mut maps = layer(&network.conv1, &network.bn1, &images, None, true, workspace);
     if network.pool {
-        (maps, _) = pool::maximum(&maps);
+        let (maxima, _) = pool::maximum(&maps);
+        workspace.recycle(std::mem::replace(&mut maps, maxima));
     }
     for block in network.blocks() {
         let shortcut = match block.downsample.as_slice() {
             [Shortcut::Convolution(conv), Shortcut::Normalisation(norm)] => {
-                Some(layer(conv, norm, &maps, None, false))
+                Some(layer(conv, norm, &maps, None, false, workspace))
             }
             _ => None,
         };
-        let identity = shortcut.as_ref().unwrap_or(&maps);
-        let hidden = layer(&block.conv1, &block.bn1, &maps, None, true);
-        maps = match (&block.conv3, &block.bn3) {
-            (Some(conv3), Some(bn3)) => {
-                let hidden = layer(&block.conv2, &block.bn2, &hidden, None, true);
-                layer(conv3, bn3, &hidden, Some(identity), true)
-            }
-            _ => layer(&block.conv2, &block.bn2, &hidden, Some(identity), true),
-        };
+        let identity = Some(shortcut.as_ref().unwrap_or(&maps));
+        let mut hidden = layer(&block.conv1, &block.bn1, &maps, None, true, workspace);
+        let (mut conv, mut norm) = (&block.conv2, &block.bn2);
+        if let (Some(conv3), Some(bn3)) = (&block.conv3, &block.bn3) {
+            let next = layer(conv, norm, &hidden, None, true, workspace);
+            workspace.recycle(std::mem::replace(&mut hidden, next));
+            (conv, norm) = (conv3, bn3);
+        }
+        let output = layer(conv, norm, &hidden, identity, true, workspace);
+        for used in [Some(std::mem::replace(&mut maps, output)), Some(hidden), shortcut].into_iter().flatten()
+        {
+            workspace.recycle(used);
+        }
     }
     Tensor::from_data(TensorData::new(pool::mean(&maps), [maps.n, maps.channels]), &device)
 }
@@ -84,9 +86,9 @@ fn layer(
     maps: &Maps,
     identity: Option<&Maps>,
     rectified: bool,
-    buffer: &mut Buffer,
+    workspace: &mut Workspace,
 ) -> Maps {
-    let mut maps = Convolution::new(convolution).forward(maps, buffer);
+    let mut maps = Convolution::new(convolution).forward(maps, workspace);
     norm::evaluate(norm, &mut maps, identity, rectified);
     maps
 }
@@ -100,8 +102,8 @@ pub(super) fn record(network: &ResNet, images: Tensor<4>) -> Option<Tape> {
         return None;
     }
     let images = Arc::new(Maps::of_images(images));
-    let buffer = &mut Buffer::new();
-    let (stem, mut maps) = Layer::forward(&network.conv1, &network.bn1, &images, None, true, buffer)?;
+    let workspace = &mut Workspace::default();
+    let (stem, mut maps) = Layer::forward(&network.conv1, &network.bn1, &images, None, true, workspace)?;
     let mut pooled = None;
     if network.pool {
         let (maxima, sources) = pool::maximum(&maps);
@@ -110,7 +112,7 @@ pub(super) fn record(network: &ResNet, images: Tensor<4>) -> Option<Tape> {
     }
     let mut blocks = Vec::new();
     for block in network.blocks() {
-        let (kept, output) = KeptBlock::forward(block, &maps, buffer)?;
+        let (kept, output) = KeptBlock::forward(block, &maps, workspace)?;
         blocks.push(kept);
         maps = output;
     }
@@ -167,7 +169,7 @@ impl Tape {
     pub(crate) fn finish(self, gradients: &mut Gradients, parameters: &mut GradientsParams) {
         let Some(upstream) = self.features.grad_remove(gradients) else { return };
         let mut upstream = pool::of_mean(&self.last, floats(&upstream.into_data()));
-        let found = &mut Found { parameters, buffer: Buffer::new() };
+        let found = &mut Found { parameters, workspace: Workspace::default() };
         for block in self.blocks.into_iter().rev() {
             upstream = block.backward(upstream, found);
         }
@@ -181,7 +183,7 @@ impl Tape {
 /// What the way back fills.
 struct Found<'a> {
     parameters: &'a mut GradientsParams,
-    buffer: Buffer,
+    workspace: Workspace,
 }
 
 /// A convolution with its normalisation.
@@ -203,21 +205,31 @@ impl Layer {
         input: &Arc<Maps>,
         identity: Option<&Maps>,
         rectified: bool,
-        buffer: &mut Buffer,
+        workspace: &mut Workspace,
     ) -> Option<(Self, Arc<Maps>)> {
         let convolution = Convolution::new(convolution);
-        let maps = convolution.forward(input, buffer);
+        let maps = convolution.forward(input, workspace);
         let norm = Norm::observe(norm, &maps)?;
-        let output = Arc::new(norm.forward(&maps, identity, rectified));
+        let mut output = workspace.maps_like(&maps);
+        norm.forward(&maps, identity, rectified, &mut output);
+        let output = Arc::new(output);
         let kept = Self { input: input.clone(), convolution, maps, norm, rectified, output: output.clone() };
         Some((kept, output))
     }
 
     /// Adds the gradient of the input to `of_input`, if it is wanted; `upstream` becomes that of the identity.
-    fn backward(&self, upstream: &mut Maps, of_input: Option<&mut Maps>, found: &mut Found) {
+    fn backward(self, upstream: &mut Maps, of_input: Option<&mut Maps>, found: &mut Found) {
+        let Found { parameters, workspace } = found;
         let output = self.rectified.then_some(&*self.output);
-        let of_maps = self.norm.backward(&self.maps, output, upstream, found.parameters);
-        self.convolution.backward(&self.input, &of_maps, of_input, found.parameters, &mut found.buffer);
+        let mut of_maps = workspace.maps_like(&self.maps);
+        self.norm.backward(&self.maps, output, upstream, parameters, &mut of_maps);
+        self.convolution.backward(&self.input, &of_maps, of_input, parameters, &mut workspace.kernel);
+        workspace.recycle(of_maps);
+        workspace.recycle(self.maps);
+        // The output of one layer is the input of the next, which has had its turn.
+        if let Some(output) = Arc::into_inner(self.output) {
+            workspace.recycle(output);
+        }
     }
 }
 
@@ -232,22 +244,22 @@ struct KeptBlock {
 }
 
 impl KeptBlock {
-    fn forward(block: &Block, input: &Arc<Maps>, buffer: &mut Buffer) -> Option<(Self, Arc<Maps>)> {
+    fn forward(block: &Block, input: &Arc<Maps>, workspace: &mut Workspace) -> Option<(Self, Arc<Maps>)> {
         let shortcut = match block.downsample.as_slice() {
             [Shortcut::Convolution(conv), Shortcut::Normalisation(norm)] => {
-                Some(Layer::forward(conv, norm, input, None, false, buffer)?.0)
+                Some(Layer::forward(conv, norm, input, None, false, workspace)?.0)
             }
             _ => None,
         };
         let identity = shortcut.as_ref().map_or(input, |layer| &layer.output).clone();
-        let (first, hidden) = Layer::forward(&block.conv1, &block.bn1, input, None, true, buffer)?;
+        let (first, hidden) = Layer::forward(&block.conv1, &block.bn1, input, None, true, workspace)?;
         let (conv2, bn2) = (&block.conv2, &block.bn2);
         let (middle, (last, output)) = match (&block.conv3, &block.bn3) {
             (Some(conv3), Some(bn3)) => {
-                let (middle, hidden) = Layer::forward(conv2, bn2, &hidden, None, true, buffer)?;
-                (Some(middle), Layer::forward(conv3, bn3, &hidden, Some(&identity), true, buffer)?)
+                let (middle, hidden) = Layer::forward(conv2, bn2, &hidden, None, true, workspace)?;
+                (Some(middle), Layer::forward(conv3, bn3, &hidden, Some(&identity), true, workspace)?)
             }
-            _ => (None, Layer::forward(conv2, bn2, &hidden, Some(&identity), true, buffer)?),
+            _ => (None, Layer::forward(conv2, bn2, &hidden, Some(&identity), true, workspace)?),
         };
         Some((Self { shortcut, first, middle, last }, output))
     }
@@ -255,22 +267,21 @@ impl KeptBlock {
     /// The gradient of the block's input from that of its output.
     fn backward(self, upstream: Maps, found: &mut Found) -> Maps {
         let mut of_identity = upstream;
-        let mut hidden = self.last.input.zeros_like();
+        let mut hidden = found.workspace.zeros_like(&self.last.input);
         self.last.backward(&mut of_identity, Some(&mut hidden), found);
-        if let Some(middle) = &self.middle {
-            let mut of_middle = middle.input.zeros_like();
+        if let Some(middle) = self.middle {
+            let mut of_middle = found.workspace.zeros_like(&middle.input);
             middle.backward(&mut hidden, Some(&mut of_middle), found);
-            hidden = of_middle;
+            found.workspace.recycle(std::mem::replace(&mut hidden, of_middle));
         }
-        let mut of_input = match &self.shortcut {
-            Some(shortcut) => {
-                let mut of_input = shortcut.input.zeros_like();
-                shortcut.backward(&mut of_identity, Some(&mut of_input), found);
-                of_input
-            }
-            None => of_identity,
-        };
+        let mut of_input = of_identity;
+        if let Some(shortcut) = self.shortcut {
+            let mut of_shortcut = found.workspace.zeros_like(&shortcut.input);
+            shortcut.backward(&mut of_input, Some(&mut of_shortcut), found);
+            found.workspace.recycle(std::mem::replace(&mut of_input, of_shortcut));
+        }
         self.first.backward(&mut hidden, Some(&mut of_input), found);
+        found.workspace.recycle(hidden);
         of_input
     }
 }

@@ -62,12 +62,11 @@ impl Norm {
         })
     }
 
-    /// The output: normalised, with the identity added, rectified if `rectified`.
-    pub(super) fn forward(&self, maps: &Maps, identity: Option<&Maps>, rectified: bool) -> Maps {
+    /// Writes the output: normalised, with the identity added, rectified if `rectified`.
+    pub(super) fn forward(&self, maps: &Maps, identity: Option<&Maps>, rectified: bool, output: &mut Maps) {
         let factors: Vec<f32> = self.gains.iter().zip(&self.statistics.scales).map(|(g, s)| g * s).collect();
         let means = self.statistics.means.iter().zip(&factors).zip(&self.shifts);
         let offsets: Vec<f32> = means.map(|((mean, factor), shift)| shift - mean * factor).collect();
-        let mut output = maps.zeros_like();
         let parts =
             output.values.chunks_mut(PART * maps.channels).zip(maps.values.chunks(PART * maps.channels));
         let activation = Activation { factors, offsets, identity, rectified };
@@ -75,10 +74,9 @@ impl Norm {
             output.copy_from_slice(maps);
             activation.apply(at, output);
         });
-        output
     }
 
-    /// The gradient with respect to the maps, from that of what [`forward`](Self::forward) gave.
+    /// Writes the gradient with respect to the maps, from that of what [`forward`](Self::forward) gave, to `found`.
     ///
     /// `upstream` becomes the gradient of the sum before the rectifier, which is that of the identity too.
     pub(super) fn backward(
@@ -87,7 +85,8 @@ impl Norm {
         output: Option<&Maps>,
         upstream: &mut Maps,
         parameters: &mut GradientsParams,
-    ) -> Maps {
+        found: &mut Maps,
+    ) {
         let channels = maps.channels;
         let size = PART * channels;
         let Statistics { means, scales } = &self.statistics;
@@ -124,7 +123,6 @@ impl Norm {
             .zip(means.iter().zip(&slopes))
             .map(|(sum, (mean, slope))| sum * share - mean * slope)
             .collect();
-        let mut found = Maps::zeros(maps.n, [maps.height, maps.width], channels);
         let parts =
             found.values.chunks_mut(size).zip(upstream.values.chunks(size)).zip(maps.values.chunks(size));
         parallel::map(parts, |((found, upstream), maps)| {
@@ -145,7 +143,6 @@ impl Norm {
         });
         accumulate(parameters, self.gain, self.tensor(of_gain));
         accumulate(parameters, self.shift, self.tensor(of_shift));
-        found
     }
 
     fn tensor(&self, values: Vec<f32>) -> Tensor<1> {

@@ -48,10 +48,9 @@ fn of_kernel(kernel: &[f32], geometry: Geometry) -> Vec<f32> {
     weight
 }
 
-/// The convolution of maps with a kernel that is [`transform`]ed.
-pub(super) fn forward(maps: &Maps, kernel: &[f32], geometry: Geometry) -> Maps {
+/// The convolution of maps with a kernel that is [`transform`]ed, in place of what `found` holds.
+pub(super) fn forward(maps: &Maps, kernel: &[f32], geometry: Geometry, found: &mut Maps) {
     let sides = geometry.sides(maps);
-    let mut found = Maps::zeros(maps.n, sides, geometry.outputs);
     let images = images_of_part(sides);
     let parts = maps
         .values
@@ -61,7 +60,6 @@ pub(super) fn forward(maps: &Maps, kernel: &[f32], geometry: Geometry) -> Maps {
         let windows = geometry.windows(part, maps);
         assign(found, matrix(&windows, geometry.window()), matrix(kernel, geometry.outputs));
     });
-    found
 }
 
 /// The gradient of the kernel, `[out, in, k, k]`, from that of the convolution; adds that of the maps to `of_maps`, if it
@@ -128,7 +126,7 @@ impl Geometry {
     }
 
     /// Height and width of the convolution.
-    fn sides(&self, maps: &Maps) -> [usize; 2] {
+    pub(super) fn sides(&self, maps: &Maps) -> [usize; 2] {
         [maps.height, maps.width]
             .map(|side| (side + 2 * self.padding).saturating_sub(self.kernel) / self.stride + 1)
     }

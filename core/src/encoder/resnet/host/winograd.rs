@@ -62,11 +62,10 @@ pub(super) fn transform(weight: &[f32], inputs: usize, outputs: usize, kernel: &
     });
 }
 
-/// The convolution of maps with a kernel that is [`transform`]ed.
-pub(super) fn forward(maps: &Maps, kernel: &[f32], outputs: usize) -> Maps {
+/// The convolution of maps with a kernel that is [`transform`]ed, in place of what `found` holds.
+pub(super) fn forward(maps: &Maps, kernel: &[f32], found: &mut Maps) {
     let grid = Grid::of(maps);
-    let mut found = Maps::zeros(maps.n, [maps.height, maps.width], outputs);
-    let inputs = maps.channels;
+    let (inputs, outputs) = (maps.channels, found.channels);
     let parts = maps.values.chunks(grid.images * maps.image());
     let parts = parts.zip(found.values.chunks_mut(grid.images * grid.places() * outputs));
     parallel::map_in(parts, Default::default, |[entries, products]: &mut [Vec<f32>; 2], (maps, found)| {
@@ -74,7 +73,6 @@ pub(super) fn forward(maps: &Maps, kernel: &[f32], outputs: usize) -> Maps {
         entry_by_entry(entries, kernel, [inputs, outputs], false, products);
         grid.write(products, found, outputs);
     });
-    found
 }
 
 /// The gradient of the kernel, `[out, in, 3, 3]`, from that of the convolution; adds that of the maps to `of_maps`, if it

@@ -1,0 +1,21 @@
+//! Where the program's memory comes from. A training step frees and takes the same large buffers again and again; the
+//! system's allocator gives them back and pays for fresh pages in the next step, and so would this one after a second.
+
+use std::ffi::c_long;
+
+use libmimalloc_sys::{mi_option_set_default, mi_option_t};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// `mi_option_purge_delay`, to which the crate gives no name.
+const PURGE_DELAY: mi_option_t = 15;
+/// Milliseconds, longer than a step and what lies between two of them.
+const KEPT_FOR: c_long = 20_000;
+
+/// Keeps freed memory for some seconds, unless `MIMALLOC_PURGE_DELAY` in the environment says otherwise.
+#[allow(unsafe_code)]
+pub(crate) fn keep_freed_memory() {
+    // SAFETY: sets a number that the allocator reads as it frees; the call has no other condition.
+    unsafe { mi_option_set_default(PURGE_DELAY, KEPT_FOR) }
+}
