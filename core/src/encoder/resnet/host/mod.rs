@@ -71,10 +71,11 @@ pub(super) fn evaluate(network: &ResNet, images: Tensor<4>) -> Tensor<2> {
             (conv, norm) = (conv3, bn3);
         }
         let output = layer(conv, norm, &hidden, identity, true, workspace);
-        for used in [Some(std::mem::replace(&mut maps, output)), Some(hidden), shortcut].into_iter().flatten()
-        {
-            workspace.recycle(used);
+        workspace.recycle(hidden);
+        if let Some(shortcut) = shortcut {
+            workspace.recycle(shortcut);
         }
+        workspace.recycle(std::mem::replace(&mut maps, output));
     }
     Tensor::from_data(TensorData::new(pool::mean(&maps), [maps.n, maps.channels]), &device)
 }
