@@ -25,15 +25,20 @@ pub(crate) struct Data {
 impl Data {
     pub(crate) const CHECKPOINT: &str = "model.safetensors";
 
+    /// With LeNet-5.
     pub(crate) fn write() -> Self {
+        Self::write_for(EncoderConfig::default(), IMAGES)
+    }
+
+    pub(crate) fn write_for(encoder: EncoderConfig, count: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let digits = draw_digits(IMAGES, Colours::Palette, 7).unwrap().images;
-        let images: Vec<String> = (0..IMAGES).map(|at| format!("{at:02}.png")).collect();
+        let digits = draw_digits(count, Colours::Palette, 7).unwrap().images;
+        let images: Vec<String> = (0..count).map(|at| format!("{at:02}.png")).collect();
         for (name, pixels) in images.iter().zip(digits.iter()) {
             let image = image::RgbImage::from_raw(digits.width as u32, digits.height as u32, pixels.to_vec());
             image.unwrap().save(folder.path().join(name)).unwrap();
         }
-        std::fs::write(folder.path().join(Self::CHECKPOINT), checkpoint()).unwrap();
+        std::fs::write(folder.path().join(Self::CHECKPOINT), checkpoint(encoder)).unwrap();
         Self { folder, images }
     }
 
@@ -55,9 +60,8 @@ impl Data {
 }
 
 /// An encoder as it is before training: its numbers are as good as any for a comparison.
-fn checkpoint() -> Vec<u8> {
+fn checkpoint(config: EncoderConfig) -> Vec<u8> {
     let device = Device::flex();
-    let config = EncoderConfig::default();
     let encoder = config.init(&device, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
     let metadata = Metadata::new(config, vec![0.5, 0.4, 0.45], vec![0.25, 0.2, 0.3]);
     pollster::block_on(Checkpoint { metadata, encoder, head: None }.to_bytes()).unwrap()

@@ -3,6 +3,7 @@
 use burn::tensor::{DType, Device};
 use serde_json::{Value, json};
 use simile_core::case::Case;
+use simile_core::encoder::{Architecture, EncoderConfig};
 
 use crate::data::{Data, IMAGES};
 use crate::{Where, is_ready, largest_difference, run, workspace};
@@ -15,6 +16,35 @@ fn the_package_embeds_as_the_command_line_does_on_the_cpu() {
 #[test]
 fn the_package_embeds_as_the_command_line_does_on_webgpu() {
     embeds_as_the_command_line_does(Where::WebGpu);
+}
+
+/// One image and several go different ways through it, and the command line's go by threads.
+#[test]
+fn a_residual_network_gives_the_same_alone_and_together() {
+    if !is_ready() {
+        return;
+    }
+    let encoder = EncoderConfig { name: Architecture::ResNet18, ..EncoderConfig::default() };
+    let data = Data::write_for(encoder, 12);
+    let result = run(
+        "residual.mjs",
+        Where::Cpu.job(),
+        json!({
+            "package": workspace().join("web/pkg"),
+            "data": data.folder.path(),
+            "checkpoint": Data::CHECKPOINT,
+            "images": data.images,
+        }),
+    );
+    assert_eq!(result["encoder"], "resnet18");
+    let expected = data.embed_natively();
+    let largest = expected.iter().flatten().fold(0.0, |largest, value| value.abs().max(largest));
+    for way in ["alone", "together"] {
+        let rows: Vec<Vec<f64>> = serde_json::from_value(result[way].clone()).unwrap();
+        assert_eq!((rows.len(), rows[0].len()), (12, 512));
+        let difference = largest_difference(&rows, &expected);
+        assert!(difference < 1e-4 * largest, "{way}: {difference} of {largest}");
+    }
 }
 
 fn embeds_as_the_command_line_does(place: Where) {
