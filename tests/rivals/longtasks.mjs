@@ -1,6 +1,6 @@
 // Uses the pages of the site as a visitor does and prints the longest tasks of their main thread as a Markdown table:
 //
-//     npm ci && node longtasks.mjs
+//     (cd ../browser && npm ci) && node longtasks.mjs
 //
 // A browser reports a task from 50 ms on, the time from which a page feels slow to answer. `cargo web build` comes first.
 import { fileURLToPath } from "node:url";
