@@ -1,6 +1,4 @@
 //! Training and embedding on every device that the binary has, beside the CPU.
-//! `SIMILE_REQUIRE_DEVICES=cpu,wgpu` makes a device that is missing a failure.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::fs;
 use std::path::Path;
