@@ -13,6 +13,7 @@ use crate::run::record::TOP1;
 #[command(after_help = "Examples:
   simile reproduce cclk-table3 --data ./mnist --seeds 3
   simile reproduce cclk-table3 --data ./mnist --scale full --row InfoNCE
+  simile reproduce contex-table2 --data ./mnist --row \"ρ = 0.999\"
   simile reproduce contex-table8 --scale smoke
   simile reproduce cclk-figure2 --data ./mnist
 
@@ -28,7 +29,7 @@ pub(crate) struct Reproduce {
     /// Runs of each row, with seeds 0, 1, ...
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: u64,
-    /// Run this row alone (repeatable)
+    /// Run this row alone, or the rows of this line or column (repeatable)
     #[arg(long = "row", value_name = "ROW")]
     pub(crate) rows: Vec<String>,
     /// Runs at a time. One uses all cores of a CPU as far as it can; more can help where it leaves some idle

@@ -106,7 +106,7 @@ fn name_what_lacks(table: &mut Table, asked: &[String], arguments: &Reproduce, o
         .row
         .iter()
         .filter(|row| asked.contains(&row.name) && table.missing(row).is_none())
-        .flat_map(|row| table.line_of(row))
+        .flat_map(|row| table.lineage(row))
         .map(|row| row.name.clone())
         .collect();
     let mut found: Vec<(String, String)> = Vec::new();
@@ -152,13 +152,21 @@ fn rows<'t>(table: &'t Table, names: &[String]) -> Result<Vec<&'t Row>> {
     if names.is_empty() {
         return Ok(table.row.iter().collect());
     }
-    let find = |name: &String| {
-        table.row.iter().find(|row| row.name == *name || slug(&row.name) == *name).ok_or_else(|| {
+    let mut asked: Vec<&Row> = Vec::new();
+    for name in names {
+        let is_named = |own: &str| own == name || slug(own) == *name;
+        let alone = table.row.iter().find(|row| is_named(&row.name));
+        let found: Vec<&Row> = match alone {
+            Some(row) => vec![row],
+            None => table.row.iter().filter(|row| row.groups().any(is_named)).collect(),
+        };
+        if found.is_empty() {
             let known: Vec<&str> = table.row.iter().map(|row| row.name.as_str()).collect();
-            usage(format_args!("the table has no row `{name}`; known: {}", known.join(", ")))
-        })
-    };
-    names.iter().map(find).collect()
+            return Err(usage(format_args!("the table has no row `{name}`; known: {}", known.join(", "))));
+        }
+        asked.extend(found);
+    }
+    Ok(table.row.iter().filter(|row| asked.iter().any(|found| found.name == row.name)).collect())
 }
 
 /// `table.md` and so on; a figure's files have its name, as several may be drawn of the same runs.
@@ -187,5 +195,25 @@ fn word(scale: Scale) -> &'static str {
         Scale::Smoke => "smoke",
         Scale::Cpu => "cpu",
         Scale::Full => "full",
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_asked_for_by_its_name_and_many_by_their_line_or_column() {
+        let table = ShippedTable::find("contex-table5").unwrap().read().unwrap();
+        let asked = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            rows(&table, &names).map(|rows| rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(asked(&["rubi-0.999"]).unwrap(), ["RUBi, ρ = 0.999"]);
+        assert_eq!(asked(&["ρ = 0.9"]).unwrap().len(), 7);
+        assert_eq!(asked(&["LfF"]).unwrap().len(), 6);
+        assert_eq!(asked(&["lff", "0.9", "LfF, ρ = 0.9"]).unwrap().len(), 6 + 7 - 1);
+        assert!(asked(&["LfF", "nothing"]).unwrap_err().to_string().contains("no row `nothing`"));
     }
 }

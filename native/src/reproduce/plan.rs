@@ -51,7 +51,7 @@ impl Plan<'_> {
     pub(crate) fn run<'t>(&self, table: &'t Table, rows: &[&'t Row]) -> Result<Vec<RowResult<'t>>> {
         let mut needed: Vec<&'t Row> = Vec::new();
         for row in rows.iter().copied().filter(|row| table.missing(row).is_none()) {
-            for one in table.line_of(row) {
+            for one in table.lineage(row) {
                 if !needed.iter().any(|known| known.name == one.name) {
                     needed.push(one);
                 }

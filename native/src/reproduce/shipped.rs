@@ -115,7 +115,7 @@ mod tests {
                 let needs = row.from.is_some() || row.prior.is_some();
                 assert!(!(row.from.is_some() && row.prior.is_some()), "{}, {}", shipped.name, row.name);
                 assert_eq!(table.parent(row).is_some(), needs, "{}, {}", shipped.name, row.name);
-                assert!(table.line_of(row).len() <= 3, "{}, {}: a circle", shipped.name, row.name);
+                assert!(table.lineage(row).len() <= 3, "{}, {}: a circle", shipped.name, row.name);
                 let unknown = row.published.keys().find(|name| !metrics.contains(&name.as_str()));
                 assert_eq!(unknown, None, "{}, {}", shipped.name, row.name);
                 if let Some(missing) = table.missing(row) {

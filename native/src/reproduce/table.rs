@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use super::crossed::{Column, Line, crossed};
 use crate::exit::usage;
 use crate::recipe::explain::explain;
 use crate::recipe::{Changes, Recipe};
@@ -56,6 +57,11 @@ pub(crate) struct Table {
     /// What is measured and how it is printed.
     #[serde(default)]
     pub(crate) metric: Vec<Metric>,
+    /// Rows that are written as columns and lines come first among the rows, once read.
+    #[serde(default)]
+    column: Vec<Column>,
+    #[serde(default)]
+    line: Vec<Line>,
     #[serde(default)]
     pub(crate) row: Vec<Row>,
 }
@@ -120,7 +126,7 @@ pub(crate) struct Row {
     /// A recipe of its own.
     #[serde(default)]
     pub(crate) recipe: Option<String>,
-    /// The line of a figure that this row is a point of.
+    /// The line of a table or figure that this row is a point of.
     #[serde(default)]
     pub(crate) series: Option<String>,
     /// Where on it.
@@ -168,15 +174,23 @@ impl Row {
     pub(crate) fn in_block(&self) -> Option<&str> {
         self.block.as_deref().or(self.x.as_deref())
     }
+
+    /// Names of what it is a part of: a column of the table, a line of it.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &str> {
+        [&self.block, &self.series].into_iter().flatten().map(String::as_str)
+    }
 }
 
 impl Table {
     /// Reads a table's file.
     ///
     /// # Errors
-    /// Names the line of what cannot be read.
+    /// Names the line of the file that cannot be read, or the line of the table that lacks a value.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| explain(&error, text))
+        let mut table: Self = toml::from_str(text).map_err(|error| explain(&error, text))?;
+        let rows = crossed(&table.column, &table.line)?;
+        table.row.splice(..0, rows);
+        Ok(table)
     }
 
     /// With the rows of the table that the figure is of.
@@ -216,11 +230,11 @@ impl Table {
     }
 
     /// The rows that must be run for `row`, it last.
-    pub(crate) fn line_of<'a>(&'a self, row: &'a Row) -> Vec<&'a Row> {
+    pub(crate) fn lineage<'a>(&'a self, row: &'a Row) -> Vec<&'a Row> {
         let back = std::iter::successors(Some(row), |row| self.parent(row)).take(self.row.len());
-        let mut line: Vec<&Row> = back.collect();
-        line.reverse();
-        line
+        let mut rows: Vec<&Row> = back.collect();
+        rows.reverse();
+        rows
     }
 
     fn named(&self, name: &str) -> Option<&Row> {
