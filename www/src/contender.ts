@@ -1,6 +1,7 @@
 // One of the encoders that are asked: what it is, and what it knows of the gallery.
 import { type CheckpointSource, type DeviceChoice, type DeviceInfo, Encoder } from "simile-web";
 import type { Gallery } from "./gallery.js";
+import { inSlices } from "./slices.js";
 import { type Neighbour, Space } from "./space.js";
 import { type Tally, tally } from "./tally.js";
 import { rowsOf } from "./vector.js";
@@ -44,8 +45,8 @@ export class Contender {
     });
     try {
       const { data, dims } = await encoder.embedBatch(gallery.pixels);
-      const space = Space.fit(rowsOf(data, dims[1]));
-      return new Contender(encoder, space, tally(space, gallery, NEIGHBOURS));
+      const space = await inSlices(Space.fit(rowsOf(data, dims[1])));
+      return new Contender(encoder, space, await inSlices(tally(space, gallery, NEIGHBOURS)));
     } catch (error) {
       encoder.dispose();
       throw error;

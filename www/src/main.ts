@@ -82,7 +82,7 @@ function prepare(origin: Origin): Entry {
   radio.name = "map";
   radio.disabled = true;
   const entry: Entry = { origin, panel: new Panel(origin, chooseFromGallery), radio };
-  radio.addEventListener("change", () => showOnMap(entry));
+  radio.addEventListener("change", () => void showOnMap(entry));
   return entry;
 }
 
@@ -123,7 +123,7 @@ function load(entry: Entry, onLoaded = () => {}): void {
       entry.panel.introduce(contender, gallery);
       say("");
       await query();
-      if (!onMap || onMap === entry) showOnMap(entry);
+      if (!onMap || onMap === entry) await showOnMap(entry);
     } catch (error) {
       if (!entry.contender) entry.panel.wait("Could not be loaded.");
       say(messageOf(error), "error");
@@ -167,12 +167,13 @@ async function ask(entry: Entry): Promise<void> {
   if (onMap === entry) showAnswer(entry);
 }
 
-function showOnMap(entry: Entry): void {
+async function showOnMap(entry: Entry): Promise<void> {
   const { contender, radio } = entry;
   if (!contender || !gallery) return;
   onMap = entry;
   radio.checked = true;
-  map.show(gallery.images, contender.space.vectors);
+  await map.show(gallery.images, contender.space.vectors);
+  if (onMap !== entry) return;
   element("map-note", HTMLElement).textContent =
     `${gallery.images.length} digits that this page drew, where the two main directions of their embeddings put ` +
     "them. Choose one to ask for its neighbours. Similarity is the cosine between embeddings, each of their numbers " +

@@ -1,5 +1,6 @@
 // Images as a map: each where the two main directions of its embedding put it.
 import { Projection } from "./projection.js";
+import { inSlices } from "./slices.js";
 import type { Neighbour } from "./space.js";
 
 const THUMBNAIL = 20;
@@ -14,6 +15,7 @@ export class ImageMap {
   /** Called with the image that is pointed at, if there is one. */
   onPoint: (index: number | undefined) => void = () => {};
 
+  #wanted: readonly Float32Array[] = [];
   #images: readonly ImageBitmap[] = [];
   #projection: Projection | undefined;
   #points: readonly Point[] = [];
@@ -31,9 +33,11 @@ export class ImageMap {
     canvas.addEventListener("pointerleave", () => this.onPoint(undefined));
   }
 
-  /** Shows images where their vectors put them. */
-  show(images: readonly ImageBitmap[], vectors: readonly Float32Array[]): void {
-    const projection = Projection.fit(vectors);
+  /** Shows images where their vectors put them, unless others are asked for before that is known. */
+  async show(images: readonly ImageBitmap[], vectors: readonly Float32Array[]): Promise<void> {
+    this.#wanted = vectors;
+    const projection = await inSlices(Projection.fit(vectors));
+    if (this.#wanted !== vectors) return;
     [this.#images, this.#projection] = [images, projection];
     this.#points = vectors.map((vector) => projection.project(vector));
     this.#paint();

@@ -1,4 +1,5 @@
 // The two main directions of a set of vectors, by power iteration.
+import type { Steps } from "./slices.js";
 import { dot, unit } from "./vector.js";
 
 const ITERATIONS = 60;
@@ -11,14 +12,14 @@ export class Projection {
     readonly axes: readonly [Float32Array, Float32Array],
   ) {}
 
-  static fit(vectors: readonly Float32Array[]): Projection {
+  static *fit(vectors: readonly Float32Array[]): Steps<Projection> {
     const mean = new Float32Array(vectors[0]?.length ?? 0);
     for (const vector of vectors) add(mean, vector, 1 / vectors.length);
     const centred = vectors.map((vector) => subtract(vector, mean));
-    const first = mainDirection(centred);
+    const first = yield* mainDirection(centred);
     // Without its main direction, the next is the main one.
     for (const vector of centred) add(vector, first, -dot(vector, first));
-    return new Projection(mean, [first, mainDirection(centred)]);
+    return new Projection(mean, [first, yield* mainDirection(centred)]);
   }
 
   project(vector: Float32Array): readonly [x: number, y: number] {
@@ -28,13 +29,14 @@ export class Projection {
 }
 
 /** The covariance is never formed: it would be millions of numbers for a large network. */
-function mainDirection(centred: readonly Float32Array[]): Float32Array {
+function* mainDirection(centred: readonly Float32Array[]): Steps<Float32Array> {
   // Any start that is orthogonal to nothing in particular; a fixed one gives the same map each time.
   let direction = unit(Float32Array.from(centred[0] ?? [], (_, at) => Math.cos(at + 1)));
   for (let step = 0; step < ITERATIONS; step++) {
     const next = new Float32Array(direction.length);
     for (const vector of centred) add(next, vector, dot(vector, direction));
     direction = unit(next);
+    yield;
   }
   return direction;
 }

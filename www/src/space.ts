@@ -1,4 +1,5 @@
 // Images as one encoder sees them: a space in which they are compared.
+import type { Steps } from "./slices.js";
 import { Standardiser } from "./standardise.js";
 import { dot } from "./vector.js";
 
@@ -16,12 +17,14 @@ export class Space {
     readonly vectors: readonly Float32Array[],
   ) {}
 
-  static fit(embeddings: readonly Float32Array[]): Space {
+  static *fit(embeddings: readonly Float32Array[]): Steps<Space> {
     const standardiser = Standardiser.fit(embeddings);
-    return new Space(
-      standardiser,
-      embeddings.map((embedding) => standardiser.apply(embedding)),
-    );
+    const vectors: Float32Array[] = [];
+    for (const embedding of embeddings) {
+      vectors.push(standardiser.apply(embedding));
+      yield;
+    }
+    return new Space(standardiser, vectors);
   }
 
   /** An embedding as it is compared with the others. */

@@ -1,25 +1,34 @@
 // Numbers that vary little count as much as those that vary much, as in the trainer's probes.
 import { unit } from "./vector.js";
 
+/** What rounding alone can make a number deviate from its mean, as a share of the mean. */
+const ROUNDING = 1e-6;
+
 /** From an embedding to a unit vector, by the mean and the deviation of each number over a set of embeddings. */
 export class Standardiser {
   private constructor(
-    private readonly mean: Float32Array,
-    private readonly deviation: Float32Array,
+    private readonly mean: Float64Array,
+    private readonly deviation: Float64Array,
   ) {}
 
+  /** Plain loops: a callback for each of millions of numbers is a pause that one feels. */
   static fit(vectors: readonly Float32Array[]): Standardiser {
     const size = vectors[0]?.length ?? 0;
-    const mean = new Float32Array(size);
-    const deviation = new Float32Array(size);
-    for (let at = 0; at < size; at++) {
-      const values = vectors.map((vector) => vector[at] ?? 0);
-      const average = values.reduce((sum, value) => sum + value, 0) / values.length;
-      const variance = values.reduce((sum, value) => sum + (value - average) ** 2, 0) / values.length;
-      mean[at] = average;
-      // A number that never varies says nothing.
-      deviation[at] = variance > 0 ? Math.sqrt(variance) : Number.POSITIVE_INFINITY;
+    const mean = new Float64Array(size);
+    for (const vector of vectors) {
+      for (let at = 0; at < size; at++) mean[at] = (mean[at] ?? 0) + (vector[at] ?? 0) / vectors.length;
     }
+    const variance = new Float64Array(size);
+    for (const vector of vectors) {
+      for (let at = 0; at < size; at++) {
+        variance[at] = (variance[at] ?? 0) + ((vector[at] ?? 0) - (mean[at] ?? 0)) ** 2 / vectors.length;
+      }
+    }
+    const deviation = variance.map((value, at) => {
+      const spread = Math.sqrt(value);
+      // A number that never varies says nothing.
+      return spread > ROUNDING * Math.abs(mean[at] ?? 0) ? spread : Number.POSITIVE_INFINITY;
+    });
     return new Standardiser(mean, deviation);
   }
 

@@ -1,5 +1,6 @@
 // What the neighbours of a gallery's images have in common with them.
 import type { Gallery } from "./gallery.js";
+import type { Steps } from "./slices.js";
 import type { Space } from "./space.js";
 
 /** How many of the neighbours of all images have something in common with them, as shares of 1. */
@@ -9,16 +10,17 @@ export interface Tally {
 }
 
 /** What the `count` nearest images of each image, itself left out, share with it. */
-export function tally(space: Space, { labels, grounds }: Gallery, count: number): Tally {
+export function* tally(space: Space, { labels, grounds }: Gallery, count: number): Steps<Tally> {
   let digit = 0;
   let ground = 0;
-  space.vectors.forEach((vector, index) => {
+  for (const [index, vector] of space.vectors.entries()) {
     const others = space.nearest(vector, count + 1).filter((other) => other.index !== index);
     for (const other of others.slice(0, count)) {
       if (labels[other.index] === labels[index]) digit++;
       if (grounds[other.index] === grounds[index]) ground++;
     }
-  });
+    yield;
+  }
   const all = space.vectors.length * count;
   return { digit: digit / all, ground: ground / all };
 }

@@ -1,6 +1,5 @@
 // Images with their names and vectors, as far as an encoder has come.
 import type { Encoder, ImageSource } from "simile-web";
-import { Space } from "../space.js";
 
 /** Images that are embedded at once: a chunk is what a visitor waits for between two numbers of progress. */
 const CHUNK = 16;
@@ -35,11 +34,6 @@ export class Collection {
       await collection.#add(images.slice(at, at + CHUNK), encoder, signal);
     }
     return collection;
-  }
-
-  /** The images as the encoder sees them. */
-  get space(): Space {
-    return Space.fit(this.vectors);
   }
 
   async #add(images: readonly Named[], encoder: Encoder, signal: AbortSignal): Promise<void> {

@@ -4,7 +4,8 @@ import { element } from "../element.js";
 import { ImageMap } from "../map.js";
 import { pathOf, sorted } from "../paths.js";
 import { saveFile } from "../save.js";
-import type { Space } from "../space.js";
+import { inSlices } from "../slices.js";
+import { Space } from "../space.js";
 import { amount, messageOf, placeOf, say } from "../words.js";
 import { Collection, type Named } from "./collection.js";
 import { Nearest } from "./nearest.js";
@@ -119,7 +120,7 @@ async function embed(images: readonly Named[]): Promise<void> {
     const progress = (done: number) => say(`Embedding ${done} of ${images.length}…`);
     const collection = await Collection.embed(images, encoder, progress, signal);
     if (collection.names.length === 0) throw new Error("None of these files could be read as an image.");
-    show(collection);
+    await show(collection, signal);
     const skipped = collection.unreadable;
     if (skipped.length > 0) say(`No image could be read from ${skipped.join(", ")}.`, "error");
     else say(`${collection.names.length} images were embedded.`);
@@ -130,12 +131,15 @@ async function embed(images: readonly Named[]): Promise<void> {
   }
 }
 
-function show(collection: Collection): void {
-  shown = { collection, space: collection.space };
+async function show(collection: Collection, signal: AbortSignal): Promise<void> {
+  const space = await inSlices(Space.fit(collection.vectors));
+  signal.throwIfAborted();
+  shown = { collection, space };
   element("result", HTMLElement).hidden = false;
   element("size", HTMLElement).textContent =
     `${collection.vectors.length} vectors of ${collection.vectors[0]?.length ?? 0} numbers.`;
-  map.show(collection.thumbnails, shown.space.vectors);
+  await map.show(collection.thumbnails, space.vectors);
+  signal.throwIfAborted();
   choose(0);
 }
 

@@ -1,5 +1,6 @@
 // How points of any dimension are seen in a plane, and how a place in the plane becomes a point again.
 import { Projection } from "../projection.js";
+import { atOnce } from "../slices.js";
 import { add, dot, type Row, unit } from "./rows.js";
 import type { Samples } from "./samples.js";
 
@@ -61,7 +62,7 @@ export class MainPlane implements Camera {
   readonly #axes: readonly [Row, Row];
 
   constructor({ views }: Samples) {
-    const [first, second] = Projection.fit(views.flat().map((row) => Float32Array.from(row))).axes;
+    const [first, second] = atOnce(Projection.fit(views.flat().map((row) => Float32Array.from(row)))).axes;
     this.#axes = [Array.from(first), Array.from(second)];
   }
 

@@ -1,5 +1,6 @@
 // What descent did to the figures of both sides, step by step, and the charts of it.
 import { Chart, type Paths } from "../chart.js";
+import type { Steps } from "../slices.js";
 import type { Figures } from "./measure.js";
 import type { Picture, Point } from "../shapes.js";
 
@@ -34,9 +35,9 @@ export class History {
   }
 
   /** Starts again at these figures. */
-  restart(figures: readonly [Figures, Figures]): void {
+  restart(figures: readonly [Figures, Figures]): Steps<void> {
     [this.#steps, this.#stride, this.#count] = [[figures], 1, 0];
-    this.show();
+    return this.show();
   }
 
   /** Notes the figures after a step. */
@@ -49,13 +50,16 @@ export class History {
     }
   }
 
-  show(): void {
+  *show(): Steps<void> {
     const paths = (point: (figures: Figures, at: number) => Point): Paths => {
       const path = (side: 0 | 1) => this.#steps.map((step, at) => point(step[side], at));
       return [path(0), path(1)];
     };
     this.#plane.show(paths(({ alignment, uniformity }) => [alignment, uniformity]));
-    for (const { name, chart } of this.#series) chart.show(paths((figures, at) => [at * this.#stride, figures[name]]));
+    for (const { name, chart } of this.#series) {
+      yield;
+      chart.show(paths((figures, at) => [at * this.#stride, figures[name]]));
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // The lab: two objectives on the same samples, what was chosen, and what the page shows of it.
 import { LossLab } from "simile-web";
 import { element } from "../element.js";
+import { atOnce, inSlices, type Steps } from "../slices.js";
 import type { ArenaActions } from "./arena.js";
 import { type Camera, cameraFor } from "./camera.js";
 import { Catalogue, type Choice } from "./catalogue.js";
@@ -144,7 +145,7 @@ export class Lab {
         const wantsForces = this.#isSeen && (this.#focus !== undefined || this.#pairs.isOpen);
         await Promise.all(this.sides.map((side) => side.evaluate(this.catalogue, settings, kernel, wantsForces)));
         await this.#weigh();
-        if (this.#isSeen) this.show();
+        if (this.#isSeen) await inSlices(this.#showing());
       }
       element("status", HTMLElement).textContent = "";
     } catch (error) {
@@ -154,12 +155,17 @@ export class Lab {
   }
 
   show(): void {
+    atOnce(this.#showing());
+  }
+
+  *#showing(): Steps<void> {
     const steepest = Math.max(1e-12, ...this.sides.map((side) => side.steepest));
-    this.sides.forEach(({ samples, verdict, choice }, side) => {
-      if (!verdict) return;
+    for (const [side, { samples, verdict, choice }] of this.sides.entries()) {
+      if (!verdict) continue;
       const view = { samples, verdict, camera: this.#camera, steepest, focus: this.#focus, marked: this.#marked };
       this.#panels[side]?.show(view, choice, this.state.settings);
-    });
+      yield;
+    }
     this.#pairs.show(this.sides);
     element("focus", HTMLElement).textContent = this.#describeFocus();
   }
@@ -169,7 +175,7 @@ export class Lab {
     this.#haveMoved = true;
     await this.refresh();
     this.history.note(this.#figures());
-    if (this.#isSeen) this.history.show();
+    if (this.#isSeen) await inSlices(this.history.show());
   }
 
   stop(): void {
@@ -270,8 +276,8 @@ export class Lab {
     return both((side) => measure(this.sides[side].samples));
   }
 
-  #restartHistory(): void {
-    this.history.restart(this.#figures());
+  async #restartHistory(): Promise<void> {
+    await inSlices(this.history.restart(this.#figures()));
   }
 
   #describeFocus(): string {

@@ -22,6 +22,7 @@ export class Cloud {
   #from: readonly Point[] = [];
   #to: readonly Point[] = [];
   #began = 0;
+  #frame = 0;
   #colouring: Colouring = "ground";
 
   constructor(private readonly title: string) {
@@ -58,7 +59,9 @@ export class Cloud {
 
   #glide(): void {
     this.#paint();
-    if (performance.now() - this.#began < GLIDE_MS) requestAnimationFrame(() => this.#glide());
+    // A map that comes while the last one is still on its way goes on from there.
+    cancelAnimationFrame(this.#frame);
+    if (performance.now() - this.#began < GLIDE_MS) this.#frame = requestAnimationFrame(() => this.#glide());
     else this.#from = this.#to;
   }
 
@@ -76,8 +79,9 @@ export class Cloud {
     const context = this.canvas.getContext("2d");
     const size = this.canvas.clientWidth;
     if (!context || size === 0) return;
-    this.canvas.width = this.canvas.height = Math.round(size * devicePixelRatio);
-    const scale = this.canvas.width;
+    const scale = Math.round(size * devicePixelRatio);
+    // To set a size makes new memory, even the same size.
+    if (this.canvas.width !== scale) this.canvas.width = this.canvas.height = scale;
     context.clearRect(0, 0, scale, scale);
     if (!this.#images) return;
     const { labels, colours } = this.#images;
