@@ -17,23 +17,11 @@ export function atOnce<T>(steps: Steps<T>): T {
 /** Does work in slices. */
 export async function inSlices<T>(steps: Steps<T>): Promise<T> {
   for (;;) {
-    await turn();
+    await new Promise((resolve) => setTimeout(resolve));
     const end = performance.now() + SLICE;
     do {
       const { done, value } = steps.next();
       if (done) return value;
     } while (performance.now() < end);
   }
-}
-
-/** The page's next turn. A message is not held back as nested timers are. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(undefined);
-  });
 }
