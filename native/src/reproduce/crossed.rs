@@ -55,7 +55,8 @@ pub(crate) fn crossed(columns: &[Column], lines: &[Line]) -> Result<Vec<Row>, St
         return Err("`[[column]]` and `[[line]]` need each other".to_owned());
     }
     for line in lines {
-        for (metric, values) in line.published.iter().filter(|(_, values)| values.len() != columns.len()) {
+        let is_whole = |values: &Vec<Vec<f64>>| values.len() == columns.len();
+        if let Some((metric, values)) = line.published.iter().find(|(_, values)| !is_whole(values)) {
             return Err(format!(
                 "line `{}` has {} published values of `{metric}` for {} columns",
                 line.name,
