@@ -1,4 +1,5 @@
 // Images as a map: each where the two main directions of its embedding put it.
+import { emptied } from "./canvas.js";
 import { Projection } from "./projection.js";
 import { inSlices } from "./slices.js";
 import type { Neighbour } from "./space.js";
@@ -74,13 +75,8 @@ export class ImageMap {
   }
 
   #paint(): void {
-    const context = this.canvas.getContext("2d");
-    if (!context) return;
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    this.canvas.width = width * devicePixelRatio;
-    this.canvas.height = height * devicePixelRatio;
-    context.scale(devicePixelRatio, devicePixelRatio);
-    if (this.#images.length === 0) return;
+    const context = emptied(this.canvas, this.canvas.clientWidth, this.canvas.clientHeight);
+    if (!context || this.#images.length === 0) return;
 
     const toCanvas = this.#scale();
     const accent = getComputedStyle(this.canvas).getPropertyValue("--accent");

@@ -1,4 +1,5 @@
 // Pictures as lists of shapes, which a canvas paints and an SVG file holds.
+import { emptied } from "./canvas.js";
 
 export type Shape =
   | {
@@ -37,13 +38,8 @@ const FONT = "12px system-ui, sans-serif";
 
 /** Paints a picture over a whole canvas, sharp on any display. */
 export function paint(canvas: HTMLCanvasElement, { width, height, shapes }: Picture): void {
-  const context = canvas.getContext("2d");
+  const context = emptied(canvas, width, height);
   if (!context) return;
-  const [columns, rows] = [Math.round(width * devicePixelRatio), Math.round(height * devicePixelRatio)];
-  if (canvas.width !== columns) canvas.width = columns;
-  if (canvas.height !== rows) canvas.height = rows;
-  context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-  context.clearRect(0, 0, width, height);
   for (const shape of shapes) paintShape(context, shape);
 }
 

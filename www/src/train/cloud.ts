@@ -1,5 +1,6 @@
 // A map of test images that follows a network while it learns: discs with the numbers of their classes.
 import type { MappedImages } from "simile-web";
+import { emptied } from "../canvas.js";
 import { GROUNDS } from "../ground.js";
 import { onThemeChange } from "../theme.js";
 
@@ -11,6 +12,7 @@ export type Colouring = "ground" | "class";
 const PALETTE = GROUNDS.map(([, colour]) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)));
 const INK = "#1f2022";
 const RADIUS = 0.0165;
+const SMALLEST_RADIUS = 5;
 const MARGIN = 0.04;
 const GLIDE_MS = 500;
 /** The share of the points that the frame is drawn around; the rest lie on its edge. */
@@ -76,21 +78,16 @@ export class Cloud {
   }
 
   #paint(): void {
-    const context = this.canvas.getContext("2d");
     const size = this.canvas.clientWidth;
-    if (!context || size === 0) return;
-    const scale = Math.round(size * devicePixelRatio);
-    // To set a size makes new memory, even the same size.
-    if (this.canvas.width !== scale) this.canvas.width = this.canvas.height = scale;
-    context.clearRect(0, 0, scale, scale);
-    if (!this.#images) return;
+    const context = size > 0 ? emptied(this.canvas, size, size) : undefined;
+    if (!context || !this.#images) return;
     const { labels, colours } = this.#images;
-    const radius = Math.max(RADIUS * scale, 5 * devicePixelRatio);
+    const radius = Math.max(RADIUS * size, SMALLEST_RADIUS);
     context.font = `600 ${1.5 * radius}px system-ui, sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "middle";
     this.#now().forEach(([x, y], at) => {
-      const place = (value: number) => scale * (MARGIN + (1 - 2 * MARGIN) * ((value + 1) / 2));
+      const place = (value: number) => size * (MARGIN + (1 - 2 * MARGIN) * ((value + 1) / 2));
       context.beginPath();
       context.arc(place(x), place(y), radius, 0, 2 * Math.PI);
       const ofGround = [...colours.subarray(3 * at, 3 * at + 3)];
