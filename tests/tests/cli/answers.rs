@@ -47,7 +47,7 @@ fn recipes_are_listed_and_printed() {
     let (recipes, tables) = (named("recipe"), named("table"));
     assert!(recipes.contains(&"fair-digits") && recipes.contains(&"colour-mnist-released"), "{recipes:?}");
     assert!(tables.contains(&"cclk-table3") && tables.contains(&"du-table5"), "{tables:?}");
-    for (names, section) in [(recipes, "[data]"), (tables, "[[row]]")] {
+    for (names, section) in [(recipes, "[data]"), (tables, "[[metric]]")] {
         for name in names {
             assert!(stdout(place.path(), &["recipes", "show", name]).contains(section));
         }
