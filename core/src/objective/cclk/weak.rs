@@ -12,8 +12,8 @@
 //! weight, rows sum to 1, and an anchor without neighbours falls back to its own pair: NT-Xent's positive.
 //!
 //! Of the sum `P_i` the loss has the logarithm, so that one near positive is enough. Where the views of a sample share
-//! what its partners do not have, such as a colour, the own pair is that one, and a form that keeps it learns next to
-//! nothing from the partners.
+//! what its partners do not have, such as a colour, the own pair can be that one, and a form that keeps it then learns
+//! little from the partners.
 //!
 //! As printed, negative weights can bring `P_i` to 0 or below; it is then held at 1e-7 times the anchor's largest
 //! term, whose gradient it takes.
