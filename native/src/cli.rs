@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use simile_core::encoder::Architecture;
 use simile_core::encoder::resnet::Stem;
 
-use crate::device::DeviceName;
+use crate::device::DeviceChoice;
 
 mod several;
 
@@ -73,6 +73,7 @@ pub(crate) enum Command {
   simile train colour-mnist --data ./mnist --seed 1 --out runs/seed-1
   simile train fair-digits --arm Fair-CCLK --set train.iterations=300
   simile train my-recipe.toml --smoke          two short steps through everything
+  simile train cifar-10 --data ./cifar --set 'method={ name = \"cached\", chunk = 128 }' --device cuda:0,cuda:1
   simile train --resume runs/fair-digits       after Ctrl-C or a crash
 
 The run folder holds recipe.toml (resolved), metrics.jsonl, model.safetensors, result.json,
@@ -85,7 +86,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) device: Device,
+    pub(crate) devices: Devices,
     /// The run folder; must be new or empty [default: runs/NAME]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
@@ -374,9 +375,18 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Device {
-    /// Where to compute (`simile devices` lists what is there)
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = DeviceName::Auto)]
-    pub(crate) device: DeviceName,
+    /// Where to compute: auto, cpu, ndarray, wgpu, vulkan or cuda; `vulkan:1` is the second of its kind (`simile
+    /// devices` lists what is there)
+    #[arg(long, value_name = "NAME[:N]", default_value_t = DeviceChoice::AUTO)]
+    pub(crate) device: DeviceChoice,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Devices {
+    /// Where to compute: auto, cpu, ndarray, wgpu, vulkan or cuda; `vulkan:1` is the second of its kind (`simile
+    /// devices` lists what is there). Several, as in `cuda:0,cuda:1`, share the chunks of the method `cached`
+    #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', default_values_t = [DeviceChoice::AUTO])]
+    pub(crate) device: Vec<DeviceChoice>,
 }
 
 #[cfg(test)]

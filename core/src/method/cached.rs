@@ -1,5 +1,5 @@
-//! A batch larger than memory: the loss of the whole batch from chunks of it (gradient caching; Gao, Zhang, Han &
-//! Callan, *Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup*, 2021).
+//! A batch larger than memory, or than one device: the loss of the whole batch from chunks of it (gradient caching; Gao,
+//! Zhang, Han & Callan, *Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup*, 2021).
 //!
 //! ```text
 //! 1  z_c = f(x_c) for every chunk c, without a graph
@@ -8,9 +8,16 @@
 //! ```
 //!
 //! The result is that of one pass, not an approximation as accumulating the losses of small batches is, for twice the
-//! forward work and the memory of one chunk. Batch norm is the exception: it takes its statistics from a chunk, as
-//! distributed training does from each device, and its running averages move in both passes.
+//! forward work and the memory of one chunk. Chunks can be shared among devices, each with a copy of the network; all
+//! projections come together on the first one, so that every sample has the negatives of all of them. The last chunk
+//! of each device keeps the graph of its first pass: with one chunk for each device nothing is computed twice.
+//!
+//! Batch norm is the exception: it takes its statistics from a chunk, as distributed training does from each device. Its
+//! running averages are those of the chunks of the first device, and move in both passes.
 
+use std::iter;
+
+use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
@@ -31,14 +38,31 @@ pub struct Cached {
     model: Model,
     objective: Box<dyn Objective>,
     chunk: usize,
-    pending: Vec<Chunk>,
+    device: Device,
+    helpers: Vec<Device>,
+    pending: Vec<Place>,
+}
+
+/// A device in one step: its copy of the network, and its chunks.
+#[derive(Debug)]
+struct Place {
+    model: Model,
+    chunks: Vec<Chunk>,
 }
 
 /// Some samples with the gradients of the loss with respect to their projections.
 #[derive(Debug)]
 struct Chunk {
     views: Views,
+    kept: Option<Pass>,
     gradients: [Option<Tensor<2>>; 2],
+}
+
+/// A pass of both views through a network, with its graph.
+#[derive(Debug)]
+struct Pass {
+    passes: Passes,
+    projections: [Tensor<2>; 2],
 }
 
 impl Cached {
@@ -57,7 +81,8 @@ impl Cached {
         if chunk == 0 {
             return Err(Error::parameter("method.chunk", chunk, "expected 1 or more"));
         }
-        Ok(Self { model: networks.init(device, rng)?, objective, chunk, pending: Vec::new() })
+        let (model, device) = (networks.init(device, rng)?, device.clone().inner());
+        Ok(Self { model, objective, chunk, device, helpers: Vec::new(), pending: Vec::new() })
     }
 }
 
@@ -70,14 +95,34 @@ impl Method for Cached {
         &self.model
     }
 
+    fn share(&mut self, helpers: &[Device]) -> Result<()> {
+        self.helpers = helpers.iter().map(|device| device.clone().autodiff()).collect();
+        Ok(())
+    }
+
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let mut places = self.places();
         let chunks = views.chunks(self.chunk);
-        let project = |views| {
-            let (a, b) = Passes::default().project(&self.model, views);
-            (a.without_autodiff(), b.without_autodiff())
+        let last = chunks.len().saturating_sub(places.len());
+        let mut projections = [Vec::new(), Vec::new()];
+        for (index, views) in chunks.into_iter().enumerate() {
+            let place = index % places.len();
+            let views = match place {
+                0 => views,
+                helper => views.to_device(&self.helpers[helper - 1]),
+            };
+            let pass = Pass::of(&places[place].model, &views);
+            for (all, one) in projections.iter_mut().zip(&pass.projections) {
+                all.push(one.clone().without_autodiff());
+            }
+            let kept = (index >= last).then_some(pass);
+            places[place].chunks.push(Chunk { views, kept, gradients: [None, None] });
+        }
+        // Devices are asked for their results when all of them have been given their work.
+        let whole = |all: Vec<Tensor<2>>| {
+            Tensor::cat(all.into_iter().map(|one| one.to_device(&self.device)).collect(), 0)
         };
-        let (a, b): (Vec<_>, Vec<_>) = chunks.iter().map(project).unzip();
-        let (a, b) = (Tensor::cat(a, 0), Tensor::cat(b, 0));
+        let [a, b] = projections.map(whole);
         let batch =
             context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
         let Evaluation { loss, mut gradients, .. } = self.objective.evaluate(&batch)?;
@@ -93,23 +138,26 @@ impl Method for Cached {
                 remedy: "train with another objective, or with the method that it belongs to".into(),
             });
         }
-        let mut start = 0;
-        self.pending = chunks
-            .into_iter()
-            .map(|views| {
-                let rows = start..start + views.samples();
-                start = rows.end;
-                let gradients = whole.clone().map(|whole| whole.map(|g| g.slice([rows.clone()])));
-                Chunk { views, gradients }
-            })
-            .collect();
+        let count = places.len();
+        for (place, Place { chunks, .. }) in places.iter_mut().enumerate() {
+            for (turn, chunk) in chunks.iter_mut().enumerate() {
+                let start = (turn * count + place) * self.chunk;
+                let rows = start..start + chunk.views.samples();
+                let device = chunk.views.a.device();
+                let part = |whole: Tensor<2>| whole.slice([rows.clone()]).to_device(&device);
+                chunk.gradients = whole.clone().map(|whole| whole.map(part));
+            }
+        }
+        self.pending = places;
         Ok(loss)
     }
 
     fn descend(&mut self, _loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        let places = std::mem::take(&mut self.pending);
+        let found = places.into_iter().map(Place::gradients).collect::<Result<Vec<_>>>()?;
         let mut sum = GradientsAccumulator::new();
-        for Chunk { views, gradients } in std::mem::take(&mut self.pending) {
-            sum.accumulate(&self.model, self.gradients(&views, gradients)?);
+        for gradients in found {
+            sum.accumulate(&self.model, gradients.to_device(&self.device, &self.model));
         }
         self.model = optimizer.step(learning_rate, self.model.clone(), sum.grads());
         Ok(())
@@ -127,24 +175,52 @@ impl Method for Cached {
 }
 
 impl Cached {
-    /// The gradients of the parameters, from those of a chunk's projections.
-    fn gradients(&self, views: &Views, gradients: [Option<Tensor<2>>; 2]) -> Result<GradientsParams> {
-        let mut passes = Passes::default();
-        let (a, b) = passes.project(&self.model, views);
-        let products = [a, b].into_iter().zip(gradients);
+    /// The network as it is now on every device, the first one first.
+    fn places(&self) -> Vec<Place> {
+        // A clone shares its running averages with the model, and would take them along to the other device.
+        let copy = |device| self.model.valid().train().fork(device);
+        let copies = self.helpers.iter().map(copy);
+        let models = iter::once(self.model.clone()).chain(copies);
+        models.map(|model| Place { model, chunks: Vec::new() }).collect()
+    }
+}
+
+impl Place {
+    /// The gradients of the parameters from all chunks of this device.
+    fn gradients(self) -> Result<GradientsParams> {
+        let mut sum = GradientsAccumulator::new();
+        // The one with a graph first, so that its memory is free for the others.
+        for chunk in self.chunks.into_iter().rev() {
+            sum.accumulate(&self.model, chunk.gradients(&self.model)?);
+        }
+        Ok(sum.grads())
+    }
+}
+
+impl Chunk {
+    /// The gradients of the parameters, from those of the chunk's projections.
+    fn gradients(self, model: &Model) -> Result<GradientsParams> {
+        let Pass { mut passes, projections } = self.kept.unwrap_or_else(|| Pass::of(model, &self.views));
+        let products = projections.into_iter().zip(self.gradients);
         let products = products.filter_map(|(z, g)| Some((z * g?.autodiff()).sum()));
-        let Some(sum) = products.reduce(|sum, product| sum + product) else {
-            return Ok(GradientsParams::new());
-        };
-        passes.gradients(&self.model, sum)
+        match products.reduce(|sum, product| sum + product) {
+            Some(sum) => passes.gradients(model, sum),
+            None => Ok(GradientsParams::new()),
+        }
+    }
+}
+
+impl Pass {
+    fn of(model: &Model, views: &Views) -> Self {
+        let mut passes = Passes::default();
+        let (a, b) = passes.project(model, views);
+        Self { passes, projections: [a, b] }
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use burn::module::Module as _;
-
     use super::super::testing::{networks, rng, train, views};
     use super::super::{Single, StateWriter};
     use super::*;
@@ -179,6 +255,24 @@ mod tests {
                 let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
                 assert!(off < 1e-4, "chunks of {chunk}: {off}");
             }
+        }
+    }
+
+    /// Chunks of the helpers go to the device of the model and back as those of another device do.
+    #[test]
+    fn devices_descend_as_one_does() {
+        let device = Device::flex();
+        let mut single =
+            Single::new(&networks(3), Box::new(NtXent::default()), &device, &mut rng(1)).unwrap();
+        let (loss, expected) = descended(&mut single);
+        for (chunk, helpers) in [(3, 1), (1, 1), (2, 2), (1, 6)] {
+            let mut cached =
+                Cached::new(&networks(3), Box::new(NtXent::default()), chunk, &device, &mut rng(1)).unwrap();
+            cached.share(&vec![device.clone(); helpers]).unwrap();
+            let (found, features) = descended(&mut cached);
+            assert!((found - loss).abs() < 1e-5, "{found} {loss}");
+            let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+            assert!(off < 1e-4, "chunks of {chunk} on {} devices: {off}", helpers + 1);
         }
     }
 

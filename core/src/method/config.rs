@@ -4,6 +4,7 @@ use burn::tensor::Device;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use super::biased::biased_network;
 use super::{
     AdversarialGenerator, BiasGuided, BootstrapLatent, Cached, DifficultyEncoder, DifficultyWeighted,
     JustTrainTwice, LearningFromFailure, LearningNotToLearn, Method, MomentumContrast, MovingAverage,
@@ -76,13 +77,14 @@ pub enum MethodConfig {
         /// Factor of the criterion. Default: 1, as published.
         #[serde(default = "published::lambda")]
         lambda: f64,
-        /// The biased network; that of the debiased one if absent. Published: 1×1 kernels.
+        /// The biased network; that of the debiased one if absent. Published: 1×1 kernels. With a smaller `input_size`
+        /// it sees averages.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         encoder: Option<EncoderConfig>,
     },
     /// A network that learns the bias first and then helps the objective: LearnedMixin, RUBi or SoftCon.
     BiasNetwork {
-        /// The biased network.
+        /// The biased network; with a smaller `input_size` than the other one's it sees averages.
         encoder: EncoderConfig,
         /// Steps in which it alone is trained.
         first_steps: u64,
@@ -297,14 +299,6 @@ impl MethodConfig {
     }
 }
 
-/// One that starts at random, unless it is the other one's equal.
-fn biased_network(debiased: &Networks, encoder: Option<&EncoderConfig>, head: HeadConfig) -> Networks {
-    match encoder {
-        Some(encoder) => Networks { encoder: encoder.clone(), head, weights: None },
-        None => Networks { head, ..debiased.clone() },
-    }
-}
-
 fn bias_predictor(biases: usize) -> Result<HeadConfig> {
     if biases == 0 {
         return Err(Error::Degenerate {
@@ -358,14 +352,14 @@ mod tests {
             (r#"{"name": "difficulty", "evaluated": "bias-amplifying"}"#, "wcl-weighted-dcl"),
             (r#"{"name": "lff", "ema_alpha": 0.7}"#, "lff"),
             (r#"{"name": "rebias"}"#, "rebias-hsic"),
-            (r#"{"name": "rebias", "encoder": {"name": "simple-conv-1x1"}}"#, "rebias-hsic"),
+            (r#"{"name": "rebias", "encoder": {"name": "simple-conv-1x1", "input_size": 8}}"#, "rebias-hsic"),
             (
                 r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1"}, "first_steps": 1}"#,
                 "learned-mixin",
             ),
             (r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1"}, "first_steps": 1}"#, "rubi"),
             (
-                r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1"}, "first_steps": 1}"#,
+                r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1", "input_size": 8}, "first_steps": 1}"#,
                 "softcon",
             ),
             (r#"{"name": "lnl"}"#, "lnl"),

@@ -17,6 +17,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
+use super::biased::Sight;
 use super::passes::Passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
@@ -33,6 +34,7 @@ use crate::train::Model;
 #[derive(Debug)]
 pub struct BiasGuided {
     trained: Trained,
+    sight: Sight,
     objective: Box<dyn Objective>,
     first_steps: u64,
     steps: u64,
@@ -74,6 +76,7 @@ impl BiasGuided {
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
+        let sight = Sight::of(biased, debiased)?;
         let read = match objective.name() {
             "learned-mixin" => Some([debiased.encoder.embedding_size(), 1]),
             "rubi" => Some([biased.encoder.embedding_size(), debiased.head.output]),
@@ -82,7 +85,7 @@ impl BiasGuided {
         let reader = read.map(|shape| Reader::init(shape, &device.clone().autodiff(), rng));
         let (debiased, biased) = (debiased.init(device, rng)?, biased.init(device, rng)?);
         let trained = Trained { debiased, biased, reader };
-        Ok(Self { trained, objective, first_steps, steps: 0, passes: Passes::default() })
+        Ok(Self { trained, sight, objective, first_steps, steps: 0, passes: Passes::default() })
     }
 }
 
@@ -99,11 +102,12 @@ impl Method for BiasGuided {
         self.passes.begin();
         let Trained { debiased, biased, reader } = &self.trained;
         if self.steps < self.first_steps {
-            let scores = self.passes.output(biased, views.a.clone());
+            let scores = self.passes.output(biased, self.sight.of_images(views.a.clone()));
             return objective::loss(&CrossEntropy::default(), &context.with_tensor("logits", scores));
         }
         let guide = biased.valid();
-        let features = guide.encoder.forward(views.a.clone().without_autodiff());
+        let seen = self.sight.of_images(views.a.clone().without_autodiff());
+        let features = guide.encoder.forward(seen);
         let batch = match reader {
             Some(reader) => {
                 let embeddings = self.passes.embed(debiased, views.a.clone());

@@ -3,7 +3,7 @@
 //! | method | state beside the network |
 //! |---|---|
 //! | [`Single`] | none: any objective on two views |
-//! | [`Cached`] | none: the same for a batch larger than memory |
+//! | [`Cached`] | none: the same for a batch larger than memory, or than one device |
 //! | [`MomentumContrast`] | a momentum encoder, a queue of keys |
 //! | [`BootstrapLatent`] | a momentum encoder, a predictor |
 //! | [`Prototypes`] | prototypes on the unit sphere |
@@ -47,6 +47,7 @@
 //! ```
 
 mod average;
+mod biased;
 mod bootstrap;
 mod cached;
 mod config;
@@ -122,6 +123,21 @@ pub trait Method: Debug {
     /// # Errors
     /// The loss depends on no network, or the state does not fit the batch.
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()>;
+
+    /// Shares the work of every step with further devices.
+    ///
+    /// # Errors
+    /// The method computes on one device: all do but [`Cached`].
+    fn share(&mut self, helpers: &[Device]) -> Result<()> {
+        if helpers.is_empty() {
+            return Ok(());
+        }
+        Err(Error::parameter(
+            "method.name",
+            self.name(),
+            "but several devices share the chunks of `cached`; set method={ name = \"cached\", chunk = N }",
+        ))
+    }
 
     /// The steps of the present stage out of a run of `steps`; a schedule of the learning rate spans one stage.
     fn stage(&self, steps: u64) -> Range<u64> {
@@ -200,6 +216,11 @@ impl Views {
             Self { a: of(&self.a), b: of(&self.b), apart: self.apart }
         };
         (0..self.samples()).step_by(size).map(part).collect()
+    }
+
+    fn to_device(&self, device: &Device) -> Self {
+        let of = |view: &Tensor<4>| view.clone().to_device(device);
+        Self { a: of(&self.a), b: of(&self.b), apart: self.apart }
     }
 
     /// Both views as one batch, view a first.

@@ -14,6 +14,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
+use super::biased::Sight;
 use super::passes::Passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
@@ -28,6 +29,7 @@ use crate::train::Model;
 #[derive(Debug)]
 pub struct RepresentationDebiasing {
     trained: Trained,
+    sight: Sight,
     independence: RebiasHsic,
     lambda: f64,
     passes: Passes,
@@ -53,8 +55,9 @@ impl RepresentationDebiasing {
     ) -> Result<Self> {
         independence.check()?;
         within("lambda", lambda, 0.0, f64::MAX)?;
+        let sight = Sight::of(biased, debiased)?;
         let trained = Trained { debiased: debiased.init(device, rng)?, biased: biased.init(device, rng)? };
-        Ok(Self { trained, independence, lambda, passes: Passes::default() })
+        Ok(Self { trained, sight, independence, lambda, passes: Passes::default() })
     }
 }
 
@@ -70,13 +73,13 @@ impl Method for RepresentationDebiasing {
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         self.passes.begin();
         let passes = &mut self.passes;
-        let mut classify = |model: &Model| -> Result<(Tensor<2>, Tensor<1>)> {
-            let embeddings = passes.embed(model, views.a.clone());
+        let mut classify = |model: &Model, images| -> Result<(Tensor<2>, Tensor<1>)> {
+            let embeddings = passes.embed(model, images);
             let batch = context.clone().with_tensor("logits", model.head.forward(embeddings.clone()));
             Ok((embeddings, objective::loss(&CrossEntropy::default(), &batch)?))
         };
-        let (f, loss_f) = classify(&self.trained.debiased)?;
-        let (g, loss_g) = classify(&self.trained.biased)?;
+        let (f, loss_f) = classify(&self.trained.debiased, views.a.clone())?;
+        let (g, loss_g) = classify(&self.trained.biased, self.sight.of_images(views.a.clone()))?;
         // The criterion counts with opposite signs, so each network gets one in which the other stands still.
         let dependence =
             |a: Tensor<2>, b: Tensor<2>| objective::loss(&self.independence, &Batch::views(a, b));

@@ -122,6 +122,17 @@ impl Trainer {
         Ok(Self { config, method, optimizer, average, loss: PendingLoss::default(), step: 0 })
     }
 
+    /// Shares the work of every step with further devices.
+    ///
+    /// # Errors
+    /// The method computes on one device, or one of them lacks the precision.
+    pub fn share(&mut self, helpers: &[Device]) -> Result<(), TrainError> {
+        for device in helpers {
+            self.config.precision.check(&self.config.encoder, device)?;
+        }
+        Ok(self.method.share(helpers)?)
+    }
+
     /// The settings.
     pub fn config(&self) -> &TrainerConfig {
         &self.config

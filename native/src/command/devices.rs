@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::console::{Console, table};
-use crate::device::{DeviceName, Kind};
+use crate::device::{DeviceChoice, DeviceName, Kind};
 
 #[derive(Serialize)]
 struct Answer {
@@ -39,7 +39,7 @@ pub(super) fn run(console: Console) -> Result<()> {
             .map(|device| Part { kind: device.kind, name: device.part() })
             .collect(),
     });
-    let auto = DeviceName::Auto.open().ok().map(|device| device.name);
+    let auto = DeviceChoice::AUTO.open().ok().map(|device| device.name);
     let answer = Answer { auto, devices: devices.collect() };
     console.answer(&answer, || text(&answer))
 }
@@ -48,14 +48,15 @@ fn text(answer: &Answer) -> String {
     let mut table = table(["Device", "Built in", "Present"]);
     for row in &answer.devices {
         let built_in = if row.built_in { "yes".into() } else { format!("no: --features {}", row.feature) };
-        let present: Vec<String> = row
-            .present
-            .iter()
-            .map(|part| match &part.name {
-                Some(name) => format!("{name} ({})", part.kind),
-                None => part.kind.to_string(),
-            })
-            .collect();
+        let numbered = row.present.iter().enumerate();
+        let named = numbered.map(|(index, part)| {
+            let number = if row.present.len() > 1 { format!("{index}: ") } else { String::new() };
+            match &part.name {
+                Some(name) => format!("{number}{name} ({})", part.kind),
+                None => format!("{number}{}", part.kind),
+            }
+        });
+        let present: Vec<String> = named.collect();
         let present = if present.is_empty() { "–".into() } else { present.join(", ") };
         table.add_row([row.name.to_string(), built_in, present]);
     }

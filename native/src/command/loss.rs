@@ -14,7 +14,7 @@ use simile_core::error::Error;
 
 use crate::cli::{Loss, Precision};
 use crate::console::{Console, line};
-use crate::device::{DeviceName, Present};
+use crate::device::{DeviceChoice, Present};
 use crate::exit::usage;
 
 #[derive(Serialize)]
@@ -34,7 +34,7 @@ struct NamedAnswer<'a> {
 /// Answers are JSON with or without `--json`: it is what programs ask for.
 pub(super) fn run(arguments: &Loss) -> Result<()> {
     let device = arguments.device.device.open()?;
-    if arguments.device.device == DeviceName::Auto {
+    if arguments.device.device == DeviceChoice::AUTO {
         line(format_args!("on {device}"));
     }
     let dtype = float_type(arguments.precision, &device)?;

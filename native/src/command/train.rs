@@ -5,6 +5,7 @@ use comfy_table::CellAlignment;
 
 use crate::cli::Train;
 use crate::console::{Console, line, table};
+use crate::device::Team;
 use crate::exit::usage;
 use crate::metric::Reading;
 use crate::recipe::{Changes, Recipe};
@@ -18,13 +19,13 @@ use crate::run::start::{begin, resume};
 const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
-    let (data, device) = (arguments.data.clone(), arguments.device.device);
+    let (data, devices) = (arguments.data.clone(), &arguments.devices.device);
     let (folder, session) = match (&arguments.resume, &arguments.recipe) {
-        (Some(run), _) => resume(run, data, device)?,
+        (Some(run), _) => resume(run, data, devices)?,
         (None, Some(name)) => {
             let Train { set, arms, seed, smoke, .. } = arguments;
             let recipe = Recipe::load(name, &Changes { set, arms, seed: *seed, smoke: *smoke })?;
-            begin(recipe, arguments.out.as_deref(), data, device.open()?)?
+            begin(recipe, arguments.out.as_deref(), data, Team::open(devices)?)?
         }
         (None, None) => return Err(usage("name a recipe, or a run with --resume")),
     };

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 
 use super::table::{Row, Scale, Table};
 use crate::console::line;
-use crate::device::DeviceName;
+use crate::device::DeviceChoice;
 use crate::recipe::data::PriorSection;
 use crate::run::folder::slug;
 use crate::run::jobs::side_by_side;
@@ -20,7 +20,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) scale: Scale,
     pub(crate) seeds: u64,
     pub(crate) data: Option<&'a Path>,
-    pub(crate) device: DeviceName,
+    pub(crate) device: DeviceChoice,
     pub(crate) out: &'a Path,
     /// Runs at a time.
     pub(crate) jobs: usize,
@@ -124,6 +124,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::device::DeviceName;
     use crate::reproduce::compare::compare;
     use crate::run::folder::{MODEL, RESULT, WEIGHTS};
 
@@ -168,7 +169,7 @@ published = { classifier_top1 = [0.5] }
     fn a_row_that_cannot_run_is_named_beside_those_that_can() {
         let place = tempfile::tempdir().unwrap();
         let table = Table::parse(TABLE).unwrap();
-        let (scale, device) = (Scale::Smoke, DeviceName::Cpu);
+        let (scale, device) = (Scale::Smoke, DeviceName::Cpu.into());
         let plan = Plan { scale, seeds: 1, data: None, device, out: place.path(), jobs: 1 };
         let results = plan.run(&table, &[&table.row[2], &table.row[3]]).unwrap();
         let [ran, missing] = &compare(&table, &results).unwrap()[..] else { panic!("two rows") };
@@ -182,7 +183,7 @@ published = { classifier_top1 = [0.5] }
         let place = tempfile::tempdir().unwrap();
         let table = Table::parse(TABLE).unwrap();
         let run = |out: &Path| {
-            let (scale, device) = (Scale::Smoke, DeviceName::Cpu);
+            let (scale, device) = (Scale::Smoke, DeviceName::Cpu.into());
             let plan = Plan { scale, seeds: 2, data: None, device, out, jobs: 3 };
             let asked: Vec<&Row> = table.row.iter().take(2).collect();
             plan.run(&table, &asked)

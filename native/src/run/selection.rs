@@ -108,7 +108,7 @@ impl Session {
             return Ok(None);
         }
         let Checkpoint { encoder, head, .. } =
-            Checkpoint::from_bytes(&bytes, &self.device.device).context("reading the best encoder")?;
+            Checkpoint::from_bytes(&bytes, &self.team.first.device).context("reading the best encoder")?;
         let head = head.context("the best encoder was kept without its head")?;
         Ok(Some(Candidate { iteration: best.iteration, model: Model { encoder, head } }))
     }

@@ -23,7 +23,7 @@ use super::state::Standing;
 use super::training::Trained;
 use crate::cli::Probe;
 use crate::console::line;
-use crate::device::Present;
+use crate::device::Team;
 use crate::exit::{Interrupted, usage};
 use crate::probe::objective::{self, Frozen, Viewing};
 use crate::probe::{Measured, Represented, in_words, judge, measure};
@@ -36,7 +36,7 @@ use crate::report::{RunRecord, page};
 pub(crate) struct Session {
     pub(super) folder: RunFolder,
     pub(super) recipe: Recipe,
-    pub(super) device: Present,
+    pub(super) team: Team,
     pub(super) splits: Splits,
     /// Where encoders start, if not at random.
     pub(super) weights: Option<Arc<Weights>>,
@@ -53,13 +53,13 @@ impl Session {
     pub(crate) fn new(
         folder: RunFolder,
         recipe: Recipe,
-        device: Present,
+        team: Team,
         splits: Splits,
         weights: Option<Arc<Weights>>,
         standing: Standing,
     ) -> Result<Self> {
         let log = MetricsLog::open(&folder, standing.metrics_bytes)?;
-        Ok(Self { folder, recipe, device, splits, weights, standing, log, begun: Instant::now() })
+        Ok(Self { folder, recipe, team, splits, weights, standing, log, begun: Instant::now() })
     }
 
     /// Trains and probes every arm that is not done, then writes result and report.
@@ -93,7 +93,7 @@ impl Session {
     }
 
     fn first_figures(&self) -> Result<Figures> {
-        let (train, device) = (&self.splits.train, &self.device.device);
+        let (train, device) = (&self.splits.train, &self.team.first.device);
         let samples = draw::samples(train, &self.recipe.augment, self.recipe.train.seed, device)?;
         Ok(Figures { samples, ..Figures::default() })
     }
@@ -156,7 +156,7 @@ impl Session {
         let viewing = Viewing {
             augmentation: &self.recipe.augment,
             normalisation: &normalisation,
-            device: &self.device.device,
+            device: &self.team.first.device,
         };
         let network = Frozen::new(&model.encoder, Some(&model.head));
         let objectives =
@@ -214,7 +214,7 @@ impl Session {
         normalisation: &'n Normalisation,
     ) -> Result<Prepared<'n>> {
         let sides = (self.recipe.encoder.config.input_size, self.recipe.data.resize());
-        Prepared::new(&set.images, sides, normalisation, &self.device.device)
+        Prepared::new(&set.images, sides, normalisation, &self.team.first.device)
     }
 
     pub(super) fn save(&mut self, trainer: Option<&simile_core::train::Trainer>, before: f64) -> Result<()> {
@@ -234,7 +234,7 @@ impl Session {
             recipe: self.recipe.name.clone(),
             condition: self.recipe.probe.condition.clone(),
             seed: self.recipe.train.seed,
-            device: self.device.to_string(),
+            device: self.team.to_string(),
             version: env!("CARGO_PKG_VERSION").into(),
             seconds: self.standing.seconds,
             arms: self.standing.finished,

@@ -13,7 +13,7 @@ use super::splits::Splits;
 use super::state::Standing;
 use super::weights;
 use crate::console::line;
-use crate::device::{DeviceName, Present};
+use crate::device::{DeviceChoice, Team};
 use crate::exit::usage;
 use crate::recipe::Recipe;
 
@@ -25,23 +25,23 @@ pub(crate) fn begin(
     mut recipe: Recipe,
     out: Option<&Path>,
     data: Option<PathBuf>,
-    device: Present,
+    team: Team,
 ) -> Result<(RunFolder, Session)> {
     let bytes = weights::of_recipe(&recipe)?;
     let splits = Splits::of(&recipe, data.as_deref())?;
-    let splits = prior::add(splits, recipe.data.prior.as_ref(), &device.device)?;
-    rehearse(&recipe, &splits, &device)?;
+    let splits = prior::add(splits, recipe.data.prior.as_ref(), &team.first.device)?;
+    rehearse(&recipe, &splits, &team)?;
     let folder = RunFolder::create(out, &recipe.name)?;
     line(format_args!("{} into {}", recipe.name, folder.root().display()));
     let weights = bytes.map(|bytes| weights::begin(&mut recipe, &bytes, &folder)).transpose()?;
     folder.write(RECIPE, recipe.to_toml()?)?;
     let standing = Standing {
         arm: recipe.arms().first().map_or_else(String::new, |arm| arm.name.clone()),
-        device: device.to_string(),
+        device: team.to_string(),
         data,
         ..Standing::default()
     };
-    let session = Session::new(folder.clone(), recipe, device, splits, weights, standing)?;
+    let session = Session::new(folder.clone(), recipe, team, splits, weights, standing)?;
     Ok((folder, session))
 }
 
@@ -49,7 +49,11 @@ pub(crate) fn begin(
 ///
 /// # Errors
 /// A usage error if there is no run or it has finished; a failure if its state is damaged.
-pub(crate) fn resume(run: &Path, data: Option<PathBuf>, device: DeviceName) -> Result<(RunFolder, Session)> {
+pub(crate) fn resume(
+    run: &Path,
+    data: Option<PathBuf>,
+    devices: &[DeviceChoice],
+) -> Result<(RunFolder, Session)> {
     let folder = RunFolder::open(run)?;
     let recipe = recipe_of(&folder)?;
     let mut standing = Standing::read(&folder)?;
@@ -57,11 +61,11 @@ pub(crate) fn resume(run: &Path, data: Option<PathBuf>, device: DeviceName) -> R
         return Err(usage(format_args!("the run in {} has finished; see its report", run.display())));
     }
     standing.data = data.or(standing.data);
-    let device = same_device(&standing, device)?;
+    let team = same_devices(&standing, devices)?;
     let weights = weights::resume(&recipe, &folder)?;
     let splits = Splits::of(&recipe, standing.data.as_deref())?;
-    let splits = prior::add(splits, recipe.data.prior.as_ref(), &device.device)?;
-    let session = Session::new(folder.clone(), recipe, device, splits, weights, standing)?;
+    let splits = prior::add(splits, recipe.data.prior.as_ref(), &team.first.device)?;
+    let session = Session::new(folder.clone(), recipe, team, splits, weights, standing)?;
     Ok((folder, session))
 }
 
@@ -73,11 +77,11 @@ pub(crate) fn settle(
     folder: &Path,
     recipe: Recipe,
     data: Option<&Path>,
-    device: DeviceName,
+    device: DeviceChoice,
 ) -> Result<RunResult> {
     let data = data.map(Path::to_owned);
     if !folder.join(RECIPE).is_file() {
-        let (_, session) = begin(recipe, Some(folder), data, device.open()?)?;
+        let (_, session) = begin(recipe, Some(folder), data, Team::open(&[device])?)?;
         return session.run();
     }
     let standing = RunFolder::open(folder)?;
@@ -100,7 +104,7 @@ pub(crate) fn settle(
         line(format_args!("{}: done before", folder.display()));
         return standing.read_json(RESULT);
     }
-    let (_, session) = resume(folder, data, device)?;
+    let (_, session) = resume(folder, data, &[device])?;
     session.run()
 }
 
@@ -112,24 +116,17 @@ pub(crate) fn recipe_of(folder: &RunFolder) -> Result<Recipe> {
     Recipe::resolved(&String::from_utf8_lossy(&folder.read(RECIPE)?), &folder.path(RECIPE))
 }
 
-/// The device that the run was begun on, unless the user names another, which changes the numbers from here on.
-fn same_device(standing: &Standing, asked: DeviceName) -> Result<Present> {
-    if asked == DeviceName::Auto {
-        let before =
-            DeviceName::Auto.present().into_iter().find(|device| device.to_string() == standing.device);
-        return before.ok_or_else(|| {
-            usage(format_args!(
-                "the run was begun on {}, which is not here; name another with --device",
-                standing.device
-            ))
-        });
+/// The devices that the run was begun on, unless the user names others, which change the numbers from here on.
+fn same_devices(standing: &Standing, asked: &[DeviceChoice]) -> Result<Team> {
+    if asked == [DeviceChoice::AUTO] {
+        return Team::again(&standing.device);
     }
-    let device = asked.open()?;
-    if device.to_string() != standing.device {
+    let team = Team::open(asked)?;
+    if team.to_string() != standing.device {
         line(format_args!(
-            "the run was begun on {} and goes on on {device}; its numbers will differ",
+            "the run was begun on {} and goes on on {team}; its numbers will differ",
             standing.device
         ));
     }
-    Ok(device)
+    Ok(team)
 }

@@ -29,11 +29,11 @@ pub(super) struct Trained {
 impl Session {
     /// Trains an arm, from where it stands.
     pub(super) fn train(&mut self, arm: &Arm, before: f64, events: &mut EventLog) -> Result<Trained> {
-        let mut feed = Feed::new(arm, &self.recipe, &self.splits.train, &self.device.device)?;
+        let mut feed = Feed::new(arm, &self.recipe, &self.splits.train, &self.team.first.device)?;
         let mut trainer = self.trainer(arm, feed.context(), feed.batches_per_epoch())?;
         self.standing.arm.clone_from(&arm.name);
         let (begun, before_arm) = (Instant::now(), self.standing.arm_seconds);
-        line(format_args!("{}: training on {}", arm.name, self.device));
+        line(format_args!("{}: training on {}", arm.name, self.team));
         let mut progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
         let mut stopped = None;
         while !trainer.is_finished() {
@@ -133,11 +133,15 @@ impl Session {
         let training = context.training_set();
         let epoch = (&self.splits.train, steps_per_epoch);
         let config = config(arm, &self.recipe, context, epoch, self.weights.clone())?;
-        let device = &self.device.device;
-        match self.standing.trainer(&self.folder)? {
-            Some(bytes) => Trainer::resume(config, &training, device, &bytes).context("continuing the run"),
-            None => Trainer::new(config, &training, device).map_err(usage),
-        }
+        let device = &self.team.first.device;
+        let mut trainer = match self.standing.trainer(&self.folder)? {
+            Some(bytes) => {
+                Trainer::resume(config, &training, device, &bytes).context("continuing the run")?
+            }
+            None => Trainer::new(config, &training, device).map_err(usage)?,
+        };
+        trainer.share(&self.team.helpers()).map_err(usage)?;
+        Ok(trainer)
     }
 }
 

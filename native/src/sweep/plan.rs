@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 
 use super::axis::{Axis, Point};
 use crate::data::settings::JudgedBy;
-use crate::device::DeviceName;
+use crate::device::DeviceChoice;
 use crate::exit::usage;
 use crate::recipe::{Changes, Recipe};
 use crate::run::jobs::side_by_side;
@@ -27,7 +27,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) seeds: Range<u64>,
     pub(crate) smoke: bool,
     pub(crate) data: Option<&'a Path>,
-    pub(crate) device: DeviceName,
+    pub(crate) device: DeviceChoice,
     pub(crate) out: &'a Path,
     /// Runs at a time.
     pub(crate) jobs: usize,
@@ -124,10 +124,11 @@ fn folder_of(axes: &[Axis], point: &Point) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::device::DeviceName;
     use crate::exit::Usage;
 
     fn plan<'a>(set: &'a [String], arm: Option<&'a str>) -> Plan<'a> {
-        let (out, device) = (Path::new("nowhere"), DeviceName::Cpu);
+        let (out, device) = (Path::new("nowhere"), DeviceName::Cpu.into());
         let recipe = "fair-digits";
         Plan { recipe, set, arm, seeds: 0..1, smoke: false, data: None, device, out, jobs: 1 }
     }

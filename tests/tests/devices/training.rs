@@ -39,9 +39,9 @@ fn simile(place: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn train(place: &Path, device: &str) -> Vec<f64> {
-    simile(place, &["train", "tiny.toml", "--out", device, "--device", device]);
-    let lines = fs::read_to_string(place.join(device).join("metrics.jsonl")).unwrap();
+fn train(place: &Path, out: &str, device: &str, more: &[&str]) -> Vec<f64> {
+    simile(place, &[&["train", "tiny.toml", "--out", out, "--device", device], more].concat());
+    let lines = fs::read_to_string(place.join(out).join("metrics.jsonl")).unwrap();
     lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64().unwrap()).collect()
 }
 
@@ -66,7 +66,7 @@ fn they_train_and_embed_as_the_cpu_does() {
     fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
     let stripes = image::RgbImage::from_fn(32, 32, |x, y| image::Rgb([(x * 7) as u8, (y * 5) as u8, 90]));
     stripes.save(place.path().join("image.png")).unwrap();
-    let losses = train(place.path(), "cpu");
+    let losses = train(place.path(), "cpu", "cpu", &[]);
     let embedding = embed(place.path(), "cpu");
     assert_eq!(losses.len(), 6);
     assert!(losses[5] < losses[0], "{losses:?}");
@@ -79,9 +79,41 @@ fn they_train_and_embed_as_the_cpu_does() {
         println!("{device}: embeddings differ by {difference:.1e}");
         assert!(difference < 1e-4, "{device}: embeddings differ by {difference}");
         // Rounding grows from step to step; a wrong gradient shows at the second one.
-        let found = train(place.path(), device);
+        let found = train(place.path(), device, device, &[]);
         let difference = largest_difference(&found, &losses);
         println!("{device}: losses differ by {difference:.1e}");
         assert!(difference < 1e-3, "{device}: {found:?}, not {losses:?}");
+    }
+}
+
+/// Chunks on two devices of different backends: what crosses between them is what crosses between two GPUs.
+#[test]
+fn several_share_a_step_as_one_alone_takes_it() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
+    let chunks = ["--set", "method={ name = \"cached\", chunk = 11 }"];
+    let losses = train(place.path(), "cpu", "cpu", &chunks);
+    assert!(losses[5] < losses[0], "{losses:?}");
+    for (out, device) in [("two", "ndarray"), ("other-two", "wgpu"), ("gpu", "vulkan"), ("nvidia", "cuda")] {
+        if !has_device(device) {
+            continue;
+        }
+        let both = format!("cpu,{device}");
+        let found = train(place.path(), out, &both, &chunks);
+        let difference = largest_difference(&found, &losses);
+        println!("{both}: losses differ by {difference:.1e}");
+        assert!(difference < 1e-3, "{both}: {found:?}, not {losses:?}");
+        let result = fs::read_to_string(place.path().join(out).join("result.json")).unwrap();
+        assert!(result.contains(&format!(", {device} (")), "{result}");
+        let unfit = [
+            ("method={ name = \"single\" }", "`cached`"),
+            ("method={ name = \"cached\", chunk = 32 }", "method.chunk"),
+        ];
+        for (method, named) in unfit {
+            let arguments = ["train", "tiny.toml", "--device", &both, "--set", method];
+            let refused = Command::new(program()).current_dir(place.path()).args(arguments).output().unwrap();
+            let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert!(refused.status.code() == Some(2) && message.contains(named), "{message}");
+        }
     }
 }

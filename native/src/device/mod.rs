@@ -1,5 +1,7 @@
 //! Which device computes. The backends are features of one binary; the choice among them is made at run time.
 
+mod choice;
+
 use std::fmt;
 
 use burn::tensor::Device;
@@ -8,7 +10,7 @@ use burn::tensor::{DeviceType, Devices};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::exit::usage;
+pub(crate) use choice::{DeviceChoice, Team};
 
 /// A device as the user names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -44,6 +46,8 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Present {
     pub(crate) name: DeviceName,
+    /// Its place among those of the backend.
+    index: usize,
     pub(crate) kind: Kind,
     pub(crate) device: Device,
 }
@@ -100,51 +104,28 @@ impl DeviceName {
 
     /// The devices of this backend that this machine has now, real GPUs before software adapters.
     pub(crate) fn present(self) -> Vec<Present> {
-        let mut present: Vec<Present> = match self {
-            Self::Auto => Self::BACKENDS.into_iter().flat_map(Self::present).collect(),
+        let mut found: Vec<(Kind, Device)> = match self {
+            Self::Auto => return Self::BACKENDS.into_iter().flat_map(Self::present).collect(),
             #[cfg(feature = "flex")]
-            Self::Cpu => vec![Present { name: self, kind: Kind::Cpu, device: Device::flex() }],
+            Self::Cpu => vec![(Kind::Cpu, Device::flex())],
             #[cfg(feature = "ndarray")]
-            Self::Ndarray => vec![Present { name: self, kind: Kind::Cpu, device: ndarray() }],
+            Self::Ndarray => vec![(Kind::Cpu, ndarray())],
             #[cfg(feature = "wgpu")]
-            Self::Wgpu => adapters(self, Device::enumerate(DeviceType::Wgpu), Device::wgpu),
+            Self::Wgpu => adapters(Device::enumerate(DeviceType::Wgpu), Device::wgpu),
             #[cfg(feature = "vulkan")]
-            Self::Vulkan => adapters(self, Device::enumerate(DeviceType::Vulkan), Device::vulkan),
+            Self::Vulkan => adapters(Device::enumerate(DeviceType::Vulkan), Device::vulkan),
             #[cfg(feature = "cuda")]
-            Self::Cuda => listed(self, Device::enumerate(DeviceType::Cuda), |_| Kind::Gpu),
+            Self::Cuda => listed(Device::enumerate(DeviceType::Cuda), |_| Kind::Gpu),
             #[allow(unreachable_patterns, reason = "a backend that is not built in has no devices")]
             _ => Vec::new(),
         };
-        if self != Self::Auto {
-            present.sort_by_key(|device| device.kind == Kind::Software);
-        }
-        present
-    }
-
-    /// The device to compute on.
-    ///
-    /// # Errors
-    /// A usage error that names the feature to build, or a failure that says what is missing.
-    pub(crate) fn open(self) -> anyhow::Result<Present> {
-        if self == Self::Auto {
-            return automatic();
-        }
-        if !self.built_in() {
-            let feature = self.feature();
-            return Err(usage(format_args!(
-                "`--device {self}` is not built into this binary; build it with \
-                 `cargo build --release --features {feature}`"
-            )));
-        }
-        self.present().into_iter().next().ok_or_else(|| {
-            anyhow::anyhow!(
-                "`--device {self}` is built in, but no such device was found; \
-                 check the driver, or use `--device cpu` (`simile devices` lists what is there)"
-            )
-        })
+        found.sort_by_key(|(kind, _)| *kind == Kind::Software);
+        let numbered = found.into_iter().enumerate();
+        numbered.map(|(index, (kind, device))| Present { name: self, index, kind, device }).collect()
     }
 }
 
+/// The first real GPU, else the CPU.
 fn automatic() -> anyhow::Result<Present> {
     let present = DeviceName::Auto.present();
     let gpu = present.iter().find(|device| device.kind == Kind::Gpu);
@@ -164,18 +145,14 @@ fn ndarray() -> Device {
 }
 
 #[cfg(any(feature = "wgpu", feature = "vulkan"))]
-fn adapters(
-    name: DeviceName,
-    devices: Devices,
-    of_kind: fn(burn::tensor::DeviceKind) -> Device,
-) -> Vec<Present> {
+fn adapters(devices: Devices, of_kind: fn(burn::tensor::DeviceKind) -> Device) -> Vec<(Kind, Device)> {
     let software = of_kind(burn::tensor::DeviceKind::Cpu);
-    listed(name, devices, |device| if *device == software { Kind::Software } else { Kind::Gpu })
+    listed(devices, |device| if *device == software { Kind::Software } else { Kind::Gpu })
 }
 
 #[cfg(any(feature = "wgpu", feature = "vulkan", feature = "cuda"))]
-fn listed(name: DeviceName, devices: Devices, kind: impl Fn(&Device) -> Kind) -> Vec<Present> {
-    devices.iter().map(|device| Present { name, kind: kind(device), device: device.clone() }).collect()
+fn listed(devices: Devices, kind: impl Fn(&Device) -> Kind) -> Vec<(Kind, Device)> {
+    devices.iter().map(|device| (kind(device), device.clone())).collect()
 }
 
 impl Present {
@@ -191,7 +168,8 @@ impl Present {
 
 impl fmt::Display for Present {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name, self.kind)
+        let choice = DeviceChoice { name: self.name, index: self.index };
+        write!(f, "{choice} ({})", self.kind)
     }
 }
 
@@ -202,20 +180,11 @@ mod tests {
     #[cfg(feature = "flex")]
     #[test]
     fn auto_without_a_gpu_is_the_cpu() -> anyhow::Result<()> {
-        let device = DeviceName::Auto.open()?;
+        let device = automatic()?;
         if !cfg!(any(feature = "wgpu", feature = "vulkan", feature = "cuda")) {
             assert_eq!((device.name, device.kind), (DeviceName::Cpu, Kind::Cpu));
         }
         assert_ne!(device.kind, Kind::Software);
         Ok(())
-    }
-
-    #[cfg(not(feature = "cuda"))]
-    #[test]
-    #[allow(clippy::unwrap_used)]
-    fn a_backend_that_is_not_built_in_names_its_feature() {
-        let error = DeviceName::Cuda.open().unwrap_err();
-        assert!(error.is::<crate::exit::Usage>());
-        assert!(error.to_string().contains("--features cuda"), "{error}");
     }
 }

@@ -1,0 +1,192 @@
+//! Which devices a user asks for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use burn::tensor::Device;
+use clap::ValueEnum as _;
+
+use super::{DeviceName, Present};
+use crate::exit::usage;
+
+/// A device as the user names it: a backend and which of its devices, the first one unless a number follows
+/// (`cpu`, `vulkan:1`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DeviceChoice {
+    pub(crate) name: DeviceName,
+    pub(crate) index: usize,
+}
+
+/// The devices of a run: the first one has the network, the loss and the probes; the others take part in the steps.
+#[derive(Debug, Clone)]
+pub(crate) struct Team {
+    pub(crate) first: Present,
+    helpers: Vec<Present>,
+}
+
+impl DeviceChoice {
+    pub(crate) const AUTO: Self = Self { name: DeviceName::Auto, index: 0 };
+
+    /// The device to compute on.
+    ///
+    /// # Errors
+    /// A usage error that names the feature to build, or a failure that says what is missing.
+    pub(crate) fn open(self) -> anyhow::Result<Present> {
+        if self == Self::AUTO {
+            return super::automatic();
+        }
+        let Self { name, .. } = self;
+        if !name.built_in() {
+            let feature = name.feature();
+            return Err(usage(format_args!(
+                "`--device {self}` is not built into this binary; build it with \
+                 `cargo build --release --features {feature}`"
+            )));
+        }
+        let present = name.present();
+        let count = present.len();
+        present.into_iter().nth(self.index).ok_or_else(|| match count {
+            0 => anyhow::anyhow!(
+                "`--device {self}` is built in, but no such device was found; \
+                 check the driver, or use `--device cpu` (`simile devices` lists what is there)"
+            ),
+            _ => usage(format_args!(
+                "`--device {self}` is not there: {name} has {count}, counted from 0 (`simile devices` lists them)"
+            )),
+        })
+    }
+}
+
+impl From<DeviceName> for DeviceChoice {
+    fn from(name: DeviceName) -> Self {
+        Self { name, index: 0 }
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.index {
+            0 => write!(f, "{}", self.name),
+            index => write!(f, "{}:{index}", self.name),
+        }
+    }
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, index) = text.split_once(':').map_or((text, None), |(name, index)| (name, Some(index)));
+        let name = DeviceName::from_str(name, false).map_err(|_| {
+            let known: Vec<String> = DeviceName::value_variants().iter().map(ToString::to_string).collect();
+            format!("expected one of {}, or one of several as in `vulkan:1`", known.join(", "))
+        })?;
+        match index.map(str::parse) {
+            None => Ok(name.into()),
+            Some(Ok(_)) if name == DeviceName::Auto => Err("`auto` chooses by itself; name a backend".into()),
+            Some(Ok(index)) => Ok(Self { name, index }),
+            Some(Err(_)) => Err(format!("what follows `{name}:` counts devices from 0")),
+        }
+    }
+}
+
+impl Team {
+    /// The devices to compute on.
+    ///
+    /// # Errors
+    /// As [`DeviceChoice::open`]; a usage error if a device is named twice.
+    pub(crate) fn open(choices: &[DeviceChoice]) -> anyhow::Result<Self> {
+        let opened = choices.iter().map(|choice| choice.open()).collect::<anyhow::Result<Vec<_>>>()?;
+        Self::of(opened)
+    }
+
+    /// The devices that an earlier run wrote down, which `auto` finds again.
+    ///
+    /// # Errors
+    /// A usage error that names the one that is not here.
+    pub(crate) fn again(written: &str) -> anyhow::Result<Self> {
+        let present = DeviceName::Auto.present();
+        let find = |one: &str| {
+            present.iter().find(|device| device.to_string() == one).cloned().ok_or_else(|| {
+                usage(format_args!(
+                    "the run was begun on {one}, which is not here; name another with --device"
+                ))
+            })
+        };
+        Self::of(written.split(", ").map(find).collect::<anyhow::Result<Vec<_>>>()?)
+    }
+
+    /// The devices beside the first one.
+    pub(crate) fn helpers(&self) -> Vec<Device> {
+        self.helpers.iter().map(|helper| helper.device.clone()).collect()
+    }
+
+    fn of(opened: Vec<Present>) -> anyhow::Result<Self> {
+        for (place, device) in opened.iter().enumerate() {
+            if opened[..place].iter().any(|other| other.to_string() == device.to_string()) {
+                return Err(usage(format_args!(
+                    "{device} is named twice by --device; name each device once"
+                )));
+            }
+        }
+        let mut devices = opened.into_iter();
+        let first = devices.next().map_or_else(super::automatic, Ok)?;
+        Ok(Self { first, helpers: devices.collect() })
+    }
+}
+
+impl fmt::Display for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.first)?;
+        self.helpers.iter().try_for_each(|device| write!(f, ", {device}"))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_a_backend_and_a_number() {
+        let vulkan = |index| DeviceChoice { name: DeviceName::Vulkan, index };
+        for (text, expected) in [
+            ("auto", DeviceChoice::AUTO),
+            ("vulkan", vulkan(0)),
+            ("vulkan:0", vulkan(0)),
+            ("vulkan:3", vulkan(3)),
+        ] {
+            assert_eq!(text.parse(), Ok(expected));
+        }
+        assert_eq!(vulkan(3).to_string(), "vulkan:3");
+        for (text, expected) in
+            [("tpu", "ndarray"), ("auto:1", "backend"), ("cpu:one", "counts"), ("", "cpu")]
+        {
+            let error = text.parse::<DeviceChoice>().unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[cfg(feature = "flex")]
+    #[test]
+    fn a_team_is_found_again_by_what_it_was_called() {
+        let cpu = DeviceChoice::from(DeviceName::Cpu);
+        let team = Team::open(&[cpu]).unwrap();
+        assert_eq!(team.to_string(), "cpu (CPU)");
+        assert_eq!(Team::again(&team.to_string()).unwrap().first.name, DeviceName::Cpu);
+        let error = Team::again("cpu (CPU), vulkan:7 (GPU)").unwrap_err();
+        assert!(error.to_string().contains("vulkan:7"), "{error}");
+        let error = Team::open(&[cpu, cpu]).unwrap_err();
+        assert!(error.is::<crate::exit::Usage>() && error.to_string().contains("twice"), "{error}");
+        let error = DeviceChoice { name: DeviceName::Cpu, index: 1 }.open().unwrap_err();
+        assert!(error.to_string().contains("counted from 0"), "{error}");
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    #[test]
+    fn a_backend_that_is_not_built_in_names_its_feature() {
+        let error = DeviceChoice::from(DeviceName::Cuda).open().unwrap_err();
+        assert!(error.is::<crate::exit::Usage>());
+        assert!(error.to_string().contains("--features cuda"), "{error}");
+    }
+}
