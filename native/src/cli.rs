@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use simile_core::encoder::Architecture;
 use simile_core::encoder::resnet::Stem;
 
-use crate::device::DeviceChoice;
+use crate::device::{ChoiceParser, DeviceChoice};
 
 mod several;
 
@@ -375,17 +375,22 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Device {
-    /// Where to compute: auto, cpu, ndarray, wgpu, vulkan or cuda; `vulkan:1` is the second of its kind (`simile
-    /// devices` lists what is there)
-    #[arg(long, value_name = "NAME[:N]", default_value_t = DeviceChoice::AUTO)]
+    /// Where to compute; `vulkan:1` is the second of its kind (`simile devices` lists what is there)
+    #[arg(long, value_parser = ChoiceParser, value_name = "NAME[:N]", default_value_t = DeviceChoice::AUTO)]
     pub(crate) device: DeviceChoice,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Devices {
-    /// Where to compute: auto, cpu, ndarray, wgpu, vulkan or cuda; `vulkan:1` is the second of its kind (`simile
-    /// devices` lists what is there). Several, as in `cuda:0,cuda:1`, share the chunks of the method `cached`
-    #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', default_values_t = [DeviceChoice::AUTO])]
+    /// Where to compute; `vulkan:1` is the second of its kind (`simile devices` lists what is there), and several, as
+    /// in `cuda:0,cuda:1`, share the chunks of the method `cached`
+    #[arg(
+        long,
+        value_parser = ChoiceParser,
+        value_name = "NAME[:N]",
+        value_delimiter = ',',
+        default_values_t = [DeviceChoice::AUTO]
+    )]
     pub(crate) device: Vec<DeviceChoice>,
 }
 

@@ -1,10 +1,12 @@
 //! Which devices a user asks for.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::str::FromStr;
 
 use burn::tensor::Device;
-use clap::ValueEnum as _;
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, TypedValueParser};
 
 use super::{DeviceName, Present};
 use crate::exit::usage;
@@ -87,6 +89,27 @@ impl FromStr for DeviceChoice {
             Some(Ok(index)) => Ok(Self { name, index }),
             Some(Err(_)) => Err(format!("what follows `{name}:` counts devices from 0")),
         }
+    }
+}
+
+/// Reads a [`DeviceChoice`], and has the names of the backends for help and completion.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChoiceParser;
+
+impl TypedValueParser for ChoiceParser {
+    type Value = DeviceChoice;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        DeviceChoice::from_str.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(DeviceName::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
     }
 }
 
