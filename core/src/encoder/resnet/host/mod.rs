@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use burn::module::Param;
 use burn::optim::GradientsParams;
-use burn::tensor::{DType, Gradients, Tensor, TensorData};
+use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
 
 use self::convolution::Convolution;
 use self::norm::Norm;
@@ -77,7 +77,7 @@ pub(super) fn evaluate(network: &ResNet, images: Tensor<4>) -> Tensor<2> {
         }
         workspace.recycle(std::mem::replace(&mut maps, output));
     }
-    Tensor::from_data(TensorData::new(pool::mean(&maps), [maps.n, maps.channels]), &device)
+    pooled_features(&maps, &device)
 }
 
 /// A convolution with its normalisation by the running statistics, and what follows it.
@@ -99,9 +99,35 @@ fn layer(
 /// `None` unless the network trains, all of it.
 pub(super) fn record(network: &ResNet, images: Tensor<4>) -> Option<Tape> {
     let device = images.device();
-    if !network.bn1.trains(&device) || !network.is_trained() {
+    if !network.bn1.trains(&device) || network.wanted().contains(&false) {
         return None;
     }
+    let mut blocks = Vec::new();
+    let Walk { stem, pooled, last } = walk(network, images, |block| blocks.push(block))?;
+    let features = pooled_features(&last, &device).require_grad();
+    Some(Tape { stem, pooled, blocks, last, features })
+}
+
+/// The pooled maps of the last stage by the statistics of the batch, of a network that follows another one.
+///
+/// `None` if a gradient is wanted of any of it.
+pub(super) fn observe(network: &ResNet, images: Tensor<4>) -> Option<Tensor<2>> {
+    let device = images.device();
+    if !network.bn1.trains(&device) || network.wanted().contains(&true) {
+        return None;
+    }
+    walk(network, images, drop).map(|Walk { last, .. }| pooled_features(&last, &device))
+}
+
+/// What the ends of a pass leave.
+struct Walk {
+    stem: Layer,
+    pooled: Option<Vec<u8>>,
+    last: Arc<Maps>,
+}
+
+/// A pass by the statistics of the batch, which the running ones follow; every block is handed to `keep`.
+fn walk(network: &ResNet, images: Tensor<4>, mut keep: impl FnMut(KeptBlock)) -> Option<Walk> {
     let images = Arc::new(Maps::of_images(images));
     let workspace = &mut Workspace::default();
     let (stem, mut maps) = Layer::forward(&network.conv1, &network.bn1, &images, None, true, workspace)?;
@@ -111,15 +137,16 @@ pub(super) fn record(network: &ResNet, images: Tensor<4>) -> Option<Tape> {
         pooled = Some(sources);
         maps = Arc::new(maxima);
     }
-    let mut blocks = Vec::new();
     for block in network.blocks() {
         let (kept, output) = KeptBlock::forward(block, &maps, workspace)?;
-        blocks.push(kept);
+        keep(kept);
         maps = output;
     }
-    let features = TensorData::new(pool::mean(&maps), [maps.n, maps.channels]);
-    let features = Tensor::from_data(features, &device).require_grad();
-    Some(Tape { stem, pooled, blocks, last: maps, features })
+    Some(Walk { stem, pooled, last: maps })
+}
+
+fn pooled_features(maps: &Maps, device: &Device) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(pool::mean(maps), [maps.n, maps.channels]), device)
 }
 
 impl ResNet {
@@ -127,25 +154,27 @@ impl ResNet {
         [&self.layer1, &self.layer2, &self.layer3, &self.layer4].into_iter().flatten()
     }
 
-    /// Whether a gradient of every convolution and normalisation is wanted.
-    fn is_trained(&self) -> bool {
-        let norm = |norm: &BatchNorm| is_trained(norm.weight.as_ref()) && is_trained(norm.bias.as_ref());
-        let block = |block: &Block| {
-            let shortcut = block.downsample.iter().all(|layer| match layer {
-                Shortcut::Convolution(conv) => conv.weight.val().is_require_grad(),
-                Shortcut::Normalisation(layer) => norm(layer),
-            });
-            let third = block.conv3.as_ref().is_none_or(|conv| conv.weight.val().is_require_grad());
-            let convs = [&block.conv1, &block.conv2].iter().all(|conv| conv.weight.val().is_require_grad());
-            let norms = norm(&block.bn1) && norm(&block.bn2) && block.bn3.as_ref().is_none_or(norm);
-            shortcut && third && convs && norms
-        };
-        self.conv1.weight.val().is_require_grad() && norm(&self.bn1) && self.blocks().all(block)
+    /// Of each convolution and normalisation, whether its gradient is wanted.
+    fn wanted(&self) -> Vec<bool> {
+        let (mut convolutions, mut norms) = (vec![&self.conv1], vec![&self.bn1]);
+        for block in self.blocks() {
+            convolutions.extend([&block.conv1, &block.conv2].into_iter().chain(&block.conv3));
+            norms.extend([&block.bn1, &block.bn2].into_iter().chain(&block.bn3));
+            for layer in &block.downsample {
+                match layer {
+                    Shortcut::Convolution(convolution) => convolutions.push(convolution),
+                    Shortcut::Normalisation(norm) => norms.push(norm),
+                }
+            }
+        }
+        let of_norms = norms.into_iter().flat_map(|norm| [&norm.weight, &norm.bias]);
+        let of_norms = of_norms.map(|parameter| parameter.as_ref().is_some_and(is_wanted));
+        convolutions.into_iter().map(|convolution| is_wanted(&convolution.weight)).chain(of_norms).collect()
     }
 }
 
-fn is_trained(parameter: Option<&Param<Tensor<1>>>) -> bool {
-    parameter.is_some_and(|parameter| parameter.val().is_require_grad())
+fn is_wanted<const D: usize>(parameter: &Param<Tensor<D>>) -> bool {
+    parameter.val().is_require_grad()
 }
 
 /// What a training step keeps to carry the gradient of the features back through the network.
@@ -291,7 +320,6 @@ impl KeptBlock {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use burn::module::Module;
-    use burn::tensor::Device;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
@@ -414,6 +442,24 @@ mod tests {
             let expected = trained.forward(images(side, &device));
             let worst = error(&numbers(found), &numbers(expected));
             assert!(worst < 1e-4, "{depth:?} {stem:?}: {worst}");
+        }
+    }
+
+    #[test]
+    fn a_network_without_gradients_sees_what_one_that_trains_does() {
+        let device = Device::flex().autodiff();
+        for (depth, stem, side) in [(Depth::Eighteen, Stem::Cifar, 32), (Depth::Fifty, Stem::Imagenet, 65)] {
+            let trains = network(depth, stem, &device);
+            let follows = network(depth, stem, &device).set_require_grad(false);
+            let expected = trains.forward(images(side, &device));
+            assert!(observe(&trains, images(side, &device)).is_none());
+            let found = observe(&follows, images(side, &device)).unwrap();
+            assert!(!found.is_tracked());
+            let worst = error(&numbers(found), &numbers(expected));
+            assert!(worst < 1e-4, "{depth:?} {stem:?}: {worst}");
+            let running = |network: &ResNet| numbers(network.layer3[1].bn2.running_var.value_sync());
+            let worst = error(&running(&follows), &running(&trains));
+            assert!(worst < 1e-4, "{depth:?} {stem:?}, running: {worst}");
         }
     }
 
