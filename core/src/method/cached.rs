@@ -103,7 +103,7 @@ impl Method for Cached {
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let mut places = self.places();
         let chunks = views.chunks(self.chunk);
-        let last = chunks.len().saturating_sub(places.len());
+        let first_kept = chunks.len().saturating_sub(places.len());
         let mut projections = [Vec::new(), Vec::new()];
         for (index, views) in chunks.into_iter().enumerate() {
             let place = index % places.len();
@@ -115,7 +115,7 @@ impl Method for Cached {
             for (all, one) in projections.iter_mut().zip(&pass.projections) {
                 all.push(one.clone().without_autodiff());
             }
-            let kept = (index >= last).then_some(pass);
+            let kept = (index >= first_kept).then_some(pass);
             places[place].chunks.push(Chunk { views, kept, gradients: [None, None] });
         }
         // Devices are asked for their results when all of them have been given their work.
