@@ -2,12 +2,11 @@
 
 use anyhow::{Context as _, Result};
 use simile_core::dataset::Dataset;
-use simile_core::method::MethodConfig;
 use simile_core::train::Trainer;
 
 use super::context::Context;
 use super::splits::Splits;
-use super::training::config;
+use super::training::{config, share};
 use crate::device::Team;
 use crate::exit::usage;
 use crate::recipe::Recipe;
@@ -27,9 +26,8 @@ pub(super) fn rehearse(recipe: &Recipe, splits: &Splits, team: &Team) -> Result<
                 context.neighbourhoods(groups, recipe.train.batch, seed)?;
             }
             let config = config(&arm, recipe, &context, (train, 1), None)?;
-            let trainer = Trainer::new(config.clone(), &context.training_set(), &team.first.device);
-            trainer.and_then(|mut trainer| trainer.share(&team.helpers())).map_err(usage)?;
-            every_device_has_work(&config.method, recipe.train.batch, team)
+            let trainer = Trainer::new(config, &context.training_set(), &team.first.device);
+            share(&mut trainer.map_err(usage)?, recipe.train.batch, team)
         };
         prepared().with_context(|| format!("arm `{}`", arm.name))?;
     }
@@ -38,18 +36,6 @@ pub(super) fn rehearse(recipe: &Recipe, splits: &Splits, team: &Team) -> Result<
         Context::new(&measured.objective, test, seed).with_context(|| format!("measuring `{name}`"))?;
     }
     Ok(())
-}
-
-/// No device waits for the others in every step.
-fn every_device_has_work(method: &MethodConfig, batch: usize, team: &Team) -> Result<()> {
-    let devices = 1 + team.helpers().len();
-    match method {
-        MethodConfig::Cached { chunk } if batch.div_ceil(*chunk) < devices => Err(usage(format_args!(
-            "a batch of {batch} in chunks of {chunk} leaves some of {devices} devices without work; lower \
-             method.chunk, or raise train.batch"
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// The variables to read off are there, unless there is none at all.

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use simile_core::checkpoint::{CheckpointError, Weights};
 use simile_core::dataset::Dataset;
 use simile_core::error::Error;
+use simile_core::method::MethodConfig;
 use simile_core::train::{TrainError, Trainer, TrainerConfig};
 
 use super::context::Context;
@@ -16,6 +17,7 @@ use super::interrupt;
 use super::record::{Measurement, Stopped, Why};
 use super::session::Session;
 use crate::console::{Progress, line};
+use crate::device::Team;
 use crate::exit::usage;
 use crate::recipe::Recipe;
 use crate::recipe::sections::Arm;
@@ -140,8 +142,25 @@ impl Session {
             }
             None => Trainer::new(config, &training, device).map_err(usage)?,
         };
-        trainer.share(&self.team.helpers()).map_err(usage)?;
+        share(&mut trainer, self.recipe.train.batch, &self.team)?;
         Ok(trainer)
+    }
+}
+
+/// Gives every device of a team its part of each step.
+///
+/// # Errors
+/// A usage error if the method computes on one device, or a batch has no part for each.
+pub(super) fn share(trainer: &mut Trainer, batch: usize, team: &Team) -> Result<()> {
+    let helpers = team.helpers();
+    trainer.share(&helpers).map_err(usage)?;
+    let devices = 1 + helpers.len();
+    match trainer.config().method {
+        MethodConfig::Cached { chunk } if batch.div_ceil(chunk) < devices => Err(usage(format_args!(
+            "a batch of {batch} in chunks of {chunk} leaves some of {devices} devices without work; lower \
+             method.chunk, or raise train.batch"
+        ))),
+        _ => Ok(()),
     }
 }
 
