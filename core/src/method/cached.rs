@@ -22,13 +22,13 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::passes::Passes;
+use super::passes::{OfViews, Passes};
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
 use crate::checkpoint::CheckpointError;
 use crate::error::{Error, Result};
-use crate::objective::{Evaluation, Objective};
+use crate::objective::{self, Conditioning, Evaluation, Objective};
 use crate::optimizer::Optimizer;
 use crate::train::Model;
 
@@ -62,6 +62,7 @@ struct Chunk {
 #[derive(Debug)]
 struct Pass {
     passes: Passes,
+    embeddings: OfViews,
     projections: [Tensor<2>; 2],
 }
 
@@ -105,6 +106,8 @@ impl Method for Cached {
         let chunks = views.chunks(self.chunk);
         let first_kept = chunks.len().saturating_sub(places.len());
         let mut projections = [Vec::new(), Vec::new()];
+        let mut embeddings = [Vec::new(), Vec::new()];
+        let conditions_on_them = self.objective.conditioning() == Conditioning::Representation;
         for (index, views) in chunks.into_iter().enumerate() {
             let place = index % places.len();
             let views = match place {
@@ -115,6 +118,11 @@ impl Method for Cached {
             for (all, one) in projections.iter_mut().zip(&pass.projections) {
                 all.push(one.clone().without_autodiff());
             }
+            if conditions_on_them {
+                for (all, one) in embeddings.iter_mut().zip(pass.embeddings.split()) {
+                    all.push(one.without_autodiff());
+                }
+            }
             let kept = (index >= first_kept).then_some(pass);
             places[place].chunks.push(Chunk { views, kept, gradients: [None, None] });
         }
@@ -123,6 +131,8 @@ impl Method for Cached {
             Tensor::cat(all.into_iter().map(|one| one.to_device(&self.device)).collect(), 0)
         };
         let [a, b] = projections.map(whole);
+        let context =
+            objective::with_representations(self.objective.as_ref(), context, || embeddings.map(whole))?;
         let batch =
             context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
         let Evaluation { loss, mut gradients, .. } = self.objective.evaluate(&batch)?;
@@ -200,7 +210,7 @@ impl Place {
 impl Chunk {
     /// The gradients of the parameters, from those of the chunk's projections.
     fn gradients(self, model: &Model) -> Result<GradientsParams> {
-        let Pass { mut passes, projections } = self.kept.unwrap_or_else(|| Pass::of(model, &self.views));
+        let Pass { mut passes, projections, .. } = self.kept.unwrap_or_else(|| Pass::of(model, &self.views));
         let products = projections.into_iter().zip(self.gradients);
         let products = products.filter_map(|(z, g)| Some((z * g?.autodiff()).sum()));
         match products.reduce(|sum, product| sum + product) {
@@ -213,8 +223,9 @@ impl Chunk {
 impl Pass {
     fn of(model: &Model, views: &Views) -> Self {
         let mut passes = Passes::default();
-        let (a, b) = passes.project(model, views);
-        Self { passes, projections: [a, b] }
+        let embeddings = passes.represent(model, views);
+        let projections = embeddings.through(model).split();
+        Self { passes, embeddings, projections }
     }
 }
 

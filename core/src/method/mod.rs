@@ -264,12 +264,15 @@ impl Networks {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing {
+    use std::sync::Mutex;
+
     use burn::tensor::{DType, TensorData};
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
     use crate::encoder::head::HeadKind;
+    use crate::objective::{Conditioning, Evaluation, NtXent, Objective};
     use crate::optimizer::OptimizerConfig;
 
     pub(super) fn rng(seed: u64) -> ChaCha8Rng {
@@ -305,6 +308,25 @@ mod testing {
                 value
             })
             .collect()
+    }
+
+    /// Learns as NT-Xent does, conditions on the representation and keeps the batches that it is given.
+    #[derive(Debug, Default, Clone)]
+    pub(super) struct Recorder(pub(super) Arc<Mutex<Vec<Batch>>>);
+
+    impl Objective for Recorder {
+        fn name(&self) -> &'static str {
+            "recorder"
+        }
+
+        fn conditioning(&self) -> Conditioning {
+            Conditioning::Representation
+        }
+
+        fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+            self.0.lock().unwrap().push(batch.clone());
+            NtXent::default().evaluate(batch)
+        }
     }
 
     pub(super) fn falls(losses: &[f32]) -> bool {

@@ -35,12 +35,19 @@ impl Passes {
         model.head.forward(self.embed(model, images))
     }
 
-    /// Projections of both views, in one pass unless the views want statistics of their own.
-    pub(super) fn project(&mut self, model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
+    /// Embeddings of both views, in one pass unless the views want statistics of their own.
+    pub(super) fn represent(&mut self, model: &Model, views: &Views) -> OfViews {
         if views.apart {
-            return (self.output(model, views.a.clone()), self.output(model, views.b.clone()));
+            OfViews::Apart(self.embed(model, views.a.clone()), self.embed(model, views.b.clone()))
+        } else {
+            OfViews::Together(self.embed(model, views.both()))
         }
-        halves(self.output(model, views.both()))
+    }
+
+    /// Projections of both views, in as many passes.
+    pub(super) fn project(&mut self, model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
+        let [a, b] = self.represent(model, views).through(model).split();
+        (a, b)
     }
 
     /// One step of everything that `module` holds.
@@ -69,6 +76,35 @@ impl Passes {
         let mut parameters = GradientsParams::from_module(&mut gradients, module);
         recordings.into_iter().for_each(|recording| recording.finish(&mut gradients, &mut parameters));
         Ok(parameters)
+    }
+}
+
+/// What a network gives of two views: of both in one pass, view a first, or of each in its own.
+#[derive(Debug, Clone)]
+pub(super) enum OfViews {
+    Together(Tensor<2>),
+    Apart(Tensor<2>, Tensor<2>),
+}
+
+impl OfViews {
+    /// What the head makes of embeddings.
+    pub(super) fn through(&self, model: &Model) -> Self {
+        let project = |embedding: &Tensor<2>| model.head.forward(embedding.clone());
+        match self {
+            Self::Together(both) => Self::Together(project(both)),
+            Self::Apart(a, b) => Self::Apart(project(a), project(b)),
+        }
+    }
+
+    /// The same of each view.
+    pub(super) fn split(&self) -> [Tensor<2>; 2] {
+        match self {
+            Self::Together(both) => {
+                let (a, b) = halves(both.clone());
+                [a, b]
+            }
+            Self::Apart(a, b) => [a.clone(), b.clone()],
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::optimizer::Optimizer;
 use crate::train::Model;
 
 /// One network and one objective. The objective gets the projections as `view_a` and `view_b`, those of view a also as
-/// the class scores `logits`.
+/// the class scores `logits`; one that conditions on the representation gets the encoder's embeddings as `z_a` and `z_b`.
 #[derive(Debug)]
 pub struct Single {
     model: Model,
@@ -49,7 +49,10 @@ impl Method for Single {
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         self.passes.begin();
-        let (a, b) = self.passes.project(&self.model, views);
+        let embeddings = self.passes.represent(&self.model, views);
+        let [a, b] = embeddings.through(&self.model).split();
+        let context =
+            objective::with_representations(self.objective.as_ref(), context, || embeddings.split())?;
         let batch =
             context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
         objective::loss(self.objective.as_ref(), &batch)
@@ -73,8 +76,10 @@ impl Method for Single {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::testing::{falls, networks, rng, train};
+    use super::super::Cached;
+    use super::super::testing::{Recorder, falls, networks, rng, train, views};
     use super::*;
+    use crate::matrix::Matrix;
     use crate::objective::{CrossEntropy, NtXent};
 
     #[test]
@@ -85,6 +90,37 @@ mod tests {
         for objective in objectives {
             let mut method = Single::new(&networks(3), objective, &Device::flex(), &mut rng(1)).unwrap();
             assert!(falls(&train(&mut method, &labels, 4)));
+        }
+    }
+
+    #[test]
+    fn an_objective_of_the_representation_gets_it_before_the_head_and_unless_a_condition_is_given() {
+        let (views, networks) = (views(6, 2), networks(4));
+        for [apart, chunked] in [[false, false], [true, false], [false, true]] {
+            let recorder = Recorder::default();
+            let (objective, device) = (Box::new(recorder.clone()), Device::flex());
+            let mut method: Box<dyn Method> = match chunked {
+                true => Box::new(Cached::new(&networks, objective, 4, &device, &mut rng(1)).unwrap()),
+                false => Box::new(Single::new(&networks, objective, &device, &mut rng(1)).unwrap()),
+            };
+            let views = views.clone().with_apart(apart);
+            let given = Matrix::from_fn(6, 3, |i, j| (i * j) as f64);
+            method.loss(&views, Batch::default()).unwrap();
+            method.loss(&views, Batch::default().with_condition("z", given.clone())).unwrap();
+
+            let seen = recorder.0.lock().unwrap();
+            assert_eq!(seen[0].tensor("recorder", "view_a").unwrap().dims(), [6, 4]);
+            for (name, images) in [("z_a", &views.a), ("z_b", &views.b)] {
+                let found = seen[0].condition("recorder", name, 6).unwrap();
+                let expected = method.model().encoder.forward(images.clone()).without_autodiff();
+                let expected = Matrix::from_data(&expected.into_data()).unwrap();
+                assert_eq!((found.rows(), found.columns()), (6, 84), "{name} is the embedding of LeNet-5");
+                let pairs = found.data().iter().zip(expected.data());
+                assert!(pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) < 1e-5, "{name}");
+            }
+            assert!(!seen[0].has_condition("z"));
+            assert_eq!(seen[1].condition("recorder", "z", 6).unwrap(), &given);
+            assert!(!seen[1].has_condition("z_a"));
         }
     }
 }

@@ -167,6 +167,18 @@ pub enum Variant {
     Released,
 }
 
+/// Where an objective has its conditioning variable from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Conditioning {
+    /// It has none.
+    #[default]
+    None,
+    /// The input `z`, which has to be given.
+    Given,
+    /// The samples' own representations, `z_a` and `z_b`, unless `z` is given.
+    Representation,
+}
+
 /// A loss of a batch, with its gradient.
 pub trait Objective: std::fmt::Debug + Send + Sync {
     /// The name in recipes and case files.
@@ -178,6 +190,11 @@ pub trait Objective: std::fmt::Debug + Send + Sync {
     /// Names the parameter that is out of range.
     fn check(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// Where it has its conditioning variable from.
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::None
     }
 
     /// The loss of a batch and its gradient with respect to the inputs as they are given.
@@ -262,6 +279,27 @@ pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
         }
     }
     Ok(total)
+}
+
+/// The batch with the representations of both views as `z_a` and `z_b`, on the host and without a gradient, where the
+/// objective conditions on them and no other condition is given. `representations` are the encoder's embeddings, which
+/// no head has changed and nothing has normalised; they are asked for only then.
+///
+/// # Errors
+/// The device failed, or is WebGPU in a page, from which nothing can be read without waiting.
+pub fn with_representations(
+    objective: &dyn Objective,
+    batch: Batch,
+    representations: impl FnOnce() -> [Tensor<2>; 2],
+) -> Result<Batch> {
+    let is_given = batch.has_condition("z") || batch.has_condition("z_a");
+    if objective.conditioning() != Conditioning::Representation || is_given {
+        return Ok(batch);
+    }
+    let [a, b] = representations();
+    let read = Batch::default().with_tensor("z_a", a).with_tensor("z_b", b);
+    let (a, b) = (read.host(objective.name(), "z_a")?, read.host(objective.name(), "z_b")?);
+    Ok(batch.with_condition("z_a", a).with_condition("z_b", b))
 }
 
 /// Evaluates a scalar function of tensors by autodiff, for objectives outside the one equation.

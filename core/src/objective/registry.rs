@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use super::{
     AlignUniform, BarlowTwins, BiasBalance, BiasCon, BiasConTotal, Byol, Cmc, ConTeX, ConTeXClipped,
-    CrossEntropy, Dc, Dcl, Dclw, DecoupledUniformity, DomainIndependent, End, FairCclk, FairInfoNce,
-    GeneralisedCrossEntropy, HardNegCclk, Hcl, Inference, InfoNce, Jtt, KernelDecoupledUniformity,
-    LearnedMixin, Lff, Lnl, LnlAdversary, MaxMargin, MoCo, NtXent, Objective, RebiasHsic, Rubi, SoftCon,
-    SupCon, Swav, SwavSinkhorn, TrainableFairCclk, Vae, WclTriplet, WclWeightedDcl, WclWeightedInfoNce,
-    WeakSupCclk, WeakSupInfoNce,
+    Conditioning, CrossEntropy, Dc, Dcl, Dclw, DecoupledUniformity, DomainIndependent, End, FairCclk,
+    FairInfoNce, GeneralisedCrossEntropy, HardNegCclk, Hcl, Inference, InfoNce, Jtt,
+    KernelDecoupledUniformity, LearnedMixin, Lff, Lnl, LnlAdversary, MaxMargin, MoCo, NtXent, Objective,
+    RebiasHsic, Rubi, SoftCon, SupCon, Swav, SwavSinkhorn, TrainableFairCclk, Vae, WclTriplet,
+    WclWeightedDcl, WclWeightedInfoNce, WeakSupCclk, WeakSupInfoNce,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
@@ -96,6 +96,11 @@ impl ObjectiveConfig {
     /// As [`build`].
     pub fn build(&self) -> Result<Box<dyn Objective>> {
         build(&self.name, self.variant.as_deref(), Value::Object(self.parameters.clone()))
+    }
+
+    /// Whether it needs a variable of the samples as its condition; one that cannot be built needs nothing.
+    pub fn needs_condition(&self) -> bool {
+        self.build().is_ok_and(|objective| objective.conditioning() == Conditioning::Given)
     }
 
     /// One score for each class, `[n, classes]`, out of the scores that a network trained by it gives: one with a

@@ -10,6 +10,7 @@ use simile_core::augment::{Augmentation, Normalisation};
 use simile_core::dataset::Dataset;
 use simile_core::encoder::Encoder;
 use simile_core::encoder::head::ProjectionHead;
+use simile_core::objective::with_representations;
 use simile_core::train::{Purpose, Sampler, Sampling, ViewSource, stream};
 
 use super::Metrics;
@@ -38,12 +39,15 @@ impl Frozen {
         Self { encoder: encoder.valid(), head: head.map(|head| head.valid()) }
     }
 
-    /// What is compared of some images; none if the head is needed and not there.
-    fn output(&self, of: Output, images: Tensor<4>) -> Option<Tensor<2>> {
-        let embedding = self.encoder.forward(images.without_autodiff());
+    fn embed(&self, images: Tensor<4>) -> Tensor<2> {
+        self.encoder.forward(images.without_autodiff())
+    }
+
+    /// What is compared of an image's embedding; none if the head is needed and not there.
+    fn output(&self, of: Output, embedding: &Tensor<2>) -> Option<Tensor<2>> {
         match of {
-            Output::Representation => Some(embedding),
-            Output::Projection => self.head.as_ref().map(|head| head.forward(embedding)),
+            Output::Representation => Some(embedding.clone()),
+            Output::Projection => self.head.as_ref().map(|head| head.forward(embedding.clone())),
         }
     }
 }
@@ -87,10 +91,11 @@ fn mean(
     for step in 0..batches {
         let indices = sampler.batch(step).to_vec();
         let (a, b) = views.pair(&indices, &mut stream(SEED, Purpose::Augmentation, step))?;
-        let (Some(a), Some(b)) = (network.output(section.of, a), network.output(section.of, b)) else {
-            return Ok(None);
-        };
-        let inputs = context.of(&indices).with_tensor("view_a", a).with_tensor("view_b", b);
+        let embeddings = [network.embed(a), network.embed(b)];
+        let [a, b] = embeddings.each_ref().map(|embedding| network.output(section.of, embedding));
+        let (Some(a), Some(b)) = (a, b) else { return Ok(None) };
+        let inputs = with_representations(objective.as_ref(), context.of(&indices), || embeddings)?;
+        let inputs = inputs.with_tensor("view_a", a).with_tensor("view_b", b);
         let loss = pollster::block_on(objective.evaluate(&inputs)?.loss.into_data_async());
         let loss =
             loss.map_err(|error| anyhow::anyhow!("the device could not return the loss ({error:?})"))?;

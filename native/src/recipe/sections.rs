@@ -20,9 +20,10 @@ pub(crate) struct ObjectiveSection {
     pub(crate) name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) variant: Option<String>,
-    /// Which variable of the data set is the conditioning variable `z`.
-    #[serde(default = "default_condition")]
-    pub(crate) condition: String,
+    /// Which variable of the data set is the conditioning variable `z`. Where none is named an objective that needs one
+    /// takes `colour`, and one that needs none takes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) condition: Option<String>,
     /// Number of k-means clusters of the condition that take the place of the classes as `labels`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) clusters: Option<usize>,
@@ -241,6 +242,17 @@ impl Arm {
 }
 
 impl ObjectiveSection {
+    /// The variable that clusters and neighbourhoods are made of.
+    pub(crate) fn variable(&self) -> String {
+        self.condition.clone().unwrap_or_else(default_condition)
+    }
+
+    /// The variable that the objective gets as `z`.
+    pub(crate) fn condition(&self) -> Option<String> {
+        let needed = || self.config().is_ok_and(|config| config.needs_condition());
+        (self.condition.is_some() || needed()).then(|| self.variable())
+    }
+
     /// The objective as core takes it.
     ///
     /// # Errors

@@ -15,7 +15,10 @@ use crate::recipe::sections::ObjectiveSection;
 
 /// Labels, condition and bias of the training images.
 pub(crate) struct Context {
-    condition: Option<Matrix>,
+    /// What clusters and neighbourhoods are made of.
+    variable: Option<Matrix>,
+    /// Whether the objective gets it as `z`.
+    is_condition: bool,
     labels: Vec<usize>,
     bias: Option<Bias>,
     /// What was found out about clusters.
@@ -35,9 +38,10 @@ impl Context {
     /// # Errors
     /// A usage error if the data set has no such variable.
     pub(crate) fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
-        let condition = train.conditions.get(&section.condition).map(|condition| condition.to_matrix());
+        let name = section.variable();
+        let variable = train.conditions.get(&name).map(|condition| condition.to_matrix());
         let mut note = None;
-        let labels = match (section.clusters, section.top_attributes, &condition) {
+        let labels = match (section.clusters, section.top_attributes, &variable) {
             (None, None, _) => train.labels.clone(),
             (Some(_), Some(_), _) => {
                 return Err(usage(
@@ -55,7 +59,7 @@ impl Context {
                 found.ids
             }
             (_, _, None) => {
-                let reason = format!("the data set has no variable `{}` to cluster", section.condition);
+                let reason = format!("the data set has no variable `{name}` to cluster");
                 return Err(unknown(&reason, train, |_| true));
             }
         };
@@ -63,7 +67,7 @@ impl Context {
             Some(name) => Some(Bias::new(name, train, &labels)?),
             None => None,
         };
-        Ok(Self { condition, labels, bias, note })
+        Ok(Self { variable, is_condition: section.condition().is_some(), labels, bias, note })
     }
 
     /// What a user may want to know of the clusters.
@@ -81,10 +85,9 @@ impl Context {
     /// # Errors
     /// A usage error if there is no condition, or the batch cannot be made of so many groups.
     pub(crate) fn neighbourhoods(&self, groups: usize, batch: usize, seed: u64) -> Result<Neighbourhoods> {
-        let condition = self.condition.clone();
-        let condition =
-            condition.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
-        Neighbourhoods::new(condition, batch, groups, seed).map_err(usage)
+        let variable = self.variable.clone();
+        let variable = variable.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
+        Neighbourhoods::new(variable, batch, groups, seed).map_err(usage)
     }
 
     /// The inputs of the training images `indices`.
@@ -97,9 +100,9 @@ impl Context {
             batch =
                 batch.with_indices("bias", pick(&bias.values)).with_condition("prior", bias.prior.clone());
         }
-        match &self.condition {
-            Some(condition) => batch.with_condition("z", condition.select(indices)),
-            None => batch,
+        match &self.variable {
+            Some(variable) if self.is_condition => batch.with_condition("z", variable.select(indices)),
+            _ => batch,
         }
     }
 }
@@ -126,4 +129,35 @@ fn unknown(reason: &str, train: &Dataset, fits: impl Fn(&Condition) -> bool) -> 
     let known: Vec<&str> =
         train.conditions.iter().filter(|(_, c)| fits(c)).map(|(name, _)| name.as_str()).collect();
     usage(format_args!("{reason}; known: {}", known.join(", ")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use simile_core::dataset::Images;
+
+    use super::*;
+
+    #[test]
+    fn an_objective_that_needs_no_condition_takes_none_unless_one_is_named() {
+        let images = Images::new(1, 1, 3, (0..12).collect()).unwrap();
+        let colours = Matrix::from_fn(4, 3, |i, j| (3 * i + j) as f64);
+        let names = vec!["one".to_owned(), "two".to_owned()];
+        let train = Dataset::new(images, vec![0, 1, 0, 1], names).unwrap();
+        let train = train.with_condition("colour", Condition::Numeric(colours.clone())).unwrap();
+        let z = |objective: &str| {
+            let section: ObjectiveSection = toml::from_str(objective).unwrap();
+            let context = Context::new(&section, &train, 0).unwrap();
+            context.neighbourhoods(2, 2, 0).unwrap();
+            let batch = context.of(&[0, 2]);
+            batch.condition("any", "z", 2).ok().cloned()
+        };
+        let of_both = Some(colours.select(&[0, 2]));
+        assert_eq!(z("name = \"hardneg-cclk\""), None);
+        assert_eq!(z("name = \"nt-xent\"\nneighbourhoods = 2"), None);
+        assert_eq!(z("name = \"hardneg-cclk\"\ncondition = \"colour\""), of_both);
+        for needy in ["fair-cclk", "weaksup-cclk", "kernel-decoupled-uniformity"] {
+            assert_eq!(z(&format!("name = \"{needy}\"")), of_both, "{needy}");
+        }
+    }
 }

@@ -200,7 +200,8 @@ fn start(settings: &Settings, device: &burn::tensor::Device) -> Result<train::Tr
 async fn advance(run: &mut train::Trainer, sampler: &mut Sampler, train: &Part) -> Result<f64, TrainError> {
     let indices = sampler.batch(run.step_number());
     let (view_a, view_b) = train.images.pair(indices, &mut run.rng())?;
-    run.step(view_a, view_b, train.context(indices))?;
+    let context = train.context(indices, run.config().objective.needs_condition());
+    run.step(view_a, view_b, context)?;
     // Reading each loss keeps a GPU from being handed more steps than it has done.
     Ok(run.mean_loss().await?.unwrap_or_default())
 }

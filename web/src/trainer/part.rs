@@ -36,13 +36,11 @@ impl Part {
         }
     }
 
-    /// What an objective may ask for beside the views.
-    pub(super) fn context(&self, indices: &[usize]) -> Batch {
+    /// What an objective may ask for beside the views; the colours only of one that `needs` a condition.
+    pub(super) fn context(&self, indices: &[usize], needs: bool) -> Batch {
         let labels = indices.iter().filter_map(|&at| self.labels.get(at).copied()).collect();
-        Batch::default()
-            .with_indices("labels", labels)
-            .with_indices("samples", indices.to_vec())
-            .with_condition("z", self.colours.select(indices))
+        let batch = Batch::default().with_indices("labels", labels).with_indices("samples", indices.to_vec());
+        if needs { batch.with_condition("z", self.colours.select(indices)) } else { batch }
     }
 
     /// The representations of the first `count` images.

@@ -51,7 +51,9 @@ impl Settings {
     pub(super) fn recipe(&self) -> Value {
         let TrainerConfig { encoder, head, optimizer, schedule, .. } = self.config();
         let mut objective = json!(self.objective);
-        objective["condition"] = CONDITION.into();
+        if self.objective.needs_condition() {
+            objective["condition"] = CONDITION.into();
+        }
         json!({
             "name": self.objective.name,
             "data": { "dataset": "digits", "colours": "palette", "train": self.images, "test": self.test_images },

@@ -8,8 +8,10 @@
 //!
 //! where in the last two lines the anchors are the `2b` rows of both views, `i'` is the other view of `i`, and `j`,
 //! `j'` run over the two views of the other samples. Fair: `z` is the sensitive variable. HardNeg: `z` is the
-//! representation itself, `z_a` and `z_b`; where they are not given the views as they came are used, on the
-//! host (in the released code the backbone's output before the projection head). No gradient flows into `z`.
+//! representation itself, `z_a` and `z_b`: as released, and as a method hands it over in training, what the encoder
+//! gives before the projection head, of its own length: the released `lambda` of 100 and bandwidth `temp_z` of 500 belong
+//! to those 2048 numbers. (The paper writes `g(x)` for both.) Where none is given the views as they came are used, on the
+//! host. No gradient flows into `z`.
 //!
 //! An anchor whose negatives are all clipped has loss 0 and gradient 0. As printed, negative weights can bring the
 //! denominator to 0 or below; it is then held at 1e-7 times the anchor's largest term, whose
@@ -22,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::info_nce::directed;
 use super::super::views::TwoViews;
-use super::super::{Evaluation, Objective};
+use super::super::{Conditioning, Evaluation, Objective};
 use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, signed_sums};
 use crate::batch::Batch;
 use crate::conditional::DeviceOperator;
@@ -48,6 +50,10 @@ impl Objective for FairCclk {
         self.0.check()
     }
 
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::Given
+    }
+
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let operators = self.0.operators(batch, self.name(), &views)?;
@@ -62,6 +68,10 @@ impl Objective for HardNegCclk {
 
     fn check(&self) -> Result<()> {
         self.0.check()
+    }
+
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::Representation
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

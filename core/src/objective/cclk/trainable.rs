@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::differentiate;
 use super::super::views::TwoViews;
-use super::super::{Evaluation, Objective};
+use super::super::{Conditioning, Evaluation, Objective};
 use crate::batch::Batch;
 use crate::contrast::{EMPTY, indices, other_view};
 use crate::error::{Error, Result, positive};
@@ -145,6 +145,10 @@ impl Objective for TrainableFairCclk {
         }
         positive("temperature", self.temperature)?;
         positive("lambda", self.lambda).map(drop)
+    }
+
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::Given
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::info_nce::directed;
 use super::super::views::TwoViews;
-use super::super::{Evaluation, Objective};
+use super::super::{Conditioning, Evaluation, Objective};
 use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, signed_sums};
 use crate::batch::Batch;
 use crate::conditional::DeviceOperator;
@@ -45,6 +45,10 @@ impl Objective for WeakSupCclk {
 
     fn check(&self) -> Result<()> {
         self.0.check()
+    }
+
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::Given
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -45,7 +45,8 @@ impl Weighed {
     /// If the weights cannot be solved for.
     pub(crate) fn of(arm: &Arm, train: &Dataset, batch: usize) -> Result<Option<Self>> {
         let section = &arm.objective;
-        let Some(condition) = train.conditions.get(&section.condition) else { return Ok(None) };
+        let Some(name) = section.condition() else { return Ok(None) };
+        let Some(condition) = train.conditions.get(&name) else { return Ok(None) };
         let Some(settings) = settings(section)? else { return Ok(None) };
         let values = condition.to_matrix();
         let mut order: Vec<usize> = (0..batch.min(values.rows())).collect();
@@ -71,8 +72,7 @@ impl Weighed {
         let by = if colours.is_some() { "hue" } else { "value" };
         Ok(Some(Self {
             caption: format!(
-                "K compares the {} of two images; {}, λ = {}.",
-                section.condition,
+                "K compares the {name} of two images; {}, λ = {}.",
                 in_words(&written),
                 settings.lambda
             ),
