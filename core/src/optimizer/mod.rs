@@ -147,7 +147,18 @@ impl Optimizer {
     }
 
     /// One step. `learning_rate` is the rate itself, not a factor; tensors without a gradient stay as they are.
-    pub fn step<M: Module>(&mut self, learning_rate: f64, module: M, mut gradients: GradientsParams) -> M {
+    pub fn step<M: Module>(&mut self, learning_rate: f64, module: M, gradients: GradientsParams) -> M {
+        self.step_at(&|_: &str| learning_rate, module, gradients)
+    }
+
+    /// One step in which parts of the module have rates of their own: `rate_of` gives the learning rate of a tensor by its
+    /// name.
+    pub fn step_at<M: Module>(
+        &mut self,
+        rate_of: &dyn Fn(&str) -> f64,
+        module: M,
+        mut gradients: GradientsParams,
+    ) -> M {
         if self.accumulate > 1 {
             match self.accumulated(&module, gradients) {
                 Some(mean) => gradients = mean,
@@ -165,7 +176,7 @@ impl Optimizer {
             path: TensorPath::default(),
             optimizer: self,
             gradients: &mut gradients,
-            learning_rate,
+            rate_of,
             scale,
         })
     }
@@ -232,7 +243,7 @@ struct Update<'a> {
     path: TensorPath,
     optimizer: &'a mut Optimizer,
     gradients: &'a mut GradientsParams,
-    learning_rate: f64,
+    rate_of: &'a dyn Fn(&str) -> f64,
     scale: Option<Tensor<1>>,
 }
 
@@ -259,8 +270,9 @@ impl ModuleMapper for Update<'_> {
         };
         let weight = tensor.without_autodiff().reshape([count]);
         let name = self.path.name();
+        let learning_rate = (self.rate_of)(&name);
         let updated: Tensor<D> =
-            self.optimizer.updated(&name, self.learning_rate, weight, gradient, D == 1).reshape(shape);
+            self.optimizer.updated(&name, learning_rate, weight, gradient, D == 1).reshape(shape);
 
         let updated = if tracked { updated.autodiff() } else { updated };
         let updated = match strategy {
