@@ -13,11 +13,12 @@
 //!
 //! | variant | `ridge` | `t` where none is given |
 //! |---|---|---|
-//! | `paper` (default) | `b lambda` | 1 |
-//! | `released` | `lambda` | 2 |
+//! | `paper` | `b lambda` | 1 |
+//! | `released` (default) | `lambda` | 2 |
 //!
-//! The poster's scaling keeps the strength of the ridge at every batch size, hence the default. `lambda` is
-//! 0.01 as released; `null` stands for `1 / sqrt(b)`. `lambda_effective`, if given, is checked against the
+//! The default is that of [`DecoupledUniformity`](super::DecoupledUniformity) and of the published experiments, so that
+//! the two are compared at the same `t` where none is named. The poster's scaling keeps the strength of the ridge at
+//! every batch size; at the published 256 it is 256 times the released one. `lambda` is 0.01 as released; `null` stands for `1 / sqrt(b)`. `lambda_effective`, if given, is checked against the
 //! ridge. The RBF kernel is `exp(-d^2 / (2 sigma^2))`, half the exponent of CCL-K's for the same number. In
 //! released code the cosine kernel raises an error, and data sets without a prior hand the class label over
 //! in its place.
@@ -30,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use super::decoupled_uniformity::default_t;
 use super::uniformity::uniformity;
 use super::views::ManyViews;
-use super::{Aux, Evaluation, Objective, Variant};
+use super::{Aux, Conditioning, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::conditional::Smoother;
 use crate::error::{Error, Result, positive, within};
@@ -59,7 +60,7 @@ impl Default for KernelDecoupledUniformity {
             lambda: Some(0.01),
             lambda_effective: None,
             kernel: Kernel::rbf(1.0),
-            variant: Variant::Paper,
+            variant: Variant::Released,
         }
     }
 }
@@ -93,6 +94,10 @@ impl Objective for KernelDecoupledUniformity {
     fn check(&self) -> Result<()> {
         within("lambda", self.lambda.unwrap_or(1.0), 0.0, f64::MAX)?;
         positive("t", self.t()).map(drop)
+    }
+
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::Given
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

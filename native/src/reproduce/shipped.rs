@@ -100,8 +100,130 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use simile_core::encoder::head::HeadKind;
+    use simile_core::method::MethodConfig;
+
+    use crate::recipe::sections::Arm;
+    use crate::recipe::shipped::SHIPPED;
+    use crate::recipe::{Changes, Recipe};
     use crate::reproduce::table::{FigureSection, NO_RECIPE, Scale};
     use crate::run::folder::slug;
+
+    /// Every row that can run at the published scale, with its table's name.
+    fn rows() -> Vec<(&'static str, String, Recipe)> {
+        let of_table = |shipped: &ShippedTable| {
+            let table = shipped.read().unwrap();
+            let can_run = table.row.iter().filter(|row| table.missing(row).is_none());
+            let recipe = |row| table.recipe_of(row, Scale::Full, 0).unwrap();
+            can_run.map(|row| (shipped.name, row.name.clone(), recipe(row))).collect::<Vec<_>>()
+        };
+        TABLES.iter().flat_map(of_table).collect()
+    }
+
+    /// The arms of every row and of every recipe, with where they stand.
+    fn arms() -> Vec<(String, Arm)> {
+        let recipes = SHIPPED.iter().map(|shipped| {
+            (shipped.name.to_owned(), Recipe::load(shipped.name, &Changes::default()).unwrap())
+        });
+        let rows = rows().into_iter().map(|(table, row, recipe)| (format!("{table}, {row}"), recipe));
+        let of = |(place, recipe): (String, Recipe)| {
+            recipe.arms().into_iter().map(move |arm| (format!("{place}, {}", arm.name), arm))
+        };
+        recipes.chain(rows).flat_map(of).collect()
+    }
+
+    #[test]
+    fn decoupled_uniformity_with_and_without_a_kernel_has_one_variant_and_one_t() {
+        let mut found = 0;
+        for (place, arm) in arms().into_iter().filter(|(_, arm)| arm.objective.name.ends_with("uniformity")) {
+            let number = |key: &str| arm.objective.parameters.get(key).and_then(toml::Value::as_float);
+            assert_eq!(
+                (arm.objective.variant.as_deref(), number("t")),
+                (Some("released"), Some(2.0)),
+                "{place}"
+            );
+            let kernel = arm.objective.name.starts_with("kernel");
+            assert_eq!(number("lambda"), kernel.then_some(0.01), "{place}");
+            found += 1;
+        }
+        assert!(found > 20, "{found}");
+        for shipped in TABLES.iter().filter(|table| table.name.starts_with("du-")) {
+            assert!(shipped.read().unwrap().notes.contains("as released: t = 2"), "{}", shipped.name);
+        }
+    }
+
+    #[test]
+    fn both_losses_of_two_encoders_are_of_one_variant_that_the_row_names() {
+        for (place, arm) in arms() {
+            let MethodConfig::Difficulty { triplet, biased_learning_rate, .. } = arm.method() else {
+                continue;
+            };
+            assert!(biased_learning_rate.is_some(), "{place}: one rate for both encoders");
+            let objective = (arm.objective.name.as_str(), arm.objective.variant.as_deref());
+            let triplet = serde_json::to_value(triplet).unwrap()["variant"].clone();
+            match objective {
+                ("wcl-weighted-dcl", Some("released")) => {
+                    assert_eq!(triplet, "released", "{place}");
+                    assert!(place.contains("released") || place.starts_with("waterbirds"), "{place}");
+                }
+                ("wcl-weighted-infonce", Some("paper")) => {
+                    assert!(triplet == "paper" && place.contains("as printed"), "{place}");
+                }
+                other => unreachable!("{place}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn heads_are_those_of_the_work() {
+        for (table, row, recipe) in rows() {
+            let expected = match table {
+                "difficulty-table1" => HeadKind::MlpNormalised,
+                "du-table1" | "du-table2" | "du-table3" | "du-table4" | "du-table5" | "du-digits" => {
+                    HeadKind::MlpActivated
+                }
+                _ => continue,
+            };
+            // Generative models and classifiers have none of their own.
+            assert!(recipe.head.kind.is_none_or(|kind| kind == expected), "{table}, {row}");
+            let projects =
+                recipe.arms()[0].scores(10, 0).is_none() && recipe.arms()[0].objective.name != "vae";
+            assert_eq!(recipe.head.kind.is_some(), projects, "{table}, {row}");
+        }
+    }
+
+    #[test]
+    fn every_table_names_its_work() {
+        let works = [
+            ("cclk-", "Tsai et al., Conditional Contrastive Learning with Kernel, ICLR 2022, "),
+            (
+                "difficulty-",
+                "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, CVPR 2023",
+            ),
+            (
+                "du-",
+                "Dufumier et al., Integrating Prior Knowledge in Contrastive Learning with Kernel, ICML 2023",
+            ),
+        ];
+        for shipped in TABLES {
+            let work = works.iter().find(|(prefix, _)| shipped.name.starts_with(prefix));
+            let named = work.is_none_or(|(_, work)| shipped.read().unwrap().paper.starts_with(work));
+            assert!(named, "{}", shipped.name);
+        }
+    }
+
+    #[test]
+    fn a_printed_bandwidth_is_that_of_the_released_kernel() {
+        for (_, row, recipe) in rows().into_iter().filter(|(table, ..)| *table == "cclk-table7") {
+            let kernel = recipe.arms()[0].objective.parameters["kernel"].clone();
+            let printed: f64 = row.trim_start_matches("σ² = ").parse().unwrap();
+            assert_eq!(
+                kernel.get("temp_z").and_then(toml::Value::as_float),
+                Some(printed),
+                "{row}: {kernel}"
+            );
+        }
+    }
 
     #[test]
     fn every_table_is_sound_and_what_can_run_resolves_at_every_scale() {
