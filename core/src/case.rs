@@ -137,6 +137,9 @@ impl Case {
         for (name, value) in &self.inputs {
             batch = match name.as_str() {
                 "inputs_normalised" => batch.with_unit_rows(value.as_bool().unwrap_or(false)),
+                "queue" if value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array) => {
+                    with_queues(batch, value, device, dtype)?
+                }
                 name if INDICES.contains(&name) => batch.with_indices(name, parse_indices(name, value)?),
                 name if CONDITIONS.contains(&name) => {
                     batch.with_condition(name, parse_condition(name, value)?)
@@ -150,6 +153,17 @@ impl Case {
         }
         Ok(batch)
     }
+}
+
+/// A queue for each of several views, `[views][L][d]`.
+fn with_queues(batch: Batch, value: &Value, device: &Device, dtype: DType) -> Result<Batch> {
+    let mut queues = value.as_array().into_iter().flatten().enumerate();
+    queues.try_fold(batch, |batch, (at, rows)| {
+        let name = objective::swav::queue_name(at);
+        let matrix = parse_rows(&name, rows)?;
+        check_range(&name, &matrix, dtype)?;
+        Ok(batch.with_matrix(&name, matrix, device, dtype))
+    })
 }
 
 /// A list of rows; a plain list of numbers is one row.
@@ -249,6 +263,22 @@ mod tests {
                 .to_string()
                 .contains("lff-weights")
         );
+    }
+
+    #[test]
+    fn a_queue_for_each_view_changes_what_swav_assigns() {
+        let case = |queue: &str| {
+            run(&format!(
+                r#"{{"objective": "swav", "params": {{"epsilon": 0.3}}, "inputs": {{{queue}
+                "view_a": [[1, 0], [0, 1]], "view_b": [[1, 1], [0, 1]], "prototypes": [[1, 0], [0, 1], [-1, 0]]}}}}"#
+            ))
+        };
+        let with = case(r#""queue": [[[1, 0], [0.6, 0.8], [1, 0]], [[0, 1], [-1, 0], [0, 1]]],"#).unwrap();
+        let without = case("").unwrap();
+        assert_ne!(with.loss, without.loss);
+        assert_eq!(with.aux["assignments_a"].as_array().unwrap().len(), 2, "those of the batch");
+        let error = case(r#""queue": [[[1, 0]], [[0, 1, 0]]],"#).unwrap_err().to_string();
+        assert!(error.contains("queue_1"), "{error}");
     }
 
     #[test]

@@ -57,6 +57,13 @@ pub enum MethodConfig {
         /// Steps before they move; published: one epoch. Default: 0.
         #[serde(default)]
         frozen_steps: u64,
+        /// Earlier embeddings of each view that are assigned with a batch; released for batches of 256: 3840. Default: 0,
+        /// none.
+        #[serde(default)]
+        queue: usize,
+        /// Steps before they are taken up; released: 15 epochs. Default: 0.
+        #[serde(default)]
+        queue_from: u64,
     },
     /// Difficulty-based weighting; the objective is the weighted loss.
     Difficulty {
@@ -188,6 +195,9 @@ impl MethodConfig {
                 within("method.momentum", *momentum, 0.0, 1.0).map(drop)
             }
             Self::Byol { momentum, .. } => within("method.momentum", *momentum, 0.0, 1.0).map(drop),
+            Self::Swav { queue: 0, queue_from: from @ 1.., .. } => {
+                Err(Error::parameter("method.queue_from", from, "but there is no queue; set method.queue"))
+            }
             Self::Swav { prototypes, .. } => at_least_one("method.prototypes", *prototypes),
             Self::Lff { ema_alpha } => {
                 ema_alpha.map_or(Ok(()), |alpha| within("method.ema_alpha", alpha, 0.0, 1.0).map(drop))
@@ -252,9 +262,10 @@ impl MethodConfig {
                 let predictor = predictor.clone().unwrap_or_else(|| like(&networks.head));
                 Box::new(BootstrapLatent::new(networks, &predictor, average, device, rng)?)
             }
-            Self::Swav { prototypes, frozen_steps } => {
+            Self::Swav { prototypes, frozen_steps, queue, queue_from } => {
                 let (objective, frozen) = (objective.parse()?, *frozen_steps);
-                Box::new(Prototypes::new(networks, objective, *prototypes, frozen, device, rng)?)
+                let made = Prototypes::new(networks, objective, *prototypes, frozen, device, rng)?;
+                Box::new(made.with_queue(*queue, *queue_from)?)
             }
             Self::Difficulty { triplet, evaluated, biased_learning_rate } => {
                 let (weighted, triplet) = (objective.build()?, triplet.clone());
@@ -404,6 +415,7 @@ mod tests {
             (r#"{"name": "moco", "queue": 0}"#, "moco", "method.queue"),
             (r#"{"name": "byol", "momentum": 2}"#, "byol", "method.momentum"),
             (r#"{"name": "swav", "prototypes": 0}"#, "swav", "method.prototypes"),
+            (r#"{"name": "swav", "queue_from": 3}"#, "swav", "method.queue_from"),
             (
                 r#"{"name": "difficulty", "biased_learning_rate": 0}"#,
                 "wcl-weighted-dcl",

@@ -98,9 +98,14 @@ impl ObjectiveConfig {
         build(&self.name, self.variant.as_deref(), Value::Object(self.parameters.clone()))
     }
 
-    /// Whether it needs a variable of the samples as its condition; one that cannot be built needs nothing.
+    /// Where it has its conditioning variable from; one that cannot be built has none.
+    pub fn conditioning(&self) -> Conditioning {
+        self.build().map_or(Conditioning::None, |objective| objective.conditioning())
+    }
+
+    /// Whether it needs a variable of the samples as its condition.
     pub fn needs_condition(&self) -> bool {
-        self.build().is_ok_and(|objective| objective.conditioning() == Conditioning::Given)
+        self.conditioning() == Conditioning::Given
     }
 
     /// One score for each class, `[n, classes]`, out of the scores that a network trained by it gives: one with a

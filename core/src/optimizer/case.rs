@@ -8,7 +8,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::lars::{Lars, LarsVariant};
+use super::lars::{Excluded, Lars, LarsVariant};
 use super::{Optimizer, OptimizerConfig};
 use crate::case::CaseOutcome;
 use crate::error::{Error, Result};
@@ -21,6 +21,8 @@ struct Params {
     momentum: f64,
     weight_decay: f64,
     eta: f64,
+    #[serde(default)]
+    excluded: Option<Excluded>,
 }
 
 #[derive(Deserialize)]
@@ -52,7 +54,8 @@ pub fn variant(objective: &str) -> Option<LarsVariant> {
 
 /// Steps a weight matrix and a bias along given gradients.
 ///
-/// `params` are `lr_per_step`, `momentum`, `weight_decay`, `eta`; `inputs` are `weight`, `bias`, and a list of
+/// `params` are `lr_per_step`, `momentum`, `weight_decay`, `eta`, and for `lars-simclr` `excluded`, `none` or
+/// `bias-and-normalisation`, the default; `inputs` are `weight`, `bias`, and a list of
 /// gradients for each, `grad_weight` and `grad_bias`. `aux.weight[t]` and `aux.bias[t]` are the values after step `t`.
 ///
 /// # Errors
@@ -78,6 +81,7 @@ pub async fn run(
         momentum: params.momentum,
         weight_decay: params.weight_decay,
         eta: params.eta,
+        excluded: params.excluded,
         ..Lars::default()
     }))?;
     let vector = |values: &[f64]| {
@@ -193,6 +197,38 @@ mod tests {
         assert_eq!(step(LarsVariant::Released, &weight_zero), [0.0, 0.0]);
         assert_eq!(step(LarsVariant::Simclr, &both_zero), [0.0, 0.0]);
         assert_eq!(step(LarsVariant::Simclr, &weight_zero), [-0.5, -1.0]);
+    }
+
+    #[test]
+    fn simclr_adapts_every_tensor_where_nothing_is_excluded() {
+        let device = Device::flex();
+        let inputs = json!({
+            "weight": [[1.0]], "bias": [3.0, 4.0],
+            "grad_weight": [[[0.0]], [[0.0]]], "grad_bias": [[1.0, 0.0], [-2.0, 1.0]],
+        });
+        let case = |variant, excluded: Value| {
+            let params = json!({
+                "lr_per_step": [0.5, 0.25], "momentum": 0.9, "weight_decay": 0.1, "eta": 0.001, "excluded": excluded,
+            });
+            pollster::block_on(run(variant, &params, &inputs, &device, DType::F64))
+        };
+        let biases = |excluded| case(LarsVariant::Simclr, excluded).unwrap().aux["bias"].clone();
+        let close = |found: Value, expected: [[f64; 2]; 2]| {
+            let found: Vec<Vec<f64>> = serde_json::from_value(found).unwrap();
+            let pairs = found.iter().flatten().zip(expected.iter().flatten());
+            assert!(pairs.clone().all(|(found, expected)| (found - expected).abs() < 1e-12), "{found:?}");
+        };
+        // g + 0.1 w = (1.3, 0.4), trust 0.001 * 5 / |g + 0.1 w|, and so on with the velocity.
+        let adapted = [[2.997610552478195, 3.999264785377906], [2.9964246476123937, 3.997808870822922]];
+        close(biases("none".into()), adapted);
+        // w - 0.5 g, and then the velocity 0.9 * 0.5 g + 0.25 g'.
+        let plain = [[2.5, 4.0], [2.55, 3.75]];
+        close(biases("bias-and-normalisation".into()), plain);
+        close(biases(Value::Null), plain);
+        let error = |variant, excluded: &str| case(variant, excluded.into()).unwrap_err().to_string();
+        assert!(error(LarsVariant::Simclr, "biases").contains("bias-and-normalisation"));
+        assert!(error(LarsVariant::Released, "bias-and-normalisation").contains("optimizer.excluded"));
+        assert!(case(LarsVariant::Released, "none".into()).is_ok());
     }
 
     #[test]

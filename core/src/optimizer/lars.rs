@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! released by CCLK     λ = η ‖w‖ / (‖g‖ + β ‖w‖)          for every tensor
-//! SimCLR               λ = η ‖w‖ / ‖g + β w‖              for tensors with two or more dimensions, if both norms > 0
-//!                      λ = 1 and β = 0                    for biases and normalisation
+//! SimCLR               λ = η ‖w‖ / ‖g + β w‖              if both norms > 0, else 1
+//!                      λ = 1 and β = 0                    for what is `excluded`: biases and normalisation
 //! both                 v ← μ v + γ λ (g + β w),   w ← w − v
 //! ```
 //!
@@ -14,12 +14,13 @@
 //! * Released: a tensor that starts at zero (a batch-norm shift) has rate 0 and never moves. Where the gradient is
 //!   zero too, the released code divides 0 by 0 and turns the weights into NaN; here the tensor stays where it is.
 //! * SimCLR excludes by name (`bias`, `batch_normalization`); all those tensors, and no others, have one dimension,
-//!   which is what is tested here.
+//!   which is what is tested here. Without a list of names nothing is excluded in the released code:
+//!   `excluded = "none"`.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, within};
+use crate::error::{Error, Result, within};
 
 /// Which reading of LARS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,12 +33,26 @@ pub enum LarsVariant {
     Simclr,
 }
 
+/// Which tensors are neither adapted nor decayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Excluded {
+    /// None: every tensor is adapted and decays.
+    None,
+    /// Those of one dimension.
+    BiasAndNormalisation,
+}
+
 /// Settings of LARS.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lars {
     /// Which reading. Default: `simclr`.
     pub variant: LarsVariant,
+    /// Which tensors are neither adapted nor decayed; `bias-and-normalisation` if absent. Of variant `simclr` alone: with
+    /// the other one none can be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excluded: Option<Excluded>,
     /// `γ`. Default: 1.5, as CCLK for a batch of 256; its rate grows with the batch, `1.5 · b / 256`.
     pub learning_rate: f64,
     /// `μ`. Default: 0.9.
@@ -55,6 +70,7 @@ impl Default for Lars {
     fn default() -> Self {
         Self {
             variant: LarsVariant::default(),
+            excluded: None,
             learning_rate: 1.5,
             momentum: 0.9,
             weight_decay: 1e-6,
@@ -66,6 +82,10 @@ impl Default for Lars {
 
 impl Lars {
     pub(super) fn validate(&self) -> Result<()> {
+        if self.variant == LarsVariant::Released && self.excluded == Some(Excluded::BiasAndNormalisation) {
+            let reason = "but CCLK's LARS adapts every tensor; set the variant to simclr";
+            return Err(Error::parameter("optimizer.excluded", "bias-and-normalisation", reason));
+        }
         within("optimizer.momentum", self.momentum, 0.0, 1.0)?;
         within("optimizer.weight_decay", self.weight_decay, 0.0, f64::MAX)?;
         within("optimizer.eta", self.eta, 0.0, f64::MAX).map(drop)
@@ -81,7 +101,9 @@ impl Lars {
         vector: bool,
     ) -> Tensor<1> {
         let push = match self.variant {
-            LarsVariant::Simclr if vector => gradient * learning_rate,
+            LarsVariant::Simclr if vector && self.excluded != Some(Excluded::None) => {
+                gradient * learning_rate
+            }
             LarsVariant::Simclr => {
                 let gradient = gradient + weight.clone() * self.weight_decay;
                 let (weight_norm, gradient_norm) = (norm(weight.clone()), norm(gradient.clone()));

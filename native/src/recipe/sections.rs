@@ -6,7 +6,7 @@ use simile_core::error::Error;
 use simile_core::evaluate::sgd_probe::SgdProbeConfig;
 use simile_core::matrix::Matrix;
 use simile_core::method::MethodConfig;
-use simile_core::objective::ObjectiveConfig;
+use simile_core::objective::{Conditioning, ObjectiveConfig};
 use simile_core::train::Precision;
 use toml::Table;
 
@@ -249,8 +249,12 @@ impl ObjectiveSection {
 
     /// The variable that the objective gets as `z`.
     pub(crate) fn condition(&self) -> Option<String> {
-        let needed = || self.config().is_ok_and(|config| config.needs_condition());
-        (self.condition.is_some() || needed()).then(|| self.variable())
+        (self.condition.is_some() || self.conditioning() == Conditioning::Given).then(|| self.variable())
+    }
+
+    /// Where the objective has its conditioning variable from.
+    pub(crate) fn conditioning(&self) -> Conditioning {
+        self.config().map_or(Conditioning::None, |config| config.conditioning())
     }
 
     /// The objective as core takes it.

@@ -7,7 +7,7 @@ use simile_core::cluster::kmeans::KMeansConfig;
 use simile_core::dataset::{Condition, Dataset};
 use simile_core::matrix::Matrix;
 use simile_core::method::TrainingSet;
-use simile_core::objective::bias_prior;
+use simile_core::objective::{Conditioning, bias_prior};
 use simile_core::train::{Neighbourhoods, Purpose, stream};
 
 use crate::exit::usage;
@@ -40,6 +40,15 @@ impl Context {
     pub(crate) fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
         let name = section.variable();
         let variable = train.conditions.get(&name).map(|condition| condition.to_matrix());
+        let wanted = match section.conditioning() {
+            Conditioning::Given => true,
+            Conditioning::Representation => section.condition.is_some(),
+            Conditioning::None => false,
+        };
+        if wanted && variable.is_none() {
+            let reason = format!("the data set has no variable `{name}` to condition `{}` on", section.name);
+            return Err(unknown(&reason, train, |_| true));
+        }
         let mut note = None;
         let labels = match (section.clusters, section.top_attributes, &variable) {
             (None, None, _) => train.labels.clone(),
@@ -152,6 +161,9 @@ mod tests {
             let batch = context.of(&[0, 2]);
             batch.condition("any", "z", 2).ok().cloned()
         };
+        let misspelt = toml::from_str("name = \"hardneg-cclk\"\ncondition = \"color\"").unwrap();
+        let error = Context::new(&misspelt, &train, 0).err().unwrap().to_string();
+        assert!(error.contains("`color`") && error.contains("known: colour"), "{error}");
         let of_both = Some(colours.select(&[0, 2]));
         assert_eq!(z("name = \"hardneg-cclk\""), None);
         assert_eq!(z("name = \"nt-xent\"\nneighbourhoods = 2"), None);

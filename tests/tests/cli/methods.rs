@@ -31,7 +31,7 @@ const ARMS: [(&str, &str, &str); 10] = [
     ("Balanced", r#"{ name = "single" }"#, r#"{ name = "biasbal", bias = "palette" }"#),
     ("MoCo", r#"{ name = "moco", queue = 32 }"#, r#"{ name = "moco" }"#),
     ("BYOL", r#"{ name = "byol" }"#, r#"{ name = "byol" }"#),
-    ("SwAV", r#"{ name = "swav", prototypes = 10, frozen_steps = 2 }"#, r#"{ name = "swav" }"#),
+    ("SwAV", r#"{ name = "swav", prototypes = 10, frozen_steps = 2, queue = 32 }"#, r#"{ name = "swav" }"#),
     ("Difficulty", r#"{ name = "difficulty" }"#, r#"{ name = "wcl-weighted-dcl" }"#),
     ("LfF", r#"{ name = "lff", ema_alpha = 0.7 }"#, r#"{ name = "lff" }"#),
     ("ReBias", r#"{ name = "rebias" }"#, r#"{ name = "rebias-hsic" }"#),
@@ -68,11 +68,11 @@ fn one_command_trains_every_method() {
 #[test]
 fn interrupted_runs_with_a_state_continue_to_the_same_end() {
     let place = place();
-    let text = recipe(&[ARMS[2], ARMS[9]]).replace("iterations = 6", "iterations = 40");
-    fs::write(place.path().join("two.toml"), text.replace("first_steps = 3", "first_steps = 20")).unwrap();
-    simile(place.path(), &["train", "two.toml", "--out", "whole"]).assert().success();
-    let mut arguments = vec!["train", "two.toml", "--out", "cut"];
-    for arm in ["MoCo", "JTT"] {
+    let text = recipe(&[ARMS[2], ARMS[4], ARMS[9]]).replace("iterations = 6", "iterations = 40");
+    fs::write(place.path().join("three.toml"), text.replace("first_steps = 3", "first_steps = 20")).unwrap();
+    simile(place.path(), &["train", "three.toml", "--out", "whole"]).assert().success();
+    let mut arguments = vec!["train", "three.toml", "--out", "cut"];
+    for arm in ["MoCo", "SwAV", "JTT"] {
         crate::runs::interrupt(place.path(), &arguments, arm);
         arguments = vec!["train", "--resume", "cut"];
     }

@@ -34,6 +34,7 @@ const DEFAULT_VARIANT: Readonly<Record<string, string>> = {
   "weaksup-cclk": "normalised",
   "hardneg-cclk": "normalised",
   "weaksup-info-nce": "released",
+  "kernel-decoupled-uniformity": "released",
   contex: "released",
 };
 

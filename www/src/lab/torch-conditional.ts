@@ -109,7 +109,7 @@ export const CONDITIONAL: Readonly<Record<string, Snippet>> = {
   "weaksup-cclk": conditionalPositives,
   "kernel-decoupled-uniformity": (setting) =>
     `${operator(setting, false)}def kernel_decoupled_uniformity(view_a, view_b, z, ${defaults(setting, "t", "lambda")}):
-${MIDDLE}    centroids = operator(z, ${isReleased(setting) ? "lam" : "len(z) * lam"}).to(middle.dtype) @ middle
+${MIDDLE}    centroids = operator(z, ${isPaper(setting) ? "len(z) * lam" : "lam"}).to(middle.dtype) @ middle
     return torch.pdist(centroids).pow(2).mul(-t).exp().mean().log()
 `,
 };
