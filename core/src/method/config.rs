@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::biased::biased_network;
 use super::difficulty::BIASED_RATE;
+use super::with_classifier::TOTAL;
 use super::{
     AdversarialGenerator, BiasGuided, BootstrapLatent, Cached, DifficultyEncoder, DifficultyWeighted,
     JustTrainTwice, LearningFromFailure, LearningNotToLearn, Method, MomentumContrast, MovingAverage,
-    Networks, Prototypes, RepresentationDebiasing, Single, VariationalAutoencoder,
+    Networks, Prototypes, RepresentationDebiasing, Single, VariationalAutoencoder, WithClassifier,
 };
 use crate::encoder::EncoderConfig;
 use crate::encoder::head::{HeadConfig, HeadKind};
@@ -26,6 +27,12 @@ pub enum MethodConfig {
     Cached {
         /// Samples in memory at once.
         chunk: usize,
+    },
+    /// Any contrastive objective on embeddings, with a classifier beside it.
+    WithClassifier {
+        /// Factor of its cross-entropy. Default: 0.01, as published; `biascon-total` has a factor of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ce_weight: Option<f64>,
     },
     /// Momentum contrast.
     Moco {
@@ -101,6 +108,10 @@ pub enum MethodConfig {
         encoder: EncoderConfig,
         /// Steps in which it alone is trained.
         first_steps: u64,
+        /// Factor of the cross-entropy of a classifier beside SoftCon, which then compares embeddings: 0.01 as
+        /// published. Without it there is no classifier, and projections are compared.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ce_weight: Option<f64>,
     },
     /// Learning not to learn.
     Lnl {
@@ -146,6 +157,10 @@ mod published {
 
     pub(super) fn lambda() -> f64 {
         1.0
+    }
+
+    pub(super) fn ce_weight() -> f64 {
+        0.01
     }
 
     pub(super) fn reversal() -> f64 {
@@ -204,13 +219,16 @@ impl MethodConfig {
             }
             Self::Rebias { lambda, .. } => within("method.lambda", *lambda, 0.0, f64::MAX).map(drop),
             Self::Lnl { reversal, .. } => within("method.reversal", *reversal, 0.0, f64::MAX).map(drop),
-            Self::Jtt { first_steps } | Self::BiasNetwork { first_steps, .. } => match first_steps {
-                1.. if *first_steps < steps => Ok(()),
-                _ => {
-                    let range = format!("expected at least 1 and less than the {steps} of the run");
-                    Err(Error::parameter("method.first_steps", first_steps, &range))
-                }
-            },
+            Self::WithClassifier { ce_weight } => {
+                let taken = objective.name != TOTAL;
+                classifier_beside(*ce_weight, taken, "which has a `ce_weight` of its own; set that one")
+            }
+            Self::Jtt { first_steps } => of_stages(*first_steps, steps),
+            Self::BiasNetwork { first_steps, ce_weight, .. } => {
+                of_stages(*first_steps, steps)?;
+                let taken = objective.name == "softcon";
+                classifier_beside(*ce_weight, taken, "which is a classifier itself; leave it out")
+            }
         }
     }
 
@@ -218,6 +236,9 @@ impl MethodConfig {
     fn objectives(&self) -> &'static [&'static str] {
         match self {
             Self::Single {} | Self::Cached { .. } => &[],
+            Self::WithClassifier { .. } => {
+                &["biascon", TOTAL, "contex", "contex-p", "supcon", "nt-xent", "info-nce"]
+            }
             Self::Moco { .. } => &["moco"],
             Self::Byol { .. } => &["byol"],
             Self::Swav { .. } => &["swav"],
@@ -249,6 +270,10 @@ impl MethodConfig {
             Self::Single {} => Box::new(Single::new(networks, objective.build()?, device, rng)?),
             Self::Cached { chunk } => {
                 Box::new(Cached::new(networks, objective.build()?, *chunk, device, rng)?)
+            }
+            Self::WithClassifier { ce_weight } => {
+                let weight = ce_weight.unwrap_or_else(published::ce_weight);
+                Box::new(WithClassifier::new(networks, objective.build()?, weight, device, rng)?)
             }
             Self::Moco { queue, momentum } => {
                 let average = MovingAverage::constant(*momentum)?;
@@ -286,13 +311,12 @@ impl MethodConfig {
                 let made = RepresentationDebiasing::new(both, independence, *lambda, device, rng);
                 Box::new(made?)
             }
-            Self::BiasNetwork { encoder, first_steps } => {
+            Self::BiasNetwork { encoder, first_steps, ce_weight } => {
                 let classes = training.labels.iter().max().map_or(0, |last| last + 1);
                 let scores = HeadConfig { kind: HeadKind::Linear, output: classes, ..HeadConfig::default() };
                 let biased = biased_network(networks, Some(encoder), scores);
-                let made =
-                    BiasGuided::new([networks, &biased], objective.build()?, *first_steps, device, rng);
-                Box::new(made?)
+                let (both, steps) = ([networks, &biased], (*first_steps, *ce_weight));
+                Box::new(BiasGuided::new(both, objective.build()?, steps, device, rng)?)
             }
             Self::Lnl { predictor, reversal } => {
                 let predictor = match predictor {
@@ -316,8 +340,43 @@ impl MethodConfig {
     pub fn scores(&self, objective: &str, classes: usize, biases: usize) -> Option<usize> {
         match self {
             Self::Dcgan {} => Some(1),
+            _ if self.takes_classified() => Some(classes),
             _ => class_scores(objective, classes, biases),
         }
+    }
+
+    /// Whether a classifier learns beside the objective, from images of a batch of its own if there are any.
+    pub fn takes_classified(&self) -> bool {
+        matches!(self, Self::WithClassifier { .. } | Self::BiasNetwork { ce_weight: Some(_), .. })
+    }
+
+    /// Whether a network that is not to see views wants the samples as they are.
+    pub fn takes_plain(&self, objective: &str) -> bool {
+        matches!(self, Self::BiasNetwork { .. }) && objective == "softcon"
+    }
+}
+
+/// Checks the steps of the first of two stages.
+fn of_stages(first_steps: u64, steps: u64) -> Result<()> {
+    match first_steps {
+        1.. if first_steps < steps => Ok(()),
+        _ => {
+            let range = format!("expected at least 1 and less than the {steps} of the run");
+            Err(Error::parameter("method.first_steps", first_steps, &range))
+        }
+    }
+}
+
+/// Checks the factor of a classifier beside an objective, if the objective is one that takes it.
+fn classifier_beside(ce_weight: Option<f64>, taken: bool, otherwise: &str) -> Result<()> {
+    match ce_weight {
+        None => Ok(()),
+        Some(weight) if taken => within("method.ce_weight", weight, 0.0, f64::MAX).map(drop),
+        Some(weight) => Err(Error::parameter(
+            "method.ce_weight",
+            weight,
+            &format!("but not beside this objective, {otherwise}"),
+        )),
     }
 }
 
@@ -390,6 +449,12 @@ mod tests {
                 r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1", "input_size": 8}, "first_steps": 1}"#,
                 "softcon",
             ),
+            (
+                r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1"}, "first_steps": 1, "ce_weight": 0.01}"#,
+                "softcon",
+            ),
+            (r#"{"name": "with-classifier"}"#, "biascon-total"),
+            (r#"{"name": "with-classifier", "ce_weight": 0.5}"#, "contex"),
             (r#"{"name": "lnl"}"#, "lnl"),
             (r#"{"name": "jtt", "first_steps": 5}"#, "jtt"),
         ];
@@ -425,6 +490,13 @@ mod tests {
             (r#"{"name": "rebias", "lambda": -1}"#, "rebias-hsic", "method.lambda"),
             (r#"{"name": "lnl", "reversal": -1}"#, "lnl", "method.reversal"),
             (r#"{"name": "jtt", "first_steps": 10}"#, "jtt", "method.first_steps"),
+            (r#"{"name": "with-classifier", "ce_weight": -1}"#, "contex", "method.ce_weight"),
+            (r#"{"name": "with-classifier", "ce_weight": 0.1}"#, "biascon-total", "method.ce_weight"),
+            (
+                r#"{"name": "bias-network", "encoder": {}, "first_steps": 1, "ce_weight": 0.1}"#,
+                "rubi",
+                "method.ce_weight",
+            ),
         ] {
             let error = init(method, objective).unwrap_err().to_string();
             assert!(error.contains(parameter), "{error}");

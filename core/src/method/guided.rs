@@ -6,12 +6,20 @@
 //! | [`rubi`](crate::objective::Rubi) | its features, from which a linear layer reads a mask of the main network's scores |
 //! | [`softcon`](crate::objective::SoftCon) | its features, whose cosines weigh the positives |
 //!
-//! In the first `first_steps` steps `g` alone descends the cross-entropy; from then on its running statistics and
-//! weights are fixed, and the main network and the linear layer descend the objective. Published for BiasedMNIST: `g` has
-//! 1×1 kernels, 5 epochs before LearnedMixin (Bahng et al., 2020), all 80 before SoftCon (Hong and Yang, 2021).
+//! In the first `first_steps` steps `g` alone descends the cross-entropy, at the base rate as released; from then on its
+//! running statistics and weights are fixed, and the main network and the linear layer descend the objective, over the
+//! whole schedule of the rate. Published for BiasedMNIST: `g` has 1×1 kernels, 5 epochs before LearnedMixin (Bahng et
+//! al., 2020), all 80 before SoftCon (Hong and Yang, 2021).
+//!
+//! `g` sees the images as they are where they are handed over ([`Views::plain`]): SoftCon compares views, and its release
+//! takes the features of `g` once from images that are not augmented. With `ce_weight` SoftCon compares embeddings, and
+//! the head is a classifier that learns beside, from images of a batch of their own, as in
+//! [`WithClassifier`](super::WithClassifier); `g` then learns from those too. Without it SoftCon compares projections.
 //! RUBi's bias branch is trained along with the rest in its paper (Cadene et al., 2019); in ReBias' comparison no
 //! gradient reaches it, as here. There the linear layer stays at its random start by mistake; here it is trained. The
 //! main network is the one that is evaluated. Input: `labels`.
+
+use std::ops::Range;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -20,13 +28,14 @@ use rand::Rng;
 use super::biased::Sight;
 use super::passes::Passes;
 use super::state::TRAINED;
+use super::with_classifier::{entropy, to_classify};
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
 use crate::checkpoint::CheckpointError;
 use crate::encoder::layers::uniform_fan_in;
 use crate::error::Result;
 use crate::matrix::Matrix;
-use crate::objective::{self, CrossEntropy, Objective};
+use crate::objective::{self, Objective};
 use crate::optimizer::Optimizer;
 use crate::train::Model;
 
@@ -37,6 +46,7 @@ pub struct BiasGuided {
     sight: Sight,
     objective: Box<dyn Objective>,
     first_steps: u64,
+    ce_weight: Option<f64>,
     steps: u64,
     passes: Passes,
 }
@@ -64,14 +74,15 @@ impl Reader {
 }
 
 impl BiasGuided {
-    /// A main and a biased network at their random starts; the head of the biased one gives its class scores.
+    /// A main and a biased network at their random starts; the head of the biased one gives its class scores. `ce_weight`
+    /// is for `softcon` alone: with it the head of the main network gives class scores too.
     ///
     /// # Errors
     /// A setting is out of range.
     pub fn new(
         [debiased, biased]: [&Networks; 2],
         objective: Box<dyn Objective>,
-        first_steps: u64,
+        (first_steps, ce_weight): (u64, Option<f64>),
         device: &Device,
         rng: &mut impl Rng,
     ) -> Result<Self> {
@@ -85,7 +96,13 @@ impl BiasGuided {
         let reader = read.map(|shape| Reader::init(shape, &device.clone().autodiff(), rng));
         let (debiased, biased) = (debiased.init(device, rng)?, biased.init(device, rng)?);
         let trained = Trained { debiased, biased, reader };
-        Ok(Self { trained, sight, objective, first_steps, steps: 0, passes: Passes::default() })
+        let passes = Passes::default();
+        Ok(Self { trained, sight, objective, first_steps, ce_weight, steps: 0, passes })
+    }
+
+    /// Whether the biased network alone is trained.
+    fn is_first(&self) -> bool {
+        self.steps < self.first_steps
     }
 }
 
@@ -100,13 +117,18 @@ impl Method for BiasGuided {
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         self.passes.begin();
+        let is_first = self.is_first();
         let Trained { debiased, biased, reader } = &self.trained;
-        if self.steps < self.first_steps {
-            let scores = self.passes.output(biased, self.sight.of_images(views.a.clone()));
-            return objective::loss(&CrossEntropy::default(), &context.with_tensor("logits", scores));
+        let plain = views.plain.as_ref().unwrap_or(&views.a);
+        if is_first {
+            let (images, classes) = match views.classified {
+                Some(_) => to_classify(views, &context, self.name())?,
+                None => (plain.clone(), context.indices(self.name(), "labels", views.samples())?.to_vec()),
+            };
+            return entropy(self.passes.output(biased, self.sight.of_images(images)), classes);
         }
         let guide = biased.valid();
-        let seen = self.sight.of_images(views.a.clone().without_autodiff());
+        let seen = self.sight.of_images(plain.clone().without_autodiff());
         let features = guide.encoder.forward(seen);
         let batch = match reader {
             Some(reader) => {
@@ -120,14 +142,30 @@ impl Method for BiasGuided {
                     .with_tensor("fc_bias", reader.bias.val())
             }
             None => {
-                let (a, b) = self.passes.project(debiased, views);
+                let embeddings = self.passes.represent(debiased, views);
+                let [a, b] = match self.ce_weight {
+                    Some(_) => embeddings.split(),
+                    None => embeddings.through(debiased).split(),
+                };
                 context
                     .with_tensor("view_a", a)
                     .with_tensor("view_b", b)
                     .with_condition("bias_features", Matrix::from_data(&features.into_data())?)
             }
         };
-        objective::loss(self.objective.as_ref(), &batch)
+        let loss = objective::loss(self.objective.as_ref(), &batch)?;
+        let Some(weight) = self.ce_weight else { return Ok(loss) };
+        let (images, classes) = to_classify(views, &batch, "bias-network")?;
+        Ok(loss + entropy(self.passes.output(debiased, images), classes)? * weight)
+    }
+
+    fn stage(&self, steps: u64) -> Range<u64> {
+        let first = self.first_steps.min(steps);
+        if self.is_first() { 0..first } else { first..steps }
+    }
+
+    fn is_scheduled(&self) -> bool {
+        !self.is_first()
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
@@ -162,8 +200,8 @@ mod tests {
     fn method(objective: Box<dyn Objective>, first_steps: u64) -> BiasGuided {
         let encoder = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
         let biased = Networks { encoder, ..networks(3) };
-        BiasGuided::new([&networks(3), &biased], objective, first_steps, &Device::flex(), &mut rng(5))
-            .unwrap()
+        let steps = (first_steps, None);
+        BiasGuided::new([&networks(3), &biased], objective, steps, &Device::flex(), &mut rng(5)).unwrap()
     }
 
     fn objectives() -> [Box<dyn Objective>; 3] {
@@ -209,5 +247,40 @@ mod tests {
             method.descend(loss, &mut optimizer, 1e-2).unwrap();
             assert_eq!(weight(&method) == before, before.is_none(), "{}", method.objective.name());
         }
+    }
+
+    #[test]
+    fn the_schedule_is_that_of_the_second_stage() {
+        let context = Batch::default().with_indices("labels", LABELS.to_vec());
+        let mut method = method(Box::new(Rubi::default()), 2);
+        let stand = |method: &BiasGuided| (method.stage(10), method.is_scheduled());
+        assert_eq!(stand(&method), (0..2, false));
+        train(&mut method, &context, 2);
+        assert_eq!(stand(&method), (2..10, true));
+    }
+
+    #[test]
+    fn softcon_weighs_by_images_as_they_are_and_learns_classes_beside() {
+        let context = Batch::default()
+            .with_indices("labels", vec![0, 0, 0, 1, 1, 1])
+            .with_indices("ce_labels", vec![1, 2]);
+        let value = |method: &mut BiasGuided, views: &Views| -> f64 {
+            method.loss(views, context.clone()).unwrap().inner().into_scalar()
+        };
+        let mut method = method(Box::new(SoftCon::default()), 0);
+        let (plain, seen) = (views(6, 9).a.inner(), views(6, 3));
+        let of_views = value(&mut method, &seen);
+        let seen = seen.with_plain(plain).unwrap();
+        assert_ne!(value(&mut method, &seen), of_views);
+
+        // With a classifier the embeddings are compared, and its cross-entropy is added.
+        let seen = seen.with_classified(views(2, 4).a.inner()).unwrap();
+        method.ce_weight = Some(0.0);
+        let contrast = value(&mut method, &seen);
+        method.ce_weight = Some(1.0);
+        let added = value(&mut method, &seen) - contrast;
+        assert!((0.3..3.0).contains(&added), "{added}");
+        method.ce_weight = None;
+        assert_ne!(value(&mut method, &seen), contrast);
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Single`] | none: any objective on two views |
 //! | [`Cached`] | none: the same for a batch larger than memory, or than one device |
+//! | [`WithClassifier`] | none: the same on embeddings, with a classifier beside it |
 //! | [`MomentumContrast`] | a momentum encoder, a queue of keys |
 //! | [`BootstrapLatent`] | a momentum encoder, a predictor |
 //! | [`Prototypes`] | prototypes on the unit sphere |
@@ -64,6 +65,7 @@ mod single;
 mod state;
 mod twice;
 mod vae;
+mod with_classifier;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -100,6 +102,7 @@ pub use single::Single;
 pub use state::{StateReader, StateWriter};
 pub use twice::{JustTrainTwice, Stage};
 pub use vae::VariationalAutoencoder;
+pub use with_classifier::WithClassifier;
 
 /// How a network, and what an objective needs beside it, are trained.
 pub trait Method: Debug {
@@ -144,6 +147,11 @@ pub trait Method: Debug {
         0..steps
     }
 
+    /// Whether the learning rate follows its schedule in the present stage; it is the base rate throughout if not.
+    fn is_scheduled(&self) -> bool {
+        true
+    }
+
     /// Ends a stage before the last one: `scores` are the class scores of all training samples, by
     /// [`model`](Self::model) in evaluation mode. Returns the number of samples that it fails on. The optimiser is
     /// to be started afresh too.
@@ -171,7 +179,7 @@ pub trait Method: Debug {
     fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError>;
 }
 
-/// Two views of the same samples.
+/// Two views of the same samples, and what methods with a classifier see beside them.
 #[derive(Debug, Clone)]
 pub struct Views {
     /// `[b, channels, size, size]`.
@@ -180,6 +188,10 @@ pub struct Views {
     pub b: Tensor<4>,
     /// Whether batch norm takes the statistics of each view apart, as CCLK released it, or of both together.
     pub apart: bool,
+    /// The same samples as they are, `[b, channels, size, size]`, for a network that is not to see views.
+    pub plain: Option<Tensor<4>>,
+    /// Images of a batch of their own, `[n, channels, size, size]`, whose classes are learned beside.
+    pub classified: Option<Tensor<4>>,
 }
 
 impl Views {
@@ -193,7 +205,7 @@ impl Views {
             return Err(Error::shape("view_b", format!("{:?}, at least one sample", a.dims()), found));
         }
         // Batch norm asks the images, not its own tensors, whether it is training.
-        Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false })
+        Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false, plain: None, classified: None })
     }
 
     /// The same views, with or without statistics of their own.
@@ -202,25 +214,56 @@ impl Views {
         Self { apart, ..self }
     }
 
+    /// With the same samples as they are.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if they are not of the shape of the views.
+    pub fn with_plain(self, images: Tensor<4>) -> Result<Self> {
+        if images.dims() != self.a.dims() {
+            let found = format!("{:?}", images.dims());
+            return Err(Error::shape("plain", format!("{:?}", self.a.dims()), found));
+        }
+        Ok(Self { plain: Some(images.autodiff()), ..self })
+    }
+
+    /// With images of a batch of their own to classify.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there is none, or they are not of the size of the views.
+    pub fn with_classified(self, images: Tensor<4>) -> Result<Self> {
+        if images.dims()[0] == 0 || images.dims()[1..] != self.a.dims()[1..] {
+            let (expected, found) = (&self.a.dims()[1..], images.dims());
+            let expected = format!("[n, ..{expected:?}], at least one image");
+            return Err(Error::shape("classified", expected, format!("{found:?}")));
+        }
+        Ok(Self { classified: Some(images.autodiff()), ..self })
+    }
+
     /// Number of samples.
     pub fn samples(&self) -> usize {
         self.a.dims()[0]
     }
 
-    /// The views of at most `size` samples each, in order.
+    /// The views of at most `size` samples each, in order; images to classify are a batch of their own, and are left out.
     fn chunks(&self, size: usize) -> Vec<Self> {
         let size = size.max(1);
         let part = |start: usize| {
             let rows = start..(start + size).min(self.samples());
             let of = |view: &Tensor<4>| rows_of(view, rows.clone());
-            Self { a: of(&self.a), b: of(&self.b), apart: self.apart }
+            let plain = self.plain.as_ref().map(of);
+            Self { a: of(&self.a), b: of(&self.b), apart: self.apart, plain, classified: None }
         };
         (0..self.samples()).step_by(size).map(part).collect()
     }
 
+    /// The same views with all images changed alike.
+    pub(crate) fn map(self, of: impl Fn(Tensor<4>) -> Tensor<4>) -> Self {
+        let Self { a, b, apart, plain, classified } = self;
+        Self { a: of(a), b: of(b), apart, plain: plain.map(&of), classified: classified.map(&of) }
+    }
+
     fn to_device(&self, device: &Device) -> Self {
-        let of = |view: &Tensor<4>| view.clone().to_device(device);
-        Self { a: of(&self.a), b: of(&self.b), apart: self.apart }
+        self.clone().map(|images| images.to_device(device))
     }
 
     /// Both views as one batch, view a first.

@@ -1,8 +1,12 @@
 //! One network and one objective on two views: what most objectives need.
+//!
+//! An objective that reads class scores sees view a alone, once: its scores are `logits`, its embeddings `view_a`, as the
+//! features that [`End`](crate::objective::End) compares. Every other one sees the projections of both.
 
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
+use super::config::class_scores;
 use super::passes::Passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
@@ -14,7 +18,8 @@ use crate::optimizer::Optimizer;
 use crate::train::Model;
 
 /// One network and one objective. The objective gets the projections as `view_a` and `view_b`, those of view a also as
-/// the class scores `logits`; one that conditions on the representation gets the encoder's embeddings as `z_a` and `z_b`.
+/// the class scores `logits`; one that conditions on the representation gets the encoder's embeddings as `z_a` and `z_b`,
+/// one of class scores what the [module](self) says.
 #[derive(Debug)]
 pub struct Single {
     model: Model,
@@ -49,6 +54,12 @@ impl Method for Single {
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         self.passes.begin();
+        if class_scores(self.objective.name(), 1, 1).is_some() {
+            let features = self.passes.embed(&self.model, views.a.clone());
+            let scores = self.model.head.forward(features.clone());
+            let batch = context.with_tensor("logits", scores).with_tensor("view_a", features);
+            return objective::loss(self.objective.as_ref(), &batch);
+        }
         let embeddings = self.passes.represent(&self.model, views);
         let [a, b] = embeddings.through(&self.model).split();
         let context =
@@ -80,7 +91,7 @@ mod tests {
     use super::super::testing::{Recorder, falls, networks, rng, train, views};
     use super::*;
     use crate::matrix::Matrix;
-    use crate::objective::{CrossEntropy, NtXent};
+    use crate::objective::{CrossEntropy, End, NtXent};
 
     #[test]
     fn a_contrastive_and_a_supervised_objective_fall() {
@@ -122,5 +133,27 @@ mod tests {
             assert_eq!(seen[1].condition("recorder", "z", 6).unwrap(), &given);
             assert!(!seen[1].has_condition("z_a"));
         }
+    }
+
+    #[test]
+    fn a_classifier_sees_one_view_and_end_its_features() {
+        let context = Batch::default()
+            .with_indices("labels", vec![0, 1, 2, 0, 1, 2])
+            .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
+        let mut method =
+            Single::new(&networks(3), Box::new(End::default()), &Device::flex(), &mut rng(1)).unwrap();
+        let views = views(6, 2);
+        let found: f64 = method.loss(&views, context.clone()).unwrap().inner().into_scalar();
+        let other = Views { b: views.b.clone() * 0.0, ..views.clone() };
+        assert_eq!(found, method.loss(&other, context.clone()).unwrap().inner().into_scalar::<f64>());
+
+        let features = method.model.encoder.forward(views.a.clone());
+        let scores = method.model.head.forward(features.clone());
+        let of = |seen: Tensor<2>| -> f64 {
+            let batch = context.clone().with_tensor("logits", scores.clone()).with_tensor("view_a", seen);
+            objective::loss(&End::default(), &batch).unwrap().without_autodiff().into_scalar()
+        };
+        assert!((found - of(features)).abs() < 1e-5);
+        assert!((found - of(scores.clone())).abs() > 1e-3);
     }
 }

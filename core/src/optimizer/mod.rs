@@ -2,7 +2,8 @@
 //!
 //! An [`Optimizer`] keeps its state under the names of the tensors it updates, so that a run can be continued in
 //! another process; Burn keys it by parameter identities that are drawn anew for every module. The rules are those of
-//! PyTorch: coupled weight decay in SGD and Adam, decoupled in AdamW.
+//! PyTorch: coupled weight decay in SGD and Adam, decoupled in AdamW, and a bias correction of Adam's moments that counts
+//! the steps of each tensor, so that one which joins later begins like one at the start.
 
 mod accumulate;
 pub mod case;
@@ -89,6 +90,19 @@ pub struct Optimizer {
     waiting: u64,
     /// Momentum and the like, flattened, by `<tensor name>.<slot>`.
     slots: BTreeMap<String, Tensor<1>>,
+    /// Steps of Adam and AdamW by tensor name.
+    counts: BTreeMap<String, u64>,
+}
+
+/// How far an optimiser has come, beside its slots.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Steps done.
+    pub steps: u64,
+    /// Gradients that wait for others to make a step of.
+    pub waiting: u64,
+    /// Steps of each tensor by its name, where the rule counts them; `None` if all tensors have moved at each step.
+    pub by_tensor: Option<BTreeMap<String, u64>>,
 }
 
 impl Optimizer {
@@ -98,7 +112,8 @@ impl Optimizer {
     /// As [`OptimizerConfig::validate`].
     pub fn new(config: OptimizerConfig) -> Result<Self> {
         config.validate()?;
-        Ok(Self { config, steps: 0, accumulate: 1, waiting: 0, slots: BTreeMap::new() })
+        let (slots, counts) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { config, steps: 0, accumulate: 1, waiting: 0, slots, counts })
     }
 
     /// The same, but that only each `count`-th call of [`step`](Self::step) moves the module, along the mean of the
@@ -139,11 +154,21 @@ impl Optimizer {
         (known.contains(&slot) || slot == accumulate::SLOT).then_some(tensor)
     }
 
+    /// How far it has come.
+    pub fn count(&self) -> Count {
+        let by_tensor = (!self.counts.is_empty()).then(|| self.counts.clone());
+        Count { steps: self.steps, waiting: self.waiting, by_tensor }
+    }
+
     /// Continues from the state of another optimiser of the same settings.
-    pub fn resume(&mut self, steps: u64, waiting: u64, slots: BTreeMap<String, Tensor<1>>) {
-        self.steps = steps;
-        self.waiting = waiting;
-        self.slots = slots;
+    pub fn resume(&mut self, count: Count, slots: BTreeMap<String, Tensor<1>>) {
+        let Count { steps, waiting, by_tensor } = count;
+        let moved = || {
+            let name = |slot: &String| slot.strip_suffix(".first").map(|tensor| (tensor.to_owned(), steps));
+            slots.keys().filter_map(name).collect()
+        };
+        self.counts = by_tensor.unwrap_or_else(moved);
+        (self.steps, self.waiting, self.slots) = (steps, waiting, slots);
     }
 
     /// One step. `learning_rate` is the rate itself, not a factor; tensors without a gradient stay as they are.
@@ -211,7 +236,9 @@ impl Optimizer {
                 let shrunk = if decoupled { 1.0 - learning_rate * rule.weight_decay } else { 1.0 };
                 let gradient =
                     if decoupled { gradient } else { rules::decayed(gradient, &weight, rule.weight_decay) };
-                let (direction, first, second) = rule.direction(gradient, moments, self.steps);
+                let count = self.counts.entry(name.to_owned()).or_default();
+                *count += 1;
+                let (direction, first, second) = rule.direction(gradient, moments, *count);
                 self.slots.insert(key("first"), first);
                 self.slots.insert(key("second"), second);
                 weight * shrunk - direction * learning_rate
@@ -306,13 +333,19 @@ mod tests {
     }
 
     fn step(optimizer: &mut Optimizer, layer: Layer, t: usize) -> Layer {
+        step_with(optimizer, layer, t, true)
+    }
+
+    fn step_with(optimizer: &mut Optimizer, layer: Layer, t: usize, with_bias: bool) -> Layer {
         let options = (&Device::flex(), DType::F64);
         let weight = Tensor::<2>::from_data([[0.3, -0.1], [0.2, 1.5]], options);
         let bias = Tensor::<1>::from_data([2.0, -0.7], options);
         let sign = if t.is_multiple_of(2) { 1.0 } else { -1.0 };
         let mut gradients = GradientsParams::new();
         gradients.register(layer.weight.id, weight * (sign * (t + 1) as f64));
-        gradients.register(layer.bias.id, bias * (1.0 + 0.5 * t as f64));
+        if with_bias {
+            gradients.register(layer.bias.id, bias * (1.0 + 0.5 * t as f64));
+        }
         let rate = optimizer.config().learning_rate();
         optimizer.step(rate, layer, gradients)
     }
@@ -403,6 +436,67 @@ mod tests {
         }
     }
 
+    /*
+    Equivalent PyTorch, float64: as above with Adam(lr=0.05, weight_decay=0.1) and AdamW of the same settings, five steps;
+    b.grad is None at the first three of them.
+    */
+    #[test]
+    fn a_tensor_that_joins_later_counts_its_own_steps_as_in_pytorch() {
+        let adam = Adam { learning_rate: 0.05, weight_decay: 0.1, ..Adam::default() };
+        let cases = [
+            (
+                OptimizerConfig::Adam(adam.clone()),
+                [
+                    0.925352086550,
+                    -1.823350546887,
+                    0.432561359065,
+                    2.935531790439,
+                    0.149967785047,
+                    -0.899959358848,
+                ],
+            ),
+            (
+                OptimizerConfig::AdamW(adam),
+                [
+                    0.927709806702,
+                    -1.902958562797,
+                    0.440085430884,
+                    2.878207311756,
+                    0.147725594461,
+                    -0.890244344814,
+                ],
+            ),
+        ];
+        for (config, expected) in cases {
+            let mut optimizer = Optimizer::new(config.clone()).unwrap();
+            let mut layer = layer();
+            for t in 0..5 {
+                if t == 4 {
+                    // Another process goes on.
+                    let (count, slots) = (optimizer.count(), optimizer.slots().clone());
+                    assert_eq!(count.by_tensor.as_ref().unwrap()["bias"], 1);
+                    optimizer = Optimizer::new(config.clone()).unwrap();
+                    optimizer.resume(count, slots);
+                }
+                layer = step_with(&mut optimizer, layer, t, t >= 3);
+            }
+            for (found, expected) in values(&layer).iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-11, "{config:?}: {found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_state_without_counts_is_one_in_which_all_have_moved() {
+        let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
+        let moved = (0..3).fold(layer(), |layer, t| step(&mut optimizer, layer, t));
+        let mut resumed = Optimizer::new(OptimizerConfig::default()).unwrap();
+        resumed.resume(Count { by_tensor: None, ..optimizer.count() }, optimizer.slots().clone());
+        assert_eq!(resumed.count(), optimizer.count());
+        let both = [&mut optimizer, &mut resumed].map(|one| values(&step(one, moved.clone(), 3)));
+        assert_eq!(both[0], both[1]);
+    }
+
     #[test]
     fn a_resumed_optimizer_steps_as_if_it_had_never_stopped() {
         for config in [
@@ -414,7 +508,7 @@ mod tests {
             let mut optimizer = Optimizer::new(config.clone()).unwrap();
             let half = (0..3).fold(layer(), |layer, t| step(&mut optimizer, layer, t));
             let mut resumed = Optimizer::new(config).unwrap();
-            resumed.resume(optimizer.steps(), optimizer.waiting(), optimizer.slots().clone());
+            resumed.resume(optimizer.count(), optimizer.slots().clone());
             // Another process has other parameter identities.
             let other = Layer {
                 weight: Param::initialized(ParamId::new(), half.weight.val()),
@@ -434,7 +528,7 @@ mod tests {
         assert_eq!((optimizer.steps(), optimizer.waiting()), (0, 2));
         // Continued in another process, where the parameters have other identities.
         let mut resumed = Optimizer::new(optimizer.config().clone()).unwrap().accumulating(3);
-        resumed.resume(optimizer.steps(), optimizer.waiting(), optimizer.slots().clone());
+        resumed.resume(optimizer.count(), optimizer.slots().clone());
         let other = Layer {
             weight: Param::initialized(ParamId::new(), two.weight.val()),
             bias: Param::initialized(ParamId::new(), two.bias.val()),

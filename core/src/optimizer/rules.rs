@@ -106,7 +106,7 @@ impl Adam {
         within("optimizer.weight_decay", self.weight_decay, 0.0, f64::MAX).map(drop)
     }
 
-    /// The direction of descent and the new moments; `step` counts from 1.
+    /// The direction of descent and the new moments; `step` is the tensor's own and counts from 1.
     pub(super) fn direction(
         &self,
         gradient: Tensor<1>,

@@ -41,7 +41,9 @@ use rand_chacha::ChaCha8Rng;
 pub use config::{Precision, TrainerConfig};
 pub use embed::{embed, score};
 pub use neighbourhood::Neighbourhoods;
-pub use sampler::{Purpose, Sampler, Sampling, TEST_SEED, stream};
+pub use sampler::{
+    BESIDE_SEED, Purpose, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights, stream,
+};
 pub use views::ViewSource;
 
 use self::average::Average;
@@ -188,6 +190,9 @@ impl Trainer {
 
     /// The learning rate of the next step.
     pub fn learning_rate(&self) -> f64 {
+        if !self.method.is_scheduled() {
+            return self.config.optimizer.learning_rate();
+        }
         let stage = self.method.stage(self.config.steps);
         let (step, steps) = (self.step.saturating_sub(stage.start), stage.end - stage.start);
         let steps_per_epoch = self.config.steps_per_epoch;
@@ -209,6 +214,14 @@ impl Trainer {
         view_b: Tensor<4>,
         context: Batch,
     ) -> Result<Tensor<1>, TrainError> {
+        self.step_on(Views::new(view_a, view_b)?, context)
+    }
+
+    /// As [`step`](Self::step), with what a method may see beside the views.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn step_on(&mut self, views: Views, context: Batch) -> Result<Tensor<1>, TrainError> {
         if self.awaits_scores() {
             return Err(Error::Degenerate {
                 reason: format!("a stage of the method `{}` has ended", self.method.name()),
@@ -216,9 +229,9 @@ impl Trainer {
             }
             .into());
         }
-        self.check(&view_a, &view_b)?;
-        let (view_a, view_b) = (self.config.precision.of(view_a), self.config.precision.of(view_b));
-        let views = Views::new(view_a, view_b)?.with_apart(self.config.views_apart);
+        self.check(&views.a, &views.b)?;
+        let precision = self.config.precision;
+        let views = views.map(|images| precision.of(images)).with_apart(self.config.views_apart);
         let loss = self.method.loss(&views, context)?;
         let value = loss.clone().without_autodiff();
         let learning_rate = self.learning_rate();

@@ -1,14 +1,19 @@
 //! Which samples a step sees, and which random numbers it draws. Both follow from the seed and the number of the step
 //! alone, so a run can stop anywhere and go on as if it had not.
 
-use rand::SeedableRng;
+use std::collections::BTreeMap;
+
 use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::error::{Error, Result};
 
 /// Turns the seed of a run into that of its test images, where they are drawn: no training image is among them.
 pub const TEST_SEED: u64 = 1 << 63;
+
+/// Turns the seed of a run into that of the order of images that are classified beside the views: they are others.
+pub const BESIDE_SEED: u64 = 1 << 62;
 
 /// What random numbers are for. Each purpose has streams of its own, so that drawing more for one does not change
 /// another.
@@ -92,6 +97,78 @@ impl Sampler {
     }
 }
 
+/// Batches drawn with replacement, each sample as often as its weight says.
+///
+/// As PyTorch's `WeightedRandomSampler`, but that a batch follows from the seed and its step alone.
+#[derive(Debug, Clone)]
+pub struct WeightedSampler {
+    /// Sums of the weights up to each sample.
+    sums: Vec<f64>,
+    batch: usize,
+    seed: u64,
+}
+
+impl WeightedSampler {
+    /// Batches of `batch` out of as many samples as there are weights.
+    ///
+    /// # Errors
+    /// An empty batch, or weights that are not finite, are below 0, or have no sum above 0.
+    pub fn new(weights: &[f64], batch: usize, seed: u64) -> Result<Self> {
+        if batch == 0 {
+            return Err(Error::parameter("batch_size", batch, "expected 1 or more"));
+        }
+        let sum = |total: &mut f64, weight: &f64| {
+            *total += weight;
+            Some(*total)
+        };
+        let sums: Vec<f64> = weights.iter().scan(0.0, sum).collect();
+        let total = sums.last().copied().unwrap_or_default();
+        if weights.iter().any(|weight| *weight < 0.0) || !(total > 0.0 && total.is_finite()) {
+            return Err(Error::Degenerate {
+                reason: "the weights of the samples are no frequencies".into(),
+                remedy: "give each sample a finite weight of 0 or more, and at least one of them more than 0"
+                    .into(),
+            });
+        }
+        Ok(Self { sums, batch, seed })
+    }
+
+    /// The samples of step `step`.
+    pub fn batch(&self, step: u64) -> Vec<usize> {
+        let mut rng = stream(self.seed, Purpose::Order, step);
+        let total = self.sums.last().copied().unwrap_or_default();
+        let draw = |_| {
+            let at = rng.random_range(0.0..total);
+            self.sums.partition_point(|&sum| sum <= at)
+        };
+        (0..self.batch).map(draw).collect()
+    }
+}
+
+/// How often BiasCon draws each sample: `1 / p(bias | label)`, at most `most` times the smallest of these weights, 10 as
+/// released (Hong and Yang, 2021). Probabilities are shares of the training set.
+///
+/// # Errors
+/// Lists of another length, or `most` below 1.
+pub fn bias_weights(labels: &[usize], biases: &[usize], most: f64) -> Result<Vec<f64>> {
+    if labels.len() != biases.len() {
+        let expected = format!("{} values, one a label", labels.len());
+        return Err(Error::shape("bias", expected, format!("{}", biases.len())));
+    }
+    if !(most >= 1.0 && most.is_finite()) {
+        return Err(Error::parameter("objective.oversample", most, "expected 1 or more"));
+    }
+    let (mut of_label, mut of_both) = (BTreeMap::new(), BTreeMap::new());
+    for (&label, &bias) in labels.iter().zip(biases) {
+        *of_label.entry(label).or_insert(0_u64) += 1;
+        *of_both.entry((label, bias)).or_insert(0_u64) += 1;
+    }
+    let weight = |(&label, &bias): (&usize, &usize)| of_label[&label] as f64 / of_both[&(label, bias)] as f64;
+    let weights: Vec<f64> = labels.iter().zip(biases).map(weight).collect();
+    let least = weights.iter().copied().fold(f64::INFINITY, f64::min);
+    Ok(weights.into_iter().map(|weight| weight.min(most * least)).collect())
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
@@ -154,5 +231,50 @@ mod tests {
         assert!(new(3, 0, false).unwrap_err().to_string().contains("batch_size"));
         assert!(new(3, 4, true).unwrap_err().to_string().contains("batch_size"));
         assert!(new(3, 4, false).is_ok());
+    }
+
+    #[test]
+    fn the_released_weights_are_by_label_and_at_most_ten_times_the_smallest() {
+        // Label 0: 98 of bias 0, 2 of bias 1. Label 1: 60 of bias 1, 40 of bias 0.
+        let labels: Vec<usize> = (0..200).map(|i| i / 100).collect();
+        let biases: Vec<usize> =
+            (0..200).map(|i| if i < 100 { usize::from(i >= 98) } else { usize::from(i < 160) }).collect();
+        let weights = bias_weights(&labels, &biases, 10.0).unwrap();
+        let expected = |i: usize| match i {
+            0..98 => 100.0 / 98.0,
+            98..100 => 10.0 * 100.0 / 98.0,
+            100..160 => 100.0 / 60.0,
+            _ => 100.0 / 40.0,
+        };
+        for (i, weight) in weights.iter().enumerate() {
+            assert!((weight - expected(i)).abs() < 1e-12, "{i}: {weight}");
+        }
+        assert_eq!(bias_weights(&labels, &biases, 1e9).unwrap()[99], 50.0);
+        assert!(bias_weights(&labels, &biases[1..], 10.0).unwrap_err().to_string().contains("bias"));
+        assert!(bias_weights(&labels, &biases, 0.5).unwrap_err().to_string().contains("oversample"));
+    }
+
+    #[test]
+    fn samples_come_as_often_as_their_weights_say() {
+        let weights = [1.0, 0.0, 10.0, 2.5, 1.5];
+        let sampler = WeightedSampler::new(&weights, 64, 3).unwrap();
+        let mut counts = [0_u32; 5];
+        let steps = 1000;
+        for step in 0..steps {
+            assert_eq!(sampler.batch(step), sampler.batch(step));
+            sampler.batch(step).into_iter().for_each(|sample| counts[sample] += 1);
+        }
+        for (&count, weight) in counts.iter().zip(weights) {
+            let share = weight / 15.0;
+            let draws = (64 * steps) as f64;
+            let deviation = (draws * share * (1.0 - share)).sqrt();
+            assert!((f64::from(count) - draws * share).abs() <= 4.0 * deviation, "{counts:?}");
+        }
+        assert_ne!(sampler.batch(0), sampler.batch(1));
+        assert_ne!(sampler.batch(0), WeightedSampler::new(&weights, 64, 4).unwrap().batch(0));
+        for wrong in [&[][..], &[0.0], &[1.0, -1.0], &[f64::NAN], &[f64::INFINITY]] {
+            assert!(WeightedSampler::new(wrong, 2, 0).is_err(), "{wrong:?}");
+        }
+        assert!(WeightedSampler::new(&[1.0], 0, 0).is_err());
     }
 }

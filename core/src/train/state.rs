@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::{TrainError, Trainer, TrainerConfig};
 use crate::checkpoint::{Archive, CheckpointError, Flat, metadata};
 use crate::method::{StateReader, StateWriter, TrainingSet};
+use crate::optimizer::Count;
 
 /// The version that this program writes.
 const STATE_VERSION: u32 = 2;
@@ -25,6 +26,9 @@ struct State {
     optimizer_steps: u64,
     #[serde(default)]
     waiting_gradients: u64,
+    /// Steps of the optimiser by tensor, where it counts them; absent in states of before it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tensor_steps: Option<BTreeMap<String, u64>>,
     losses: u64,
     slots: Vec<String>,
     method: Map<String, Value>,
@@ -51,12 +55,14 @@ impl Trainer {
         if let Some(loss) = &self.loss.sum {
             archive.add(LOSS.into(), vec![1], loss.clone()).await?;
         }
+        let Count { steps, waiting, by_tensor } = self.optimizer.count();
         let state = State {
             version: STATE_VERSION,
             config: written(&self.config)?,
             step: self.step,
-            optimizer_steps: self.optimizer.steps(),
-            waiting_gradients: self.optimizer.waiting(),
+            optimizer_steps: steps,
+            waiting_gradients: waiting,
+            tensor_steps: by_tensor,
             losses: self.loss.count,
             slots: self.optimizer.slots().keys().cloned().collect(),
             method: method.values,
@@ -124,7 +130,8 @@ impl Trainer {
             trainer.loss.count = state.losses;
         }
         archive.finish()?;
-        trainer.optimizer.resume(state.optimizer_steps, state.waiting_gradients, slots);
+        let (steps, waiting) = (state.optimizer_steps, state.waiting_gradients);
+        trainer.optimizer.resume(Count { steps, waiting, by_tensor: state.tensor_steps }, slots);
         trainer.step = state.step;
         Ok(trainer)
     }

@@ -130,6 +130,12 @@ fn a_resumed_run_of_every_method_equals_an_uninterrupted_one() {
         (r#"{"name": "rebias"}"#, "rebias-hsic", 3),
         (r#"{"name": "lnl"}"#, "lnl", 3),
         (r#"{"name": "jtt", "first_steps": 3}"#, "jtt", 3),
+        (r#"{"name": "with-classifier"}"#, "biascon-total", 3),
+        (
+            r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1", "input_size": 8}, "first_steps": 1}"#,
+            "rubi",
+            3,
+        ),
     ] {
         let head = HeadConfig { output, ..HeadConfig::default() };
         let objective = ObjectiveConfig::named(objective);
@@ -255,6 +261,28 @@ fn each_stage_runs_through_the_schedule() {
     assert!(trainer.learning_rate() <= trainer.config().optimizer.learning_rate());
     advance(&mut trainer, 15);
     assert!(trainer.is_finished() && !trainer.awaits_scores());
+}
+
+#[test]
+fn milestones_are_counted_within_the_steps_of_the_main_network() {
+    let json = r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1", "input_size": 8}, "first_steps": 6}"#;
+    let head = HeadConfig { output: 3, ..HeadConfig::default() };
+    let config = TrainerConfig {
+        method: serde_json::from_str(json).unwrap(),
+        objective: ObjectiveConfig::named("rubi"),
+        head,
+        schedule: Schedule::Step { milestones: vec![0.5], factor: 0.1 },
+        steps: 10,
+        ..config(OptimizerConfig::default())
+    };
+    let (base, mut trainer) = (config.optimizer.learning_rate(), new(config));
+    for step in 0..10 {
+        // The biased network's six steps are at the base rate, and two of four of the main network are.
+        let expected = if step < 8 { base } else { 0.1 * base };
+        assert!((trainer.learning_rate() - expected).abs() < 1e-12, "step {step}");
+        assert!(!trainer.awaits_scores());
+        advance(&mut trainer, 1);
+    }
 }
 
 #[test]

@@ -50,6 +50,20 @@ impl ViewSource {
         Ok((view_a, view_b))
     }
 
+    /// One random view of the images `indices`, normalised: as they are if the augmentation has no step.
+    ///
+    /// # Errors
+    /// As [`pair`](Self::pair).
+    pub fn single(&self, indices: &[usize], rng: &mut impl Rng) -> Result<Tensor<4>> {
+        self.normalisation.apply(self.augmentation.view(self.store.batch(indices)?, rng)?)
+    }
+
+    /// The same images seen in another way.
+    #[must_use]
+    pub fn seen_by(&self, augmentation: Augmentation) -> Self {
+        Self { augmentation, ..self.clone() }
+    }
+
     /// The images of a range as they are, normalised, for [`embed`](super::embed).
     ///
     /// # Errors

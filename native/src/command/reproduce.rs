@@ -211,9 +211,9 @@ mod tests {
             rows(&table, &names).map(|rows| rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>())
         };
         assert_eq!(asked(&["rubi-0.999"]).unwrap(), ["RUBi, ρ = 0.999"]);
-        assert_eq!(asked(&["ρ = 0.9"]).unwrap().len(), 7);
+        assert_eq!(asked(&["ρ = 0.9"]).unwrap().len(), 8);
         assert_eq!(asked(&["LfF"]).unwrap().len(), 6);
-        assert_eq!(asked(&["lff", "0.9", "LfF, ρ = 0.9"]).unwrap().len(), 6 + 7 - 1);
+        assert_eq!(asked(&["lff", "0.9", "LfF, ρ = 0.9"]).unwrap().len(), 6 + 8 - 1);
         assert!(asked(&["LfF", "nothing"]).unwrap_err().to_string().contains("no row `nothing`"));
     }
 }

@@ -24,7 +24,7 @@ use simile_core::optimizer::schedule::Schedule;
 use self::data::DataSection;
 use self::encoder::EncoderSection;
 use self::explain::{explain, line_of, line_of_key, reword, suggestion, unknown_key};
-use self::sections::{Arm, HeadSection, ObjectiveSection, ProbeSection, TrainSection};
+use self::sections::{Arm, ClassifiedSection, HeadSection, ObjectiveSection, ProbeSection, TrainSection};
 use self::selection::SelectionSection;
 use self::shipped::{SHIPPED, Shipped};
 use self::views::Normalise;
@@ -46,6 +46,9 @@ pub(crate) struct Recipe {
     pub(crate) head: HeadSection,
     #[serde(default, deserialize_with = "views::deserialize")]
     pub(crate) augment: Augmentation,
+    /// Absent if the classes of the views are learned, where any are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) classified: Option<ClassifiedSection>,
     /// What to minimise; absent if arms say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) objective: Option<ObjectiveSection>,
@@ -114,9 +117,7 @@ impl Recipe {
                 Path::new(name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         }
         recipe.check().map_err(|fault| usage(format_args!("{origin}{}", fault.placed(&text))))?;
-        for setting in changes.set {
-            recipe = set::set(&recipe, setting)?;
-        }
+        recipe = set::all(recipe, changes.set)?;
         recipe.keep_arms(changes.arms)?;
         if changes.smoke {
             recipe.shrink();
@@ -214,6 +215,7 @@ impl Recipe {
             );
             return Err(Fault::new("data", "centre_crop", reason));
         }
+        self.check_classified()?;
         self.optimizer.validate().map_err(|error| core("optimizer", error))?;
         self.schedule.validate().map_err(|error| core("schedule", error))?;
         self.normalisation().map_err(|reason| Fault::new("data", "normalise", reason))?;
@@ -230,6 +232,28 @@ impl Recipe {
             }
         }
         self.data.check()
+    }
+
+    /// Images to classify have a method that takes them, and are seen as its encoder takes them.
+    fn check_classified(&self) -> Result<(), Fault> {
+        let Some(classified) = &self.classified else { return Ok(()) };
+        let fault = |key, reason: String| Err(Fault::new("classified", key, reason));
+        if !self.arms().iter().any(|arm| arm.method().takes_classified()) {
+            let reason = "`[classified]` is for a method with a classifier beside its objective: `with-classifier`, or \
+                          `bias-network` with `ce_weight`";
+            return fault("", reason.into());
+        }
+        if classified.batch < 2 {
+            return fault("batch", "`classified.batch` must be at least 2".into());
+        }
+        if let Err(error) = classified.augment.validate() {
+            return fault("augment", format!("`classified.augment`: {error}"));
+        }
+        if classified.augment.size != self.augment.size {
+            let reason = "`classified.augment.size` must be `augment.size`: one encoder takes both";
+            return fault("augment", reason.into());
+        }
+        Ok(())
     }
 
     /// Drops the arms that are not named, unless none is.
@@ -249,6 +273,9 @@ impl Recipe {
         self.train.iterations = self.train.iterations.min(2);
         self.train.accumulate = self.train.accumulate.min(self.train.iterations);
         self.train.batch = self.train.batch.min(32);
+        if let Some(classified) = &mut self.classified {
+            classified.batch = classified.batch.min(32);
+        }
         self.data.train = Some(self.data.train.map_or(256, |train| train.min(256)));
         self.data.test = Some(self.data.test.map_or(128, |test| test.min(128)));
         self.data.validation = self.data.validation.min(64);

@@ -1,6 +1,7 @@
 //! The sections of a recipe that belong to the command line; the others are core's own settings.
 
 use serde::{Deserialize, Serialize};
+use simile_core::augment::Augmentation;
 use simile_core::encoder::head::{HeadConfig, HeadKind};
 use simile_core::error::Error;
 use simile_core::evaluate::sgd_probe::SgdProbeConfig;
@@ -36,9 +37,25 @@ pub(crate) struct ObjectiveSection {
     /// Which categorical variable of the data set is the `bias`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bias: Option<String>,
+    /// Draw each batch with replacement, a sample as often as its bias is rare in its class, and at most so many times as
+    /// often as the one drawn least (BiasCon: 10); shuffled if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) oversample: Option<f64>,
     /// Whatever the objective itself knows: temperature, lambda, kernel, ...
     #[serde(flatten)]
     pub(crate) parameters: Table,
+}
+
+/// `[classified]`: the images whose classes are learned beside a contrastive objective, by a method with a classifier.
+/// Without the section they are the batch's own first views.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClassifiedSection {
+    /// How many of them a step takes, in an order of their own.
+    pub(crate) batch: usize,
+    /// How they are seen; as they are if absent.
+    #[serde(default, deserialize_with = "super::views::deserialize")]
+    pub(crate) augment: Augmentation,
 }
 
 /// `[train]`

@@ -7,11 +7,32 @@ use super::Recipe;
 use super::explain::suggestion;
 use crate::exit::usage;
 
+/// The recipe with keys changed, one after the other. Whether they go together is seen at the end, so that they may come
+/// in any order.
+///
+/// # Errors
+/// A usage error that names the setting: as [`set`], or the first one since which the recipe cannot be run.
+pub(super) fn all(mut recipe: Recipe, settings: &[String]) -> Result<Recipe> {
+    let mut wrong: Option<(&String, String)> = None;
+    for setting in settings {
+        recipe = set(&recipe, setting)?;
+        wrong = match (recipe.check(), wrong) {
+            (Ok(()), _) => None,
+            (Err(fault), Some((since, reason))) if fault.reason == reason => Some((since, reason)),
+            (Err(fault), _) => Some((setting, fault.reason)),
+        };
+    }
+    match wrong {
+        None => Ok(recipe),
+        Some((setting, reason)) => Err(usage(format_args!("--set {setting}: {reason}"))),
+    }
+}
+
 /// The recipe with one key changed. `key` is dotted; an arm is named by its name: `arm.fair-cclk.objective.lambda`.
 ///
 /// # Errors
-/// A usage error that names the setting: a missing `=`, an unknown key, a value of the wrong type.
-pub(crate) fn set(recipe: &Recipe, setting: &str) -> Result<Recipe> {
+/// A missing `=`, an unknown key, a value of the wrong type.
+fn set(recipe: &Recipe, setting: &str) -> Result<Recipe> {
     let fail = |reason: String| usage(format_args!("--set {setting}: {reason}"));
     let Some((key, text)) = setting.split_once('=') else {
         return Err(fail("expected KEY=VALUE, such as `train.batch=128`".into()));
@@ -29,9 +50,7 @@ pub(crate) fn set(recipe: &Recipe, setting: &str) -> Result<Recipe> {
         place(&mut table, &path, value)?;
         Recipe::from_table(table)
     };
-    let changed = read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(fail)?;
-    changed.check().map_err(|fault| fail(fault.reason))?;
-    Ok(changed)
+    read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(fail)
 }
 
 /// Puts a value where the path leads; returns the one that was there.

@@ -218,3 +218,27 @@ fn a_middle_is_taken_of_something_larger() {
     let text = usage_error(load(SMALL, &["data.centre_crop=true"]));
     assert!(text.contains("centre_crop"), "{text}");
 }
+
+#[test]
+fn settings_that_go_together_may_come_in_any_order() {
+    let three = [
+        "classified={ batch = 8 }",
+        "method={ name = \"with-classifier\" }",
+        "objective={ name = \"biascon-total\", bias = \"colour\", oversample = 10.0 }",
+    ];
+    for order in [[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 2, 1]] {
+        let recipe = load(SMALL, &order.map(|at| three[at])).unwrap();
+        assert_eq!((recipe.arms().len(), recipe.classified.unwrap().batch), (1, 8));
+    }
+    // What is wrong in the end is said of the setting since which it is.
+    let text = usage_error(load(SMALL, &["train.seed=4", three[0], "train.batch=16"]));
+    assert!(text.contains("--set classified") && text.contains("with-classifier"), "{text}");
+    for (section, reason) in [
+        ("classified={ batch = 1 }", "classified.batch"),
+        ("classified={ batch = 8, augment = { size = 16 } }", "classified.augment.size"),
+        ("classified={ batch = 8, augment = { flip = 2.0 } }", "classified.augment"),
+    ] {
+        let text = usage_error(load(SMALL, &[three[1], section, three[2]]));
+        assert!(text.contains(reason), "{section}: {text}");
+    }
+}

@@ -37,7 +37,7 @@ pub(crate) struct Line {
     /// Keys that its rows change, after those of the column.
     #[serde(default)]
     set: Vec<String>,
-    /// Keys that its rows change at the scale `cpu`.
+    /// Keys that its rows change at the scale `cpu`, after those of the scale.
     #[serde(default)]
     cpu: Vec<String>,
     /// For each metric by name, the published mean of every column and the ± where one is printed; an empty list

@@ -99,23 +99,44 @@ impl ShippedTable {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::*;
+    use simile_core::augment::Augmentation;
     use simile_core::encoder::head::HeadKind;
     use simile_core::method::MethodConfig;
 
+    use super::*;
     use crate::recipe::sections::Arm;
     use crate::recipe::shipped::SHIPPED;
     use crate::recipe::{Changes, Recipe};
-    use crate::reproduce::table::{FigureSection, NO_RECIPE, Scale};
+    use crate::reproduce::table::{FigureSection, NO_RECIPE, Row, Scale};
     use crate::run::folder::slug;
+
+    const SCALES: [Scale; 2] = [Scale::Cpu, Scale::Full];
+
+    /// The rows of a table that can run, with their recipes at a scale.
+    fn recipes(name: &str, scale: Scale) -> Vec<(Row, Recipe)> {
+        let table = ShippedTable::find(name).unwrap().read().unwrap();
+        let rows = table.row.iter().filter(|row| table.missing(row).is_none());
+        rows.map(|row| (row.clone(), table.recipe_of(row, scale, 0).unwrap())).collect()
+    }
+
+    /// What a recipe of one arm minimises.
+    fn objective(recipe: &Recipe) -> crate::recipe::sections::ObjectiveSection {
+        recipe.arms().remove(0).objective
+    }
+
+    fn steps(recipe: &Recipe) -> [u64; 2] {
+        let first = match recipe.arms().remove(0).method() {
+            MethodConfig::BiasNetwork { first_steps, .. } | MethodConfig::Jtt { first_steps } => first_steps,
+            _ => 0,
+        };
+        [first, recipe.train.iterations as u64 - first]
+    }
 
     /// Every row that can run at the published scale, with its table's name.
     fn rows() -> Vec<(&'static str, String, Recipe)> {
         let of_table = |shipped: &ShippedTable| {
-            let table = shipped.read().unwrap();
-            let can_run = table.row.iter().filter(|row| table.missing(row).is_none());
-            let recipe = |row| table.recipe_of(row, Scale::Full, 0).unwrap();
-            can_run.map(|row| (shipped.name, row.name.clone(), recipe(row))).collect::<Vec<_>>()
+            let name = shipped.name;
+            recipes(name, Scale::Full).into_iter().map(move |(row, recipe)| (name, row.name, recipe))
         };
         TABLES.iter().flat_map(of_table).collect()
     }
@@ -272,5 +293,104 @@ mod tests {
     #[test]
     fn a_table_that_is_not_there_names_the_nearest() {
         assert!(ShippedTable::find("cclk-tabel3").unwrap_err().to_string().contains("`cclk-table3`"));
+    }
+
+    #[test]
+    fn the_main_network_of_every_row_has_the_steps_of_the_base() {
+        for (scale, first, main) in [(Scale::Cpu, [469, 469], 1175), (Scale::Full, [2345, 37_520], 37_520)] {
+            let rows = recipes("contex-table5", scale);
+            for (row, recipe) in &rows {
+                let expected = match row.series.as_deref().unwrap() {
+                    "LearnedMixin" | "RUBi" => first[0],
+                    "SoftCon" => first[1],
+                    _ => 0,
+                };
+                assert_eq!(steps(recipe), [expected, main], "{}", row.name);
+            }
+            assert_eq!(rows.len(), 6 * 8);
+        }
+    }
+
+    #[test]
+    fn just_train_twice_has_its_published_epochs_after_those_that_find_the_errors() {
+        // 4,795 images by 64, and 162,770 by 128.
+        let expected = [("Waterbirds, JTT", 75, [60, 300]), ("CelebA, JTT", 1272, [1, 50])];
+        let (full, small) =
+            (recipes("difficulty-table2", Scale::Full), recipes("difficulty-table2", Scale::Cpu));
+        let of = |rows: &[(Row, Recipe)], name| {
+            rows.iter().find(|(row, _)| row.name == name).map(|(_, recipe)| steps(recipe)).unwrap()
+        };
+        for (name, epoch, epochs) in expected {
+            assert_eq!(of(&full, name), epochs.map(|count| count * epoch), "{name}");
+            assert_eq!(of(&small, name), [100, 200], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_table_without_bias_labels_reads_none() {
+        for scale in SCALES {
+            for (row, recipe) in recipes("contex-table5", scale) {
+                let objective = objective(&recipe);
+                assert_eq!((objective.bias, objective.oversample), (None, None), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn biased_digits_are_seen_as_the_release_sees_them() {
+        let plain = Augmentation::default();
+        for (table, scale) in
+            ["contex-table2", "contex-table5"].into_iter().flat_map(|name| SCALES.map(|scale| (name, scale)))
+        {
+            for (row, recipe) in recipes(table, scale) {
+                let line = row.series.as_deref().unwrap();
+                let contrasts = ["BiasCon", "SoftCon", "ConTeX, paper", "ConTeX, released"].contains(&line);
+                let objective = objective(&recipe);
+                let drawn = (table == "contex-table2" && contrasts).then_some(10.0);
+                assert_eq!(objective.oversample, drawn, "{}", row.name);
+                let method = recipe.arms().remove(0).method();
+                assert_eq!(method.takes_classified(), contrasts, "{}", row.name);
+                if contrasts {
+                    let views = Augmentation::preset("biased-mnist").unwrap();
+                    assert_eq!((&recipe.augment, recipe.train.batch), (&views, 64), "{}", row.name);
+                    let beside = recipe.classified.as_ref().unwrap();
+                    assert_eq!((&beside.augment, beside.batch), (&plain, 128), "{}", row.name);
+                } else {
+                    assert_eq!((&recipe.augment, recipe.train.batch), (&plain, 128), "{}", row.name);
+                    assert!(recipe.classified.is_none(), "{}", row.name);
+                }
+                if line == "LfF" {
+                    assert_eq!(method, MethodConfig::Lff { ema_alpha: Some(0.7) });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_row_of_contex_names_its_variant_and_has_both() {
+        for shipped in TABLES.iter().filter(|table| table.name.starts_with("contex")) {
+            let mut found = [0, 0];
+            for (row, recipe) in recipes(shipped.name, Scale::Full) {
+                let objective = objective(&recipe);
+                if objective.name != "contex" {
+                    continue;
+                }
+                let variant = objective.variant.unwrap();
+                assert!(row.name.contains(&variant), "{}, {}", shipped.name, row.name);
+                found[usize::from(variant == "released")] += 1;
+            }
+            assert!(found[0] == found[1] && found[0] > 0, "{}: {found:?}", shipped.name);
+        }
+    }
+
+    #[test]
+    fn own_classifiers_are_compared_with_own_classifiers() {
+        for name in ["contex-table2", "contex-table3", "contex-table4", "contex-table5"] {
+            for (row, recipe) in recipes(name, Scale::Full) {
+                let arm = recipe.arms().remove(0);
+                assert!(arm.scores(10, 10).is_some(), "{name}, {}: no classifier of its own", row.name);
+                assert_eq!(row.published.keys().collect::<Vec<_>>(), ["classifier_unbiased"], "{name}");
+            }
+        }
     }
 }

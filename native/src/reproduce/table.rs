@@ -150,7 +150,7 @@ pub(crate) struct Row {
     /// Keys that this row changes.
     #[serde(default)]
     pub(crate) set: Vec<String>,
-    /// Keys that this row changes at the scale `cpu`, before those that the scale changes.
+    /// Keys that this row changes at the scale `cpu`, after those that the scale changes: they win.
     #[serde(default)]
     pub(crate) cpu: Vec<String>,
     /// The published mean of each metric by name, and the ± where one is printed. None for rows that are ours.
@@ -253,7 +253,7 @@ impl Table {
         let of_scale = self.scale.get(&scale).map_or(&[][..], |section| &section.set);
         let of_row = if scale == Scale::Cpu { &row.cpu[..] } else { &[] };
         let set: Vec<String> =
-            [&self.set, &row.set, of_row, of_scale].into_iter().flatten().cloned().collect();
+            [&self.set, &row.set, of_scale, of_row].into_iter().flatten().cloned().collect();
         let arms: Vec<String> = row.arm.iter().cloned().collect();
         let smoke = scale == Scale::Smoke;
         let mut recipe = Recipe::load(name, &Changes { set: &set, arms: &arms, seed: Some(seed), smoke })?;
@@ -262,5 +262,44 @@ impl Table {
         }
         recipe.name = slug(&row.name);
         Ok(recipe)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_row_says_of_the_small_scale_wins_over_the_scale() {
+        let text = r#"
+            title = ""
+            paper = ""
+            notes = ""
+            cost = ""
+            recipe = "cifar-10"
+
+            [scale.cpu]
+            note = ""
+            set = ["train.iterations=100", "train.batch=32"]
+
+            [[row]]
+            name = "as the scale"
+            set = ["train.iterations=7000"]
+
+            [[row]]
+            name = "longer"
+            set = ["train.iterations=7000"]
+            cpu = ["train.iterations=140"]
+        "#;
+        let table = Table::parse(text).unwrap();
+        let of = |scale| {
+            let of = |row| {
+                table.recipe_of(row, scale, 0).map(|recipe| (recipe.train.iterations, recipe.train.batch))
+            };
+            [of(&table.row[0]).unwrap(), of(&table.row[1]).unwrap()]
+        };
+        assert_eq!(of(Scale::Cpu), [(100, 32), (140, 32)]);
+        assert_eq!(of(Scale::Full).map(|(iterations, _)| iterations), [7000, 7000]);
     }
 }

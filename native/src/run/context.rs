@@ -8,7 +8,7 @@ use simile_core::dataset::{Condition, Dataset};
 use simile_core::matrix::Matrix;
 use simile_core::method::TrainingSet;
 use simile_core::objective::{Conditioning, bias_prior};
-use simile_core::train::{Neighbourhoods, Purpose, stream};
+use simile_core::train::{Neighbourhoods, Purpose, WeightedSampler, bias_weights, stream};
 
 use crate::exit::usage;
 use crate::recipe::sections::ObjectiveSection;
@@ -97,6 +97,27 @@ impl Context {
         let variable = self.variable.clone();
         let variable = variable.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
         Neighbourhoods::new(variable, batch, groups, seed).map_err(usage)
+    }
+
+    /// Batches in which a class has its rare biases more often.
+    ///
+    /// # Errors
+    /// A usage error if no bias is named, or a sample cannot be drawn at most so many times as often as another.
+    pub(crate) fn weighted(&self, most: f64, batch: usize, seed: u64) -> Result<WeightedSampler> {
+        let bias = self.bias.as_ref();
+        let bias = bias.ok_or_else(|| usage("`oversample` draws by the bias; name one, `objective.bias`"))?;
+        let weights = bias_weights(&self.labels, &bias.values, most).map_err(usage)?;
+        WeightedSampler::new(&weights, batch, seed).map_err(usage)
+    }
+
+    /// A batch with the classes of other training images, `indices`, that are classified beside it.
+    pub(crate) fn with_classes(&self, batch: Batch, indices: &[usize]) -> Batch {
+        let pick = |values: &[usize]| indices.iter().map(|&i| values[i]).collect();
+        let batch = batch.with_indices("ce_labels", pick(&self.labels));
+        match &self.bias {
+            Some(bias) => batch.with_indices("ce_bias", pick(&bias.values)),
+            None => batch,
+        }
     }
 
     /// The inputs of the training images `indices`.

@@ -25,6 +25,15 @@ pub(super) fn rehearse(recipe: &Recipe, splits: &Splits, team: &Team) -> Result<
             if let Some(groups) = arm.objective.neighbourhoods {
                 context.neighbourhoods(groups, recipe.train.batch, seed)?;
             }
+            match (arm.objective.neighbourhoods, arm.objective.oversample) {
+                (Some(_), Some(_)) => {
+                    return Err(usage(
+                        "`neighbourhoods` and `oversample` both say which images a batch has; leave one out",
+                    ));
+                }
+                (None, Some(most)) => drop(context.weighted(most, recipe.train.batch, seed)?),
+                (_, None) => {}
+            }
             let config = config(&arm, recipe, &context, (train, 1), None)?;
             let trainer = Trainer::new(config, &context.training_set(), &team.first.device);
             share(&mut trainer.map_err(usage)?, recipe.train.batch, team)
