@@ -9,6 +9,7 @@
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
 //! | [`linear_probe`], [`sgd_probe`] | how much of the label can a linear classifier read? |
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
+//! | [`choice`] | how strong is the penalty to be? |
 //! | [`random_features`] | and to a probe that is not linear? |
 //! | [`knn`] | how much of the label is in the neighbourhoods? |
 //! | [`metrics`], [`groups`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
@@ -18,6 +19,7 @@
 //! | [`case`] | all of it on the numbers of a JSON document |
 
 pub mod case;
+pub mod choice;
 mod dense;
 pub mod geometry;
 pub mod groups;

@@ -47,6 +47,20 @@ impl RandomFeatures {
         }
         Ok(features)
     }
+
+    /// Rows and their `phi` side by side, `[n, inputs + count]`: what a linear probe reads of the rows it reads of
+    /// these too.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn beside(&self, rows: &Matrix) -> Result<Matrix> {
+        let features = self.apply(rows)?;
+        let inputs = rows.columns();
+        Ok(Matrix::from_fn(rows.rows(), inputs + features.columns(), |i, j| match j.checked_sub(inputs) {
+            Some(j) => features[(i, j)],
+            None => rows[(i, j)],
+        }))
+    }
 }
 
 #[cfg(test)]

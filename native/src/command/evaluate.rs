@@ -17,13 +17,14 @@ use crate::console::{Console, line, table};
 use crate::metric::Reading;
 use crate::model;
 use crate::probe::objective::{self, Frozen, Viewing};
-use crate::probe::{Represented, in_words, measure};
+use crate::probe::{Measured, Represented, base_rates, in_words, measure};
 use crate::recipe::Recipe;
 use crate::recipe::measured::MeasuredObjective;
 use crate::recipe::sections::ProbeSection;
 use crate::run::folder::RunFolder;
 use crate::run::prepared::Prepared;
 use crate::run::prior;
+use crate::run::record::{BASE_RATE, ProbeFit};
 use crate::run::splits::Splits;
 use crate::run::state::Standing;
 
@@ -34,6 +35,10 @@ struct Answer {
     /// How the metrics were measured.
     protocol: String,
     metrics: BTreeMap<String, f64>,
+    /// How the probes were fitted that have a ridge penalty.
+    probes: BTreeMap<String, ProbeFit>,
+    /// The metrics of naming the most frequent value and the mean, without any encoder.
+    base_rates: BTreeMap<String, f64>,
     /// The variable whose leak was measured.
     condition: String,
 }
@@ -53,13 +58,13 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
     let features =
         |images| Prepared::new(images, sides, &normalisation, &device.device)?.features(&checkpoint.encoder);
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
-    let mut metrics = measure(
+    let Measured { mut metrics, probes, .. } = measure(
         &probe,
         arguments.probe,
         Represented { features: &train, dataset: &splits.train },
         Represented { features: &test, dataset: &splits.test },
-    )?
-    .metrics;
+    )?;
+    let base_rates = base_rates(&probe, &splits.train, &splits.test)?;
     let viewing =
         Viewing { augmentation: &augmentation, normalisation: &normalisation, device: &device.device };
     let (network, sets) = (Frozen::new(&checkpoint.encoder, None), [&splits.train, &splits.test]);
@@ -78,11 +83,12 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
         splits.train.len(),
         splits.test.len()
     );
-    let (probe, condition) = match arguments.probe {
+    let (name, condition) = match arguments.probe {
         Probe::Linear => ("linear", probe.condition),
         Probe::Knn => ("knn", probe.condition),
     };
-    let answer = Answer { model: arguments.model.display().to_string(), probe, protocol, metrics, condition };
+    let model = arguments.model.display().to_string();
+    let answer = Answer { model, probe: name, protocol, metrics, probes, base_rates, condition };
     console.answer(&answer, || text(&answer))
 }
 
@@ -135,13 +141,14 @@ fn data_of_run(folder: &RunFolder) -> Option<std::path::PathBuf> {
 }
 
 fn text(answer: &Answer) -> String {
-    let mut table = table(["Metric", "Value"]);
+    let mut table = table(["Metric", "Value", BASE_RATE]);
     for (name, &value) in &answer.metrics {
         let reading = Reading::of(name, &answer.condition);
         let number = reading.number(Some(value));
-        table.add_row([reading.title, number]);
+        let base = reading.number(answer.base_rates.get(name).copied());
+        table.add_row([reading.title, number, base]);
     }
-    if let Some(column) = table.column_mut(1) {
+    for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     format!("{table}\n{}", answer.protocol)

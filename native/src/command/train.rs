@@ -1,5 +1,7 @@
 //! `simile train`
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use comfy_table::CellAlignment;
 
@@ -42,13 +44,18 @@ fn text(result: &RunResult) -> String {
         SHOWN.iter().filter(measured).map(|&name| (name, Reading::of(name, &result.condition))).collect();
     let titles = shown.iter().map(|(_, reading)| reading.title.as_str());
     let mut table = table(["Arm"].into_iter().chain(titles).chain(["Final loss", "Training"]));
+    let numbers = |metrics: &BTreeMap<String, f64>| -> Vec<String> {
+        shown.iter().map(|(name, reading)| reading.number(metrics.get(*name).copied())).collect()
+    };
     for arm in &result.arms {
         let last = arm.last.iter().map(|metrics| (format!("{}, last", arm.name), metrics));
         for (name, metrics) in std::iter::once((arm.name.clone(), &arm.metrics)).chain(last) {
-            let numbers = shown.iter().map(|(name, reading)| reading.number(metrics.get(*name).copied()));
             let rest = [format!("{:.4}", arm.final_loss), time(arm.training_seconds)];
-            table.add_row([name].into_iter().chain(numbers).chain(rest));
+            table.add_row([name].into_iter().chain(numbers(metrics)).chain(rest));
         }
+    }
+    for (name, metrics) in result.references() {
+        table.add_row([name.to_owned()].into_iter().chain(numbers(metrics)));
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);

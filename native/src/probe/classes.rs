@@ -2,17 +2,21 @@
 
 use anyhow::Result;
 use simile_core::dataset::{Condition, Dataset};
+use simile_core::evaluate::choice::Answers;
 use simile_core::evaluate::groups::Groups;
 use simile_core::evaluate::knn::{KnnConfig, unit_rows};
-use simile_core::evaluate::linear_probe::Target;
 use simile_core::evaluate::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
 use simile_core::evaluate::ranking::roc_auc;
 use simile_core::matrix::Matrix;
 
-use super::{Measured, Metrics, Split, classifier};
+use super::fit::linear;
+use super::{Measured, Metrics, Split};
 use crate::cli::Probe;
 use crate::recipe::sections::{ProbeSection, Solver};
-use crate::run::record::TOP1;
+use crate::run::record::{ProbeFit, TOP1};
+
+/// What the probe of the class is called among the probes.
+const CLASS: &str = "class";
 
 pub(super) fn measure(
     section: &ProbeSection,
@@ -20,8 +24,12 @@ pub(super) fn measure(
     train: &Split<'_>,
     test: &Split<'_>,
 ) -> Result<Measured> {
-    let scores = scores(section, probe, train, test)?;
-    Ok(Measured { metrics: judge(section, &scores, test.dataset)?, guesses: predictions(&scores)? })
+    let (scores, fit) = scores(section, probe, train, test)?;
+    Ok(Measured {
+        metrics: judge(section, &scores, test.dataset)?,
+        guesses: predictions(&scores)?,
+        probes: fit.map(|fit| (CLASS.to_owned(), fit)).into_iter().collect(),
+    })
 }
 
 /// What class scores `[n, classes]` of the images of a data set are worth.
@@ -60,20 +68,28 @@ pub(super) fn roc_auc_of_two(scores: &Matrix, labels: &[usize]) -> Result<Option
     Ok(Some(roc_auc(&margins, &positive)?))
 }
 
-/// Scores of the test images, `[n, classes]`.
-fn scores(section: &ProbeSection, probe: Probe, train: &Split<'_>, test: &Split<'_>) -> Result<Matrix> {
+/// Scores of the test images, `[n, classes]`, and how the probe was fitted if it has a penalty.
+fn scores(
+    section: &ProbeSection,
+    probe: Probe,
+    train: &Split<'_>,
+    test: &Split<'_>,
+) -> Result<(Matrix, Option<ProbeFit>)> {
     let (labels, classes) = (&train.dataset.labels, train.dataset.classes.len());
     Ok(match probe {
         Probe::Linear if section.solver == Solver::Sgd => {
-            section.sgd.fit(&train.rows, labels, classes)?.scores(&test.rows)?
+            (section.sgd.fit(&train.rows, labels, classes)?.scores(&test.rows)?, None)
         }
         Probe::Linear => {
-            classifier(section).fit(&train.rows, Target::Classes { labels, classes })?.scores(&test.rows)?
+            let answers = Answers::Classes { labels: labels.clone(), classes };
+            let fitted = linear(section, &train.rows, &answers)?;
+            (fitted.reader.scores(&test.rows)?, Some(fitted.fit))
         }
         Probe::Knn => {
             let usual = KnnConfig::default();
             let config = KnnConfig { k: usual.k.min(train.features.rows()), ..usual };
-            config.vote(&unit_rows(train.features), labels, classes, &unit_rows(test.features))?.scores
+            let near = config.vote(&unit_rows(train.features), labels, classes, &unit_rows(test.features))?;
+            (near.scores, None)
         }
     })
 }

@@ -10,7 +10,7 @@
 //! | `condition_mse`, `condition_r2` | ridge regression of a numeric condition, in its own units squared, and as R² |
 //! | `condition_top1` | fraction of test images whose categorical condition a linear classifier names |
 //! | `condition_roc_auc` | area under the ROC curve of its second value, where it has two |
-//! | `condition_..._nonlinear` | the same from 512 random rectified features |
+//! | `condition_..._nonlinear` | the same from the representation and 512 random rectified features of it, where they help |
 //! | `NAME_...` | the same of the variables in `probe.also` |
 //! | `classifier_...` | the first rows by the class scores of the network itself, where it has any; `di` adds up those of all domains |
 //! | `effective_rank` | of the test features |
@@ -19,7 +19,9 @@
 //! | `nt_xent_train`, `nt_xent_test`, ... | objectives of `probe.objectives` on the frozen network |
 
 mod classes;
+mod fit;
 mod leak;
+mod lifted;
 pub(crate) mod objective;
 mod shape;
 
@@ -27,12 +29,12 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use simile_core::dataset::Dataset;
-use simile_core::evaluate::linear_probe::LinearProbeConfig;
 use simile_core::evaluate::standardise::Standardise;
 use simile_core::matrix::Matrix;
 
 use crate::cli::Probe;
 use crate::recipe::sections::{ProbeSection, Solver};
+use crate::run::record::ProbeFit;
 
 pub(crate) use self::classes::judge;
 
@@ -45,6 +47,8 @@ pub(crate) struct Measured {
     pub(crate) metrics: Metrics,
     /// The class that is read off each.
     pub(crate) guesses: Vec<usize>,
+    /// How the probes were fitted that have a penalty: of the class, the condition, and others by their name.
+    pub(crate) probes: BTreeMap<String, ProbeFit>,
 }
 
 /// Features of a data set, with what is known of each row.
@@ -82,10 +86,24 @@ pub(crate) fn measure(
 ) -> Result<Measured> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
     let (train, test) = (Split::new(train, &scale)?, Split::new(test, &scale)?);
-    let Measured { mut metrics, guesses } = classes::measure(section, probe, &train, &test)?;
-    metrics.extend(leak::measure(section, &train, &test)?);
+    let Measured { mut metrics, guesses, mut probes } = classes::measure(section, probe, &train, &test)?;
+    let (leaks, fits) = leak::measure(section, &train, &test)?;
+    metrics.extend(leaks);
+    probes.extend(fits);
     metrics.extend(shape::measure(&test)?);
-    Ok(Measured { metrics, guesses })
+    Ok(Measured { metrics, guesses, probes })
+}
+
+/// What the same metrics of class and condition are without a representation: whoever names the class, or the value,
+/// that is most frequent among the training images, and the mean of a number.
+///
+/// # Errors
+/// If the condition is not known for the data set.
+pub(crate) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
+    let guess = leak::most_frequent(&train.labels, train.classes.len(), test.len());
+    let mut metrics = judge(section, &guess, test)?;
+    metrics.extend(leak::base_rates(section, train, test)?);
+    Ok(metrics)
 }
 
 /// As [`measure`], but of the class alone.
@@ -104,13 +122,12 @@ pub(crate) fn measure_classes(
 
 /// How the class is read off, in words.
 pub(crate) fn in_words(section: &ProbeSection, probe: Probe) -> String {
-    let ProbeSection { steps, ridge, sgd, .. } = section;
+    let ProbeSection { steps, sgd, .. } = section;
+    let ridge = section.ridge.in_words();
     match (probe, section.solver) {
         (Probe::Knn, _) => "the nearest neighbours by cosine, at most 200, weighted".into(),
         (Probe::Linear, Solver::Lbfgs) => {
-            format!(
-                "a linear classifier on standardised features by L-BFGS, {steps} steps at most, ridge {ridge}"
-            )
+            format!("a linear classifier on standardised features by L-BFGS, {steps} steps at most, {ridge}")
         }
         (Probe::Linear, Solver::Sgd) => format!(
             "a linear classifier on standardised features by SGD, {} epochs in batches of {}, rate {}, momentum {}, \
@@ -118,9 +135,4 @@ pub(crate) fn in_words(section: &ProbeSection, probe: Probe) -> String {
             sgd.epochs, sgd.batch, sgd.learning_rate, sgd.momentum, sgd.weight_decay
         ),
     }
-}
-
-/// The classifier of a variable.
-fn classifier(section: &ProbeSection) -> LinearProbeConfig {
-    LinearProbeConfig { regularisation: section.ridge, steps: section.steps, ..Default::default() }
 }

@@ -4,6 +4,7 @@ pub(crate) mod data;
 pub(crate) mod encoder;
 pub(crate) mod explain;
 pub(crate) mod measured;
+pub(crate) mod penalty;
 pub(crate) mod sections;
 pub(crate) mod selection;
 mod set;

@@ -14,6 +14,7 @@ use toml::Table;
 use super::Fault;
 use super::explain::{reword, suggestion};
 use super::measured::{self, MeasuredObjective};
+use super::penalty::Penalty;
 
 /// `[objective]`: what to minimise and what it conditions on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,8 +100,8 @@ pub(crate) struct ProbeSection {
     pub(crate) solver: Solver,
     /// L-BFGS steps of the linear classifier.
     pub(crate) steps: usize,
-    /// Its ridge penalty.
-    pub(crate) ridge: f64,
+    /// The ridge penalty of linear probes, or several of which one is chosen on held-out training images.
+    pub(crate) ridge: Penalty,
     /// Objectives that are evaluated on the frozen network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) objectives: Vec<MeasuredObjective>,
@@ -168,7 +169,7 @@ impl Default for ProbeSection {
             also: vec![],
             solver: Solver::default(),
             steps: 500,
-            ridge: 1e-6,
+            ridge: Penalty::default(),
             objectives: vec![],
             sgd: SgdProbeConfig::default(),
         }
@@ -178,6 +179,7 @@ impl Default for ProbeSection {
 impl ProbeSection {
     pub(super) fn check(&self) -> Result<(), Fault> {
         measured::check(&self.objectives)?;
+        self.ridge.check().map_err(|reason| Fault::new("probe", "ridge", reason))?;
         self.sgd.validate().map_err(|error| Fault::new("probe", "sgd", error.to_string()))
     }
 }

@@ -1,11 +1,14 @@
 //! The section of curves, with the numbers that its cursor reads.
 
+use std::fmt::Display;
+
 use anyhow::Result;
 use maud::{Markup, PreEscaped, html};
 use serde_json::json;
 
 use super::RunRecord;
 use super::charts::{Chart, Series, curves, series_colour, shown};
+use super::pool::Pool;
 use crate::run::record::{ArmResult, Measurement};
 
 /// What moves the cursor.
@@ -62,18 +65,18 @@ pub(super) fn of_run(run: &RunRecord) -> Result<Markup> {
     })
 }
 
-/// The running means of the losses of all arms of all runs, in one chart; an arm has one colour in all of them.
+/// The running means of the losses of all arms of all runs, in one chart; runs that are equal but for the seed have one
+/// colour in all of them.
 ///
 /// # Errors
 /// If the chart cannot be drawn.
-pub(super) fn of_runs(runs: &[RunRecord], arms: &[(&str, &str)]) -> Result<Markup> {
+pub(super) fn of_pools(pools: &[Pool<'_>]) -> Result<Markup> {
     let mut losses = Vec::new();
-    for run in runs {
-        for arm in &run.result.arms {
-            let ink = arms.iter().position(|known| *known == (run.result.recipe.as_str(), arm.name.as_str()));
+    for (ink, pool) in pools.iter().enumerate() {
+        for (run, arm) in &pool.runs {
             let points = points(run, arm, |line| line.loss);
             let smooth = shown(&Series { noisy: true, ink: 0, points });
-            let series = Series { noisy: false, ink: ink.unwrap_or_default(), points: smooth };
+            let series = Series { noisy: false, ink, points: smooth };
             losses.push((format!("{}, seed {}", arm.name, run.result.seed), series));
         }
     }
@@ -101,10 +104,10 @@ pub(crate) fn of_ways(y_name: &str, ways: Vec<(String, Vec<(f64, f64)>)>) -> Res
 }
 
 /// A key of series, each with its colour.
-pub(super) fn key<'a>(names: impl Iterator<Item = &'a str>) -> Markup {
+pub(super) fn key(names: impl Iterator<Item = impl Display>) -> Markup {
     html! {
         ul.key { @for (index, name) in names.enumerate() {
-            li { i style=(format!("border-color: {}", series_colour(index))) {} (name) }
+            li { i style=(format!("border-color: {}", series_colour(index))) {} (name.to_string()) }
         } }
     }
 }

@@ -8,7 +8,10 @@ pub(crate) mod gallery;
 pub(crate) mod maps;
 mod page;
 pub(crate) mod picture;
+mod pool;
 mod results;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::path::Path;
 

@@ -1,57 +1,98 @@
 //! The numbers of a report: every arm of every run, and over several runs what is the same and what is chance.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use maud::{Markup, PreEscaped, html};
 
 use super::RunRecord;
 use super::charts::trade_off;
-use super::curves::{key, of_runs};
+use super::curves::{key, of_pools};
 use super::page::{time, wide};
+use super::pool::{Pool, pools, references};
 use crate::against::{Against, in_words as against_in_words};
 use crate::metric::Reading;
-use crate::run::record::{ArmResult, MSE, R2, TOP1};
+use crate::run::record::{ArmResult, MSE, ProbeFit, R2, TOP1};
 use crate::spread::Spread;
 
+/// Accuracy on a categorical condition.
+const NAMED: &str = "condition_top1";
 /// Metrics of what can be read off a condition, and how they are called.
-const LEAKS: [(&str, &str); 2] =
-    [(R2, "R² of the condition"), ("condition_top1", "accuracy on the condition")];
+const LEAKS: [(&str, &str); 2] = [(R2, "R²"), (NAMED, "accuracy")];
+
+/// A column: a metric, as it is read for the condition of a run. Runs with other conditions have other columns.
+struct Column {
+    metric: String,
+    reading: Reading,
+}
+
+/// The columns of some metrics, each with the condition of the run that it was measured in.
+fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
+    for (metric, condition) in measured {
+        let reading = Reading::of(metric, condition);
+        if !columns.iter().any(|column| column.reading.title == reading.title) {
+            columns.push(Column { metric: metric.to_owned(), reading });
+        }
+    }
+    // What is asked for first stands first.
+    let first = [TOP1, R2, MSE, NAMED];
+    columns.sort_by_key(|column| {
+        let rank = first.iter().position(|one| *one == column.metric).unwrap_or(first.len());
+        (rank, column.metric.clone(), column.reading.title.clone())
+    });
+    columns
+}
+
+impl Column {
+    /// Its value among the metrics of a run with a condition, if that is what the column is of.
+    fn of(&self, condition: &str, metrics: &BTreeMap<String, f64>) -> Option<f64> {
+        let is_mine = Reading::of(&self.metric, condition).title == self.reading.title;
+        metrics.get(&self.metric).copied().filter(|_| is_mine)
+    }
+
+    fn number(&self, condition: &str, metrics: &BTreeMap<String, f64>) -> String {
+        self.reading.number(self.of(condition, metrics))
+    }
+}
 
 /// Every arm of every run, one row each.
 pub(super) fn table(runs: &[RunRecord]) -> Markup {
     let several = runs.len() > 1;
     let arms = || runs.iter().flat_map(|run| run.result.arms.iter().map(move |arm| (run, arm)));
-    let condition = match runs {
-        [first, rest @ ..] if rest.iter().all(|run| run.result.condition == first.result.condition) => {
-            first.result.condition.as_str()
-        }
-        _ => "condition",
-    };
-    let mut names: Vec<&str> = arms().flat_map(|(_, arm)| arm.metrics.keys().map(String::as_str)).collect();
-    // What is asked for first stands first.
-    let first = [TOP1, R2, MSE];
-    names.sort_unstable_by_key(|name| {
-        (first.iter().position(|one| one == name).unwrap_or(first.len()), *name)
+    let measured = arms().flat_map(|(run, arm)| {
+        arm.metrics.keys().map(|metric| (metric.as_str(), run.result.condition.as_str()))
     });
-    names.dedup();
-    let shown: Vec<(&str, Reading)> =
-        names.iter().map(|&name| (name, Reading::of(name, condition))).collect();
-    let has = |name: &str| names.contains(&name);
+    let shown = columns(measured);
+    let has = |metric: &str| shown.iter().any(|column| column.metric == metric);
+    let titles = |metric: &str| -> String {
+        let of_metric = shown.iter().filter(|column| column.metric == metric);
+        of_metric.map(|column| column.reading.title.as_str()).collect::<Vec<_>>().join(" and ")
+    };
     html! {
         (wide(&html! { table {
             thead { tr {
                 th { "Arm" }
                 @if several { th { "Run" } th { "Seed" } }
-                @for (_, reading) in &shown { th { (reading.title) } }
+                @for column in &shown { th { (column.reading.title) } }
                 th { "Final loss" } th { "Iterations" } th { "Training" }
             } }
-            tbody { @for (run, arm) in arms() { tr {
-                td { b { (arm.name) } " " span.soft { (arm.objective) } }
-                @if several { td { (run.place) } td { (run.result.seed) } }
-                @for (name, reading) in &shown { td { (reading.number(arm.metric(name))) } }
-                td { (number(Some(arm.final_loss), 4)) }
-                td { (arm.iterations) }
-                td { (time(arm.training_seconds)) }
-            } } }
+            tbody { @for run in runs {
+                @for arm in &run.result.arms { tr {
+                    td { b { (arm.name) } " " span.soft { (arm.objective) } }
+                    @if several { td { (run.place) } td { (run.result.seed) } }
+                    @for column in &shown { td { (column.number(&run.result.condition, &arm.metrics)) } }
+                    td { (number(Some(arm.final_loss), 4)) }
+                    td { (arm.iterations) }
+                    td { (time(arm.training_seconds)) }
+                } }
+                @for (name, metrics) in run.result.references() { tr.soft {
+                    td { (name) }
+                    @if several { td { (run.place) } td { (run.result.seed) } }
+                    @for column in &shown { td { (column.number(&run.result.condition, metrics)) } }
+                    @for _ in 0..3 { td { "–" } }
+                } }
+            } }
         } }))
         p.soft {
             "Top-1: a linear classifier on the frozen, standardised representation."
@@ -59,23 +100,53 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
                 " R² and MSE: a ridge regression of the condition on the same representation; R² is 1 where the condition \
                  can be read off perfectly and 0 where predicting its mean does as well. Lower means less leak."
             }
-            @if has("condition_top1") {
-                " " (Reading::of("condition_top1", condition).title) ": how often a linear classifier names the condition; lower \
-                 means less leak."
+            @if has(NAMED) {
+                " " (titles(NAMED)) ": how often a linear classifier names the condition; lower means less leak."
+            }
+            @if runs.iter().any(|run| run.result.references().next().is_some()) {
+                " The network before its first step is probed in the same way; the base rate is what naming the most \
+                 frequent value, or the mean, gives without any network."
             }
         }
         @for (arms, protocol) in protocols(runs) {
             p.soft { @if !arms.is_empty() { b { (arms) } ": " } (protocol) "." }
         }
-        @for (_, arm) in arms() {
+        @for (run, arm) in arms() {
+            @if let Some(words) = ridges(&arm.probes, &run.result.condition) {
+                p.soft { b { (arm.name) } @if several { ", " (run.place) } ": " (words) "." }
+            }
             @if let Some(top1) = arm.last.as_ref().and_then(|last| last.get(TOP1)) {
                 p.soft { b { (arm.name) } ": the last encoder has " (number(Some(top1 * 100.0), 2)) " %." }
             }
             @if let Some(stopped) = &arm.stopped {
                 p { b { (arm.name) " ended early: " } (stopped.message) "." }
             }
+            @for warning in &arm.warnings {
+                p { b { "Warning" @if several { ", " (run.place) } ": " } (warning) "." }
+            }
         }
     }
+}
+
+/// The penalties of an arm's probes, in words.
+fn ridges(probes: &BTreeMap<String, ProbeFit>, condition: &str) -> Option<String> {
+    let one = |(name, fit): (&String, &ProbeFit)| {
+        let name = match name.strip_suffix("_nonlinear") {
+            Some(_) if fit.random_features == 0 => {
+                return format!("random features find no more of the {condition}");
+            }
+            Some(_) => format!("{condition} with {} random features", fit.random_features),
+            None if name == "condition" => condition.to_owned(),
+            None => name.clone(),
+        };
+        let chosen = match fit.held_out {
+            0 => String::new(),
+            images => format!(" (by {images} held-out training images)"),
+        };
+        format!("{name} {:e}{chosen}", fit.ridge)
+    };
+    (!probes.is_empty())
+        .then(|| format!("ridge of the probes: {}", probes.iter().map(one).collect::<Vec<_>>().join("; ")))
 }
 
 /// How numbers were measured, each way once with the arms that it holds for; without them where there is one way.
@@ -99,77 +170,178 @@ fn protocols(runs: &[RunRecord]) -> Vec<(String, &str)> {
 /// # Errors
 /// If a chart cannot be drawn.
 pub(super) fn comparison(runs: &[RunRecord]) -> Result<Markup> {
-    let mut arms: Vec<((&str, &str), Vec<&ArmResult>)> = Vec::new();
-    for (run, arm) in runs.iter().flat_map(|run| run.result.arms.iter().map(move |arm| (run, arm))) {
-        let name = (run.result.recipe.as_str(), arm.name.as_str());
-        match arms.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, results)) => results.push(arm),
-            None => arms.push((name, vec![arm])),
-        }
-    }
-    let names: Vec<(&str, &str)> = arms.iter().map(|(name, _)| *name).collect();
-    let measured =
-        |metric: &str| arms.iter().flat_map(|(_, arms)| arms).any(|arm| arm.metric(metric).is_some());
-    let leak = LEAKS.iter().find(|(metric, _)| measured(metric));
-    let mut points: Vec<(f64, f64, usize)> = Vec::new();
-    for (index, (_, arms)) in arms.iter().enumerate() {
-        let both = |arm: &&ArmResult| Some((arm.metric(leak?.0)?, arm.metric(TOP1)? * 100.0, index));
-        points.extend(arms.iter().filter_map(both));
-    }
-    let condition = runs.first().map_or("", |run| run.result.condition.as_str());
-    let shown: Vec<(&str, Reading)> = [TOP1, R2, MSE, "condition_top1"]
-        .into_iter()
-        .filter(|&name| name == TOP1 || measured(name))
-        .map(|name| (name, Reading::of(name, condition)))
-        .collect();
-    let cell = |arms: &[&ArmResult], name: &str, reading: &Reading| {
-        let values: Vec<f64> = arms.iter().filter_map(|arm| arm.metric(name)).collect();
-        reading.spread(Spread::of(&values))
-    };
-    let shown_first = Reading::of(TOP1, condition);
-    let accuracies = |arms: &[&ArmResult]| -> Vec<f64> {
-        arms.iter().filter_map(|arm| arm.metric(TOP1)).map(|value| shown_first.value(value)).collect()
-    };
-    let first = arms.first().map(|(_, arms)| accuracies(arms)).unwrap_or_default();
-    let against = std::iter::once(Ok(None))
-        .chain(arms.iter().skip(1).map(|(_, arms)| Against::of(&accuracies(arms), &first)))
-        .collect::<Result<Vec<Option<Against>>>>()?;
-    let tested = against.iter().any(Option::is_some);
+    let pools = pools(runs);
     Ok(html! {
         @if runs.len() > 1 {
             h2 { "Over the runs" }
-            (wide(&html! { table {
-                thead { tr {
-                    th { "Arm" } th { "Recipe" } th { "Runs" }
-                    @for (_, reading) in &shown { th { (reading.title) } }
-                    @if tested { th { (shown_first.title) ", against the first" } }
-                } }
-                tbody { @for (((recipe, name), arms), against) in arms.iter().zip(&against) { tr {
-                    td { b { (name) } } td { (recipe) } td { (arms.len()) }
-                    @for (name, reading) in &shown { td { (cell(arms, name, reading)) } }
-                    @if tested { td { (against.as_ref().map_or_else(|| "–".into(), |one| one.text(shown_first.digits()))) } }
-                } } }
-            } }))
-            p.soft {
-                "Mean ± standard deviation over the runs (n − 1)."
-                @if let Some(words) = against_in_words(against.iter().flatten()) {
-                    " Against the first arm: " (words) "."
-                }
-            }
+            (over_the_runs(runs, &pools)?)
         }
-        @if names.len() > 1 || runs.len() > 1 {
-            (key(names.iter().map(|(_, arm)| *arm)))
+        @if pools.len() > 1 || runs.len() > 1 {
+            (key(pools.iter().map(|pool| label(pool, &pools))))
             div.pair {
-                @if let (Some((_, title)), true) = (leak, points.len() > 1) { figure {
-                    (PreEscaped(trade_off(title, &points)?))
-                    figcaption { b { "Accuracy against leak," } " one point a run. Up and left is better." }
-                } }
-                @if runs.len() > 1 { (of_runs(runs, &names)?) }
+                @for figure in trade_offs(&pools)? { (figure) }
+                @if runs.len() > 1 { (of_pools(&pools)?) }
             }
         }
     })
 }
 
+/// How a pool is called beside others: with what it differs in where its arm has others.
+fn label(pool: &Pool<'_>, pools: &[Pool<'_>]) -> String {
+    let same = pools.iter().filter(|other| other.arm == pool.arm).count();
+    if same > 1 { format!("{}: {}", pool.arm, pool.differences()) } else { pool.arm.to_owned() }
+}
+
+/// Mean and deviation of each arm over the runs that are equal but for the seed.
+fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
+    let shown = columns(pools.iter().flat_map(|pool| {
+        let metrics = [TOP1, R2, MSE, NAMED].into_iter();
+        metrics.filter(|metric| !pool.values(metric).is_empty()).map(|metric| (metric, pool.condition))
+    }));
+    let spread = |column: &Column, condition: &str, runs: &[&BTreeMap<String, f64>]| {
+        let values: Vec<f64> = runs.iter().filter_map(|metrics| column.of(condition, metrics)).collect();
+        column.reading.spread(Spread::of(&values))
+    };
+    let of_pool = |column: &Column, pool: &Pool<'_>| {
+        let metrics: Vec<_> = pool.runs.iter().map(|(_, arm)| &arm.metrics).collect();
+        spread(column, pool.condition, &metrics)
+    };
+    let top1 = Reading::of(TOP1, "");
+    let accuracies =
+        |pool: &Pool<'_>| pool.values(TOP1).into_iter().map(|value| top1.value(value)).collect::<Vec<f64>>();
+    let first = pools.first().map(accuracies).unwrap_or_default();
+    let against = std::iter::once(Ok(None))
+        .chain(pools.iter().skip(1).map(|pool| Against::of(&accuracies(pool), &first)))
+        .collect::<Result<Vec<Option<Against>>>>()?;
+    let tested = against.iter().any(Option::is_some);
+    let differ = pools.iter().any(|pool| !pool.differs.is_empty());
+    Ok(html! {
+        (wide(&html! { table {
+            thead { tr {
+                th { "Arm" } th { "Recipe" } th { "Runs" }
+                @for column in &shown { th { (column.reading.title) } }
+                @if tested { th { (top1.title) ", against the first" } }
+                @if differ { th { "Differs in" } }
+            } }
+            tbody {
+                @for (pool, against) in pools.iter().zip(&against) { tr {
+                    td { b { (pool.arm) } } td { (pool.recipe) } td { (pool.runs.len()) }
+                    @for column in &shown { td { (of_pool(column, pool)) } }
+                    @if tested { td { (against.as_ref().map_or_else(|| "–".into(), |one| one.text(top1.digits()))) } }
+                    @if differ { td.words { (pool.differences()) } }
+                } }
+                @for reference in references(runs) { tr.soft {
+                    td { (reference.name) } td { "–" } td { (reference.runs.len()) }
+                    @for column in &shown { td { (spread(column, reference.condition, &reference.runs)) } }
+                    @if tested { td { "–" } }
+                    @if differ { td {} }
+                } }
+            }
+        } }))
+        p.soft {
+            "Mean ± standard deviation over the runs (n − 1)."
+            @if let Some(words) = against_in_words(against.iter().flatten()) {
+                " Against the first arm: " (words) "."
+            }
+        }
+        @if differ {
+            p {
+                "Only runs that are equal but for the seed are repeats of each other. These differ in more, and so stand \
+                 side by side, each with its values of the keys that differ."
+            }
+        }
+        @for pool in pools { @for (run, seed) in &pool.again {
+            p { (run.place) " has seed " (seed) " of " (pool.arm) " once more, and is not counted again." }
+        } }
+    })
+}
+
+/// Accuracy against leak, a chart for each condition.
+fn trade_offs(pools: &[Pool<'_>]) -> Result<Vec<Markup>> {
+    let mut conditions: Vec<&str> = pools.iter().map(|pool| pool.condition).collect();
+    conditions.sort_unstable();
+    conditions.dedup();
+    let mut figures = Vec::new();
+    for condition in conditions {
+        let of_condition = || pools.iter().enumerate().filter(move |(_, pool)| pool.condition == condition);
+        let measured = |metric: &str| of_condition().any(|(_, pool)| !pool.values(metric).is_empty());
+        let Some((leak, title)) = LEAKS.iter().find(|(metric, _)| measured(metric)) else { continue };
+        let both = |arm: &ArmResult, ink| Some((arm.metric(leak)?, arm.metric(TOP1)? * 100.0, ink));
+        let points: Vec<(f64, f64, usize)> = of_condition()
+            .flat_map(|(ink, pool)| pool.runs.iter().filter_map(move |(_, arm)| both(arm, ink)))
+            .collect();
+        if points.len() > 1 {
+            figures.push(html! { figure {
+                (PreEscaped(trade_off(&format!("{title} of the {condition}"), &points)?))
+                figcaption { b { "Accuracy against leak," } " one point a run. Up and left is better." }
+            } });
+        }
+    }
+    Ok(figures)
+}
+
 fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "–".into(), |value| format!("{value:.digits$}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{arm, run};
+    use super::*;
+
+    fn with(name: &str, metrics: &[(&str, f64)]) -> ArmResult {
+        let mut arm = arm(name, 0.5);
+        arm.metrics.extend(metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+        arm
+    }
+
+    #[test]
+    fn no_spread_and_no_p_stand_over_runs_of_different_settings() {
+        let seeds = |set: &str, first: u64| {
+            [run("a", first, set, vec![arm("x", 0.8)]), run("b", first + 1, set, vec![arm("x", 0.9)])]
+        };
+        let text = |runs: &[RunRecord]| comparison(runs).unwrap().into_string();
+        let [one, other] = seeds("", 0);
+        let pooled = text(&[one, other]);
+        assert!(pooled.contains("85.00 ± 7.07") && !pooled.contains("Differs in"));
+        let [one, _] = seeds("", 0);
+        let [_, other] = seeds("train.batch=32", 0);
+        let apart = text(&[one, other]);
+        assert!(
+            !apart.contains("±</td>") && !apart.contains(" ± 7.07") && !apart.contains("against the first")
+        );
+        assert!(apart.contains("train.batch = 16") && apart.contains("train.batch = 32"), "{apart}");
+    }
+
+    #[test]
+    fn each_condition_keeps_its_name() {
+        let by_age = run("a", 0, "probe.condition=age", vec![with("x", &[(R2, 0.25)])]);
+        let by_hospital = run("b", 0, "probe.condition=hospital", vec![with("x", &[(NAMED, 0.92)])]);
+        for html in [table(&[by_age, by_hospital]).into_string()] {
+            assert!(html.contains("Age R²") && html.contains("Hospital top-1 %"), "{html}");
+            assert!(!html.contains("Age top-1 %") && !html.contains("Hospital R²"), "{html}");
+            assert!(html.contains("92.00") && html.contains("0.250"));
+        }
+        let both = [
+            run("a", 0, "probe.condition=age", vec![with("x", &[(NAMED, 0.5)])]),
+            run("b", 0, "probe.condition=hospital", vec![with("x", &[(NAMED, 0.92)])]),
+        ];
+        let html = table(&both).into_string() + &comparison(&both).unwrap().into_string();
+        assert!(html.contains("Age top-1 %") && html.contains("Hospital top-1 %"), "{html}");
+    }
+
+    #[test]
+    fn a_network_that_was_never_trained_has_a_row_and_so_has_no_network() {
+        let mut one = run("a", 0, "", vec![with("x", &[(R2, 0.25)])]);
+        let of = |top1: f64, r2: f64| BTreeMap::from([(TOP1.to_owned(), top1), (R2.to_owned(), r2)]);
+        one.result.untrained = Some(crate::run::record::Untrained {
+            name: "Untrained network".into(),
+            metrics: of(0.4321, 0.9),
+            probes: BTreeMap::new(),
+        });
+        one.result.base_rates = of(0.1234, 0.0);
+        let html = table(&[one]).into_string();
+        assert!(html.contains("Untrained network") && html.contains("43.21"), "{html}");
+        assert!(html.contains("Base rate") && html.contains("12.34"), "{html}");
+    }
 }

@@ -1,6 +1,7 @@
 //! A run: its folder, its data, its steps, what it records, and how it is continued.
 
 pub(crate) mod context;
+mod doubts;
 pub(crate) mod draw;
 mod events;
 mod feed;
@@ -20,4 +21,5 @@ pub(crate) mod splits;
 pub(crate) mod start;
 pub(crate) mod state;
 mod training;
+mod untrained;
 mod weights;

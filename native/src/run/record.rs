@@ -30,6 +30,22 @@ pub(crate) struct RunResult {
     /// Wall time of the whole run in seconds, without the time between an interruption and its resumption.
     pub(crate) seconds: f64,
     pub(crate) arms: Vec<ArmResult>,
+    /// What the same probes read off the encoder before its first step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) untrained: Option<Untrained>,
+    /// Metrics of naming the most frequent value and the mean, without any encoder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) base_rates: BTreeMap<String, f64>,
+}
+
+/// An encoder that was not trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Untrained {
+    /// How its row is called.
+    pub(crate) name: String,
+    pub(crate) metrics: BTreeMap<String, f64>,
+    /// As those of an arm.
+    pub(crate) probes: BTreeMap<String, ProbeFit>,
 }
 
 /// The final numbers of one arm.
@@ -44,6 +60,10 @@ pub(crate) struct ArmResult {
     pub(crate) training_seconds: f64,
     /// Metrics by name: [`TOP1`], [`MSE`], [`R2`], ...
     pub(crate) metrics: BTreeMap<String, f64>,
+    /// How the probes were fitted that have a ridge penalty: `class`, `condition`, `condition_nonlinear`, and the names of
+    /// further variables.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) probes: BTreeMap<String, ProbeFit>,
     /// How they were measured, and of which encoder.
     #[serde(default)]
     pub(crate) protocol: String,
@@ -56,6 +76,27 @@ pub(crate) struct ArmResult {
     /// Why training ended before its last iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stopped: Option<Stopped>,
+    /// What makes its numbers doubtful, each with a remedy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) warnings: Vec<String>,
+}
+
+/// How a probe was fitted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ProbeFit {
+    /// Its ridge penalty.
+    pub(crate) ridge: f64,
+    /// Training images that the penalty was chosen on; none if it was given.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) held_out: usize,
+    /// Random features that it reads beside the representation.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) random_features: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// An encoder on its way, judged on held-out training images.
@@ -87,10 +128,21 @@ pub(crate) enum Why {
 
 /// Fraction of test images whose class the linear probe names, 0..1.
 pub(crate) const TOP1: &str = "top1";
+/// How the row is called of naming the most frequent value and the mean.
+pub(crate) const BASE_RATE: &str = "Base rate";
 /// Squared error of the ridge regression of the condition, mean over its columns, in its own units squared.
 pub(crate) const MSE: &str = "condition_mse";
 /// The same as a share of what predicting the mean leaves: 1 is perfectly readable, 0 is not readable.
 pub(crate) const R2: &str = "condition_r2";
+
+impl RunResult {
+    /// What the arms are held against, by name: the encoder that was not trained, and no encoder at all.
+    pub(crate) fn references(&self) -> impl Iterator<Item = (&str, &BTreeMap<String, f64>)> {
+        let untrained = self.untrained.iter().map(|before| (before.name.as_str(), &before.metrics));
+        let base = (!self.base_rates.is_empty()).then_some((BASE_RATE, &self.base_rates));
+        untrained.chain(base)
+    }
+}
 
 impl ArmResult {
     /// A metric, if it was measured.

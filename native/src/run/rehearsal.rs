@@ -5,22 +5,27 @@ use simile_core::dataset::Dataset;
 use simile_core::train::Trainer;
 
 use super::context::Context;
+use super::doubts::{self, Doubts};
 use super::splits::Splits;
 use super::training::{config, share};
+use crate::console::line;
 use crate::device::Team;
 use crate::exit::usage;
 use crate::recipe::Recipe;
 
-/// Prepares every arm as far as that takes no images: its condition, its clusters, its networks and its probes.
+/// Prepares every arm as far as that takes no images: its condition, its clusters, its networks and its probes. Returns
+/// what of each arm to doubt.
 ///
 /// # Errors
 /// What the run would be refused for.
-pub(super) fn rehearse(recipe: &Recipe, splits: &Splits, team: &Team) -> Result<()> {
+pub(super) fn rehearse(recipe: &Recipe, splits: &Splits, team: &Team) -> Result<Doubts> {
     let Splits { train, test, .. } = splits;
     let seed = recipe.train.seed;
     probed(recipe, train)?;
+    let of_probes = doubts::of_probes(recipe, train);
+    let mut doubted = Doubts::new();
     for arm in recipe.arms() {
-        let prepared = || -> Result<()> {
+        let prepared = || -> Result<Vec<String>> {
             let context = Context::new(&arm.objective, train, seed)?;
             if let Some(groups) = arm.objective.neighbourhoods {
                 context.neighbourhoods(groups, recipe.train.batch, seed)?;
@@ -36,15 +41,20 @@ pub(super) fn rehearse(recipe: &Recipe, splits: &Splits, team: &Team) -> Result<
             }
             let config = config(&arm, recipe, &context, (train, 1), None)?;
             let trainer = Trainer::new(config, &context.training_set(), &team.first.device);
-            share(&mut trainer.map_err(usage)?, recipe.train.batch, team)
+            share(&mut trainer.map_err(usage)?, recipe.train.batch, team)?;
+            doubts::of_arm(&arm, recipe, &context, train)
         };
-        prepared().with_context(|| format!("arm `{}`", arm.name))?;
+        let mut found = prepared().with_context(|| format!("arm `{}`", arm.name))?;
+        found.iter().for_each(|doubt| line(format_args!("warning: {}: {doubt}", arm.name)));
+        found.extend(of_probes.iter().cloned());
+        doubted.insert(arm.name, found);
     }
+    of_probes.iter().for_each(|doubt| line(format_args!("warning: {doubt}")));
     for measured in &recipe.probe.objectives {
         let name = &measured.objective.name;
         Context::new(&measured.objective, test, seed).with_context(|| format!("measuring `{name}`"))?;
     }
-    Ok(())
+    Ok(doubted)
 }
 
 /// The variables to read off are there, unless there is none at all.

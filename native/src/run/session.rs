@@ -21,6 +21,7 @@ use super::selection::Candidate;
 use super::splits::Splits;
 use super::state::Standing;
 use super::training::Trained;
+use super::untrained::doubt;
 use crate::cli::Probe;
 use crate::console::line;
 use crate::device::Team;
@@ -108,7 +109,7 @@ impl Session {
             Some(chosen) => (chosen, Some(last)),
             None => (last, None),
         };
-        let (Measured { metrics, guesses }, features) = self.measured(arm, &chosen)?;
+        let (Measured { metrics, guesses, probes }, features) = self.measured(arm, &chosen)?;
         let iterations = trainer.step_number() as usize;
         events.scalars(iterations, metrics.iter().map(|(name, value)| (name.as_str(), *value)))?;
         events.flush()?;
@@ -119,22 +120,30 @@ impl Session {
         if let Some(last) = &last {
             self.write_model(LAST_MODEL, of_arm, &last.model.encoder)?;
         }
-        let result = ArmResult {
+        let mut result = ArmResult {
             name: arm.name.clone(),
             objective: arm.objective.name.clone(),
             iterations,
             final_loss: final_loss(&self.folder.measurements()?, arm, iterations),
             training_seconds: self.standing.arm_seconds,
             metrics,
+            probes,
             protocol: self.protocol(chosen.iteration),
             last: last
                 .map(|last| self.measured(arm, &last).map(|(measured, _)| measured.metrics))
                 .transpose()?,
             evaluations: self.standing.evaluations.clone(),
             stopped,
+            warnings: self.standing.warnings.get(&arm.name).cloned().unwrap_or_default(),
         };
-        let Splits { train, test, .. } = &self.splits;
+        self.hold_against()?;
         let condition = &self.recipe.probe.condition;
+        let doubt = self.standing.untrained.as_ref().and_then(|before| doubt(&result, before, condition));
+        if let Some(warning) = doubt {
+            line(format_args!("warning: {}: {warning}", arm.name));
+            result.warnings.push(warning);
+        }
+        let Splits { train, test, .. } = &self.splits;
         Drawing { arm, condition, train, test, features: &features, guesses: &guesses }.add_to(figures)?;
         Ok(result)
     }
@@ -238,6 +247,8 @@ impl Session {
             version: env!("CARGO_PKG_VERSION").into(),
             seconds: self.standing.seconds,
             arms: self.standing.finished,
+            untrained: self.standing.untrained,
+            base_rates: self.standing.base_rates,
         };
         self.folder.write_json(RESULT, &result)?;
         let record = RunRecord::read(self.folder.root())?;

@@ -30,7 +30,7 @@ pub(crate) fn begin(
     let bytes = weights::of_recipe(&recipe)?;
     let splits = Splits::of(&recipe, data.as_deref())?;
     let splits = prior::add(splits, recipe.data.prior.as_ref(), &team.first.device)?;
-    rehearse(&recipe, &splits, &team)?;
+    let warnings = rehearse(&recipe, &splits, &team)?;
     let folder = RunFolder::create(out, &recipe.name)?;
     line(format_args!("{} into {}", recipe.name, folder.root().display()));
     let weights = bytes.map(|bytes| weights::begin(&mut recipe, &bytes, &folder)).transpose()?;
@@ -39,6 +39,7 @@ pub(crate) fn begin(
         arm: recipe.arms().first().map_or_else(String::new, |arm| arm.name.clone()),
         device: team.to_string(),
         data,
+        warnings,
         ..Standing::default()
     };
     let session = Session::new(folder.clone(), recipe, team, splits, weights, standing)?;

@@ -1,14 +1,16 @@
 //! Where a run stands, on disk. The document names the file of the trainer's state and is replaced last, so that
 //! whenever the process ends, the folder holds one whole state.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use super::doubts::Doubts;
 use super::folder::{RunFolder, STATE};
-use super::record::{ArmResult, Evaluation};
+use super::record::{ArmResult, Evaluation, Untrained};
 
 /// `state/state.json`
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -38,6 +40,15 @@ pub(crate) struct Standing {
     /// Files that the document on disk may still name.
     #[serde(skip)]
     pub(crate) outdated: Vec<String>,
+    /// What of each arm to doubt since before it began, by its name.
+    #[serde(default)]
+    pub(crate) warnings: Doubts,
+    /// What the probes read off the encoder before its first step, once it was measured.
+    #[serde(default)]
+    pub(crate) untrained: Option<Untrained>,
+    /// What is named without any encoder.
+    #[serde(default)]
+    pub(crate) base_rates: BTreeMap<String, f64>,
     /// Results of the arms that are done.
     pub(crate) finished: Vec<ArmResult>,
 }

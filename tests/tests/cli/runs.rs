@@ -34,7 +34,7 @@ log_every = 1
 steps = 5
 
 [[arm]]
-name = "InfoNCE"
+name = "SimCLR"
 objective = { name = "nt-xent", temperature = 0.5 }
 
 [[arm]]
@@ -72,7 +72,15 @@ fn a_run_writes_its_folder_and_answers_with_its_result() {
         assert!((0.0..=1.0).contains(&top1));
         assert!(arm["metrics"]["condition_mse"].as_f64().unwrap() > 0.0);
         assert!(arm["metrics"]["condition_r2"].as_f64().unwrap() <= 1.0);
+        for probe in ["class", "condition", "condition_nonlinear"] {
+            assert!(arm["probes"][probe]["ridge"].as_f64().unwrap() > 0.0, "{}", arm["probes"]);
+        }
     }
+    let before = &answer["untrained"]["metrics"];
+    assert!(before["top1"].as_f64().is_some() && before["condition_r2"].as_f64().is_some());
+    assert_ne!(before, &answer["arms"][0]["metrics"]);
+    assert_eq!(answer["base_rates"]["condition_r2"], 0.0);
+    assert!(answer["base_rates"]["condition_mse"].as_f64().unwrap() > 0.0);
     assert_eq!(fs::read_to_string(run.join("metrics.jsonl")).unwrap().lines().count(), 80);
 
     let html = fs::read_to_string(run.join("report.html")).unwrap();
@@ -99,7 +107,7 @@ fn a_run_writes_its_folder_and_answers_with_its_result() {
 fn the_answer_is_a_table_on_stdout() {
     let place = with_recipe();
     let text = stdout(place.path(), &["train", "tiny.toml", "--smoke"]);
-    for word in ["InfoNCE", "Fair", "R²", "MSE", "Top-1"] {
+    for word in ["SimCLR", "Fair", "R²", "MSE", "Top-1", "Untrained network", "Base rate"] {
         assert!(text.contains(word), "no `{word}` in\n{text}");
     }
     assert!(place.path().join("runs/tiny/result.json").exists(), "the default place is runs/NAME");
@@ -157,6 +165,7 @@ pub(crate) fn assert_same_end(place: &Path, one: &str, other: &str) {
         assert!(fs::read(one.join(file)).unwrap() == fs::read(other.join(file)).unwrap(), "{file} differs");
     }
     assert_eq!(metrics(&one), metrics(&other));
+    assert_eq!(result(&one)["untrained"], result(&other)["untrained"]);
 }
 
 #[cfg(unix)]
@@ -167,7 +176,7 @@ fn an_interrupted_run_continues_to_the_same_end() {
 
     // Stopped once in either arm; the recipe makes the arms long enough to be caught in.
     let mut arguments = vec!["train", "tiny.toml", "--out", "cut"];
-    for arm in ["InfoNCE", "Fair"] {
+    for arm in ["SimCLR", "Fair"] {
         interrupt(place.path(), &arguments, arm);
         arguments = vec!["train", "--resume", "cut"];
     }
@@ -209,6 +218,44 @@ fn a_trained_encoder_embeds_and_is_evaluated() {
     );
     let by_neighbours = json(place.path(), &["evaluate", "run", "--probe", "knn", "--json"]);
     assert!(by_neighbours["metrics"]["top1"].as_f64().is_some());
+}
+
+#[test]
+fn what_makes_a_run_doubtful_is_said_before_it_trains() {
+    let place = with_recipe();
+    let set = ["--set", "augment={}", "--set", "arm.Fair.objective.kernel={ name = \"rbf\", sigma = 0.1 }"];
+    let arguments = [&["train", "tiny.toml", "--smoke", "--out", "run"], &set[..]].concat();
+    let output = simile(place.path(), &arguments).assert().success().get_output().clone();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("no `{words}` in\n{text}"));
+    let begun = at("training on");
+    for warning in
+        ["warning: SimCLR: the two views", "warning: Fair: the two views", "warning: Fair: the kernel"]
+    {
+        assert!(at(warning) < begun, "{warning} comes too late");
+    }
+    let warnings = |arm: usize| result(&place.path().join("run"))["arms"][arm]["warnings"].clone();
+    assert!(warnings(0)[0].as_str().unwrap().contains("augment.crop"));
+    assert!(warnings(1)[1].as_str().unwrap().contains("wider"));
+    let html = fs::read_to_string(place.path().join("run/report.html")).unwrap();
+    assert!(html.contains("Warning") && html.contains("augment.crop"));
+}
+
+#[test]
+fn runs_of_other_settings_are_no_repeats_of_each_other() {
+    let place = with_recipe();
+    for (out, seed, batch) in [("1", "1", "16"), ("2", "2", "24")] {
+        let set = ["--set", &format!("train.batch={batch}"), "--arm", "Fair"];
+        let arguments = [&["train", "tiny.toml", "--smoke", "--seed", seed, "--out", out], &set[..]].concat();
+        simile(place.path(), &arguments).assert().success();
+    }
+    stdout(place.path(), &["report", "1", "2", "--out", "both.html"]);
+    let html = fs::read_to_string(place.path().join("both.html")).unwrap();
+    assert!(html.contains("train.batch = 16") && html.contains("train.batch = 24"));
+    let over = html.split("Over the runs").nth(1).unwrap().split("</table>").next().unwrap();
+    assert!(over.contains("Differs in"), "{over}");
+    let of_arms = over.split("Untrained network").next().unwrap();
+    assert!(!of_arms.contains(" ± ") && !of_arms.contains(", p "), "{of_arms}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use simile_core::augment::{Augmentation, Crop};
+use simile_core::evaluate::linear_probe::LinearProbeConfig;
 use simile_core::objective::ObjectiveConfig;
 use simile_core::optimizer::OptimizerConfig;
 use simile_core::optimizer::rules::Adam;
@@ -64,7 +65,7 @@ impl Settings {
             "optimizer": optimizer,
             "schedule": schedule,
             "train": { "batch": self.batch, "iterations": self.iterations, "seed": self.seed },
-            "probe": { "condition": CONDITION },
+            "probe": { "condition": CONDITION, "ridge": LinearProbeConfig::default().regularisation },
         })
     }
 }

@@ -1,0 +1,63 @@
+//! Runs for tests of what is made of runs.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use super::RunRecord;
+use crate::recipe::{Changes, Recipe};
+use crate::run::record::{ArmResult, RunResult, TOP1};
+
+/// An arm with an accuracy.
+pub(crate) fn arm(name: &str, top1: f64) -> ArmResult {
+    ArmResult {
+        name: name.into(),
+        objective: "nt-xent".into(),
+        iterations: 2,
+        final_loss: 1.0,
+        training_seconds: 1.0,
+        metrics: BTreeMap::from([(TOP1.to_owned(), top1)]),
+        probes: BTreeMap::new(),
+        protocol: String::new(),
+        last: None,
+        evaluations: Vec::new(),
+        stopped: None,
+        warnings: Vec::new(),
+    }
+}
+
+/// A run of arms, with changes to its recipe between semicolons.
+pub(crate) fn run(place: &str, seed: u64, set: &str, arms: Vec<ArmResult>) -> RunRecord {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.toml");
+    let head = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[train]\nbatch = 16\niterations = 2\n";
+    let objective = "{ name = \"nt-xent\", temperature = 0.5 }";
+    let of_arm = |arm: &ArmResult| format!("[[arm]]\nname = \"{}\"\nobjective = {objective}\n", arm.name);
+    std::fs::write(&file, head.to_owned() + &arms.iter().map(of_arm).collect::<String>()).unwrap();
+    let set: Vec<String> = set
+        .split(';')
+        .filter(|setting| !setting.is_empty())
+        .map(|setting| match setting.strip_prefix("objective.") {
+            Some(setting) => format!("arm.{}.objective.{setting}", arms[0].name),
+            None => setting.to_owned(),
+        })
+        .collect();
+    let changes = Changes { set: &set, seed: Some(seed), ..Changes::default() };
+    let recipe = Recipe::load(&file.display().to_string(), &changes).unwrap();
+    RunRecord {
+        place: place.into(),
+        recipe: recipe.to_toml().unwrap(),
+        result: RunResult {
+            recipe: recipe.name.clone(),
+            condition: recipe.probe.condition.clone(),
+            seed,
+            device: "cpu".into(),
+            version: "0".into(),
+            seconds: 1.0,
+            arms,
+            untrained: None,
+            base_rates: BTreeMap::new(),
+        },
+        measurements: Vec::new(),
+        figures: Default::default(),
+    }
+}
