@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
         command: command(arguments, scale),
         metrics: &table.metric,
         figure: table.figure.as_ref(),
-        rows: compare(&table, &results)?,
+        rows: compare(&table, arguments.scale, &results)?,
     };
     let files = [
         ("md", comparison.markdown().into_bytes()),

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::plan::RowResult;
-use super::table::{Metric, Row, Table};
+use super::table::{Metric, Row, Scale, Table};
 use crate::against::Against;
 use crate::spread::Spread;
 
@@ -49,11 +49,11 @@ pub(crate) struct Cell {
     pub(crate) against: Option<Against>,
 }
 
-/// Every row with every metric.
+/// Every row with every metric. At a scale whose numbers mean nothing, none is held against a published one.
 ///
 /// # Errors
 /// If a value is not finite.
-pub(crate) fn compare(table: &Table, results: &[RowResult<'_>]) -> Result<Vec<ComparedRow>> {
+pub(crate) fn compare(table: &Table, scale: Scale, results: &[RowResult<'_>]) -> Result<Vec<ComparedRow>> {
     let values = |result: &RowResult<'_>, metric: &Metric| -> Vec<f64> {
         result.runs.iter().filter_map(|run| Some(run.metric(&metric.name)? * metric.unit)).collect()
     };
@@ -71,7 +71,11 @@ pub(crate) fn compare(table: &Table, results: &[RowResult<'_>]) -> Result<Vec<Co
             let cells = table.metric.iter().map(|metric| {
                 let first = baseline.map(|first| values(first, metric));
                 let published = result.row.published.get(&metric.name).map_or(&[][..], Vec::as_slice);
-                cell(metric, values(result, metric), published, first.as_deref())
+                let mut cell = cell(metric, values(result, metric), published, first.as_deref())?;
+                if !scale.is_comparable() {
+                    (cell.difference, cell.within) = (None, None);
+                }
+                Ok(cell)
             });
             Ok(ComparedRow {
                 name: result.row.name.clone(),

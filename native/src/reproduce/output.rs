@@ -62,6 +62,10 @@ impl<'t> Comparison<'t> {
                 (None, _) => NOTHING.into(),
             };
             let within = if cell.within == Some(true) { ", within ±" } else { "" };
+            if !self.scale.is_comparable() {
+                // The table says that these mean nothing; beside others they would seem to.
+                return [number(cell.mean, cell.std), NOTHING.into(), NOTHING.into(), NOTHING.into()];
+            }
             [
                 number(cell.mean, cell.std),
                 number(cell.published, cell.published_std),
@@ -87,6 +91,13 @@ impl<'t> Comparison<'t> {
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![self.paper.to_owned()];
         remarks.extend(self.reduction.map(|reduction| format!("Not the published budget: {reduction}.")));
+        if !self.scale.is_comparable() {
+            remarks.push(
+                "Nothing is compared at this scale, which shows that every row runs and no more; `--scale cpu` and \
+                 `--scale full` stand beside the published values."
+                    .into(),
+            );
+        }
         remarks.extend((!self.notes.is_empty()).then(|| self.notes.to_owned()));
         let missing =
             self.rows.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.missing.as_ref()?)));
@@ -95,11 +106,12 @@ impl<'t> Comparison<'t> {
             remarks.push(format!("Not run: {}.", missing.join("; ")));
         }
         remarks.push(format!(
-            "Mean ± standard deviation of {} (n − 1). Difference: ours minus the published mean.{} {}, simile {}: `{}`",
+            "Mean ± standard deviation of {} (n − 1).{}{} {}, simile {}: `{}`",
             match self.seeds {
                 1 => "one seed".into(),
                 seeds => format!("{seeds} seeds"),
             },
+            if self.scale.is_comparable() { " Difference: ours minus the published mean." } else { "" },
             self.against_in_words(),
             self.device,
             self.version,
@@ -111,6 +123,7 @@ impl<'t> Comparison<'t> {
     /// How rows were compared with the first of their block.
     fn against_in_words(&self) -> String {
         let compared = self.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.against.as_ref());
+        let compared = compared.filter(|_| self.scale.is_comparable());
         let Some(words) = in_words(compared) else { return String::new() };
         let mut baselines: Vec<&str> = Vec::new();
         for name in self.rows.iter().filter_map(|row| row.baseline.as_deref()) {
@@ -172,10 +185,14 @@ impl<'t> Comparison<'t> {
     /// # Errors
     /// If a chart cannot be drawn.
     pub(crate) fn html(&self) -> Result<String> {
+        let mut rows = self.rows.clone();
+        if !self.scale.is_comparable() {
+            rows.iter_mut().flat_map(|row| &mut row.cells).for_each(|cell| cell.published = None);
+        }
         let figures = match self.figure {
             Some(figure) => html! {
-                (figures(figure, &self.rows, self.metrics)?)
-                (pictures(figure, &self.rows)?)
+                (figures(figure, &rows, self.metrics)?)
+                (pictures(figure, &rows)?)
             },
             None => html! {},
         };
@@ -189,5 +206,63 @@ impl<'t> Comparison<'t> {
             @for remark in self.remarks() { p.soft { (remark) } }
         };
         Ok(document(self.name, &html! { h1 { (self.title) } }, &body))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn comparison(scale: Scale, metrics: &[Metric]) -> String {
+        let cell = Cell {
+            metric: "top1".into(),
+            values: vec![84.2],
+            mean: Some(84.2),
+            std: None,
+            published: Some(84.1),
+            published_std: Some(1.8),
+            difference: Some(0.1),
+            within: Some(true),
+            against: None,
+        };
+        let row = ComparedRow {
+            name: "InfoNCE".into(),
+            series: None,
+            x: None,
+            missing: None,
+            baseline: None,
+            seeds: 1,
+            cells: vec![cell],
+            runs: Vec::new(),
+        };
+        let made = Comparison {
+            name: "t",
+            title: "Table",
+            paper: "Paper.",
+            notes: "",
+            scale,
+            reduction: None,
+            seeds: 1,
+            device: "cpu".into(),
+            version: "0",
+            command: "simile reproduce t".into(),
+            metrics,
+            figure: None,
+            rows: vec![row],
+        };
+        made.text() + &made.markdown() + &made.html().unwrap()
+    }
+
+    #[test]
+    fn a_smoke_run_is_compared_with_nothing() {
+        let metrics = [Metric { name: "top1".into(), title: "Top-1".into(), unit: 100.0, digits: 1 }];
+        let full = comparison(Scale::Full, &metrics);
+        assert!(full.contains("within ±") && full.contains("84.1 ± 1.8") && full.contains("published mean"));
+        let smoke = comparison(Scale::Smoke, &metrics);
+        assert!(smoke.contains("84.2") && smoke.contains("Nothing is compared at this scale"), "{smoke}");
+        for word in ["within", "84.1", "+0.1", "published mean"] {
+            assert!(!smoke.contains(word), "{word} in {smoke}");
+        }
     }
 }

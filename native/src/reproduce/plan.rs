@@ -172,7 +172,7 @@ published = { classifier_top1 = [0.5] }
         let (scale, device) = (Scale::Smoke, DeviceName::Cpu.into());
         let plan = Plan { scale, seeds: 1, data: None, device, out: place.path(), jobs: 1 };
         let results = plan.run(&table, &[&table.row[2], &table.row[3]]).unwrap();
-        let [ran, missing] = &compare(&table, &results).unwrap()[..] else { panic!("two rows") };
+        let [ran, missing] = &compare(&table, Scale::Full, &results).unwrap()[..] else { panic!("two rows") };
         assert_eq!((ran.seeds, &ran.missing), (1, &None));
         assert_eq!((missing.seeds, missing.missing.as_deref()), (0, Some("it is not printed how")));
         assert_eq!((missing.cells[0].published, missing.cells[0].mean), (Some(0.5), None));

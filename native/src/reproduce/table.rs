@@ -24,6 +24,13 @@ pub(crate) enum Scale {
     Full,
 }
 
+impl Scale {
+    /// Whether its numbers can be held against others; two steps give none that mean anything.
+    pub(crate) fn is_comparable(self) -> bool {
+        self != Self::Smoke
+    }
+}
+
 /// A table.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
