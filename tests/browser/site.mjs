@@ -20,7 +20,7 @@ try {
   await page.goto(`${server.address}/site/?device=${job.device}`);
   const shot = (name) => page.screenshot({ path: join(job.screenshots, `${job.device}-${name}.png`), fullPage: true });
   const panel = (title) => page.locator(".panel", { has: page.locator("h3", { hasText: title }) });
-  const [fair, unconditional] = [panel("Fair-CCLK"), panel("InfoNCE")];
+  const [fair, unconditional] = [panel("Fair-CCLK"), panel("SimCLR (NT-Xent)")];
   const answerOf = async (panel) => (await panel.locator("li button").allTextContents()).join();
   const answerAfter = async (panel, old) => {
     const deadline = Date.now() + 180_000;
@@ -56,8 +56,8 @@ try {
   await fair.locator(".value").first().filter({ hasText: "1.00" }).waitFor();
 
   // The map of the other encoder.
-  await page.locator("#switch label", { hasText: "InfoNCE" }).click();
-  await page.locator("#encoder", { hasText: "InfoNCE" }).waitFor();
+  await page.locator("#switch label", { hasText: "SimCLR (NT-Xent)" }).click();
+  await page.locator("#encoder", { hasText: "SimCLR (NT-Xent)" }).waitFor();
   await shot("dark");
 
   const violations = await audit(page, "site");

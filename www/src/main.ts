@@ -15,7 +15,11 @@ const SHIPPED: readonly Origin[] = [
     note: "told to set the colour of the ground aside",
     source: "./checkpoints/fair-digits.safetensors",
   },
-  { title: "InfoNCE", note: "told nothing of colours", source: "./checkpoints/infonce.safetensors" },
+  {
+    title: "SimCLR (NT-Xent)",
+    note: "told nothing of colours",
+    source: "./checkpoints/simclr.safetensors",
+  },
 ];
 
 /** An encoder with its place on the page. */

@@ -152,7 +152,7 @@ fn arms_are_kept_by_name() {
         |name: &str| Recipe::load("fair-digits", &Changes { arms: &[name.to_owned()], ..Changes::default() });
     let kept: Vec<String> = load("Fair-CCLK").unwrap().arms().into_iter().map(|arm| arm.name).collect();
     assert_eq!(kept, ["Fair-CCLK"]);
-    assert!(usage_error(load("CCLK")).contains("known: InfoNCE, Fair-CCLK"));
+    assert!(usage_error(load("CCLK")).contains("known: SimCLR, Fair-CCLK"));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_wrong_setting_says_why() {
     }
     let set = ["arm.Fair-CLK.objective.temperature=1".to_owned()];
     let text = usage_error(Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }));
-    assert!(text.contains("known: InfoNCE, Fair-CCLK"), "{text}");
+    assert!(text.contains("known: SimCLR, Fair-CCLK"), "{text}");
 }
 
 #[test]

@@ -150,9 +150,9 @@ mod tests {
             assert!(error.is::<Usage>() && error.to_string().contains(reason), "{error}");
         };
         let held = ["data.validation=100"];
-        refused(&[], Some("InfoNCE"), "train.batch=16,32", "--set data.validation=");
-        refused(&held, None, "train.batch=16,32", "known: InfoNCE, Fair-CCLK");
-        refused(&held, Some("InfoNCE"), "train.batch=16,1", "at least 2");
-        refused(&held, Some("InfoNCE"), "train.bath=16", "did you mean `batch`?");
+        refused(&[], Some("SimCLR"), "train.batch=16,32", "--set data.validation=");
+        refused(&held, None, "train.batch=16,32", "known: SimCLR, Fair-CCLK");
+        refused(&held, Some("SimCLR"), "train.batch=16,1", "at least 2");
+        refused(&held, Some("SimCLR"), "train.bath=16", "did you mean `batch`?");
     }
 }

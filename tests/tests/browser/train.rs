@@ -10,7 +10,7 @@ use simile_core::dataset::digits::draw_digits;
 
 use crate::{Where, is_ready, run, screenshots, simile, succeed, workspace};
 
-/// Percent of the digits that Fair-CCLK has to name while it learns, and how far it has to be ahead of InfoNCE.
+/// Percent of the digits that Fair-CCLK has to name while it learns, and how far it has to be ahead of SimCLR.
 const LEVEL: f64 = 60.0;
 const LEAD: f64 = 45.0;
 
@@ -49,7 +49,7 @@ fn a_visitor_can_train_two_networks() {
     assert_eq!(numbers(&result["final"]["step"]), [300.0, 300.0]);
     assert_eq!(result["still"][0], result["still"][1], "a paused run stands still");
     assert!(result["map"].as_str().unwrap().contains(&format!("{fair:.1} %")), "{}", result["map"]);
-    assert_eq!(result["saved"], json!(["infonce.safetensors", "fair-cclk.safetensors"]));
+    assert_eq!(result["saved"], json!(["simclr.safetensors", "fair-cclk.safetensors"]));
     assert_eq!((&result["cleared"], &result["workers"]), (&json!("–"), &json!(0)), "reset frees both");
     let address = "?iterations=300&batch=128&temperature=0.5&lambda=0.01&seed=0&device=auto";
     assert_eq!(

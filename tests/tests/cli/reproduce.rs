@@ -150,7 +150,7 @@ fn what_lies_in_a_folder_is_said_for_every_recipe_and_row() {
     let nowhere = listed(&[]);
     assert_eq!(one(&nowhere, "fair-digits")["data"], "none-needed");
     assert_eq!(one(&nowhere, "colour-mnist")["data"], "not-looked-for");
-    assert_eq!(one(&nowhere, "colour-mnist")["objectives"][2], "fair-cclk");
+    assert_eq!(one(&nowhere, "colour-mnist")["objectives"][3], "fair-cclk");
     assert!(one(&nowhere, "colour-mnist")["cost"].as_str().unwrap().contains("minutes"));
     fs::create_dir(place.path().join("data")).unwrap();
     let empty = listed(&["--data", "data"]);

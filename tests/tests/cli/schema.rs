@@ -15,7 +15,7 @@ fn schema() -> Value {
 #[test]
 fn a_run_that_chooses_its_encoder_is_valid() {
     let place = place();
-    let set = ["--set", "selection={ held_out = 64, every = 1, patience = 1 }", "--arm", "InfoNCE"];
+    let set = ["--set", "selection={ held_out = 64, every = 1, patience = 1 }", "--arm", "SimCLR"];
     simile(place.path(), &[&["train", "fair-digits", "--smoke", "--out", "run"], &set[..]].concat())
         .assert()
         .success();

@@ -61,10 +61,10 @@ fn a_grid_is_tried_named_and_not_tried_twice() {
 #[test]
 fn some_points_are_drawn_and_the_lowest_leak_can_be_asked_for() {
     let place = place();
-    let rest = ["--arm", "InfoNCE", "--grid", "objective_=1"];
+    let rest = ["--arm", "SimCLR", "--grid", "objective_=1"];
     let text = complaint(place.path(), &sweep(&rest), 2);
     assert!(text.contains("unknown key `objective_`"), "{text}");
-    let rest = ["--arm", "InfoNCE", "--grid", "optimizer.learning_rate=1e-4,1e-3,1e-2,1e-1", "--random", "2"];
+    let rest = ["--arm", "SimCLR", "--grid", "optimizer.learning_rate=1e-4,1e-3,1e-2,1e-1", "--random", "2"];
     let found =
         json(place.path(), &sweep(&[&rest[..], &["--by", "condition_r2", "--lowest", "--json"]].concat()));
     let points = found["points"].as_array().unwrap();
@@ -73,10 +73,32 @@ fn some_points_are_drawn_and_the_lowest_leak_can_be_asked_for() {
     assert!(leak(0) <= leak(1));
 }
 
+/// A recipe has two objectives; others take the place of one, and are searched over the same settings.
+#[test]
+fn any_objective_is_searched_over_the_same_grid() {
+    let place = place();
+    for (name, objective) in [
+        ("InfoNCE", "{ name = \"info-nce\" }"),
+        ("Fair-InfoNCE", "{ name = \"fair-info-nce\", condition = \"colour\", clusters = 4 }"),
+    ] {
+        let renamed = format!("arm.SimCLR.name={name}");
+        let objective = format!("arm.{name}.objective={objective}");
+        let temperatures = format!("arm.{name}.objective.temperature=0.1,0.5");
+        let grid = ["--grid", &temperatures, "--grid", "augment.crop.scale=[0.08,1.0],[0.3,1.0]"];
+        let rest = [&["--set", &renamed, "--set", &objective, "--arm", name, "--json"], &grid[..]].concat();
+        let mut arguments = sweep(&rest);
+        arguments.iter_mut().filter(|word| **word == OUT).for_each(|word| *word = name);
+        let found = json(place.path(), &arguments);
+        assert_eq!((&found["arm"], found["points"].as_array().unwrap().len()), (&name.into(), 4));
+        let best = found["best"].as_str().unwrap();
+        assert!(best.contains(&renamed) && best.contains("augment.crop.scale="), "{best}");
+    }
+}
+
 #[test]
 fn test_images_choose_nothing() {
     let place = place();
-    let rest = ["sweep", "fair-digits", "--arm", "InfoNCE", "--grid", "train.batch=16,32"];
+    let rest = ["sweep", "fair-digits", "--arm", "SimCLR", "--grid", "train.batch=16,32"];
     assert!(complaint(place.path(), &rest, 2).contains("--set data.validation="));
     assert!(!place.path().join("runs").exists(), "nothing was begun");
 }
@@ -102,7 +124,7 @@ fn an_interrupted_sweep_goes_on_with_the_same_command() {
     use std::time::{Duration, Instant};
 
     let place = place();
-    let rest = ["--arm", "InfoNCE", "--grid", "train.batch=16,24", "--set", "train.iterations=400"];
+    let rest = ["--arm", "SimCLR", "--grid", "train.batch=16,24", "--set", "train.iterations=400"];
     let arguments = [&sweep(&rest)[..], &["--set", "train.checkpoint_every=2"]].concat();
     let mut child = Command::new(simile_tests::program())
         .args(&arguments)

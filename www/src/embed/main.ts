@@ -13,7 +13,7 @@ import { toCsv, toNpy } from "./vectors-file.js";
 
 const SHIPPED = [
   ["Fair-CCLK on digits", "./checkpoints/fair-digits.safetensors"],
-  ["InfoNCE on digits", "./checkpoints/infonce.safetensors"],
+  ["SimCLR (NT-Xent) on digits", "./checkpoints/simclr.safetensors"],
 ] as const;
 const NEIGHBOURS = 8;
 const DRAWN = { count: 200, seed: 7 };

@@ -2,7 +2,7 @@
 import { Chart } from "../chart.js";
 import type { Point } from "../shapes.js";
 
-export const SIDES = ["InfoNCE", "Fair-CCLK"] as const;
+export const SIDES = ["SimCLR", "Fair-CCLK"] as const;
 
 /** The least that the axis of the loss shows. */
 const LOSSES = [3.5, 4.5] as const;
