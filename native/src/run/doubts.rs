@@ -41,8 +41,9 @@ pub(super) fn of_arm(arm: &Arm, recipe: &Recipe, context: &Context, train: &Data
             format!("{value}; there is no bias to learn from, name another with objective.bias")
         }),
     );
-    let condition = weighs(section).then(|| train.conditions.get(&section.condition)).flatten();
-    match (condition, one_value(&section.condition, train)) {
+    let name = section.variable();
+    let condition = weighs(section).then(|| train.conditions.get(&name)).flatten();
+    match (condition, one_value(&name, train)) {
         (None, _) => {}
         (Some(_), Some(value)) => found.push(format!(
             "{value}; there is nothing to condition on, name another variable with objective.condition"
@@ -51,7 +52,7 @@ pub(super) fn of_arm(arm: &Arm, recipe: &Recipe, context: &Context, train: &Data
             let mut batch = first_batch(arm, recipe, context, train)?;
             batch.truncate(COMPARED);
             let z = condition.to_matrix().select(&batch);
-            found.extend(kernel(section).and_then(|kernel| degenerate(&kernel, &section.condition, &z)));
+            found.extend(kernel(section).and_then(|kernel| degenerate(&kernel, &name, &z)));
         }
     }
     Ok(found)
