@@ -179,13 +179,10 @@ impl Batch {
     /// A host matrix of any number of rows, such as the `prior` of a training set.
     ///
     /// # Errors
-    /// [`Error::MissingInput`], or [`Error::NotFinite`].
+    /// [`Error::MissingInput`], [`Error::NotFinite`], or [`Error::TooLarge`] for a value above 1e100.
     pub fn table(&self, objective: &str, name: &str) -> Result<&Matrix> {
         let table = self.conditions.get(name).ok_or_else(|| missing(objective, name))?;
-        match table.first_not_finite() {
-            None => Ok(table),
-            Some(row) => Err(Error::NotFinite { input: name.into(), row }),
-        }
+        check_values(name, table).map(|()| table)
     }
 
     /// Whether a host matrix of that name is there.
@@ -199,6 +196,25 @@ impl Batch {
             let t = t.clone().without_autodiff();
             (t.device(), t.dtype())
         })
+    }
+}
+
+/// Values of a host matrix are at most this large, so that sums of their squares are numbers.
+const LARGEST: f64 = 1e100;
+
+/// Checks that the values of an input are finite, and small enough to be squared.
+///
+/// # Errors
+/// [`Error::NotFinite`] or [`Error::TooLarge`], naming the first row.
+pub(crate) fn check_values(name: &str, matrix: &Matrix) -> Result<()> {
+    if let Some(row) = matrix.first_not_finite() {
+        return Err(Error::NotFinite { input: name.into(), row });
+    }
+    match matrix.data().iter().enumerate().find(|(_, value)| value.abs() > LARGEST) {
+        None => Ok(()),
+        Some((at, &value)) => {
+            Err(Error::TooLarge { input: name.into(), row: at / matrix.columns().max(1), value })
+        }
     }
 }
 

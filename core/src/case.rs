@@ -5,6 +5,7 @@
 //! `inputs_normalised` says that embeddings are unit rows already: gradients are then partial derivatives
 //! with respect to them.
 
+mod finite;
 mod forces;
 mod kernels;
 
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::evaluate;
+use crate::kernel::Kernel;
 use crate::matrix::Matrix;
 use crate::objective::{self, Aux, Evaluation};
 use crate::optimizer;
@@ -98,8 +100,14 @@ impl Case {
     /// Runs the case and reads the results back.
     ///
     /// # Errors
-    /// As [`evaluate`](Self::evaluate), or the device failed.
+    /// As [`evaluate`](Self::evaluate), or the device failed, or a result is not a finite number: then the message names
+    /// the parameter or input that is furthest from 1.
     pub async fn run(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<CaseOutcome> {
+        let outcome = self.outcome(device, dtype, tile).await?;
+        finite::checked(self, outcome, dtype == DType::F64)
+    }
+
+    async fn outcome(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<CaseOutcome> {
         let evaluated =
             evaluate::case::run(&self.objective, self.variant.as_deref(), &self.params, &self.inputs);
         if let Some(outcome) = evaluated {
@@ -116,6 +124,19 @@ impl Case {
             }
             None => Err(Error::unknown("objective", &self.objective, names())),
         }
+    }
+
+    /// What a result hides although it is a number: a bandwidth so small that no two samples are alike.
+    pub fn warnings(&self) -> Vec<String> {
+        let kernel = self.params.get("kernel").and_then(|kernel| serde_json::from_value(kernel.clone()).ok());
+        let Some(kernel) = kernel else { return Vec::new() };
+        let kernel: Kernel = kernel;
+        let warn = |name: &str| {
+            let z = parse_condition(name, self.inputs.get(name)?).ok()?;
+            kernel.fits(&z).ok()?;
+            kernel.warning(&z).map(|warning| format!("`{name}`: {warning}"))
+        };
+        ["z", "z_a", "z_b"].into_iter().filter_map(warn).collect()
     }
 
     /// Evaluates an objective on a device in the given float type, `tile` anchors at once.
@@ -206,10 +227,10 @@ fn parse_indices(name: &str, value: &Value) -> Result<Vec<usize>> {
 }
 
 impl Evaluation {
-    /// Reads loss, gradients and intermediate results back to the host.
+    /// Reads loss, gradients and intermediate results back to the host, finite or not.
     ///
     /// # Errors
-    /// The device failed, or a result is not finite.
+    /// The device failed.
     pub async fn read(self) -> Result<CaseOutcome> {
         let loss = read(self.loss.unsqueeze()).await?[(0, 0)];
         let mut gradients = BTreeMap::new();
@@ -286,5 +307,30 @@ mod tests {
         let case = r#"{"objective": "fair-cclk", "params": {"kernel": {"name": "rbf"}}, "inputs":
             {"view_a": [[1, 0], [0, 1], [1, 1]], "view_b": [[1, 0], [0, 1], [1, 1]], "z": [0.1, 0.2, 0.9]}}"#;
         assert!(run(case).unwrap().loss.unwrap().is_finite());
+    }
+
+    #[test]
+    fn a_bandwidth_under_which_no_two_samples_are_alike_is_said() {
+        let warnings = |kernel: &str| {
+            let case = format!(
+                r#"{{"objective": "fair-cclk", "params": {{"kernel": {kernel}}}, "inputs": {{"z": [1, 2, 4]}}}}"#
+            );
+            Case::parse(&case).unwrap().warnings()
+        };
+        for kernel in [
+            r#"{"name": "rbf", "sigma": 1e-30}"#,
+            r#"{"name": "laplacian", "sigma": 1e-30}"#,
+            r#"{"name": "laplacian-l1", "gamma": 1e6}"#,
+        ] {
+            let found = warnings(kernel);
+            assert!(found[0].contains("`z`") && found[0].contains("median distance"), "{kernel}: {found:?}");
+        }
+        for kernel in [
+            r#"{"name": "rbf", "sigma": 1}"#,
+            r#"{"name": "rbf", "sigma": "median"}"#,
+            r#"{"name": "exact-match"}"#,
+        ] {
+            assert_eq!(warnings(kernel), Vec::<String>::new(), "{kernel}");
+        }
     }
 }

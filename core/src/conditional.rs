@@ -25,7 +25,7 @@ use faer::linalg::solvers::{DenseSolveCore, Solve};
 use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, positive, shown};
 use crate::kernel::{Kernel, LowRank};
 use crate::matrix::Matrix;
 
@@ -35,6 +35,9 @@ pub use smoother::Smoother;
 
 /// Batches up to this size hold `W` as a dense matrix even where factors exist.
 const DENSE_ROWS: usize = 128;
+
+/// No value of a kernel is larger: sums of products of these are numbers.
+const LARGEST: f64 = 1e140;
 
 /// Where `Z^T Z + ridge I` has a condition number below this, its Cholesky factor keeps eight digits of `W`.
 const WELL_SCALED: f64 = 1e8;
@@ -166,6 +169,7 @@ impl Operator {
     }
 
     fn from_features(features: &Matrix, ridge: f64) -> Result<Self> {
+        representable(features)?;
         let z = to_faer(features);
         let mut inner = z.transpose() * &z;
         let trace: f64 = (0..inner.nrows()).map(|i| inner[(i, i)]).sum();
@@ -197,6 +201,7 @@ impl Operator {
     /// With `D = diag(1 + ridge - k_ii)`, `(D + Z Z^T)^-1 = D^-1 - D^-1 Z (I + Z^T D^-1 Z)^-1 Z^T D^-1`. `None` where
     /// an entry of `D` is too close to 0 for that to be accurate.
     fn from_features_with_unit_diagonal(features: &Matrix, ridge: f64) -> Result<Option<Self>> {
+        representable(features)?;
         let squares: Vec<f64> = features.iter_rows().map(|row| crate::kernel::dot(row, row)).collect();
         let d: Vec<f64> = squares.iter().map(|square| 1.0 + ridge - square).collect();
         let largest = squares.iter().copied().fold(1.0, f64::max);
@@ -263,6 +268,7 @@ impl Operator {
 
 /// `(K + ridge I)^-1 K` by Cholesky, or by LU where `K + ridge I` is not positive definite.
 fn regress(gram: &Matrix, ridge: f64) -> Result<Matrix> {
+    representable(gram)?;
     let n = gram.rows();
     let mut regularised = to_faer(gram);
     for i in 0..n {
@@ -290,6 +296,17 @@ fn check_pivots(regularised: &Mat<f64>, pivots: impl Iterator<Item = f64>, ridge
     if is_regular { Ok(()) } else { Err(singular(ridge)) }
 }
 
+/// Whether the values of a kernel, or of its features, are small enough for their products to be numbers.
+fn representable(values: &Matrix) -> Result<()> {
+    if values.data().iter().all(|value| value.abs() < LARGEST) {
+        return Ok(());
+    }
+    Err(Error::Degenerate {
+        reason: format!("the kernel has values above {}, whose products are not numbers", shown(LARGEST)),
+        remedy: "divide the conditioning variable `z` by a constant, or raise kernel.temp_z".into(),
+    })
+}
+
 fn to_faer(matrix: &Matrix) -> Mat<f64> {
     Mat::from_fn(matrix.rows(), matrix.columns(), |i, j| matrix[(i, j)])
 }
@@ -305,7 +322,7 @@ fn check_ridge(ridge: f64) -> Result<()> {
 fn singular(ridge: f64) -> Error {
     Error::Degenerate {
         reason: format!("K + lambda I is singular with lambda = {ridge}"),
-        remedy: "raise lambda, or use a kernel of another bandwidth".into(),
+        remedy: "raise lambda, use a kernel of another bandwidth, or scale the conditioning variable `z` towards 1".into(),
     }
 }
 

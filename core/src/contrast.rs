@@ -25,7 +25,7 @@ use std::ops::Range;
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, bounded};
 use crate::group::Groups;
 
 pub use pairs::{Divisor, PairWeights};
@@ -175,7 +175,7 @@ impl<'a> Contrast<'a> {
         temperature: f64,
         tile: Option<usize>,
     ) -> Result<Self> {
-        positive("temperature", temperature)?;
+        bounded("temperature", temperature)?;
         let [n, width] = anchors.dims();
         let [_, expected] = candidates.dims();
         if width != expected {

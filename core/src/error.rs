@@ -35,6 +35,16 @@ pub enum Error {
         /// The first row that holds such a value.
         row: usize,
     },
+    /// A value that is finite, and too large to be reckoned with.
+    #[error("`{input}` has the value {} in row {row}, whose square leads out of the numbers; divide `{input}` by a constant", shown(*.value))]
+    TooLarge {
+        /// Name of the input.
+        input: String,
+        /// The first row that holds such a value.
+        row: usize,
+        /// The value.
+        value: f64,
+    },
     /// A parameter outside its range.
     #[error("`{name}` is {value}, {reason}")]
     Parameter {
@@ -87,7 +97,7 @@ impl Error {
 
     /// A parameter outside its range.
     pub fn parameter(name: &str, value: impl ToString, reason: &str) -> Self {
-        Self::Parameter { name: name.into(), value: value.to_string(), reason: reason.into() }
+        Self::Parameter { name: name.into(), value: shortened(value.to_string()), reason: reason.into() }
     }
 
     /// Two inputs that do not fit each other.
@@ -95,6 +105,10 @@ impl Error {
         Self::Shape { input: input.into(), expected: expected.into(), found: found.into() }
     }
 }
+
+/// What divides or multiplies in a loss lies between these, so that neither it nor its reciprocal leaves `f32` where
+/// it meets the numbers of a batch.
+const MODERATE: (f64, f64) = (1e-12, 1e12);
 
 /// Returns `value` if it is a finite number above zero.
 ///
@@ -108,18 +122,84 @@ pub fn positive(name: &str, value: f64) -> Result<f64> {
     }
 }
 
-/// Returns `value` if it is a finite number in `low..=high`.
+/// Returns `value`, a temperature, a bandwidth or the like, if it is a number from 1e-12 to 1e12. Beyond that its
+/// quotients leave `f32`, or are no larger than what stands for log 0 ([`EMPTY`](crate::contrast::EMPTY)).
+///
+/// # Errors
+/// Names the parameter otherwise.
+pub fn bounded(name: &str, value: f64) -> Result<f64> {
+    within(name, value, MODERATE.0, MODERATE.1)
+}
+
+/// Returns `value`, the factor of a part of a loss, if it is a number from 0 to 1e12.
+///
+/// # Errors
+/// Names the parameter otherwise.
+pub fn factor(name: &str, value: f64) -> Result<f64> {
+    within(name, value, 0.0, MODERATE.1)
+}
+
+/// Returns `value` if it is a finite number in `low..=high`; a `high` of [`f64::MAX`] is no limit.
 ///
 /// # Errors
 /// Names the parameter otherwise.
 pub fn within(name: &str, value: f64, low: f64, high: f64) -> Result<f64> {
     if (low..=high).contains(&value) {
-        Ok(value)
+        return Ok(value);
+    }
+    let range = match high {
+        f64::MAX => format!("expected a finite number, {} or above", shown(low)),
+        _ => format!("expected a number from {} to {}", shown(low), shown(high)),
+    };
+    Err(Error::parameter(name, value, &range))
+}
+
+/// A number as people write it: very large and very small ones with an exponent instead of hundreds of digits.
+pub fn shown(value: f64) -> String {
+    let size = value.abs();
+    if value.is_finite() && value != 0.0 && !(1e-6..1e9).contains(&size) {
+        format!("{value:e}")
     } else {
-        Err(Error::parameter(name, value, &format!("expected a number from {low} to {high}")))
+        value.to_string()
     }
 }
 
+/// Text that holds a value, the digits of a number shortened.
+fn shortened(value: String) -> String {
+    match value.parse::<f64>() {
+        Ok(number) if value.len() > LONGEST => shown(number),
+        _ => value,
+    }
+}
+
+/// Letters of a number that is written out in messages: those of every `f64` of common size, and of every integer.
+const LONGEST: usize = 22;
+
 fn hint(known: &[String]) -> String {
     if known.is_empty() { String::new() } else { format!("; known: {}", known.join(", ")) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_any_size_fit_on_a_line() {
+        for value in [-1.0, -f64::MAX, f64::NAN, f64::INFINITY] {
+            let text = within("optimizer.weight_decay", value, 0.0, f64::MAX).unwrap_err().to_string();
+            assert!(text.contains("0 or above") && text.len() < 90, "{text}");
+        }
+        let text = bounded("temperature", 1e-320).unwrap_err().to_string();
+        assert_eq!(text, "`temperature` is 1e-320, expected a number from 1e-12 to 1e12");
+        assert_eq!(
+            factor("beta", 1e300).unwrap_err().to_string(),
+            "`beta` is 1e300, expected a number from 0 to 1e12"
+        );
+        assert_eq!(
+            Error::parameter("samples", u64::MAX, "too many").to_string(),
+            "`samples` is 18446744073709551615, too many"
+        );
+        assert_eq!(shown(0.05), "0.05");
+    }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::matrix::Matrix;
 
 /// Clusters of equal attributes.
@@ -64,7 +64,11 @@ fn count_ones(attributes: &Matrix) -> Result<Vec<usize>> {
     for (i, row) in attributes.iter_rows().enumerate() {
         for (count, &value) in ones.iter_mut().zip(row) {
             if value != 0.0 && value != 1.0 {
-                return Err(Error::shape("attributes", "values 0 and 1", format!("{value} in row {i}")));
+                return Err(Error::shape(
+                    "attributes",
+                    "values 0 and 1",
+                    format!("{} in row {i}", shown(value)),
+                ));
             }
             *count += usize::from(value == 1.0);
         }

@@ -14,6 +14,7 @@ use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
 
 use super::rename_by_occurrence;
+use crate::batch::check_values;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
@@ -178,10 +179,7 @@ fn check(points: &Matrix) -> Result<()> {
     if points.rows() == 0 {
         return Err(Error::shape("points", "at least one row", "none"));
     }
-    match points.first_not_finite() {
-        None => Ok(()),
-        Some(row) => Err(Error::NotFinite { input: "points".into(), row }),
-    }
+    check_values("points", points)
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {

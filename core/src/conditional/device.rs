@@ -1,5 +1,6 @@
 //! The weights on the device of the embeddings, read in tiles of rows.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use burn::tensor::{Bool, DType, Device, Tensor};
@@ -12,17 +13,37 @@ use crate::matrix::Matrix;
 impl Operator {
     /// `W` on a device, to be read in tiles of rows.
     pub fn on_device(&self, device: &Device, dtype: DType) -> DeviceOperator {
-        let column = |values: &[f64]| Matrix::column(values).to_tensor(device, dtype);
+        let place = |matrix: &Matrix| without_negligible(matrix, dtype).to_tensor(device, dtype);
+        let column = |values: &[f64]| place(&Matrix::column(values));
         let form = match &self.form {
-            Form::Dense(w) => DeviceForm::Dense(w.to_tensor(device, dtype)),
-            Form::Factors { diagonal, left, right } => DeviceForm::Factors {
-                shift: column(diagonal),
-                left: left.to_tensor(device, dtype),
-                right: right.to_tensor(device, dtype),
-            },
+            Form::Dense(w) => DeviceForm::Dense(place(w)),
+            Form::Factors { diagonal, left, right } => {
+                let largest =
+                    |matrix: &Matrix| matrix.data().iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+                // Where all of their products are negligible, so are they.
+                let kept = dtype == DType::F64 || largest(left) * largest(right) >= NEGLIGIBLE;
+                let place = |matrix: &Matrix| match kept {
+                    true => matrix.to_tensor(device, dtype),
+                    false => Matrix::zeros(matrix.rows(), matrix.columns()).to_tensor(device, dtype),
+                };
+                DeviceForm::Factors { shift: column(diagonal), left: place(left), right: place(right) }
+            }
         };
         DeviceOperator { form, diagonal: column(&self.diagonal()) }
     }
+}
+
+/// Weights below this are 0 in single precision, where the reciprocal of their sum would not be a number.
+const NEGLIGIBLE: f64 = 1e-30;
+
+/// The matrix as the float type can reckon with it.
+fn without_negligible(matrix: &Matrix, dtype: DType) -> Cow<'_, Matrix> {
+    let is_negligible = |value: f64| value != 0.0 && value.abs() < NEGLIGIBLE;
+    if dtype == DType::F64 || !matrix.data().iter().any(|&value| is_negligible(value)) {
+        return Cow::Borrowed(matrix);
+    }
+    let kept = |value: f64| if is_negligible(value) { 0.0 } else { value };
+    Cow::Owned(Matrix::from_fn(matrix.rows(), matrix.columns(), |i, j| kept(matrix[(i, j)])))
 }
 
 /// `W` on a device.

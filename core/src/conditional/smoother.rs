@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 use faer::Side;
 use faer::linalg::solvers::{Llt, Solve};
 
-use super::{DeviceOperator, Operator, check_pivots, check_ridge, to_faer};
+use super::{DeviceOperator, Operator, check_pivots, check_ridge, representable, to_faer};
 use crate::error::Result;
 use crate::host::is_host;
 use crate::kernel::Kernel;
@@ -32,7 +32,9 @@ impl Smoother {
         kernel.fits(z)?;
         let has_features = ridge > 0.0 && kernel.features(z).is_some();
         if is_host(&like.device()) && !has_features {
-            let mut regularised = to_faer(&kernel.gram(z));
+            let gram = kernel.gram(z);
+            representable(&gram)?;
+            let mut regularised = to_faer(&gram);
             for i in 0..z.rows() {
                 regularised[(i, i)] += ridge;
             }

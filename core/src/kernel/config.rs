@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Factor, Kernel};
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, within};
 
 /// The settings of a kernel; which of them a kernel reads stands in the table of the [module](super), and one that it
 /// does not read is an error.
@@ -53,6 +53,16 @@ pub enum BandwidthRule {
     Median,
 }
 
+/// Bandwidths whose squares are numbers, so that `0 / (2 sigma^2)` is 0 and no distance divided by one is NaN.
+fn bandwidth(value: f64) -> Result<f64> {
+    within("kernel.sigma", value, 1e-100, 1e100)
+}
+
+/// A divisor that a bandwidth stands for, or that is given as it is.
+fn divisor(name: &str, value: f64) -> Result<f64> {
+    within(name, value, 1e-250, 1e250)
+}
+
 const NAMES: [&str; 8] =
     ["rbf", "laplacian", "laplacian-l1", "linear", "cosine", "polynomial", "exact-match", "product"];
 
@@ -95,19 +105,17 @@ impl KernelConfig {
                 "expected one bandwidth: sigma, or the released temp_z",
             )),
             (Some(Bandwidth::Rule(BandwidthRule::Median)), None) => Ok(of_median),
-            (Some(Bandwidth::Number(sigma)), None) => {
-                Ok(of_number(positive("kernel.sigma", sigma)?, Convention::Sigma))
-            }
+            (Some(Bandwidth::Number(sigma)), None) => Ok(of_number(bandwidth(sigma)?, Convention::Sigma)),
             (None, temp_z) => {
-                Ok(of_number(positive("kernel.temp_z", temp_z.unwrap_or(1.0))?, Convention::TempZ))
+                Ok(of_number(divisor("kernel.temp_z", temp_z.unwrap_or(1.0))?, Convention::TempZ))
             }
         }
     }
 
     fn polynomial(&self) -> Result<Kernel> {
         let offset = self.offset.unwrap_or(0.0);
-        if !(offset.is_finite() && offset >= 0.0) {
-            let reason = "expected 0 or above: below 0 it is not a kernel";
+        if !(0.0..=1e100).contains(&offset) {
+            let reason = "expected 0 to 1e100: below 0 it is not a kernel";
             return Err(Error::parameter("kernel.offset", offset, reason));
         }
         let degree = self.degree.unwrap_or(3);
@@ -115,10 +123,10 @@ impl KernelConfig {
             return Err(Error::parameter("kernel.degree", degree, "expected an integer from 1 to 16"));
         }
         Ok(Kernel::Polynomial {
-            gamma: positive("kernel.gamma", self.gamma.unwrap_or(1.0))?,
+            gamma: divisor("kernel.gamma", self.gamma.unwrap_or(1.0))?,
             offset,
             degree,
-            scale: positive("kernel.temp_z", self.temp_z.unwrap_or(1.0))?,
+            scale: divisor("kernel.temp_z", self.temp_z.unwrap_or(1.0))?,
         })
     }
 
@@ -152,7 +160,7 @@ impl TryFrom<KernelConfig> for Kernel {
             return Err(Error::unknown("kernel", &config.name, NAMES.into_iter()));
         }
         config.check_names()?;
-        let temp_z = || positive("kernel.temp_z", config.temp_z.unwrap_or(1.0));
+        let temp_z = || divisor("kernel.temp_z", config.temp_z.unwrap_or(1.0));
         match config.name.as_str() {
             "rbf" => config.with_bandwidth(
                 |bandwidth, convention| match convention {
@@ -163,7 +171,7 @@ impl TryFrom<KernelConfig> for Kernel {
             ),
             "laplacian" => config.with_bandwidth(|scale, _| Self::Laplacian { scale }, Self::MedianLaplacian),
             "laplacian-l1" => {
-                Ok(Self::LaplacianL1 { gamma: positive("kernel.gamma", config.gamma.unwrap_or(1.0))? })
+                Ok(Self::LaplacianL1 { gamma: divisor("kernel.gamma", config.gamma.unwrap_or(1.0))? })
             }
             "linear" => Ok(Self::Linear { scale: temp_z()? }),
             "polynomial" => config.polynomial(),

@@ -23,7 +23,7 @@ mod features;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::matrix::Matrix;
 use crate::parallel;
 
@@ -35,6 +35,9 @@ pub type KernelFunction = Box<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
 
 /// Rows shorter than this have cosine 0 with anything, as in released CCL-K (`eps`).
 const COSINE_EPSILON: f64 = 1e-8;
+
+/// A kernel below this adds nothing to the weights of a pair, whatever the ridge.
+const ALIKE: f64 = 1e-12;
 
 /// A positive semi-definite function of two conditioning values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -139,6 +142,28 @@ impl Kernel {
         let up_to = |i: usize| (0..=i).map(|j| kernel(z.row(i), z.row(j))).collect::<Vec<f64>>();
         let lower = parallel::map(0..b, up_to);
         Matrix::from_fn(b, b, |i, j| lower[i.max(j)][i.min(j)])
+    }
+
+    /// What is wrong with the bandwidth for the rows of `z`, if it is so small that no two of them have anything in
+    /// common: `W` is then the identity, and a conditional loss says nothing of `z`.
+    pub fn warning(&self, z: &Matrix) -> Option<String> {
+        let bandwidth = match self {
+            Self::Rbf { scale } => format!("kernel.sigma, which is {},", shown((scale / 2.0).sqrt())),
+            Self::Laplacian { scale } => format!("kernel.sigma, which is {},", shown(*scale)),
+            Self::LaplacianL1 { gamma } => format!("1 / kernel.gamma, which is {},", shown(1.0 / gamma)),
+            _ => return None,
+        };
+        let kernel = self.function(z);
+        let mut pairs = (0..z.rows()).flat_map(|i| (0..i).map(move |j| (i, j)));
+        if z.rows() < 2 || pairs.any(|(i, j)| kernel(z.row(i), z.row(j)) > ALIKE) {
+            return None;
+        }
+        let distance = median_distance(z).ok()?;
+        Some(format!(
+            "no two samples are alike under this kernel, and the loss says nothing of them; raise {bandwidth} towards \
+             their median distance, {}",
+            shown(distance)
+        ))
     }
 
     /// Checks that a product's factors look at columns that `z` has.

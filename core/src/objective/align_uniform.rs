@@ -20,7 +20,7 @@ use super::uniformity::uniformity;
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Result, positive, within};
+use crate::error::{Result, bounded, factor, within};
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,9 +51,9 @@ impl Objective for AlignUniform {
 
     fn check(&self) -> Result<()> {
         within("alpha", self.alpha, 1.0, 100.0)?;
-        within("align_w", self.align_w, 0.0, f64::MAX)?;
-        within("unif_w", self.unif_w, 0.0, f64::MAX)?;
-        positive("t", self.t).map(drop)
+        factor("align_w", self.align_w)?;
+        factor("unif_w", self.unif_w)?;
+        bounded("t", self.t).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::{check_shape, of_inputs};
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Error, Result, positive, within};
+use crate::error::{Error, Result, factor, positive};
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Objective for BarlowTwins {
     }
 
     fn check(&self) -> Result<()> {
-        within("lambd", self.lambd, 0.0, f64::MAX)?;
+        factor("lambd", self.lambd)?;
         positive("bn_eps", self.bn_eps).map(drop)
     }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::{CrossEntropies, below, targets};
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, positive, shown};
 use crate::matrix::Matrix;
 
 /// See the [module](self).
@@ -51,7 +51,7 @@ impl BiasBalance {
             return Err(Error::shape("prior", format!("{classes} columns, one for each class"), found));
         }
         if let Some(at) = prior.data().iter().position(|p| !(0.0..=1.0).contains(p)) {
-            let found = format!("{} in row {}", prior.data()[at], at / classes);
+            let found = format!("{} in row {}", shown(prior.data()[at]), at / classes);
             return Err(Error::shape("prior", "probabilities from 0 to 1", found));
         }
         below("bias", bias, prior.rows())?;

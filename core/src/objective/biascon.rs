@@ -29,7 +29,7 @@ use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::contrast::{Contrast, LogSumExp, Positives, Rows, itself, log_add};
-use crate::error::{Result, positive};
+use crate::error::{Result, bounded};
 
 /// Added by the released code inside the logarithm.
 const RELEASED_EPSILON: f64 = 1e-9;
@@ -80,7 +80,7 @@ impl Objective for BiasCon {
     }
 
     fn check(&self) -> Result<()> {
-        positive("temperature", self.temperature).map(drop)
+        bounded("temperature", self.temperature).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

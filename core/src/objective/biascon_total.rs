@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::{cross_entropy, of_inputs, targets};
 use super::{Aux, BiasBalance, BiasCon, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Result, within};
+use crate::error::{Result, factor};
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ impl Objective for BiasConTotal {
     }
 
     fn check(&self) -> Result<()> {
-        within("ce_weight", self.ce_weight, 0.0, f64::MAX)?;
+        factor("ce_weight", self.ce_weight)?;
         self.contrastive().check()
     }
 

@@ -27,7 +27,7 @@ use super::views::TwoViews;
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::contrast::Contrasted;
-use crate::error::{Result, positive};
+use crate::error::{Result, bounded};
 use burn::tensor::Tensor;
 
 /// See the [module](self).
@@ -52,7 +52,7 @@ impl Objective for Cmc {
     }
 
     fn check(&self) -> Result<()> {
-        positive("temperature", self.temperature).map(drop)
+        bounded("temperature", self.temperature).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -32,7 +32,7 @@ use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant, differentiate};
 use crate::batch::Batch;
 use crate::contrast::{Contrast, Positives, other_view, where_present};
-use crate::error::{Result, positive};
+use crate::error::{Result, bounded};
 
 /// DC; see the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ impl Objective for Dc {
     }
 
     fn check(&self) -> Result<()> {
-        positive("temperature", self.temperature).map(drop)
+        bounded("temperature", self.temperature).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -102,8 +102,8 @@ impl Objective for Dclw {
     }
 
     fn check(&self) -> Result<()> {
-        positive("sigma", self.sigma)?;
-        positive("temperature", self.temperature).map(drop)
+        bounded("sigma", self.sigma)?;
+        bounded("temperature", self.temperature).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -25,7 +25,7 @@ use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::contrast::{Contrast, LogSumExp, Positives, itself, other_view};
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, bounded};
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ pub(crate) struct Debias {
 impl Debias {
     /// The correction for `2 b` stacked anchors.
     pub(crate) fn new(temperature: f64, tau_plus: f64, b: usize) -> Result<Self> {
-        positive("temperature", temperature)?;
+        bounded("temperature", temperature)?;
         if !(0.0..1.0).contains(&tau_plus) {
             return Err(Error::parameter("tau_plus", tau_plus, "expected a probability from 0 to below 1"));
         }

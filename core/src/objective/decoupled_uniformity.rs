@@ -21,7 +21,7 @@ use super::uniformity::uniformity;
 use super::views::ManyViews;
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Result, positive};
+use crate::error::{Result, bounded};
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Objective for DecoupledUniformity {
     }
 
     fn check(&self) -> Result<()> {
-        positive("t", self.t()).map(drop)
+        bounded("t", self.t()).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::{CrossEntropies, targets};
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Error, Result, within};
+use crate::error::{Error, Result, factor};
 use crate::group::Groups;
 use crate::matrix::Matrix;
 
@@ -58,8 +58,8 @@ impl Objective for End {
     }
 
     fn check(&self) -> Result<()> {
-        within("alpha", self.alpha, 0.0, f64::MAX)?;
-        within("beta", self.beta, 0.0, f64::MAX).map(drop)
+        factor("alpha", self.alpha)?;
+        factor("beta", self.beta).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

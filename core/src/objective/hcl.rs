@@ -24,7 +24,7 @@ use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::contrast::{Contrast, Positives, Rows, other_view};
-use crate::error::{Result, within};
+use crate::error::{Result, factor};
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ impl Objective for Hcl {
     }
 
     fn check(&self) -> Result<()> {
-        within("beta", self.beta, 0.0, f64::MAX)?;
+        factor("beta", self.beta)?;
         Debias::new(self.temperature, self.tau_plus, 1).map(drop)
     }
 

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::of_inputs;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, bounded};
 
 /// HSIC as an objective to descend; see the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,8 +53,8 @@ impl Objective for RebiasHsic {
     }
 
     fn check(&self) -> Result<()> {
-        positive("sigma_x", self.sigma_x)?;
-        positive("sigma_y", self.sigma_y).map(drop)
+        bounded("sigma_x", self.sigma_x)?;
+        bounded("sigma_y", self.sigma_y).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -19,7 +19,7 @@ use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::contrast::{Contrast, Contrasted, EMPTY, LogSumExp, Positives, itself};
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, bounded};
 use burn::tensor::{Int, Tensor};
 
 /// InfoNCE across views; see the [module](self).
@@ -55,7 +55,7 @@ impl Objective for InfoNce {
                 known: vec!["cosine".into()],
             });
         }
-        positive("temperature", self.temperature).map(drop)
+        bounded("temperature", self.temperature).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -94,7 +94,7 @@ impl Objective for FairInfoNce {
     }
 
     fn check(&self) -> Result<()> {
-        positive("temperature", self.temperature).map(drop)
+        bounded("temperature", self.temperature).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

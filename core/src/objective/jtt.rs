@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::{below, cross_entropy, of_inputs, targets};
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Error, Result, within};
+use crate::error::{Error, Result, factor};
 use crate::matrix::Matrix;
 
 /// The second network's loss; see the [module](self).
@@ -50,7 +50,7 @@ impl Objective for Jtt {
     }
 
     fn check(&self) -> Result<()> {
-        within("up_weight", self.up_weight, 0.0, f64::MAX).map(drop)
+        factor("up_weight", self.up_weight).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -34,7 +34,7 @@ use super::views::ManyViews;
 use super::{Aux, Conditioning, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::conditional::Smoother;
-use crate::error::{Error, Result, positive, within};
+use crate::error::{Error, Result, bounded, factor};
 use crate::kernel::Kernel;
 
 /// See the [module](self).
@@ -92,8 +92,8 @@ impl Objective for KernelDecoupledUniformity {
     }
 
     fn check(&self) -> Result<()> {
-        within("lambda", self.lambda.unwrap_or(1.0), 0.0, f64::MAX)?;
-        positive("t", self.t()).map(drop)
+        factor("lambda", self.lambda.unwrap_or(1.0))?;
+        bounded("t", self.t()).map(drop)
     }
 
     fn conditioning(&self) -> Conditioning {

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::{CrossEntropies, check_linear, check_shape, entropy, linear, targets};
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Result, within};
+use crate::error::{Result, factor};
 use crate::exponential::sigmoid;
 
 /// See the [module](self).
@@ -48,7 +48,7 @@ impl Objective for LearnedMixin {
     }
 
     fn check(&self) -> Result<()> {
-        within("entropy_weight", self.entropy_weight, 0.0, f64::MAX).map(drop)
+        factor("entropy_weight", self.entropy_weight).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

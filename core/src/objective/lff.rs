@@ -30,6 +30,9 @@ use crate::case::{CaseOutcome, parse_part};
 use crate::error::{Error, Result, positive, within};
 use crate::matrix::Matrix;
 
+/// More classes than any data set has.
+const MOST_CLASSES: usize = 1 << 24;
+
 /// The loss of both networks; see the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -93,12 +96,19 @@ impl LffWeights {
     /// an average keeps at each visit, `eps` (1e-8) is added to the denominator of the weights.
     ///
     /// # Errors
-    /// `alpha` is not in 0..=1, `eps` is not above 0.
+    /// `alpha` is not in 0..=1, `eps` is not above 0, or a label is no class.
     pub fn new(labels: Vec<usize>, alpha: f64, eps: f64) -> Result<Self> {
         within("ema_alpha", alpha, 0.0, 1.0)?;
         positive("eps", eps)?;
         let empty = Averages { values: vec![0.0; labels.len()], seen: vec![false; labels.len()] };
-        let classes = labels.iter().max().map_or(0, |&label| label + 1);
+        let classes = labels.iter().max().map_or(0, |&label| label.saturating_add(1));
+        if classes > MOST_CLASSES {
+            return Err(Error::parameter(
+                "labels",
+                classes - 1,
+                "expected classes, integers from 0 without gaps",
+            ));
+        }
         Ok(Self { alpha, eps, classes, labels, biased: empty.clone(), debiased: empty })
     }
 

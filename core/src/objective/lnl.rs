@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::{CrossEntropies, entropy, targets};
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Result, within};
+use crate::error::{Result, factor};
 
 /// The network's loss; see the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl Objective for Lnl {
     }
 
     fn check(&self) -> Result<()> {
-        within("entropy_weight", self.entropy_weight, 0.0, f64::MAX).map(drop)
+        factor("entropy_weight", self.entropy_weight).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::{check_shape, cross_entropy, of_inputs};
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Error, Result, within};
+use crate::error::{Error, Result, factor};
 use crate::similarity::SMALLEST_NORM;
 
 /// See the [module](self).
@@ -95,7 +95,7 @@ impl Objective for MaxMargin {
         if !(1..=8).contains(&self.margin) {
             return Err(Error::parameter("margin", self.margin, "expected an integer from 1 to 8"));
         }
-        within("annealing", self.annealing, 0.0, f64::MAX).map(drop)
+        factor("annealing", self.annealing).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

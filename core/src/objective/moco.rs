@@ -20,7 +20,7 @@ use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::contrast::{Contrast, Contrasted, LogSumExp, Positives, indices, log_add};
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, bounded};
 use crate::similarity::UnitRows;
 
 /// See the [module](self).
@@ -48,7 +48,7 @@ impl Objective for MoCo {
     }
 
     fn check(&self) -> Result<()> {
-        positive("temperature", self.temperature).map(drop)
+        bounded("temperature", self.temperature).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

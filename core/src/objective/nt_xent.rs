@@ -18,7 +18,7 @@ use super::views::TwoViews;
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::contrast::{Contrast, LogSumExp, Positives, itself, other_view};
-use crate::error::{Result, positive};
+use crate::error::{Result, bounded};
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ impl Objective for NtXent {
     }
 
     fn check(&self) -> Result<()> {
-        positive("temperature", self.temperature).map(drop)
+        bounded("temperature", self.temperature).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

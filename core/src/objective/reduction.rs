@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Variant};
 use crate::contrast::Contrasted;
-use crate::error::{Result, positive};
+use crate::error::{Result, bounded};
 
 /// What is made of the losses of all anchors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,8 +33,8 @@ pub(crate) struct Scale {
 impl Scale {
     /// Checks both temperatures.
     pub(crate) fn check(&self) -> Result<()> {
-        positive("temperature", self.temperature)?;
-        positive("base_temperature", self.base_temperature).map(drop)
+        bounded("temperature", self.temperature)?;
+        bounded("base_temperature", self.base_temperature).map(drop)
     }
 
     /// `temperature / base_temperature` as released, else 1.

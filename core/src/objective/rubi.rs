@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::{CrossEntropies, check_linear, linear, targets};
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Result, within};
+use crate::error::{Result, factor};
 use crate::exponential::sigmoid;
 
 /// See the [module](self).
@@ -46,7 +46,7 @@ impl Objective for Rubi {
     }
 
     fn check(&self) -> Result<()> {
-        within("question_loss_weight", self.question_loss_weight, 0.0, f64::MAX).map(drop)
+        factor("question_loss_weight", self.question_loss_weight).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

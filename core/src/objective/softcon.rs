@@ -31,7 +31,7 @@ use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::contrast::{Contrast, LogSumExp, Positives, itself};
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, bounded};
 use crate::group::Groups;
 use crate::similarity::UnitRows;
 
@@ -60,7 +60,7 @@ impl Objective for SoftCon {
     }
 
     fn check(&self) -> Result<()> {
-        positive("temperature", self.temperature).map(drop)
+        bounded("temperature", self.temperature).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use super::views::ManyViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, bounded};
 use crate::host::{copy, holds};
 use crate::similarity::UnitRows;
 use crate::softmax::RowSoftmax;
@@ -84,7 +84,7 @@ impl Objective for Swav {
             return Err(Error::parameter("crops_for_assign", "empty", "expected at least one view, from 0"));
         }
         check_sinkhorn(self.epsilon, self.sinkhorn_iterations)?;
-        positive("temperature", self.temperature).map(drop)
+        bounded("temperature", self.temperature).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -283,11 +283,14 @@ pub fn sinkhorn(scores: Tensor<2>, epsilon: f64, iterations: usize) -> Tensor<2>
     assignments
 }
 
+/// Sums of rows and columns have long stopped to change.
+const MOST_ITERATIONS: usize = 10_000;
+
 fn check_sinkhorn(epsilon: f64, iterations: usize) -> Result<()> {
-    if iterations == 0 {
-        return Err(Error::parameter("sinkhorn_iterations", iterations, "expected at least 1"));
+    if !(1..=MOST_ITERATIONS).contains(&iterations) {
+        return Err(Error::parameter("sinkhorn_iterations", iterations, "expected 1 to 10000"));
     }
-    positive("epsilon", epsilon).map(drop)
+    bounded("epsilon", epsilon).map(drop)
 }
 
 fn check_prototypes(prototypes: &Tensor<2>, width: usize) -> Result<()> {

@@ -17,14 +17,14 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 
 use crate::contrast::{Contrast, LogSumExp, itself};
-use crate::error::{Result, positive};
+use crate::error::{Result, bounded};
 
 /// The uniformity of rows `[n, d]` and its gradient. Fewer than two rows have no pair: 0 with gradient 0.
 ///
 /// # Errors
 /// `t` is not above 0.
 pub(crate) fn uniformity(rows: Tensor<2>, t: f64, tile: Option<usize>) -> Result<(Tensor<1>, Tensor<2>)> {
-    let temperature = 1.0 / (2.0 * positive("t", t)?);
+    let temperature = 1.0 / (2.0 * bounded("t", t)?);
     let [n, width] = rows.dims();
     if n < 2 {
         return Ok((rows.zeros_like().sum(), rows.zeros_like()));

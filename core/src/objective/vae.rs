@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::logits::check_shape;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::error::{Error, Result, within};
+use crate::error::{Error, Result, factor};
 
 /// Larger logarithms of a variance overflow in `f32` sooner or later.
 const LARGEST: f64 = 30.0;
@@ -44,7 +44,7 @@ impl Objective for Vae {
     }
 
     fn check(&self) -> Result<()> {
-        within("beta", self.beta, 0.0, f64::MAX).map(drop)
+        factor("beta", self.beta).map(drop)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -41,13 +41,16 @@ pub(super) fn run(arguments: &Loss) -> Result<()> {
     let tile = arguments.tile.map(|tile| tile as usize);
     let evaluate = |case: &Path| -> Result<Answer> {
         let text = fs::read_to_string(case).with_context(|| format!("cannot read {}", case.display()))?;
-        let outcome = Case::parse(&text)
-            .and_then(|case| pollster::block_on(case.run(&device.device, dtype, tile)))
-            .map_err(|error| {
-                let of_the_request = matches!(error, Error::Unknown { .. } | Error::Parameter { .. });
-                let message = format!("{}: {error}", case.display());
-                if of_the_request { usage(message) } else { anyhow::anyhow!(message) }
-            })?;
+        let failed = |error: Error| {
+            let of_the_request = matches!(error, Error::Unknown { .. } | Error::Parameter { .. });
+            let message = format!("{}: {error}", case.display());
+            if of_the_request { usage(message) } else { anyhow::anyhow!(message) }
+        };
+        let document = Case::parse(&text).map_err(failed)?;
+        let outcome = pollster::block_on(document.run(&device.device, dtype, tile)).map_err(failed)?;
+        for warning in document.warnings() {
+            line(format_args!("{}: {warning}", case.display()));
+        }
         let CaseOutcome { loss, gradients, aux } = outcome;
         Ok(Answer { loss, grads: gradients, aux })
     };

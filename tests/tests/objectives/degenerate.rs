@@ -1,7 +1,8 @@
 //! Inputs on which a formula is hard to evaluate or not defined: a typed error, or finite numbers everywhere.
 
-use burn::tensor::DType;
+use burn::tensor::{DType, Device};
 use serde_json::Value;
+use simile_core::case::Case;
 use simile_core::matrix::Matrix;
 use simile_core::objective;
 
@@ -189,4 +190,114 @@ fn a_batch_of_one_label_leaves_contex_its_self_supervised_term() {
     let nt_xent = value("nt-xent", serde_json::json!({ "temperature": 0.2 }));
     let clipped = value("contex-p", serde_json::json!({ "temperature": 0.2, "mix": 0.5 }));
     assert!((clipped - nt_xent / 2.0).abs() < 1e-12);
+}
+
+/// How large the values of an input are, and in which float type.
+const SIZES: [(f64, DType); 6] = [
+    (1e30, DType::F64),
+    (1e-30, DType::F64),
+    (1e300, DType::F64),
+    (1e30, DType::F32),
+    (1e-30, DType::F32),
+    (3e38, DType::F32),
+];
+
+/// Objectives with an input that is no embedding, or is taken as it is, so that the loss itself can be larger than the
+/// float type holds.
+const ON_LARGE_VALUES: [&str; 18] = [
+    "barlow-twins",
+    "biasbal",
+    "cmc",
+    "cross-entropy",
+    "di",
+    "end",
+    "jtt",
+    "learned-mixin",
+    "lff",
+    "lnl",
+    "lnl-adversary",
+    "max-margin",
+    "moco",
+    "rebias-hsic",
+    "rubi",
+    "softcon",
+    "swav-sinkhorn",
+    "vae",
+];
+
+/// A setting as a case whose embeddings, scores and the like, or host matrices, are of that size.
+fn extreme(setting: &Setting, size: f64, of_host: bool) -> Case {
+    let inputs = Inputs::random(setting.name, &[0, 1, 0, 2, 1, 0], &[0, 1, 1, 0, 1, 2], 4, 9);
+    let mut document = serde_json::Map::new();
+    let rows = |matrix: &Matrix, size: f64| {
+        let rows = matrix.iter_rows().map(|row| row.iter().map(|value| value * size).collect::<Vec<f64>>());
+        Value::from(rows.map(Value::from).collect::<Vec<Value>>())
+    };
+    for (name, matrix) in &inputs.tensors {
+        document.insert(name.clone(), rows(matrix, if of_host { 1.0 } else { size }));
+    }
+    for (name, values) in &inputs.indices {
+        document.insert(name.clone(), values.clone().into());
+    }
+    for (name, matrix) in &inputs.conditions {
+        document.insert(name.clone(), rows(matrix, if of_host { size } else { 1.0 }));
+    }
+    Case {
+        objective: setting.name.into(),
+        variant: setting.variant.map(String::from),
+        params: setting.params.clone(),
+        inputs: document,
+    }
+}
+
+#[test]
+fn extreme_inputs_give_numbers_or_an_error_that_names_them() {
+    let mut failures = Vec::new();
+    for setting in settings() {
+        for ((size, dtype), of_host) in SIZES.iter().flat_map(|size| [(size, false), (size, true)]) {
+            let case = extreme(&setting, *size, of_host);
+            let outcome = pollster::block_on(case.run(&Device::flex(), *dtype, None));
+            let Err(error) = outcome else { continue };
+            let error = error.to_string();
+            let names = case.inputs.keys().any(|name| error.contains(&format!("`{name}`")));
+            // Embeddings are compared by their cosines, and what is tiny is representable.
+            let is_due = (of_host || ON_LARGE_VALUES.contains(&setting.name)) && *size > 1.0;
+            if !names || !is_due || error.len() > 250 {
+                failures.push(format!("{setting}, {size:e} in {dtype:?}, host {of_host}: {error}"));
+            }
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} failures\n{}",
+        failures.len(),
+        failures[..failures.len().min(60)].join("\n")
+    );
+}
+
+#[test]
+fn the_lowest_temperature_is_finite_and_a_lower_one_is_named() {
+    let mut tried = 0;
+    for name in objective::names() {
+        for key in ["temperature", "epsilon", "sigma", "sigma_x", "base_temperature", "t"] {
+            let build = |value: f64| objective::build(name, None, serde_json::json!({ key: value }));
+            if build(0.5).is_err() {
+                continue;
+            }
+            tried += 1;
+            for value in [1e-320, 1e-30, 1e300] {
+                let error = build(value).unwrap_err().to_string();
+                assert!(error.contains(&format!("`{key}` is {value:e}")), "{name}: {error}");
+            }
+            for (value, dtype) in [1e-12, 1e11].into_iter().flat_map(|v| [(v, DType::F64), (v, DType::F32)]) {
+                let params = serde_json::json!({ key: value });
+                let objective = build(value).unwrap();
+                let setting = Setting { name, variant: None, params, objective };
+                let case = extreme(&setting, 1.0, false);
+                let outcome = pollster::block_on(case.run(&Device::flex(), dtype, None));
+                assert!(outcome.is_ok(), "{setting} in {dtype:?}: {}", outcome.unwrap_err());
+            }
+        }
+    }
+    assert!(tried > 25, "{tried}");
 }

@@ -26,7 +26,7 @@ use super::super::info_nce::directed;
 use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
 use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, signed_sums};
-use crate::batch::Batch;
+use crate::batch::{Batch, check_values};
 use crate::conditional::DeviceOperator;
 use crate::contrast::{Contrast, Divisor, Positives, log_add, other_view};
 use crate::error::Result;
@@ -81,6 +81,8 @@ impl Objective for HardNegCclk {
             return conditional_negatives(&self.0, &views, batch, &operators);
         }
         let (z_a, z_b) = (batch.host(self.name(), "view_a")?, batch.host(self.name(), "view_b")?);
+        check_values("view_a", &z_a)?;
+        check_values("view_b", &z_b)?;
         let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
         let operators = self.0.operators(&batch, self.name(), &views)?;
         conditional_negatives(&self.0, &views, &batch, &operators)

@@ -37,7 +37,7 @@ use super::{Aux, Evaluation};
 use crate::batch::Batch;
 use crate::conditional::{DeviceOperator, Operator};
 use crate::contrast::{Contrast, Divisor, LogSumExp, PairWeights, Positives, Rows, itself};
-use crate::error::{Result, positive, within};
+use crate::error::{Error, Result, bounded, within};
 use crate::kernel::{Approximation, Kernel};
 use crate::matrix::Matrix;
 
@@ -64,7 +64,8 @@ pub enum Estimate {
 pub struct KernelWeights {
     /// Divisor of the cosines; the released scripts default to 0.5, the released Fair command passes 0.1.
     pub temperature: f64,
-    /// Ridge of `(K + lambda I)^-1 K`; released: 0.01, and 100 for HardNeg-CCLK. Not multiplied by the batch size.
+    /// Ridge of `(K + lambda I)^-1 K`, above 0; released: 0.01, and 100 for HardNeg-CCLK. Not multiplied by the batch
+    /// size.
     pub lambda: f64,
     /// Kernel of the conditioning variable.
     pub kernel: Kernel,
@@ -96,8 +97,12 @@ impl Default for KernelWeights {
 
 impl KernelWeights {
     fn check(&self) -> Result<()> {
-        positive("temperature", self.temperature)?;
-        within("lambda", self.lambda, 0.0, f64::MAX)?;
+        bounded("temperature", self.temperature)?;
+        if self.lambda == 0.0 {
+            let reason = "with which no sample weighs any other and the loss is 0; released: 0.01";
+            return Err(Error::parameter("lambda", self.lambda, reason));
+        }
+        bounded("lambda", self.lambda)?;
         within("clip_threshold", self.clip_threshold, 0.0, 1.0)?;
         self.approximation.as_ref().map_or(Ok(()), Approximation::check)
     }

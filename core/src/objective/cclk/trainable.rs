@@ -35,7 +35,7 @@ use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
 use crate::batch::Batch;
 use crate::contrast::{EMPTY, indices, other_view};
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, bounded, positive};
 use crate::kernel::{Kernel, squared_distance};
 use crate::matrix::Matrix;
 
@@ -96,7 +96,7 @@ impl TrainableFairCclk {
         let regularised = Mat::from_fn(n, n, |i, j| gram[(i, j)] + ridge(i, j));
         let inverse = regularised.llt(Side::Lower).map_err(|_| Error::Degenerate {
             reason: format!("K + lambda I is singular with lambda = {}", self.lambda),
-            remedy: "raise lambda".into(),
+            remedy: "raise lambda, or scale the conditioning variable `z` towards 1".into(),
         })?;
         let inverse = inverse.inverse();
         let change = &inverse * slope * &inverse;
@@ -143,8 +143,8 @@ impl Objective for TrainableFairCclk {
                 "expected normalised, the only one there is",
             ));
         }
-        positive("temperature", self.temperature)?;
-        positive("lambda", self.lambda).map(drop)
+        bounded("temperature", self.temperature)?;
+        bounded("lambda", self.lambda).map(drop)
     }
 
     fn conditioning(&self) -> Conditioning {

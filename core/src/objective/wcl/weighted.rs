@@ -24,7 +24,7 @@ use super::super::{Evaluation, Objective, Variant};
 use super::{Distance, Network, weight_table, weights};
 use crate::batch::Batch;
 use crate::contrast::{Contrast, Positives, Rows, log_add, other_view};
-use crate::error::{Result, within};
+use crate::error::{Result, factor};
 
 /// What is done about positives among the negatives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +116,7 @@ impl Objective for WclWeightedInfoNce {
     }
 
     fn check(&self) -> Result<()> {
-        within("beta", self.beta, 0.0, f64::MAX)?;
+        factor("beta", self.beta)?;
         Debias::new(self.temperature, self.tau_plus, 1).map(drop)
     }
 
