@@ -22,11 +22,17 @@ impl Spread {
 
     /// `mean ± standard deviation`, or the mean alone.
     pub(crate) fn text(self, digits: usize) -> String {
-        match self.std {
-            Some(std) => format!("{:.digits$} ± {std:.digits$}", self.mean),
-            None => format!("{:.digits$}", self.mean),
-        }
+        let mean = number(self.mean, digits);
+        self.std.map_or_else(|| mean.clone(), |std| format!("{mean} ± {}", number(std, digits)))
     }
+}
+
+/// Numbers from here on have an exponent instead of their digits.
+const LARGE: f64 = 1e12;
+
+/// A number with digits after the point.
+fn number(value: f64, digits: usize) -> String {
+    if value.abs() < LARGE { format!("{value:.digits$}") } else { format!("{value:.3e}") }
 }
 
 /// The spread in words, or a dash where there is none.
@@ -43,5 +49,6 @@ mod tests {
         assert_eq!(written(Spread::of(&[1.0, 2.0, 3.0]), 2), "2.00 ± 1.00");
         assert_eq!(written(Spread::of(&[0.5]), 1), "0.5");
         assert_eq!(written(Spread::of(&[]), 1), "–");
+        assert_eq!(written(Spread::of(&[1e200]), 1), "1.000e200");
     }
 }

@@ -8,7 +8,11 @@ use safetensors::{Dtype, SafeTensors};
 use super::lines::Text;
 use super::npy::{self, chunks, half};
 use super::{DatasetError, Result};
+use crate::error::shown;
 use crate::matrix::Matrix;
+
+/// Features are at most this large, so that sums of their squares are numbers.
+const LARGEST: f64 = 1e100;
 
 /// Rows of features under the paths of their pictures.
 #[derive(Debug)]
@@ -47,9 +51,15 @@ impl Features {
         let table = Matrix::from_fn(count, width, |row, at| {
             values.get(row * width + at).copied().unwrap_or(f64::NAN)
         });
-        if let Some(at) = table.first_not_finite() {
-            let reason = format!("in row {}; every feature must be finite", at / width.max(1));
-            return Err(DatasetError::parameter("features", "not a number", &reason));
+        let wrong =
+            table.data().iter().enumerate().find(|(_, value)| value.is_nan() || value.abs() > LARGEST);
+        if let Some((at, value)) = wrong {
+            return Err(DatasetError::Format {
+                origin: origin.into(),
+                field: format!("feature {} of row {}", at % width.max(1), at / width.max(1)),
+                expected: format!("a number of at most {LARGEST:e}"),
+                found: shown(*value),
+            });
         }
         let mut rows = HashMap::with_capacity(count);
         let mut listed = 0;
@@ -167,7 +177,11 @@ mod tests {
         assert!(text(b"\x80\x04\x95", PATHS).contains("pickle"));
         assert!(text(b"nonsense", PATHS).contains("clip.npy"));
         let nan: Vec<u8> = [f32::NAN, 1.0].map(f32::to_le_bytes).concat();
-        assert!(text(&npy::tests::file("<f4", "(2, 1)", &nan), PATHS).contains("row 0"));
+        let text_of_nan = text(&npy::tests::file("<f4", "(2, 1)", &nan), PATHS);
+        assert!(text_of_nan.contains("clip.npy") && text_of_nan.contains("row 0 is NaN"), "{text_of_nan}");
+        let large: Vec<u8> = [1.0, -1e300].map(f64::to_le_bytes).concat();
+        let text_of_large = text(&npy::tests::file("<f8", "(2, 1)", &large), PATHS);
+        assert!(text_of_large.contains("row 1 is -1e300"), "{text_of_large}");
         assert!(text(&npy::tests::file("<f4", "(2,)", &nan), PATHS).contains("[pictures, features]"));
     }
 }

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{check_labels, metrics};
+use super::{check_labels, check_table, metrics};
 use crate::error::{Error, Result};
 
 /// Hits and samples in every cell of label × bias.
@@ -23,7 +23,8 @@ impl Groups {
     /// `biases`).
     ///
     /// # Errors
-    /// [`Error::Shape`] if lengths differ, there is no sample, or a value is out of range.
+    /// [`Error::Shape`] if lengths differ, there is no sample, or a value is out of range; [`Error::Parameter`] for
+    /// more cells than a table holds.
     pub fn new(
         predictions: &[usize],
         labels: &[usize],
@@ -37,6 +38,7 @@ impl Groups {
         check_labels("labels", labels, labels.len(), classes)?;
         check_labels("predictions", predictions, labels.len(), classes)?;
         check_labels("bias", bias, labels.len(), biases)?;
+        check_table("biases", biases, classes)?;
         let mut hits = vec![vec![0; biases]; classes];
         let mut counts = hits.clone();
         for ((&prediction, &label), &value) in predictions.iter().zip(labels).zip(bias) {

@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{check_labels, check_matrix, check_size, dense, metrics};
+use super::{check_labels, check_matrix, check_size, check_table, dense, metrics};
 use crate::error::{Error, Result, positive};
 use crate::matrix::Matrix;
 use crate::similarity::SMALLEST_NORM;
@@ -80,6 +80,7 @@ impl KnnConfig {
             let range = format!("expected 1 to {}, the rows of the bank", bank.rows());
             return Err(Error::parameter("k", self.k, &range));
         }
+        check_table("classes", classes, queries.rows())?;
         let mut votes = KnnVotes { scores: Matrix::zeros(queries.rows(), classes), gap: Vec::new() };
         for start in (0..queries.rows()).step_by(QUERIES) {
             let rows = QUERIES.min(queries.rows() - start);

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{check_labels, check_matrix};
+use super::{check_labels, check_matrix, check_table};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
@@ -64,13 +64,15 @@ impl ConfusionMatrix {
     /// Counts `predictions` against `labels`, both below `classes`.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the lengths differ, there is no sample, or a value is not below `classes`.
+    /// [`Error::Shape`] if the lengths differ, there is no sample, or a value is not below `classes`;
+    /// [`Error::Parameter`] for more classes than a table of them holds.
     pub fn new(predictions: &[usize], labels: &[usize], classes: usize) -> Result<Self> {
         if labels.is_empty() {
             return Err(Error::shape("labels", "at least one entry", "none"));
         }
         check_labels("labels", labels, labels.len(), classes)?;
         check_labels("predictions", predictions, labels.len(), classes)?;
+        check_table("classes", classes, classes)?;
         let mut counts = vec![vec![0; classes]; classes];
         for (&prediction, &label) in predictions.iter().zip(labels) {
             counts[label][prediction] += 1;

@@ -57,6 +57,24 @@ fn check_labels(name: &str, labels: &[usize], rows: usize, classes: usize) -> Re
     }
 }
 
+/// Entries of the largest table of counts or scores, 2 GiB of them: more than 16,000 classes against each other.
+const LARGEST_TABLE: usize = 1 << 28;
+
+/// Checks that a table of `count` by `others` entries can be held before it is asked for.
+fn check_table(name: &str, count: usize, others: usize) -> Result<()> {
+    match count.checked_mul(others.max(1)) {
+        Some(entries) if entries <= LARGEST_TABLE => Ok(()),
+        _ => {
+            let most = LARGEST_TABLE / others.max(1);
+            Err(Error::parameter(
+                name,
+                count,
+                &format!("expected at most {most}, beyond which a table is too large"),
+            ))
+        }
+    }
+}
+
 /// Checks that a matrix has rows and only finite values.
 fn check_matrix(name: &str, matrix: &Matrix) -> Result<()> {
     if matrix.rows() == 0 {

@@ -27,7 +27,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_enum, default_value_t = Scale::Cpu)]
     pub(crate) scale: Scale,
     /// Runs of each row, with seeds 0, 1, ...
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: u64,
     /// Run this row alone, or the rows of this line or column (repeatable)
     #[arg(long = "row", value_name = "ROW")]
@@ -81,7 +81,7 @@ pub(crate) struct Sweep {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Runs of each point, with this seed and the next ones
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: u64,
     /// Run a few short steps of everything, to see that it works
     #[arg(long)]

@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         recipe: &arguments.recipe,
         set: &arguments.set,
         arm: arguments.arm.as_deref(),
-        seeds: first..first + arguments.seeds,
+        seeds: first..first.saturating_add(arguments.seeds),
         smoke: arguments.smoke,
         data: arguments.data.as_deref(),
         device,

@@ -33,6 +33,7 @@ use simile_core::evaluate::standardise::Standardise;
 use simile_core::matrix::Matrix;
 
 use crate::cli::Probe;
+use crate::console::line;
 use crate::recipe::sections::{ProbeSection, Solver};
 use crate::run::record::ProbeFit;
 
@@ -91,7 +92,7 @@ pub(crate) fn measure(
     metrics.extend(leaks);
     probes.extend(fits);
     metrics.extend(shape::measure(&test)?);
-    Ok(Measured { metrics, guesses, probes })
+    Ok(Measured { metrics: finite(metrics), guesses, probes })
 }
 
 /// What the same metrics of class and condition are without a representation: whoever names the class, or the value,
@@ -103,7 +104,20 @@ pub(crate) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset
     let guess = leak::most_frequent(&train.labels, train.classes.len(), test.len());
     let mut metrics = judge(section, &guess, test)?;
     metrics.extend(leak::base_rates(section, train, test)?);
-    Ok(metrics)
+    Ok(finite(metrics))
+}
+
+/// The metrics that are numbers. Files have no form for others, so that a run would not be readable that wrote one.
+fn finite(metrics: Metrics) -> Metrics {
+    let is_finite = |(name, value): &(String, f64)| {
+        if !value.is_finite() {
+            line(format_args!(
+                "`{name}` is {value} and is left out: the values it is reckoned from are too large or too small"
+            ));
+        }
+        value.is_finite()
+    };
+    metrics.into_iter().filter(is_finite).collect()
 }
 
 /// As [`measure`], but of the class alone.
@@ -117,7 +131,8 @@ pub(crate) fn measure_classes(
     test: Represented<'_>,
 ) -> Result<Metrics> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
-    Ok(classes::measure(section, probe, &Split::new(train, &scale)?, &Split::new(test, &scale)?)?.metrics)
+    let found = classes::measure(section, probe, &Split::new(train, &scale)?, &Split::new(test, &scale)?)?;
+    Ok(finite(found.metrics))
 }
 
 /// How the class is read off, in words.
@@ -134,5 +149,17 @@ pub(crate) fn in_words(section: &ProbeSection, probe: Probe) -> String {
              decay {}",
             sgd.epochs, sgd.batch, sgd.learning_rate, sgd.momentum, sgd.weight_decay
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_that_no_file_could_hold_are_left_out() {
+        let metrics = [("top1", 0.5), ("condition_mse", f64::INFINITY), ("condition_r2", f64::NAN)];
+        let kept = finite(metrics.map(|(name, value)| (name.to_owned(), value)).into());
+        assert_eq!(kept, Metrics::from([("top1".to_owned(), 0.5)]));
     }
 }

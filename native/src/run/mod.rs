@@ -15,6 +15,7 @@ pub(crate) mod prepared;
 pub(crate) mod prior;
 pub(crate) mod record;
 mod rehearsal;
+mod room;
 mod selection;
 pub(crate) mod session;
 pub(crate) mod splits;

@@ -6,6 +6,7 @@ use simile_core::train::Trainer;
 
 use super::context::Context;
 use super::doubts::{self, Doubts};
+use super::room;
 use super::splits::Splits;
 use super::training::{config, share};
 use crate::console::line;
@@ -24,6 +25,7 @@ pub(super) fn rehearse(recipe: &Recipe, splits: &Splits, team: &Team) -> Result<
     probed(recipe, train)?;
     let of_probes = doubts::of_probes(recipe, train);
     let mut doubted = Doubts::new();
+    room::check_run(recipe, train)?;
     for arm in recipe.arms() {
         let prepared = || -> Result<Vec<String>> {
             let context = Context::new(&arm.objective, train, seed)?;

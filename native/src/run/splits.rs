@@ -20,7 +20,7 @@ use crate::exit::usage;
 use crate::recipe::Recipe;
 use crate::recipe::data::{DataSection, DatasetName};
 
-use super::pictures;
+use super::{pictures, room};
 
 /// Turns the seed of a run into that of the colours of images that are chosen by, as [`TEST_SEED`] does for test images.
 const VALIDATION_SEED: u64 = 1 << 62;
@@ -87,8 +87,10 @@ impl Splits {
 
     fn assemble(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<Self> {
         let &Wanted { section, seed, encoder, own_size, held_out, .. } = wanted;
+        room::check_drawn(section)?;
         let (train, test, official) = read(wanted, folder)?;
-        let (train, test) = (first(train, section.train)?, first(test, section.test)?);
+        let train = first(train, section.train, "data.train")?;
+        let test = first(test, section.test, "data.test")?;
         // Held out before they are coloured: a validation set is coloured as the test set is.
         let (train, test) = match section.validation {
             0 => (train, test),
@@ -183,6 +185,7 @@ fn coloured(
 
 /// With a variable of made attributes.
 fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Dataset> {
+    room::check_columns("data.attributes.count", section.count, set.len().max(set.classes.len()))?;
     let made = MadeAttributes { count: section.count, noise: section.noise, codes: section.seed };
     let table = match (section.of.as_str(), set.conditions.get(&section.of)) {
         ("class", _) => made.of(&set.labels, seed)?,
@@ -228,9 +231,15 @@ pub(crate) fn no_folder() -> anyhow::Error {
     usage("this data set has files; name their folder with --data DIR (`simile data list` says which)")
 }
 
-fn first(dataset: Dataset, count: Option<usize>) -> Result<Dataset> {
+/// As many images as `key` asks for; all of them where there are fewer, which is said.
+fn first(dataset: Dataset, count: Option<usize>, key: &str) -> Result<Dataset> {
+    let images = dataset.len();
     match count {
-        Some(count) if count < dataset.len() => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
+        Some(count) if count < images => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
+        Some(count) if count > images => {
+            line(format_args!("`{key}` is {count}, and there are {images} images: all are taken"));
+            Ok(dataset)
+        }
         _ => Ok(dataset),
     }
 }

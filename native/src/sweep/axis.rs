@@ -6,6 +6,9 @@ use simile_core::dataset::split_indices;
 
 use crate::exit::usage;
 
+/// Combinations of a grid at most, even where few of them are drawn.
+const MOST_POINTS: usize = 1_000_000;
+
 /// A key of the recipe and the values that are tried.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Axis {
@@ -36,7 +39,7 @@ impl Axis {
     /// All of a command line.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), or if a key stands twice.
+    /// As [`parse`](Self::parse), or if a key stands twice, or there are too many combinations.
     pub(crate) fn all(texts: &[String]) -> Result<Vec<Self>> {
         let axes = texts.iter().map(|text| Self::parse(text)).collect::<Result<Vec<_>>>()?;
         let twice = axes.iter().enumerate().find(|(at, axis)| axes[..*at].iter().any(|a| a.key == axis.key));
@@ -47,7 +50,15 @@ impl Axis {
                     "--grid {key} stands twice; write all of its values in one, with commas"
                 )))
             }
-            None => Ok(axes),
+            None => {
+                let points = axes.iter().try_fold(1_usize, |all, axis| all.checked_mul(axis.values.len()));
+                match points.filter(|&points| points <= MOST_POINTS) {
+                    Some(_) => Ok(axes),
+                    None => Err(usage(format_args!(
+                        "--grid: the values make more than {MOST_POINTS} combinations; take fewer of them"
+                    ))),
+                }
+            }
         }
     }
 
@@ -123,6 +134,9 @@ mod tests {
             assert!(Axis::parse(wrong).unwrap_err().is::<crate::exit::Usage>(), "{wrong}");
         }
         assert!(Axis::all(&["a=1".into(), "a=2".into()]).is_err());
+        let many: Vec<String> = (0..9).map(|key| format!("k{key}=1,2,3,4,5,6,7,8,9,10")).collect();
+        let text = Axis::all(&many).unwrap_err().to_string();
+        assert!(text.contains("more than 1000000 combinations"), "{text}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{input, optional_input, parameters};
 use crate::case::CaseOutcome;
 use crate::error::{Error, Result};
+use crate::evaluate::check_table;
 use crate::evaluate::linear_probe::{LinearProbe, LinearProbeConfig, Target};
 use crate::evaluate::metrics::{predictions, top_k_accuracy};
 use crate::matrix::Matrix;
@@ -42,6 +43,7 @@ fn released_steps() -> usize {
 pub fn run(params: &Value, inputs: &Value) -> Result<CaseOutcome> {
     let params: Params = parameters(params)?;
     let features: Matrix = input(NAME, inputs, "features")?;
+    check_table("classes", params.classes, features.columns())?;
     let weight = optional_input(inputs, "init_weight")?
         .unwrap_or_else(|| Matrix::zeros(params.classes, features.columns()));
     let bias = optional_input(inputs, "init_bias")?.unwrap_or_else(|| vec![0.0; params.classes]);
@@ -94,7 +96,9 @@ fn test_accuracy(probe: &LinearProbe, inputs: &Value, aux: &mut Value) -> Result
     let Some(features) = optional_input::<Matrix>(inputs, "test_features")? else { return Ok(()) };
     let scores = probe.scores(&features)?;
     aux["test_predictions"] = predictions(&scores)?.into();
-    aux["test_min_margin"] = scores.iter_rows().map(margin).fold(f64::INFINITY, f64::min).into();
+    if scores.columns() > 1 {
+        aux["test_min_margin"] = scores.iter_rows().map(margin).fold(f64::INFINITY, f64::min).into();
+    }
     if let Some(labels) = optional_input::<Vec<usize>>(inputs, "test_labels")? {
         aux["test_accuracy"] = top_k_accuracy(&scores, &labels, 1)?.into();
     }

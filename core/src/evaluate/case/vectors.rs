@@ -202,6 +202,34 @@ fn unknown_parameters_and_variants_and_missing_inputs_are_named() {
 }
 
 #[test]
+fn counts_are_checked_before_a_table_of_that_size_is_made() {
+    let rows = json!([[0.1, 0.9], [0.8, 0.2]]);
+    for (name, params, inputs, key) in [
+        (
+            "metrics",
+            json!({ "classes": 2, "biases": 1_000_000_000_000_u64 }),
+            json!({ "logits": rows, "labels": [0, 1], "bias": [0, 1] }),
+            "biases",
+        ),
+        (
+            "knn",
+            json!({ "k": 1, "classes": u64::MAX }),
+            json!({ "bank": rows, "bank_labels": [0, 1], "queries": rows }),
+            "classes",
+        ),
+        (
+            "linear-probe",
+            json!({ "reg": 0.1, "criterion": "cross-entropy", "classes": 1_000_000_000_000_u64 }),
+            json!({ "features": rows, "labels": [0, 1] }),
+            "classes",
+        ),
+    ] {
+        let error = run(name, None, &params, inputs.as_object().unwrap()).unwrap().unwrap_err().to_string();
+        assert!(error.contains(&format!("`{key}`")) && error.contains("at most"), "{name}: {error}");
+    }
+}
+
+#[test]
 fn inputs_of_another_type_are_named() {
     let scores = json!({ "scores": "many", "labels": [1] });
     let error = run("roc-auc", None, &Value::Null, scores.as_object().unwrap()).unwrap().unwrap_err();
