@@ -4,6 +4,7 @@ pub(crate) mod data;
 pub(crate) mod encoder;
 pub(crate) mod explain;
 pub(crate) mod measured;
+mod numbers;
 pub(crate) mod penalty;
 pub(crate) mod sections;
 pub(crate) mod selection;
@@ -86,17 +87,27 @@ pub(crate) struct Changes<'a> {
 struct Fault {
     section: &'static str,
     key: &'static str,
+    /// A key of whatever section, where it is not known beforehand.
+    named: Option<String>,
     reason: String,
 }
 
 impl Fault {
     fn new(section: &'static str, key: &'static str, reason: impl Into<String>) -> Self {
-        Self { section, key, reason: reason.into() }
+        Self { section, key, named: None, reason: reason.into() }
+    }
+
+    /// What is wrong with a key of whatever section.
+    fn named(key: String, reason: String) -> Self {
+        Self { section: "", key: "", named: Some(key), reason }
     }
 
     /// The reason after the line of `text` that it lies in, where that can be found.
     fn placed(&self, text: &str) -> String {
-        let line = unknown_key(&self.reason)
+        let line = self
+            .named
+            .as_deref()
+            .or_else(|| unknown_key(&self.reason))
             .and_then(|key| line_of_key(text, key))
             .or_else(|| line_of(text, &[self.section, self.key]))
             .or_else(|| line_of(text, &[self.section]));
@@ -124,6 +135,10 @@ impl Recipe {
             recipe.shrink();
         }
         recipe.train.seed = changes.seed.unwrap_or(recipe.train.seed);
+        if i64::try_from(recipe.train.seed).is_err() {
+            let seed = recipe.train.seed;
+            return Err(usage(format_args!("the seed is {seed}, expected at most {}", i64::MAX)));
+        }
         Ok(recipe)
     }
 
@@ -176,6 +191,9 @@ impl Recipe {
     /// What cannot be seen from one key alone.
     fn check(&self) -> Result<(), Fault> {
         let core = |section, error: simile_core::error::Error| Fault::new(section, "", error.to_string());
+        if let Some(numbers::Refused { key, reason }) = numbers::refused(self) {
+            return Err(Fault::named(key, reason));
+        }
         match (&self.objective, self.arms.is_empty()) {
             (None, true) => {
                 return Err(Fault::new("", "", "there is no objective; write [objective] or [[arm]]"));

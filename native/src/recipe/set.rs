@@ -4,22 +4,31 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::Recipe;
-use super::explain::suggestion;
 use crate::exit::usage;
 
 /// The recipe with keys changed, one after the other. Whether they go together is seen at the end, so that they may come
-/// in any order.
+/// in any order; keys that make no recipe one by one, such as those of a section that it lacks, are changed at once.
 ///
 /// # Errors
 /// A usage error that names the setting: as [`set`], or the first one since which the recipe cannot be run.
 pub(super) fn all(mut recipe: Recipe, settings: &[String]) -> Result<Recipe> {
     let mut wrong: Option<(&String, String)> = None;
-    for setting in settings {
-        recipe = set(&recipe, setting)?;
+    let mut rest = settings;
+    while let [first, others @ ..] = rest {
+        (recipe, rest) = match set(&recipe, std::slice::from_ref(first)) {
+            Ok(changed) => (changed, others),
+            Err(error) => {
+                let together = (2..=rest.len()).find_map(|count| {
+                    let (now, later) = rest.split_at(count);
+                    set(&recipe, now).ok().map(|changed| (changed, later))
+                });
+                together.ok_or(error)?
+            }
+        };
         wrong = match (recipe.check(), wrong) {
             (Ok(()), _) => None,
             (Err(fault), Some((since, reason))) if fault.reason == reason => Some((since, reason)),
-            (Err(fault), _) => Some((setting, fault.reason)),
+            (Err(fault), _) => Some((first, fault.reason)),
         };
     }
     match wrong {
@@ -28,17 +37,16 @@ pub(super) fn all(mut recipe: Recipe, settings: &[String]) -> Result<Recipe> {
     }
 }
 
-/// The recipe with one key changed. `key` is dotted; an arm is named by its name: `arm.fair-cclk.objective.lambda`.
+/// The recipe with some keys changed. A key is dotted; an arm is named by its name: `arm.fair-cclk.objective.lambda`. A
+/// section that the recipe lacks is begun.
 ///
 /// # Errors
-/// A missing `=`, an unknown key, a value of the wrong type.
-fn set(recipe: &Recipe, setting: &str) -> Result<Recipe> {
-    let fail = |reason: String| usage(format_args!("--set {setting}: {reason}"));
-    let Some((key, text)) = setting.split_once('=') else {
-        return Err(fail("expected KEY=VALUE, such as `train.batch=128`".into()));
-    };
+/// A usage error that names the first setting: a missing `=`, an unknown key, a value of the wrong type.
+fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
+    let [setting, others @ ..] = settings else { return Ok(recipe.clone()) };
     let mut table = Table::try_from(recipe)?;
-    let path: Vec<&str> = key.trim().split('.').collect();
+    let fail = |reason: String| usage(format_args!("--set {setting}: {reason}"));
+    let (path, text) = parts(setting).map_err(fail)?;
     if path == ["augment", "preset"] {
         // A preset is where views start from, and so replaces all that the recipe says of them.
         table.insert("augment".into(), Value::Table(Table::new()));
@@ -48,12 +56,26 @@ fn set(recipe: &Recipe, setting: &str) -> Result<Recipe> {
     let read = |value: Value| {
         let mut table = table.clone();
         place(&mut table, &path, value)?;
+        others.iter().try_for_each(|other| put_as_read(&mut table, other))?;
         Recipe::from_table(table)
     };
     read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(fail)
 }
 
-/// Puts a value where the path leads; returns the one that was there.
+/// The path of a setting's key, and its value as it is written.
+fn parts(setting: &str) -> Result<(Vec<&str>, &str), String> {
+    let (key, text) = setting.split_once('=').ok_or("expected KEY=VALUE, such as `train.batch=128`")?;
+    Ok((key.trim().split('.').collect(), text))
+}
+
+/// Puts the value of a setting where its path leads, as it reads first.
+fn put_as_read(table: &mut Table, setting: &str) -> Result<(), String> {
+    let (path, text) = parts(setting)?;
+    place(table, &path, readings(text.trim(), None).0).map(drop)
+}
+
+/// Puts a value where the path leads; returns the one that was there. Sections that are not there are begun: whether
+/// there are such is said by the reader of the recipe.
 fn place(table: &mut Table, path: &[&str], value: Value) -> Result<Option<Value>, String> {
     let Some((&last, parents)) = path.split_last().filter(|(last, _)| !last.is_empty()) else {
         return Err("the key is empty".into());
@@ -61,16 +83,18 @@ fn place(table: &mut Table, path: &[&str], value: Value) -> Result<Option<Value>
     let mut table = table;
     let mut at = 0;
     while let Some(&parent) = parents.get(at) {
-        let known = keys(table);
-        table = match table.get_mut(parent) {
-            Some(Value::Table(inner)) => inner,
-            Some(Value::Array(arms)) => {
+        if parent == "arm" && !table.contains_key(parent) {
+            return Err("the recipe has no arms; its objective is `objective`".into());
+        }
+        let entry = table.entry(parent).or_insert_with(|| Value::Table(Table::new()));
+        table = match entry {
+            Value::Table(inner) => inner,
+            Value::Array(arms) => {
                 at += 1;
                 let name = parents.get(at).copied().unwrap_or_default();
                 arm(arms, name)?
             }
-            Some(_) => return Err(format!("`{parent}` is a value, not a section")),
-            None => return Err(unknown(parent, &known)),
+            _ => return Err(format!("`{parent}` is a value, not a section")),
         };
         at += 1;
     }
@@ -98,13 +122,4 @@ fn readings(text: &str, old: Option<&Value>) -> (Value, Option<Value>) {
         (Some(value), _) => (value, None),
         (None, _) => (string, None),
     }
-}
-
-fn keys(table: &Table) -> Vec<String> {
-    table.keys().cloned().collect()
-}
-
-fn unknown(word: &str, known: &[String]) -> String {
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    format!("unknown key `{word}`{}", suggestion(word, &known))
 }

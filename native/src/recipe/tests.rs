@@ -156,6 +156,29 @@ fn arms_are_kept_by_name() {
 }
 
 #[test]
+fn a_seed_that_no_recipe_can_hold_is_refused() {
+    let changes = Changes { seed: Some(u64::MAX), ..Changes::default() };
+    assert!(usage_error(Recipe::load("fair-digits", &changes)).contains("18446744073709551615"));
+}
+
+#[test]
+fn settings_that_need_each_other_are_made_together() {
+    let both = ["train.iterations=9", "train.accumulate=3"];
+    for order in [both, [both[1], both[0]]] {
+        let train = load(SMALL, &order).unwrap().train;
+        assert_eq!((train.iterations, train.accumulate), (9, 3));
+    }
+    let text = usage_error(load(SMALL, &["train.accumulate=3", "train.batch=8"]));
+    assert!(text.contains("--set train.accumulate=3") && text.contains("multiple"), "{text}");
+    let folders = SMALL.replace("\"digits\"", "\"folders\"");
+    let features = load(&folders, &["data.features.file=a.npy", "data.features.paths=a.txt"]).unwrap();
+    assert_eq!(features.data.features.unwrap().paths, Path::new("a.txt"));
+    assert_eq!(load(SMALL, &["data.prior.model=a"]).unwrap().data.prior.unwrap().name, "prior");
+    let text = usage_error(load(SMALL, &["arm.a.objective.lambda=1"]));
+    assert!(text.contains("no arms"), "{text}");
+}
+
+#[test]
 fn a_wrong_setting_says_why() {
     for (setting, reason) in [
         ("train.batch", "expected KEY=VALUE"),
