@@ -1,6 +1,8 @@
 //! From a picture of any size to what an encoder takes. `simile embed` and the page both go through here, so that the
 //! same picture gives the same numbers; a picture that has the size already is left as it is, as in training.
 
+use std::borrow::Cow;
+
 use crate::dataset::resize::{Interpolation, resize};
 use crate::dataset::{DatasetError, Images, Result};
 
@@ -15,7 +17,9 @@ use crate::dataset::{DatasetError, Images, Result};
 /// [`DatasetError::Parameter`] if there is not exactly one picture, a side is zero, or a number of channels is none of
 /// those.
 pub fn fit(picture: &Images, height: usize, width: usize, channels: usize) -> Result<Images> {
-    sized(&crop(&opaque(picture)?, height, width)?, height, width, channels)
+    let picture = opaque(picture)?;
+    let part = crop(&picture, height, width)?;
+    sized(&part, height, width, channels)
 }
 
 /// One picture as an encoder takes it that was judged on the middle of larger images: [`fit`] to `resize`, of which the
@@ -57,16 +61,17 @@ pub fn middle(images: &Images, side: usize) -> Result<Images> {
 /// # Errors
 /// As [`fit`].
 pub fn squeeze(picture: &Images, height: usize, width: usize, channels: usize) -> Result<Images> {
-    sized(&opaque(picture)?, height, width, channels)
+    let picture = opaque(picture)?;
+    sized(&picture, height, width, channels)
 }
 
-fn opaque(picture: &Images) -> Result<Images> {
+fn opaque(picture: &Images) -> Result<Cow<'_, Images>> {
     if picture.len() != 1 {
         return Err(DatasetError::parameter("pictures", picture.len(), "expected one at a time"));
     }
     match picture.channels {
-        1 | 3 => Ok(picture.clone()),
-        4 => over_white(picture),
+        1 | 3 => Ok(Cow::Borrowed(picture)),
+        4 => over_white(picture).map(Cow::Owned),
         other => Err(DatasetError::parameter("channels of the picture", other, "expected 1, 3 or 4")),
     }
 }
@@ -97,7 +102,7 @@ fn over_white(picture: &Images) -> Result<Images> {
 }
 
 /// The largest part in the middle that has the aspect ratio of `height` x `width`.
-fn crop(picture: &Images, height: usize, width: usize) -> Result<Images> {
+fn crop(picture: &Images, height: usize, width: usize) -> Result<Cow<'_, Images>> {
     if height == 0 || width == 0 {
         return Err(DatasetError::parameter(
             "size",
@@ -108,14 +113,14 @@ fn crop(picture: &Images, height: usize, width: usize) -> Result<Images> {
     let wide = (picture.height * width / height).clamp(1, picture.width);
     let high = (picture.width * height / width).clamp(1, picture.height);
     if (high, wide) == (picture.height, picture.width) {
-        return Ok(picture.clone());
+        return Ok(Cow::Borrowed(picture));
     }
     let (top, left) = ((picture.height - high) / 2, (picture.width - wide) / 2);
     let channels = picture.channels;
     let lines = picture.pixels.chunks_exact(picture.width * channels).skip(top).take(high);
     let pixels =
         lines.flat_map(|line| line.iter().skip(left * channels).take(wide * channels).copied()).collect();
-    Images::new(high, wide, channels, pixels)
+    Images::new(high, wide, channels, pixels).map(Cow::Owned)
 }
 
 fn luma(pixel: &[u8]) -> u8 {

@@ -135,7 +135,12 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
     line(format_args!("{}: {}; licence: {}", set.name, set.home, set.licence));
     let files = fetch_files(set, &arguments.data, arguments.from.as_deref())?;
     for file in files.iter().filter(|file| !file.verified) {
-        line(format_args!("no checksum of {} is known; it has MD5 {}", file.url, file.md5));
+        let kept =
+            file.receipt.as_ref().map_or_else(String::new, |path| format!(", kept in {}", path.display()));
+        line(format_args!(
+            "{} is not pinned: its authors publish no checksum; what came has MD5 {}{kept}, to compare it with",
+            file.url, file.md5
+        ));
     }
     let answer = FetchedSet { name: set.name, licence: set.licence, files };
     console.answer(&answer, || {

@@ -111,10 +111,13 @@ fn judging(
 ) -> Result<Judging> {
     let (splits, mut probe, is_chosen, judged, augmentation) = match &arguments.on {
         None => {
-            let recipe: Recipe = serde_json::from_value(metadata.recipe.clone()).context(
-                "the model does not say on which data it was trained, as one that was imported does not; name a data set \
-                 or a recipe with --on",
-            )?;
+            let recipe: Recipe = serde_json::from_value(metadata.recipe.clone()).with_context(|| {
+                format!(
+                    "the model {} does not say on which data it was trained, as one that was imported does not; name a \
+                     data set or a recipe with --on",
+                    arguments.model.display()
+                )
+            })?;
             let splits = prior::add(Splits::of(&recipe, folder)?, recipe.data.prior.as_ref(), device)?;
             (splits, recipe.probe, true, recipe.data.judged(), recipe.augment)
         }

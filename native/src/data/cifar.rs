@@ -11,6 +11,9 @@ use super::archive::members;
 use super::file::{LARGEST, content, find, folders};
 use super::{DataError, Result};
 
+/// Groups of CIFAR-100's classes.
+const GROUPS: usize = 20;
+
 /// Colour images, 32x32, both splits.
 #[derive(Debug)]
 pub(crate) struct CifarSplits {
@@ -95,11 +98,14 @@ pub(crate) fn load_cifar(cifar: Cifar, folder: &Path) -> Result<CifarSplits> {
     if !missing.is_empty() {
         return Err(DataError::Missing { folder: folder.into(), missing });
     }
-    let list = |name: Option<&str>| match name.map(|name| source.read(name)).transpose()?.flatten() {
-        Some((_, bytes)) => Ok(names(&String::from_utf8_lossy(&bytes))),
-        None => Ok::<_, DataError>(Vec::new()),
+    let list = |name: Option<&str>, expected: usize| -> Result<Vec<String>> {
+        match name.map(|name| source.read(name)).transpose()?.flatten() {
+            Some((origin, bytes)) => names_of(origin.as_ref(), &bytes, expected),
+            None => Ok(Vec::new()),
+        }
     };
-    let (classes, groups) = (list(Some(files.classes))?, list(files.groups)?);
+    let classes = list(Some(files.classes), cifar.classes())?;
+    let groups = list(files.groups, GROUPS)?;
     let split = |names: &[&str]| -> Result<Dataset> {
         let contents = names.iter().map(|name| source.read(name)).collect::<Result<Vec<_>>>()?;
         let parts: Vec<(&[u8], &str)> =
@@ -107,6 +113,19 @@ pub(crate) fn load_cifar(cifar: Cifar, folder: &Path) -> Result<CifarSplits> {
         Ok(parse(cifar, &parts, classes.clone(), groups.clone())?)
     };
     Ok(CifarSplits { train: split(files.train)?, test: split(&[files.test])?, missing: missing_train })
+}
+
+/// The names in a file, one a line.
+///
+/// # Errors
+/// Names the file if it holds more or fewer.
+pub(super) fn names_of(path: &Path, bytes: &[u8], expected: usize) -> Result<Vec<String>> {
+    let found = names(&String::from_utf8_lossy(bytes));
+    if found.len() == expected {
+        return Ok(found);
+    }
+    let reason = format!("{} names, expected {expected}, one a line; get the file again", found.len());
+    Err(DataError::Table { path: path.into(), reason })
 }
 
 /// Whether the archive is there, or what is needed of its files.
@@ -202,6 +221,10 @@ mod tests {
         fs::write(inner.join("batches.meta.txt"), "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n").unwrap();
         let cifar = load_cifar(Cifar::Ten, folder.path()).unwrap();
         assert_eq!((cifar.train.len(), cifar.missing.len()), (1, 4));
+        fs::write(inner.join("batches.meta.txt"), "a\nb\n").unwrap();
+        let error = load_cifar(Cifar::Ten, folder.path()).unwrap_err().to_string();
+        assert!(error.contains("batches.meta.txt: 2 names, expected 10"), "{error}");
+        fs::write(inner.join("batches.meta.txt"), "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n").unwrap();
         fs::write(inner.join("test_batch.bin"), &record[..3000]).unwrap();
         let error = load_cifar(Cifar::Ten, folder.path()).unwrap_err().to_string();
         assert!(error.contains("test_batch.bin: 3000 bytes"), "{error}");

@@ -4,6 +4,7 @@
 
 mod archive;
 mod cache;
+mod cells;
 mod check;
 mod cifar;
 mod features;
@@ -73,6 +74,8 @@ pub(crate) enum DataError {
     Dataset(#[from] DatasetError),
     #[error("cannot read the picture {}: {source}", path.display())]
     Image { path: PathBuf, source: image::ImageError },
+    #[error("cannot read the picture {}: {reason}", path.display())]
+    LargePicture { path: PathBuf, reason: String },
     #[error(
         "cannot read the picture {}: {reason}{}; repair it, or leave such out with data.broken=skip",
         path.display(),

@@ -30,7 +30,8 @@ pub(crate) struct Official {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Download {
     pub(crate) url: &'static str,
-    /// MD5 that the authors or many readers of the data set state; none is known otherwise.
+    /// MD5 that the authors or many readers of the data set state; none is known otherwise, and that of the first
+    /// download is kept beside the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) md5: Option<&'static str>,
     /// Where it goes below the data folder: the folder that an archive is unpacked into, or a file is put into.
@@ -148,7 +149,7 @@ pub(crate) const ALL: &[Official] = &[
         home: "https://cs.stanford.edu/~acoates/stl10/",
         licence: "ImageNet's terms, from whose images it was made; the authors ask to be cited",
         downloads: &[Download::packed(
-            "http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz",
+            "https://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz",
             "91f7769df0f17e558f3565bffb0c7dfb",
             "stl-10",
         )],
@@ -178,11 +179,11 @@ pub(crate) const ALL: &[Official] = &[
         name: "tiny-imagenet",
         files: "tiny-imagenet-200 as it unpacks: train/CLASS/images/*.JPEG, val/images/*.JPEG, val/val_annotations.txt",
         variables: "features (with [data.features])",
-        home: "http://cs231n.stanford.edu/",
+        home: "https://cs231n.stanford.edu/",
         licence: IMAGENET,
         get: "",
         downloads: &[Download::unpacked(
-            "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+            "https://cs231n.stanford.edu/tiny-imagenet-200.zip",
             Some("90528d7ca1a48142e341f4ef8d21d0de"),
             "",
         )],
@@ -341,7 +342,7 @@ mod tests {
             assert!(own || !set.get.is_empty() || !set.downloads.is_empty(), "{}", set.name);
             for download in set.downloads {
                 assert!(
-                    download.url.starts_with("http") && download.file().contains('.'),
+                    download.url.starts_with("https://") && download.file().contains('.'),
                     "{}",
                     download.url
                 );

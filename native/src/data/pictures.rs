@@ -134,6 +134,7 @@ fn one(path: &Path, framing: Framing, pixels: &mut [u8]) -> Result<(), String> {
     let picture = match read {
         Ok(Ok(picture)) => picture,
         Ok(Err(DataError::Image { source, .. })) => return Err(source.to_string()),
+        Ok(Err(DataError::LargePicture { reason, .. })) => return Err(reason),
         Ok(Err(error)) => return Err(error.to_string()),
         Err(_) => return Err("its decoder failed".into()),
     };

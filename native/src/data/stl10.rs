@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use simile_core::dataset::cifar::names;
 use simile_core::dataset::{Dataset, stl10};
 
 use super::archive::members;
+use super::cifar::names_of;
 use super::file::{LARGEST, content, find, folders};
 use super::{DataError, Result};
 
 /// The files that are read; the unlabelled images are not.
 pub(super) const FILES: [&str; 5] =
     ["train_X.bin", "train_y.bin", "test_X.bin", "test_y.bin", "class_names.txt"];
+const CLASSES: usize = 10;
 const ARCHIVE: &str = "stl10_binary.tar.gz";
 
 /// Reads the 5,000 labelled training images and the 8,000 test images.
@@ -21,27 +22,33 @@ const ARCHIVE: &str = "stl10_binary.tar.gz";
 /// Names every file that is missing, or the first that is unreadable or corrupt.
 pub(crate) fn load_stl10(folder: &Path) -> Result<(Dataset, Dataset)> {
     let places = places(folder)?;
-    let mut files: HashMap<String, Vec<u8>> = HashMap::new();
+    let mut files: HashMap<String, (PathBuf, Vec<u8>)> = HashMap::new();
     for name in FILES {
         if let Some(path) = find(&places, &[name.into()]) {
-            files.insert(name.into(), content(&path)?);
+            let bytes = content(&path)?;
+            files.insert(name.into(), (path, bytes));
         }
     }
     let archive = places.iter().map(|place| place.join(ARCHIVE)).find(|path| path.is_file());
     if files.is_empty()
         && let Some(archive) = archive
     {
-        files = members(&archive, &FILES, LARGEST)?;
+        let members = members(&archive, &FILES, LARGEST)?.into_iter();
+        files = members.map(|(name, bytes)| (name.clone(), (archive.join(name), bytes))).collect();
     }
     let missing: Vec<String> =
         FILES.iter().filter(|name| !files.contains_key(**name)).map(|n| String::from(*n)).collect();
     if !missing.is_empty() {
         return Err(DataError::Missing { folder: folder.into(), missing });
     }
-    let bytes = |name: &str| files.get(name).map_or(&[][..], Vec::as_slice);
-    let classes = names(&String::from_utf8_lossy(bytes("class_names.txt")));
+    let empty = (PathBuf::new(), Vec::new());
+    let file = |name: &str| files.get(name).unwrap_or(&empty);
+    let (path, bytes) = file("class_names.txt");
+    let classes = names_of(path, bytes, CLASSES)?;
     let split = |images: &str, labels: &str| {
-        stl10::parse((bytes(images), images), (bytes(labels), labels), classes.clone())
+        let ((of_images, pixels), (of_labels, numbers)) = (file(images), file(labels));
+        let origins = [of_images, of_labels].map(|path| path.display().to_string());
+        stl10::parse((pixels, &origins[0]), (numbers, &origins[1]), classes.clone())
     };
     Ok((split("train_X.bin", "train_y.bin")?, split("test_X.bin", "test_y.bin")?))
 }
@@ -87,6 +94,9 @@ mod tests {
         let read = load_stl10(loose.path()).unwrap();
         assert_eq!(read, load_stl10(packed.path()).unwrap());
         assert_eq!((read.0.labels, read.1.labels), (vec![0, 9], vec![2, 2]));
+        fs::write(loose.path().join("stl10_binary/test_y.bin"), [3, 11]).unwrap();
+        let error = load_stl10(loose.path()).unwrap_err().to_string();
+        assert!(error.contains("stl10_binary/test_y.bin: label 11"), "{error}");
         fs::remove_file(loose.path().join("stl10_binary/test_y.bin")).unwrap();
         let error = load_stl10(loose.path()).unwrap_err().to_string();
         assert!(error.contains("lacks test_y.bin"), "{error}");

@@ -5,7 +5,8 @@
 //! scans/0001.png,healthy,train,north,61
 //! ```
 //!
-//! A condition of several columns, or of one whose values are all numbers, is numeric; any other is categorical.
+//! A condition of several columns, or of one whose values are all numbers, is numeric; any other is categorical. A cell
+//! such as `NaN` among numbers is refused, and a word among them is said, as [`cells`] decides.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,8 +14,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use simile_core::dataset::catalogue::numbered;
 use simile_core::dataset::{Catalogue, Condition, Part};
-use simile_core::matrix::Matrix;
 
+use super::cells::{self, Column};
 use super::{DataError, Result};
 
 /// `[data.table]`: which columns of which file say what.
@@ -45,11 +46,21 @@ fn label_column() -> String {
     "label".into()
 }
 
-/// The catalogue of a table, and whether a column says the split; if not, all pictures are for training.
+/// A table as it is read.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) catalogue: Catalogue,
+    /// Whether a column says the split; if not, all pictures are for training.
+    pub(super) has_split: bool,
+    /// What is odd about its cells.
+    pub(super) notes: Vec<String>,
+}
+
+/// Reads a table.
 ///
 /// # Errors
 /// Names the file, the line and the column of what is missing or not understood.
-pub(super) fn catalogue(section: &TableSection, folder: &Path) -> Result<(Catalogue, bool)> {
+pub(super) fn catalogue(section: &TableSection, folder: &Path) -> Result<Table> {
     let rows = Rows::read(section, folder)?;
     let origin = folder.join(&section.csv).display().to_string();
     let (labels, classes) = numbered(rows.labels.iter().map(String::as_str));
@@ -58,10 +69,11 @@ pub(super) fn catalogue(section: &TableSection, folder: &Path) -> Result<(Catalo
         None => vec![Part::Train; labels.len()],
     };
     let mut catalogue = Catalogue::new(&origin, rows.files, parts, labels, classes)?;
-    for (name, columns) in &rows.conditions {
-        catalogue = catalogue.with_condition(name, condition(columns))?;
+    for (name, condition) in rows.conditions {
+        catalogue = catalogue.with_condition(&name, condition)?;
     }
-    Ok((catalogue, rows.parts.is_some()))
+    let notes = rows.notes.iter().map(|note| format!("{origin}: {note}")).collect();
+    Ok(Table { catalogue, has_split: rows.parts.is_some(), notes })
 }
 
 /// The columns that are asked for.
@@ -69,8 +81,8 @@ struct Rows {
     files: Vec<String>,
     labels: Vec<String>,
     parts: Option<Vec<Part>>,
-    /// Columns of each condition, and their values from first to last row.
-    conditions: Vec<(String, Vec<Vec<String>>)>,
+    conditions: Vec<(String, Condition)>,
+    notes: Vec<String>,
 }
 
 impl Rows {
@@ -102,8 +114,10 @@ impl Rows {
         if records.is_empty() {
             return Err(fail("there is no row under the header".into()));
         }
+        let lines: Vec<u64> =
+            records.iter().map(|record| record.position().map_or(0, csv::Position::line)).collect();
         let parts = section.split.as_deref().map(|name| {
-            let lines = records.iter().map(|record| record.position().map_or(0, csv::Position::line));
+            let lines = lines.iter().copied();
             let read = |(value, line): (String, u64)| match value.as_str() {
                 "train" => Ok(Part::Train),
                 "validation" => Ok(Part::Validation),
@@ -114,52 +128,36 @@ impl Rows {
             };
             column(name)?.into_iter().zip(lines).map(read).collect::<Result<Vec<Part>>>()
         });
-        let conditions = section.conditions.iter().map(|(name, columns)| {
-            let columns = columns.iter().map(|name| column(name)).collect::<Result<Vec<_>>>()?;
-            if columns.is_empty() {
+        let (mut conditions, mut notes) = (Vec::new(), Vec::new());
+        for (name, columns) in &section.conditions {
+            let cells = columns.iter().map(|name| column(name)).collect::<Result<Vec<_>>>()?;
+            if cells.is_empty() {
                 return Err(fail(format!("the condition `{name}` names no column")));
             }
-            if columns.len() > 1 && numbers(&columns).is_none() {
-                return Err(fail(format!(
-                    "the condition `{name}` has several columns, so all of their values must be numbers"
-                )));
-            }
-            Ok((name.clone(), columns))
-        });
+            let columns: Vec<Column<'_>> = columns
+                .iter()
+                .zip(&cells)
+                .map(|(name, cells)| Column { name, cells, lines: &lines })
+                .collect();
+            let (condition, note) = cells::condition(name, &columns).map_err(fail)?;
+            conditions.push((name.clone(), condition));
+            notes.extend(note);
+        }
         Ok(Self {
             files: column(&section.file)?,
             labels: column(&section.label)?,
             parts: parts.transpose()?,
-            conditions: conditions.collect::<Result<_>>()?,
+            conditions,
+            notes,
         })
     }
-}
-
-fn condition(columns: &[Vec<String>]) -> Condition {
-    match (numbers(columns), columns) {
-        (None, [values]) => {
-            let (values, names) = numbered(values.iter().map(String::as_str));
-            Condition::Categorical { values, names }
-        }
-        (numbers, _) => Condition::Numeric(numbers.unwrap_or_else(|| Matrix::zeros(0, 0))),
-    }
-}
-
-/// One row a picture, if every value is a finite number.
-fn numbers(columns: &[Vec<String>]) -> Option<Matrix> {
-    let parse = |value: &String| value.parse::<f64>().ok().filter(|value| value.is_finite());
-    let columns: Vec<Vec<f64>> = columns
-        .iter()
-        .map(|values| values.iter().map(parse).collect::<Option<Vec<f64>>>())
-        .collect::<Option<_>>()?;
-    let rows = columns.first().map_or(0, Vec::len);
-    Some(Matrix::from_fn(rows, columns.len(), |row, column| columns[column][row]))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use simile_core::matrix::Matrix;
     use std::fs;
 
     const TABLE: &str = "\
@@ -187,8 +185,8 @@ mod tests {
     #[test]
     fn columns_become_classes_splits_and_conditions() {
         let folder = folder(TABLE);
-        let (found, has_split) = catalogue(&section(""), folder.path()).unwrap();
-        assert!(has_split);
+        let Table { catalogue: found, has_split, notes } = catalogue(&section(""), folder.path()).unwrap();
+        assert!(has_split && notes.is_empty());
         assert_eq!(found.files, ["a.png", "b.png", "in/c.png"]);
         assert_eq!((found.labels, found.classes), (vec![1, 0, 1], vec!["cat".into(), "dog".into()]));
         assert_eq!(found.parts, [Part::Train, Part::Train, Part::Test]);
@@ -211,6 +209,12 @@ mod tests {
         assert!(empty.contains("line 3") && empty.contains("`label`"), "{empty}");
         let mixed = complaint(&TABLE.replace("6.5", "pale"), "");
         assert!(mixed.contains("`colour`") && mixed.contains("must be numbers"), "{mixed}");
+        assert!(mixed.contains("line 4: column `green` is `pale`"), "{mixed}");
         assert!(complaint("file,label,split,site,red,green\n", "").contains("no row"));
+        let infinite = complaint(&TABLE.replace(",3,4", ",inf,4"), "");
+        assert!(infinite.contains("images.csv: line 3: column `red` is `inf`"), "{infinite}");
+        let folder = folder(&TABLE.replace(",5,6.5", ",5,6.5\nd.png,dog,test,two,7,8").replace("north", "1"));
+        let found = catalogue(&section(""), folder.path()).unwrap();
+        assert!(found.notes.is_empty(), "{:?}", found.notes);
     }
 }

@@ -26,6 +26,9 @@ pub(crate) struct Fetched {
     pub(crate) md5: String,
     /// Whether that is the known one; false if none is known.
     pub(crate) verified: bool,
+    /// The file that keeps the MD5 of what was unpacked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) receipt: Option<PathBuf>,
 }
 
 /// Fetches every file of a data set into `folder`, from its authors' addresses or, under the same names, from another.
@@ -42,6 +45,11 @@ pub(crate) fn fetch(official: &Official, folder: &Path, mirror: Option<&str>) ->
             None => download.url.to_owned(),
         };
         let place = folder.join(download.folder);
+        if download.md5.is_none() && url.starts_with("http://") {
+            line(format_args!(
+                "{url} is not encrypted and no checksum is known: what comes may be anybody's"
+            ));
+        }
         fs::create_dir_all(&place).map_err(|source| DataError::Write { path: place.clone(), source })?;
         fetched.push(one(&agent, download, url, &place)?);
     }
@@ -61,11 +69,16 @@ fn one(agent: &ureq::Agent, download: &Download, url: String, place: &Path) -> R
         ));
         let md5 = md5.trim().to_owned();
         let verified = download.md5 == Some(md5.as_str());
-        return Ok(Fetched { url, paths: vec![place.into()], bytes: 0, resumed_from: 0, md5, verified });
+        let (paths, receipt) = (vec![place.into()], Some(receipt));
+        return Ok(Fetched { url, paths, bytes: 0, resumed_from: 0, md5, verified, receipt });
     }
     let Transfer { bytes, resumed_from, md5 } = transfer(agent, &url, &path, download.md5)?;
-    let paths = if download.packed { vec![path] } else { unpacked(&path, place, &receipt, &md5)? };
-    Ok(Fetched { url, paths, bytes, resumed_from, verified: download.md5.is_some(), md5 })
+    let (paths, receipt) = if download.packed {
+        (vec![path], None)
+    } else {
+        (unpacked(&path, place, &receipt, &md5)?, Some(receipt))
+    };
+    Ok(Fetched { url, paths, bytes, resumed_from, verified: download.md5.is_some(), md5, receipt })
 }
 
 /// Unpacks an archive, and those that lie in the folders that came out of it, and removes them.

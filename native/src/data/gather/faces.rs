@@ -37,7 +37,13 @@ pub(super) fn utkface(
     };
     let inner = ["UTKFace", "utkface/UTKFace", "utkface"].map(|name| folder.join(name));
     let root = inner.into_iter().find(|path| path.is_dir()).unwrap_or_else(|| folder.into());
-    let (catalogue, odd) = utkface::catalogue(&pictures(&root)?, bias)?;
+    let (catalogue, odd) = utkface::catalogue(&pictures(&root)?, bias).map_err(|error| match error {
+        DatasetError::Empty { .. } => {
+            let reason = "no picture is named AGE_GENDER_RACE_DATE.jpg, as the authors name them".into();
+            DataError::Table { path: root.clone(), reason }
+        }
+        error => error.into(),
+    })?;
     let catalogue = match section.sampling {
         Sampling::Published => utkface::published(catalogue, section.correlation, section.seed)?,
         Sampling::All => split(catalogue, split_section)?,
@@ -98,6 +104,9 @@ mod tests {
         let people = celeba(&all, &samples).unwrap().catalogue;
         assert_eq!((people.len(), people.conditions["attributes"].to_matrix().columns()), (2000, 40));
         assert_eq!(people.classes[1], "Blond_Hair");
+        let empty = tempfile::tempdir().unwrap();
+        let text = utkface(&FacesSection::default(), &split, empty.path()).unwrap_err().to_string();
+        assert!(text.contains(&empty.path().display().to_string()) && text.contains("AGE_GENDER"), "{text}");
         let wrong = FacesSection { bias: Some("height".into()), ..FacesSection::default() };
         assert!(
             utkface(&wrong, &split, &samples)

@@ -13,7 +13,7 @@ use simile_core::dataset::{Catalogue, Part};
 
 use super::file::content;
 use super::settings::SplitSection;
-use super::table;
+use super::table::{self, Table};
 use super::{DataError, Result};
 use crate::recipe::data::{DataSection, DatasetName};
 
@@ -43,14 +43,14 @@ pub(crate) fn gather(section: &DataSection, folder: &Path) -> Result<Option<Gath
     match section.dataset {
         DatasetName::Table => {
             let Some(table) = &section.table else { return Ok(None) };
-            let (catalogue, has_split) = table::catalogue(table, folder)?;
+            let Table { catalogue, has_split, notes } = table::catalogue(table, folder)?;
             let catalogue = match section.test {
                 Some(count) if !has_split => {
                     catalogue.hold_out(Part::Train, Part::Test, count, HOLD_OUT_SEED)?
                 }
                 _ => catalogue,
             };
-            Ok(Some(Gathered { root: folder.into(), catalogue, notes: Vec::new() }))
+            Ok(Some(Gathered { root: folder.into(), catalogue, notes }))
         }
         DatasetName::Folders
         | DatasetName::Imagenet100

@@ -1,0 +1,126 @@
+//! What the cells of a table's columns are: numbers, or names of categories. A cell that decides against all others of its
+//! column is said.
+
+use simile_core::dataset::Condition;
+use simile_core::dataset::catalogue::numbered;
+use simile_core::error::shown;
+use simile_core::matrix::Matrix;
+
+/// Numbers are at most this large, so that sums of their squares are numbers.
+const LARGEST: f64 = 1e100;
+
+/// A column of a table, with the line of each of its cells.
+pub(super) struct Column<'t> {
+    pub(super) name: &'t str,
+    pub(super) cells: &'t [String],
+    pub(super) lines: &'t [u64],
+}
+
+/// What one cell is.
+#[derive(Clone, Copy, PartialEq)]
+enum Cell {
+    Number(f64),
+    /// Read as a number, and none to reckon with.
+    Unusable,
+    Name,
+}
+
+impl Cell {
+    fn of(text: &str) -> Self {
+        match text.parse::<f64>() {
+            Ok(number) if number.abs() <= LARGEST => Self::Number(number),
+            Ok(_) => Self::Unusable,
+            Err(_) => Self::Name,
+        }
+    }
+}
+
+/// The variable of some columns: numeric if all of their cells are numbers; of one column, categorical otherwise. With it
+/// comes what a user may want to know of the choice.
+///
+/// # Errors
+/// Names line, column and cell of what is no number where all others are, or one of several columns has to be.
+pub(super) fn condition(name: &str, columns: &[Column<'_>]) -> Result<(Condition, Option<String>), String> {
+    let read: Vec<Vec<Cell>> =
+        columns.iter().map(|column| column.cells.iter().map(|text| Cell::of(text)).collect()).collect();
+    let at = |column: &Column<'_>, row: usize| {
+        let text = column.cells.get(row).map_or("", String::as_str);
+        format!("line {}: column `{}` is `{text}`", column.lines.get(row).copied().unwrap_or(0), column.name)
+    };
+    for (column, cells) in columns.iter().zip(&read) {
+        let is_numeric = columns.len() > 1 || !cells.contains(&Cell::Name);
+        let first = |wanted: Cell| cells.iter().position(|cell| *cell == wanted);
+        if let Some(row) = first(Cell::Unusable).filter(|_| is_numeric) {
+            return Err(format!(
+                "{}, expected a number of at most {}; repair the cell, or leave the row out",
+                at(column, row),
+                shown(LARGEST)
+            ));
+        }
+        if let Some(row) = first(Cell::Name).filter(|_| columns.len() > 1) {
+            return Err(format!(
+                "{}, and the condition `{name}` has several columns, so all of their values must be numbers",
+                at(column, row)
+            ));
+        }
+    }
+    let [column] = columns else { return Ok((Condition::Numeric(matrix(&read)), None)) };
+    let cells = read.first().map_or(&[][..], Vec::as_slice);
+    let Some(name_at) = cells.iter().position(|cell| *cell == Cell::Name) else {
+        return Ok((Condition::Numeric(matrix(&read)), None));
+    };
+    let (values, names) = numbered(column.cells.iter().map(String::as_str));
+    let numbers = cells.iter().filter(|cell| matches!(cell, Cell::Number(_))).count();
+    let note = (2 * numbers > cells.len()).then(|| {
+        format!(
+            "{}, so that `{name}` is a categorical variable of {} values, although {numbers} of {} cells are numbers; \
+             repair the cell if it is to be numeric",
+            at(column, name_at),
+            names.len(),
+            cells.len()
+        )
+    });
+    Ok((Condition::Categorical { values, names }, note))
+}
+
+/// One row a picture, one column each; every cell is a number.
+fn matrix(columns: &[Vec<Cell>]) -> Matrix {
+    let rows = columns.first().map_or(0, Vec::len);
+    Matrix::from_fn(rows, columns.len(), |row, column| match columns[column][row] {
+        Cell::Number(number) => number,
+        Cell::Unusable | Cell::Name => f64::NAN,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn of_column(cells: &[&str]) -> Result<(Condition, Option<String>), String> {
+        let cells: Vec<String> = cells.iter().map(ToString::to_string).collect();
+        let lines: Vec<u64> = (2..).take(cells.len()).collect();
+        condition("age", &[Column { name: "years", cells: &cells, lines: &lines }])
+    }
+
+    #[test]
+    fn a_cell_that_is_no_number_to_reckon_with_is_named() {
+        for wrong in ["NaN", "inf", "-inf", "1e300", "1e999"] {
+            let text = of_column(&["1", "2.5", wrong, "4"]).unwrap_err();
+            assert!(text.contains("line 4") && text.contains(&format!("`years` is `{wrong}`")), "{text}");
+        }
+        assert!(of_column(&["nan", "nan"]).is_err());
+    }
+
+    #[test]
+    fn a_word_among_numbers_is_said_and_words_are_categories() {
+        let (found, note) = of_column(&["1", "2", "abc"]).unwrap();
+        let note = note.unwrap();
+        assert!(matches!(&found, Condition::Categorical { names, .. } if names.len() == 3));
+        assert!(note.contains("line 4") && note.contains("`abc`") && note.contains("2 of 3"), "{note}");
+        let (found, note) = of_column(&["north", "inf", "south", "1"]).unwrap();
+        assert!(matches!(found, Condition::Categorical { .. }) && note.is_none());
+        let (found, note) = of_column(&["1", "2", "1e100"]).unwrap();
+        assert!(matches!(found, Condition::Numeric(values) if values.rows() == 3) && note.is_none());
+    }
+}
