@@ -216,7 +216,8 @@ fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, serde::de::value::Error
 
 Prints {\"loss\": x, \"grads\": {\"view_a\": [[...]], ...}, \"aux\": {...}}. Gradients are with respect to the \
 inputs as given. Of several files, each answer is one line that names its file as \"case\". An objective or a \
-parameter that is not known is an error, exit code 2.",
+parameter that is not known, or a value out of range, is an error, exit code 2. A result that is not a finite number is \
+one too, exit code 1, which names the input furthest from 1.",
     after_help = "Examples:
   simile loss case.json
   simile loss cases/*.json                     one line each

@@ -138,6 +138,14 @@ fn a_cut_connection_goes_on_where_it_ended() {
     assert!(data.join("waterbird_complete95_forest2water2/001.Bird/Bird_7.png").is_file());
     assert!(!data.join(BIRDS).exists());
 
+    // No checksum of it is published: that of this download is kept, and said.
+    let receipt = std::fs::read_to_string(place.path().join(file["receipt"].as_str().unwrap())).unwrap();
+    assert_eq!(receipt.trim(), file["md5"].as_str().unwrap());
+    let arguments = ["data", "fetch", "waterbirds", "--data", "data", "--from", &address];
+    let output = crate::simile(place.path(), &arguments).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("is not pinned") && text.contains(receipt.trim()), "{text}");
+
     let again = fetch(place.path(), "waterbirds", &address);
     assert_eq!(again["files"][0]["bytes"], 0);
     let recipe = crate::sets::recipe("waterbirds", "judged_by = \"validation\"", "bias");

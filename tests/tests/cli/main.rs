@@ -6,6 +6,7 @@ mod data;
 mod faults;
 mod fetch;
 mod import;
+mod inputs;
 mod loss;
 mod methods;
 mod reproduce;

@@ -1,0 +1,225 @@
+//! Numbers that no run can use: each is refused, or said, by its name and with what to do.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::{complaint, place, simile};
+
+const RECIPE: &str = r#"
+[data]
+dataset = "digits"
+train = 48
+test = 32
+
+[train]
+batch = 16
+iterations = 2
+
+[probe]
+steps = 5
+
+[objective]
+name = "fair-cclk"
+kernel = { name = "rbf", sigma = 20.0 }
+"#;
+
+fn written(text: &str) -> tempfile::TempDir {
+    let place = place();
+    fs::write(place.path().join("mine.toml"), text).unwrap();
+    place
+}
+
+/// What stderr holds of a command that succeeds.
+fn said(place: &Path, arguments: &[&str]) -> String {
+    let output = simile(place, arguments).assert().success().get_output().clone();
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn counts_beyond_memory_are_refused_before_anything_is_made() {
+    let place = written(RECIPE);
+    let moco = "arm.a.method={ name = \"moco\", queue = 100000000000 }";
+    let alone = RECIPE.split("[objective]").next().unwrap();
+    fs::write(
+        place.path().join("arms.toml"),
+        format!("{alone}\n[[arm]]\nname = \"a\"\nobjective = {{ name = \"moco\" }}\n"),
+    )
+    .unwrap();
+    for (recipe, setting, key, remedy) in [
+        ("mine.toml", "data.train=9223372036854775807", "`data.train`", "at most 1000000000000"),
+        ("mine.toml", "data.train=1000000000000", "`data.train`", "of memory"),
+        ("mine.toml", "data.test=100000000000", "`data.test`", "of memory"),
+        ("mine.toml", "data.attributes.count=100000000000", "`data.attributes.count`", "of memory"),
+        ("mine.toml", "train.batch=9223372036854775807", "`train.batch`", "at most 1000000000000"),
+        ("mine.toml", "train.iterations=9223372036854775807", "`train.iterations`", "at most 1000000000000"),
+        ("mine.toml", "probe.sgd.epochs=9223372036854775807", "`probe.sgd.epochs`", "at most 1000000000000"),
+        ("mine.toml", "head.output=1000000", "`head.output`", "65536"),
+        ("mine.toml", "objective.clusters=100", "`k` is 100", "the number of points"),
+        ("arms.toml", moco, "`method.queue`", "of memory"),
+    ] {
+        let text = complaint(place.path(), &["train", recipe, "--set", setting], 2);
+        assert!(text.contains(key) && text.contains(remedy), "{setting}: {text}");
+        assert!(!place.path().join("runs").exists(), "{setting}: a run was begun");
+    }
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_by_name_and_line() {
+    let place = written(&RECIPE.replace("sigma = 20.0", "sigma = nan"));
+    let text = complaint(place.path(), &["train", "mine.toml"], 2);
+    assert!(
+        text.contains("mine.toml, line 16") && text.contains("`objective.kernel.sigma` is NaN"),
+        "{text}"
+    );
+    let place = written(RECIPE);
+    for (setting, key) in [
+        ("objective.kernel.sigma=nan", "`objective.kernel.sigma` is NaN"),
+        ("objective.temperature=inf", "`objective.temperature` is inf"),
+        ("train.ema=nan", "`train.ema` is NaN"),
+        ("optimizer.clip_norm=-inf", "`optimizer.clip_norm` is -inf"),
+        ("probe.ridge=nan", "`probe.ridge` is NaN"),
+        ("data.normalise={ mean = [nan, 0.0, 0.0], std = [1.0, 1.0, 1.0] }", "`data.normalise.mean` is NaN"),
+    ] {
+        let text = complaint(place.path(), &["train", "mine.toml", "--set", setting], 2);
+        assert!(text.contains(key) && text.contains("finite"), "{setting}: {text}");
+    }
+    assert!(!place.path().join("runs").exists(), "a run was begun");
+}
+
+#[test]
+fn bounds_are_said_in_few_digits() {
+    let place = written(RECIPE);
+    for setting in ["optimizer.weight_decay=-1.0", "objective.lambda=1e300", "objective.temperature=1e-320"] {
+        let text = complaint(place.path(), &["train", "mine.toml", "--set", setting], 2);
+        assert!(text.contains(" is ") && text.len() < 200, "{setting}: {text}");
+    }
+}
+
+#[test]
+fn a_batch_of_more_images_than_there_are_is_said() {
+    let place = written(RECIPE);
+    let text = said(
+        place.path(),
+        &["train", "mine.toml", "--out", "run", "--set", "train.batch=100000", "--set", "data.train=24"],
+    );
+    assert!(text.contains("`train.batch` is 100000 and there are 24 training images"), "{text}");
+    assert!(text.contains("train.batch=24"), "{text}");
+}
+
+/// Pictures with a table of their ages.
+fn table(ages: &[&str]) -> tempfile::TempDir {
+    let settings = "dataset = \"table\"\n\n[data.table]\ncsv = \"scans.csv\"\nsplit = \"split\"\nconditions = { age = [\"age\"] }\n";
+    let tail = &RECIPE[RECIPE.find("[train]").unwrap()..];
+    let tail = tail.replace("batch = 16", "batch = 4").replace("[probe]", "[probe]\ncondition = \"age\"");
+    let tail = tail.replace("kernel =", "condition = \"age\"\nkernel =");
+    let place = written(&format!("[data]\n{settings}\n{tail}"));
+    let mut csv = "file,label,split,age\n".to_owned();
+    for (at, age) in ages.iter().enumerate() {
+        let picture =
+            image::RgbImage::from_fn(32, 32, |x, y| image::Rgb([(at * 20) as u8, x as u8 * 7, y as u8 * 7]));
+        picture.save(place.path().join(format!("{at}.png"))).unwrap();
+        let split = if at % 3 == 2 { "test" } else { "train" };
+        csv += &format!("{at}.png,{},{split},{age}\n", ["ill", "well"][at / 3 % 2]);
+    }
+    fs::write(place.path().join("scans.csv"), csv).unwrap();
+    place
+}
+
+const AGES: [&str; 12] = ["60", "31", "42", "55", "70", "23", "38", "49", "66", "58", "34", "45"];
+
+#[test]
+fn a_cell_that_spoils_a_column_is_named_by_file_line_and_cell() {
+    for wrong in ["NaN", "inf", "1e300"] {
+        let mut ages = AGES;
+        ages[4] = wrong;
+        let place = table(&ages);
+        let text = complaint(place.path(), &["train", "mine.toml", "--data", "."], 1);
+        let cell = format!("line 6: column `age` is `{wrong}`");
+        assert!(text.contains("scans.csv") && text.contains(&cell) && text.contains("repair"), "{text}");
+        assert!(!place.path().join("runs").exists(), "a run was begun");
+    }
+    let mut ages = AGES;
+    ages[7] = "abc";
+    let place = table(&ages);
+    let text = said(place.path(), &["data", "check", "mine.toml", "--data", "."]);
+    assert!(text.contains("scans.csv: line 9: column `age` is `abc`"), "{text}");
+    assert!(text.contains("categorical") && text.contains("11 of 12 cells are numbers"), "{text}");
+}
+
+#[test]
+fn what_a_run_with_large_values_writes_can_be_read() {
+    let mut ages = AGES;
+    (ages[1], ages[2]) = ("-9e99", "1e100");
+    let place = table(&ages);
+    said(place.path(), &["train", "mine.toml", "--data", ".", "--out", "run"]);
+    let result: Value =
+        serde_json::from_slice(&fs::read(place.path().join("run/result.json")).unwrap()).unwrap();
+    let metrics = result["arms"][0]["metrics"].as_object().unwrap();
+    assert!(metrics["top1"].is_number() && metrics.values().all(Value::is_number), "{metrics:?}");
+    said(place.path(), &["report", "run"]);
+    let text = complaint(place.path(), &["train", "--resume", "run"], 2);
+    assert!(text.contains("finished"), "{text}");
+}
+
+#[test]
+fn a_section_that_a_recipe_lacks_can_be_set() {
+    let place = place();
+    let train = |set: &[&str], code: i32| {
+        let set: Vec<&str> = set.iter().flat_map(|setting| ["--set", setting]).collect();
+        complaint(place.path(), &[&["train", "fair-digits", "--smoke"], &set[..]].concat(), code)
+    };
+    let text = train(&["data.prior.model=other/model.safetensors"], 1);
+    assert!(text.contains("other/model.safetensors") && !text.contains("unknown"), "{text}");
+    let text = train(&["data.prior.modl=other"], 2);
+    assert!(text.contains("did you mean `model`?"), "{text}");
+    let text = train(&["data.priour.model=other"], 2);
+    assert!(text.contains("did you mean `prior`?"), "{text}");
+    let text = train(&["selection.patience=2"], 2);
+    assert!(text.contains("selection.held_out"), "{text}");
+    // Neither is right without the other.
+    let both = ["--set", "selection.patience=2", "--set", "selection.held_out=32", "--out", "chosen"];
+    said(place.path(), &[&["train", "fair-digits", "--smoke", "--arm", "InfoNCE"], &both[..]].concat());
+    let text = train(&["data.features.file=a.npy"], 2);
+    assert!(text.contains("data.features.file") && text.contains("paths"), "{text}");
+}
+
+fn case(place: &Path, objective: &str, params: Value, inputs: Value) {
+    let case = json!({ "objective": objective, "params": params, "inputs": inputs });
+    fs::write(place.join("case.json"), case.to_string()).unwrap();
+}
+
+#[test]
+fn a_loss_that_is_no_number_is_an_error_that_names_the_input() {
+    let place = place();
+    let views =
+        |size: f64| json!({ "view_a": [[size, 1.0], [1.0, 0.5]], "view_b": [[1.0, size], [0.25, 1.0]] });
+    case(place.path(), "nt-xent", json!({ "temperature": 1e-320 }), views(1.0));
+    let text = complaint(place.path(), &["loss", "case.json"], 2);
+    assert!(text.contains("`temperature` is 1e-320") && text.contains("1e-12"), "{text}");
+    case(place.path(), "nt-xent", json!({ "temperature": 0.5 }), views(1e300));
+    let answer = crate::json(place.path(), &["loss", "case.json"]);
+    assert!(answer["loss"].is_number(), "{answer}");
+    let logits = json!({ "logits": [[3e38, -3e38], [1.0, 2.0]], "labels": [1, 0] });
+    case(place.path(), "cross-entropy", json!({}), logits);
+    let text = complaint(place.path(), &["loss", "case.json", "--precision", "f32"], 1);
+    assert!(text.contains("case.json") && text.contains("3e38 in `logits`"), "{text}");
+    assert!(text.contains("double precision"), "{text}");
+}
+
+#[test]
+fn settings_under_which_a_loss_says_nothing_are_said() {
+    let place = place();
+    let inputs = json!({
+        "view_a": [[1.0, 2.0], [2.0, 1.0], [-1.0, 1.0]],
+        "view_b": [[1.0, 1.0], [2.0, 2.0], [-1.0, 2.0]],
+        "z": [1.0, 2.0, 4.0],
+    });
+    case(place.path(), "fair-cclk", json!({ "kernel": { "name": "rbf", "sigma": 1e-30 } }), inputs.clone());
+    let text = said(place.path(), &["loss", "case.json"]);
+    assert!(text.contains("kernel.sigma, which is 1e-30") && text.contains("median distance"), "{text}");
+    case(place.path(), "fair-cclk", json!({ "lambda": 0.0 }), inputs);
+    let text = complaint(place.path(), &["loss", "case.json"], 2);
+    assert!(text.contains("`lambda` is 0") && text.contains("0.01"), "{text}");
+}
