@@ -148,9 +148,9 @@ impl Kernel {
     /// common: `W` is then the identity, and a conditional loss says nothing of `z`.
     pub fn warning(&self, z: &Matrix) -> Option<String> {
         let bandwidth = match self {
-            Self::Rbf { scale } => format!("kernel.sigma, which is {},", shown((scale / 2.0).sqrt())),
-            Self::Laplacian { scale } => format!("kernel.sigma, which is {},", shown(*scale)),
-            Self::LaplacianL1 { gamma } => format!("1 / kernel.gamma, which is {},", shown(1.0 / gamma)),
+            Self::Rbf { scale } => format!("kernel.sigma, which is {},", rounded((scale / 2.0).sqrt())),
+            Self::Laplacian { scale } => format!("kernel.sigma, which is {},", rounded(*scale)),
+            Self::LaplacianL1 { gamma } => format!("1 / kernel.gamma, which is {},", rounded(1.0 / gamma)),
             _ => return None,
         };
         let kernel = self.function(z);
@@ -162,7 +162,7 @@ impl Kernel {
         Some(format!(
             "no two samples are alike under this kernel, and the loss says nothing of them; raise {bandwidth} towards \
              their median distance, {}",
-            shown(distance)
+            rounded(distance)
         ))
     }
 
@@ -219,6 +219,11 @@ pub fn median_distance(z: &Matrix) -> Result<f64> {
     let middle = distances.len() / 2;
     let (_, median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
     Ok(median.sqrt())
+}
+
+/// A number in a few digits.
+fn rounded(value: f64) -> String {
+    shown(format!("{value:.4e}").parse().unwrap_or(value))
 }
 
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {

@@ -56,13 +56,15 @@ fn counts_beyond_memory_are_refused_before_anything_is_made() {
         ("mine.toml", "train.iterations=9223372036854775807", "`train.iterations`", "at most 1000000000000"),
         ("mine.toml", "probe.sgd.epochs=9223372036854775807", "`probe.sgd.epochs`", "at most 1000000000000"),
         ("mine.toml", "head.output=1000000", "`head.output`", "65536"),
-        ("mine.toml", "objective.clusters=100", "`k` is 100", "the number of points"),
         ("arms.toml", moco, "`method.queue`", "of memory"),
     ] {
         let text = complaint(place.path(), &["train", recipe, "--set", setting], 2);
         assert!(text.contains(key) && text.contains(remedy), "{setting}: {text}");
         assert!(!place.path().join("runs").exists(), "{setting}: a run was begun");
     }
+    let text = complaint(place.path(), &["train", "mine.toml", "--set", "objective.clusters=100"], 1);
+    assert!(text.contains("`k` is 100") && text.contains("the number of points"), "{text}");
+    assert!(!place.path().join("runs").exists(), "a run was begun");
 }
 
 #[test]

@@ -278,9 +278,11 @@ fn extreme_inputs_give_numbers_or_an_error_that_names_them() {
 #[test]
 fn the_lowest_temperature_is_finite_and_a_lower_one_is_named() {
     let mut tried = 0;
-    for name in objective::names() {
+    let variants = [None, Some("paper"), Some("released"), Some("normalised")];
+    for (name, variant) in objective::names().flat_map(|name| variants.map(|variant| (name, variant))) {
         for key in ["temperature", "epsilon", "sigma", "sigma_x", "base_temperature", "t"] {
-            let build = |value: f64| objective::build(name, None, serde_json::json!({ key: value }));
+            let params = |value: f64| serde_json::json!({ key: value });
+            let build = |value: f64| objective::build(name, variant, params(value));
             if build(0.5).is_err() {
                 continue;
             }
@@ -290,14 +292,13 @@ fn the_lowest_temperature_is_finite_and_a_lower_one_is_named() {
                 assert!(error.contains(&format!("`{key}` is {value:e}")), "{name}: {error}");
             }
             for (value, dtype) in [1e-12, 1e11].into_iter().flat_map(|v| [(v, DType::F64), (v, DType::F32)]) {
-                let params = serde_json::json!({ key: value });
-                let objective = build(value).unwrap();
-                let setting = Setting { name, variant: None, params, objective };
+                let setting =
+                    Setting { name, variant, params: params(value), objective: build(value).unwrap() };
                 let case = extreme(&setting, 1.0, false);
                 let outcome = pollster::block_on(case.run(&Device::flex(), dtype, None));
                 assert!(outcome.is_ok(), "{setting} in {dtype:?}: {}", outcome.unwrap_err());
             }
         }
     }
-    assert!(tried > 25, "{tried}");
+    assert!(tried > 60, "{tried}");
 }

@@ -271,7 +271,7 @@ impl SignedEstimate {
     }
 }
 
-/// Adds the estimate of each anchor of view a and its weights, if details are asked for.
+/// Adds the estimate of each anchor of view a, where it is a number, and its weights, if details are asked for.
 fn with_kceo_diagonal(
     evaluation: Evaluation,
     settings: &KernelWeights,
@@ -288,9 +288,13 @@ fn with_kceo_diagonal(
         estimate.relative_to(&estimate.own.zeros_like())
     });
     let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
-    Ok(evaluation
-        .with_aux("kceo_diag", Aux::Vector(estimate.per_anchor))
-        .with_aux("W", Aux::Tensor(operator.apply(identity))))
+    let evaluation = evaluation.with_aux("W", Aux::Tensor(operator.apply(identity)));
+    // At low temperatures the exponentials of the estimate leave the numbers; the loss takes their logarithms.
+    let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };
+    Ok(match settings.temperature.recip() <= largest {
+        true => evaluation.with_aux("kceo_diag", Aux::Vector(estimate.per_anchor)),
+        false => evaluation,
+    })
 }
 
 #[cfg(test)]
