@@ -64,6 +64,31 @@ fn one_command_trains_every_method() {
     }
 }
 
+#[test]
+fn a_classifier_learns_beside_contrast_from_a_batch_of_its_own() {
+    let place = place();
+    let guide = r#"{ name = "simple-conv-1x1", input_size = 8 }"#;
+    let softcon =
+        format!(r#"{{ name = "bias-network", encoder = {guide}, first_steps = 3, ce_weight = 0.01 }}"#);
+    let drawn = r#"{ name = "biascon-total", bias = "palette", oversample = 10.0 }"#;
+    let arms = [
+        ("BiasCon", r#"{ name = "with-classifier" }"#, drawn),
+        ("ConTeX", r#"{ name = "with-classifier" }"#, r#"{ name = "contex", variant = "paper" }"#),
+        ("SoftCon", &softcon, r#"{ name = "softcon" }"#),
+    ];
+    let text = recipe(&arms) + "\n[classified]\nbatch = 24\n";
+    fs::write(place.path().join("beside.toml"), &text).unwrap();
+    let result = json(place.path(), &["train", "beside.toml", "--json"]);
+    for (arm, (name, ..)) in result["arms"].as_array().unwrap().iter().zip(arms) {
+        assert_eq!(arm["name"], name);
+        let own = arm["metrics"]["classifier_top1"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&own), "{name}: {own}");
+    }
+    let nobody = recipe(&ARMS[..1]) + "\n[classified]\nbatch = 24\n";
+    fs::write(place.path().join("nobody.toml"), nobody).unwrap();
+    assert!(complaint(place.path(), &["train", "nobody.toml"], 2).contains("with-classifier"));
+}
+
 #[cfg(unix)]
 #[test]
 fn interrupted_runs_with_a_state_continue_to_the_same_end() {
@@ -106,6 +131,23 @@ fn what_does_not_go_together_is_said() {
         (r#"{ name = "lnl" }"#, r#"{ name = "lnl" }"#, "objective.bias"),
         (r#"{ name = "lnl" }"#, r#"{ name = "lnl", bias = "colour" }"#, "known: palette"),
         (r#"{ name = "single" }"#, r#"{ name = "biascon", bias = "hue" }"#, "known: palette"),
+        (r#"{ name = "single" }"#, r#"{ name = "nt-xent", oversample = 10.0 }"#, "objective.bias"),
+        (
+            r#"{ name = "single" }"#,
+            r#"{ name = "biascon", bias = "palette", oversample = 0.5 }"#,
+            "objective.oversample",
+        ),
+        (
+            r#"{ name = "single" }"#,
+            r#"{ name = "biascon", bias = "palette", oversample = 10.0, neighbourhoods = 2 }"#,
+            "leave one out",
+        ),
+        (r#"{ name = "with-classifier" }"#, r#"{ name = "byol" }"#, "biascon-total"),
+        (
+            r#"{ name = "with-classifier", ce_weight = 0.1 }"#,
+            r#"{ name = "biascon-total", bias = "palette" }"#,
+            "method.ce_weight",
+        ),
     ] {
         let text = complain(method, objective);
         assert!(text.contains(reason), "{method} {objective}: {text}");
