@@ -51,7 +51,8 @@ fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
         // A preset is where views start from, and so replaces all that the recipe says of them.
         table.insert("augment".into(), Value::Table(Table::new()));
     }
-    let old = place(&mut table, &path, Value::Boolean(false)).map_err(fail)?;
+    // In a copy: an arm whose name is taken away is not found again.
+    let old = place(&mut table.clone(), &path, Value::Boolean(false)).map_err(fail)?;
     let (first, second) = readings(text.trim(), old.as_ref());
     let read = |value: Value| {
         let mut table = table.clone();

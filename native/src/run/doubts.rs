@@ -119,7 +119,8 @@ fn one_value(name: &str, train: &Dataset) -> Option<String> {
 
 /// Whether an objective compares the values of its condition.
 fn weighs(section: &ObjectiveSection) -> bool {
-    kernel(section).is_some() || section.name == "fair-cclk-trainable" || section.clusters.is_some()
+    let groups = [section.clusters, section.top_attributes, section.neighbourhoods];
+    kernel(section).is_some() || section.name == "fair-cclk-trainable" || groups.iter().any(Option::is_some)
 }
 
 /// The kernel of the condition, where the objective has one whose bandwidth is not learned.
