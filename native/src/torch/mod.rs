@@ -12,6 +12,10 @@ use self::storage::Container;
 
 /// Dictionaries within dictionaries: a checkpoint has two or three.
 const DEEPEST: usize = 8;
+/// Tensors of a file at most. The largest networks have some ten thousand.
+const MOST_TENSORS: usize = 200_000;
+/// Bytes of a tensor's name at most, with those of the dictionaries around it.
+const LONGEST_NAME: usize = 1000;
 
 /// Why tensors cannot be taken out of a file.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +42,8 @@ pub(crate) enum TorchError {
          file of them"
     )]
     NoTensors { found: String },
+    #[error("the names of its tensors are {reason}; is it a state dict?")]
+    Names { reason: &'static str },
     #[error(transparent)]
     Weights(#[from] CheckpointError),
 }
@@ -49,7 +55,7 @@ pub(crate) enum TorchError {
 pub(crate) fn read(bytes: &[u8]) -> Result<Weights, TorchError> {
     let (mut container, heap, root) = Container::open(bytes)?;
     let mut tensors = vec![];
-    collect(&heap, root, "", DEEPEST, &mut HashSet::new(), &mut tensors);
+    collect(&heap, root, "", DEEPEST, &mut HashSet::new(), &mut tensors)?;
     if tensors.is_empty() {
         let found = match heap.get(root) {
             Value::Object(class) | Value::Class(class) => format!("an object of {class}"),
@@ -63,7 +69,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Weights, TorchError> {
     for (name, view) in tensors {
         match container.floats(&name, view)? {
             Some(values) => weights.insert(&name, view.shape.clone(), values)?,
-            None => weights.insert_other(&name, &view.storage.kind),
+            None => weights.insert_other(&name, view.storage.kind()),
         }
     }
     Ok(weights)
@@ -77,19 +83,31 @@ fn collect<'h>(
     depth: usize,
     seen: &mut HashSet<Id>,
     tensors: &mut Vec<(String, &'h View)>,
-) {
-    let Value::Dict(entries) = heap.get(dict) else { return };
+) -> Result<(), TorchError> {
+    let Value::Dict(entries) = heap.get(dict) else { return Ok(()) };
     if depth == 0 || !seen.insert(dict) {
-        return;
+        return Ok(());
     }
-    for &(key, value) in entries {
-        let Value::Text(key) = heap.get(key) else { continue };
-        match heap.get(value) {
+    for &(key, id) in entries {
+        let (Value::Text(key), value @ (Value::Tensor(_) | Value::Dict(_))) = (heap.get(key), heap.get(id))
+        else {
+            continue;
+        };
+        if path.len() + key.len() > LONGEST_NAME {
+            return Err(TorchError::Names { reason: "longer than a thousand bytes" });
+        }
+        match value {
+            Value::Tensor(_) if tensors.len() == MOST_TENSORS => {
+                return Err(TorchError::Names { reason: "more than two hundred thousand" });
+            }
             Value::Tensor(view) => tensors.push((format!("{path}{key}"), view)),
-            _ => collect(heap, value, &format!("{path}{key}."), depth - 1, seen, tensors),
+            _ => collect(heap, id, &format!("{path}{key}."), depth - 1, seen, tensors)?,
         }
     }
+    Ok(())
 }
 
+#[cfg(test)]
+pub(crate) mod hostile;
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,25 @@
 //! What a pickle says, without doing it. A pickle is a program that names classes and calls them; of its calls only
 //! those are understood that make a tensor or a dictionary, and of the others nothing is kept but the name.
 //!
-//! Values lie in a [`Heap`] and refer to each other by number, so that neither cycles nor values that are referred to
-//! many times cost more than they do in the file.
+//! Values lie in a [`Heap`] and refer to each other by number, and what they hold is shared, so that neither cycles nor
+//! values that are referred to many times cost more than they do in the file.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::TorchError;
 
 /// Objects in a pickle at most. A state dict of a thousand tensors has some ten thousand.
 const MOST_OBJECTS: usize = 2_000_000;
+/// Bytes of a pickle at most. That of a state dict has some hundred a tensor.
+const MOST_BYTES: usize = 64 << 20;
+/// Bytes of the name of a class or of the key of a storage at most.
+pub(super) const LONGEST_NAME: usize = 1000;
+/// Bytes of all class names that are put together of two texts, at most: each is put together once and then recalled.
+const MOST_JOINED: usize = 1 << 20;
+/// Sides of a tensor at most, as in PyTorch.
+const MOST_SIDES: usize = 64;
 
 /// Number of a value in its heap.
 pub(super) type Id = usize;
@@ -20,31 +30,38 @@ pub(super) enum Value {
     None,
     Bool(bool),
     Int(i64),
-    Text(String),
+    Text(Rc<str>),
     Tuple(Vec<Id>),
     List(Vec<Id>),
     Dict(Vec<(Id, Id)>),
     /// A class or a function, by its full name.
-    Class(String),
-    Storage(Storage),
-    Tensor(View),
+    Class(Rc<str>),
+    Storage(Rc<Storage>),
+    Tensor(Rc<View>),
     /// Anything else, by the name of its class.
-    Object(String),
+    Object(Rc<str>),
 }
 
 /// Numbers that lie elsewhere in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Storage {
-    pub(super) key: String,
-    /// `FloatStorage`, ...
-    pub(super) kind: String,
+    pub(super) key: Rc<str>,
+    /// `torch.FloatStorage`, ...
+    class: Rc<str>,
     pub(super) count: usize,
+}
+
+impl Storage {
+    /// `FloatStorage`, ...
+    pub(super) fn kind(&self) -> &str {
+        self.class.rsplit('.').next().unwrap_or_default()
+    }
 }
 
 /// A tensor: numbers of a storage at regular distances.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct View {
-    pub(super) storage: Storage,
+    pub(super) storage: Rc<Storage>,
     pub(super) offset: usize,
     pub(super) shape: Vec<usize>,
     pub(super) strides: Vec<usize>,
@@ -68,8 +85,15 @@ impl Heap {
 
 /// A pickle at the beginning of `input`: its values, the one that it stands for, and its length.
 pub(super) fn read(input: &[u8]) -> Result<(Heap, Id, usize), TorchError> {
-    let mut machine =
-        Machine { input, at: 0, heap: Heap::default(), stack: vec![], marks: vec![], memo: HashMap::new() };
+    let mut machine = Machine {
+        input,
+        at: 0,
+        heap: Heap::default(),
+        stack: vec![],
+        marks: vec![],
+        memo: HashMap::new(),
+        joined: 0,
+    };
     loop {
         let (at, code) = (machine.at, machine.byte()?);
         if code == b'.' {
@@ -77,8 +101,12 @@ pub(super) fn read(input: &[u8]) -> Result<(Heap, Id, usize), TorchError> {
             return Ok((machine.heap, root, machine.at));
         }
         machine.step(code, at)?;
-        if machine.heap.values.len() > MOST_OBJECTS || machine.stack.len() > MOST_OBJECTS {
+        let Machine { heap, stack, marks, memo, .. } = &machine;
+        if [heap.values.len(), stack.len(), marks.len(), memo.len()].into_iter().any(|n| n > MOST_OBJECTS) {
             return Err(machine.malformed("it holds more than two million objects"));
+        }
+        if machine.at > MOST_BYTES {
+            return Err(machine.malformed("it goes on for more than 64 MiB"));
         }
     }
 }
@@ -91,6 +119,8 @@ struct Machine<'a> {
     /// Heights of the stack.
     marks: Vec<usize>,
     memo: HashMap<u64, Id>,
+    /// Bytes of the class names that were put together.
+    joined: usize,
 }
 
 impl<'a> Machine<'a> {
@@ -155,15 +185,21 @@ impl<'a> Machine<'a> {
             b'j' => self.length::<4>().and_then(|slot| self.recall(slot as u64)),
             b'c' => {
                 let (module, name) = (self.line()?, self.line()?);
-                self.push(Value::Class(format!("{module}.{name}")))
+                self.class(&module, &name)
             }
             0x93 => {
                 let (name, module) = (self.pop()?, self.pop()?);
-                let name = match (self.heap.get(module), self.heap.get(name)) {
-                    (Value::Text(module), Value::Text(name)) => format!("{module}.{name}"),
-                    _ => return Err(self.malformed("a class without a name")),
-                };
-                self.push(Value::Class(name))
+                match (self.heap.get(module), self.heap.get(name)) {
+                    (Value::Text(module), Value::Text(name)) => {
+                        let (module, name) = (Rc::clone(module), Rc::clone(name));
+                        self.joined += module.len() + name.len();
+                        if self.joined > MOST_JOINED {
+                            return Err(self.malformed("the names of its classes are put together too often"));
+                        }
+                        self.class(&module, &name)
+                    }
+                    _ => Err(self.malformed("a class without a name")),
+                }
             }
             b'Q' => self.storage(),
             b'R' | 0x81 => {
@@ -180,41 +216,48 @@ impl<'a> Machine<'a> {
         }
     }
 
+    fn class(&mut self, module: &str, name: &str) -> Result<(), TorchError> {
+        if module.len() + name.len() > LONGEST_NAME {
+            return Err(self.malformed("the name of a class is too long"));
+        }
+        self.push(Value::Class(format!("{module}.{name}").into()))
+    }
+
     /// What a function of PyTorch makes of its arguments; of any other, its name.
     fn call(&mut self, class: Id, arguments: Id) -> Result<(), TorchError> {
-        let Value::Class(name) = self.heap.get(class).clone() else {
+        let Value::Class(name) = self.heap.get(class) else {
             return Err(self.malformed("something is called that is no function"));
         };
-        let Value::Tuple(arguments) = self.heap.get(arguments).clone() else {
+        let Value::Tuple(arguments) = self.heap.get(arguments) else {
             return Err(self.malformed("a function is called without a tuple of arguments"));
         };
-        match (name.as_str(), arguments.as_slice()) {
+        match (&**name, arguments.as_slice()) {
             ("collections.OrderedDict", []) => self.push(Value::Dict(vec![])),
             (
                 "torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state",
-                [data, ..],
+                &[data, ..],
             ) => {
-                self.stack.push(*data);
+                self.stack.push(data);
                 Ok(())
             }
             (
                 "torch._utils._rebuild_tensor" | "torch._utils._rebuild_tensor_v2",
-                [storage, offset, shape, strides, ..],
+                &[storage, offset, shape, strides, ..],
             ) => {
-                let view = match (
-                    self.heap.get(*storage),
-                    self.size(*offset),
-                    self.sizes(*shape),
-                    self.sizes(*strides),
-                ) {
-                    (Value::Storage(storage), Some(offset), Some(shape), Some(strides)) => {
-                        View { storage: storage.clone(), offset, shape, strides }
-                    }
-                    _ => return Err(self.malformed("a tensor without storage, shape or strides")),
-                };
-                self.push(Value::Tensor(view))
+                let view =
+                    match (self.heap.get(storage), self.size(offset), self.sizes(shape), self.sizes(strides))
+                    {
+                        (Value::Storage(storage), Some(offset), Some(shape), Some(strides)) => {
+                            View { storage: Rc::clone(storage), offset, shape, strides }
+                        }
+                        _ => return Err(self.malformed("a tensor without storage, shape or strides")),
+                    };
+                self.push(Value::Tensor(Rc::new(view)))
             }
-            _ => self.object(&name),
+            _ => {
+                let object = Value::Object(Rc::clone(name));
+                self.push(object)
+            }
         }
     }
 
@@ -227,16 +270,18 @@ impl<'a> Machine<'a> {
         let part = |at: usize| parts.get(at).map_or(&Value::None, |&id| self.heap.get(id));
         let storage = match (part(0), part(1), part(2), part(4), part(5)) {
             (Value::Text(word), Value::Class(class), Value::Text(key), Value::Int(count), Value::None)
-                if word == "storage" =>
+                if &**word == "storage" =>
             {
-                let kind = class.rsplit('.').next().unwrap_or_default().to_owned();
+                if key.len() > LONGEST_NAME {
+                    return Err(self.malformed("the key of a storage is too long"));
+                }
                 let count =
                     usize::try_from(*count).map_err(|_| self.malformed("a storage of negative size"))?;
-                Storage { key: key.clone(), kind, count }
+                Storage { key: Rc::clone(key), class: Rc::clone(class), count }
             }
             _ => return Err(self.malformed("a reference that is no storage")),
         };
-        self.push(Value::Storage(storage))
+        self.push(Value::Storage(Rc::new(storage)))
     }
 
     fn size(&self, id: Id) -> Option<usize> {
@@ -248,7 +293,9 @@ impl<'a> Machine<'a> {
 
     fn sizes(&self, id: Id) -> Option<Vec<usize>> {
         match self.heap.get(id) {
-            Value::Tuple(items) => items.iter().map(|&item| self.size(item)).collect(),
+            Value::Tuple(items) if items.len() <= MOST_SIDES => {
+                items.iter().map(|&item| self.size(item)).collect()
+            }
             _ => None,
         }
     }
@@ -299,7 +346,7 @@ impl<'a> Machine<'a> {
     }
 
     fn text(&mut self, length: usize) -> Result<(), TorchError> {
-        let text = String::from_utf8_lossy(self.take(length)?).into_owned();
+        let text = String::from_utf8_lossy(self.take(length)?).into();
         self.push(Value::Text(text))
     }
 
@@ -354,12 +401,11 @@ impl<'a> Machine<'a> {
         usize::try_from(u64::from_le_bytes(bytes)).map_err(|_| self.truncated())
     }
 
-    fn line(&mut self) -> Result<String, TorchError> {
+    fn line(&mut self) -> Result<Cow<'a, str>, TorchError> {
         let rest = self.input.get(self.at..).unwrap_or_default();
         let length = rest.iter().position(|&byte| byte == b'\n').ok_or_else(|| self.truncated())?;
-        let line = String::from_utf8_lossy(&rest[..length]).into_owned();
         self.at += length + 1;
-        Ok(line)
+        Ok(String::from_utf8_lossy(&rest[..length]))
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], TorchError> {

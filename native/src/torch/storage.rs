@@ -1,9 +1,8 @@
 //! The numbers of a file of `torch.save`: a zip archive with an entry for each storage, or, before PyTorch 1.6, one
 //! storage after the other behind the pickle.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{Cursor, Read as _};
+use std::io::{self, Cursor};
 use std::ops::Range;
 
 use half::{bf16, f16};
@@ -25,8 +24,56 @@ pub(super) struct Container<'a> {
 }
 
 enum Form<'a> {
-    Zip { archive: Box<ZipArchive<Cursor<&'a [u8]>>>, root: String },
+    Zip(Entries<'a>),
     Plain { places: HashMap<String, Range<usize>> },
+}
+
+/// The entries of a zip archive, each read once, however many tensors it has the numbers of.
+struct Entries<'a> {
+    bytes: &'a [u8],
+    archive: Box<ZipArchive<Cursor<&'a [u8]>>>,
+    /// What stands before the names of all.
+    root: String,
+    /// Where the content of those lies that were read.
+    places: HashMap<String, Range<usize>>,
+    /// Bytes that may still be read: entries do not overlap, unless to be read without end.
+    budget: usize,
+}
+
+impl<'a> Entries<'a> {
+    /// The content of an entry, as `torch.save` writes it: uncompressed, so that it lies in the file as it is.
+    fn content(&mut self, name: &str) -> Result<&'a [u8], TorchError> {
+        let place = match self.places.get(name) {
+            Some(place) => place.clone(),
+            None => {
+                let place = self.check(&format!("{}{name}", self.root))?;
+                self.places.insert(name.into(), place.clone());
+                place
+            }
+        };
+        self.bytes.get(place).ok_or_else(|| damaged(&format!("{name} lies beyond the end")))
+    }
+
+    /// Where the content of an entry lies, after its checksum was compared.
+    fn check(&mut self, name: &str) -> Result<Range<usize>, TorchError> {
+        let mut file = self.archive.by_name(name).map_err(|error| damaged(&format!("{name}: {error}")))?;
+        if file.compression() != CompressionMethod::Stored {
+            return Err(damaged(&format!("{name} is compressed, which torch.save never does")));
+        }
+        let (start, size) = (usize::try_from(file.data_start()).ok(), usize::try_from(file.size()).ok());
+        let place = start.zip(size).and_then(|(start, size)| Some(start..start.checked_add(size)?));
+        let place = place.filter(|place| place.end <= self.bytes.len());
+        let place = place.ok_or_else(|| damaged(&format!("{name} lies beyond the end")))?;
+        self.budget = self.budget.checked_sub(place.len()).ok_or_else(|| damaged(&"its entries overlap"))?;
+        // The reader compares the checksum at the end.
+        io::copy(&mut file, &mut io::sink()).map_err(|error| damaged(&format!("{name}: {error}")))?;
+        Ok(place)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let name = format!("{}{name}", self.root);
+        self.archive.file_names().any(|other| other == name)
+    }
 }
 
 impl<'a> Container<'a> {
@@ -45,7 +92,7 @@ impl<'a> Container<'a> {
     /// The values of a tensor in row order; `None` if they are no floats.
     pub(super) fn floats(&mut self, name: &str, view: &View) -> Result<Option<Vec<f32>>, TorchError> {
         let wrong = |reason: &str| TorchError::Tensor { name: name.into(), reason: reason.into() };
-        let (width, read): (usize, fn(&[u8]) -> f32) = match view.storage.kind.as_str() {
+        let (width, read): (usize, fn(&[u8]) -> f32) = match view.storage.kind() {
             "FloatStorage" => (4, |b| b.try_into().map_or(f32::NAN, f32::from_le_bytes)),
             "DoubleStorage" => (8, |b| b.try_into().map_or(f32::NAN, |b| f64::from_le_bytes(b) as f32)),
             "HalfStorage" => (2, |b| b.try_into().map_or(f32::NAN, |b| f16::from_le_bytes(b).to_f32())),
@@ -73,63 +120,68 @@ impl<'a> Container<'a> {
             return Err(TorchError::Truncated { what: format!("the values of `{name}`") });
         }
         let value = |place: usize| numbers.get(place * width..(place + 1) * width).map_or(f32::NAN, read);
-        Ok(Some(places(view, count).map(value).collect()))
+        Ok(Some(Places::of(view).take(count).map(value).collect()))
     }
 
-    fn storage(&mut self, key: &str) -> Result<Cow<'_, [u8]>, TorchError> {
+    fn storage(&mut self, key: &str) -> Result<&'a [u8], TorchError> {
         match &mut self.form {
             Form::Plain { places } => {
                 let bytes = places.get(key).and_then(|place| self.bytes.get(place.clone()));
-                bytes
-                    .map(Cow::Borrowed)
-                    .ok_or_else(|| TorchError::Truncated { what: format!("storage {key}") })
+                bytes.ok_or_else(|| TorchError::Truncated { what: format!("storage {key}") })
             }
-            Form::Zip { archive, root } => Ok(Cow::Owned(entry(archive, &format!("{root}data/{key}"))?)),
+            Form::Zip(entries) => entries.content(&format!("data/{key}")),
         }
     }
 }
 
-/// Places of the values of a tensor in its storage, in row order.
-fn places(view: &View, count: usize) -> impl Iterator<Item = usize> + '_ {
-    (0..count).map(|index| {
-        let mut rest = index;
-        let sides = view.shape.iter().zip(&view.strides).rev();
-        sides.fold(view.offset, |place, (&side, &stride)| {
-            let at = rest % side.max(1);
-            rest /= side.max(1);
-            place + at * stride
-        })
-    })
+/// Places of the values of a tensor in its storage, in row order, without end.
+struct Places {
+    at: usize,
+    /// Of each side longer than one, the last first: its length, its stride, and how far along it is.
+    sides: Vec<(usize, usize, usize)>,
+}
+
+impl Places {
+    fn of(view: &View) -> Self {
+        let sides = view.shape.iter().zip(&view.strides).rev().filter(|(side, _)| **side > 1);
+        Self { at: view.offset, sides: sides.map(|(&side, &stride)| (side, stride, 0)).collect() }
+    }
+}
+
+impl Iterator for Places {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let at = self.at;
+        for (side, stride, along) in &mut self.sides {
+            if *along + 1 < *side {
+                *along += 1;
+                self.at += *stride;
+                break;
+            }
+            self.at -= *stride * *along;
+            *along = 0;
+        }
+        Some(at)
+    }
 }
 
 fn zip(bytes: &[u8]) -> Result<(Form<'_>, Heap, Id), TorchError> {
-    let mut archive = Box::new(ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(&error))?);
+    let archive = Box::new(ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(&error))?);
     let root = archive.file_names().find_map(|name| {
         let root = name.strip_suffix("data.pkl")?;
         (root.is_empty() || root.ends_with('/')).then(|| root.to_owned())
     });
     let root = root.ok_or_else(|| TorchError::Zip { reason: "it holds no data.pkl".into() })?;
-    if archive.file_names().any(|name| name == format!("{root}constants.pkl")) {
+    let mut entries = Entries { bytes, archive, root, places: HashMap::new(), budget: bytes.len() };
+    if entries.has("constants.pkl") {
         return Err(TorchError::Script);
     }
-    if archive.file_names().any(|name| name == format!("{root}byteorder"))
-        && entry(&mut archive, &format!("{root}byteorder"))? != b"little"
-    {
+    if entries.has("byteorder") && entries.content("byteorder")? != b"little" {
         return Err(TorchError::Zip { reason: "its numbers are big-endian".into() });
     }
-    let (heap, id, _) = pickle::read(&entry(&mut archive, &format!("{root}data.pkl"))?)?;
-    Ok((Form::Zip { archive, root }, heap, id))
-}
-
-/// An entry, as `torch.save` writes it: uncompressed, so that it cannot be larger than the file.
-fn entry(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>, TorchError> {
-    let mut file = archive.by_name(name).map_err(|error| damaged(&format!("{name}: {error}")))?;
-    if file.compression() != CompressionMethod::Stored {
-        return Err(damaged(&format!("{name} is compressed, which torch.save never does")));
-    }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|error| damaged(&format!("{name}: {error}")))?;
-    Ok(bytes)
+    let (heap, id, _) = pickle::read(entries.content("data.pkl")?)?;
+    Ok((Form::Zip(entries), heap, id))
 }
 
 fn damaged(reason: &impl std::fmt::Display) -> TorchError {
@@ -161,7 +213,7 @@ fn plain(bytes: &[u8]) -> Result<(Form<'_>, Heap, Id), TorchError> {
     let mut widths: HashMap<&str, usize> = HashMap::new();
     for value in heap.values() {
         if let Value::Storage(storage) = value {
-            widths.insert(&storage.key, width(&storage.kind));
+            widths.insert(&storage.key, width(storage.kind()));
         }
     }
     let Value::List(list) = keys.get(list) else {
@@ -172,13 +224,16 @@ fn plain(bytes: &[u8]) -> Result<(Form<'_>, Heap, Id), TorchError> {
         let Value::Text(key) = keys.get(key) else {
             return Err(TorchError::Malformed { at, reason: "a storage without a key".into() });
         };
+        if key.len() > pickle::LONGEST_NAME {
+            return Err(TorchError::Malformed { at, reason: "the key of a storage is too long".into() });
+        }
         let truncated = || TorchError::Truncated { what: format!("storage {key}") };
         let count = bytes.get(at..at + 8).and_then(|count| count.try_into().ok()).map(u64::from_le_bytes);
         let count = count.and_then(|count| usize::try_from(count).ok()).ok_or_else(truncated)?;
-        let width = widths.get(key.as_str()).copied().unwrap_or(1);
+        let width = widths.get(&**key).copied().unwrap_or(1);
         let end = count.checked_mul(width).and_then(|size| size.checked_add(at + 8));
         let end = end.filter(|&end| end <= bytes.len()).ok_or_else(truncated)?;
-        places.insert(key.clone(), at + 8..end);
+        places.insert(key.to_string(), at + 8..end);
         at = end;
     }
     Ok((Form::Plain { places }, heap, root))

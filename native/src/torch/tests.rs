@@ -1,61 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Cursor, Write as _};
-
+use super::hostile::{Pickle, begun, zipped};
 use super::*;
-
-/// Writes what `torch.save` writes.
-#[derive(Default, Clone)]
-struct Pickle(Vec<u8>);
-
-impl Pickle {
-    fn text(mut self, text: &str) -> Self {
-        self.0.push(b'X');
-        self.0.extend((text.len() as u32).to_le_bytes());
-        self.0.extend(text.as_bytes());
-        self
-    }
-
-    fn raw(mut self, bytes: &[u8]) -> Self {
-        self.0.extend(bytes);
-        self
-    }
-
-    fn int(self, value: i32) -> Self {
-        self.raw(b"J").raw(&value.to_le_bytes())
-    }
-
-    fn ints(self, values: &[i32]) -> Self {
-        values.iter().fold(self.raw(b"("), |pickle, &value| pickle.int(value)).raw(b"t")
-    }
-
-    /// `key: tensor`, its values in the storage `place`.
-    fn tensor(
-        self,
-        key: &str,
-        kind: &str,
-        place: &str,
-        [count, offset]: [i32; 2],
-        sides: [&[i32]; 2],
-    ) -> Self {
-        self.text(key)
-            .raw(b"ctorch._utils\n_rebuild_tensor_v2\n((")
-            .text("storage")
-            .raw(format!("ctorch\n{kind}\n").as_bytes())
-            .text(place)
-            .text("cpu")
-            .int(count)
-            .raw(b"tQ")
-            .int(offset)
-            .ints(sides[0])
-            .ints(sides[1])
-            .raw(b"\x89ccollections\nOrderedDict\n)RtR")
-    }
-}
-
-fn begun() -> Pickle {
-    Pickle::default().raw(b"\x80\x02")
-}
 
 /// `{"epoch": 3, "state_dict": {"module.w": [[1, 3], [2, 4]], "module.n": whole numbers}}`; the matrix lies transposed.
 fn nested() -> Pickle {
@@ -76,15 +22,6 @@ const VALUES: [f32; 5] = [9.0, 1.0, 2.0, 3.0, 4.0];
 
 fn floats() -> Vec<u8> {
     VALUES.iter().flat_map(|value| value.to_le_bytes()).collect()
-}
-
-fn zipped(entries: &[(&str, &[u8])], method: zip::CompressionMethod) -> Vec<u8> {
-    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, bytes) in entries {
-        writer.start_file(*name, zip::write::FileOptions::default().compression_method(method)).unwrap();
-        writer.write_all(bytes).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
 }
 
 fn stored(pickle: &Pickle) -> Vec<u8> {
@@ -198,29 +135,46 @@ fn tensors_cannot_reach_beyond_their_storage_nor_multiply_it() {
 /// Through the memo a reference to a storage costs a few bytes, whatever the storage has.
 #[test]
 fn a_storage_cannot_be_read_until_the_memory_is_full() {
-    let first = begun()
-        .raw(b"}(ctorch._utils\n_rebuild_tensor_v2\nq\x06((")
-        .text("storage")
-        .raw(b"ctorch\nFloatStorage\n")
-        .text("0")
-        .text("cpu")
-        .int(1000)
-        .raw(b"tQq\x05")
-        .ints(&[1000])
-        .raw(b"q\x07")
-        .ints(&[1])
-        .raw(b"q\x0810");
-    let file = |tensors: usize| {
-        let pickle = (0..tensors).fold(first.clone(), |pickle, i| {
-            pickle.text(&i.to_string()).raw(b"h\x06(h\x05K\x00h\x07h\x08tR")
-        });
-        let values = 1.0_f32.to_le_bytes().repeat(1000);
-        let entries: [(&str, &[u8]); 2] = [("data.pkl", &pickle.raw(b"u.").0), ("data/0", &values)];
-        zipped(&entries, zip::CompressionMethod::Stored)
-    };
+    let file = |tensors| hostile::sharing(&hostile::Sharing { numbers: 1000, each: 1000, tensors });
     assert!(read(&file(3)).is_ok());
     let text = complaint(&file(100));
     assert!(text.contains("too often"), "{text}");
+}
+
+/// What a few bytes ask for again and again is made once, or is refused; that none takes a gigabyte or ten seconds is tested
+/// with the mutated files.
+#[test]
+fn what_is_repeated_is_not_copied() {
+    for (what, bytes) in hostile::all() {
+        let outcome = read(&bytes).map_err(|error| error.to_string());
+        let expected = match what {
+            "one storage of many tensors" => {
+                assert_eq!(outcome.unwrap(), hostile::ones(20_000));
+                continue;
+            }
+            "a long class" => "the name of a class is too long",
+            "a long key" => "the key of a storage is too long",
+            "a class put together of two texts" => "put together too often",
+            "a long dictionary" => "longer than a thousand bytes",
+            "many names of one tensor" => "more than two hundred thousand",
+            "a shape without end" => "without storage, shape or strides",
+            "entries that overlap" => "overlap",
+            // These are read, and hold nothing.
+            _ => "no tensors by name",
+        };
+        let text = outcome.unwrap_err();
+        assert!(text.contains(expected), "{what}: {text}");
+        assert!(text.len() < 400, "{what}: {text}");
+    }
+}
+
+/// A tensor that lies transposed, with sides of one between the others.
+#[test]
+fn values_come_in_row_order_whatever_their_strides() {
+    let tensor = begun().raw(b"}").tensor("w", "FloatStorage", "0", [5, 1], [&[1, 2, 1, 2], &[9, 1, 7, 2]]);
+    let mut weights = Weights::default();
+    weights.insert("w", vec![1, 2, 1, 2], vec![1.0, 3.0, 2.0, 4.0]).unwrap();
+    assert_eq!(read(&stored(&tensor.raw(b"s."))).unwrap(), weights);
 }
 
 #[test]
