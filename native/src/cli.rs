@@ -51,6 +51,7 @@ pub(crate) enum Command {
     Evaluate(Evaluate),
     Embed(Embed),
     Import(Import),
+    Export(Export),
     Loss(Loss),
     #[command(subcommand)]
     Data(Data),
@@ -199,9 +200,41 @@ pub(crate) struct Import {
     /// What stands before the names of the encoder's tensors, where a file holds several
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
+    /// Leave out tensors whose names begin so, which are no part of the encoder (repeatable)
+    #[arg(long = "leave-out", value_name = "TEXT")]
+    pub(crate) leave_out: Vec<String>,
     /// The model to write
     #[arg(long, value_name = "MODEL.safetensors")]
     pub(crate) out: PathBuf,
+}
+
+/// Write an encoder for another program
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Write an encoder for another program.
+
+For PyTorch: a folder with the source of the module and of its preprocessing, model.py, and the weights beside it. \
+Networks with the same tensors are told apart: the module refuses the weights of another one.",
+    after_help = "Examples:
+  simile export runs/fair-digits --to pytorch
+  simile export model.safetensors --to pytorch --out encoder"
+)]
+pub(crate) struct Export {
+    /// A run folder or a .safetensors file
+    #[arg(value_name = "RUN|MODEL")]
+    pub(crate) model: PathBuf,
+    /// The program to write it for
+    #[arg(long, value_enum)]
+    pub(crate) to: Target,
+    /// The folder to write; must be new or empty [default: MODEL-pytorch]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// A module in Python, with its weights
+    Pytorch,
 }
 
 /// A value by the name that recipes give it.

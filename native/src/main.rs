@@ -9,9 +9,12 @@ mod data;
 mod device;
 mod exit;
 mod export;
+#[cfg(test)]
+mod fuzz;
 mod metric;
 mod model;
 mod probe;
+mod pytorch;
 mod recipe;
 mod report;
 mod reproduce;

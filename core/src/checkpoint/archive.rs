@@ -40,6 +40,11 @@ impl Archive {
         Ok(Self { tensors: file.iter().map(read).collect::<Result<_>>()? })
     }
 
+    /// How many numbers there are.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.tensors.values().map(|tensor| tensor.values.len() as u64).sum()
+    }
+
     /// The bytes of a file, the same for the same content.
     pub(crate) fn to_bytes(&self, key: &'static str, document: String) -> Result<Vec<u8>> {
         let mut buffers = Vec::with_capacity(self.tensors.len());

@@ -40,6 +40,17 @@ pub enum CheckpointError {
         /// What it should say.
         expected: String,
     },
+    /// A network that has more numbers than the file.
+    #[error(
+        "it holds {found} numbers and the network in its header has {expected} or more; is this the file of another \
+         encoder?"
+    )]
+    TooFew {
+        /// Numbers in the file.
+        found: u64,
+        /// Numbers of the network at least.
+        expected: u64,
+    },
     /// A tensor that the network has and the file has not.
     #[error("tensor `{name}` is missing; is this the file of another encoder?")]
     MissingTensor {
@@ -51,6 +62,18 @@ pub enum CheckpointError {
     UnknownTensor {
         /// Its name.
         name: String,
+    },
+    /// Tensors of an imported network that the encoder has no place for.
+    #[error(
+        "{} of the network's tensors have no place in this encoder: {}; {likely}",
+        .names.len(),
+        first(.names)
+    )]
+    LeftOver {
+        /// Their names.
+        names: Vec<String>,
+        /// Which network it seems to be.
+        likely: String,
     },
     /// A file with several networks, each of which could be meant.
     #[error("the tensors of this encoder are there under {}; choose one by its prefix", either(.prefixes))]
@@ -94,6 +117,13 @@ pub enum CheckpointError {
         /// What the device says.
         reason: String,
     },
+}
+
+fn first(names: &[String]) -> String {
+    const FEW: usize = 3;
+    let shown: Vec<String> = names.iter().take(FEW).map(|name| format!("`{name}`")).collect();
+    let more = if names.len() > FEW { ", ..." } else { "" };
+    shown.join(", ") + more
 }
 
 fn either(prefixes: &[String]) -> String {

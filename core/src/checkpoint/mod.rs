@@ -3,13 +3,15 @@
 //! The header's metadata key `simile` is a JSON document, [`Metadata`]. Tensors are 32-bit floats with PyTorch's names
 //! and shapes (`conv1.weight`, `fc.weight` as `[out, in]`, `layer1.0.bn1.running_mean`); those of the projection head,
 //! if it is kept, begin with `head.`. So in PyTorch
-//! `net.load_state_dict(safetensors.torch.load_file(path), strict=False)` loads the encoder.
+//! `net.load_state_dict(safetensors.torch.load_file(path), strict=False)` loads the encoder. Names and shapes do not say
+//! which activations and pools lie between: `simile export --to pytorch` writes the module itself.
 //!
 //! A file is checked before it is believed: header, sizes, names, element types, finite values. What is wrong is a
 //! [`CheckpointError`], never a panic and never a network with half of its tensors.
 
 mod archive;
 mod error;
+mod likely;
 mod weights;
 
 use burn::tensor::Device;
@@ -129,6 +131,13 @@ impl Metadata {
             None => Ok(()),
         }
     }
+
+    /// Fails if the network has more numbers than the file: a header of a few bytes can ask for one of many gigabytes.
+    fn check_room(&self, found: u64) -> Result<()> {
+        let of_head = self.head.as_ref().map_or(0, |head| head.least_numbers(self.embedding_size));
+        let expected = self.encoder.least_numbers() + of_head;
+        if found < expected { Err(CheckpointError::TooFew { found, expected }) } else { Ok(()) }
+    }
 }
 
 /// Read first, because a later version may have other fields.
@@ -181,6 +190,7 @@ impl Checkpoint {
     pub fn from_bytes(bytes: &[u8], device: &Device) -> Result<Self> {
         let metadata = Metadata::from_bytes(bytes)?;
         let mut archive = Archive::parse(bytes)?;
+        metadata.check_room(archive.numbers())?;
         let encoder = archive.restore("", blank_encoder(&metadata.encoder, device)?)?;
         let head = match &metadata.head {
             None => None,
@@ -255,6 +265,38 @@ mod tests {
             .collect();
         let document = metadata(bytes, KEY).unwrap();
         safetensors::serialize(views, Some(HashMap::from([(KEY.to_string(), document)]))).unwrap()
+    }
+
+    /// A header may ask for a network of seventeen gigabytes.
+    #[test]
+    fn a_network_that_the_file_cannot_fill_is_not_made() {
+        let good = bytes(&checkpoint(None));
+        let changes: [(&str, Value); 4] = [
+            ("resnet50", serde_json::json!({ "output": 65536 })),
+            ("vae", serde_json::json!({ "output": 65536, "input_size": 256 })),
+            ("mlp", serde_json::json!({ "channels": 64, "input_size": 256 })),
+            ("dcgan", serde_json::json!({ "input_size": 128 })),
+        ];
+        for (name, change) in changes {
+            let large = with_document(&good, |document| {
+                document["encoder"]["name"] = name.into();
+                for (key, value) in change.as_object().unwrap() {
+                    document["encoder"][key] = value.clone();
+                }
+                let config: EncoderConfig = serde_json::from_value(document["encoder"].clone()).unwrap();
+                document["input_size"] = config.input_size.into();
+                document["embedding_size"] = config.embedding_size().into();
+                for constants in ["mean", "std"] {
+                    document[constants] = vec![0.5; config.channels].into();
+                }
+            });
+            let error = read(&large).unwrap_err();
+            assert!(matches!(error, CheckpointError::TooFew { .. }), "{name}: {error}");
+        }
+        let head = with_document(&good, |document| {
+            document["head"] = serde_json::json!({ "kind": "mlp", "hidden": 65536, "output": 65536 });
+        });
+        assert!(matches!(read(&head), Err(CheckpointError::TooFew { .. })));
     }
 
     fn with_document(bytes: &[u8], edit: impl Fn(&mut Value)) -> Vec<u8> {

@@ -9,6 +9,7 @@ use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 use super::archive::{Archive, HostTensor, check_finite, flattened, format};
 use super::error::{CheckpointError, Result};
+use super::likely::{Shapes, belongs, likely};
 use super::{Checkpoint, Metadata, blank_encoder, field};
 use crate::encoder::EncoderConfig;
 
@@ -73,12 +74,24 @@ impl Weights {
         self.others.insert(name.into(), kind.into());
     }
 
+    /// Takes tensors out whose names begin so, and gives their names.
+    pub fn leave_out(&mut self, beginning: &str) -> Vec<String> {
+        let all = self.tensors.keys().chain(self.others.keys());
+        let names: Vec<String> = all.filter(|name| name.starts_with(beginning)).cloned().collect();
+        for name in &names {
+            self.tensors.remove(name);
+            self.others.remove(name);
+        }
+        names
+    }
+
     /// The encoder that `metadata` describes, of the tensors whose names begin with `prefix`. Without one it is looked
     /// for: the names as they are if they are all there, else the only prefix under which they are.
     ///
     /// # Errors
     /// A tensor is missing, has another shape, or holds something else than finite floats; the encoder is there under
-    /// several prefixes; or the metadata contradicts itself.
+    /// several prefixes; tensors are left over that belong to the network, so that it is another one
+    /// ([`CheckpointError::LeftOver`]); or the metadata contradicts itself.
     pub fn into_encoder(
         mut self,
         metadata: Metadata,
@@ -95,6 +108,7 @@ impl Weights {
             Some(prefix) => prefix.to_owned(),
             None => self.prefix(&expected)?,
         };
+        self.check_whole(&prefix, &expected)?;
         let mut archive = Archive::default();
         for name in &expected {
             let theirs = format!("{prefix}{name}");
@@ -111,6 +125,28 @@ impl Weights {
         let left: BTreeSet<String> = self.tensors.into_keys().chain(self.others.into_keys()).collect();
         let unused = left.into_iter().filter(|name| !name.ends_with(COUNTER)).collect();
         Ok(Imported { checkpoint: Checkpoint { metadata, encoder, head: None }, prefix, unused })
+    }
+
+    /// Fails if all the tensors of the encoder are there and others of the network besides, as of a deeper one whose first
+    /// blocks it has. A head behind the encoder, or another copy of it, may be there.
+    fn check_whole(&self, prefix: &str, expected: &[String]) -> Result<()> {
+        let of_network =
+            || self.tensors.iter().filter_map(|(name, tensor)| Some((name.strip_prefix(prefix)?, tensor)));
+        let taken: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
+        if !taken.iter().all(|name| self.tensors.contains_key(&format!("{prefix}{name}"))) {
+            return Ok(());
+        }
+        let left = of_network().filter(|(name, _)| !taken.contains(name) && !name.ends_with(COUNTER));
+        let names: Vec<String> = left
+            .filter(|(name, _)| belongs(name, expected))
+            .map(|(name, _)| format!("{prefix}{name}"))
+            .collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let shapes: Shapes<'_> = of_network().map(|(name, tensor)| (name, tensor.shape.as_slice())).collect();
+        let likely = likely(&shapes).unwrap_or_else(|| "this is the file of another network".into());
+        Err(CheckpointError::LeftOver { names, likely })
     }
 
     /// The tensors of an encoder in a checkpoint of ours, for another one to start from: whatever its head and its size
@@ -230,6 +266,45 @@ mod tests {
         // One with bare names is the encoder itself, whatever else is there.
         add(&mut weights, "", 0.75);
         assert_eq!(read(weights, None).unwrap().prefix, "");
+    }
+
+    /// A deeper network of the same kind has all the tensors of the shallower one, and other features.
+    #[test]
+    fn the_first_blocks_of_a_deeper_network_are_refused() {
+        let config =
+            EncoderConfig { name: crate::encoder::Architecture::ResNet18, ..EncoderConfig::default() };
+        let blank = flattened("", &blank_encoder(&config, &Device::flex()).unwrap());
+        let mut weights = Weights::default();
+        let mut add = |name: String, shape: &[usize]| {
+            let values = vec![0.5; shape.iter().product()];
+            weights.insert(&format!("module.{name}"), shape.to_vec(), values).unwrap();
+        };
+        for tensor in &blank {
+            // ResNet-34: blocks 2, 2..4, 2..6 and 2 of the stages are like their second ones.
+            if let Some((stage, rest)) = tensor.name.split_once(".1.") {
+                let more = match stage {
+                    "layer1" | "layer4" => 2..3,
+                    "layer2" => 2..4,
+                    "layer3" => 2..6,
+                    _ => 0..0,
+                };
+                more.for_each(|block| add(format!("{stage}.{block}.{rest}"), &tensor.shape));
+            }
+            add(tensor.name.clone(), &tensor.shape);
+        }
+        add("fc.weight".into(), &[10, 512]);
+        let metadata = Metadata::new(config, vec![0.0; 3], vec![1.0; 3]);
+        let read = |weights: &Weights| weights.clone().into_encoder(metadata.clone(), None, &Device::flex());
+        let text = read(&weights).unwrap_err().to_string();
+        assert!(text.contains("`module.layer1.2.bn1.bias`") && text.contains("ResNet-34"), "{text}");
+        assert!(!text.contains("fc.weight"), "{text}");
+        // On purpose.
+        for stage in 1..=4 {
+            for block in 2..6 {
+                weights.leave_out(&format!("module.layer{stage}.{block}."));
+            }
+        }
+        assert_eq!(read(&weights).unwrap().unused, ["module.fc.weight"]);
     }
 
     #[test]

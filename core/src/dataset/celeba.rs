@@ -24,7 +24,7 @@ pub fn catalogue(attributes: &Text<'_>, partition: &Text<'_>, target: &str, bias
     let (_, header) = lines.next().unwrap_or((2, ""));
     let names: Vec<&str> = header.split_whitespace().collect();
     let (target, bias) = (find(&names, "target", target)?, find(&names, "bias", bias)?);
-    let (mut files, mut values) = (Vec::with_capacity(count), Vec::with_capacity(count * names.len()));
+    let (mut files, mut values) = (Vec::new(), Vec::new());
     for (line, content) in lines {
         let mut words = content.split_whitespace();
         files.push(words.next().unwrap_or_default());
@@ -156,6 +156,9 @@ mod tests {
                 .contains("list_attr_celeba.txt, line 4: 2 attributes, expected 3")
         );
         assert!(text(read(&ATTRIBUTES.replacen('3', "4", 1), PARTITION, "male")).contains("has 3 entries"));
+        // A number of pictures is not room that is made for them.
+        let many = ATTRIBUTES.replacen('3', &usize::MAX.to_string(), 1);
+        assert!(text(read(&many, PARTITION, "male")).contains("has 3 entries"));
         let swapped = PARTITION.replace("000002", "000009");
         assert!(text(read(ATTRIBUTES, &swapped, "male")).contains("list_eval_partition.txt, line 2"));
         assert!(text(read("", PARTITION, "male")).contains("line 1"));

@@ -48,6 +48,9 @@ impl Features {
                 found: format!("{shape:?}"),
             });
         };
+        if count == 0 || width == 0 {
+            return Err(DatasetError::Empty { origin: origin.into(), missing: "features" });
+        }
         let table = Matrix::from_fn(count, width, |row, at| {
             values.get(row * width + at).copied().unwrap_or(f64::NAN)
         });
@@ -61,7 +64,7 @@ impl Features {
                 found: shown(*value),
             });
         }
-        let mut rows = HashMap::with_capacity(count);
+        let mut rows = HashMap::new();
         let mut listed = 0;
         for (line, path) in paths.lines() {
             if rows.insert(key(path), listed).is_some() {
@@ -183,5 +186,8 @@ mod tests {
         let text_of_large = text(&npy::tests::file("<f8", "(2, 1)", &large), PATHS);
         assert!(text_of_large.contains("row 1 is -1e300"), "{text_of_large}");
         assert!(text(&npy::tests::file("<f4", "(2,)", &nan), PATHS).contains("[pictures, features]"));
+        // Rows of nothing take no room, however many there are.
+        let none = npy::tests::file("<f4", "(1000000000000000000, 0)", &[]);
+        assert!(text(&none, PATHS).contains("holds no features"));
     }
 }

@@ -40,7 +40,11 @@ pub fn batch(data: &Array, labels: &Array, origin: &str) -> Result<(Images, Vec<
     }
     let mut classes = Vec::with_capacity(count);
     for (sample, &number) in numbers.iter().enumerate() {
-        match usize::try_from(number - 1).ok().filter(|&class| class < CLASSES) {
+        match number
+            .checked_sub(1)
+            .and_then(|class| usize::try_from(class).ok())
+            .filter(|&class| class < CLASSES)
+        {
             Some(class) => classes.push(class),
             None => {
                 let label = usize::try_from(number).unwrap_or_default();
@@ -82,6 +86,7 @@ mod tests {
     fn other_arrays_are_refused() {
         let text = |data: &Array, labels: &Array| batch(data, labels, "a.npz").unwrap_err().to_string();
         assert!(text(&data(1), &labels(&[0])).contains("a.npz: label 0"));
+        assert!(text(&data(1), &labels(&[i64::MIN])).contains("a.npz: label 0"));
         assert!(text(&data(1), &labels(&[1, 2])).contains("a.npz: labels has 2 entries"));
         let wide = Array { shape: vec![1, 2], values: Values::Bytes(vec![0, 0]) };
         assert!(text(&wide, &labels(&[1])).contains("[n, 3072]"));

@@ -68,6 +68,15 @@ impl HeadConfig {
         Ok(())
     }
 
+    /// Numbers in its weights, as [`EncoderConfig::least_numbers`](super::EncoderConfig) has them.
+    pub(crate) fn least_numbers(&self, embedding_size: usize) -> u64 {
+        let [from, output] = [embedding_size, self.output].map(|width| width as u64);
+        match self.kind {
+            HeadKind::Linear => from * output,
+            _ => self.hidden.map_or(from, |width| width as u64) * (from + output),
+        }
+    }
+
     /// A head for embeddings of `embedding_size`.
     ///
     /// # Errors

@@ -181,6 +181,25 @@ impl EncoderConfig {
         }
     }
 
+    /// Numbers in the layers that grow with the settings, and in those of a residual network: no more than the network has.
+    /// What comes out of a file is compared with them before a network is made that the file cannot fill.
+    pub(crate) fn least_numbers(&self) -> u64 {
+        let [side, channels, features] =
+            [self.input_size, self.channels, self.embedding_size()].map(|number| number as u64);
+        let output = self.output.map_or(0, |output| output as u64);
+        match self.name {
+            Architecture::LeNet5 => 150 * channels,
+            Architecture::ResNet18 => 11_000_000 + output * Depth::Eighteen.features() as u64,
+            Architecture::ResNet50 => 23_000_000 + output * Depth::Fifty.features() as u64,
+            Architecture::SimpleConv => 784 * channels,
+            Architecture::SimpleConv1x1 => 16 * channels,
+            Architecture::Mlp => channels * side * side * mlp::EMBEDDING_SIZE as u64,
+            Architecture::Vae => 2 * features * vae::flattened(self.input_size) as u64,
+            // The last convolution has four thirds of all numbers.
+            Architecture::Dcgan => features * features / 32,
+        }
+    }
+
     /// A network initialised as PyTorch does, from the caller's generator. On an autodiff device it is ready to train.
     ///
     /// # Errors

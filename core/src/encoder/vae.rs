@@ -52,6 +52,11 @@ fn last_side(side: usize) -> usize {
     WIDTHS.iter().fold(side, |side, _| side.div_ceil(2))
 }
 
+/// Numbers of the last maps of images of a side.
+pub(super) fn flattened(side: usize) -> usize {
+    WIDTHS[3] * last_side(side).pow(2)
+}
+
 /// Images to codes.
 #[derive(Module, Debug)]
 pub struct VaeEncoder {
@@ -66,7 +71,7 @@ impl VaeEncoder {
         let inputs = std::iter::once(channels).chain(WIDTHS);
         let layers =
             inputs.zip(WIDTHS).map(|(inputs, outputs)| Layer::new(inputs, outputs, device, rng)).collect();
-        let features = WIDTHS[3] * last_side(side).pow(2);
+        let features = flattened(side);
         let mean = Linear::new(features, latents, true, device, rng);
         Self { layers, mean, log_variance: Linear::new(features, latents, true, device, rng) }
     }

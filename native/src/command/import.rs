@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use burn::tensor::Device;
 use serde::Serialize;
-use simile_core::checkpoint::{Imported, Metadata, Weights};
+use simile_core::checkpoint::{CheckpointError, Imported, Metadata, Weights};
 use simile_core::encoder::EncoderConfig;
 
 use crate::cli::Import;
@@ -42,9 +42,19 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
     let metadata = Metadata::new(encoder.clone(), arguments.mean.clone(), arguments.std.clone());
     metadata.validate().map_err(usage)?;
     let bytes = fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;
-    let Imported { checkpoint, prefix, unused } = weights(&bytes)
-        .with_context(|| format!("{} cannot be imported", source.display()))?
+    let mut weights = weights(&bytes).with_context(|| format!("{} cannot be imported", source.display()))?;
+    for beginning in &arguments.leave_out {
+        if weights.leave_out(beginning).is_empty() {
+            let reason = format!("{} has no tensor whose name begins with `{beginning}`", source.display());
+            return Err(usage(reason));
+        }
+    }
+    let Imported { checkpoint, prefix, unused } = weights
         .into_encoder(metadata, arguments.prefix.as_deref(), &Device::flex())
+        .map_err(|error| match error {
+            CheckpointError::LeftOver { .. } => anyhow!("{error}; `--leave-out TEXT` does without them"),
+            error => error.into(),
+        })
         .with_context(|| format!("{} is not a {}", source.display(), encoder.name.name()))?;
     folder::write(&arguments.out, &pollster::block_on(checkpoint.to_bytes())?)?;
     let (file, embedding_size) = (arguments.out.clone(), encoder.embedding_size());

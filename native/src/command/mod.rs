@@ -5,6 +5,7 @@ mod data;
 mod devices;
 mod embed;
 mod evaluate;
+mod export;
 mod import;
 mod loss;
 mod recipes;
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Recipes(arguments) => recipes::run(&arguments, console),
         Command::Devices => devices::run(console),
         Command::Import(arguments) => import::run(&arguments, console),
+        Command::Export(arguments) => export::run(&arguments, console),
         Command::Report(arguments) => report::run(&arguments, console),
         Command::Reproduce(arguments) => reproduce::run(&arguments, console),
         Command::Sweep(arguments) => sweep::run(&arguments, console),

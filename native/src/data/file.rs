@@ -49,7 +49,7 @@ pub(super) fn unpack(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
 }
 
 /// The content of a file, unpacked.
-pub(super) fn content(path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn content(path: &Path) -> Result<Vec<u8>> {
     unpack(path, read(path)?)
 }
 

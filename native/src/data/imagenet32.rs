@@ -70,7 +70,7 @@ fn split(paths: &[PathBuf]) -> Result<Dataset> {
     Ok(Dataset::new(Images::new(SIDE, SIDE, 3, pixels)?, labels, classes)?)
 }
 
-fn read(path: &Path) -> Result<(Images, Vec<usize>)> {
+pub(crate) fn read(path: &Path) -> Result<(Images, Vec<usize>)> {
     let arrays = members(path, &["data.npy", "labels.npy"], LARGEST)?;
     let array = |name: &str| {
         let bytes = arrays.get(name).ok_or_else(|| {

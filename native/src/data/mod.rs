@@ -44,6 +44,27 @@ pub(crate) use preview::preview;
 pub(crate) use stl10::load_stl10;
 pub(crate) use table::TableSection;
 
+/// What the tests with changed files reach besides.
+#[cfg(test)]
+pub(crate) mod parsers {
+    use std::collections::HashMap;
+    use std::path::{Path, PathBuf};
+
+    use super::Result;
+    use super::archive::{self, Limits};
+    pub(crate) use super::file::content as gzip;
+    pub(crate) use super::imagenet32::read as npz;
+    pub(crate) use super::table::catalogue as table;
+
+    pub(crate) fn unpack(path: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
+        archive::unpack(path, folder, Limits::default())
+    }
+
+    pub(crate) fn members(path: &Path, names: &[&str]) -> Result<HashMap<String, Vec<u8>>> {
+        archive::members(path, names, 1 << 30)
+    }
+}
+
 /// Why a data set could not be read or shown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataError {

@@ -48,19 +48,19 @@ fn label_column() -> String {
 
 /// A table as it is read.
 #[derive(Debug)]
-pub(super) struct Table {
-    pub(super) catalogue: Catalogue,
+pub(crate) struct Table {
+    pub(crate) catalogue: Catalogue,
     /// Whether a column says the split; if not, all pictures are for training.
-    pub(super) has_split: bool,
+    pub(crate) has_split: bool,
     /// What is odd about its cells.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Reads a table.
 ///
 /// # Errors
 /// Names the file, the line and the column of what is missing or not understood.
-pub(super) fn catalogue(section: &TableSection, folder: &Path) -> Result<Table> {
+pub(crate) fn catalogue(section: &TableSection, folder: &Path) -> Result<Table> {
     let rows = Rows::read(section, folder)?;
     let origin = folder.join(&section.csv).display().to_string();
     let (labels, classes) = numbered(rows.labels.iter().map(String::as_str));

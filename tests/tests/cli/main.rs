@@ -3,6 +3,7 @@
 
 mod answers;
 mod data;
+mod export;
 mod faults;
 mod fetch;
 mod import;

@@ -1,0 +1,76 @@
+//! The parsers, each with what its files are made of.
+
+mod arrays;
+mod files;
+mod tables;
+mod text;
+mod weights;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rand_chacha::ChaCha8Rng;
+use tempfile::TempDir;
+
+/// A parser. Its answer does not matter, only that there is one.
+pub(super) struct Target {
+    pub(super) name: &'static str,
+    /// What its format is made of, to be put where it does not belong.
+    pub(super) words: &'static [&'static [u8]],
+    /// Sound files besides those of the corpus.
+    pub(super) seeds: fn() -> Vec<Vec<u8>>,
+    /// Files that are not changed: what once did harm and is too large for the corpus.
+    pub(super) hostile: fn() -> Vec<Vec<u8>>,
+    /// Makes a file whole again after it was changed.
+    pub(super) repair: fn(Vec<u8>, &mut ChaCha8Rng) -> Vec<u8>,
+    pub(super) run: fn(&[u8]),
+}
+
+impl Target {
+    /// One whose files are in the corpus and have no checksums.
+    const fn new(name: &'static str, words: &'static [&'static [u8]], run: fn(&[u8])) -> Self {
+        Self { name, words, seeds: Vec::new, hostile: Vec::new, repair: |bytes, _| bytes, run }
+    }
+}
+
+/// All of them.
+pub(super) fn all() -> Vec<Target> {
+    [arrays::targets(), weights::targets(), tables::targets(), text::targets(), files::targets()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Writes out why a file was refused: that, too, must not fail.
+fn said<T, E: std::fmt::Display>(outcome: Result<T, E>) -> Option<T> {
+    outcome.map_err(|error| format!("{error:#}")).ok()
+}
+
+thread_local! {
+    static PLACE: TempDir = tempfile::tempdir().unwrap();
+}
+
+/// A folder that is removed at the end.
+fn place() -> PathBuf {
+    PLACE.with(|place| place.path().to_owned())
+}
+
+/// The bytes as a file of a name.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = place().join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Two parts of the bytes, cut at a marker; the second is empty where there is none.
+fn halves<'a>(bytes: &'a [u8], marker: &[u8]) -> (&'a [u8], &'a [u8]) {
+    let at = bytes.windows(marker.len()).position(|window| window == marker);
+    at.map_or((bytes, &[]), |at| (&bytes[..at], &bytes[at + marker.len()..]))
+}
+
+/// Makes the folder that archives are unpacked into empty.
+fn emptied(folder: &Path) {
+    if folder.exists() {
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

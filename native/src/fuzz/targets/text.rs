@@ -1,0 +1,96 @@
+//! Documents that people write: recipes, tables, cases of `simile loss`.
+
+use burn::tensor::{DType, Device};
+use simile_core::case::Case;
+
+use super::{Target, file, said};
+use crate::recipe::shipped::SHIPPED;
+use crate::recipe::{Changes, Recipe};
+use crate::reproduce::table::Table;
+use crate::sweep::axis::Axis;
+
+pub(super) fn targets() -> Vec<Target> {
+    vec![
+        Target {
+            seeds: || SHIPPED.iter().map(|recipe| recipe.text.as_bytes().to_vec()).collect(),
+            ..Target::new("recipe", TOML, run_recipe)
+        },
+        Target::new("case", JSON, run_case),
+    ]
+}
+
+const TOML: &[&[u8]] = &[
+    b"[data]\n",
+    b"[[arm]]\n",
+    b"[objective]\n",
+    b"[train]\n",
+    b"[augment]\n",
+    b"[probe]\n",
+    b"[selection]\n",
+    b"name = \"",
+    b"'''",
+    b"\"\"\"",
+    b"= { ",
+    b"= [ ",
+    b"[[[[[[[[[[[[[[[[",
+    b"\\u0000",
+    b"../../evil",
+    b"true",
+    b"= nan",
+    b"= -inf",
+    b"= 1979-05-27T07:32:00Z",
+    b"0x7fffffffffffffff",
+];
+
+fn run_recipe(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let path = file("recipe.toml", text.as_bytes());
+    let lines: Vec<String> = text.lines().take(3).map(String::from).collect();
+    let loaded = Recipe::load(&path.display().to_string(), &Changes::default());
+    if let Some(recipe) = said(loaded) {
+        let written = recipe.to_toml().unwrap();
+        let again = Recipe::resolved(&written, &path).unwrap();
+        assert_eq!(again.to_toml().unwrap(), written, "a recipe reads back as another");
+        said(recipe.normalisation());
+        assert!(!recipe.arms().is_empty());
+    }
+    let changes = Changes { set: &lines, smoke: true, ..Changes::default() };
+    said(Recipe::load("fair-digits", &changes));
+    said(Table::parse(&text));
+    said(Axis::all(&lines));
+}
+
+const JSON: &[&[u8]] = &[
+    b"null",
+    b"true",
+    b"[]",
+    b"{}",
+    b"[[",
+    b"]]",
+    b"\"objective\":",
+    b"\"variant\":\"released\"",
+    b"\"variant\":\"paper\"",
+    b"\"params\":{",
+    b"\"temperature\":",
+    b"\"lambda\":",
+    b"\"sigma\":",
+    b"\"kernel\":{\"name\":\"rbf\",\"sigma\":",
+    b"\"inputs_normalised\":true",
+    b"\"labels\":[0,1]",
+    b"\"bias\":[0,1]",
+    b"\"z\":[[0.0],[1.0]]",
+    b"1e308",
+    b"-1e308",
+    b"1e-308",
+    b"18446744073709551615",
+];
+
+fn run_case(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(case) = said(Case::parse(&text)) {
+        let device = Device::flex();
+        for (dtype, tile) in [(DType::F64, None), (DType::F32, Some(2))] {
+            said(pollster::block_on(case.run(&device, dtype, tile)));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+
+class Encoder(Network):
+    """The network with the weights of a file of Simile's."""
+
+    @classmethod
+    def load(cls, path=Path(__file__).with_name("weights.safetensors")):
+        """The encoder of a `.safetensors` file, ready to evaluate.
+
+        Fails if the file is that of another network, lacks a tensor, or has one more.
+        """
+        from safetensors import safe_open
+
+        with safe_open(str(path), framework="pt") as file:
+            says = json.loads((file.metadata() or {}).get("simile", "{}"))
+            if says.get("encoder") != ENCODER:
+                raise ValueError(f"{path} holds the encoder {says.get('encoder')}, and this is {ENCODER}")
+            # The projection head of the training is no part of the encoder.
+            names = [name for name in file.keys() if not name.startswith("head.")]
+            tensors = {name: file.get_tensor(name) for name in names}
+        encoder = cls()
+        found = encoder.load_state_dict(tensors, strict=False)
+        # PyTorch counts the batches of each batch norm, and Simile does not.
+        missing = [name for name in found.missing_keys if not name.endswith("num_batches_tracked")]
+        if missing or found.unexpected_keys:
+            raise ValueError(f"{path} lacks {missing} and has {found.unexpected_keys} besides")
+        return encoder.eval()
+
+    @torch.no_grad()
+    def embed(self, pictures):
+        """The features of pictures (paths or images of Pillow), `[n, FEATURES]`, as `simile embed` gives them."""
+        device = next(self.parameters()).device
+        return self.eval()(torch.stack([preprocess(picture) for picture in pictures]).to(device))
+
+
+def preprocess(picture):
+    """A picture (a path or an image of Pillow) as the encoder takes it, `[channels, SIDE, SIDE]`."""
+    import numpy as np
+    from PIL import Image
+
+    if not isinstance(picture, Image.Image):
+        picture = Image.open(picture)
+    if picture.mode.startswith(("I", "F")):
+        raise ValueError("a picture of more than eight bits a channel; convert it first")
+    if picture.mode not in ("L", "RGB"):
+        # What is transparent shows white.
+        pixels = np.asarray(picture.convert("RGBA")).astype(np.uint32)
+        colour, alpha = pixels[..., :3], pixels[..., 3:]
+        picture = Image.fromarray(((colour * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8))
+    width, height = picture.size
+    side = min(width, height)
+    left, top = (width - side) // 2, (height - side) // 2
+    picture = picture.crop((left, top, left + side, top + side))
+    larger = RESIZE or SIDE
+    if side != larger:
+        picture = picture.resize((larger, larger), Image.BILINEAR)
+    picture = picture.convert({1: "L", 3: "RGB"}[ENCODER["channels"]])
+    start = round((larger - SIDE) / 2)
+    picture = picture.crop((start, start, start + SIDE, start + SIDE))
+    pixels = torch.from_numpy(np.array(picture)).reshape(SIDE, SIDE, -1).permute(2, 0, 1) / 255
+    mean, std = torch.tensor(MEAN)[:, None, None], torch.tensor(STD)[:, None, None]
+    return (pixels - mean) / std

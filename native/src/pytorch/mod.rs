@@ -1,0 +1,100 @@
+//! An encoder as the source of a PyTorch module. Several networks have tensors of the same names and shapes, and another
+//! activation or pool between them; so what leaves for PyTorch is the network itself and not its tensors alone.
+
+use anyhow::Result;
+use simile_core::checkpoint::Metadata;
+use simile_core::encoder::Architecture;
+
+/// Name of the weights beside the source.
+pub(crate) const WEIGHTS: &str = "weights.safetensors";
+/// Name of the source.
+pub(crate) const SOURCE: &str = "model.py";
+
+/// What all modules have: how they are loaded, and what is done to a picture.
+const COMMON: &str = include_str!("common.py");
+
+/// The class `Network`, of the constants that stand before it.
+fn network(name: Architecture) -> &'static str {
+    match name {
+        Architecture::LeNet5 => include_str!("lenet.py"),
+        Architecture::ResNet18 | Architecture::ResNet50 => include_str!("resnet.py"),
+        Architecture::SimpleConv | Architecture::SimpleConv1x1 => include_str!("simple_conv.py"),
+        Architecture::Mlp => include_str!("mlp.py"),
+        Architecture::Vae => include_str!("vae.py"),
+        Architecture::Dcgan => include_str!("dcgan.py"),
+    }
+}
+
+/// The source of the module of an encoder.
+///
+/// # Errors
+/// If the settings cannot be written as literals.
+pub(crate) fn source(metadata: &Metadata) -> Result<String> {
+    let encoder = &metadata.encoder;
+    let (name, side, channels) = (encoder.name.name(), metadata.input_size, encoder.channels);
+    let resize = metadata.resize.map_or_else(|| "None".into(), |resize| resize.to_string());
+    // Numbers, words, lists and objects of JSON are literals of Python.
+    let literal = |value: &[f64]| serde_json::to_string(value);
+    let body = network(encoder.name);
+    Ok(format!(
+        r#""""Simile's encoder `{name}` in PyTorch: images of {channels} x {side} x {side} to {features} features.
+
+    from model import Encoder
+    encoder = Encoder.load()                       # {WEIGHTS} beside this file
+    vectors = encoder.embed(["a.png", "b.png"])    # [2, {features}], the numbers of `simile embed`
+    features = encoder(batch)                      # [n, {channels}, {side}, {side}], made by `preprocess`
+
+Needs torch and safetensors, and for pictures numpy and Pillow. A file of another network is refused.
+"""
+
+import json
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+# Which network it is, as the file of the weights says it.
+ENCODER = {encoder}
+FEATURES = {features}
+# Pictures: their middle square to RESIZE (or SIDE), of that the middle SIDE, then (pixel / 255 - MEAN) / STD.
+SIDE = {side}
+RESIZE = {resize}
+MEAN = {mean}
+STD = {std}
+
+{body}
+{COMMON}"#,
+        features = metadata.embedding_size,
+        encoder = serde_json::to_string(encoder)?,
+        mean = literal(&metadata.mean)?,
+        std = literal(&metadata.std)?,
+    ))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use simile_core::encoder::EncoderConfig;
+
+    use super::*;
+
+    #[test]
+    fn the_source_says_which_network_and_which_pictures() {
+        let config =
+            EncoderConfig { name: Architecture::SimpleConv1x1, input_size: 28, ..Default::default() };
+        let mut metadata = Metadata::new(config, vec![0.5, 0.25, 0.0], vec![1.0, 0.5, 1e-3]);
+        metadata.resize = Some(40);
+        let text = source(&metadata).unwrap();
+        for line in [
+            r#"ENCODER = {"name":"simple-conv-1x1","input_size":28,"channels":3}"#,
+            "FEATURES = 128",
+            "SIDE = 28",
+            "RESIZE = 40",
+            "MEAN = [0.5,0.25,0.0]",
+            "STD = [1.0,0.5,0.001]",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}:\n{text}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! `simile export --to pytorch`: the same features from the same pictures.
+
+use std::path::Path;
+use std::process::Command;
+
+use burn::tensor::Device;
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+use simile_core::checkpoint::{Checkpoint, Metadata};
+use simile_core::encoder::head::HeadConfig;
+use simile_core::encoder::resnet::Stem;
+use simile_core::encoder::{Architecture, EncoderConfig};
+
+use crate::{complaint, json, place, simile};
+
+/// Where the tensors of a safetensors file lie in it, by name.
+fn header(bytes: &[u8]) -> (Value, usize) {
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), 8 + length)
+}
+
+/// A network with statistics and gains that are not those of a new one, and with a head, which no export has.
+fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
+    let device = Device::flex();
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let channels = config.channels;
+    let mut metadata = Metadata::new(config.clone(), vec![0.4; channels], vec![0.3; channels]);
+    (metadata.resize, metadata.head) = (resize, Some(HeadConfig { output: 8, ..HeadConfig::default() }));
+    let head = HeadConfig { output: 8, ..HeadConfig::default() };
+    let head = head.init(metadata.embedding_size, &device, &mut rng).unwrap();
+    let checkpoint = Checkpoint { encoder: config.init(&device, &mut rng).unwrap(), head: Some(head), metadata };
+    let mut bytes = pollster::block_on(checkpoint.to_bytes()).unwrap();
+    let (tensors, start) = header(&bytes);
+    for (name, tensor) in tensors.as_object().unwrap() {
+        let layer = name.rsplit('.').nth(1).unwrap_or_default();
+        let is_norm = layer.starts_with("bn") || name.contains("downsample.1");
+        let Some(offsets) = tensor["data_offsets"].as_array().filter(|_| is_norm) else { continue };
+        let [from, to] = [0, 1].map(|at| start + offsets[at].as_u64().unwrap() as usize);
+        for (at, number) in bytes[from..to].chunks_exact_mut(4).enumerate() {
+            let wave = (0.7 * at as f32 + name.len() as f32).sin();
+            let value = if name.ends_with("var") || name.ends_with("weight") { 1.0 + 0.4 * wave } else { 0.2 * wave };
+            number.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// One of each network and of what changes its layers.
+fn encoders() -> Vec<(&'static str, EncoderConfig, Option<usize>)> {
+    let config = |name| EncoderConfig { name, ..EncoderConfig::default() };
+    use Architecture::{Dcgan, LeNet5, Mlp, ResNet18, ResNet50, SimpleConv, SimpleConv1x1, Vae};
+    let stem = |name, stem, output| EncoderConfig { stem: Some(stem), output, ..config(name) };
+    vec![
+        ("lenet", config(LeNet5), Some(40)),
+        ("lenet-grey", EncoderConfig { channels: 1, ..config(LeNet5) }, None),
+        ("resnet18", EncoderConfig { input_size: 64, ..config(ResNet18) }, Some(72)),
+        ("resnet18-cifar", stem(ResNet18, Stem::Cifar, None), None),
+        ("resnet18-padded", stem(ResNet18, Stem::CifarPadded, Some(40)), None),
+        ("resnet50", stem(ResNet50, Stem::Cifar, None), None),
+        ("simple-conv", config(SimpleConv), None),
+        ("simple-conv-1x1", config(SimpleConv1x1), None),
+        ("mlp", EncoderConfig { input_size: 28, ..config(Mlp) }, Some(31)),
+        ("vae", EncoderConfig { input_size: 18, output: Some(10), ..config(Vae) }, None),
+        ("dcgan", config(Dcgan), None),
+    ]
+}
+
+/// Embeds the pictures with every module in turn, and tries to load into each the weights of the others.
+const EMBED: &str = r#"
+import importlib.util, json, sys
+answer = {}
+names = sys.argv[1].split(",")
+for name in names:
+    spec = importlib.util.spec_from_file_location(name, name + "-pytorch/model.py")
+    model = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(model)
+    encoder = model.Encoder.load()
+    refused = 0
+    for other in names:
+        try:
+            model.Encoder.load(other + "-pytorch/weights.safetensors")
+        except ValueError:
+            refused += 1
+    answer[name] = {"rows": encoder.embed(["wide.png", "clear.png", "grey.png"]).tolist(), "refused": refused}
+print(json.dumps(answer))
+"#;
+
+#[test]
+fn an_exported_module_has_the_layers_and_the_features_of_the_encoder() {
+    let place = place();
+    let at = |name: &str| place.path().join(name);
+    image::RgbImage::from_fn(90, 50, |x, y| image::Rgb([(x * 2) as u8, (y * 5) as u8, (x * y) as u8]))
+        .save(at("wide.png"))
+        .unwrap();
+    image::RgbaImage::from_fn(32, 40, |x, y| image::Rgba([200, (x * 8) as u8, 9, (y * 6) as u8]))
+        .save(at("clear.png"))
+        .unwrap();
+    image::GrayImage::from_fn(33, 33, |x, y| image::Luma([(x * y) as u8])).save(at("grey.png")).unwrap();
+    for (name, config, resize) in encoders() {
+        let file = format!("{name}.safetensors");
+        write(&at(&file), config, resize);
+        let answer = json(place.path(), &["export", &file, "--to", "pytorch", "--json"]);
+        assert_eq!(answer["files"], json!(["model.py", "weights.safetensors"]));
+        assert_eq!(answer["folder"], format!("{name}-pytorch"));
+    }
+    same_tensors(place.path());
+    same_features(place.path());
+}
+
+/// Needs Python, and no PyTorch.
+fn same_tensors(place: &Path) {
+    let Some(python) = simile_tests::python("json") else { return };
+    for (name, ..) in encoders() {
+        let folder = place.join(format!("{name}-pytorch"));
+        let output =
+            Command::new(&python).current_dir(&folder).args(["-c", include_str!("structure.py")]).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let (tensors, _) = header(&std::fs::read(folder.join("weights.safetensors")).unwrap());
+        let of_encoder = |(name, tensor): (&String, &Value)| Some((name.clone(), tensor.get("shape")?.clone()));
+        let expected: serde_json::Map<String, Value> = tensors
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(name, _)| !name.starts_with("head."))
+            .filter_map(of_encoder)
+            .collect();
+        assert_eq!(found, Value::Object(expected), "{name}");
+    }
+}
+
+fn same_features(place: &Path) {
+    let Some(python) = simile_tests::python("torch, safetensors, numpy, PIL") else { return };
+    let names: Vec<&str> = encoders().into_iter().map(|(name, ..)| name).collect();
+    let output = Command::new(python).current_dir(place).args(["-c", EMBED, &names.join(",")]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let numbers = |rows: &Value| -> Vec<Vec<f64>> { serde_json::from_value(rows.clone()).unwrap() };
+    for name in &names {
+        let pictures = ["wide.png", "clear.png", "grey.png"];
+        let embed = [&["embed", &format!("{name}.safetensors"), "--json"][..], &pictures].concat();
+        let (expected, found) = (numbers(&json(place, &embed)["vectors"]), numbers(&answer[name]["rows"]));
+        let largest = expected.concat().iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        assert!(largest > 1e-3, "{name}: {largest}");
+        for (expected, found) in expected.concat().iter().zip(found.concat()) {
+            assert!((expected - found).abs() < 1e-4 * largest, "{name}: {found} instead of {expected}");
+        }
+        assert_eq!(answer[name]["refused"], names.len() - 1, "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_exported_over_what_is_there_and_of_no_model() {
+    let place = place();
+    let config = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
+    write(&place.path().join("a.safetensors"), config, None);
+    let export = ["export", "a.safetensors", "--to", "pytorch", "--out", "made/here"];
+    simile(place.path(), &export).assert().success();
+    let text = complaint(place.path(), &export, 2);
+    assert!(text.contains("made/here") && text.contains("--out"), "{text}");
+    std::fs::write(place.path().join("b.safetensors"), b"nothing").unwrap();
+    let text = complaint(place.path(), &["export", "b.safetensors", "--to", "pytorch"], 1);
+    assert!(text.contains("b.safetensors"), "{text}");
+    assert!(!place.path().join("b-pytorch").exists());
+    assert!(complaint(place.path(), &["export", "a.safetensors", "--to", "torch"], 2).contains("pytorch"));
+}
