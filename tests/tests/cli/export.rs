@@ -29,7 +29,8 @@ fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
     (metadata.resize, metadata.head) = (resize, Some(HeadConfig { output: 8, ..HeadConfig::default() }));
     let head = HeadConfig { output: 8, ..HeadConfig::default() };
     let head = head.init(metadata.embedding_size, &device, &mut rng).unwrap();
-    let checkpoint = Checkpoint { encoder: config.init(&device, &mut rng).unwrap(), head: Some(head), metadata };
+    let checkpoint =
+        Checkpoint { encoder: config.init(&device, &mut rng).unwrap(), head: Some(head), metadata };
     let mut bytes = pollster::block_on(checkpoint.to_bytes()).unwrap();
     let (tensors, start) = header(&bytes);
     for (name, tensor) in tensors.as_object().unwrap() {
@@ -39,7 +40,8 @@ fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
         let [from, to] = [0, 1].map(|at| start + offsets[at].as_u64().unwrap() as usize);
         for (at, number) in bytes[from..to].chunks_exact_mut(4).enumerate() {
             let wave = (0.7 * at as f32 + name.len() as f32).sin();
-            let value = if name.ends_with("var") || name.ends_with("weight") { 1.0 + 0.4 * wave } else { 0.2 * wave };
+            let value =
+                if name.ends_with("var") || name.ends_with("weight") { 1.0 + 0.4 * wave } else { 0.2 * wave };
             number.copy_from_slice(&value.to_le_bytes());
         }
     }
@@ -113,12 +115,16 @@ fn same_tensors(place: &Path) {
     let Some(python) = simile_tests::python("json") else { return };
     for (name, ..) in encoders() {
         let folder = place.join(format!("{name}-pytorch"));
-        let output =
-            Command::new(&python).current_dir(&folder).args(["-c", include_str!("structure.py")]).output().unwrap();
+        let output = Command::new(&python)
+            .current_dir(&folder)
+            .args(["-c", include_str!("structure.py")])
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         let found: Value = serde_json::from_slice(&output.stdout).unwrap();
         let (tensors, _) = header(&std::fs::read(folder.join("weights.safetensors")).unwrap());
-        let of_encoder = |(name, tensor): (&String, &Value)| Some((name.clone(), tensor.get("shape")?.clone()));
+        let of_encoder =
+            |(name, tensor): (&String, &Value)| Some((name.clone(), tensor.get("shape")?.clone()));
         let expected: serde_json::Map<String, Value> = tensors
             .as_object()
             .unwrap()
@@ -133,13 +139,15 @@ fn same_tensors(place: &Path) {
 fn same_features(place: &Path) {
     let Some(python) = simile_tests::python("torch, safetensors, numpy, PIL") else { return };
     let names: Vec<&str> = encoders().into_iter().map(|(name, ..)| name).collect();
-    let output = Command::new(python).current_dir(place).args(["-c", EMBED, &names.join(",")]).output().unwrap();
+    let output =
+        Command::new(python).current_dir(place).args(["-c", EMBED, &names.join(",")]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     let numbers = |rows: &Value| -> Vec<Vec<f64>> { serde_json::from_value(rows.clone()).unwrap() };
     for name in &names {
         let pictures = ["wide.png", "clear.png", "grey.png"];
-        let embed = [&["embed", &format!("{name}.safetensors"), "--json"][..], &pictures].concat();
+        let file = format!("{name}.safetensors");
+        let embed = [&["embed", &file, "--json"][..], &pictures].concat();
         let (expected, found) = (numbers(&json(place, &embed)["vectors"]), numbers(&answer[name]["rows"]));
         let largest = expected.concat().iter().fold(0.0_f64, |most, value| most.max(value.abs()));
         assert!(largest > 1e-3, "{name}: {largest}");
