@@ -11,7 +11,7 @@ use super::archive::{Archive, HostTensor, check_finite, flattened, format};
 use super::error::{CheckpointError, Result};
 use super::likely::{Shapes, belongs, likely};
 use super::{Checkpoint, Metadata, blank_encoder, field};
-use crate::encoder::EncoderConfig;
+use crate::encoder::{Architecture, EncoderConfig};
 
 /// What PyTorch counts in each batch norm, and no encoder here needs.
 const COUNTER: &str = "num_batches_tracked";
@@ -108,7 +108,7 @@ impl Weights {
             Some(prefix) => prefix.to_owned(),
             None => self.prefix(&expected)?,
         };
-        self.check_whole(&prefix, &expected)?;
+        self.check_whole(&prefix, &expected, metadata.encoder.name)?;
         let mut archive = Archive::default();
         for name in &expected {
             let theirs = format!("{prefix}{name}");
@@ -129,7 +129,7 @@ impl Weights {
 
     /// Fails if all the tensors of the encoder are there and others of the network besides, as of a deeper one whose first
     /// blocks it has. A head behind the encoder, or another copy of it, may be there.
-    fn check_whole(&self, prefix: &str, expected: &[String]) -> Result<()> {
+    fn check_whole(&self, prefix: &str, expected: &[String], encoder: Architecture) -> Result<()> {
         let of_network =
             || self.tensors.iter().filter_map(|(name, tensor)| Some((name.strip_prefix(prefix)?, tensor)));
         let taken: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
@@ -145,7 +145,9 @@ impl Weights {
             return Ok(());
         }
         let shapes: Shapes<'_> = of_network().map(|(name, tensor)| (name, tensor.shape.as_slice())).collect();
-        let likely = likely(&shapes).unwrap_or_else(|| "this is the file of another network".into());
+        let same = format!("`{}`", encoder.name());
+        let likely = likely(&shapes).filter(|said| !said.contains(&same));
+        let likely = likely.unwrap_or_else(|| "this is the file of another network".into());
         Err(CheckpointError::LeftOver { names, likely })
     }
 
@@ -271,8 +273,7 @@ mod tests {
     /// A deeper network of the same kind has all the tensors of the shallower one, and other features.
     #[test]
     fn the_first_blocks_of_a_deeper_network_are_refused() {
-        let config =
-            EncoderConfig { name: crate::encoder::Architecture::ResNet18, ..EncoderConfig::default() };
+        let config = EncoderConfig { name: Architecture::ResNet18, ..EncoderConfig::default() };
         let blank = flattened("", &blank_encoder(&config, &Device::flex()).unwrap());
         let mut weights = Weights::default();
         let mut add = |name: String, shape: &[usize]| {

@@ -134,6 +134,9 @@ fn no_changed_file_panics_hangs_or_fills_the_memory() {
     }
     let failures: Vec<String> = rows.iter().flat_map(|row| row.failures.clone()).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    for row in rows {
+        assert!(row.taken > 0, "{} took none of its own files", row.target);
+    }
 }
 
 /// The process of a target; without a job it does nothing.
@@ -143,16 +146,17 @@ fn worker() {
     let Some((job, first)) = Job::given() else { return };
     let target = all().into_iter().find(|target| target.name == job.target).unwrap();
     let cases = Cases::of(target);
-    let mut most = 0;
+    let (mut most, mut taken) = (0, 0);
     for case in first..job.cases.max(cases.whole.len() as u64) {
         let bytes = cases.bytes(job.seed, case);
         memory::allow(MOST_BYTES);
         watch::begin(case);
         (cases.target.run)(&bytes);
         most = most.max(memory::most(MOST_BYTES));
+        taken += u64::from(targets::taken());
     }
     memory::allow(usize::MAX / 2);
-    watch::end(most);
+    watch::end(most, taken);
 }
 
 /// `SIMILE_FUZZ_CASE=NAME:NUMBER` writes the bytes of that case to a file and runs it here, where a debugger sees it.

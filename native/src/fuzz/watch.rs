@@ -35,15 +35,17 @@ pub(super) fn begin(case: u64) {
     writeln!(stdout(), "\ncase {case}").unwrap();
 }
 
-/// Says that all cases are done.
-pub(super) fn end(most: usize) {
-    writeln!(stdout(), "\nmost {most}").unwrap();
+/// Says that all cases are done: the most memory of one, and how many were taken.
+pub(super) fn end(most: usize, taken: u64) {
+    writeln!(stdout(), "\ntaken {taken}\nmost {most}").unwrap();
 }
 
 /// What became of a job.
 pub(super) struct Row {
     pub(super) target: &'static str,
     pub(super) cases: u64,
+    /// Cases that were no error, of those after the last fault.
+    pub(super) taken: u64,
     pub(super) took: Duration,
     pub(super) most: usize,
     pub(super) failures: Vec<String>,
@@ -52,9 +54,9 @@ pub(super) struct Row {
 impl Display for Row {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mebibytes = self.most as f64 / f64::from(1 << 20);
-        let Row { target, cases, took, failures, .. } = self;
+        let Row { target, cases, taken, took, failures, .. } = self;
         let (seconds, failures) = (took.as_secs_f64(), failures.len());
-        write!(f, "| {target} | {cases} | {seconds:.1} | {mebibytes:.1} | {failures} |")
+        write!(f, "| {target} | {cases} | {taken} | {seconds:.1} | {mebibytes:.1} | {failures} |")
     }
 }
 
@@ -65,12 +67,13 @@ impl Row {
         let sum = Row {
             target: "all",
             cases: rows.iter().map(|row| row.cases).sum(),
+            taken: rows.iter().map(|row| row.taken).sum(),
             took: rows.iter().map(|row| row.took).sum(),
             most: rows.iter().map(|row| row.most).max().unwrap_or_default(),
             failures: rows.iter().flat_map(|row| row.failures.clone()).collect(),
         };
         format!(
-            "\n| target | cases | seconds | most memory, MiB | failures |\n|---|--:|--:|--:|--:|\n{}\n{sum}",
+            "\n| target | cases | no error | seconds | most memory, MiB | failures |\n|---|--:|--:|--:|--:|--:|\n{}\n{sum}",
             lines.join("\n")
         )
     }
@@ -79,12 +82,14 @@ impl Row {
 /// Runs a job to its end, past the cases that end its process.
 pub(super) fn run(job: &Job, longest: Duration) -> Row {
     let started = Instant::now();
-    let mut row = Row { target: job.target, cases: 0, took: Duration::ZERO, most: 0, failures: vec![] };
+    let mut row =
+        Row { target: job.target, cases: 0, taken: 0, took: Duration::ZERO, most: 0, failures: vec![] };
     let mut first = 0;
     while row.failures.len() < ENOUGH {
         match part(job, first, longest) {
-            Outcome::Done { most, last } => {
+            Outcome::Done { most, taken, last } => {
                 row.most = row.most.max(most);
+                row.taken = taken;
                 row.cases = last + 1;
                 break;
             }
@@ -105,7 +110,7 @@ pub(super) fn run(job: &Job, longest: Duration) -> Row {
 }
 
 enum Outcome {
-    Done { most: usize, last: u64 },
+    Done { most: usize, taken: u64, last: u64 },
     Failed { case: u64, how: String },
 }
 
@@ -122,7 +127,7 @@ fn part(job: &Job, first: u64, longest: Duration) -> Outcome {
         .unwrap();
     let (output, errors) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     // The number of the case in work; none before the first.
-    let (case, most) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
+    let (case, most, taken) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX), AtomicU64::new(0));
     let (hangs, said) = thread::scope(|scope| {
         let said = scope.spawn(|| {
             let mut text = vec![];
@@ -135,6 +140,8 @@ fn part(job: &Job, first: u64, longest: Duration) -> Outcome {
                 let number = |start: &str| line.strip_prefix(start)?.parse::<u64>().ok();
                 if let Some(number) = number("case ") {
                     case.store(number, Relaxed);
+                } else if let Some(number) = number("taken ") {
+                    taken.store(number, Relaxed);
                 } else if let Some(number) = number("most ") {
                     most.store(number, Relaxed);
                 }
@@ -147,7 +154,7 @@ fn part(job: &Job, first: u64, longest: Duration) -> Outcome {
     let status = child.wait().unwrap();
     let (case, most) = (case.into_inner(), most.into_inner());
     if status.success() && most != u64::MAX {
-        return Outcome::Done { most: most as usize, last: case };
+        return Outcome::Done { most: most as usize, taken: taken.into_inner(), last: case };
     }
     assert!(case != u64::MAX, "the process of {target} ended before its first case, {status}: {said}");
     let how = if hangs { format!("more than {} s", longest.as_secs()) } else { format!("{status}: {said}") };

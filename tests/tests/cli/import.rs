@@ -32,6 +32,41 @@ fn a_file_of_another_program_is_imported() {
     assert!(text.contains("resnet18"), "{text}");
 }
 
+/// A safetensors file with one more tensor, of one number.
+fn with_tensor(bytes: &[u8], name: &str) -> Vec<u8> {
+    let (length, rest) = bytes.split_first_chunk::<8>().unwrap();
+    let (header, numbers) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let mut header: Value = serde_json::from_slice(header).unwrap();
+    let offsets = [numbers.len(), numbers.len() + 4];
+    header[name] = serde_json::json!({ "dtype": "F32", "shape": [1], "data_offsets": offsets });
+    let header = header.to_string();
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), numbers, &1.0_f32.to_le_bytes()].concat()
+}
+
+#[test]
+fn tensors_of_another_network_are_left_out_on_purpose_alone() {
+    let place = place();
+    simile(place.path(), &["train", "fair-digits", "--smoke", "--out", "run"]).assert().success();
+    let bytes = std::fs::read(place.path().join("run/model.safetensors")).unwrap();
+    std::fs::write(place.path().join("deeper.safetensors"), with_tensor(&bytes, "conv4.weight")).unwrap();
+    let import = [
+        "import",
+        "deeper.safetensors",
+        "--encoder",
+        "lenet5",
+        "--input-size",
+        "32",
+        "--out",
+        "m.safetensors",
+    ];
+    let text = complaint(place.path(), &import, 1);
+    assert!(text.contains("`conv4.weight`") && text.contains("another network"), "{text}");
+    assert!(text.contains("--leave-out") && !place.path().join("m.safetensors").exists(), "{text}");
+    let absent = complaint(place.path(), &[&import[..], &["--leave-out", "conv5."]].concat(), 2);
+    assert!(absent.contains("`conv5.`"), "{absent}");
+    simile(place.path(), &[&import[..], &["--leave-out", "conv4."]].concat()).assert().success();
+}
+
 /// Random networks of torchvision in the forms in which they are passed on, and their features of a picture.
 const TORCHVISION: &str = r#"
 import json, torch, torchvision

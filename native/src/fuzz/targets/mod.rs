@@ -8,6 +8,7 @@ mod weights;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
@@ -41,9 +42,19 @@ pub(super) fn all() -> Vec<Target> {
         .collect()
 }
 
+/// Whether a parser took what it was given.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a parser took something since this was last asked.
+pub(super) fn taken() -> bool {
+    TAKEN.swap(false, Relaxed)
+}
+
 /// Writes out why a file was refused: that, too, must not fail.
 fn said<T, E: std::fmt::Display>(outcome: Result<T, E>) -> Option<T> {
-    outcome.map_err(|error| format!("{error:#}")).ok()
+    let taken = outcome.map_err(|error| format!("{error:#}")).ok();
+    TAKEN.fetch_or(taken.is_some(), Relaxed);
+    taken
 }
 
 thread_local! {
