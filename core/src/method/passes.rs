@@ -37,17 +37,13 @@ impl Passes {
 
     /// Embeddings of both views, in one pass unless the views want statistics of their own.
     pub(super) fn represent(&mut self, model: &Model, views: &Views) -> OfViews {
-        if views.apart {
-            OfViews::Apart(self.embed(model, views.a.clone()), self.embed(model, views.b.clone()))
-        } else {
-            OfViews::Together(self.embed(model, views.both()))
-        }
+        let images = if views.apart { vec![views.a.clone(), views.b.clone()] } else { vec![views.both()] };
+        OfViews(images.into_iter().map(|images| self.embed(model, images)).collect())
     }
 
     /// Projections of both views, in as many passes.
     pub(super) fn project(&mut self, model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
-        let [a, b] = self.represent(model, views).through(model).split();
-        (a, b)
+        self.represent(model, views).through(model).split().into()
     }
 
     /// One step of everything that `module` holds.
@@ -79,31 +75,21 @@ impl Passes {
     }
 }
 
-/// What a network gives of two views: of both in one pass, view a first, or of each in its own.
+/// What a network gives of two views, by its passes: one of both, view a first, or one of each.
 #[derive(Debug, Clone)]
-pub(super) enum OfViews {
-    Together(Tensor<2>),
-    Apart(Tensor<2>, Tensor<2>),
-}
+pub(super) struct OfViews(Vec<Tensor<2>>);
 
 impl OfViews {
     /// What the head makes of embeddings.
     pub(super) fn through(&self, model: &Model) -> Self {
-        let project = |embedding: &Tensor<2>| model.head.forward(embedding.clone());
-        match self {
-            Self::Together(both) => Self::Together(project(both)),
-            Self::Apart(a, b) => Self::Apart(project(a), project(b)),
-        }
+        Self(self.0.iter().map(|embedding| model.head.forward(embedding.clone())).collect())
     }
 
     /// The same of each view.
     pub(super) fn split(&self) -> [Tensor<2>; 2] {
-        match self {
-            Self::Together(both) => {
-                let (a, b) = halves(both.clone());
-                [a, b]
-            }
-            Self::Apart(a, b) => [a.clone(), b.clone()],
+        match self.0.as_slice() {
+            [a, b] => [a.clone(), b.clone()],
+            passes => halves(Tensor::cat(passes.to_vec(), 0)).into(),
         }
     }
 }
