@@ -89,11 +89,7 @@ impl Feed {
     /// If the objective is not defined on the batch.
     pub(super) fn step(&mut self, trainer: &mut Trainer) -> Result<()> {
         let step = trainer.step_number();
-        let indices = match &self.order {
-            Order::Neighbourhoods(neighbourhoods) => neighbourhoods.batch(step),
-            Order::Weighted(weighted) => weighted.batch(step),
-            Order::Shuffled => self.sampler.batch(step).to_vec(),
-        };
+        let indices = self.indices(step);
         let mut rng = trainer.rng();
         let (view_a, view_b) = self.images.pair(&indices, &mut rng)?;
         let (mut views, mut context) = (Views::new(view_a, view_b)?, self.context.of(&indices));
@@ -107,5 +103,74 @@ impl Feed {
         }
         trainer.step_on(views, context)?;
         Ok(())
+    }
+
+    /// The images whose views a step sees.
+    fn indices(&mut self, step: u64) -> Vec<usize> {
+        match &self.order {
+            Order::Neighbourhoods(neighbourhoods) => neighbourhoods.batch(step),
+            Order::Weighted(weighted) => weighted.batch(step),
+            Order::Shuffled => self.sampler.batch(step).to_vec(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+
+    use simile_core::dataset::Condition;
+    use simile_core::dataset::colour_mnist::Colours;
+    use simile_core::dataset::digits::draw_digits;
+
+    use super::super::training::config;
+    use super::*;
+
+    /// Two classes of twenty, each with one image of the other one's bias.
+    fn biased() -> Dataset {
+        let mut digits = draw_digits(40, Colours::Palette, 3).unwrap();
+        digits.labels = (0..40).map(|i| i / 20).collect();
+        let values = (0..40).map(|i| if i % 20 == 0 { 1 - i / 20 } else { i / 20 }).collect();
+        let names = ["left", "right"].map(String::from).to_vec();
+        digits.conditions.insert("bias".into(), Condition::Categorical { values, names });
+        digits
+    }
+
+    fn fed(objective: &str) -> (Arm, Recipe, Feed) {
+        let text = format!(
+            "[data]\ndataset = \"digits\"\n\n[train]\nbatch = 16\niterations = 4\n\n[classified]\nbatch = 8\n\n\
+             [method]\nname = \"with-classifier\"\n\n[objective]\nbias = \"bias\"\n{objective}\n"
+        );
+        let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
+        let arm = recipe.arms().remove(0);
+        let feed = Feed::new(&arm, &recipe, &biased(), &Device::flex()).unwrap();
+        (arm, recipe, feed)
+    }
+
+    #[test]
+    fn a_bias_that_is_rare_in_its_class_is_drawn_as_released() {
+        let share = |feed: &mut Feed| {
+            let drawn: Vec<usize> = (0..400).flat_map(|step| feed.indices(step)).collect();
+            drawn.iter().filter(|&&i| i % 20 == 0).count() as f64 / drawn.len() as f64
+        };
+        let (.., mut even) = fed("name = \"biascon-total\"");
+        assert!((share(&mut even) - 2.0 / 40.0).abs() < 0.01);
+        // Two of weight 10 beside 38 of weight 1.
+        let (.., mut weighted) = fed("name = \"biascon-total\"\noversample = 10.0");
+        assert!((share(&mut weighted) - 20.0 / 58.0).abs() < 0.03);
+    }
+
+    #[test]
+    fn images_to_classify_are_a_batch_of_their_own_and_make_the_epoch() {
+        let (arm, recipe, mut feed) = fed("name = \"biascon-total\"\noversample = 10.0");
+        assert_eq!(feed.batches_per_epoch(), 40 / 8);
+        let settings = config(&arm, &recipe, feed.context(), (&biased(), 5), None).unwrap();
+        assert_eq!(settings.head.output, 10);
+        let mut trainer = Trainer::new(settings, &feed.context().training_set(), &Device::flex()).unwrap();
+        feed.step(&mut trainer).unwrap();
+        assert!(pollster::block_on(trainer.mean_loss()).unwrap().unwrap().is_finite());
+        let beside = feed.beside.as_mut().unwrap().sampler.batch(0).to_vec();
+        assert!(beside.len() == 8 && beside != feed.sampler.batch(0)[..8]);
     }
 }
