@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use simile_core::dataset::Dataset;
+use simile_core::evaluate::projection::Pca;
 use simile_core::evaluate::standardise::Standardise;
 use simile_core::matrix::Matrix;
 
@@ -87,11 +88,12 @@ pub(crate) fn measure(
 ) -> Result<Measured> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
     let (train, test) = (Split::new(train, &scale)?, Split::new(test, &scale)?);
+    let shape = shape::measure(&test)?;
+    let (train, test) = narrowed(train, test)?;
     let Measured { mut metrics, guesses, mut probes } = classes::measure(section, probe, &train, &test)?;
     let (leaks, fits) = leak::measure(section, &train, &test)?;
-    metrics.extend(leaks);
+    metrics.extend(leaks.into_iter().chain(shape));
     probes.extend(fits);
-    metrics.extend(shape::measure(&test)?);
     Ok(Measured { metrics: finite(metrics), guesses, probes })
 }
 
@@ -131,8 +133,22 @@ pub(crate) fn measure_classes(
     test: Represented<'_>,
 ) -> Result<Metrics> {
     let scale = Standardise::fit(train.features).context("probing the representation")?;
-    let found = classes::measure(section, probe, &Split::new(train, &scale)?, &Split::new(test, &scale)?)?;
-    Ok(finite(found.metrics))
+    let (train, test) = narrowed(Split::new(train, &scale)?, Split::new(test, &scale)?)?;
+    Ok(finite(classes::measure(section, probe, &train, &test)?.metrics))
+}
+
+/// Rows in the directions that the training images span, where these are far fewer than the features. The weights of a
+/// penalised linear probe lie in them, so that it reads the same off these rows, and is fitted in a fraction of the time.
+fn narrowed<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'a>)> {
+    let (images, features) = (train.rows.rows(), train.rows.columns());
+    if 2 * images > features {
+        return Ok((train, test));
+    }
+    let spanned = Pca::fit(&train.rows, images)?;
+    let of = |split: Split<'a>| -> Result<Split<'a>> {
+        Ok(Split { rows: spanned.project(&split.rows)?, ..split })
+    };
+    Ok((of(train)?, of(test)?))
 }
 
 /// How the class is read off, in words.
@@ -153,13 +169,46 @@ pub(crate) fn in_words(section: &ProbeSection, probe: Probe) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use simile_core::dataset::{Condition, Images};
+
     use super::*;
+    use crate::recipe::penalty::Penalty;
 
     #[test]
     fn metrics_that_no_file_could_hold_are_left_out() {
         let metrics = [("top1", 0.5), ("condition_mse", f64::INFINITY), ("condition_r2", f64::NAN)];
         let kept = finite(metrics.map(|(name, value)| (name.to_owned(), value)).into());
         assert_eq!(kept, Metrics::from([("top1".to_owned(), 0.5)]));
+    }
+
+    #[test]
+    fn what_few_images_span_is_read_as_all_of_their_features_are() {
+        let set = |images: usize, first: usize| {
+            let wave = |i: usize, j: usize| ((i + first) as f64 * 1.7 + (j * j) as f64 * 0.31).sin();
+            let features = Matrix::from_fn(images, 90, |i, j| wave(i, j) + 0.3 * wave(3 * i + 1, 7 * j));
+            let pixels = Images::new(1, 1, 1, vec![0; images]).unwrap();
+            let age = Matrix::from_fn(images, 1, |i, _| features[(i, 3)] + 0.2 * wave(5 * i, 2));
+            let labels = (0..images).map(|i| usize::from(age[(i, 0)] > 0.0)).collect();
+            let dataset = Dataset::new(pixels, labels, vec!["a".into(), "b".into()]).unwrap();
+            (features, dataset.with_condition("age", Condition::Numeric(age)).unwrap())
+        };
+        let (train, test) = (set(40, 0), set(50, 1000));
+        let scale = Standardise::fit(&train.0).unwrap();
+        let split = |(features, dataset)| Split::new(Represented { features, dataset }, &scale).unwrap();
+        let both = || (split((&train.0, &train.1)), split((&test.0, &test.1)));
+        let section =
+            ProbeSection { condition: "age".into(), ridge: Penalty::Given(1e-2), ..ProbeSection::default() };
+        let read = |(train, test): (Split<'_>, Split<'_>)| {
+            let leak = leak::measure(&section, &train, &test).unwrap().0["condition_r2"];
+            (leak, classes::measure(&section, Probe::Linear, &train, &test).unwrap().guesses)
+        };
+        let (whole, few) = (both(), both());
+        let few = narrowed(few.0, few.1).unwrap();
+        assert_eq!((few.0.rows.columns(), few.1.rows.columns()), (40, 40));
+        let (whole, few) = (read(whole), read(few));
+        assert!((whole.0 - few.0).abs() < 1e-9, "{} {}", whole.0, few.0);
+        assert_eq!(whole.1, few.1);
     }
 }
