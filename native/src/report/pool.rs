@@ -13,7 +13,9 @@ use crate::recipe::Recipe;
 use crate::run::record::ArmResult;
 
 /// Keys that decide nothing about the numbers, or are what repeats differ in.
-const IGNORED: [&str; 4] = ["name", "train.seed", "train.log_every", "train.checkpoint_every"];
+const IGNORED: [&str; 3] = ["name", "train.seed", "train.log_every"];
+/// What keys begin with that say when a run is written down.
+const WRITTEN: &str = "train.checkpoint_";
 /// Sections that arms of one recipe differ in.
 const OF_ARM: [&str; 2] = ["objective", "method"];
 /// Sections that decide what an encoder gives before it is trained, and how it is judged.
@@ -146,7 +148,7 @@ fn keys(run: &RunRecord, arm: Option<&str>) -> BTreeMap<String, String> {
         // What cannot be read is like nothing else.
         None => drop(keys.insert("recipe".into(), run.place.clone())),
     }
-    keys.retain(|key, _| !IGNORED.contains(&key.as_str()));
+    keys.retain(|key, _| !IGNORED.contains(&key.as_str()) && !key.starts_with(WRITTEN));
     keys
 }
 
@@ -193,7 +195,7 @@ mod tests {
 
     #[test]
     fn other_settings_stand_side_by_side_and_are_named() {
-        let changed = "train.batch=64;objective.temperature=0.9;train.log_every=7";
+        let changed = "train.batch=64;objective.temperature=0.9;train.log_every=7;train.checkpoint_every=9";
         let runs = [run("a", 0, "", vec![arm("x", 0.8)]), run("b", 1, changed, vec![arm("x", 0.9)])];
         let found = pools(&runs);
         assert_eq!(found.len(), 2);

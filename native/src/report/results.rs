@@ -285,6 +285,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::testing::{arm, run};
     use super::*;
@@ -317,11 +318,10 @@ mod tests {
     fn each_condition_keeps_its_name() {
         let by_age = run("a", 0, "probe.condition=age", vec![with("x", &[(R2, 0.25)])]);
         let by_hospital = run("b", 0, "probe.condition=hospital", vec![with("x", &[(NAMED, 0.92)])]);
-        for html in [table(&[by_age, by_hospital]).into_string()] {
-            assert!(html.contains("Age R²") && html.contains("Hospital top-1 %"), "{html}");
-            assert!(!html.contains("Age top-1 %") && !html.contains("Hospital R²"), "{html}");
-            assert!(html.contains("92.00") && html.contains("0.250"));
-        }
+        let html = table(&[by_age, by_hospital]).into_string();
+        assert!(html.contains("Age R²") && html.contains("Hospital top-1 %"), "{html}");
+        assert!(!html.contains("Age top-1 %") && !html.contains("Hospital R²"), "{html}");
+        assert!(html.contains("92.00") && html.contains("0.250"));
         let both = [
             run("a", 0, "probe.condition=age", vec![with("x", &[(NAMED, 0.5)])]),
             run("b", 0, "probe.condition=hospital", vec![with("x", &[(NAMED, 0.92)])]),

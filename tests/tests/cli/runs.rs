@@ -227,7 +227,7 @@ fn what_makes_a_run_doubtful_is_said_before_it_trains() {
     let arguments = [&["train", "tiny.toml", "--smoke", "--out", "run"], &set[..]].concat();
     let output = simile(place.path(), &arguments).assert().success().get_output().clone();
     let text = String::from_utf8(output.stderr).unwrap();
-    let at = |words: &str| text.find(words).expect(words);
+    let at = |words: &str| text.find(words).ok_or_else(|| format!("no `{words}` in\n{text}")).unwrap();
     let begun = at("training on");
     for warning in
         ["warning: SimCLR: the two views", "warning: Fair: the two views", "warning: Fair: the kernel"]
