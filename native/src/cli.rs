@@ -35,7 +35,8 @@ const STYLES: Styles = Styles::styled()
   simile report runs/fair-digits
   simile embed runs/fair-digits photo.png --out photo.npy
 
-Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted (after a checkpoint)."
+Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted (after a checkpoint;
+143 by SIGTERM, 129 by SIGHUP)."
 )]
 pub(crate) struct Cli {
     /// Print the answer as one JSON document
@@ -75,10 +76,11 @@ pub(crate) enum Command {
   simile train fair-digits --arm Fair-CCLK --set train.iterations=300
   simile train my-recipe.toml --smoke          two short steps through everything
   simile train cifar-10 --data ./cifar --set 'method={ name = \"cached\", chunk = 128 }' --device cuda:0,cuda:1
-  simile train --resume runs/fair-digits       after Ctrl-C or a crash
+  simile train --resume runs/fair-digits       after Ctrl-C, a signal or a crash
+  simile train --resume runs/fair-digits --set train.iterations=2000      longer than it was begun
 
 The run folder holds recipe.toml (resolved), metrics.jsonl, model.safetensors, result.json,
-report.html, tensorboard/, and state/ to resume from. `simile recipes` lists the recipes that ship.")]
+report.html, tensorboard/, and state/ to go on from, also when it has finished. `simile recipes` lists the recipes that ship.")]
 pub(crate) struct Train {
     /// A TOML file, or the name of a recipe that ships (`simile recipes`)
     #[arg(required_unless_present = "resume", conflicts_with = "resume")]
@@ -94,8 +96,9 @@ pub(crate) struct Train {
     /// Seed of initial weights, order, augmentation and generated data
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     pub(crate) seed: Option<u64>,
-    /// Change a key of the recipe, such as `optimizer.learning_rate=0.01` (repeatable)
-    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "resume")]
+    /// Change a key of the recipe, such as `optimizer.learning_rate=0.01` (repeatable); with --resume, more
+    /// `train.iterations`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Run this arm of the recipe alone (repeatable)
     #[arg(long = "arm", value_name = "NAME", conflicts_with = "resume")]
@@ -103,7 +106,7 @@ pub(crate) struct Train {
     /// Run a few short steps of everything, to see that it works
     #[arg(long, conflicts_with = "resume")]
     pub(crate) smoke: bool,
-    /// Continue the interrupted run in this folder
+    /// Continue the run in this folder from its last checkpoint
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<PathBuf>,
 }

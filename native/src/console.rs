@@ -20,8 +20,23 @@ thread_local! {
 
 /// Writes one line to stderr, above the bars. A reader that has gone away is no reason to stop training.
 pub(crate) fn line(text: impl Display) {
+    let text = plain(&text.to_string());
     let written = || LABEL.with_borrow(|label| writeln!(io::stderr(), "{label}{text}"));
     let _ = BARS.suspend(written);
+}
+
+/// Text with its control characters written out, but for line ends and tabs: the name of a file is nothing that a terminal
+/// obeys.
+fn plain(text: &str) -> String {
+    let is_plain = |c: char| !c.is_control() || c == '\n' || c == '\t';
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        if is_plain(c) {
+            shown.push(c)
+        } else {
+            shown.extend(c.escape_default())
+        }
+        shown
+    })
 }
 
 /// Does `work`, whose lines and bars begin with a label, so that those of several threads can be told apart.
@@ -50,6 +65,8 @@ impl Console {
     /// If stdout cannot be written to.
     pub(crate) fn answer(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> anyhow::Result<()> {
         let text = if self.json { serde_json::to_string_pretty(value)? } else { text() };
+        // A program that reads it takes names as they are.
+        let text = if io::stdout().is_terminal() { plain(&text) } else { text };
         let mut stdout = io::stdout().lock();
         writeln!(stdout, "{}", text.trim_end())?;
         Ok(stdout.flush()?)
@@ -149,4 +166,14 @@ impl Plain {
 
 fn tenth(done: u64, total: u64) -> u64 {
     done * 10 / total.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_written_out() {
+        assert_eq!(plain("a\u{1b}[31mb\u{7}\r\n\tρ"), "a\\u{1b}[31mb\\u{7}\\r\n\tρ");
+    }
 }

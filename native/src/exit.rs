@@ -3,14 +3,17 @@
 use std::io;
 use std::process::ExitCode;
 
+use crate::console::line;
+use crate::run::interrupt;
+
 /// A request that makes no sense as it was written: an unknown name, key or value. Exit code 2, as for the
 /// mistakes that the argument parser finds by itself.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
-/// The user stopped the command and its state is on disk; holds how to go on. Exit code 130, as a shell reports for
-/// Ctrl-C.
+/// The user, or the system, stopped the command and its state is on disk; holds how to go on. Exit code 130, as a shell
+/// reports for Ctrl-C, or that of the signal that it was.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted; {0}")]
 pub(crate) struct Interrupted(pub(crate) String);
@@ -18,6 +21,19 @@ pub(crate) struct Interrupted(pub(crate) String);
 /// A [`Usage`] error, ready for `?`.
 pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
     anyhow::Error::new(Usage(message.to_string()))
+}
+
+/// What went wrong and why, each cause once: some messages end with that of their cause already.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    let mut told = text.clone();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !told.contains(&cause) {
+            text = format!("{}: {cause}", text.trim_end_matches(['.', ' ']));
+        }
+        told = cause;
+    }
+    text
 }
 
 /// Prints the error, once, and gives the exit code that says its kind.
@@ -30,11 +46,11 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let (label, code) = match error {
-        error if error.is::<Interrupted>() => ("", 130),
+        error if error.is::<Interrupted>() => ("", interrupt::code()),
         error if error.is::<Usage>() => ("error: ", 2),
         _ => ("error: ", 1),
     };
-    crate::console::line(format_args!("{label}{error:#}"));
+    line(format_args!("{label}{}", told(error)));
     ExitCode::from(code)
 }
 
@@ -53,6 +69,18 @@ mod tests {
         assert_eq!(shown(usage("no such recipe")), number(2));
         assert_eq!(shown(Interrupted("runs/a".into()).into()), number(130));
         assert_eq!(shown(anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe))), number(0));
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot read a.npy: {0}")]
+        struct Doubled(#[source] io::Error);
+        let missing = || io::Error::new(io::ErrorKind::NotFound, "no such file");
+        let error = anyhow::Error::new(Doubled(missing())).context("loading features");
+        assert_eq!(told(&error), "loading features: cannot read a.npy: no such file");
+        let error = anyhow::Error::new(missing()).context("cannot write b");
+        assert_eq!(told(&error), "cannot write b: no such file");
     }
 
     #[test]

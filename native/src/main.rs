@@ -13,6 +13,7 @@ mod export;
 mod fuzz;
 mod metric;
 mod model;
+mod names;
 mod probe;
 mod pytorch;
 mod recipe;

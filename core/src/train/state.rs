@@ -16,6 +16,8 @@ const STATE_VERSION: u32 = 2;
 const KEY: &str = "simile_state";
 const OPTIMIZER: &str = "optimizer";
 const LOSS: &str = "loss";
+/// The one setting that may change from state to state.
+const STEPS: &str = "steps";
 
 /// What is not a tensor. Random numbers need no entry: each step draws from a stream of its own.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,10 +72,11 @@ impl Trainer {
         archive.to_bytes(KEY, written(&state)?)
     }
 
-    /// Goes on with a run from the bytes of its state.
+    /// Goes on with a run from the bytes of its state. `steps` may be another number than it was begun with, if that is no
+    /// less than are done: from here on the schedule is that of a run of so many.
     ///
     /// # Errors
-    /// The bytes are damaged, or belong to a run with other settings.
+    /// The bytes are damaged, or belong to a run with other settings, the first of which is named.
     pub fn resume(
         config: TrainerConfig,
         training: &TrainingSet,
@@ -89,11 +92,10 @@ impl Trainer {
         if state.version != STATE_VERSION {
             return Err(CheckpointError::Version { found: state.version, known: STATE_VERSION }.into());
         }
-        let expected = written(&trainer.config)?;
-        if state.config != expected {
-            return Err(
-                CheckpointError::Field { field: "config".into(), found: state.config, expected }.into()
-            );
+        same_settings(&state.config, &written(&trainer.config)?)?;
+        if state.step > trainer.config.steps {
+            let (found, expected) = (state.step.to_string(), format!("at most {}", trainer.config.steps));
+            return Err(CheckpointError::Field { field: "step".into(), found, expected }.into());
         }
 
         let mut reader = StateReader::new(Archive::parse(bytes)?, state.method);
@@ -140,4 +142,34 @@ impl Trainer {
 fn written(value: &impl Serialize) -> Result<String, CheckpointError> {
     serde_json::to_string(value)
         .map_err(|e| CheckpointError::Metadata { key: KEY, reason: format!("cannot be written: {e}") })
+}
+
+/// Checks that two documents of settings differ in nothing but the number of steps.
+fn same_settings(found: &str, expected: &str) -> Result<(), CheckpointError> {
+    let read = |text: &str| {
+        let unreadable = |e| CheckpointError::Metadata { key: KEY, reason: format!("is not readable: {e}") };
+        serde_json::from_str::<Map<String, Value>>(text).map_err(unreadable)
+    };
+    let (mut found, mut expected) = (read(found)?, read(expected)?);
+    found.remove(STEPS);
+    expected.remove(STEPS);
+    match difference("config", &Value::Object(found), &Value::Object(expected)) {
+        None => Ok(()),
+        Some((field, found, expected)) => Err(CheckpointError::Field { field, found, expected }),
+    }
+}
+
+/// The first entry in which two documents differ: its path and both values.
+fn difference(path: &str, found: &Value, expected: &Value) -> Option<(String, String, String)> {
+    match (found, expected) {
+        (Value::Object(found), Value::Object(expected)) => {
+            let keys = found.keys().chain(expected.keys().filter(|key| !found.contains_key(*key)));
+            keys.into_iter().find_map(|key| {
+                let value = |of: &Map<String, Value>| of.get(key).cloned().unwrap_or_default();
+                difference(&format!("{path}.{key}"), &value(found), &value(expected))
+            })
+        }
+        _ if found == expected => None,
+        _ => Some((path.into(), found.to_string(), expected.to_string())),
+    }
 }

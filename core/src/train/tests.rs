@@ -292,7 +292,10 @@ fn a_state_of_other_settings_or_with_damage_is_an_error() {
     let state = pollster::block_on(before.to_bytes()).unwrap();
     let resume = |config, state: &[u8]| resume(config, state).unwrap_err();
     let other = TrainerConfig { seed: 10, ..config(OptimizerConfig::default()) };
-    assert!(matches!(resume(other, &state), TrainError::State(CheckpointError::Field { .. })));
+    let TrainError::State(CheckpointError::Field { field, found, expected }) = resume(other, &state) else {
+        unreachable!("another seed is another run")
+    };
+    assert_eq!((&field[..], &found[..], &expected[..]), ("config.seed", "9", "10"));
     for length in (0..state.len()).step_by(state.len() / 50) {
         let error = resume(config(OptimizerConfig::default()), &state[..length]);
         assert!(matches!(error, TrainError::State(CheckpointError::Format { .. })), "{error}");
@@ -301,6 +304,21 @@ fn a_state_of_other_settings_or_with_damage_is_an_error() {
     let checkpoint = pollster::block_on(checkpoint.to_bytes()).unwrap();
     let error = resume(config(OptimizerConfig::default()), &checkpoint);
     assert!(matches!(error, TrainError::State(CheckpointError::Metadata { .. })), "{error}");
+}
+
+#[test]
+fn a_run_can_become_longer_and_no_shorter_than_it_is() {
+    let mut before = trainer(OptimizerConfig::default());
+    advance(&mut before, 20);
+    assert!(before.is_finished());
+    let state = pollster::block_on(before.to_bytes()).unwrap();
+    let of = |steps| TrainerConfig { steps, ..config(OptimizerConfig::default()) };
+    let mut longer = resume(of(40), &state).unwrap();
+    assert_eq!((longer.step_number(), longer.is_finished()), (20, false));
+    assert!(longer.learning_rate() > before.learning_rate(), "the schedule is that of the longer run");
+    advance(&mut longer, 1);
+    let error = resume(of(19), &state).unwrap_err();
+    assert!(error.to_string().contains("at most 19"), "{error}");
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn judging(
 
 /// The data folder that the run was given, where its state still says so.
 fn data_of_run(folder: &RunFolder) -> Option<std::path::PathBuf> {
-    Standing::read(folder).ok().and_then(|standing| standing.data)
+    Standing::read(folder).ok().flatten().and_then(|standing| standing.data)
 }
 
 fn text(answer: &Answer) -> String {

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use crate::cli::Reproduce;
 use crate::console::{Console, line};
 use crate::exit::usage;
+use crate::names::slug;
 use crate::recipe::data::DataSection;
 use crate::reproduce::compare::compare;
 use crate::reproduce::drawn::{Drawn, Panel, panels};
@@ -16,7 +17,7 @@ use crate::reproduce::output::Comparison;
 use crate::reproduce::plan::{Plan, run_folder};
 use crate::reproduce::shipped::ShippedTable;
 use crate::reproduce::table::{Row, Scale, Table};
-use crate::run::folder::{self, RESULT, slug};
+use crate::run::folder::{self, RESULT};
 use crate::run::interrupt;
 use crate::run::needs::lacking;
 

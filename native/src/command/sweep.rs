@@ -6,7 +6,8 @@ use anyhow::Result;
 
 use crate::cli::Sweep as Arguments;
 use crate::console::{Console, line};
-use crate::run::folder::{self, slug};
+use crate::names::{quoted, slug};
+use crate::run::folder;
 use crate::run::interrupt;
 use crate::sweep::axis::{Axis, points};
 use crate::sweep::outcome::{Aim, Outcome};
@@ -35,13 +36,13 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     };
     line(format_args!("{} of {whole} points, {} runs each", tried.len(), arguments.seeds));
     interrupt::listen()?;
+    let arm = plan.arm_of(&axes, &tried)?;
     let tried = plan.run(&axes, tried)?;
 
-    let arm =
-        tried.first().and_then(|tried| tried.runs.first()).map_or_else(String::new, |run| run.name.clone());
     let mut outcomes: Vec<Outcome> = tried.iter().map(|tried| Outcome::of(&axes, tried)).collect();
     let aim = Aim { by: &arguments.by, lowest: arguments.lowest };
     aim.rank(&mut outcomes)?;
+    let best = outcomes.first().filter(|best| best.diverged.is_empty());
     let sweep = Sweep {
         recipe: &name,
         arm,
@@ -52,7 +53,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         device: device.open()?.to_string(),
         version: env!("CARGO_PKG_VERSION"),
         command: command(arguments),
-        best: outcomes.first().map_or_else(String::new, |best| train(arguments, &axes, best)),
+        best: best.map_or_else(String::new, |best| train(arguments, &axes, best)),
         points: outcomes,
     };
     let files: [(&str, Vec<u8>); 4] = [
@@ -89,10 +90,4 @@ fn common(arguments: &Arguments) -> impl Iterator<Item = String> + '_ {
     let arm = arguments.arm.iter().map(|arm| format!(" --arm {}", quoted(arm)));
     let data = arguments.data.iter().map(|_| " --data DIR".to_owned());
     arm.chain(data).chain(arguments.set.iter().map(|setting| format!(" --set {}", quoted(setting))))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "=.,+-_/".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

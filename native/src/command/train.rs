@@ -13,29 +13,30 @@ use crate::metric::Reading;
 use crate::recipe::{Changes, Recipe};
 use crate::report::time;
 use crate::run::folder::{MODEL, REPORT};
-use crate::run::interrupt;
 use crate::run::record::{MSE, R2, RunResult, TOP1};
-use crate::run::start::{begin, resume};
+use crate::run::start::{Anew, resume, train};
 
 /// Metrics of the answer, where they were measured; `result.json` has all of them.
 const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
-    let (data, devices) = (arguments.data.clone(), &arguments.devices.device);
-    let (folder, session) = match (&arguments.resume, &arguments.recipe) {
-        (Some(run), _) => resume(run, data, devices)?,
+    let Train { data, set, arms, seed, smoke, .. } = arguments;
+    let devices = &arguments.devices.device;
+    let (folder, result) = match (&arguments.resume, &arguments.recipe) {
+        (Some(run), _) => resume(run, Anew { data: data.as_deref(), devices, set })?,
         (None, Some(name)) => {
-            let Train { set, arms, seed, smoke, .. } = arguments;
             let recipe = Recipe::load(name, &Changes { set, arms, seed: *seed, smoke: *smoke })?;
-            begin(recipe, arguments.out.as_deref(), data, Team::open(devices)?)?
+            train(recipe, arguments.out.as_deref(), data.clone(), Team::open(devices)?)?
         }
         (None, None) => return Err(usage("name a recipe, or a run with --resume")),
     };
-    interrupt::listen()?;
-    let result = session.run()?;
     line(format_args!("model  {}", folder.path(MODEL).display()));
     line(format_args!("report {}", folder.path(REPORT).display()));
-    console.answer(&result, || text(&result))
+    // The numbers of an arm that diverged are of the network before, and no answer to what was asked.
+    match result.diverged() {
+        Some(message) => anyhow::bail!("{message}"),
+        None => console.answer(&result, || text(&result)),
+    }
 }
 
 fn text(result: &RunResult) -> String {

@@ -1,6 +1,7 @@
 //! A recipe: everything that decides a run, in one TOML file.
 
 pub(crate) mod data;
+pub(crate) mod difference;
 pub(crate) mod encoder;
 pub(crate) mod explain;
 pub(crate) mod measured;
@@ -32,7 +33,7 @@ use self::shipped::{SHIPPED, Shipped};
 use self::views::Normalise;
 use crate::data::settings::JudgedBy;
 use crate::exit::usage;
-use crate::run::folder::slug;
+use crate::names::{self, slug};
 
 /// Everything that decides a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -129,7 +130,7 @@ impl Recipe {
                 Path::new(name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         }
         recipe.check().map_err(|fault| usage(format_args!("{origin}{}", fault.placed(&text))))?;
-        recipe = set::all(recipe, changes.set)?;
+        recipe = recipe.with(changes.set)?;
         recipe.keep_arms(changes.arms)?;
         if changes.smoke {
             recipe.shrink();
@@ -147,7 +148,18 @@ impl Recipe {
     /// # Errors
     /// If the file is damaged.
     pub(crate) fn resolved(text: &str, origin: &Path) -> Result<Self> {
-        Self::parse(text).map_err(|reason| anyhow::anyhow!("{}, {reason}", origin.display()))
+        let recipe = Self::parse(text).map_err(|reason| anyhow::anyhow!("{}, {reason}", origin.display()))?;
+        let checked = recipe.check();
+        checked.map_err(|fault| anyhow::anyhow!("{}{}", origin.display(), fault.placed(text)))?;
+        Ok(recipe)
+    }
+
+    /// The recipe with some keys changed, as `--set` takes them.
+    ///
+    /// # Errors
+    /// A usage error that names the setting.
+    pub(crate) fn with(&self, set: &[String]) -> Result<Self> {
+        set::all(self.clone(), set)
     }
 
     /// The arms to train, each with its method; the recipe's objective alone is one.
@@ -202,6 +214,10 @@ impl Recipe {
                 return Err(Fault::new("objective", "", "an objective beside arms; move it into an [[arm]]"));
             }
             _ => {}
+        }
+        names::check(&self.name).map_err(|reason| Fault::new("name", "", reason))?;
+        for arm in &self.arms {
+            names::check(&arm.name).map_err(|reason| Fault::new("arm", "", reason))?;
         }
         let files: BTreeSet<String> = self.arms.iter().map(|arm| slug(&arm.name)).collect();
         if files.len() < self.arms.len() || files.contains("") {

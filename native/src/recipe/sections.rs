@@ -85,6 +85,9 @@ pub(crate) struct TrainSection {
     /// A checkpoint to resume from is written every so many iterations.
     #[serde(default = "default_checkpoint_every")]
     pub(crate) checkpoint_every: usize,
+    /// And at the latest after so many minutes. No number of the run depends on it.
+    #[serde(default = "default_checkpoint_minutes")]
+    pub(crate) checkpoint_minutes: f64,
 }
 
 /// `[probe]`: how the representation is judged.
@@ -162,6 +165,10 @@ fn default_checkpoint_every() -> usize {
     200
 }
 
+fn default_checkpoint_minutes() -> f64 {
+    10.0
+}
+
 impl Default for ProbeSection {
     fn default() -> Self {
         Self {
@@ -196,6 +203,10 @@ impl TrainSection {
         match counts.into_iter().find(|(_, count, least)| count < least) {
             Some((key, _, least)) => {
                 Err(Fault::new("train", key, format!("`train.{key}` must be at least {least}")))
+            }
+            None if self.checkpoint_minutes.is_nan() || self.checkpoint_minutes <= 0.0 => {
+                let reason = "`train.checkpoint_minutes` must be above 0";
+                Err(Fault::new("train", "checkpoint_minutes", reason))
             }
             None if self.ema.is_some_and(|ema| !(0.0..=1.0).contains(&ema)) => {
                 Err(Fault::new("train", "ema", "`train.ema` must be from 0 to 1"))

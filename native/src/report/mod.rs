@@ -19,6 +19,7 @@ use anyhow::Result;
 
 use self::figures::Figures;
 pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, time, wide};
+use crate::names::resuming;
 use crate::run::folder::{FIGURES, RECIPE, RESULT, RunFolder};
 use crate::run::record::{Measurement, RunResult};
 
@@ -42,8 +43,9 @@ impl RunRecord {
         let folder = RunFolder::open(place)?;
         if !folder.path(RESULT).is_file() {
             anyhow::bail!(
-                "the run in {0} has not finished; continue it with `simile train --resume {0}`",
-                place.display()
+                "the run in {} has not finished; continue it with `{}`",
+                place.display(),
+                resuming(place)
             );
         }
         Ok(Self {

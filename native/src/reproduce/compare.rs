@@ -24,6 +24,9 @@ pub(crate) struct ComparedRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) baseline: Option<String>,
     pub(crate) seeds: usize,
+    /// Runs that diverged, with the seed; no number counts them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) diverged: Vec<String>,
     pub(crate) cells: Vec<Cell>,
     /// Folders of the runs.
     pub(crate) runs: Vec<String>,
@@ -84,6 +87,7 @@ pub(crate) fn compare(table: &Table, scale: Scale, results: &[RowResult<'_>]) ->
                 missing: table.missing(result.row).map(str::to_owned),
                 baseline: baseline.map(|first| first.row.name.clone()),
                 seeds: result.runs.len(),
+                diverged: result.diverged.clone(),
                 cells: cells.collect::<Result<_>>()?,
                 runs: result.folders.iter().map(|folder| folder.display().to_string()).collect(),
             })

@@ -145,6 +145,7 @@ mod tests {
             missing: None,
             baseline: None,
             seeds: 1,
+            diverged: Vec::new(),
             cells: vec![cell],
             runs: Vec::new(),
         }

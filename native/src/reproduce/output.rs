@@ -105,6 +105,13 @@ impl<'t> Comparison<'t> {
         if !missing.is_empty() {
             remarks.push(format!("Not run: {}.", missing.join("; ")));
         }
+        let diverged = self.rows.iter().flat_map(|row| {
+            row.diverged.iter().map(|reason| format!("{}, {reason}", row.name)).collect::<Vec<_>>()
+        });
+        let diverged: Vec<String> = diverged.collect();
+        if !diverged.is_empty() {
+            remarks.push(format!("Diverged, and in no number: {}.", diverged.join("; ")));
+        }
         remarks.push(format!(
             "Mean ± standard deviation of {} (n − 1).{}{} {}, simile {}: `{}`",
             match self.seeds {
@@ -235,6 +242,7 @@ mod tests {
             seeds: 1,
             cells: vec![cell],
             runs: Vec::new(),
+            diverged: vec![],
         };
         let made = Comparison {
             name: "t",

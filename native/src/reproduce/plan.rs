@@ -8,11 +8,12 @@ use anyhow::{Context as _, Result};
 use super::table::{Row, Scale, Table};
 use crate::console::line;
 use crate::device::DeviceChoice;
+use crate::names::slug;
 use crate::recipe::data::PriorSection;
-use crate::run::folder::slug;
+use crate::run::folder::{RESULT, RunFolder};
 use crate::run::jobs::side_by_side;
-use crate::run::record::ArmResult;
-use crate::run::start::settle;
+use crate::run::record::{ArmResult, RunResult};
+use crate::run::start::{Settled, settle};
 
 /// What is asked for beside the table.
 #[derive(Debug, Clone)]
@@ -32,6 +33,8 @@ pub(crate) struct RowResult<'t> {
     pub(crate) row: &'t Row,
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) runs: Vec<ArmResult>,
+    /// Runs that diverged, or would begin from one that did: seed and reason. No number counts them.
+    pub(crate) diverged: Vec<String>,
 }
 
 /// One run of a row.
@@ -90,6 +93,10 @@ impl Plan<'_> {
                 let mut recipe = table.recipe_of(task.row, self.scale, task.seed)?;
                 if let Some(before) = task.after {
                     let model = tasks[before].folder.clone();
+                    if diverged(&model) {
+                        let row = &tasks[before].row.name;
+                        return Ok(Settled::Diverged(format!("it begins from row `{row}`, which diverged")));
+                    }
                     match task.row.from {
                         Some(_) => recipe.encoder.weights = Some(model),
                         None => recipe.data.prior = Some(PriorSection::of(model)),
@@ -100,17 +107,32 @@ impl Plan<'_> {
             },
         )?;
 
-        let mut results: Vec<RowResult<'t>> =
-            rows.iter().map(|row| RowResult { row, folders: Vec::new(), runs: Vec::new() }).collect();
-        for (task, run) in tasks.into_iter().zip(finished) {
+        let mut results: Vec<RowResult<'t>> = rows
+            .iter()
+            .map(|row| RowResult { row, folders: vec![], runs: vec![], diverged: vec![] })
+            .collect();
+        for (task, settled) in tasks.into_iter().zip(finished) {
             let of_row = results.iter_mut().filter(|result| std::ptr::eq(result.row, task.row));
             for result in of_row.take(1) {
-                result.runs.extend(run.arms.clone().into_iter().next());
-                result.folders.push(task.folder.clone());
+                match &settled {
+                    Settled::Done(run) => {
+                        result.runs.extend(run.arms.first().cloned());
+                        result.folders.push(task.folder.clone());
+                    }
+                    Settled::Diverged(message) => {
+                        result.diverged.push(format!("seed {}: {message}", task.seed));
+                    }
+                }
             }
         }
         Ok(results)
     }
+}
+
+/// Whether the run in a folder, which has ended, diverged.
+fn diverged(folder: &Path) -> bool {
+    let result = RunFolder::open(folder).and_then(|folder| folder.read_json::<RunResult>(RESULT));
+    result.map_or(true, |result| result.diverged().is_some())
 }
 
 /// The folder of one run of a row.
@@ -126,7 +148,7 @@ mod tests {
     use super::*;
     use crate::device::DeviceName;
     use crate::reproduce::compare::compare;
-    use crate::run::folder::{MODEL, RESULT, WEIGHTS};
+    use crate::run::folder::{MODEL, WEIGHTS};
 
     const TABLE: &str = r#"
 title = "t"

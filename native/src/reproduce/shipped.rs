@@ -104,11 +104,11 @@ mod tests {
     use simile_core::method::MethodConfig;
 
     use super::*;
+    use crate::names::slug;
     use crate::recipe::sections::Arm;
     use crate::recipe::shipped::SHIPPED;
     use crate::recipe::{Changes, Recipe};
     use crate::reproduce::table::{FigureSection, NO_RECIPE, Row, Scale};
-    use crate::run::folder::slug;
 
     const SCALES: [Scale; 2] = [Scale::Cpu, Scale::Full];
 

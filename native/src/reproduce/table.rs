@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::crossed::{Column, Line, crossed};
 use crate::exit::usage;
+use crate::names::slug;
 use crate::recipe::explain::explain;
 use crate::recipe::{Changes, Recipe};
-use crate::run::folder::slug;
 
 /// How much of the published budget is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]

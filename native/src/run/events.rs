@@ -11,7 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, Result};
 use prost::Message;
 
-use super::folder::{RunFolder, slug};
+use super::folder::RunFolder;
+use crate::names::slug;
 
 /// Folder of the event files in a run folder: `tensorboard --logdir RUN/tensorboard`.
 const EVENTS: &str = "tensorboard";

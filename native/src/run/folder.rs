@@ -1,16 +1,19 @@
 //! The run folder and its files. A file is either whole or not there: each is written beside its place and moved.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write as _};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tempfile::NamedTempFile;
 
+use super::lock::Lock;
 use super::record::Measurement;
 use crate::exit::usage;
+use crate::names::resuming;
 
 pub(crate) const RECIPE: &str = "recipe.toml";
 pub(crate) const METRICS: &str = "metrics.jsonl";
@@ -21,49 +24,70 @@ pub(crate) const RESULT: &str = "result.json";
 pub(crate) const FIGURES: &str = "figures.json";
 pub(crate) const REPORT: &str = "report.html";
 pub(crate) const STATE: &str = "state";
+/// In `state/`: what the process that works on the run holds.
+const LOCK: &str = "lock";
+/// Bytes that no file of a run has.
+const LARGEST: u64 = 1 << 32;
+/// How a file begins that is not yet in its place.
+const UNFINISHED: &str = ".tmp-simile-";
 
-/// A folder that one run writes to.
+/// A folder of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunFolder {
     root: PathBuf,
+    /// Held by whoever writes to it.
+    _lock: Option<Arc<Lock>>,
 }
 
 impl RunFolder {
-    /// Makes the folder `out`, or one that is free under `runs/` where the user named none.
+    /// Makes the folder `out`, or one that is free under `runs/` where the user named none, and takes it for this process.
     ///
     /// # Errors
-    /// A usage error if `out` holds something; a failure if it cannot be made or written to.
+    /// A usage error if `out` holds something; a failure if it cannot be made or written to, or another process has it.
     pub(crate) fn create(out: Option<&Path>, name: &str) -> Result<Self> {
-        let root = out.map_or_else(|| unused(Path::new("runs"), name), Path::to_owned);
-        if root.is_file() {
-            return Err(usage(format_args!("{} is a file; name a folder with --out", root.display())));
-        }
-        if fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(usage(format_args!(
-                "{0} is not empty; name another folder with --out, or continue its run with --resume {0}",
-                root.display()
-            )));
-        }
-        let folder = Self { root };
-        fs::create_dir_all(folder.path(STATE))
-            .with_context(|| format!("cannot make the run folder {}", folder.root.display()))?;
+        let root = match out {
+            Some(out) => named(out)?,
+            None => unused(Path::new("runs"), name)?,
+        };
+        let making = || format!("cannot make the run folder {}", root.display());
+        fs::create_dir_all(root.join(STATE)).with_context(making)?;
+        let folder = Self { root, _lock: None }.taken()?;
+        // Another process may have begun a run since it was looked at.
+        refuse_what_holds_something(&folder.root)?;
         // Found out now, and not at the first checkpoint.
-        NamedTempFile::new_in(&folder.root)
+        unfinished(&folder.root)
             .with_context(|| format!("cannot write to the run folder {}", folder.root.display()))?;
         Ok(folder)
     }
 
-    /// The folder of a run that was started before.
+    /// The folder of a run that was started before, to read.
     ///
     /// # Errors
     /// A usage error if it holds no run.
     pub(crate) fn open(root: &Path) -> Result<Self> {
-        let folder = Self { root: root.to_owned() };
+        let folder = Self { root: root.to_owned(), _lock: None };
         if folder.path(RECIPE).is_file() {
             Ok(folder)
         } else {
             Err(usage(format_args!("{} is not a run folder: it has no {RECIPE}", root.display())))
         }
+    }
+
+    /// The folder, taken for this process to go on with its run, without what a process that was killed left half written.
+    ///
+    /// # Errors
+    /// If another process works on it, or it cannot be written to.
+    pub(crate) fn taken(self) -> Result<Self> {
+        let state = self.path(STATE);
+        fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
+        let lock = Some(Arc::new(Lock::take(&state.join(LOCK), &self.root)?));
+        for place in [&self.root, &state] {
+            for name in entries(place).into_iter().filter(|name| name.starts_with(UNFINISHED)) {
+                // One that stays does no harm.
+                let _ = fs::remove_file(place.join(name));
+            }
+        }
+        Ok(Self { _lock: lock, ..self })
     }
 
     /// The folder itself.
@@ -98,7 +122,7 @@ impl RunFolder {
     /// If it is not there or cannot be read.
     pub(crate) fn read(&self, name: impl AsRef<Path>) -> Result<Vec<u8>> {
         let path = self.path(name);
-        fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
+        bytes_of(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
     /// Reads a JSON document.
@@ -127,6 +151,17 @@ impl RunFolder {
     }
 }
 
+/// The bytes of a file that is one, and not a pipe or a device that never ends.
+pub(super) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    let found = fs::metadata(path)?;
+    let refuse = |kind, reason| Err(io::Error::new(kind, reason));
+    match found.len() {
+        _ if !found.is_file() => refuse(ErrorKind::InvalidInput, "it is not a file"),
+        LARGEST.. => refuse(ErrorKind::FileTooLarge, "it is too large to be of a run"),
+        _ => fs::read(path),
+    }
+}
+
 /// Writes a file whole: beside its place first, moved when all of it is on the disk.
 ///
 /// # Errors
@@ -138,11 +173,12 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     }
     let place = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let whole = || -> io::Result<()> {
-        let mut file = NamedTempFile::new_in(place)?;
+        let mut file = unfinished(place)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         readable(&file)?;
-        file.persist(path)?;
+        file.persist(path).map_err(|error| error.error)?;
+        on_disk(place);
         Ok(())
     };
     whole().with_context(|| format!("cannot write {}", path.display()))
@@ -160,117 +196,109 @@ fn readable(_: &NamedTempFile) -> io::Result<()> {
     Ok(())
 }
 
-/// A name as a folder's: lower case, whatever is not a letter, digit or point as a hyphen.
-pub(crate) fn slug(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
-    name.chars()
-        .map(plain)
-        .collect::<String>()
-        .split('-')
-        .filter(|s| !s.is_empty())
-        .collect::<Vec<_>>()
-        .join("-")
+fn unfinished(place: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(place)
 }
 
-fn unused(parent: &Path, name: &str) -> PathBuf {
-    let numbered = |number: u32| match number {
-        1 => parent.join(name),
-        number => parent.join(format!("{name}-{number}")),
+/// Puts the names in a folder on the disk, where the system can: those that a file was moved to.
+fn on_disk(place: &Path) {
+    if cfg!(unix) {
+        // The file itself is there; a system that cannot do this still has the name after all but a loss of power.
+        let _ = File::open(place).and_then(|place| place.sync_all());
+    }
+}
+
+/// Names of what lies in a folder; none where it cannot be read.
+pub(super) fn entries(place: &Path) -> Vec<String> {
+    let found = fs::read_dir(place).into_iter().flatten().flatten();
+    found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// The folder that the user names, new or empty.
+fn named(out: &Path) -> Result<PathBuf> {
+    if out.is_file() {
+        return Err(usage(format_args!("{} is a file; name a folder with --out", out.display())));
+    }
+    refuse_what_holds_something(out)?;
+    Ok(out.to_owned())
+}
+
+/// Whatever lies in a folder is somebody's, but for what a process leaves that was killed before its run began.
+fn refuse_what_holds_something(root: &Path) -> Result<()> {
+    if root.join(RECIPE).is_file() {
+        return Err(usage(format_args!(
+            "{} holds a run; name another folder with --out, or go on with it: {}",
+            root.display(),
+            resuming(root)
+        )));
+    }
+    let is_left = |name: &String| match name.as_str() {
+        STATE => entries(&root.join(STATE)).iter().all(|name| name == LOCK || name.starts_with(UNFINISHED)),
+        name => name.starts_with(UNFINISHED),
     };
-    (1..).map(numbered).find(|path| !path.exists()).unwrap_or_else(|| parent.join(name))
+    match entries(root).iter().all(is_left) {
+        true => Ok(()),
+        false => Err(usage(format_args!("{} is not empty; name another folder with --out", root.display()))),
+    }
 }
 
-/// `metrics.jsonl`, open for appending.
-pub(crate) struct MetricsLog {
-    file: BufWriter<File>,
-    path: PathBuf,
-    bytes: u64,
-}
-
-impl MetricsLog {
-    /// Opens the log and drops whatever follows its first `keep` bytes, so that a resumed run writes the lines
-    /// after its checkpoint again.
-    ///
-    /// # Errors
-    /// If it cannot be opened or is shorter than that.
-    pub(crate) fn open(folder: &RunFolder, keep: u64) -> Result<Self> {
-        let path = folder.path(METRICS);
-        let opened = || -> io::Result<File> {
-            let file = OpenOptions::new().create(true).append(true).open(&path)?;
-            if file.metadata()?.len() < keep {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "shorter than its checkpoint says"));
+/// Makes the first folder of a name, with a number if need be, that is not there. No two processes get the same.
+fn unused(parent: &Path, name: &str) -> Result<PathBuf> {
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let mut number = 1_u32;
+    loop {
+        let path = parent.join(if number == 1 { name.to_owned() } else { format!("{name}-{number}") });
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < u32::MAX => number += 1,
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot make the run folder {}", path.display()));
             }
-            file.set_len(keep)?;
-            Ok(file)
-        };
-        let file = opened().with_context(|| format!("cannot open {}", path.display()))?;
-        Ok(Self { file: BufWriter::new(file), path, bytes: keep })
-    }
-
-    /// Adds a line.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub(crate) fn append(&mut self, measurement: &Measurement) -> Result<()> {
-        let line = serde_json::to_string(measurement)? + "\n";
-        self.file
-            .write_all(line.as_bytes())
-            .with_context(|| format!("cannot write {}", self.path.display()))?;
-        self.bytes += line.len() as u64;
-        Ok(())
-    }
-
-    /// Puts every line on the disk and says how many bytes there are.
-    ///
-    /// # Errors
-    /// If they cannot be written.
-    pub(crate) fn flush(&mut self) -> Result<u64> {
-        let on_disk = |file: &mut BufWriter<File>| file.flush().and_then(|()| file.get_ref().sync_data());
-        on_disk(&mut self.file).with_context(|| format!("cannot write {}", self.path.display()))?;
-        Ok(self.bytes)
+        }
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::*;
+    use std::thread;
 
-    fn measurement(iteration: usize) -> Measurement {
-        Measurement { arm: "a".into(), iteration, loss: 1.0 / 3.0, learning_rate: 0.1 }
-    }
+    use super::*;
+    use crate::exit::Usage;
 
     #[test]
     fn a_folder_that_holds_something_is_refused() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("precious.txt"), "data").unwrap();
         let error = RunFolder::create(Some(place.path()), "x").unwrap_err();
-        assert!(error.is::<crate::exit::Usage>() && error.to_string().contains("--resume"), "{error}");
+        assert!(error.is::<Usage>() && error.to_string().contains("not empty"), "{error}");
+        fs::rename(place.path().join("precious.txt"), place.path().join(RECIPE)).unwrap();
+        let error = RunFolder::create(Some(place.path()), "x").unwrap_err();
+        assert!(error.is::<Usage>() && error.to_string().contains("--resume"), "{error}");
     }
 
     #[test]
-    fn the_default_place_is_the_first_that_is_free() {
+    fn what_was_killed_before_its_recipe_is_begun_again_in_its_place() {
         let place = tempfile::tempdir().unwrap();
-        assert_eq!(unused(place.path(), "a"), place.path().join("a"));
-        fs::create_dir(place.path().join("a")).unwrap();
-        assert_eq!(unused(place.path(), "a"), place.path().join("a-2"));
+        let run = place.path().join("run");
+        drop(RunFolder::create(Some(&run), "x").unwrap());
+        fs::write(run.join(STATE).join(format!("{UNFINISHED}a")), "half").unwrap();
+        fs::write(run.join(format!("{UNFINISHED}b")), "half").unwrap();
+        let folder = RunFolder::create(Some(&run), "x").unwrap();
+        assert_eq!((entries(&run), entries(&folder.path(STATE))), (vec![STATE.into()], vec![LOCK.into()]));
     }
 
     #[test]
-    fn a_resumed_log_repeats_no_line() {
+    fn the_default_place_is_free_and_nobody_elses() {
         let place = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
-        let mut log = MetricsLog::open(&folder, 0).unwrap();
-        log.append(&measurement(1)).unwrap();
-        let kept = log.flush().unwrap();
-        log.append(&measurement(2)).unwrap();
-        log.flush().unwrap();
-        drop(log);
-        let mut log = MetricsLog::open(&folder, kept).unwrap();
-        log.append(&measurement(3)).unwrap();
-        log.flush().unwrap();
-        assert_eq!(folder.measurements().unwrap(), [measurement(1), measurement(3)]);
-        assert!(MetricsLog::open(&folder, 1 << 20).is_err(), "a log that lost its end cannot be continued");
+        let parent = place.path().join("runs");
+        let mut found: Vec<PathBuf> = thread::scope(|scope| {
+            let begun: Vec<_> = (0..8).map(|_| scope.spawn(|| unused(&parent, "a").unwrap())).collect();
+            begun.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        found.sort();
+        let expected = (1..=8).map(|n| parent.join(if n == 1 { "a".into() } else { format!("a-{n}") }));
+        assert_eq!(found, expected.collect::<Vec<_>>());
     }
 
     #[test]

@@ -1,28 +1,83 @@
-//! Ctrl-C: the first asks the run to stop after its step, the second stops the process at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to stop after its step, the second stops the process at once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use anyhow::{Context as _, Result};
 
 use crate::console::line;
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+/// Number of the signal for Ctrl-C.
+const CTRL_C: u8 = 2;
 
-/// Starts listening.
+/// The signal that asked for an end; 0 if none did.
+static ASKED: AtomicU8 = AtomicU8::new(0);
+static LISTENING: Mutex<bool> = Mutex::new(false);
+
+/// Starts listening, unless that was done before.
 ///
 /// # Errors
 /// If the system lets no handler be set.
 pub(crate) fn listen() -> Result<()> {
-    ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
-        }
-        line("stopping after this step; press Ctrl-C again to stop at once");
-    })
-    .context("cannot listen for Ctrl-C")
+    let mut listening = LISTENING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if !*listening {
+        set_handlers().context("cannot listen for Ctrl-C")?;
+        *listening = true;
+    }
+    Ok(())
 }
 
-/// Whether the user asked the run to stop.
+fn set_handlers() -> Result<()> {
+    ctrlc::set_handler(|| ask(CTRL_C))?;
+    #[cfg(unix)]
+    listen_for_the_system()?;
+    Ok(())
+}
+
+/// A system that shuts down, a queue whose time is over, a terminal that is closed.
+#[cfg(unix)]
+fn listen_for_the_system() -> std::io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGTERM};
+
+    // Under `nohup` a run outlives its terminal.
+    let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM].into_iter().chain(hang_up))?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            ask(u8::try_from(signal).unwrap_or(CTRL_C));
+        }
+    })?;
+    Ok(())
+}
+
+/// Whether the process was started with a signal ignored, where the system says so: Linux.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    mask >> (signal - 1) & 1 == 1
+}
+
+fn ask(signal: u8) {
+    if ASKED.swap(signal, Ordering::SeqCst) != 0 {
+        std::process::exit(i32::from(128 + signal));
+    }
+    line(match signal {
+        CTRL_C => "stopping after this step; press Ctrl-C again to stop at once",
+        _ => "stopping after this step; a second signal stops at once",
+    });
+}
+
+/// Whether the user, or the system, asked the run to stop.
 pub(crate) fn asked() -> bool {
-    ASKED.load(Ordering::SeqCst)
+    ASKED.load(Ordering::SeqCst) != 0
+}
+
+/// The exit code of a run that stopped for it, as a shell reports it: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+pub(crate) fn code() -> u8 {
+    128 + match ASKED.load(Ordering::SeqCst) {
+        0 => CTRL_C,
+        signal => signal,
+    }
 }

@@ -30,7 +30,12 @@ impl Session {
     }
 
     /// Judges the network as it is now on the images to choose by, and keeps it if it is the best.
-    pub(super) fn evaluate(&mut self, arm: &Arm, trainer: &Trainer, events: &mut EventLog) -> Result<()> {
+    pub(super) fn evaluate(
+        &mut self,
+        (at, arm): (usize, &Arm),
+        trainer: &Trainer,
+        events: &mut EventLog,
+    ) -> Result<()> {
         let (Some(section), Some(validation)) = (&self.recipe.selection, &self.splits.validation) else {
             return Ok(());
         };
@@ -47,16 +52,16 @@ impl Session {
         let tags: Vec<(String, f64)> =
             metrics.iter().map(|(name, value)| (format!("validation/{name}"), *value)).collect();
         events.scalars(iteration as usize, tags.iter().map(|(tag, value)| (tag.as_str(), *value)))?;
-        let is_best = self.standing.evaluations.iter().all(|earlier| value > earlier.value);
+        let is_best = self.standing.arms[at].evaluations.iter().all(|earlier| value > earlier.value);
         let mark = if is_best { ", the best so far" } else { "" };
         line(format_args!("{}: iteration {iteration}, {} {value:.4}{mark}", arm.name, section.metric));
         if is_best {
             let mut metadata = self.metadata()?;
             metadata.head = Some(trainer.config().head.clone());
             let bytes = pollster::block_on(trainer.checkpoint(metadata).to_bytes())?;
-            self.standing.keep_best(&self.folder, iteration, &bytes)?;
+            self.standing.keep_best(&self.folder, at, iteration, &bytes)?;
         }
-        self.standing.evaluations.push(Evaluation { iteration, value, metrics });
+        self.standing.arms[at].evaluations.push(Evaluation { iteration, value, metrics });
         Ok(())
     }
 
@@ -88,22 +93,21 @@ impl Session {
     }
 
     /// Says why training is to end now, if the evaluations have not become better for long enough.
-    pub(super) fn no_better(&self) -> Option<Stopped> {
+    pub(super) fn no_better(&self, at: usize) -> Option<Stopped> {
         let SelectionSection { patience, metric, .. } = self.recipe.selection.as_ref()?;
-        let best = best(&self.standing.evaluations)?;
-        let last = self.standing.evaluations.last()?;
-        let since = self.standing.evaluations.iter().filter(|later| later.iteration > best.iteration).count();
+        let evaluations = &self.standing.arms[at].evaluations;
+        let (best, last) = (best(evaluations)?, evaluations.last()?);
+        let since = evaluations.iter().filter(|later| later.iteration > best.iteration).count();
         let message =
             || format!("no better {metric} in {since} evaluations, up to iteration {}", last.iteration);
         (since >= (*patience)?).then(|| Stopped { why: Why::NoBetter, message: message() })
     }
 
     /// The network that is judged, where that is not the last one.
-    pub(super) fn chosen(&self, last: u64) -> Result<Option<Candidate>> {
-        let (Some(best), Some(bytes)) = (best(&self.standing.evaluations), self.standing.best(&self.folder)?)
-        else {
-            return Ok(None);
-        };
+    pub(super) fn chosen(&self, at: usize, last: u64) -> Result<Option<Candidate>> {
+        let arm = &self.standing.arms[at];
+        let (Some(best), Some(name)) = (best(&arm.evaluations), &arm.best) else { return Ok(None) };
+        let bytes = self.standing.file(&self.folder, name)?;
         if best.iteration == last {
             return Ok(None);
         }
@@ -114,12 +118,12 @@ impl Session {
     }
 
     /// Which encoder the final metrics are of, in words.
-    pub(super) fn choice(&self, iteration: u64) -> String {
+    pub(super) fn choice(&self, at: usize, iteration: u64) -> String {
         match &self.recipe.selection {
             None => format!("the encoder of iteration {iteration}, the last"),
             Some(selection) => format!(
                 "the encoder of iteration {iteration}, chosen among {} by {}",
-                self.standing.evaluations.len(),
+                self.standing.arms[at].evaluations.len(),
                 selection.in_words(self.splits.validation.as_ref().map_or(0, Dataset::len))
             ),
         }

@@ -4,34 +4,37 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use simile_core::augment::Normalisation;
 use simile_core::checkpoint::{Checkpoint, Metadata, Weights};
 use simile_core::dataset::Dataset;
 use simile_core::encoder::Encoder;
 use simile_core::matrix::Matrix;
+use simile_core::train::Trainer;
 
 use super::draw::{self, Drawing};
 use super::events::EventLog;
-use super::folder::{FIGURES, LAST_MODEL, MODEL, MetricsLog, REPORT, RESULT, RunFolder, slug};
+use super::finish::finish;
+use super::folder::{LAST_MODEL, MODEL, RunFolder};
 use super::interrupt;
+use super::log::MetricsLog;
 use super::prepared::Prepared;
-use super::record::{ArmResult, Measurement, RunResult, Stopped, Why};
+use super::record::{ArmResult, Measurement, RunResult};
 use super::selection::Candidate;
 use super::splits::Splits;
-use super::state::Standing;
+use super::state::{Checkpointed, Standing};
 use super::training::Trained;
 use super::untrained::doubt;
 use crate::cli::Probe;
 use crate::console::line;
 use crate::device::Team;
 use crate::exit::{Interrupted, usage};
+use crate::names::{resuming, slug};
 use crate::probe::objective::{self, Frozen, Viewing};
 use crate::probe::{Measured, Represented, in_words, judge, measure};
 use crate::recipe::Recipe;
 use crate::recipe::sections::Arm;
 use crate::report::figures::Figures;
-use crate::report::{RunRecord, page};
 
 /// A run in progress.
 pub(crate) struct Session {
@@ -43,54 +46,50 @@ pub(crate) struct Session {
     pub(super) weights: Option<Arc<Weights>>,
     pub(super) standing: Standing,
     pub(super) log: MetricsLog,
-    begun: Instant,
+    /// When it went on, and its wall time before.
+    begun: (Instant, f64),
 }
 
 impl Session {
     /// A run that stands where `standing` says.
     ///
     /// # Errors
-    /// If the folder cannot be written to.
-    pub(crate) fn new(
+    /// If the folder cannot be written to, or its metrics are not those that the run wrote.
+    pub(super) fn new(
         folder: RunFolder,
         recipe: Recipe,
         team: Team,
         splits: Splits,
         weights: Option<Arc<Weights>>,
-        standing: Standing,
+        mut standing: Standing,
     ) -> Result<Self> {
-        let log = MetricsLog::open(&folder, standing.metrics_bytes)?;
-        Ok(Self { folder, recipe, team, splits, weights, standing, log, begun: Instant::now() })
+        let log = MetricsLog::open(&folder, standing.metrics)?;
+        standing.device = team.to_string();
+        let begun = (Instant::now(), standing.seconds);
+        Ok(Self { folder, recipe, team, splits, weights, standing, log, begun })
     }
 
-    /// Trains and probes every arm that is not done, then writes result and report.
+    /// Trains and probes every arm that is not done, then writes result and report. An arm that diverged is done; its
+    /// result says so.
     ///
     /// # Errors
-    /// [`Interrupted`] after a checkpoint if the user asks for it; whatever else stops the run. If an arm diverged, that,
-    /// after everything is written.
-    pub(crate) fn run(mut self) -> Result<RunResult> {
-        let before = self.standing.seconds;
+    /// [`Interrupted`] after a checkpoint if the user asks for it; whatever else stops the run.
+    pub(super) fn run(mut self) -> Result<RunResult> {
         let arms = self.recipe.arms();
-        let mut figures: Figures = match self.standing.finished.is_empty() {
-            true => self.first_figures()?,
-            false => self.folder.read_json(FIGURES)?,
+        let mut figures: Figures = match self.standing.figures(&self.folder)? {
+            None => self.first_figures()?,
+            Some(bytes) => serde_json::from_slice(&bytes).context("reading the figures of earlier arms")?,
         };
-        for arm in arms.iter().skip(self.standing.finished.len()) {
-            let result = self.arm(arm, arms.len(), before, &mut figures)?;
-            self.folder.write_json(FIGURES, &figures)?;
-            self.standing.finished.push(result);
-            self.standing.begin(arms.get(self.standing.finished.len()).map_or("", |arm| &arm.name));
-            self.save(None, before)?;
-            if interrupt::asked() && !self.standing.arm.is_empty() {
+        while let Some(at) = self.standing.current() {
+            let result = self.arm((at, &arms[at]), arms.len(), &mut figures)?;
+            self.standing.keep_figures(&self.folder, at + 1, &serde_json::to_vec_pretty(&figures)?)?;
+            self.standing.arms[at].result = Some(result);
+            self.save()?;
+            if interrupt::asked() && at + 1 < arms.len() {
                 return Err(self.interrupted());
             }
         }
-        let result = self.finish()?;
-        let diverged = |arm: &ArmResult| arm.stopped.clone().filter(|stopped| stopped.why == Why::Diverged);
-        match result.arms.iter().find_map(diverged) {
-            Some(Stopped { message, .. }) => Err(anyhow::anyhow!(message)),
-            None => Ok(result),
-        }
+        finish(&self.folder, &self.recipe, self.standing)
     }
 
     fn first_figures(&self) -> Result<Figures> {
@@ -100,12 +99,12 @@ impl Session {
     }
 
     /// Trains, probes and draws one arm.
-    fn arm(&mut self, arm: &Arm, arms: usize, before: f64, figures: &mut Figures) -> Result<ArmResult> {
+    fn arm(&mut self, (at, arm): (usize, &Arm), arms: usize, figures: &mut Figures) -> Result<ArmResult> {
         let mut events = EventLog::open(&self.folder, &arm.name)?;
-        let Trained { trainer, stopped } = self.train(arm, before, &mut events)?;
+        let Trained { trainer, stopped } = self.train((at, arm), &mut events)?;
         line(format_args!("{}: probing", arm.name));
         let last = Candidate { iteration: trainer.step_number(), model: trainer.model().clone() };
-        let (chosen, last) = match self.chosen(last.iteration)? {
+        let (chosen, last) = match self.chosen(at, last.iteration)? {
             Some(chosen) => (chosen, Some(last)),
             None => (last, None),
         };
@@ -115,24 +114,24 @@ impl Session {
         events.flush()?;
         self.log.flush()?;
 
-        let of_arm = (arms > 1).then_some(arm.name.as_str());
-        self.write_model(MODEL, of_arm, &chosen.model.encoder)?;
+        let place = Place { arm: (arms > 1).then_some(arm.name.as_str()), is_last: at + 1 == arms };
+        self.write_model(MODEL, place, &chosen.model.encoder)?;
         if let Some(last) = &last {
-            self.write_model(LAST_MODEL, of_arm, &last.model.encoder)?;
+            self.write_model(LAST_MODEL, place, &last.model.encoder)?;
         }
         let mut result = ArmResult {
             name: arm.name.clone(),
             objective: arm.objective.name.clone(),
             iterations,
             final_loss: final_loss(&self.folder.measurements()?, arm, iterations),
-            training_seconds: self.standing.arm_seconds,
+            training_seconds: self.standing.arms[at].seconds,
             metrics,
             probes,
-            protocol: self.protocol(chosen.iteration),
+            protocol: self.protocol(at, chosen.iteration),
             last: last
                 .map(|last| self.measured(arm, &last).map(|(measured, _)| measured.metrics))
                 .transpose()?,
-            evaluations: self.standing.evaluations.clone(),
+            evaluations: self.standing.arms[at].evaluations.clone(),
             stopped,
             warnings: self.standing.warnings.get(&arm.name).cloned().unwrap_or_default(),
         };
@@ -184,7 +183,7 @@ impl Session {
         Ok((measured, features))
     }
 
-    fn protocol(&self, iteration: u64) -> String {
+    fn protocol(&self, at: usize, iteration: u64) -> String {
         let Splits { train, test, .. } = &self.splits;
         let judged = self.recipe.data.judged();
         let objectives = self.recipe.probe.objectives.iter().map(|one| format!("; {}", one.in_words()));
@@ -194,18 +193,23 @@ impl Session {
             train.len(),
             test.len(),
             objectives.collect::<String>(),
-            self.choice(iteration)
+            self.choice(at, iteration)
         )
     }
 
     /// An encoder as a file of that name, and of the arm's where there are several.
-    fn write_model(&self, name: &str, arm: Option<&str>, encoder: &Encoder) -> Result<()> {
+    fn write_model(&mut self, name: &str, place: Place<'_>, encoder: &Encoder) -> Result<()> {
         let checkpoint = Checkpoint { metadata: self.metadata()?, encoder: encoder.clone(), head: None };
         let bytes = pollster::block_on(checkpoint.to_bytes())?;
-        if let Some(arm) = arm {
-            self.folder.write(model_of(name, arm), &bytes)?;
+        if let Some(arm) = place.arm {
+            self.standing.keep(&self.folder, &model_of(name, arm), &bytes)?;
         }
-        self.folder.write(name, &bytes)
+        // That of an earlier arm is replaced by the next one's.
+        if place.is_last {
+            self.standing.keep(&self.folder, name, &bytes)
+        } else {
+            self.folder.write(name, &bytes)
+        }
     }
 
     /// What a model file says of itself.
@@ -213,7 +217,8 @@ impl Session {
         let Normalisation { mean, std } = self.recipe.normalisation().map_err(usage)?;
         let mut metadata = Metadata::new(self.recipe.encoder.config.clone(), mean, std);
         metadata.resize = self.recipe.data.resize();
-        metadata.recipe = serde_json::to_value(&self.recipe)?;
+        // As it was begun: how often checkpoints are made may have changed since.
+        metadata.recipe = serde_json::to_value(self.standing.recipe(&self.folder)?)?;
         Ok(metadata)
     }
 
@@ -226,35 +231,32 @@ impl Session {
         Prepared::new(&set.images, sides, normalisation, &self.team.first.device)
     }
 
-    pub(super) fn save(&mut self, trainer: Option<&simile_core::train::Trainer>, before: f64) -> Result<()> {
-        self.standing.metrics_bytes = self.log.flush()?;
-        self.standing.seconds = before + self.begun.elapsed().as_secs_f64();
-        let bytes = trainer.map(|trainer| pollster::block_on(trainer.to_bytes())).transpose()?;
-        self.standing.write(&self.folder, bytes.as_deref())
+    /// Writes the state of a trainer, and where the run stands.
+    pub(super) fn checkpoint(&mut self, at: usize, trainer: &Trainer, why: Checkpointed) -> Result<()> {
+        let bytes = pollster::block_on(trainer.to_bytes())?;
+        self.standing.keep_trainer(&self.folder, at, &bytes, why)?;
+        self.save()
+    }
+
+    fn save(&mut self) -> Result<()> {
+        let (now, before) = self.begun;
+        self.standing.metrics = self.log.flush()?;
+        self.standing.seconds = before + now.elapsed().as_secs_f64();
+        self.standing.write(&self.folder)
     }
 
     pub(super) fn interrupted(&self) -> anyhow::Error {
-        let run = self.folder.root().display();
-        Interrupted(format!("continue with `simile train --resume {run}`")).into()
+        Interrupted(format!("continue with `{}`", resuming(self.folder.root()))).into()
     }
+}
 
-    fn finish(self) -> Result<RunResult> {
-        let result = RunResult {
-            recipe: self.recipe.name.clone(),
-            condition: self.recipe.probe.condition.clone(),
-            seed: self.recipe.train.seed,
-            device: self.team.to_string(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            seconds: self.standing.seconds,
-            arms: self.standing.finished,
-            untrained: self.standing.untrained,
-            base_rates: self.standing.base_rates,
-        };
-        self.folder.write_json(RESULT, &result)?;
-        let record = RunRecord::read(self.folder.root())?;
-        self.folder.write(REPORT, page(&[record])?)?;
-        Ok(result)
-    }
+/// Where the encoder of an arm is written.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// The arm's name, where there are several.
+    arm: Option<&'a str>,
+    /// Whether it is the last one.
+    is_last: bool,
 }
 
 /// File name of an arm's encoder: `model-fair.safetensors`.

@@ -4,86 +4,181 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::folder::{RECIPE, RESULT, RunFolder};
+use super::finish::finish;
+use super::folder::{RECIPE, REPORT, RESULT, RunFolder, WEIGHTS};
+use super::interrupt;
 use super::prior;
 use super::record::RunResult;
 use super::rehearsal::rehearse;
 use super::session::Session;
 use super::splits::Splits;
 use super::state::Standing;
-use super::weights;
+use super::training::is_divergence;
+use super::{further, weights};
 use crate::console::line;
 use crate::device::{DeviceChoice, Team};
-use crate::exit::usage;
+use crate::exit::{told, usage};
+use crate::names::{quoted, resuming};
 use crate::recipe::Recipe;
+use crate::recipe::difference::{Difference, differences};
 
-/// Begins a run in `out`, or in a folder of the recipe's name that is free.
+/// Trains in `out`, or in a folder of the recipe's name that is free.
 ///
 /// # Errors
-/// If the data cannot be read or the folder cannot be made.
-pub(crate) fn begin(
+/// If the data cannot be read or the folder cannot be made; whatever stops the run.
+pub(crate) fn train(
     mut recipe: Recipe,
     out: Option<&Path>,
     data: Option<PathBuf>,
     team: Team,
-) -> Result<(RunFolder, Session)> {
+) -> Result<(RunFolder, RunResult)> {
     let bytes = weights::of_recipe(&recipe)?;
     let splits = Splits::of(&recipe, data.as_deref())?;
     let splits = prior::add(splits, recipe.data.prior.as_ref(), &team.first.device)?;
     let warnings = rehearse(&recipe, &splits, &team)?;
+    interrupt::listen()?;
     let folder = RunFolder::create(out, &recipe.name)?;
     line(format_args!("{} into {}", recipe.name, folder.root().display()));
-    let weights = bytes.map(|bytes| weights::begin(&mut recipe, &bytes, &folder)).transpose()?;
+    let weights = bytes.as_ref().map(|bytes| weights::begin(&mut recipe, bytes)).transpose()?;
+    // First of all files: from here on the folder can be gone on with.
     folder.write(RECIPE, recipe.to_toml()?)?;
-    let standing = Standing {
-        arm: recipe.arms().first().map_or_else(String::new, |arm| arm.name.clone()),
-        device: team.to_string(),
-        data,
-        warnings,
-        ..Standing::default()
-    };
-    let session = Session::new(folder.clone(), recipe, team, splits, weights, standing)?;
-    Ok((folder, session))
+    let mut standing = Standing::at_start(&recipe, team.to_string(), data)?;
+    standing.warnings = warnings;
+    if let Some(bytes) = bytes {
+        standing.keep(&folder, WEIGHTS, &bytes)?;
+    }
+    standing.write(&folder)?;
+    let result = Session::new(folder.clone(), recipe, team, splits, weights, standing)?.run()?;
+    Ok((folder, result))
 }
 
-/// Goes on with the run in a folder. `data` is where its files are now, if that has changed.
+/// What may be different when a run goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Anew<'a> {
+    /// Where the data set's files are now, if that has changed.
+    pub(crate) data: Option<&'a Path>,
+    pub(crate) devices: &'a [DeviceChoice],
+    /// Keys of the recipe: more iterations.
+    pub(crate) set: &'a [String],
+}
+
+/// Goes on with the run in a folder.
 ///
 /// # Errors
-/// A usage error if there is no run or it has finished; a failure if its state is damaged.
-pub(crate) fn resume(
-    run: &Path,
-    data: Option<PathBuf>,
-    devices: &[DeviceChoice],
-) -> Result<(RunFolder, Session)> {
-    let folder = RunFolder::open(run)?;
-    let recipe = recipe_of(&folder)?;
-    let mut standing = Standing::read(&folder)?;
-    if standing.arm.is_empty() {
-        return Err(usage(format_args!("the run in {} has finished; see its report", run.display())));
+/// A usage error if there is no run, it has finished, or a key is to change that decides what was done already; a failure
+/// if a file of it is missing or damaged, or another process works on it; whatever stops the run.
+pub(crate) fn resume(run: &Path, anew: Anew<'_>) -> Result<(RunFolder, RunResult)> {
+    let folder = RunFolder::open(run)?.taken()?;
+    let written = recipe_of(&folder)?;
+    let Some(mut standing) = Standing::read(&folder)? else { return from_the_start(folder, written, anew) };
+    standing.verify(&folder)?;
+    let (recipe, more) = further::recipe(&folder, &standing, &written, anew.set)?;
+    if more {
+        standing.follow(&recipe)?;
+    } else if standing.finished && has_result(&folder) && folder.path(REPORT).is_file() {
+        return Err(has_finished(&folder));
     }
-    standing.data = data.or(standing.data);
-    let team = same_devices(&standing, devices)?;
-    let weights = weights::resume(&recipe, &folder)?;
+    standing.drop_outdated(&folder);
+    if standing.current().is_none() {
+        line(format_args!("{}: all arms are done; writing result and report", run.display()));
+        return Ok((folder.clone(), finish(&folder, &recipe, standing)?));
+    }
+    standing.data = anew.data.map(Path::to_owned).or(standing.data);
+    let team = same_devices(&standing, anew.devices)?;
+    let weights = match &recipe.encoder.weights {
+        Some(_) => Some(weights::begin(&mut recipe.clone(), &standing.file(&folder, WEIGHTS)?)?),
+        None => None,
+    };
     let splits = Splits::of(&recipe, standing.data.as_deref())?;
     let splits = prior::add(splits, recipe.data.prior.as_ref(), &team.first.device)?;
-    let session = Session::new(folder.clone(), recipe, team, splits, weights, standing)?;
-    Ok((folder, session))
+    if more {
+        // First the state: it alone says how long the run is.
+        standing.write(&folder)?;
+    }
+    if !anew.set.is_empty() {
+        folder.write(RECIPE, recipe.to_toml()?)?;
+    }
+    interrupt::listen()?;
+    let result = Session::new(folder.clone(), recipe, team, splits, weights, standing)?.run()?;
+    Ok((folder, result))
 }
 
-/// The result of the run in `folder`, which is begun, continued or, where it is done, read.
+/// Begins the run of a folder that has its recipe and no state: its process ended before there was one.
+fn from_the_start(folder: RunFolder, mut recipe: Recipe, anew: Anew<'_>) -> Result<(RunFolder, RunResult)> {
+    if has_result(&folder) {
+        return Err(has_finished(&folder));
+    }
+    if !anew.set.is_empty() {
+        return Err(usage("the run was not begun, so that nothing of it goes on; leave --set out"));
+    }
+    line(format_args!("{} has no state; its run begins with the first step", folder.root().display()));
+    let team = Team::open(anew.devices)?;
+    let bytes = weights::of_recipe(&recipe)?;
+    let weights = bytes.as_ref().map(|bytes| weights::begin(&mut recipe, bytes)).transpose()?;
+    let splits = Splits::of(&recipe, anew.data)?;
+    let splits = prior::add(splits, recipe.data.prior.as_ref(), &team.first.device)?;
+    let warnings = rehearse(&recipe, &splits, &team)?;
+    interrupt::listen()?;
+    let mut standing = Standing::at_start(&recipe, team.to_string(), anew.data.map(Path::to_owned))?;
+    standing.warnings = warnings;
+    if let Some(bytes) = bytes {
+        standing.keep(&folder, WEIGHTS, &bytes)?;
+    }
+    standing.write(&folder)?;
+    let result = Session::new(folder.clone(), recipe, team, splits, weights, standing)?.run()?;
+    Ok((folder, result))
+}
+
+/// Whether the result is written, and can be read.
+fn has_result(folder: &RunFolder) -> bool {
+    folder.read_json::<RunResult>(RESULT).is_ok()
+}
+
+fn has_finished(folder: &RunFolder) -> anyhow::Error {
+    let run = folder.root();
+    let report = match folder.path(REPORT).is_file() {
+        true => format!("see {}", folder.path(REPORT).display()),
+        false => format!("`simile report {}` writes its report", quoted(&run.display().to_string())),
+    };
+    usage(format_args!(
+        "the run in {} has finished; {report}. `{} --set train.iterations=N` trains on, up to N iterations",
+        run.display(),
+        resuming(run)
+    ))
+}
+
+/// What came of a run that is one of several.
+#[derive(Debug)]
+pub(crate) enum Settled {
+    Done(Box<RunResult>),
+    /// Its numbers became infinite or none, in words.
+    Diverged(String),
+}
+
+/// What comes of the run in `folder`, which is begun, continued or, where it is done, read.
 ///
 /// # Errors
-/// A usage error if the folder holds a run of another recipe; whatever stops the run.
+/// A usage error if the folder holds a run of another recipe; whatever stops the run but that it diverges.
 pub(crate) fn settle(
     folder: &Path,
     recipe: Recipe,
     data: Option<&Path>,
     device: DeviceChoice,
-) -> Result<RunResult> {
-    let data = data.map(Path::to_owned);
+) -> Result<Settled> {
+    match result(folder, recipe, data, device) {
+        Ok(result) => Ok(match result.diverged() {
+            Some(message) => Settled::Diverged(message.to_owned()),
+            None => Settled::Done(Box::new(result)),
+        }),
+        Err(error) if is_divergence(&error) => Ok(Settled::Diverged(told(&error))),
+        Err(error) => Err(error),
+    }
+}
+
+fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoice) -> Result<RunResult> {
     if !folder.join(RECIPE).is_file() {
-        let (_, session) = begin(recipe, Some(folder), data, Team::open(&[device])?)?;
-        return session.run();
+        let team = Team::open(&[device])?;
+        return Ok(train(recipe, Some(folder), data.map(Path::to_owned), team)?.1);
     }
     let standing = RunFolder::open(folder)?;
     let (mut asked, begun) = (recipe, recipe_of(&standing)?);
@@ -95,21 +190,34 @@ pub(crate) fn settle(
         // Wherever they lie now.
         asked.encoder.weights.clone_from(&begun.encoder.weights);
     }
-    if begun != asked {
+    if let Some(difference) = decisive(&begun, &asked)?.first() {
         return Err(usage(format_args!(
-            "{} holds a run of another recipe; name another folder with --out, or remove it",
-            folder.display()
+            "{} holds a run of another recipe, whose `{}` is {} and not {}; name another folder with --out, or remove it",
+            folder.display(),
+            difference.key,
+            difference.one(),
+            difference.other()
         )));
     }
-    if standing.path(RESULT).is_file() {
+    if has_result(&standing) {
         line(format_args!("{}: done before", folder.display()));
         return standing.read_json(RESULT);
     }
-    let (_, session) = resume(folder, data, &[device])?;
-    session.run()
+    Ok(resume(folder, Anew { data, devices: &[device], set: &[] })?.1)
 }
 
-/// The recipe that a run follows.
+/// In what two recipes differ that decides the numbers of a run.
+///
+/// # Errors
+/// If one of them cannot be written.
+pub(super) fn decisive(one: &Recipe, other: &Recipe) -> Result<Vec<Difference>> {
+    const ANYTIME: [&str; 2] = ["train.checkpoint_every", "train.checkpoint_minutes"];
+    let mut found = differences(one, other)?;
+    found.retain(|difference| !ANYTIME.contains(&difference.key.as_str()));
+    Ok(found)
+}
+
+/// The recipe of a run folder.
 ///
 /// # Errors
 /// If it is missing or damaged.

@@ -16,9 +16,10 @@ use super::feed::Feed;
 use super::interrupt;
 use super::record::{Measurement, Stopped, Why};
 use super::session::Session;
+use super::state::Checkpointed;
 use crate::console::{Progress, line};
 use crate::device::Team;
-use crate::exit::usage;
+use crate::exit::{told, usage};
 use crate::recipe::Recipe;
 use crate::recipe::sections::Arm;
 
@@ -30,37 +31,47 @@ pub(super) struct Trained {
 
 impl Session {
     /// Trains an arm, from where it stands.
-    pub(super) fn train(&mut self, arm: &Arm, before: f64, events: &mut EventLog) -> Result<Trained> {
+    pub(super) fn train(&mut self, (at, arm): (usize, &Arm), events: &mut EventLog) -> Result<Trained> {
         let mut feed = Feed::new(arm, &self.recipe, &self.splits.train, &self.team.first.device)?;
-        let mut trainer = self.trainer(arm, feed.context(), feed.batches_per_epoch())?;
-        self.standing.arm.clone_from(&arm.name);
-        let (begun, before_arm) = (Instant::now(), self.standing.arm_seconds);
+        let newest = self.standing.arms[at].trainer.clone();
+        let mut trainer = self.trainer(arm, &feed, newest.as_deref())?;
+        if newest.is_none() {
+            // From here on there is always a state to go on from, or to go back to.
+            self.checkpoint(at, &trainer, Checkpointed::ByCount)?;
+        }
+        let mut clock = Clock::new(self.recipe.train.checkpoint_minutes);
+        let before_arm = self.standing.arms[at].seconds;
         line(format_args!("{}: training on {}", arm.name, self.team));
         let mut progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
         let mut stopped = None;
         while !trainer.is_finished() {
-            stopped = self.no_better();
+            stopped = self.no_better(at);
             if stopped.is_some() {
                 break;
             }
-            let done = self.iterate(arm, &mut trainer, &mut feed, events, &mut progress);
-            self.standing.arm_seconds = before_arm + begun.elapsed().as_secs_f64();
-            let due = |trainer: &Trainer| {
-                let every = self.recipe.train.checkpoint_every as u64;
-                trainer.step_number().is_multiple_of(every) || trainer.is_finished() || interrupt::asked()
-            };
+            let done = self.iterate((at, arm), &mut trainer, &mut feed, events, &mut progress);
+            self.standing.arms[at].seconds = before_arm + clock.since_start();
+            let every = self.recipe.train.checkpoint_every as u64;
+            let by_count = trainer.step_number().is_multiple_of(every) || trainer.is_finished();
             let done = match done {
-                Ok(()) if due(&trainer) => {
+                Ok(()) if by_count || clock.is_due() || interrupt::asked() => {
+                    clock.rewind();
+                    let why = if by_count { Checkpointed::ByCount } else { Checkpointed::ByTime };
                     events.flush()?;
-                    self.save(Some(&trainer), before)
+                    match self.checkpoint(at, &trainer, why) {
+                        // That numbers are not finite is found out where it does not depend on a clock or a signal.
+                        Err(error) if !by_count && is_divergence(&error) => Ok(()),
+                        done => done,
+                    }
                 }
                 done => done,
             };
             match done {
                 Ok(()) => {}
-                Err(error) if is_divergence(&error) && self.standing.trainer.is_some() => {
-                    trainer = self.trainer(arm, feed.context(), feed.batches_per_epoch())?;
-                    stopped = Some(self.back_to(arm, &trainer, &error));
+                Err(error) if is_divergence(&error) => {
+                    let good = self.standing.arms[at].good.clone();
+                    trainer = self.trainer(arm, &feed, good.as_deref())?;
+                    stopped = Some(self.back_to((at, arm), &trainer, good, &error));
                     break;
                 }
                 Err(error) => return Err(error),
@@ -80,7 +91,7 @@ impl Session {
     /// One step, with what is written of it.
     fn iterate(
         &mut self,
-        arm: &Arm,
+        (at, arm): (usize, &Arm),
         trainer: &mut Trainer,
         feed: &mut Feed,
         events: &mut EventLog,
@@ -100,20 +111,28 @@ impl Session {
             self.log.append(&Measurement { arm, iteration, loss, learning_rate })?;
             progress.at(done, format_args!("loss {loss:.4}"));
         }
-        self.standing.iteration = done;
+        self.standing.arms[at].iteration = done;
         let every = self.evaluated_every(feed.batches_per_epoch());
         if every > 0 && (done.is_multiple_of(every) || trainer.is_finished()) {
-            self.evaluate(arm, trainer, events)?;
+            self.evaluate((at, arm), trainer, events)?;
         }
         Ok(())
     }
 
-    /// Stands where the last checkpoint does, because what came after it is not finite.
-    fn back_to(&mut self, arm: &Arm, trainer: &Trainer, error: &anyhow::Error) -> Stopped {
+    /// Stands where the last checkpoint by count does, because what came after it is not finite. What was evaluated since
+    /// was, and stays.
+    fn back_to(
+        &mut self,
+        (at, arm): (usize, &Arm),
+        trainer: &Trainer,
+        good: Option<String>,
+        error: &anyhow::Error,
+    ) -> Stopped {
         let iteration = trainer.step_number();
-        self.standing.iteration = iteration;
-        self.standing.evaluations.retain(|evaluation| evaluation.iteration <= iteration);
-        let message = format!("{error:#}; {} is kept as it was at iteration {iteration}", arm.name);
+        let standing = &mut self.standing.arms[at];
+        (standing.iteration, standing.trainer) = (iteration, good);
+        let error = told(error);
+        let message = format!("{error}; {} is kept as it was at iteration {iteration}", arm.name);
         Stopped { why: Why::Diverged, message }
     }
 
@@ -131,19 +150,48 @@ impl Session {
         Ok(())
     }
 
-    fn trainer(&self, arm: &Arm, context: &Context, steps_per_epoch: u64) -> Result<Trainer> {
+    /// The trainer of an arm, as the state in a file has it, or at its start.
+    fn trainer(&self, arm: &Arm, feed: &Feed, state: Option<&str>) -> Result<Trainer> {
+        let (context, steps_per_epoch) = (feed.context(), feed.batches_per_epoch());
         let training = context.training_set();
         let epoch = (&self.splits.train, steps_per_epoch);
         let config = config(arm, &self.recipe, context, epoch, self.weights.clone())?;
         let device = &self.team.first.device;
-        let mut trainer = match self.standing.trainer(&self.folder)? {
-            Some(bytes) => {
+        let mut trainer = match state {
+            Some(name) => {
+                let bytes = self.standing.file(&self.folder, name)?;
                 Trainer::resume(config, &training, device, &bytes).context("continuing the run")?
             }
             None => Trainer::new(config, &training, device).map_err(usage)?,
         };
         share(&mut trainer, self.recipe.train.batch, &self.team)?;
         Ok(trainer)
+    }
+}
+
+/// The time since training went on, and since the last checkpoint.
+struct Clock {
+    begun: Instant,
+    checkpoint: Instant,
+    minutes: f64,
+}
+
+impl Clock {
+    fn new(minutes: f64) -> Self {
+        let now = Instant::now();
+        Self { begun: now, checkpoint: now, minutes }
+    }
+
+    fn since_start(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn is_due(&self) -> bool {
+        self.checkpoint.elapsed().as_secs_f64() >= self.minutes * 60.0
+    }
+
+    fn rewind(&mut self) {
+        self.checkpoint = Instant::now();
     }
 }
 
@@ -194,7 +242,7 @@ pub(super) fn config(
 }
 
 /// Whether the network holds, or gave, numbers that are not finite.
-fn is_divergence(error: &anyhow::Error) -> bool {
+pub(crate) fn is_divergence(error: &anyhow::Error) -> bool {
     let of_network = |input: &str| ["embedding", "logits", "view_a", "view_b"].contains(&input);
     error.chain().any(|cause| {
         matches!(

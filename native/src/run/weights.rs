@@ -15,19 +15,18 @@ use crate::model;
 use crate::recipe::Recipe;
 use crate::recipe::views::Normalise;
 
-/// Reads the weights that a recipe names and copies them into the folder. Where the recipe does not say how images are
-/// normalised, it is made to say that they are as these weights expect.
+/// The weights in the bytes of the file that a recipe names. Where the recipe does not say how images are normalised, it is
+/// made to say that they are as these weights expect.
 ///
 /// # Errors
-/// If the file cannot be read or is that of another encoder.
-pub(super) fn begin(recipe: &mut Recipe, bytes: &[u8], folder: &RunFolder) -> Result<Arc<Weights>> {
+/// If they are those of another encoder.
+pub(super) fn begin(recipe: &mut Recipe, bytes: &[u8]) -> Result<Arc<Weights>> {
     let (weights, metadata) = Weights::of_encoder(bytes, &recipe.encoder.config)?;
     if recipe.data.normalise.is_none() {
         line("images are normalised as these weights expect; `data.normalise` can say otherwise");
         let Normalisation { mean, std } = Normalisation { mean: metadata.mean, std: metadata.std };
         recipe.data.normalise = Some(Normalise::Own(Normalisation { mean, std }));
     }
-    folder.write(WEIGHTS, bytes)?;
     Ok(Arc::new(weights))
 }
 
@@ -62,19 +61,6 @@ pub(super) fn not_there(recipe: &Recipe, path: &Path) -> String {
         stem.unwrap_or_default(),
         output.unwrap_or_default()
     )
-}
-
-/// The weights that a run was begun with.
-///
-/// # Errors
-/// If they are damaged.
-pub(super) fn resume(recipe: &Recipe, folder: &RunFolder) -> Result<Option<Arc<Weights>>> {
-    if recipe.encoder.weights.is_none() {
-        return Ok(None);
-    }
-    let (weights, _) = Weights::of_encoder(&folder.read(WEIGHTS)?, &recipe.encoder.config)
-        .with_context(|| format!("{} is damaged", Path::new(folder.root()).join(WEIGHTS).display()))?;
-    Ok(Some(Arc::new(weights)))
 }
 
 /// Whether a recipe names the same weights, byte by byte, as those that a run was begun with.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::axis::{Axis, Point};
-use super::plan::Tried;
+use super::plan::{Ran, Tried};
 use crate::exit::usage;
 use crate::run::record::ArmResult;
 use crate::spread::Spread;
@@ -18,6 +18,9 @@ pub(crate) struct Outcome {
     pub(crate) settings: BTreeMap<String, String>,
     /// Metrics on the held-out images, by name.
     pub(crate) metrics: BTreeMap<String, Measured>,
+    /// The runs that diverged; no metric counts them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) diverged: Vec<Divergence>,
     /// Folder of its runs, one a seed.
     pub(crate) folder: String,
     /// For each key the index of its value.
@@ -25,11 +28,20 @@ pub(crate) struct Outcome {
     pub(crate) point: Point,
 }
 
+/// A run whose numbers became infinite or none.
+#[derive(Debug, Serialize)]
+pub(crate) struct Divergence {
+    pub(crate) seed: u64,
+    pub(crate) message: String,
+}
+
 /// A metric over the seeds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Measured {
-    /// One value a seed.
+    /// One value a seed, of those that did not diverge.
     pub(crate) values: Vec<f64>,
+    #[serde(skip)]
+    pub(crate) seeds: Vec<u64>,
     #[serde(flatten)]
     pub(crate) spread: Spread,
 }
@@ -47,16 +59,36 @@ impl Outcome {
     /// Gathers the metrics of a point's runs.
     pub(crate) fn of(axes: &[Axis], tried: &Tried) -> Self {
         let value = |(axis, &at): (&Axis, &usize)| (axis.key.clone(), axis.values[at].clone());
-        let names = tried.runs.first().into_iter().flat_map(|run: &ArmResult| run.metrics.keys());
+        let mut runs: Vec<(u64, &ArmResult)> = Vec::new();
+        let mut diverged = Vec::new();
+        for (seed, ran) in &tried.runs {
+            match ran {
+                Ran::To(run) => runs.push((*seed, run)),
+                Ran::Diverged(message) => diverged.push(Divergence { seed: *seed, message: message.clone() }),
+            }
+        }
+        let names = runs.first().into_iter().flat_map(|(_, run)| run.metrics.keys());
         let measured = |name: &String| {
-            let values: Vec<f64> = tried.runs.iter().filter_map(|run| run.metric(name)).collect();
-            Spread::of(&values).map(|spread| (name.clone(), Measured { values, spread }))
+            let found = runs.iter().filter_map(|(seed, run)| Some((*seed, run.metric(name)?)));
+            let (seeds, values): (Vec<u64>, Vec<f64>) = found.unzip();
+            Spread::of(&values).map(|spread| (name.clone(), Measured { values, seeds, spread }))
         };
         Self {
             settings: axes.iter().zip(&tried.point).map(value).collect(),
             metrics: names.filter_map(measured).collect(),
+            diverged,
             folder: tried.folder.display().to_string(),
             point: tried.point.clone(),
+        }
+    }
+
+    /// Whether a run of it diverged: how, in a few words.
+    pub(crate) fn divergence(&self) -> Option<String> {
+        let of = self.diverged.len() + self.metrics.values().map(|one| one.values.len()).max().unwrap_or(0);
+        match self.diverged.len() {
+            0 => None,
+            all if all == of => Some("diverged".into()),
+            some => Some(format!("{some} of {of} diverged")),
         }
     }
 
@@ -80,12 +112,13 @@ impl Aim<'_> {
         }
     }
 
-    /// The points from best to worst; equal ones in the order of the grid.
+    /// The points from best to worst, those with a run that diverged after all others; equal ones in the order of the grid.
     ///
     /// # Errors
     /// A usage error if the metric was not measured.
     pub(crate) fn rank(self, outcomes: &mut [Outcome]) -> Result<()> {
-        if let Some(outcome) = outcomes.iter().find(|outcome| outcome.mean(self.by).is_none()) {
+        let unmeasured = |outcome: &&Outcome| !outcome.metrics.is_empty() && outcome.mean(self.by).is_none();
+        if let Some(outcome) = outcomes.iter().find(unmeasured) {
             let known: Vec<&str> = outcome.metrics.keys().map(String::as_str).collect();
             let (by, known) = (self.by, known.join(", "));
             return Err(usage(format_args!("no run measures `{by}`; choose --by one of {known}")));
@@ -93,7 +126,8 @@ impl Aim<'_> {
         let mean = |outcome: &Outcome| outcome.mean(self.by).unwrap_or(f64::NAN);
         outcomes.sort_by(|a, b| {
             let order = mean(a).total_cmp(&mean(b));
-            if self.lowest { order } else { order.reverse() }
+            let order = if self.lowest { order } else { order.reverse() };
+            a.diverged.len().cmp(&b.diverged.len()).then(order)
         });
         Ok(())
     }
@@ -105,9 +139,11 @@ mod tests {
     use super::*;
 
     fn outcome(at: usize, values: &[f64]) -> Outcome {
-        let measured = Measured { values: values.to_vec(), spread: Spread::of(values).unwrap() };
+        let spread = Spread::of(values).unwrap();
+        let measured = Measured { values: values.to_vec(), seeds: vec![0; values.len()], spread };
         let metrics = BTreeMap::from([("top1".to_owned(), measured)]);
-        Outcome { settings: BTreeMap::new(), metrics, folder: String::new(), point: vec![at] }
+        let (settings, folder) = (BTreeMap::new(), String::new());
+        Outcome { settings, metrics, diverged: vec![], folder, point: vec![at] }
     }
 
     #[test]
@@ -119,5 +155,24 @@ mod tests {
         assert_eq!(found[0].point, [2]);
         let error = Aim { by: "top5", lowest: false }.rank(&mut found).unwrap_err();
         assert!(error.to_string().contains("one of top1"), "{error}");
+    }
+
+    #[test]
+    fn a_point_that_diverged_is_told_and_is_the_best_of_nothing() {
+        let diverged = |seed| Divergence { seed, message: "the loss is not finite".into() };
+        let once = Outcome { diverged: vec![diverged(1)], ..outcome(0, &[0.99]) };
+        let ever = Outcome { diverged: vec![diverged(0)], metrics: BTreeMap::new(), ..outcome(1, &[0.5]) };
+        assert_eq!(once.divergence().as_deref(), Some("1 of 2 diverged"));
+        assert_eq!(ever.divergence().as_deref(), Some("diverged"));
+        for lowest in [false, true] {
+            let mut found = [outcome(2, &[0.1]), outcome(3, &[0.2])];
+            assert_eq!(found[0].divergence(), None);
+            found.swap(0, 1);
+            let again = |seed| Outcome { diverged: vec![diverged(seed)], ..outcome(0, &[0.99]) };
+            let mut found = found.into_iter().collect::<Vec<_>>();
+            found.insert(0, again(1));
+            Aim { by: "top1", lowest }.rank(&mut found).unwrap();
+            assert_eq!(found[2].point, [0]);
+        }
     }
 }

@@ -52,12 +52,23 @@ impl Sweep<'_> {
     fn cells(&self, outcome: &Outcome) -> Vec<String> {
         let settings = self.axes.iter().zip(&outcome.point).map(|(axis, &at)| axis.values[at].clone());
         let metrics = self.metrics();
-        let numbers = metrics.iter().map(|name| reading(name).spread(outcome.spread(name)));
-        settings.chain(numbers).collect()
+        let number = |name: &&str| {
+            let number = reading(name).spread(outcome.spread(name));
+            match outcome.divergence().filter(|_| *name == self.aim.by) {
+                None => number,
+                Some(diverged) if outcome.metrics.is_empty() => diverged,
+                Some(diverged) => format!("{number}, {diverged}"),
+            }
+        };
+        settings.chain(metrics.iter().map(number)).collect()
     }
 
     fn verdict(&self) -> String {
         let Some(best) = self.points.first() else { return String::new() };
+        if !best.diverged.is_empty() {
+            return "No point was trained without diverging; try lower learning rates or higher temperatures"
+                .into();
+        }
         let settings = self.axes.iter().zip(&best.point);
         let settings: Vec<String> =
             settings.map(|(axis, &at)| format!("{} = {}", axis.short(), axis.values[at])).collect();
@@ -74,18 +85,22 @@ impl Sweep<'_> {
         let Self { grid, seeds, device, version, command, aim, arm, .. } = self;
         let tried = self.points.len();
         let way = if aim.lowest { "lowest" } else { "highest" };
-        vec![
-            format!("On the test images: `{}`", self.best),
-            format!(
-                "Arm {arm}; {tried} of {grid} points, {}. Every number is of held-out images and none of test images; \
+        let on_test = (!self.best.is_empty()).then(|| format!("On the test images: `{}`", self.best));
+        let diverged = self.points.iter().flat_map(|point| {
+            point.diverged.iter().map(|one| format!("{}, seed {}: {}", point.folder, one.seed, one.message))
+        });
+        let diverged: Vec<String> = diverged.collect();
+        let diverged = (!diverged.is_empty()).then(|| format!("Diverged: {}.", diverged.join("; ")));
+        let how = [format!(
+            "Arm {arm}; {tried} of {grid} points, {}. Every number is of held-out images and none of test images; \
                  the best has the {way} mean {}. {device}, simile {version}: `{command}`",
-                match seeds {
-                    1 => "one seed each".into(),
-                    seeds => format!("{seeds} seeds each, mean ± standard deviation (n − 1)"),
-                },
-                reading(aim.by).title,
-            ),
-        ]
+            match seeds {
+                1 => "one seed each".into(),
+                seeds => format!("{seeds} seeds each, mean ± standard deviation (n − 1)"),
+            },
+            reading(aim.by).title,
+        )];
+        on_test.into_iter().chain(diverged).chain(how).collect()
     }
 
     /// For a terminal.
@@ -120,7 +135,7 @@ impl Sweep<'_> {
             let settings: Vec<&str> =
                 self.axes.iter().zip(&outcome.point).map(|(axis, &at)| axis.values[at].as_str()).collect();
             for (name, measured) in &outcome.metrics {
-                for (seed, value) in measured.values.iter().enumerate() {
+                for (seed, value) in measured.seeds.iter().zip(&measured.values) {
                     let of_run = [name.clone(), seed.to_string(), value.to_string()];
                     let record = settings.iter().map(|&setting| setting.to_owned()).chain(of_run);
                     writer.write_record(record)?;
@@ -135,7 +150,9 @@ impl Sweep<'_> {
     /// # Errors
     /// If a chart cannot be drawn.
     pub(crate) fn html(&self) -> Result<String> {
+        let measured = |name: &&str| self.points.iter().any(|point| point.spread(name).is_some());
         let drawn = self.metrics().into_iter().filter(|name| *name == self.aim.by || LEAKS.contains(name));
+        let drawn = drawn.filter(measured);
         let figures = drawn.map(|name| self.figures(name)).collect::<Result<Vec<_>>>()?;
         let body = html! {
             p { b { (self.verdict()) } }

@@ -14,7 +14,7 @@ use crate::exit::usage;
 use crate::recipe::{Changes, Recipe};
 use crate::run::jobs::side_by_side;
 use crate::run::record::ArmResult;
-use crate::run::start::settle;
+use crate::run::start::{Settled, settle};
 
 /// What is asked for beside the settings.
 #[derive(Debug, Clone)]
@@ -38,14 +38,23 @@ pub(crate) struct Plan<'a> {
 pub(crate) struct Tried {
     pub(crate) point: Point,
     pub(crate) folder: PathBuf,
-    pub(crate) runs: Vec<ArmResult>,
+    pub(crate) runs: Vec<(u64, Ran)>,
+}
+
+/// What came of one run.
+#[derive(Debug, Clone)]
+pub(crate) enum Ran {
+    To(Box<ArmResult>),
+    /// It diverged, in words.
+    Diverged(String),
 }
 
 impl Plan<'_> {
     /// Runs what is not done, and reads what is.
     ///
     /// # Errors
-    /// A usage error if a setting is not one, or a run would be judged by test images; whatever stops a run.
+    /// A usage error if a setting is not one, or a run would be judged by test images; whatever stops a run but that it
+    /// diverges.
     pub(crate) fn run(&self, axes: &[Axis], points: Vec<Point>) -> Result<Vec<Tried>> {
         // All recipes first: a value that cannot be is known before hours were spent on the others.
         for point in &points {
@@ -74,11 +83,25 @@ impl Plan<'_> {
         )?;
         let runs_of = |point: &Point| {
             let of_point = tasks.iter().zip(&finished).filter(|((of, _), _)| *of == point);
-            of_point.filter_map(|(_, run)| run.arms.first().cloned()).collect()
+            let ran = |((_, seed), settled): (&(&Point, u64), &Settled)| match settled {
+                Settled::Done(run) => Some((*seed, Ran::To(Box::new(run.arms.first()?.clone())))),
+                Settled::Diverged(message) => Some((*seed, Ran::Diverged(message.clone()))),
+            };
+            of_point.filter_map(ran).collect()
         };
-        let runs: Vec<Vec<ArmResult>> = points.iter().map(runs_of).collect();
+        let runs: Vec<Vec<(u64, Ran)>> = points.iter().map(runs_of).collect();
         let tried = |(point, runs)| Tried { folder: self.out.join(folder_of(axes, &point)), point, runs };
         Ok(points.into_iter().zip(runs).map(tried).collect())
+    }
+
+    /// Name of the arm that is trained.
+    ///
+    /// # Errors
+    /// A usage error if a setting is not one, or there are several arms.
+    pub(crate) fn arm_of(&self, axes: &[Axis], points: &[Point]) -> Result<String> {
+        let Some(point) = points.first() else { return Ok(String::new()) };
+        let recipe = self.recipe_of(axes, point, self.seeds.start)?;
+        Ok(recipe.arms().into_iter().next().map_or_else(String::new, |arm| arm.name))
     }
 
     fn recipe_of(&self, axes: &[Axis], point: &Point, seed: u64) -> Result<Recipe> {
@@ -111,7 +134,7 @@ pub(crate) fn settings<'a>(axes: &'a [Axis], point: &'a Point) -> impl Iterator<
     axes.iter().zip(point).map(|(axis, &value)| format!("{}={}", axis.key, axis.values[value]))
 }
 
-/// `objective.lambda=0.01,train.batch=128`: unlike a [`slug`](crate::run::folder::slug) it keeps signs and upper case.
+/// `objective.lambda=0.01,train.batch=128`: unlike a [`slug`](crate::names::slug) it keeps signs and upper case.
 fn folder_of(axes: &[Axis], point: &Point) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "=.+-".contains(c) { c } else { '_' };
     let one = |(axis, &value): (&Axis, &usize)| -> String {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod answers;
+mod campaign;
 mod data;
 mod export;
 mod faults;
@@ -11,10 +12,12 @@ mod inputs;
 mod loss;
 mod methods;
 mod reproduce;
+mod resume;
 mod runs;
 mod schema;
 mod selection;
 mod sets;
+mod signals;
 mod sweep;
 
 use std::path::Path;

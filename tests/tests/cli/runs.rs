@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::{complaint, json, place, simile, stdout};
 
 /// Two arms, small enough for an unoptimised build.
-const RECIPE: &str = r#"
+pub(crate) const RECIPE: &str = r#"
 [data]
 dataset = "digits"
 train = 96
@@ -42,7 +44,7 @@ name = "Fair"
 objective = { name = "fair-cclk", temperature = 0.5, kernel = { name = "rbf", sigma = 20.0 } }
 "#;
 
-fn with_recipe() -> tempfile::TempDir {
+pub(crate) fn with_recipe() -> tempfile::TempDir {
     let place = place();
     fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
     place
@@ -128,34 +130,54 @@ fn the_same_seed_gives_the_same_metrics_and_another_does_not() {
     assert_ne!(first, run("c", "2"));
 }
 
+/// What `state/state.json` says, once it is there.
+pub(crate) fn standing(run: &Path) -> Option<Value> {
+    serde_json::from_slice(&fs::read(run.join("state/state.json")).ok()?).ok()
+}
+
+/// How many iterations of an arm the last checkpoint has.
+pub(crate) fn iterations(run: &Path, arm: &str) -> u64 {
+    let standing = standing(run).unwrap_or_default();
+    let arms = standing["arms"].as_array().cloned().unwrap_or_default();
+    let found = arms.iter().find(|one| one["name"] == arm).and_then(|one| one["iteration"].as_u64());
+    found.unwrap_or_default()
+}
+
+/// Begins a run.
+pub(crate) fn start(place: &Path, arguments: &[&str]) -> Child {
+    let mut command = Command::new(simile_tests::program());
+    command.args(arguments).current_dir(place).env("SIMILE_CACHE", place.join("cache"));
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits until something is so, while a run goes on.
+pub(crate) fn wait_until(child: &mut Child, what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before {what}");
+        assert!(begun.elapsed() < Duration::from_secs(100), "{what} did not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends a signal, such as `-INT`, and gives the exit code and what was said.
+#[cfg(unix)]
+pub(crate) fn end(child: Child, signal: &str) -> (Option<i32>, String) {
+    Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
 /// Interrupts a run into the folder `cut` once there is a checkpoint of an arm.
 #[cfg(unix)]
 pub(crate) fn interrupt(place: &Path, arguments: &[&str], arm: &str) {
-    use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
-
-    let mut child = Command::new(simile_tests::program())
-        .args(arguments)
-        .current_dir(place)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let state = place.join("cut/state/state.json");
-    let begun = Instant::now();
-    let in_arm =
-        || fs::read_to_string(&state).is_ok_and(|text| text.contains(&format!("\"arm\": \"{arm}\"")));
-    while !in_arm() {
-        assert!(child.try_wait().unwrap().is_none(), "the run ended before it could be interrupted");
-        assert!(begun.elapsed() < Duration::from_secs(100), "no checkpoint of {arm}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{text}");
+    let mut child = start(place, arguments);
+    let run = place.join("cut");
+    wait_until(&mut child, &format!("a checkpoint of {arm}"), || iterations(&run, arm) > 0);
+    let (code, text) = end(child, "-INT");
+    assert_eq!(code, Some(130), "{text}");
     assert!(text.contains("--resume cut"), "{text}");
-    assert!(!place.join("cut/result.json").exists());
+    assert!(!run.join("result.json").exists());
 }
 
 /// Two runs have the same losses, metrics and encoder.

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+#[cfg(unix)]
+use crate::runs::{end, iterations, start, wait_until};
 use crate::{complaint, json, place, simile};
 
 const OUT: &str = "swept";
@@ -120,28 +122,52 @@ fn runs_at_a_time_give_the_same_numbers_in_the_same_order() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_sweep_goes_on_with_the_same_command() {
-    use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
-
     let place = place();
     let rest = ["--arm", "SimCLR", "--grid", "train.batch=16,24", "--set", "train.iterations=400"];
     let arguments = [&sweep(&rest)[..], &["--set", "train.checkpoint_every=2"]].concat();
-    let mut child = Command::new(simile_tests::program())
-        .args(&arguments)
-        .current_dir(place.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start(place.path(), &arguments);
     let first = place.path().join("swept/train.batch=16/seed-0");
-    let begun = Instant::now();
-    while fs::read_dir(first.join("state")).map_or(0, Iterator::count) < 2 {
-        assert!(begun.elapsed() < Duration::from_secs(100), "no checkpoint");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    wait_until(&mut child, "a checkpoint", || iterations(&first, "InfoNCE") > 0);
+    assert_eq!(end(child, "-INT").0, Some(130));
     assert!(!first.join("result.json").exists());
     simile(place.path(), &arguments).assert().success();
     assert!(first.join("result.json").exists() && place.path().join("swept/sweep.json").exists());
+}
+
+#[test]
+fn a_point_that_diverges_is_a_row_that_says_so_also_the_second_time() {
+    let place = place();
+    let rest = [
+        "--arm",
+        "InfoNCE",
+        "--set",
+        "optimizer={ name = \"sgd\" }",
+        "--grid",
+        "optimizer.learning_rate=1e-3,1e30",
+        "--set",
+        "train.checkpoint_every=1",
+        "--set",
+        "train.iterations=6",
+        "--json",
+    ];
+    for time in ["first", "second"] {
+        let found = json(place.path(), &sweep(&rest));
+        let points = found["points"].as_array().unwrap();
+        let rate = |at: usize| points[at]["settings"]["optimizer.learning_rate"].as_str().unwrap().to_owned();
+        assert_eq!((rate(0), rate(1)), ("1e-3".into(), "1e30".into()), "{time}");
+        assert!(points[0]["diverged"].is_null() && points[0]["metrics"]["top1"]["mean"].is_number());
+        assert_eq!(points[1]["metrics"], serde_json::json!({}), "{time}: its numbers are of no use");
+        let message = points[1]["diverged"][0]["message"].as_str().unwrap();
+        assert!(message.contains("finite"), "{message}");
+        assert!(found["best"].as_str().unwrap().contains("1e-3"));
+        for file in ["sweep.md", "sweep.html"] {
+            let text = fs::read_to_string(place.path().join(OUT).join(file)).unwrap();
+            assert!(text.contains("diverged") && text.contains("Best by validation"), "{time}, {file}");
+        }
+    }
+    // Where nothing else was tried, nothing is best.
+    let only =
+        rest.map(|word| if word.ends_with("=1e-3,1e30") { "optimizer.learning_rate=1e30" } else { word });
+    let found = json(place.path(), &sweep(&only));
+    assert_eq!((found["points"].as_array().unwrap().len(), &found["best"]), (1, &"".into()));
 }

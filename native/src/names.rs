@@ -1,0 +1,102 @@
+//! Names that a user gives and files are named by, and paths as a shell takes them.
+
+use std::path::{Component, Path};
+
+/// Letters that a name may have, in bytes: files add endings and hyphens to it.
+const LONGEST: usize = 120;
+
+/// Checks that a name is the name of one file or folder, wherever it is put.
+///
+/// # Errors
+/// What is wrong with it: a separator, `..`, a path from the root, a control character, too many letters.
+pub(crate) fn check(name: &str) -> Result<(), String> {
+    let mut parts = Path::new(name).components();
+    let is_one =
+        matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
+    let wrong = if name.chars().any(char::is_control) {
+        "it has a control character"
+    } else if !is_one || name.contains(['/', '\\']) {
+        "it leads to another place"
+    } else if name.len() > LONGEST {
+        "it is too long"
+    } else {
+        return Ok(());
+    };
+    let shown: String = name.chars().take(LONGEST).collect();
+    Err(format!(
+        "the name {shown:?} cannot be that of a file: {wrong}; use letters, digits, spaces, points and hyphens, at most \
+         {LONGEST} bytes, no `/`, no `\\`, and not `..`"
+    ))
+}
+
+/// A name as a file's: lower case, whatever is not a letter, digit or point as a hyphen. Empty if no letter or digit is
+/// left.
+pub(crate) fn slug(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
+    let whole = name.chars().map(plain).collect::<String>();
+    let slug = whole.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
+    // Points alone would be the folder itself, or the one above it.
+    if slug.contains(|c: char| c.is_ascii_alphanumeric()) { slug } else { String::new() }
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "=.,+-_/:%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The command that goes on with the run in a folder.
+pub(crate) fn resuming(run: &Path) -> String {
+    format!("simile train --resume {}", quoted(&run.display().to_string()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_where_it_is_put() {
+        for fine in ["fair-digits", "Fair CCLK", "ρ = 0.9", "a..b", "...", "-x", ".hidden"] {
+            assert_eq!(check(fine), Ok(()), "{fine}");
+        }
+        let long = "x".repeat(LONGEST + 1);
+        for evil in [
+            "../../evil",
+            "/tmp/evil",
+            "a/b",
+            r"a\b",
+            "..",
+            ".",
+            "",
+            "a\u{1b}[31m",
+            "a\nb",
+            "x/",
+            "a\0",
+            &long,
+        ] {
+            let reason = check(evil).unwrap_err();
+            assert!(!reason.chars().any(char::is_control), "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn points_alone_are_no_file() {
+        assert_eq!(slug("Fair CCLK, 2.0"), "fair-cclk-2.0");
+        for nothing in ["..", "- ..", "ρ"] {
+            assert_eq!(slug(nothing), "", "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_shell_takes_a_word_as_one() {
+        assert_eq!(quoted("runs/a-1"), "runs/a-1");
+        assert_eq!(quoted("my runs/it's"), r"'my runs/it'\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(resuming(Path::new("a b")), "simile train --resume 'a b'");
+    }
+}

@@ -1,0 +1,337 @@
+//! Going on with a run, whatever it lacks: what was not begun, what is not finished, what was changed, what is to be longer.
+
+use std::fs;
+use std::path::Path;
+
+use crate::runs::{RECIPE, assert_same_end, result, standing, with_recipe};
+use crate::{complaint, json, place, simile, stdout};
+
+/// One arm, whose rate does not depend on how long the run is.
+const ONE: &str = r#"
+[data]
+dataset = "digits"
+train = 64
+test = 32
+
+[optimizer]
+name = "adam"
+
+[train]
+batch = 16
+iterations = 6
+log_every = 1
+
+[probe]
+steps = 5
+
+[objective]
+name = "nt-xent"
+temperature = 0.5
+"#;
+
+fn with_one() -> tempfile::TempDir {
+    let place = place();
+    fs::write(place.path().join("one.toml"), ONE).unwrap();
+    place
+}
+
+fn train(place: &Path, rest: &[&str]) {
+    simile(place, &[&["train"], rest].concat()).assert().success();
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &place),
+            false => assert!(fs::copy(entry.path(), place).is_ok()),
+        }
+    }
+}
+
+#[test]
+fn a_run_that_was_not_begun_begins() {
+    let place = with_one();
+    train(place.path(), &["one.toml", "--out", "whole"]);
+    let cut = place.path().join("cut");
+    // Killed after its recipe was written, before or after anything else.
+    for state in [None, Some("lock"), Some(".tmp-simile-abc")] {
+        fs::create_dir_all(cut.join("state")).unwrap();
+        fs::copy(place.path().join("whole/recipe.toml"), cut.join("recipe.toml")).unwrap();
+        if let Some(name) = state {
+            fs::write(cut.join("state").join(name), "").unwrap();
+        }
+        assert!(complaint(place.path(), &["report", "cut"], 1).contains("--resume cut"));
+        assert!(complaint(place.path(), &["train", "one.toml", "--out", "cut"], 2).contains("--resume cut"));
+        train(place.path(), &["--resume", "cut"]);
+        assert_same_end(place.path(), "whole", "cut");
+        assert!(!cut.join("state/.tmp-simile-abc").exists());
+        fs::remove_dir_all(&cut).unwrap();
+    }
+    // Killed before that: there is nothing to go on with, and nothing in the way.
+    fs::create_dir_all(cut.join("state")).unwrap();
+    fs::write(cut.join("state/lock"), "").unwrap();
+    fs::write(cut.join(".tmp-simile-abc"), "name = ").unwrap();
+    train(place.path(), &["one.toml", "--out", "cut"]);
+    assert_same_end(place.path(), "whole", "cut");
+}
+
+#[test]
+fn a_run_that_diverges_at_once_has_a_state_and_a_result() {
+    let place = with_one();
+    let wild = ["--set", "optimizer={ name = \"sgd\", learning_rate = 1e30 }"];
+    let arguments = [&["train", "one.toml", "--out", "run"], &wild[..]].concat();
+    let text = complaint(place.path(), &arguments, 1);
+    assert!(text.contains("finite") && text.contains("iteration 0"), "{text}");
+    let run = place.path().join("run");
+    assert_eq!(result(&run)["arms"][0]["stopped"]["why"], "diverged");
+    assert!(stdout(place.path(), &["report", "run"]).contains("report.html"));
+    // Which network is kept does not depend on when checkpoints were made by the clock.
+    let often = ["--out", "often", "--set", "train.checkpoint_minutes=1e-9"];
+    let arguments = [&["train", "one.toml"], &wild[..], &often].concat();
+    complaint(place.path(), &arguments, 1);
+    for key in ["metrics", "stopped", "iterations"] {
+        let of = |run: &str| result(&place.path().join(run))["arms"][0][key].clone();
+        assert_eq!(of("run"), of("often"), "{key}");
+    }
+}
+
+#[test]
+fn a_run_without_its_result_is_finished() {
+    let place = with_recipe();
+    train(place.path(), &["tiny.toml", "--smoke", "--out", "run"]);
+    let run = place.path().join("run");
+    let files = ["result.json", "report.html", "figures.json", "model.safetensors"];
+    let before = files.map(|file| fs::read(run.join(file)).unwrap());
+    for missing in [&["result.json", "report.html"][..], &["result.json"], &["report.html"]] {
+        for file in missing {
+            fs::remove_file(run.join(file)).unwrap();
+        }
+        if missing.contains(&"result.json") {
+            assert!(complaint(place.path(), &["report", "run"], 1).contains("--resume run"));
+        }
+        train(place.path(), &["--resume", "run"]);
+        assert!(before == files.map(|file| fs::read(run.join(file)).unwrap()), "without {missing:?}");
+    }
+    let text = complaint(place.path(), &["train", "--resume", "run"], 2);
+    assert!(text.contains("has finished") && text.contains("train.iterations"), "{text}");
+    // Without its state too it is a run that has finished.
+    fs::remove_dir_all(run.join("state")).unwrap();
+    assert!(complaint(place.path(), &["train", "--resume", "run"], 2).contains("has finished"));
+    train(place.path(), &["tiny.toml", "--smoke", "--out", "again"]);
+}
+
+#[test]
+fn more_iterations_are_asked_for_and_nothing_else_is() {
+    let place = with_one();
+    train(place.path(), &["one.toml", "--out", "whole", "--set", "train.iterations=12"]);
+    train(place.path(), &["one.toml", "--out", "cut"]);
+    for (set, reason) in [
+        ("train.iterations=5", "has 6 iterations already"),
+        ("train.batch=8", "--set train.batch: the run was begun with 16"),
+        ("train.iteratoins=12", "train.iteratoins"),
+    ] {
+        let text = complaint(place.path(), &["train", "--resume", "cut", "--set", set], 2);
+        assert!(text.contains(reason), "{text}");
+    }
+    let output = simile(place.path(), &["train", "--resume", "cut", "--set", "train.iterations=12"]).output();
+    let text = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(text.contains("from 6 to 12 iterations") && text.contains("schedule"), "{text}");
+    assert_same_end(place.path(), "whole", "cut");
+    assert_eq!(result(&place.path().join("cut"))["arms"][0]["iterations"], 12);
+
+    // Several arms, each from where it was, with a new report.
+    fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
+    train(place.path(), &["tiny.toml", "--out", "two", "--set", "train.iterations=4"]);
+    train(place.path(), &["--resume", "two", "--set", "train.iterations=6"]);
+    let two = result(&place.path().join("two"));
+    assert_eq!((&two["arms"][0]["iterations"], &two["arms"][1]["iterations"]), (&6.into(), &6.into()));
+    assert!(complaint(place.path(), &["train", "--resume", "two"], 2).contains("has finished"));
+}
+
+#[test]
+fn an_edited_recipe_is_refused_by_the_key_in_one_line() {
+    let place = with_one();
+    train(place.path(), &["one.toml", "--out", "run"]);
+    let run = place.path().join("run");
+    fs::remove_file(run.join("result.json")).unwrap();
+    let recipe = fs::read_to_string(run.join("recipe.toml")).unwrap();
+    for (was, is, key) in [
+        (
+            "temperature = 0.5",
+            "temperature = 0.7",
+            "`objective.temperature` is 0.7, and the run was begun with 0.5",
+        ),
+        ("batch = 16", "batch = 8", "`train.batch` is 8, and the run was begun with 16"),
+        ("iterations = 6", "iterations = 8", "--set train.iterations=8"),
+        ("seed = 0", "seed = 1", "`train.seed` is 1"),
+    ] {
+        assert!(recipe.contains(was), "{recipe}");
+        fs::write(run.join("recipe.toml"), recipe.replacen(was, is, 1)).unwrap();
+        let text = complaint(place.path(), &["train", "--resume", "run"], 2);
+        assert!(text.contains(key) && text.lines().count() == 1 && text.len() < 400, "{text}");
+    }
+    // How often a checkpoint is made changes no number.
+    let other = recipe.replace("checkpoint_every = 200", "checkpoint_every = 7");
+    assert_ne!(other, recipe);
+    fs::write(run.join("recipe.toml"), format!("# mine\n{other}")).unwrap();
+    train(place.path(), &["--resume", "run"]);
+}
+
+#[test]
+fn what_a_killed_process_left_is_cleared_away() {
+    let place = with_one();
+    train(place.path(), &["one.toml", "--out", "run"]);
+    let run = place.path().join("run");
+    fs::remove_file(run.join("report.html")).unwrap();
+    let left = [
+        ".tmp-simile-1",
+        "state/.tmp-simile-2",
+        "state/arm-0-iteration-3.safetensors",
+        "state/figures-0.json",
+    ];
+    let kept = ["notes.txt", "state/notes.txt"];
+    for name in left.iter().chain(&kept) {
+        fs::write(run.join(name), "left").unwrap();
+    }
+    train(place.path(), &["--resume", "run"]);
+    assert_eq!(left.map(|name| run.join(name).exists()), [false; 4]);
+    assert_eq!(kept.map(|name| run.join(name).exists()), [true; 2], "what is the user's stays");
+}
+
+#[test]
+fn files_of_a_run_are_believed_only_as_they_were_written() {
+    let place = with_recipe();
+    #[cfg(unix)]
+    crate::runs::interrupt(place.path(), &["train", "tiny.toml", "--out", "cut"], "Fair");
+    #[cfg(not(unix))]
+    return;
+    let (cut, again) = (place.path().join("cut"), place.path().join("again"));
+    let state: Vec<String> = fs::read_dir(cut.join("state"))
+        .unwrap()
+        .map(|entry| format!("state/{}", entry.unwrap().file_name().to_string_lossy()))
+        .filter(|name| name != "state/lock")
+        .collect();
+    assert!(standing(&cut).is_some() && state.len() >= 3, "{state:?}");
+    for name in
+        state.iter().map(String::as_str).chain(["model-infonce.safetensors", "metrics.jsonl", "recipe.toml"])
+    {
+        let whole = fs::read(cut.join(name)).unwrap();
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 3] ^= 4;
+        let half = whole[..whole.len() / 2].to_vec();
+        for (damage, bytes) in [("flipped", Some(flipped)), ("half", Some(half)), ("missing", None)] {
+            let starts_anew = name == "state/state.json" && damage == "missing";
+            if starts_anew {
+                continue;
+            }
+            copy(&cut, &again);
+            match bytes {
+                Some(bytes) => fs::write(again.join(name), bytes).unwrap(),
+                None => fs::remove_file(again.join(name)).unwrap(),
+            }
+            let output = simile(place.path(), &["train", "--resume", "again"]).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert!(matches!(output.status.code(), Some(1 | 2)), "{name} {damage}: {text}");
+            let file = name.rsplit('/').next().unwrap();
+            assert!(text.contains(file) && !text.contains("panicked"), "{name} {damage}: {text}");
+            fs::remove_dir_all(&again).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_name_leads_nowhere() {
+    let place = with_one();
+    let outside = place.path().join("evil");
+    let absolute = outside.display().to_string();
+    fs::create_dir(place.path().join("inside")).unwrap();
+    for name in ["../evil", "../../evil", &absolute, "a/b", "..", "a\\u001b[31mb"] {
+        fs::write(place.path().join("inside/evil.toml"), format!("name = \"{name}\"\n{ONE}")).unwrap();
+        let text = complaint(&place.path().join("inside"), &["train", "evil.toml"], 2);
+        assert!(text.contains("line 1") && text.contains("cannot be that of a file"), "{name}: {text}");
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        let arm = RECIPE.replace("name = \"Fair\"", &format!("name = \"{name}\""));
+        fs::write(place.path().join("inside/evil.toml"), arm).unwrap();
+        let text = complaint(&place.path().join("inside"), &["train", "evil.toml"], 2);
+        assert!(text.contains("cannot be that of a file"), "{name}: {text}");
+    }
+    complaint(place.path(), &["train", "one.toml", "--set", "name=../evil"], 2);
+    assert!(!outside.exists() && !place.path().join("runs").exists());
+    assert_eq!(fs::read_dir(place.path().join("inside")).unwrap().count(), 1);
+
+    // Arms may have spaces, as they always had.
+    let arm = RECIPE.replace("name = \"Fair\"", "name = \"Fair, 2 of 2\"");
+    fs::write(place.path().join("spaces.toml"), arm).unwrap();
+    train(place.path(), &["spaces.toml", "--smoke", "--out", "run"]);
+    assert!(place.path().join("run/model-fair-2-of-2.safetensors").exists());
+}
+
+#[test]
+fn a_terminal_obeys_no_name_and_a_cause_is_told_once() {
+    let place = place();
+    let text = complaint(place.path(), &["report", "a\u{1b}[31mb\u{7}"], 2);
+    assert!(text.contains("a\\u{1b}[31mb\\u{7}") && !text.contains('\u{1b}'), "{text:?}");
+    fs::write(place.path().join("a\u{1b}[31m.toml"), ONE.replace("batch", "bacth")).unwrap();
+    let text = complaint(place.path(), &["train", "a\u{1b}[31m.toml"], 2);
+    assert!(text.contains("bacth") && !text.contains('\u{1b}'), "{text:?}");
+    for arguments in [&["embed", "nowhere.safetensors", "a.png"][..], &["evaluate", "nowhere.safetensors"]] {
+        let text = complaint(place.path(), arguments, 1);
+        assert_eq!(text.matches("No such file").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn what_would_fail_after_training_is_said_before() {
+    let place = with_one();
+    for (set, reason) in [
+        ("probe.ridge=-1", "`probe.ridge` is -1.0"),
+        ("probe.ridge=nan", "`probe.ridge`"),
+        ("data.test=1", "1 test images"),
+        ("train.checkpoint_minutes=0", "`train.checkpoint_minutes`"),
+        ("probe.sgd.batch=0", "probe"),
+    ] {
+        let text = complaint(place.path(), &["train", "one.toml", "--set", set], 2);
+        assert!(text.contains(reason), "{set}: {text}");
+    }
+    let selection = ["--set", "selection={ held_out = 8, metric = \"roc_auc\" }"];
+    let text = complaint(place.path(), &[&["train", "one.toml"], &selection[..]].concat(), 2);
+    assert!(text.contains("`selection.metric` is `roc_auc`"), "{text}");
+    assert!(!place.path().join("runs").exists(), "a run was begun");
+
+    crate::faults::mnist(&place.path().join("mnist"), 20, |_| 3);
+    let text = complaint(place.path(), &["train", "colour-mnist", "--smoke", "--data", "mnist"], 2);
+    assert!(text.contains("20 training images are of the class `3`"), "{text}");
+    assert!(!place.path().join("runs").exists(), "a run was begun");
+}
+
+#[test]
+fn a_run_of_another_recipe_is_named_by_the_key() {
+    let place = with_one();
+    let first = [
+        "sweep",
+        "one.toml",
+        "--out",
+        "swept",
+        "--grid",
+        "train.batch=8,16",
+        "--set",
+        "data.validation=16",
+        "--json",
+    ];
+    json(place.path(), &first);
+    // A sweep goes on where a run of it was not begun, and finishes what has no result.
+    let run = place.path().join("swept/train.batch=8/seed-0");
+    fs::remove_dir_all(run.join("state")).unwrap();
+    for file in ["result.json", "report.html", "metrics.jsonl"] {
+        fs::remove_file(run.join(file)).unwrap();
+    }
+    fs::remove_file(place.path().join("swept/train.batch=16/seed-0/result.json")).unwrap();
+    json(place.path(), &first);
+    assert!(run.join("result.json").exists());
+
+    let text = complaint(place.path(), &[&first[..], &["--set", "train.iterations=5"]].concat(), 2);
+    assert!(text.contains("`train.iterations` is 6 and not 5"), "{text}");
+}

@@ -1,0 +1,113 @@
+//! A system that ends a process, and processes beside each other.
+#![cfg(unix)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::runs::{assert_same_end, end, iterations, start, wait_until, with_recipe};
+use crate::{complaint, simile};
+
+#[test]
+fn sigterm_and_sighup_lose_nothing_and_the_clock_makes_checkpoints_too() {
+    let place = with_recipe();
+    simile(place.path(), &["train", "tiny.toml", "--out", "whole"]).assert().success();
+    // No checkpoint by count: what a kill leaves is by the clock.
+    let by_clock = ["--set", "train.checkpoint_every=1000", "--set", "train.checkpoint_minutes=0.0001"];
+    let begin = [&["train", "tiny.toml", "--out", "my cut"], &by_clock[..]].concat();
+    let resume = ["train", "--resume", "my cut"];
+    let run = place.path().join("my cut");
+
+    let mut child = start(place.path(), &begin);
+    wait_until(&mut child, "a checkpoint by the clock", || iterations(&run, "InfoNCE") > 0);
+    assert_eq!(end(child, "-KILL").0, None);
+    let before = iterations(&run, "InfoNCE");
+    assert!(before > 0);
+
+    let mut child = start(place.path(), &resume);
+    wait_until(&mut child, "a checkpoint", || iterations(&run, "InfoNCE") > before);
+    let (code, text) = end(child, "-TERM");
+    assert_eq!(code, Some(143), "{text}");
+    assert!(text.contains("`simile train --resume 'my cut'`"), "{text}");
+
+    let mut child = start(place.path(), &resume);
+    wait_until(&mut child, "a checkpoint", || iterations(&run, "Fair") > 0);
+    let (code, text) = end(child, "-HUP");
+    assert_eq!(code, Some(129), "{text}");
+
+    simile(place.path(), &resume).assert().success();
+    for file in ["metrics.jsonl", "figures.json"] {
+        let of = |run: &str| fs::read(place.path().join(run).join(file)).unwrap();
+        assert!(of("whole") == of("my cut"), "{file} differs");
+    }
+}
+
+#[test]
+fn a_signal_asks_and_a_second_one_ends_at_once() {
+    let place = with_recipe();
+    let mut child =
+        start(place.path(), &["train", "tiny.toml", "--out", "cut", "--set", "train.iterations=100000"]);
+    let run = place.path().join("cut");
+    wait_until(&mut child, "a checkpoint", || iterations(&run, "InfoNCE") > 0);
+    let script = format!("kill -TERM {0}; kill -TERM {0}; true", child.id());
+    Command::new("sh").args(["-c", &script]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn under_nohup_a_run_outlives_its_terminal() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let place = with_recipe();
+    let script =
+        format!("trap '' HUP; exec '{}' train tiny.toml --out cut", simile_tests::program().display());
+    let mut child = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(place.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let run = place.path().join("cut");
+    wait_until(&mut child, "a checkpoint", || iterations(&run, "InfoNCE") > 0);
+    let (code, text) = end(child, "-HUP");
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
+fn runs_that_begin_at_once_have_a_folder_each() {
+    let place = with_recipe();
+    let seeds = ["1", "2", "3", "4"];
+    let begun = seeds.map(|seed| start(place.path(), &["train", "tiny.toml", "--smoke", "--seed", seed]));
+    for child in begun {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let names = ["tiny", "tiny-2", "tiny-3", "tiny-4"];
+    let seed = |name: &str| crate::runs::result(&place.path().join("runs").join(name))["seed"].to_string();
+    let found: BTreeSet<String> = names.map(seed).into();
+    assert_eq!(found, seeds.map(str::to_owned).into());
+}
+
+#[test]
+fn one_process_at_a_time_goes_on_with_a_run() {
+    let place = with_recipe();
+    let mut child = start(place.path(), &["train", "tiny.toml", "--out", "whole"]);
+    let run = place.path().join("whole");
+    wait_until(&mut child, "a checkpoint", || iterations(&run, "InfoNCE") > 0);
+    let text = complaint(place.path(), &["train", "--resume", "whole"], 1);
+    let holder = format!("process {} on ", child.id());
+    let ended = child.try_wait().unwrap().is_some();
+    assert!(ended || (text.contains(&holder) && text.contains("whole")), "{text}");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    // A lock ends with its process, however that ends.
+    crate::runs::interrupt(place.path(), &["train", "tiny.toml", "--out", "cut"], "InfoNCE");
+    let child = start(place.path(), &["train", "--resume", "cut"]);
+    end(child, "-KILL");
+    simile(place.path(), &["train", "--resume", "cut"]).assert().success();
+    assert_same_end(place.path(), "whole", "cut");
+}
