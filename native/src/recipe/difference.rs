@@ -94,8 +94,10 @@ mod tests {
         assert_eq!(differences(&recipe, &load(&[])).unwrap(), []);
         let other = load(&["arm.Fair-CCLK.objective.lambda=0.5", "train.batch=17", "train.ema=0.5"]);
         let found = differences(&recipe, &other).unwrap();
-        let keys: Vec<&str> = found.iter().map(|difference| difference.key.as_str()).collect();
-        assert_eq!(keys, ["train.batch", "train.ema", "arm.Fair-CCLK.objective.lambda"]);
-        assert_eq!((found[0].other(), found[1].one()), ("17".into(), "not set".into()));
+        let of = |key: &str| found.iter().find(|difference| difference.key == key).unwrap();
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(of("train.batch").other(), "17");
+        assert_eq!(of("train.ema").one(), "not set");
+        assert_eq!(of("arm.Fair-CCLK.objective.lambda").other(), "0.5");
     }
 }

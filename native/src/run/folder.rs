@@ -80,14 +80,14 @@ impl RunFolder {
     pub(crate) fn taken(self) -> Result<Self> {
         let state = self.path(STATE);
         fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
-        let lock = Some(Arc::new(Lock::take(&state.join(LOCK), &self.root)?));
+        let lock = Arc::new(Lock::take(&state.join(LOCK), &self.root)?);
         for place in [&self.root, &state] {
             for name in entries(place).into_iter().filter(|name| name.starts_with(UNFINISHED)) {
                 // One that stays does no harm.
                 let _ = fs::remove_file(place.join(name));
             }
         }
-        Ok(Self { _lock: lock, ..self })
+        Ok(Self { _lock: Some(lock), ..self })
     }
 
     /// The folder itself.
