@@ -182,7 +182,7 @@ fn a_section_that_a_recipe_lacks_can_be_set() {
     assert!(text.contains("selection.held_out"), "{text}");
     // Neither is right without the other.
     let both = ["--set", "selection.patience=2", "--set", "selection.held_out=32", "--out", "chosen"];
-    said(place.path(), &[&["train", "fair-digits", "--smoke", "--arm", "InfoNCE"], &both[..]].concat());
+    said(place.path(), &[&["train", "fair-digits", "--smoke", "--arm", "Fair-CCLK"], &both[..]].concat());
     let text = train(&["data.features.file=a.npy"], 2);
     assert!(text.contains("data.features.file") && text.contains("paths"), "{text}");
 }
