@@ -24,16 +24,19 @@ const BESIDE: [&str; 14] = [
 ];
 
 /// Whether a tensor that was not taken belongs to the network all the same: it lies in a part that the network has, such
-/// as `layer1`, or in one that no head and no loss is known by. A second copy of the network, as momentum contrast keeps
-/// one, does not.
-pub(super) fn belongs(name: &str, expected: &[String]) -> bool {
+/// as `layer1`, or in one that no head and no loss is known by. A second copy of the whole network, as momentum contrast
+/// keeps one, does not.
+pub(super) fn belongs(name: &str, expected: &[String], shapes: &Shapes<'_>) -> bool {
     let first = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();
     let part = first(name);
     if expected.iter().any(|known| first(known) == part) {
         return true;
     }
+    let all_under =
+        |before: &str| expected.iter().all(|known| shapes.contains_key(format!("{before}{known}").as_str()));
     let is_copy = || {
-        expected.iter().any(|known| name.strip_suffix(known.as_str()).is_some_and(|rest| rest.ends_with('.')))
+        let mut before = expected.iter().filter_map(|known| name.strip_suffix(known.as_str()));
+        before.any(|before| before.ends_with('.') && all_under(before))
     };
     let is_beside = part.starts_with("fc") || BESIDE.iter().any(|word| part.contains(word));
     !is_beside && !is_copy()
@@ -117,13 +120,15 @@ mod tests {
     #[test]
     fn heads_and_copies_are_no_part_of_the_network() {
         let expected = ["conv1.weight", "layer1.0.conv1.weight"].map(String::from);
+        let copy = expected.each_ref().map(|name| format!("ema.{name}"));
+        let shapes: Shapes<'_> = copy.iter().map(|name| (name.as_str(), &[1_usize][..])).collect();
         for name in ["layer1.2.conv1.weight", "conv1.bias", "layer5.0.conv1.weight", "blocks.0.weight"] {
-            assert!(belongs(name, &expected), "{name}");
+            assert!(belongs(name, &expected, &shapes), "{name}");
         }
         for name in
             ["fc.weight", "fc2.bias", "head.mlp.0.weight", "projector.2.weight", "queue", "ema.conv1.weight"]
         {
-            assert!(!belongs(name, &expected), "{name}");
+            assert!(!belongs(name, &expected, &shapes), "{name}");
         }
     }
 }

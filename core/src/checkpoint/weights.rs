@@ -136,15 +136,13 @@ impl Weights {
         if !taken.iter().all(|name| self.tensors.contains_key(&format!("{prefix}{name}"))) {
             return Ok(());
         }
-        let left = of_network().filter(|(name, _)| !taken.contains(name) && !name.ends_with(COUNTER));
-        let names: Vec<String> = left
-            .filter(|(name, _)| belongs(name, expected))
-            .map(|(name, _)| format!("{prefix}{name}"))
-            .collect();
+        let shapes: Shapes<'_> = of_network().map(|(name, tensor)| (name, tensor.shape.as_slice())).collect();
+        let left = shapes.keys().filter(|name| !taken.contains(*name) && !name.ends_with(COUNTER));
+        let of_it = left.filter(|name| belongs(name, expected, &shapes));
+        let names: Vec<String> = of_it.map(|name| format!("{prefix}{name}")).collect();
         if names.is_empty() {
             return Ok(());
         }
-        let shapes: Shapes<'_> = of_network().map(|(name, tensor)| (name, tensor.shape.as_slice())).collect();
         let same = format!("`{}`", encoder.name());
         let likely = likely(&shapes).filter(|said| !said.contains(&same));
         let likely = likely.unwrap_or_else(|| "this is the file of another network".into());
