@@ -23,7 +23,7 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
 use self::mutate::mutated;
-use self::targets::{Target, all};
+use self::targets::{Target, all, named};
 use self::watch::{Job, Row, run};
 
 /// Bytes that a case may have in use.
@@ -139,13 +139,27 @@ fn no_changed_file_panics_hangs_or_fills_the_memory() {
     }
 }
 
+/// Each fault is told by its case, and the cases after it are run.
+#[test]
+fn whatever_ends_a_process_is_found() {
+    let row = run(&Job { target: "faulty", seed: 0, cases: 0 }, Duration::from_secs(4));
+    assert_eq!((row.failures.len(), row.cases, row.taken), (3, 6, 1), "{:?}", row.failures);
+    for (failure, (case, how)) in
+        row.failures.iter().zip([(1, "on purpose"), (2, "memory allocation"), (4, "more than 4 s")])
+    {
+        assert!(
+            failure.contains(&format!("SIMILE_FUZZ_CASE=faulty:{case} ")) && failure.contains(how),
+            "{failure}"
+        );
+    }
+}
+
 /// The process of a target; without a job it does nothing.
 #[test]
 #[ignore = "a process that another test starts"]
 fn worker() {
     let Some((job, first)) = Job::given() else { return };
-    let target = all().into_iter().find(|target| target.name == job.target).unwrap();
-    let cases = Cases::of(target);
+    let cases = Cases::of(named(job.target).unwrap());
     let (mut most, mut taken) = (0, 0);
     for case in first..job.cases.max(cases.whole.len() as u64) {
         let bytes = cases.bytes(job.seed, case);
@@ -165,11 +179,10 @@ fn worker() {
 fn replay() {
     let Ok(text) = env::var("SIMILE_FUZZ_CASE") else { return };
     let (name, case) = text.split_once(':').expect("SIMILE_FUZZ_CASE is NAME:NUMBER");
-    let target = all().into_iter().find(|target| target.name == name).expect("no target of that name");
-    let bytes = Cases::of(target).bytes(Wanted::read().seed, case.parse().unwrap());
+    let cases = Cases::of(named(name).expect("no target of that name"));
+    let bytes = cases.bytes(Wanted::read().seed, case.parse().unwrap());
     let file = env::temp_dir().join(format!("simile-{name}-{case}"));
     fs::write(&file, &bytes).unwrap();
     writeln!(stdout(), "{}: {} bytes", file.display(), bytes.len()).unwrap();
-    let target = all().into_iter().find(|target| target.name == name).unwrap();
-    (target.run)(&bytes);
+    (cases.target.run)(&bytes);
 }

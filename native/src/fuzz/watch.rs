@@ -25,7 +25,7 @@ impl Job {
     pub(super) fn given() -> Option<(Job, u64)> {
         let text = env::var("SIMILE_FUZZ_WORKER").ok()?;
         let [target, seed, cases, first] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
-        let target = super::all().into_iter().find(|known| known.name == target)?.name;
+        let target = super::named(target)?.name;
         Some((Job { target, seed: seed.parse().ok()?, cases: cases.parse().ok()? }, first.parse().ok()?))
     }
 }
@@ -90,7 +90,8 @@ pub(super) fn run(job: &Job, longest: Duration) -> Row {
             Outcome::Done { most, taken, last } => {
                 row.most = row.most.max(most);
                 row.taken = taken;
-                row.cases = last + 1;
+                // None is left after a fault in the last one.
+                row.cases = row.cases.max(last.wrapping_add(1));
                 break;
             }
             Outcome::Failed { case, how } => {

@@ -42,6 +42,28 @@ pub(super) fn all() -> Vec<Target> {
         .collect()
 }
 
+/// The target of a name, the faulty one too.
+pub(super) fn named(name: &str) -> Option<Target> {
+    all().into_iter().chain([faulty()]).find(|target| target.name == name)
+}
+
+/// A parser with all faults, for the test of what watches the others.
+fn faulty() -> Target {
+    const FILES: [&[u8]; 5] = [b"panic", b"memory", b"sound", b"hang", b"sound"];
+    Target {
+        seeds: || vec![b"sound".to_vec()],
+        hostile: || FILES.map(<[u8]>::to_vec).to_vec(),
+        ..Target::new("faulty", &[], |bytes| match bytes {
+            b"panic" => panic!("on purpose"),
+            b"memory" => drop(std::hint::black_box(vec![1_u8; 2 << 30])),
+            b"hang" => std::thread::sleep(std::time::Duration::from_secs(600)),
+            _ => {
+                said(Ok::<(), String>(()));
+            }
+        })
+    }
+}
+
 /// Whether a parser took what it was given.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
