@@ -36,7 +36,7 @@ pub(crate) struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) untrained: Option<Untrained>,
     /// Metrics of naming the most frequent value and the mean, without any encoder.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "exact::numbers")]
     pub(crate) base_rates: BTreeMap<String, f64>,
 }
 

@@ -35,12 +35,11 @@ pub(crate) struct Standing {
     /// Every arm of the recipe, in its order.
     pub(super) arms: Vec<ArmStanding>,
     /// What of each arm to doubt since before it began, by its name.
-    #[serde(default)]
     pub(super) warnings: Doubts,
     /// What the probes read off the encoder before its first step, once it was measured.
     pub(super) untrained: Option<Untrained>,
     /// What is named without any encoder.
-    #[serde(default, deserialize_with = "exact::numbers")]
+    #[serde(deserialize_with = "exact::numbers")]
     pub(super) base_rates: BTreeMap<String, f64>,
     /// File of the figures so far.
     figures: Option<String>,

@@ -287,8 +287,8 @@ fn a_terminal_obeys_no_name_and_a_cause_is_told_once() {
 fn what_would_fail_after_training_is_said_before() {
     let place = with_one();
     for (set, reason) in [
-        ("probe.ridge=-1", "`probe.ridge` is -1.0"),
-        ("probe.ridge=nan", "`probe.ridge`"),
+        ("probe.ridge=-1", "`probe.ridge` is -1"),
+        ("probe.ridge=nan", "ridge"),
         ("data.test=1", "1 test images"),
         ("train.checkpoint_minutes=0", "`train.checkpoint_minutes`"),
         ("probe.sgd.batch=0", "probe"),

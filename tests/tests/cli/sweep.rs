@@ -127,7 +127,7 @@ fn an_interrupted_sweep_goes_on_with_the_same_command() {
     let arguments = [&sweep(&rest)[..], &["--set", "train.checkpoint_every=2"]].concat();
     let mut child = start(place.path(), &arguments);
     let first = place.path().join("swept/train.batch=16/seed-0");
-    wait_until(&mut child, "a checkpoint", || iterations(&first, "InfoNCE") > 0);
+    wait_until(&mut child, "a checkpoint", || iterations(&first, "SimCLR") > 0);
     assert_eq!(end(child, "-INT").0, Some(130));
     assert!(!first.join("result.json").exists());
     simile(place.path(), &arguments).assert().success();
@@ -139,7 +139,7 @@ fn a_point_that_diverges_is_a_row_that_says_so_also_the_second_time() {
     let place = place();
     let rest = [
         "--arm",
-        "InfoNCE",
+        "SimCLR",
         "--set",
         "optimizer={ name = \"sgd\" }",
         "--grid",
