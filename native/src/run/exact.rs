@@ -1,107 +1,76 @@
-//! Numbers that come back from a file bit by bit. What reads JSON here takes the nearest float but one now and then, and
-//! knows no infinity; so a run's state writes its floats as strings of the digits that Rust reads back exactly.
+//! Documents whose floats come back bit by bit. What reads JSON here takes the nearest float but one now and then, so a
+//! run's state writes each float as text, of the digits that Rust reads back exactly, behind a mark.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Number, Value};
 
-use serde::de::{self, Deserializer, Visitor};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+/// How the text of a float begins, and a text that begins with it.
+const MARK: char = '\u{1}';
 
-/// A document whose floats are strings.
+/// A document as text.
 ///
 /// # Errors
-/// If the value has no JSON form.
-pub(super) fn to_value(value: &impl Serialize) -> serde_json::Result<Value> {
-    Ok(worded(serde_json::to_value(value)?))
+/// If it has no JSON form.
+pub(super) fn to_text(document: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(&each(serde_json::to_value(document)?, &marked))
 }
 
-fn worded(value: Value) -> Value {
+/// A document from what [`to_text`] made of it.
+///
+/// # Errors
+/// If it is not such a document.
+pub(super) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_value(each(serde_json::from_slice(bytes)?, &unmarked))
+}
+
+/// A value with every number and text in it changed.
+fn each(value: Value, change: &impl Fn(Value) -> Value) -> Value {
+    match value {
+        Value::Array(values) => values.into_iter().map(|value| each(value, change)).collect(),
+        Value::Object(entries) => {
+            Value::Object(entries.into_iter().map(|(key, value)| (key, each(value, change))).collect())
+        }
+        other => change(other),
+    }
+}
+
+fn marked(value: Value) -> Value {
     match value {
         Value::Number(number) if number.is_f64() => {
-            Value::String(number.as_f64().unwrap_or(f64::NAN).to_string())
+            Value::String(format!("{MARK}{}", number.as_f64().unwrap_or(f64::NAN)))
         }
-        Value::Array(values) => Value::Array(values.into_iter().map(worded).collect()),
-        Value::Object(entries) => {
-            Value::Object(entries.into_iter().map(|(key, value)| (key, worded(value))).collect())
-        }
+        Value::String(text) if text.starts_with(MARK) => Value::String(format!("{MARK}{text}")),
         other => other,
     }
 }
 
-/// A float that is a number or its digits.
-#[derive(Clone, Copy)]
-struct Exact(f64);
-
-impl<'de> Deserialize<'de> for Exact {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Digits;
-        impl Visitor<'_> for Digits {
-            type Value = Exact;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number")
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Exact, E> {
-                Ok(Exact(value))
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Exact, E> {
-                Ok(Exact(value as f64))
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Exact, E> {
-                Ok(Exact(value as f64))
-            }
-
-            fn visit_str<E: de::Error>(self, digits: &str) -> Result<Exact, E> {
-                digits.parse().map(Exact).map_err(|_| E::invalid_value(de::Unexpected::Str(digits), &self))
-            }
-        }
-        deserializer.deserialize_any(Digits)
+fn unmarked(value: Value) -> Value {
+    match value {
+        Value::String(text) => match text.strip_prefix(MARK) {
+            Some(rest) if rest.starts_with(MARK) => Value::String(rest.to_owned()),
+            Some(digits) => digits.parse().ok().and_then(Number::from_f64).map_or(Value::Null, Value::Number),
+            None => Value::String(text),
+        },
+        other => other,
     }
-}
-
-/// Reads a float.
-///
-/// # Errors
-/// If it is neither a number nor the digits of one.
-pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    Exact::deserialize(deserializer).map(|Exact(value)| value)
-}
-
-/// Reads floats by name.
-///
-/// # Errors
-/// As [`number`].
-pub(super) fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, f64>, D::Error> {
-    let found = BTreeMap::<String, Exact>::deserialize(deserializer)?;
-    Ok(found.into_iter().map(|(name, Exact(value))| (name, value)).collect())
-}
-
-/// Reads floats by name, where there are any.
-///
-/// # Errors
-/// As [`number`].
-pub(super) fn perhaps<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<BTreeMap<String, f64>>, D::Error> {
-    let found = Option::<BTreeMap<String, Exact>>::deserialize(deserializer)?;
-    Ok(found.map(|found| found.into_iter().map(|(name, Exact(value))| (name, value)).collect()))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+
     use super::*;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Document {
-        #[serde(deserialize_with = "number")]
         one: f64,
-        #[serde(deserialize_with = "numbers")]
         many: BTreeMap<String, f64>,
+        count: u64,
+        name: String,
     }
 
     #[test]
@@ -113,14 +82,16 @@ mod tests {
             bits ^= bits << 17;
             (bits >> 11) as f64 / (1_u64 << 53) as f64
         };
-        for _ in 0..2000 {
+        let mut is_inexact = false;
+        for count in 0..2000 {
             let many = BTreeMap::from([("a".to_owned(), draw()), ("b".to_owned(), draw() * 1e-300)]);
-            let document = Document { one: draw(), many };
-            let text = serde_json::to_string(&to_value(&document).unwrap()).unwrap();
-            assert_eq!(serde_json::from_str::<Document>(&text).unwrap(), document);
+            let name = if count % 2 == 0 { format!("{MARK}0.5") } else { "0.5".into() };
+            let document = Document { one: draw(), many, count, name };
+            assert_eq!(from_bytes::<Document>(to_text(&document).unwrap().as_bytes()).unwrap(), document);
+            let plain = serde_json::to_string(&document).unwrap();
+            is_inexact |= serde_json::from_str::<Document>(&plain).unwrap() != document;
         }
-        let plain: Document = serde_json::from_str(r#"{"one": 1, "many": {"a": -0.5}}"#).unwrap();
-        assert_eq!((plain.one, plain.many["a"]), (1.0, -0.5));
-        assert!(serde_json::from_str::<Document>(r#"{"one": "x", "many": {}}"#).is_err());
+        assert!(is_inexact, "plain JSON would do");
+        assert!(from_bytes::<f64>(format!("\"{MARK}x\"").as_bytes()).is_err());
     }
 }

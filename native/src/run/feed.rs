@@ -139,7 +139,7 @@ mod tests {
 
     fn fed(objective: &str) -> (Arm, Recipe, Feed) {
         let text = format!(
-            "[data]\ndataset = \"digits\"\n\n[train]\nbatch = 16\niterations = 4\n\n[classified]\nbatch = 8\n\n\
+            "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 40\ntest = 10\n\n[train]\nbatch = 16\niterations = 4\n\n[classified]\nbatch = 8\n\n\
              [method]\nname = \"with-classifier\"\n\n[objective]\nbias = \"bias\"\n{objective}\n"
         );
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();

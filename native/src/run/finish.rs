@@ -14,7 +14,7 @@ use crate::report::{RunRecord, page};
 /// If a file of an arm is missing or another one, or the folder cannot be written to.
 pub(super) fn finish(folder: &RunFolder, recipe: &Recipe, mut standing: Standing) -> Result<RunResult> {
     if let Some(figures) = standing.figures(folder)? {
-        standing.keep(folder, FIGURES, &figures)?;
+        standing.keep(folder, FIGURES, &serde_json::to_vec_pretty(&figures)?)?;
         standing.move_figures(FIGURES);
     }
     let result = RunResult {

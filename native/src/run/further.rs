@@ -47,8 +47,10 @@ pub(super) fn recipe(
             format!("the run has {was} iterations already; --set {LENGTH}=N takes more of them, not {is}")
         }
         (LENGTH, false) => format!(
-            "{}: `{key}` is {is}, and the run was begun with {was}; put that back, or ask for more with --set {key}=N",
-            path.display()
+            "{}: `{key}` is {is}, and the run was begun with {was}; put that back, or ask for more on purpose, such as \
+             with --set {key}={}",
+            path.display(),
+            asked.train.iterations.max(begun.train.iterations + 1)
         ),
         (_, true) => {
             format!(

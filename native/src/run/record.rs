@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::exact;
-
 /// One line of `metrics.jsonl`. It holds nothing that differs between two runs of the same seed, device and
 /// version: no times, no paths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,7 +34,7 @@ pub(crate) struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) untrained: Option<Untrained>,
     /// Metrics of naming the most frequent value and the mean, without any encoder.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "exact::numbers")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) base_rates: BTreeMap<String, f64>,
 }
 
@@ -45,7 +43,6 @@ pub(crate) struct RunResult {
 pub(crate) struct Untrained {
     /// How its row is called.
     pub(crate) name: String,
-    #[serde(deserialize_with = "exact::numbers")]
     pub(crate) metrics: BTreeMap<String, f64>,
     /// As those of an arm.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
@@ -58,13 +55,10 @@ pub(crate) struct ArmResult {
     pub(crate) objective: String,
     pub(crate) iterations: usize,
     /// Mean loss over the last tenth of the iterations.
-    #[serde(deserialize_with = "exact::number")]
     pub(crate) final_loss: f64,
     /// Wall time of training in seconds.
-    #[serde(deserialize_with = "exact::number")]
     pub(crate) training_seconds: f64,
     /// Metrics by name: [`TOP1`], [`MSE`], [`R2`], ...
-    #[serde(deserialize_with = "exact::numbers")]
     pub(crate) metrics: BTreeMap<String, f64>,
     /// How the probes were fitted that have a ridge penalty: `class`, `condition`, `condition_nonlinear`, and the names of
     /// further variables.
@@ -74,7 +68,7 @@ pub(crate) struct ArmResult {
     #[serde(default)]
     pub(crate) protocol: String,
     /// The same metrics of the last encoder, where another was chosen.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "exact::perhaps")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<BTreeMap<String, f64>>,
     /// The evaluations that the encoder was chosen by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -91,7 +85,6 @@ pub(crate) struct ArmResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ProbeFit {
     /// Its ridge penalty.
-    #[serde(deserialize_with = "exact::number")]
     pub(crate) ridge: f64,
     /// Training images that the penalty was chosen on; none if it was given.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -111,9 +104,7 @@ fn is_zero(count: &usize) -> bool {
 pub(crate) struct Evaluation {
     pub(crate) iteration: u64,
     /// The metric that the encoder is chosen by.
-    #[serde(deserialize_with = "exact::number")]
     pub(crate) value: f64,
-    #[serde(deserialize_with = "exact::numbers")]
     pub(crate) metrics: BTreeMap<String, f64>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use simile_core::augment::Normalisation;
 use simile_core::checkpoint::{Checkpoint, Metadata, Weights};
 use simile_core::dataset::Dataset;
@@ -78,11 +78,11 @@ impl Session {
         let arms = self.recipe.arms();
         let mut figures: Figures = match self.standing.figures(&self.folder)? {
             None => self.first_figures()?,
-            Some(bytes) => serde_json::from_slice(&bytes).context("reading the figures of earlier arms")?,
+            Some(figures) => figures,
         };
         while let Some(at) = self.standing.current() {
             let result = self.arm((at, &arms[at]), arms.len(), &mut figures)?;
-            self.standing.keep_figures(&self.folder, at + 1, &serde_json::to_vec_pretty(&figures)?)?;
+            self.standing.keep_figures(&self.folder, at + 1, &figures)?;
             self.standing.arms[at].result = Some(result);
             self.save()?;
             if interrupt::asked() && at + 1 < arms.len() {

@@ -14,6 +14,7 @@ use super::exact;
 use super::folder::{RunFolder, STATE, WEIGHTS, bytes_of, entries};
 use super::record::{ArmResult, Evaluation, Untrained};
 use crate::recipe::Recipe;
+use crate::report::figures::Figures;
 
 /// Where the whole run stands.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -28,7 +29,6 @@ pub(crate) struct Standing {
     /// The arm in training; empty once all are done.
     arm: String,
     /// Wall time so far in seconds.
-    #[serde(deserialize_with = "exact::number")]
     pub(super) seconds: f64,
     /// What `metrics.jsonl` began with at that moment.
     pub(super) metrics: Digest,
@@ -39,7 +39,6 @@ pub(crate) struct Standing {
     /// What the probes read off the encoder before its first step, once it was measured.
     pub(super) untrained: Option<Untrained>,
     /// What is named without any encoder.
-    #[serde(deserialize_with = "exact::numbers")]
     pub(super) base_rates: BTreeMap<String, f64>,
     /// File of the figures so far.
     figures: Option<String>,
@@ -56,7 +55,6 @@ pub(super) struct ArmStanding {
     /// Iterations that are done.
     pub(super) iteration: u64,
     /// Wall time of its training so far in seconds.
-    #[serde(deserialize_with = "exact::number")]
     pub(super) seconds: f64,
     /// File of the trainer's state, once the arm was begun.
     pub(super) trainer: Option<String>,
@@ -218,19 +216,21 @@ impl Standing {
     ///
     /// # Errors
     /// If the folder cannot be written to.
-    pub(super) fn keep_figures(&mut self, folder: &RunFolder, done: usize, bytes: &[u8]) -> Result<()> {
+    pub(super) fn keep_figures(&mut self, folder: &RunFolder, done: usize, figures: &Figures) -> Result<()> {
         let name = format!("{STATE}/figures-{done}.json");
-        self.keep(folder, &name, bytes)?;
+        self.keep(folder, &name, exact::to_text(figures)?.as_bytes())?;
         self.figures = Some(name);
         Ok(())
     }
 
-    /// Figures of the arms that are done, as they were kept; none before the first arm is.
+    /// Figures of the arms that are done; none before the first arm is, and once they lie in the run folder itself.
     ///
     /// # Errors
     /// If the file is missing or is another one.
-    pub(super) fn figures(&self, folder: &RunFolder) -> Result<Option<Vec<u8>>> {
-        self.figures.as_ref().map(|name| self.file(folder, name)).transpose()
+    pub(super) fn figures(&self, folder: &RunFolder) -> Result<Option<Figures>> {
+        let Some(name) = self.figures.as_deref().filter(|name| is_of_state(name)) else { return Ok(None) };
+        let figures = exact::from_bytes(&self.file(folder, name)?);
+        figures.map(Some).with_context(|| format!("reading {}", folder.path(name).display()))
     }
 
     /// Says that the figures lie in a file of the run folder itself from now on.
@@ -281,7 +281,7 @@ fn document(folder: &RunFolder) -> PathBuf {
 
 /// The document with the checksum of all that stands before it as its last entry.
 fn sealed(standing: &Standing) -> Result<String> {
-    let text = serde_json::to_string_pretty(&exact::to_value(standing)?)?;
+    let text = exact::to_text(standing)?;
     let open = text.trim_end_matches('}').trim_end();
     Ok(format!("{open}{SEAL}{}\n}}\n", crc32c::crc32c(open.as_bytes())))
 }
@@ -291,7 +291,7 @@ fn unsealed(text: &[u8]) -> Result<Standing> {
     let (open, seal) = text.rsplit_once(SEAL).context("it has no checksum")?;
     let seal = seal.strip_suffix("\n}\n").context("its end is missing")?;
     anyhow::ensure!(seal == crc32c::crc32c(open.as_bytes()).to_string(), "its checksum is another one");
-    Ok(serde_json::from_str(text)?)
+    Ok(exact::from_bytes(text.as_bytes())?)
 }
 
 #[cfg(test)]

@@ -216,7 +216,7 @@ fn files_of_a_run_are_believed_only_as_they_were_written() {
         .collect();
     assert!(standing(&cut).is_some() && state.len() >= 3, "{state:?}");
     for name in
-        state.iter().map(String::as_str).chain(["model-infonce.safetensors", "metrics.jsonl", "recipe.toml"])
+        state.iter().map(String::as_str).chain(["model-simclr.safetensors", "metrics.jsonl", "recipe.toml"])
     {
         let whole = fs::read(cut.join(name)).unwrap();
         let mut flipped = whole.clone();

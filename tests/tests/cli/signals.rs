@@ -19,13 +19,13 @@ fn sigterm_and_sighup_lose_nothing_and_the_clock_makes_checkpoints_too() {
     let run = place.path().join("my cut");
 
     let mut child = start(place.path(), &begin);
-    wait_until(&mut child, "a checkpoint by the clock", || iterations(&run, "InfoNCE") > 0);
+    wait_until(&mut child, "a checkpoint by the clock", || iterations(&run, "SimCLR") > 0);
     assert_eq!(end(child, "-KILL").0, None);
-    let before = iterations(&run, "InfoNCE");
+    let before = iterations(&run, "SimCLR");
     assert!(before > 0);
 
     let mut child = start(place.path(), &resume);
-    wait_until(&mut child, "a checkpoint", || iterations(&run, "InfoNCE") > before);
+    wait_until(&mut child, "a checkpoint", || iterations(&run, "SimCLR") > before);
     let (code, text) = end(child, "-TERM");
     assert_eq!(code, Some(143), "{text}");
     assert!(text.contains("`simile train --resume 'my cut'`"), "{text}");
@@ -48,7 +48,7 @@ fn a_signal_asks_and_a_second_one_ends_at_once() {
     let mut child =
         start(place.path(), &["train", "tiny.toml", "--out", "cut", "--set", "train.iterations=100000"]);
     let run = place.path().join("cut");
-    wait_until(&mut child, "a checkpoint", || iterations(&run, "InfoNCE") > 0);
+    wait_until(&mut child, "a checkpoint", || iterations(&run, "SimCLR") > 0);
     let script = format!("kill -TERM {0}; kill -TERM {0}; true", child.id());
     Command::new("sh").args(["-c", &script]).status().unwrap();
     let output = child.wait_with_output().unwrap();
@@ -71,7 +71,7 @@ fn under_nohup_a_run_outlives_its_terminal() {
         .spawn()
         .unwrap();
     let run = place.path().join("cut");
-    wait_until(&mut child, "a checkpoint", || iterations(&run, "InfoNCE") > 0);
+    wait_until(&mut child, "a checkpoint", || iterations(&run, "SimCLR") > 0);
     let (code, text) = end(child, "-HUP");
     assert_eq!(code, Some(0), "{text}");
 }
@@ -96,7 +96,7 @@ fn one_process_at_a_time_goes_on_with_a_run() {
     let place = with_recipe();
     let mut child = start(place.path(), &["train", "tiny.toml", "--out", "whole"]);
     let run = place.path().join("whole");
-    wait_until(&mut child, "a checkpoint", || iterations(&run, "InfoNCE") > 0);
+    wait_until(&mut child, "a checkpoint", || iterations(&run, "SimCLR") > 0);
     let text = complaint(place.path(), &["train", "--resume", "whole"], 1);
     let holder = format!("process {} on ", child.id());
     let ended = child.try_wait().unwrap().is_some();
@@ -105,7 +105,7 @@ fn one_process_at_a_time_goes_on_with_a_run() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
     // A lock ends with its process, however that ends.
-    crate::runs::interrupt(place.path(), &["train", "tiny.toml", "--out", "cut"], "InfoNCE");
+    crate::runs::interrupt(place.path(), &["train", "tiny.toml", "--out", "cut"], "SimCLR");
     let child = start(place.path(), &["train", "--resume", "cut"]);
     end(child, "-KILL");
     simile(place.path(), &["train", "--resume", "cut"]).assert().success();

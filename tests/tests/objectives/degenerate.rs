@@ -204,9 +204,10 @@ const SIZES: [(f64, DType); 6] = [
 
 /// Objectives with an input that is no embedding, or is taken as it is, so that the loss itself can be larger than the
 /// float type holds.
-const ON_LARGE_VALUES: [&str; 18] = [
+const ON_LARGE_VALUES: [&str; 19] = [
     "barlow-twins",
     "biasbal",
+    "biascon-total",
     "cmc",
     "cross-entropy",
     "di",

@@ -13,8 +13,8 @@ pub(super) fn targets() -> Vec<Target> {
             ..Target::new("tar", TAR, |bytes| run_archive("a.tar", bytes))
         },
         Target {
-            repair: |bytes, draw| repair::mostly(bytes, draw, |bytes| repair::gzip(&repair::tar(bytes))),
-            ..Target::new("tar-gz", TAR, |bytes| run_archive("a.tar.gz", bytes))
+            repair: |bytes, draw| repair::mostly(bytes, draw, repair::tar),
+            ..Target::new("tar-gz", TAR, |bytes| run_archive("a.tar.gz", &repair::gzip(bytes)))
         },
         Target::new("gzip", &[b"\x1f\x8b\x08\0", b"\x1f\x8b\x08\x1c"], |bytes| {
             said(parsers::gzip(&file("a.gz", bytes)));

@@ -21,7 +21,7 @@ pub(super) fn targets() -> Vec<Target> {
             hostile: || hostile::all().into_iter().map(|(_, bytes)| bytes).collect(),
             ..Target::new("torch", PICKLE, run_torch)
         },
-        Target { repair: |bytes, _| around(&bytes), ..Target::new("pickle", PICKLE, run_torch) },
+        Target::new("pickle", PICKLE, |bytes| run_torch(&around(bytes))),
     ]
 }
 
@@ -119,15 +119,13 @@ const PICKLE: &[&[u8]] = &[
     b"PK\x05\x06",
 ];
 
-/// A pickle in an archive with two storages.
+/// A pickle in an archive with as many storages as those of the corpus name.
 fn around(pickle: &[u8]) -> Vec<u8> {
-    let (floats, whole) = (1.5_f32.to_le_bytes().repeat(64), 7_i64.to_le_bytes().repeat(4));
-    repair::zip(&[
-        ("a/data.pkl", pickle),
-        ("a/byteorder", b"little"),
-        ("a/data/0", &floats),
-        ("a/data/1", &whole),
-    ])
+    let storages: Vec<(String, Vec<u8>)> =
+        (0..10).map(|key| (format!("a/data/{key}"), 1.5_f32.to_le_bytes().repeat(64))).collect();
+    let storages = storages.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
+    let entries = [("a/data.pkl", pickle), ("a/byteorder", b"little".as_slice())];
+    repair::zip(&entries.into_iter().chain(storages).collect::<Vec<_>>())
 }
 
 fn run_torch(bytes: &[u8]) {
