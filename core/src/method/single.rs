@@ -18,8 +18,8 @@ use crate::optimizer::Optimizer;
 use crate::train::Model;
 
 /// One network and one objective. The objective gets the projections as `view_a` and `view_b`, those of view a also as
-/// the class scores `logits`; one that conditions on the representation gets the encoder's embeddings as `z_a` and `z_b`,
-/// one of class scores what the [module](self) says.
+/// the class scores `logits`; one that conditions on the representation gets the encoder's embeddings as `z_a` and `z_b`.
+/// One that reads class scores sees view a alone: its scores as `logits`, its embeddings as `view_a`.
 #[derive(Debug)]
 pub struct Single {
     model: Model,
