@@ -1,8 +1,11 @@
 //! One picture file of any size, fitted to an encoder's input.
 
+use std::fs::File;
+use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 
-use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits};
+use image::error::DecodingError;
+use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
 use simile_core::dataset::Images;
 use simile_core::preprocess::{fit, squeeze};
 
@@ -23,9 +26,13 @@ const SCRATCH: u64 = 512 << 20;
 /// [`DataError::Image`] if the file cannot be read or is no picture, [`DataError::LargePicture`] if it has more pixels than
 /// are decoded.
 pub(crate) fn read_picture(path: &Path, framing: Framing) -> Result<Images> {
-    let failed = |source: image::ImageError| DataError::Image { path: path.into(), source };
+    let failed = |source: ImageError| DataError::Image { path: path.into(), source };
     let reader = ImageReader::open(path).and_then(ImageReader::with_guessed_format);
     let mut reader = reader.map_err(|error| failed(error.into()))?;
+    if reader.format() == Some(ImageFormat::Png) && !has_whole_palette(path).map_err(|e| failed(e.into()))? {
+        let reason = "its palette ends in the middle of a colour";
+        return Err(failed(ImageError::Decoding(DecodingError::new(ImageFormat::Png.into(), reason))));
+    }
     let mut limits = Limits::default();
     limits.max_alloc = Some(SCRATCH);
     reader.limits(limits);
@@ -47,6 +54,24 @@ pub(crate) fn read_picture(path: &Path, framing: Framing) -> Result<Images> {
         Fit::Middle => fit(&picture, side, side, channels)?,
         Fit::Whole => squeeze(&picture, side, side, channels)?,
     })
+}
+
+/// Whether the palette of a PNG, if it has one, is of whole colours: png 0.18.1 panics on another one.
+fn has_whole_palette(path: &Path) -> io::Result<bool> {
+    let mut file = BufReader::new(File::open(path)?);
+    file.seek_relative(8)?;
+    let mut head = [0; 8];
+    // A file that ends early is the decoder's to name.
+    while file.read_exact(&mut head).is_ok() {
+        let [length @ .., _, _, _, _] = head;
+        let length = u32::from_be_bytes(length);
+        match &head[4..] {
+            b"PLTE" => return Ok(length.is_multiple_of(3)),
+            b"IDAT" | b"IEND" => break,
+            _ => file.seek_relative(i64::from(length) + 4)?,
+        }
+    }
+    Ok(true)
 }
 
 fn too_large(width: u32, height: u32) -> String {
@@ -73,6 +98,31 @@ mod tests {
         let head = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 0, 0, 0, 0]].concat();
         [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(b"IHDR", &head), chunk(b"IDAT", &[]), chunk(b"IEND", &[])]
             .concat()
+    }
+
+    #[test]
+    fn a_palette_of_half_a_colour_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("icon.png");
+        let head = [&2_u32.to_be_bytes()[..], &2_u32.to_be_bytes(), &[8, 3, 0, 0, 0]].concat();
+        let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, &[0; 6]).unwrap();
+        let pixels = packed.finish().unwrap();
+        let picture = |palette: &[u8]| {
+            let parts = [
+                chunk(b"IHDR", &head),
+                chunk(b"PLTE", palette),
+                chunk(b"IDAT", &pixels),
+                chunk(b"IEND", &[]),
+            ];
+            std::fs::write(&path, [b"\x89PNG\r\n\x1a\n".to_vec(), parts.concat()].concat()).unwrap();
+            read_picture(&path, Framing { side: 2, channels: 3, fit: Fit::Middle })
+        };
+        assert_eq!(picture(&[1, 2, 3]).unwrap().pixels[..3], [1, 2, 3]);
+        for palette in [&[1, 2][..], &[1, 2, 3, 4]] {
+            let text = format!("{:#}", anyhow::Error::from(picture(palette).unwrap_err()));
+            assert!(text.contains("icon.png") && text.contains("palette"), "{text}");
+        }
     }
 
     #[test]
