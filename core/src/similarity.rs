@@ -5,8 +5,10 @@ use burn::tensor::{Device, Tensor};
 use pulp::Arch;
 
 use crate::host::Numbers;
-use crate::product::dot;
-use crate::{host, parallel};
+use simile_kernels::cpu::gemm::dot;
+use simile_kernels::cpu::parallel;
+
+use crate::host;
 
 /// Rows shorter than this are treated as zero: their cosine with anything is 0 and they receive no gradient.
 ///

@@ -4,9 +4,11 @@ use burn::tensor::activation::softmax;
 use burn::tensor::{Device, Tensor};
 use pulp::Arch;
 
-use crate::exponential::exp;
 use crate::host::Numbers;
-use crate::{host, parallel};
+use simile_kernels::cpu::exp::exp;
+use simile_kernels::cpu::parallel;
+
+use crate::host;
 
 /// Below it the exponential leaves `f32`, and is 0 here.
 const SMALLEST: f32 = -87.0;

@@ -8,7 +8,7 @@ use super::Sample;
 use super::colour::{ColourChange, ColourStep, LUMINANCE};
 use super::rotate::sources;
 use crate::host::Numbers;
-use crate::parallel;
+use simile_kernels::cpu::parallel;
 
 /// Changes each image (`[n, channels, height, width]`, `f32` of the host) as its sample says; windows and blurs are
 /// made elsewhere.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::host::Numbers;
-use crate::product::{assign, matrix};
+use simile_kernels::cpu::gemm::{assign, matrix};
 
 /// `W` but for its diagonal, row by row.
 pub(crate) enum HostOperator {

@@ -7,7 +7,7 @@ use pulp::Arch;
 use super::{LogSumExp, itself, other_view};
 use crate::conditional::{DeviceOperator, HostOperator};
 use crate::group::Groups;
-use crate::parallel;
+use simile_kernels::cpu::parallel;
 
 /// Rows of weights in one round of a loop.
 const PART: usize = 64;

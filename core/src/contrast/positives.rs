@@ -11,7 +11,7 @@ use super::{indices, tile_rows};
 use crate::group::Groups;
 use crate::host::is_host;
 use crate::matrix::Matrix;
-use crate::parallel;
+use simile_kernels::cpu::parallel;
 
 /// Samples whose weights are formed at once on the host.
 const HOST_RANGE: usize = 128;

@@ -26,10 +26,12 @@ use pulp::Arch;
 use super::pairs::{BlockWeights, Term};
 use super::positives::Target;
 use super::{Contrast, EMPTY};
-use crate::exponential::exp;
 use crate::host::Numbers;
-use crate::product::{add as add_product, matrix, product};
-use crate::{host, parallel};
+use simile_kernels::cpu::exp::exp;
+use simile_kernels::cpu::gemm::{add as add_product, matrix, product};
+use simile_kernels::cpu::parallel;
+
+use crate::host;
 
 /// The largest difference of two similarities: with `exp(-60)` = 9e-27 a term keeps all of its digits in `f32` for
 /// weights down to 1e-11.

@@ -8,8 +8,8 @@ use burn::tensor::Tensor;
 use super::positives::{Mean, Target, Tile};
 use super::{Contrast, Found, Rows, leaf, rows_of};
 use crate::host::is_host;
-use crate::parallel;
 use crate::softmax::RowSoftmax;
+use simile_kernels::cpu::parallel;
 
 /// Tiles hold about this many similarities when the caller does not choose: 4 Mi, 16 MiB in `f32`.
 const TILE_ENTRIES: usize = 1 << 22;

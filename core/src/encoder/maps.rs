@@ -2,7 +2,7 @@
 
 use burn::tensor::{Tensor, TensorData};
 
-use crate::parallel;
+use simile_kernels::cpu::parallel;
 
 /// Images that one round of a loop rearranges.
 const CHUNK: usize = 8;

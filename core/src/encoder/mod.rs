@@ -9,7 +9,6 @@ pub mod mlp;
 pub(crate) mod names;
 pub mod resnet;
 pub mod simple_conv;
-mod tanh;
 mod tape;
 pub mod vae;
 

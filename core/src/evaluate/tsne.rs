@@ -14,7 +14,7 @@ use super::projection::Pca;
 use super::{check_matrix, dense};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use crate::parallel;
+use simile_kernels::cpu::parallel;
 
 /// Settings of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, shown};
 use crate::matrix::Matrix;
-use crate::parallel;
+use simile_kernels::cpu::parallel;
 
 pub use approximate::{Approximation, LowRank};
 pub use config::{Bandwidth, BandwidthRule, KernelConfig};

@@ -24,7 +24,7 @@ use super::logits::{CrossEntropies, check_linear, check_shape, entropy, linear, 
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::{Result, factor};
-use crate::exponential::sigmoid;
+use simile_kernels::sigmoid;
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]

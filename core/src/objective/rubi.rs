@@ -22,7 +22,7 @@ use super::logits::{CrossEntropies, check_linear, linear, targets};
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::{Result, factor};
-use crate::exponential::sigmoid;
+use simile_kernels::sigmoid;
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]

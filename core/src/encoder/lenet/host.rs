@@ -14,11 +14,11 @@ use super::geometry::Geometry;
 use super::{INPUT_SIZE, KERNEL, LeNet5};
 use crate::encoder::layers::Convolution;
 use crate::encoder::maps::{Maps, floats};
-use crate::encoder::tanh::tangent;
 use crate::encoder::tape::accumulate;
 use crate::host::is_host;
-use crate::parallel;
-use crate::product::{matrix, product};
+use simile_kernels::cpu::gemm::{matrix, product};
+use simile_kernels::cpu::parallel;
+use simile_kernels::cpu::tanh::tangent;
 
 /// Images whose windows are formed at once: 0.7 MB in the first block.
 const CHUNK: usize = 8;

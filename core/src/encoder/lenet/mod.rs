@@ -17,7 +17,7 @@ pub(crate) use host::Tape;
 use rand::Rng;
 
 use super::layers::{Convolution, Linear};
-use super::tanh::tanh;
+use simile_kernels::tanh;
 
 /// Side of the square input.
 pub const INPUT_SIZE: usize = 32;

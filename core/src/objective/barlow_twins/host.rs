@@ -13,8 +13,10 @@ use faer::MatRef;
 use pulp::Arch;
 
 use crate::host::Numbers;
-use crate::product::{assign, matrix, product};
-use crate::{host, parallel};
+use simile_kernels::cpu::gemm::{assign, matrix, product};
+use simile_kernels::cpu::parallel;
+
+use crate::host;
 
 /// Rows in one round of a loop.
 const PART: usize = 512;

@@ -5,11 +5,13 @@ use burn::tensor::Tensor;
 use pulp::Arch;
 
 use super::Prediction;
-use crate::exponential::exp;
 use crate::host::Numbers;
-use crate::product::dot;
 use crate::softmax::normalise;
-use crate::{host, parallel};
+use simile_kernels::cpu::exp::exp;
+use simile_kernels::cpu::gemm::dot;
+use simile_kernels::cpu::parallel;
+
+use crate::host;
 
 /// The largest difference of two logits whose exponentials can be added in `f32`.
 const SPAN: f32 = 60.0;

@@ -11,9 +11,11 @@ use std::ops::Range;
 use burn::tensor::Tensor;
 use pulp::Arch;
 
-use crate::exponential::exp;
-use crate::product::{add, matrix, product};
-use crate::{host, parallel};
+use simile_kernels::cpu::exp::exp;
+use simile_kernels::cpu::gemm::{add, matrix, product};
+use simile_kernels::cpu::parallel;
+
+use crate::host;
 
 /// The largest exponent: terms keep all of their digits.
 const SPAN: f32 = 60.0;

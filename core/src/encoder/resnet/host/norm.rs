@@ -13,7 +13,7 @@ use pulp::Arch;
 use crate::encoder::layers::BatchNorm;
 use crate::encoder::maps::{Maps, floats};
 use crate::encoder::tape::accumulate;
-use crate::parallel;
+use simile_kernels::cpu::parallel;
 
 /// Places that one round of a loop has.
 const PART: usize = 512;

@@ -2,7 +2,7 @@
 //! of all places at the end.
 
 use crate::encoder::maps::Maps;
-use crate::parallel;
+use simile_kernels::cpu::parallel;
 
 const SIDE: usize = 3;
 const STRIDE: usize = 2;

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use crate::encoder::maps::Maps;
-use crate::parallel;
-use crate::product::{add, assign, matrix, product};
+use simile_kernels::cpu::gemm::{add, assign, matrix, product};
+use simile_kernels::cpu::parallel;
 
 /// A part of the batch has at least so many windows.
 const WINDOWS: usize = 256;

@@ -18,8 +18,8 @@ use pulp::Arch;
 
 use super::lanes::{LANES, Lanes};
 use crate::encoder::maps::Maps;
-use crate::parallel;
-use crate::product::{add, assign, matrix, spread};
+use simile_kernels::cpu::gemm::{add, assign, matrix, spread};
+use simile_kernels::cpu::parallel;
 
 /// Side of the outputs of a tile.
 const OUTPUTS: usize = 4;

@@ -11,34 +11,34 @@ use pulp::Arch;
 const LANES: usize = 16;
 
 /// The matrix whose rows of `columns` values lie one after the other.
-pub(crate) fn matrix(values: &[f32], columns: usize) -> MatRef<'_, f32> {
+pub fn matrix(values: &[f32], columns: usize) -> MatRef<'_, f32> {
     MatRef::from_row_major_slice(values, rows(values, columns), columns)
 }
 
 /// The matrix whose rows of `columns` values begin `stride` values after each other.
-pub(crate) fn spread(values: &[f32], rows: usize, columns: usize, stride: usize) -> MatRef<'_, f32> {
+pub fn spread(values: &[f32], rows: usize, columns: usize, stride: usize) -> MatRef<'_, f32> {
     MatRef::from_row_major_slice_with_stride(values, rows, columns, stride)
 }
 
 /// `target = left right`.
-pub(crate) fn assign(target: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
+pub fn assign(target: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
     write(target, Accum::Replace, left, right);
 }
 
 /// `target += left right`.
-pub(crate) fn add(target: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
+pub fn add(target: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
     write(target, Accum::Add, left, right);
 }
 
 /// `left right`.
-pub(crate) fn product(left: MatRef<'_, f32>, right: MatRef<'_, f32>) -> Vec<f32> {
+pub fn product(left: MatRef<'_, f32>, right: MatRef<'_, f32>) -> Vec<f32> {
     let mut target = vec![0.0; left.nrows() * right.ncols()];
     assign(&mut target, left, right);
     target
 }
 
 /// The inner product of two rows of one length.
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     Arch::new().dispatch(|| {
         let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
         let mut lanes = [0.0_f32; LANES];

@@ -6,7 +6,7 @@
 
 /// What `work` makes of each item, in the order of the items.
 #[cfg(feature = "rayon")]
-pub(crate) fn map<I: Send, T: Send>(
+pub fn map<I: Send, T: Send>(
     items: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> T + Sync + Send,
 ) -> Vec<T> {
@@ -18,14 +18,14 @@ pub(crate) fn map<I: Send, T: Send>(
 
 /// What `work` makes of each item, in the order of the items.
 #[cfg(not(feature = "rayon"))]
-pub(crate) fn map<I, T>(items: impl IntoIterator<Item = I>, work: impl Fn(I) -> T) -> Vec<T> {
+pub fn map<I, T>(items: impl IntoIterator<Item = I>, work: impl Fn(I) -> T) -> Vec<T> {
     items.into_iter().map(work).collect()
 }
 
 /// As [`map`], with something to work in that `begin` makes and that passes from item to item: memory that is used again
 /// costs no fresh pages. What `work` makes of an item must not depend on what it finds there.
 #[cfg(feature = "rayon")]
-pub(crate) fn map_in<I: Send, S, T: Send>(
+pub fn map_in<I: Send, S, T: Send>(
     items: impl IntoIterator<Item = I>,
     begin: impl Fn() -> S + Sync + Send,
     work: impl Fn(&mut S, I) -> T + Sync + Send,
@@ -43,7 +43,7 @@ const RUNS_OF_THREAD: usize = 2;
 
 /// As [`map`], with something to work in that `begin` makes and that passes from item to item.
 #[cfg(not(feature = "rayon"))]
-pub(crate) fn map_in<I, S, T>(
+pub fn map_in<I, S, T>(
     items: impl IntoIterator<Item = I>,
     begin: impl Fn() -> S,
     work: impl Fn(&mut S, I) -> T,
@@ -53,7 +53,7 @@ pub(crate) fn map_in<I, S, T>(
 }
 
 /// The sum of what parts have found, each `length` numbers, in the order of the parts.
-pub(crate) fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
+pub fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
     let mut total = vec![0.0; length];
     for part in parts {
         total.iter_mut().zip(part).for_each(|(total, part)| *total += part);

@@ -1,0 +1,3 @@
+//! Gradients, written once for all backends.
+
+mod activation;

@@ -1,0 +1,22 @@
+use burn::backend::Flex;
+use burn::backend::ops::{ActivationOps as Plain, FloatTensorOps};
+use burn::backend::tensor::FloatTensor;
+
+use super::memory::{map, pair};
+use crate::ActivationOps;
+use crate::cpu::{exp, tanh};
+use crate::ops::activation::plain_tanh_backward;
+
+impl ActivationOps for Flex {
+    fn tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        map(x, tanh::of_slice, <Self as FloatTensorOps<Self>>::float_tanh)
+    }
+
+    fn tanh_backward(y: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
+        pair(y, gradient, tanh::pull_back, plain_tanh_backward::<Self>)
+    }
+
+    fn logistic(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        map(x, exp::sigmoid_of_slice, <Self as Plain<Self>>::sigmoid)
+    }
+}

@@ -1,0 +1,60 @@
+//! Tensors of the CPU as slices.
+
+use burn::tensor::{DType, Shape, TensorData};
+use burn_flex::FlexTensor;
+
+/// Whether the loops of [`crate::cpu`] can take a tensor.
+pub(super) fn is_f32(tensor: &FlexTensor) -> bool {
+    tensor.dtype() == DType::F32
+}
+
+/// The same values row by row in memory; a tensor that lies so already is not copied.
+pub(super) fn contiguous(tensor: FlexTensor) -> FlexTensor {
+    if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
+}
+
+/// The values of a contiguous tensor of `f32`.
+pub(super) fn floats(tensor: &FlexTensor) -> &[f32] {
+    tensor.as_slice().unwrap_or_default()
+}
+
+/// The values as a vector of one's own: without a copy, where no other tensor shares them.
+pub(super) fn into_floats(tensor: FlexTensor) -> Vec<f32> {
+    tensor.into_data().try_into_vec().unwrap_or_default()
+}
+
+/// Values as a tensor.
+pub(super) fn tensor(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
+    FlexTensor::from_data(TensorData::new(values, shape))
+}
+
+/// `each` over the values of a tensor of `f32`, in place where no other tensor shares them; `plain` for other types.
+pub(super) fn map(
+    x: FlexTensor,
+    each: impl Fn(&mut [f32]),
+    plain: impl Fn(FlexTensor) -> FlexTensor,
+) -> FlexTensor {
+    if !is_f32(&x) {
+        return plain(x);
+    }
+    let shape = x.layout().shape().clone();
+    let mut values = into_floats(x);
+    each(&mut values);
+    tensor(values, shape)
+}
+
+/// `each` over the values of two tensors of one shape, written over those of the second.
+pub(super) fn pair(
+    x: FlexTensor,
+    y: FlexTensor,
+    each: impl Fn(&[f32], &mut [f32]),
+    plain: impl Fn(FlexTensor, FlexTensor) -> FlexTensor,
+) -> FlexTensor {
+    if !is_f32(&x) || !is_f32(&y) {
+        return plain(x, y);
+    }
+    let shape = y.layout().shape().clone();
+    let (x, mut values) = (contiguous(x), into_floats(y));
+    each(floats(&x), &mut values);
+    tensor(values, shape)
+}

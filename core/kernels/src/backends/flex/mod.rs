@@ -1,0 +1,4 @@
+//! The CPU: contiguous `f32` goes through the loops of [`crate::cpu`], everything else through the default bodies.
+
+mod activation;
+mod memory;

@@ -1,0 +1,7 @@
+//! Loops over numbers in the host's memory, slices in, slices out, on vector instructions: what the bodies for the CPU are
+//! made of. Nothing here knows a tensor.
+
+pub mod exp;
+pub mod gemm;
+pub mod parallel;
+pub mod tanh;

@@ -1,0 +1,55 @@
+//! Functions of single values.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, Dispatch, backend_extension};
+use burn::tensor::Tensor;
+
+/// Functions of single values that backends evaluate.
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    NdArray: cfg(feature = "ndarray"),
+    Cube: cfg(feature = "cube"),
+    Fusion: cfg(feature = "fusion"),
+    Autodiff,
+)]
+pub trait ActivationOps: Backend {
+    /// `tanh(x)`.
+    #[fusion(default)]
+    fn tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::float_tanh(x)
+    }
+
+    /// The gradient with respect to `x`, `(1 - y^2) gradient`, from `y = tanh(x)`.
+    #[fusion(default)]
+    fn tanh_backward(y: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
+        plain_tanh_backward::<Self>(y, gradient)
+    }
+
+    /// `1 / (1 + exp(-x))`.
+    #[fusion(default)]
+    fn logistic(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::sigmoid(x)
+    }
+
+    /// The gradient with respect to `x`, `y (1 - y) gradient`, from `y = 1 / (1 + exp(-x))`.
+    #[fusion(default)]
+    fn logistic_backward(y: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {
+        Self::sigmoid_backward(y, gradient)
+    }
+}
+
+/// [`ActivationOps::tanh_backward`] in Burn's operations.
+pub(crate) fn plain_tanh_backward<B: Backend>(y: FloatTensor<B>, gradient: FloatTensor<B>) -> FloatTensor<B> {
+    let falls = B::float_mul(B::float_mul(y.clone(), y), gradient.clone());
+    B::float_sub(gradient, falls)
+}
+
+/// `tanh(x)` of each value, of any shape. On the CPU within 2e-7, about 20 operations a value on vector instructions.
+pub fn tanh<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    Tensor::from_dispatch(<Dispatch as ActivationOps>::tanh(x.into_dispatch()))
+}
+
+/// `1 / (1 + exp(-x))` of each value, of any shape. On the CPU within 3e-7 of itself.
+pub fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    Tensor::from_dispatch(<Dispatch as ActivationOps>::logistic(x.into_dispatch()))
+}

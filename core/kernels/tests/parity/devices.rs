@@ -1,0 +1,60 @@
+//! The devices under test, and how a result is compared.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+
+/// A device with a name for messages, what its numbers are held in, and how far it may be off.
+pub(crate) struct Target {
+    pub(crate) name: &'static str,
+    pub(crate) device: Device,
+    pub(crate) dtype: DType,
+    pub(crate) tolerance: f64,
+}
+
+impl Target {
+    fn new(name: &'static str, device: Device, dtype: DType) -> Self {
+        let tolerance = if dtype == DType::F64 { 1e-10 } else { 2e-5 };
+        Self { name, device: device.autodiff(), dtype, tolerance }
+    }
+
+    /// A leaf of the graph.
+    pub(crate) fn leaf<const D: usize>(&self, values: &[f64], shape: [usize; D]) -> Tensor<D> {
+        let data = TensorData::new(values.to_vec(), shape);
+        Tensor::from_data(data, (&self.device, self.dtype)).require_grad()
+    }
+}
+
+/// Every backend that is built in; the CPU in both types.
+pub(crate) fn targets() -> Vec<Target> {
+    let mut targets = Vec::new();
+    #[cfg(feature = "flex")]
+    for (name, dtype) in [("flex", DType::F32), ("flex in f64", DType::F64)] {
+        targets.push(Target::new(name, Device::flex(), dtype));
+    }
+    #[cfg(feature = "ndarray")]
+    targets.push(Target::new("ndarray", Device::ndarray(), DType::F32));
+    #[cfg(any(feature = "wgpu", feature = "vulkan"))]
+    targets.push(Target::new("wgpu", Device::wgpu(Default::default()), DType::F32));
+    targets
+}
+
+/// Numbers from -1 to 1 that look like noise.
+pub(crate) fn noise(count: usize, seed: u32) -> Vec<f64> {
+    let hash = |i: u32| (i + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503));
+    let mix = |h: u32| (h ^ (h >> 15)).wrapping_mul(2_246_822_519);
+    (0..count as u32).map(|i| f64::from(mix(hash(i))) / f64::from(1_u32 << 31) - 1.0).collect()
+}
+
+/// The values of a tensor.
+pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
+    tensor.into_data().iter::<f64>().collect()
+}
+
+/// Compares relative to the largest expected value.
+pub(crate) fn assert_close(found: &[f64], expected: &[f64], target: &Target, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what} on {}", target.name);
+    let scale = expected.iter().fold(1e-3_f64, |largest, x| largest.max(x.abs()));
+    for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let error = (found - expected).abs() / scale;
+        assert!(error <= target.tolerance, "{what} on {}, value {at}: {found}, not {expected}", target.name);
+    }
+}
