@@ -22,7 +22,7 @@ mod training;
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use burn::tensor::Device;
 use serde_json::json;
 use simile_core::objective::{self, Objective};
@@ -48,6 +48,7 @@ fn main() -> Result<()> {
     let python = arguments.first().map_or("python3", String::as_str);
     let filter = arguments.get(1).map_or("", String::as_str);
     let asked: Vec<usize> = arguments.iter().skip(2).map(|size| size.parse()).collect::<Result<_, _>>()?;
+    known(filter)?;
     let mut peer = Peer::start(python)?;
     println!("| what | b | Simile ms | PyTorch ms | PyTorch / Simile |\n|---|---|---|---|---|");
     for case in CASES.iter().filter(|case| case.label.contains(filter)) {
@@ -73,6 +74,18 @@ fn main() -> Result<()> {
         row(&mut peer, case.label, case.batch, &request, &mut case.step()?)?;
     }
     Ok(())
+}
+
+/// # Errors
+/// No row's name contains the filter.
+fn known(filter: &str) -> Result<()> {
+    let encoders = encoders::CASES.iter().map(|case| case.label);
+    let names: Vec<&str> =
+        CASES.iter().map(|case| case.label).chain([training::NAME]).chain(encoders).collect();
+    if names.iter().any(|name| name.contains(filter)) {
+        return Ok(());
+    }
+    bail!("no row's name contains {filter:?}; the rows are:\n  {}", names.join("\n  "))
 }
 
 fn evaluate(objective: &dyn Objective, batch: &simile_core::batch::Batch) -> Result<()> {

@@ -82,17 +82,21 @@ impl Precision {
         *self == Self::default()
     }
 
-    /// Checks that an encoder can compute in it on a device.
-    pub(super) fn check(self, encoder: &EncoderConfig, device: &Device) -> Result<(), Error> {
+    /// Checks that an encoder can compute in it on a device. It takes no data, so that a run can ask before it reads any.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] naming `train.precision`.
+    pub fn check(self, encoder: &EncoderConfig, device: &Device) -> Result<(), Error> {
         let refuse = |reason: &str| Err(Error::parameter("train.precision", "bf16", reason));
         match (self, encoder.name) {
             (Self::F32, _) => Ok(()),
             (Self::Bf16, Architecture::LeNet5 | Architecture::Vae) => {
                 refuse("lenet5 and vae compute in f32 alone")
             }
-            (Self::Bf16, _) if !device.supports_dtype(DType::BF16) => {
-                refuse("this device does not compute in it; expected f32")
-            }
+            (Self::Bf16, _) if !device.supports_dtype(DType::BF16) => refuse(
+                "expected f32: this device does not compute in bf16 (wgpu and Vulkan store it and lack the \
+                     arithmetic); GPUs by --device cuda do, and the CPU",
+            ),
             (Self::Bf16, _) => Ok(()),
         }
     }

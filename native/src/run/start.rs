@@ -32,6 +32,7 @@ pub(crate) fn train(
     data: Option<PathBuf>,
     team: Team,
 ) -> Result<(RunFolder, RunResult)> {
+    computes(&recipe, &team)?;
     let bytes = weights::of_recipe(&recipe)?;
     let splits = Splits::of(&recipe, data.as_deref())?;
     let splits = prior::add(splits, recipe.data.prior.as_ref(), &team.first.device)?;
@@ -50,6 +51,15 @@ pub(crate) fn train(
     standing.write(&folder)?;
     let result = Session::new(folder.clone(), recipe, team, splits, weights, standing)?.run()?;
     Ok((folder, result))
+}
+
+/// # Errors
+/// A usage error if a device does not compute in the recipe's precision. Decoding may take long; this comes before it.
+fn computes(recipe: &Recipe, team: &Team) -> Result<()> {
+    for device in std::iter::once(&team.first.device).chain(&team.helpers()) {
+        recipe.train.precision.check(&recipe.encoder.config, device).map_err(usage)?;
+    }
+    Ok(())
 }
 
 /// What may be different when a run goes on.
@@ -113,6 +123,7 @@ fn from_the_start(folder: RunFolder, mut recipe: Recipe, anew: Anew<'_>) -> Resu
     }
     line(format_args!("{} has no state; its run begins with the first step", folder.root().display()));
     let team = Team::open(anew.devices)?;
+    computes(&recipe, &team)?;
     let bytes = weights::of_recipe(&recipe)?;
     let weights = bytes.as_ref().map(|bytes| weights::begin(&mut recipe, bytes)).transpose()?;
     let splits = Splits::of(&recipe, anew.data)?;

@@ -225,3 +225,15 @@ fn settings_under_which_a_loss_says_nothing_are_said() {
     let text = complaint(place.path(), &["loss", "case.json"], 2);
     assert!(text.contains("`lambda` is 0") && text.contains("0.01"), "{text}");
 }
+
+/// Decoding may take an hour; a precision that cannot be had is said before it, here before missing files are.
+#[test]
+fn a_precision_that_the_network_lacks_is_refused_before_data_are_read() {
+    let place = written(
+        &RECIPE
+            .replace("\"digits\"", "\"colour-mnist\"")
+            .replace("batch = 16", "batch = 16\nprecision = \"bf16\""),
+    );
+    let error = complaint(place.path(), &["train", "mine.toml", "--data", "."], 2);
+    assert!(error.contains("train.precision") && error.contains("lenet5"), "{error}");
+}
