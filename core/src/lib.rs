@@ -44,5 +44,4 @@ pub mod objective;
 pub mod optimizer;
 pub mod preprocess;
 pub mod similarity;
-mod softmax;
 pub mod train;

@@ -1,19 +1,12 @@
-//! Operations that contrastive learning needs and [Burn](burn) lacks, as extensions of its backends: any program on Burn's
-//! [`Tensor`](burn::tensor::Tensor) can call them, on any device, with gradients.
-//!
-//! Every operation has a default body of plain Burn operations. A backend that can do better has a body of its own:
-//!
-//! | operation | CPU (Flex) | CubeCL (wgpu, WebGPU, Vulkan, CUDA) | other |
-//! |---|---|---|---|
-//! | [`tanh`], [`sigmoid`] | vector instructions | plain | plain |
-//!
-//! Gradients are written by hand, once for all backends, and are first derivatives only.
-//!
-//! A program names its backends in the features of this crate (`flex`, `ndarray`, `wgpu`, `vulkan`, `cuda`, and `fusion`
-//! with the last three). An operation panics on a backend that Burn has and this crate was not told of.
+#![doc = include_str!("../README.md")]
 
 mod backends;
 pub mod cpu;
+mod device;
 mod ops;
 
+pub use device::is_cpu;
 pub use ops::activation::{ActivationOps, sigmoid, tanh};
+pub use ops::redundancy::{Redundancy, RedundancyOps};
+pub use ops::rows::{RowOps, RowSoftmax, SMALLEST_NORM, SoftCrossEntropy, pull_back_unit_rows, unit_rows};
+pub use ops::sinkhorn::{SinkhornOps, sinkhorn};

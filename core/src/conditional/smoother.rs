@@ -3,14 +3,17 @@
 use burn::tensor::Tensor;
 use faer::Side;
 use faer::linalg::solvers::{Llt, Solve};
+use simile_kernels::is_cpu;
 
 use super::{DeviceOperator, Operator, check_pivots, check_ridge, representable, to_faer};
 use crate::error::Result;
-use crate::host::is_host;
 use crate::kernel::Kernel;
 use crate::matrix::Matrix;
 
 /// `W = (K + ridge I)^-1 K` as a map of rows.
+///
+/// Systems are solved in `f64` on the host. Where the rows lie there too, a factor solves for them; a GPU would have to be waited
+/// for, and gets the entries of `W`, so that nothing is read back.
 pub struct Smoother(Form);
 
 #[allow(clippy::large_enum_variant, reason = "there is one a batch")]
@@ -31,7 +34,7 @@ impl Smoother {
         check_ridge(ridge)?;
         kernel.fits(z)?;
         let has_features = ridge > 0.0 && kernel.features(z).is_some();
-        if is_host(&like.device()) && !has_features {
+        if is_cpu(&like.device()) && !has_features {
             let gram = kernel.gram(z);
             representable(&gram)?;
             let mut regularised = to_faer(&gram);

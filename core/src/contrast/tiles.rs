@@ -8,7 +8,7 @@ use burn::tensor::Tensor;
 use super::positives::{Mean, Target, Tile};
 use super::{Contrast, Found, Rows, leaf, rows_of};
 use crate::host::is_host;
-use crate::softmax::RowSoftmax;
+use simile_kernels::RowSoftmax;
 use simile_kernels::cpu::parallel;
 
 /// Tiles hold about this many similarities when the caller does not choose: 4 Mi, 16 MiB in `f32`.

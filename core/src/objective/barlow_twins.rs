@@ -13,12 +13,10 @@
 //! A feature that is constant over the batch has correlation 0 with everything, hence a term of 1, and
 //! gradient 0; with `b = 1` all are, and the loss is `d`.
 
-mod host;
-
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
+use simile_kernels::Redundancy;
 
-use super::logits::{check_shape, of_inputs};
+use super::logits::check_shape;
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::{Error, Result, factor, positive};
@@ -58,51 +56,7 @@ impl Objective for BarlowTwins {
             return Err(Error::shape("view_a", "at least one row and one column", format!("{rows}x{width}")));
         }
         check_shape("view_b", &b, [rows, width])?;
-        if let Some((loss, [to_a, to_b])) = host::evaluate([&a, &b], self.lambd, self.bn_eps) {
-            return Ok(Evaluation::new(loss).with_gradient("view_a", to_a).with_gradient("view_b", to_b));
-        }
-        let identity = Tensor::<2>::eye(width, &a.device()).cast(a.dtype());
-        let weights = identity.clone() * (1.0 - self.lambd) + self.lambd;
-        Ok(of_inputs([("view_a", a), ("view_b", b)], |[a, b]| {
-            let correlation =
-                self.standardise(a).transpose().matmul(self.standardise(b)) * (1.0 / rows as f64);
-            ((correlation - identity).square() * weights).sum()
-        }))
-    }
-}
-
-impl BarlowTwins {
-    /// Every column at mean 0 and variance 1.
-    fn standardise(&self, rows: Tensor<2>) -> Tensor<2> {
-        let centred = rows.clone() - rows.mean_dim(0);
-        let variance = centred.clone().square().mean_dim(0);
-        centred / (variance + self.bn_eps).sqrt()
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use burn::tensor::{DType, Device, Distribution};
-
-    use super::*;
-
-    #[test]
-    fn passes_over_parts_equal_autodiff() {
-        let [a, b] = [0, 1].map(|_| Tensor::<2>::random([700, 9], Distribution::Default, &Device::flex()));
-        let evaluate = |dtype: DType| {
-            let batch = Batch::views(a.clone().cast(dtype), b.clone().cast(dtype));
-            BarlowTwins::default().evaluate(&batch).unwrap()
-        };
-        let (found, expected) = (evaluate(DType::F32), evaluate(DType::F64));
-        let relative = |found: Tensor<2>, expected: Tensor<2>| {
-            let largest = expected.clone().abs().max().into_scalar::<f64>();
-            (found.cast(DType::F64) - expected).abs().max().into_scalar::<f64>() / largest
-        };
-        assert!(relative(found.loss.unsqueeze(), expected.loss.unsqueeze()) < 1e-5);
-        for (name, expected) in expected.gradients {
-            let error = relative(found.gradients[&name].clone(), expected);
-            assert!(error < 1e-4, "{name}: {error}");
-        }
+        let Redundancy { loss, gradients: [to_a, to_b] } = Redundancy::new([a, b], self.lambd, self.bn_eps);
+        Ok(Evaluation::new(loss).with_gradient("view_a", to_a).with_gradient("view_b", to_b))
     }
 }

@@ -7,7 +7,7 @@ use super::{Evaluation, differentiate};
 use crate::batch::Batch;
 use crate::contrast::indices;
 use crate::error::{Error, Result};
-use crate::softmax::RowSoftmax;
+use simile_kernels::RowSoftmax;
 
 /// The classes of `input` as targets of `logits`, `[n, 1]`.
 pub(crate) fn targets(

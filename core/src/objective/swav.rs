@@ -29,19 +29,17 @@
 //! its loss is their sum, `b`, and nothing is differentiated. Both are defined for every batch of at least
 //! one sample and prototype.
 
-mod host;
-
 use burn::tensor::Tensor;
-use burn::tensor::activation::softmax;
 use serde::{Deserialize, Serialize};
+use simile_kernels::SoftCrossEntropy;
 
 use super::views::ManyViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
 use crate::error::{Error, Result, bounded};
-use crate::host::{copy, holds};
 use crate::similarity::UnitRows;
-use crate::softmax::RowSoftmax;
+
+pub use simile_kernels::sinkhorn;
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -108,16 +106,15 @@ impl Objective for Swav {
         for (v, ((name, view), scores)) in views.iter().zip(scores).enumerate() {
             let targets: Vec<Tensor<2>> =
                 assignments.iter().filter(|(c, _)| *c != v).map(|(_, q)| q.clone()).collect();
-            let count = targets.len() as f64;
             let Some(target) = targets.into_iter().reduce(|sum, q| sum + q) else {
                 gradients.push((name, view.rows().zeros_like()));
                 continue;
             };
-            let prediction = Prediction::new(scores, &target, self.temperature, count);
-            let pull = share / self.temperature;
-            loss = loss + prediction.loss * share;
-            to_prototypes = to_prototypes + prediction.pull.clone().transpose().matmul(view.rows() * pull);
-            gradients.push((name, view.pull_back(prediction.pull.matmul(prototypes.rows()) * pull)));
+            let SoftCrossEntropy { losses, pull } = SoftCrossEntropy::new(scores, target, self.temperature);
+            let factor = share / self.temperature;
+            loss = loss + losses.sum() * share;
+            to_prototypes = to_prototypes + pull.clone().transpose().matmul(view.rows() * factor);
+            gradients.push((name, view.pull_back(pull.matmul(prototypes.rows()) * factor)));
         }
 
         let of_prototypes = match self.variant {
@@ -197,29 +194,6 @@ pub(crate) fn queue_name(at: usize) -> String {
     format!("queue_{at}")
 }
 
-/// How well a view predicts the assignments of the others.
-struct Prediction {
-    /// `sum_i - sum_k q_ik log softmax_k s_ik`.
-    loss: Tensor<1>,
-    /// Its gradient with respect to `s`, `[b, K]`.
-    pull: Tensor<2>,
-}
-
-impl Prediction {
-    /// The prediction from scores, which are divided by the temperature, for the sum `target` of `count` assignments.
-    fn new(scores: Tensor<2>, target: &Tensor<2>, temperature: f64, count: f64) -> Self {
-        if holds(&scores)
-            && let Some(target) = copy(target)
-        {
-            return host::predict(scores, &target, temperature, count);
-        }
-        let logits = scores / temperature;
-        let agreed = (logits.clone() * target.clone()).sum();
-        let RowSoftmax { log_sum, softmax } = RowSoftmax::new(logits);
-        Self { loss: log_sum.sum() * count - agreed, pull: softmax * count - target.clone() }
-    }
-}
-
 /// The assignment alone; see the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -261,26 +235,6 @@ impl Objective for SwavSinkhorn {
         let sum = assignments.clone().sum();
         Ok(Evaluation::new(sum).with_aux("assignments", Aux::Tensor(assignments)))
     }
-}
-
-/// Assignments of samples to prototypes by Sinkhorn's algorithm from scores `[b, K]`: rows sum to 1, and
-/// columns to `b / K` in the limit of many iterations.
-pub fn sinkhorn(scores: Tensor<2>, epsilon: f64, iterations: usize) -> Tensor<2> {
-    if let Some(assignments) = host::sinkhorn(&scores, epsilon, iterations) {
-        return assignments;
-    }
-    let logits = scores / epsilon;
-    let largest = logits.clone().max_dim(0);
-    let sums = (logits.clone() - largest.clone()).exp().sum_dim(0).log() + largest;
-    let mut assignments = softmax(logits - sums, 1);
-    // From here on no sum of a row or column is further from 1 than the number of samples or prototypes.
-    for _ in 1..iterations {
-        for dim in [0, 1] {
-            let sums = assignments.clone().sum_dim(dim);
-            assignments = assignments / sums;
-        }
-    }
-    assignments
 }
 
 /// Sums of rows and columns have long stopped to change.

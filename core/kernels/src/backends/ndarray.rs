@@ -3,6 +3,9 @@
 
 use burn::backend::NdArray;
 
-use crate::ActivationOps;
+use crate::{ActivationOps, RedundancyOps, RowOps, SinkhornOps};
 
 impl ActivationOps for NdArray {}
+impl RedundancyOps for NdArray {}
+impl RowOps for NdArray {}
+impl SinkhornOps for NdArray {}

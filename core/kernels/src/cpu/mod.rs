@@ -4,4 +4,7 @@
 pub mod exp;
 pub mod gemm;
 pub mod parallel;
+pub mod redundancy;
+pub mod rows;
+pub mod sinkhorn;
 pub mod tanh;

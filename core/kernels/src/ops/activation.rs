@@ -44,12 +44,18 @@ pub(crate) fn plain_tanh_backward<B: Backend>(y: FloatTensor<B>, gradient: Float
     B::float_sub(gradient, falls)
 }
 
-/// `tanh(x)` of each value, of any shape. On the CPU within 2e-7, about 20 operations a value on vector instructions.
+/// `tanh(x)` of each value, of any shape.
+///
+/// Cost: about 20 operations and 8 bytes a value. The CPU's body is within 2e-7 and runs on vector instructions, in place where
+/// no other tensor shares `x`; the backward pass has one too.
 pub fn tanh<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     Tensor::from_dispatch(<Dispatch as ActivationOps>::tanh(x.into_dispatch()))
 }
 
-/// `1 / (1 + exp(-x))` of each value, of any shape. On the CPU within 3e-7 of itself.
+/// `1 / (1 + exp(-x))` of each value, of any shape.
+///
+/// Cost: about 20 operations and 8 bytes a value. The CPU's body is within 3e-7 of itself and runs on vector instructions, in
+/// place where no other tensor shares `x`.
 pub fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     Tensor::from_dispatch(<Dispatch as ActivationOps>::logistic(x.into_dispatch()))
 }

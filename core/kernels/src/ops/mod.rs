@@ -2,3 +2,6 @@
 #![allow(deprecated, reason = "Burn 0.22 retires ndarray and still has it; every trait names it")]
 
 pub(crate) mod activation;
+pub(crate) mod redundancy;
+pub(crate) mod rows;
+pub(crate) mod sinkhorn;

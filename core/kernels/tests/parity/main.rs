@@ -4,3 +4,6 @@
 mod devices;
 
 mod activation;
+mod redundancy;
+mod rows;
+mod sinkhorn;

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Aux, Variant};
 use crate::contrast::{indices, itself, leave_out, other_view, tile_rows};
-use crate::softmax::RowSoftmax;
+use simile_kernels::RowSoftmax;
 
 pub use triplet::WclTriplet;
 pub use weighted::{Correction, WclWeightedDcl, WclWeightedInfoNce};

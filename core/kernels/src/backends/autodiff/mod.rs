@@ -1,3 +1,6 @@
 //! Gradients, written once for all backends.
 
 mod activation;
+mod redundancy;
+mod rows;
+mod sinkhorn;

@@ -2,7 +2,10 @@
 
 use burn_cubecl::CubeBackend;
 
-use crate::ActivationOps;
+use crate::{ActivationOps, RedundancyOps, RowOps, SinkhornOps};
 
 // Fusion makes one kernel of these and of what surrounds them.
 impl ActivationOps for CubeBackend {}
+impl RedundancyOps for CubeBackend {}
+impl RowOps for CubeBackend {}
+impl SinkhornOps for CubeBackend {}

@@ -23,6 +23,14 @@ pub(super) fn into_floats(tensor: FlexTensor) -> Vec<f32> {
     tensor.into_data().try_into_vec().unwrap_or_default()
 }
 
+/// What `work` makes of the values of a tensor of `f32`, and the tensor with what it left there: without a copy, where no
+/// other tensor shares them.
+pub(super) fn in_place<T>(tensor: FlexTensor, work: impl FnOnce(&mut [f32]) -> T) -> (FlexTensor, T) {
+    let mut data = tensor.into_data();
+    let found = work(data.as_mut_slice().unwrap_or_default());
+    (FlexTensor::from_data(data), found)
+}
+
 /// Values as a tensor.
 pub(super) fn tensor(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(values, shape))

@@ -2,3 +2,6 @@
 
 mod activation;
 mod memory;
+mod redundancy;
+mod rows;
+mod sinkhorn;

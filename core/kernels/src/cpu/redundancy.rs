@@ -1,5 +1,5 @@
-//! Barlow Twins in `f32` on the host: the columns are standardised, and their gradient pulled back through that, in a
-//! few passes over parts of the rows.
+//! Cross-correlations of the columns of two matrices: the columns are standardised, and the gradient is pulled back through
+//! that, in a few passes over parts of the rows.
 //!
 //! ```text
 //! dL/dA = ( G - mean_rows(G) - A mean_rows(G A) ) / s,   G = B D^T / b,   D = 2 w (C - I)
@@ -8,31 +8,24 @@
 //! with the standardised columns `A`, `B`, their deviations `s`, the weights `w` and means over rows by column; the same
 //! for `B` with `G = A D / b`.
 
-use burn::tensor::{Device, Tensor};
 use faer::MatRef;
 use pulp::Arch;
 
-use crate::host::Numbers;
-use simile_kernels::cpu::gemm::{assign, matrix, product};
-use simile_kernels::cpu::parallel;
-
-use crate::host;
+use super::gemm::{assign, matrix, product};
+use super::parallel;
 
 /// Rows in one round of a loop.
 const PART: usize = 512;
 
-/// Loss and gradients with respect to both views; `None` where they lie elsewhere.
-pub(super) fn evaluate(
-    views: [&Tensor<2>; 2],
-    lambd: f64,
-    bn_eps: f64,
-) -> Option<(Tensor<1>, [Tensor<2>; 2])> {
-    let device = views[0].device();
-    let [rows, width] = views[0].dims();
-    let [a, b] = views.map(host::copy);
-    let of = |values| Standardised::new(values, rows, width, bn_eps as f32);
+/// `sum_kl w_kl (C_kl - I_kl)^2` with `w` 1 on the diagonal and `off_diagonal` elsewhere, and its gradients with respect to
+/// both views, matrices of `width` columns. The views are standardised in place.
+pub fn evaluate(views: [&mut [f32]; 2], width: usize, off_diagonal: f32, eps: f32) -> (f32, [Vec<f32>; 2]) {
+    let rows = views[0].len() / width;
     // Both views side by side: the passes are short, and each round of threads costs as much as one of them.
-    let [a, b] = parallel::map([a?, b?], of).try_into().ok()?;
+    let of = |values| Standardised::new(values, rows, width, eps);
+    let Ok([a, b]) = <[Standardised<'_>; 2]>::try_from(parallel::map(views, of)) else {
+        return (0.0, [Vec::new(), Vec::new()]);
+    };
 
     let parts = parallel::map(a.parts().zip(b.parts()), |(a, b)| {
         product(matrix(a, width).transpose(), matrix(b, width))
@@ -40,30 +33,31 @@ pub(super) fn evaluate(
     let share = 1.0 / rows as f32;
     let mut pull = parallel::sum(parts, width * width);
     let mut loss = 0.0_f64;
-    for (at, entry) in pull.iter_mut().enumerate() {
-        let on_diagonal = at % width == at / width;
-        let (target, weight) = if on_diagonal { (1.0, 1.0) } else { (0.0, lambd as f32) };
-        let difference = *entry * share - target;
-        loss += f64::from(weight * difference * difference);
-        *entry = 2.0 * weight * difference * share;
+    for (k, row) in pull.chunks_exact_mut(width).enumerate() {
+        for (l, entry) in row.iter_mut().enumerate() {
+            let (target, weight) = if k == l { (1.0, 1.0) } else { (0.0, off_diagonal) };
+            let difference = *entry * share - target;
+            loss += f64::from(weight * difference * difference);
+            *entry = 2.0 * weight * difference * share;
+        }
     }
     let pull = matrix(&pull, width);
     let sides = [(&a, &b, pull.transpose()), (&b, &a, pull)];
-    let gradients = parallel::map(sides, |(view, other, pull)| view.pull_back(other, pull, &device));
-    Some((host::tensor(vec![loss as f32], [1], &device), gradients.try_into().ok()?))
+    let gradients = parallel::map(sides, |(view, other, pull)| view.pull_back(other, pull));
+    (loss as f32, gradients.try_into().unwrap_or_default())
 }
 
 /// A view whose columns have mean 0 and variance 1.
-struct Standardised {
-    values: Numbers,
+struct Standardised<'a> {
+    values: &'a [f32],
     rows: usize,
     width: usize,
-    /// `1 / sqrt(var + bn_eps)` by column.
+    /// `1 / sqrt(var + eps)` by column.
     scale: Vec<f32>,
 }
 
-impl Standardised {
-    fn new(mut values: Numbers, rows: usize, width: usize, bn_eps: f32) -> Self {
+impl<'a> Standardised<'a> {
+    fn new(values: &'a mut [f32], rows: usize, width: usize, eps: f32) -> Self {
         let share = 1.0 / rows as f32;
         let size = PART * width;
         let sums = parallel::map(values.chunks(size), |part| column_sums(part, width, |x| x));
@@ -76,7 +70,7 @@ impl Standardised {
         });
         let scale: Vec<f32> = parallel::sum(squares, width)
             .into_iter()
-            .map(|square| (square * share + bn_eps).sqrt().recip())
+            .map(|square| (square * share + eps).sqrt().recip())
             .collect();
         parallel::map(values.chunks_mut(size), |part| {
             for row in part.chunks_exact_mut(width) {
@@ -91,7 +85,7 @@ impl Standardised {
     }
 
     /// The gradient with respect to the view as it was, from `G = other pull`.
-    fn pull_back(&self, other: &Self, pull: MatRef<'_, f32>, device: &Device) -> Tensor<2> {
+    fn pull_back(&self, other: &Self, pull: MatRef<'_, f32>) -> Vec<f32> {
         let (width, size) = (self.width, PART * self.width);
         let mut pulled = vec![0.0_f32; self.values.len()];
         let parts = pulled.chunks_mut(size).zip(self.parts()).zip(other.parts());
@@ -118,7 +112,7 @@ impl Standardised {
                 });
             }
         });
-        host::tensor(pulled, [self.rows, width], device)
+        pulled
     }
 }
 

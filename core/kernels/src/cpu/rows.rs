@@ -1,0 +1,154 @@
+//! Rows of numbers, one after the other in memory: of length one, their softmax, and what is pulled back through both.
+//! Every row is read and written while it is in the cache.
+
+use pulp::Arch;
+
+use super::exp::exp;
+use super::gemm::dot;
+use super::parallel;
+
+/// Rows shorter than this count as zero.
+pub const SMALLEST_NORM: f64 = 1e-12;
+
+/// Below it the exponential leaves `f32`, and is 0 here.
+const SMALLEST: f32 = -87.0;
+/// Sums run in so many lanes, which the compiler keeps in vector registers.
+const LANES: usize = 16;
+/// Numbers in one round of a loop over rows.
+const PART: usize = 1 << 14;
+
+/// Numbers of the whole rows of one round.
+fn round(width: usize) -> usize {
+    width.max(1) * (PART / width.max(1)).max(1)
+}
+
+/// Divides rows of `width` numbers by their lengths, and returns the reciprocals of those; both are 0 for a zero row.
+pub fn to_unit_length(rows: &mut [f32], width: usize) -> Vec<f32> {
+    let of_part = |part: &mut [f32]| part.chunks_exact_mut(width).map(unit).collect::<Vec<f32>>();
+    parallel::map(rows.chunks_mut(round(width)), of_part).concat()
+}
+
+fn unit(row: &mut [f32]) -> f32 {
+    Arch::new().dispatch(|| {
+        let largest = row.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
+        // A maximum passes over NaN, which must not be taken for zero.
+        if largest <= SMALLEST_NORM as f32 && !row.iter().any(|x| x.is_nan()) {
+            row.fill(0.0);
+            return 0.0;
+        }
+        row.iter_mut().for_each(|x| *x /= largest);
+        let length = dot(row, row).sqrt();
+        row.iter_mut().for_each(|x| *x /= length);
+        (largest * length).recip()
+    })
+}
+
+/// `(g - (g . u) u) scale`, row by row in place of the gradients `g` with respect to the unit rows `u`.
+pub fn pull_back_unit(gradient: &mut [f32], unit: &[f32], scale: &[f32]) {
+    let width = unit.len() / scale.len().max(1);
+    let size = round(width);
+    let rows = size / width.max(1);
+    let parts = gradient.chunks_mut(size).zip(unit.chunks(size)).zip(scale.chunks(rows));
+    parallel::map(parts, |((gradient, unit), scale)| {
+        let rows = gradient.chunks_exact_mut(width).zip(unit.chunks_exact(width)).zip(scale);
+        for ((gradient, unit), scale) in rows {
+            let radial = dot(gradient, unit);
+            let pull = |(g, u): (&mut f32, &f32)| *g = (*g - radial * u) * scale;
+            Arch::new().dispatch(|| gradient.iter_mut().zip(unit).for_each(pull));
+        }
+    });
+}
+
+/// Puts the softmax in place of rows of `columns` numbers, and returns their log-sum-exps.
+pub fn softmax(rows: &mut [f32], columns: usize) -> Vec<f32> {
+    let of_part = |part: &mut [f32]| part.chunks_exact_mut(columns).map(normalise).collect::<Vec<f32>>();
+    parallel::map(rows.chunks_mut(round(columns)), of_part).concat()
+}
+
+/// `(g - (g . p)) p`, row by row in place of the gradients `g` with respect to the softmax `p`.
+pub fn pull_back_softmax(gradient: &mut [f32], softmax: &[f32], columns: usize) {
+    let size = round(columns);
+    parallel::map(gradient.chunks_mut(size).zip(softmax.chunks(size)), |(gradient, softmax)| {
+        let rows = gradient.chunks_exact_mut(columns).zip(softmax.chunks_exact(columns));
+        for (gradient, softmax) in rows {
+            let mean = dot(gradient, softmax);
+            let pull = |(g, p): (&mut f32, &f32)| *g = (*g - mean) * p;
+            Arch::new().dispatch(|| gradient.iter_mut().zip(softmax).for_each(pull));
+        }
+    });
+}
+
+/// The cross-entropies of scores times `scale` with target weights `q`, `mass lse - (q . s)` of each row. Their gradients with
+/// respect to the scaled scores, `mass softmax - q`, take the place of the scores.
+pub fn soft_cross_entropy(scores: &mut [f32], targets: &[f32], columns: usize, scale: f32) -> Vec<f32> {
+    let size = round(columns);
+    let losses = parallel::map(scores.chunks_mut(size).zip(targets.chunks(size)), |(scores, targets)| {
+        let rows = scores.chunks_exact_mut(columns).zip(targets.chunks_exact(columns));
+        let losses = rows.map(|(row, target)| {
+            Arch::new().dispatch(|| row.iter_mut().for_each(|x| *x *= scale));
+            let (agreed, mass) = (dot(row, target), sum(target));
+            let log_sum = normalise(row);
+            Arch::new().dispatch(|| row.iter_mut().zip(target).for_each(|(p, q)| *p = mass * *p - q));
+            mass * log_sum - agreed
+        });
+        losses.collect::<Vec<f32>>()
+    });
+    losses.concat()
+}
+
+fn sum(row: &[f32]) -> f32 {
+    Arch::new().dispatch(|| {
+        let (parts, rest) = row.as_chunks::<LANES>();
+        let mut lanes = [0.0_f32; LANES];
+        for part in parts {
+            lanes.iter_mut().zip(part).for_each(|(lane, x)| *lane += x);
+        }
+        lanes.iter().sum::<f32>() + rest.iter().sum::<f32>()
+    })
+}
+
+/// Puts the softmax in place of a row and returns its log-sum-exp.
+fn normalise(row: &mut [f32]) -> f32 {
+    Arch::new().dispatch(|| {
+        let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let mut lanes = [0.0_f32; LANES];
+        let (parts, rest) = row.as_chunks_mut::<LANES>();
+        for part in parts {
+            for (lane, x) in lanes.iter_mut().zip(part) {
+                *x = exp_or_zero(*x - largest);
+                *lane += *x;
+            }
+        }
+        let mut sum: f32 = lanes.iter().sum();
+        for x in rest {
+            *x = exp_or_zero(*x - largest);
+            sum += *x;
+        }
+        let scale = sum.recip();
+        row.iter_mut().for_each(|x| *x *= scale);
+        largest + sum.ln()
+    })
+}
+
+#[inline(always)]
+fn exp_or_zero(x: f32) -> f32 {
+    // NaN is not below anything and passes through, which `max` would not let it.
+    let kept = exp(if x < SMALLEST { SMALLEST } else { x });
+    if x < SMALLEST { 0.0 } else { kept }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nan_passes_through() {
+        for at in [0, 20] {
+            let mut row = [0.5; 21];
+            row[at] = f32::NAN;
+            let mut rows = row;
+            assert!(softmax(&mut rows, 21)[0].is_nan() && rows.iter().all(|x| x.is_nan()));
+            assert!(to_unit_length(&mut row, 21)[0].is_nan());
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Sinkhorn's algorithm: the exponentials are formed once, and each iteration only finds what rows and columns are
+//! multiplied by.
+
+use pulp::Arch;
+
+use super::exp::exp;
+use super::gemm::dot;
+use super::parallel;
+
+/// The largest difference of two logits whose exponentials can be added in `f32`.
+const SPAN: f32 = 60.0;
+/// Rows in one round of a loop.
+const PART: usize = 32;
+
+/// The largest score, if the exponentials of all scores times `scale` can be added.
+pub fn largest(scores: &[f32], scale: f32) -> Option<f32> {
+    let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let smallest = scores.iter().copied().fold(f32::INFINITY, f32::min);
+    ((largest - smallest) * scale <= SPAN).then_some(largest)
+}
+
+/// Puts the assignments in place of scores of `columns` prototypes, of which `largest` is the [largest].
+pub fn assign(scores: &mut [f32], columns: usize, largest: f32, scale: f32, iterations: usize) {
+    let size = PART * columns;
+    parallel::map(scores.chunks_mut(size), |part| {
+        Arch::new().dispatch(|| part.iter_mut().for_each(|x| *x = exp((*x - largest) * scale)));
+    });
+    let terms = scores;
+    let mut by_row = vec![1.0_f32; terms.len() / columns];
+    let mut by_column = vec![1.0_f32; columns];
+    for _ in 0..iterations {
+        // The column's factor needs the sums of all rows; a row's sum then only needs the row.
+        let sums = parallel::map(terms.chunks(size).zip(by_row.chunks(PART)), |(part, by_row)| {
+            column_sums(part, by_row, columns)
+        });
+        by_column = parallel::sum(sums, columns);
+        by_column.iter_mut().for_each(|sum| *sum = sum.recip());
+        let sums = parallel::map(terms.chunks(size), |part| {
+            part.chunks_exact(columns).map(|row| dot(row, &by_column).recip()).collect::<Vec<f32>>()
+        });
+        by_row = sums.concat();
+    }
+    parallel::map(terms.chunks_mut(size).zip(by_row.chunks(PART)), |(part, by_row)| {
+        for (row, of_row) in part.chunks_exact_mut(columns).zip(by_row) {
+            Arch::new().dispatch(|| row.iter_mut().zip(&by_column).for_each(|(x, c)| *x = *x * of_row * c));
+        }
+    });
+}
+
+/// The sums of the columns of some rows, each row times its factor.
+fn column_sums(rows: &[f32], factors: &[f32], columns: usize) -> Vec<f32> {
+    let mut sums = vec![0.0_f32; columns];
+    for (row, factor) in rows.chunks_exact(columns).zip(factors) {
+        Arch::new().dispatch(|| sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += factor * x));
+    }
+    sums
+}
