@@ -10,3 +10,4 @@ pub use ops::activation::{ActivationOps, sigmoid, tanh};
 pub use ops::redundancy::{Redundancy, RedundancyOps};
 pub use ops::rows::{RowOps, RowSoftmax, SMALLEST_NORM, SoftCrossEntropy, pull_back_unit_rows, unit_rows};
 pub use ops::sinkhorn::{SinkhornOps, sinkhorn};
+pub use ops::normalisation::{NormalisationOps, batch_norm_train};

@@ -135,22 +135,21 @@ impl BatchNorm {
 
     /// Normalises each feature; shape is kept, and so is the float type, but statistics are never in half precision.
     pub fn forward<const D: usize>(&self, input: Tensor<D>) -> Tensor<D> {
-        let dtype = input.dtype();
-        if is_half(dtype) {
-            return self.forward(input.cast(DType::F32)).cast(dtype);
-        }
-        let device = input.device();
-        let options = (&device, input.dtype());
+        let (device, dtype) = (input.device(), input.dtype());
+        let statistics = if is_half(dtype) { DType::F32 } else { dtype };
+        let options = (&device, statistics);
         let gain = self.weight.as_ref().map_or_else(|| Tensor::ones([self.features], options), Param::val);
         let shift = self.bias.as_ref().map_or_else(|| Tensor::zeros([self.features], options), Param::val);
         if !self.trains(&device) {
             let (mean, variance) = (self.running_mean.value_sync(), self.running_var.value_sync());
-            return burn::tensor::module::batch_norm(input, gain, shift, mean, variance, self.epsilon);
+            let input = input.cast(statistics);
+            return burn::tensor::module::batch_norm(input, gain, shift, mean, variance, self.epsilon)
+                .cast(dtype);
         }
         let samples = input.shape().num_elements() / self.features.max(1);
-        let batch = burn::tensor::module::batch_norm_train(input, gain, shift, self.epsilon);
-        self.observe(batch.mean, batch.variance, samples);
-        batch.output
+        let (output, mean, variance) = simile_kernels::batch_norm_train(input, gain, shift, self.epsilon);
+        self.observe(mean, variance, samples);
+        output
     }
 
     /// Whether an input on this device is normalised by the statistics of its batch.

@@ -3,9 +3,10 @@
 
 use burn::backend::NdArray;
 
-use crate::{ActivationOps, RedundancyOps, RowOps, SinkhornOps};
+use crate::{ActivationOps, NormalisationOps, RedundancyOps, RowOps, SinkhornOps};
 
 impl ActivationOps for NdArray {}
 impl RedundancyOps for NdArray {}
 impl RowOps for NdArray {}
 impl SinkhornOps for NdArray {}
+impl NormalisationOps for NdArray {}

@@ -3,6 +3,7 @@
 
 pub mod exp;
 pub mod gemm;
+pub mod norm;
 pub mod parallel;
 pub mod redundancy;
 pub mod rows;

@@ -5,3 +5,4 @@ pub(crate) mod activation;
 pub(crate) mod redundancy;
 pub(crate) mod rows;
 pub(crate) mod sinkhorn;
+pub(crate) mod normalisation;

@@ -7,3 +7,4 @@ mod activation;
 mod redundancy;
 mod rows;
 mod sinkhorn;
+mod normalisation;

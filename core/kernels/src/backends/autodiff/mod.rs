@@ -4,3 +4,4 @@ mod activation;
 mod redundancy;
 mod rows;
 mod sinkhorn;
+mod normalisation;

@@ -2,10 +2,11 @@
 
 use burn_cubecl::CubeBackend;
 
-use crate::{ActivationOps, RedundancyOps, RowOps, SinkhornOps};
+use crate::{ActivationOps, NormalisationOps, RedundancyOps, RowOps, SinkhornOps};
 
 // Fusion makes one kernel of these and of what surrounds them.
 impl ActivationOps for CubeBackend {}
 impl RedundancyOps for CubeBackend {}
 impl RowOps for CubeBackend {}
 impl SinkhornOps for CubeBackend {}
+impl NormalisationOps for CubeBackend {}

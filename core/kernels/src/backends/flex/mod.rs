@@ -5,3 +5,4 @@ mod memory;
 mod redundancy;
 mod rows;
 mod sinkhorn;
+mod normalisation;
