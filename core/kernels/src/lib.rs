@@ -2,12 +2,14 @@
 
 mod backends;
 pub mod cpu;
+#[cfg(feature = "cube")]
+mod cube;
 mod device;
 mod ops;
 
 pub use device::is_cpu;
 pub use ops::activation::{ActivationOps, sigmoid, tanh};
+pub use ops::normalisation::{NormalisationOps, batch_norm_train};
 pub use ops::redundancy::{Redundancy, RedundancyOps};
 pub use ops::rows::{RowOps, RowSoftmax, SMALLEST_NORM, SoftCrossEntropy, pull_back_unit_rows, unit_rows};
 pub use ops::sinkhorn::{SinkhornOps, sinkhorn};
-pub use ops::normalisation::{NormalisationOps, batch_norm_train};

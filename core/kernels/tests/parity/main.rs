@@ -4,7 +4,7 @@
 mod devices;
 
 mod activation;
+mod normalisation;
 mod redundancy;
 mod rows;
 mod sinkhorn;
-mod normalisation;

@@ -1,7 +1,7 @@
 //! Gradients, written once for all backends.
 
 mod activation;
+mod normalisation;
 mod redundancy;
 mod rows;
 mod sinkhorn;
-mod normalisation;

@@ -1,12 +1,14 @@
 //! CubeCL: wgpu, WebGPU, Vulkan and CUDA.
 
+mod memory;
+mod normalisation;
+
 use burn_cubecl::CubeBackend;
 
-use crate::{ActivationOps, NormalisationOps, RedundancyOps, RowOps, SinkhornOps};
+use crate::{ActivationOps, RedundancyOps, RowOps, SinkhornOps};
 
 // Fusion makes one kernel of these and of what surrounds them.
 impl ActivationOps for CubeBackend {}
 impl RedundancyOps for CubeBackend {}
 impl RowOps for CubeBackend {}
 impl SinkhornOps for CubeBackend {}
-impl NormalisationOps for CubeBackend {}

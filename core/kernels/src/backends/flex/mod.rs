@@ -2,7 +2,7 @@
 
 mod activation;
 mod memory;
+mod normalisation;
 mod redundancy;
 mod rows;
 mod sinkhorn;
-mod normalisation;

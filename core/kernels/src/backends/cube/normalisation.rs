@@ -1,0 +1,202 @@
+use burn::backend::cubecl::dtype_to_elem_type;
+use burn::backend::tensor::FloatTensor;
+use burn::tensor::{DType, Shape};
+use burn_cubecl::CubeBackend;
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::{CubeCount, CubeDim};
+
+use super::memory::{empty, one_each};
+use crate::NormalisationOps;
+use crate::cube::norm::{UNITS, join_moments, join_slopes, moments, normalise, pull_back, slopes};
+use crate::ops::normalisation::{plain_normalise_batch, plain_normalise_batch_backward};
+
+/// Cubes that keep a GPU busy: more of them only make more to put together.
+const CUBES: usize = 512;
+/// Positions that a unit takes at least, where there are so many.
+const LEAST: usize = 8;
+/// Values of a channel side by side from which on units lie along them, and not along the channels.
+const SIDE_BY_SIDE: usize = 8;
+
+impl NormalisationOps for CubeBackend {
+    fn normalise_batch(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        if !takes(&x, &[&gain, &shift]) {
+            return plain_normalise_batch::<Self>(x, gain, shift, epsilon);
+        }
+        let (x, gain, shift) = (into_contiguous(x), into_contiguous(gain), into_contiguous(shift));
+        let plan = Plan::of(x.meta.shape());
+        let client = x.client.clone();
+        let dtype = dtype_to_elem_type(x.dtype);
+        let found = empty(&x, [2, plan.shares, plan.channels], DType::F32);
+        let (mean, variance) =
+            (empty(&x, [plan.channels], DType::F32), empty(&x, [plan.channels], DType::F32));
+        let y = empty(&x, x.meta.shape().clone(), x.dtype);
+        let (cubes, units) = plan.cubes();
+        moments::launch(
+            &client,
+            cubes,
+            units,
+            x.clone().into_tensor_arg(),
+            found.clone().into_tensor_arg(),
+            plan.channels,
+            plan.inner,
+            plan.positions,
+            plan.share,
+            plan.lanes,
+            plan.inner == 1,
+            dtype,
+        );
+        let (cubes, units) = one_each(&x, plan.channels);
+        join_moments::launch(
+            &client,
+            cubes,
+            units,
+            found.into_tensor_arg(),
+            mean.clone().into_tensor_arg(),
+            variance.clone().into_tensor_arg(),
+            plan.channels,
+            plan.shares,
+            plan.positions,
+            plan.share,
+        );
+        let (cubes, units) = one_each(&x, plan.count());
+        normalise::launch(
+            &client,
+            cubes,
+            units,
+            x.into_tensor_arg(),
+            mean.clone().into_tensor_arg(),
+            variance.clone().into_tensor_arg(),
+            gain.into_tensor_arg(),
+            shift.into_tensor_arg(),
+            y.clone().into_tensor_arg(),
+            epsilon as f32,
+            plan.channels,
+            plan.inner,
+            plan.count(),
+            dtype,
+        );
+        (y, mean, variance)
+    }
+
+    fn normalise_batch_backward(
+        x: FloatTensor<Self>,
+        gain: FloatTensor<Self>,
+        mean: FloatTensor<Self>,
+        variance: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        epsilon: f64,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        if !takes(&x, &[&gain, &mean, &variance]) || gradient.dtype != x.dtype {
+            return plain_normalise_batch_backward::<Self>(x, gain, mean, variance, gradient, epsilon);
+        }
+        let (x, gradient, gain) = (into_contiguous(x), into_contiguous(gradient), into_contiguous(gain));
+        let (mean, variance) = (into_contiguous(mean), into_contiguous(variance));
+        let plan = Plan::of(x.meta.shape());
+        let client = x.client.clone();
+        let dtype = dtype_to_elem_type(x.dtype);
+        let found = empty(&x, [2, plan.shares, plan.channels], DType::F32);
+        let constants = empty(&x, [4, plan.channels], DType::F32);
+        let (of_gain, of_shift) =
+            (empty(&x, [plan.channels], DType::F32), empty(&x, [plan.channels], DType::F32));
+        let of_x = empty(&x, x.meta.shape().clone(), x.dtype);
+        let (cubes, units) = plan.cubes();
+        slopes::launch(
+            &client,
+            cubes,
+            units,
+            x.clone().into_tensor_arg(),
+            gradient.clone().into_tensor_arg(),
+            mean.clone().into_tensor_arg(),
+            found.clone().into_tensor_arg(),
+            plan.channels,
+            plan.inner,
+            plan.positions,
+            plan.share,
+            plan.lanes,
+            plan.inner == 1,
+            dtype,
+        );
+        let (cubes, units) = one_each(&x, plan.channels);
+        join_slopes::launch(
+            &client,
+            cubes,
+            units,
+            found.into_tensor_arg(),
+            gain.into_tensor_arg(),
+            mean.into_tensor_arg(),
+            variance.into_tensor_arg(),
+            of_gain.clone().into_tensor_arg(),
+            of_shift.clone().into_tensor_arg(),
+            constants.clone().into_tensor_arg(),
+            epsilon as f32,
+            plan.channels,
+            plan.shares,
+            plan.positions,
+        );
+        let (cubes, units) = one_each(&x, plan.count());
+        pull_back::launch(
+            &client,
+            cubes,
+            units,
+            x.into_tensor_arg(),
+            gradient.into_tensor_arg(),
+            constants.into_tensor_arg(),
+            of_x.clone().into_tensor_arg(),
+            plan.channels,
+            plan.inner,
+            plan.count(),
+            dtype,
+        );
+        (of_x, of_gain, of_shift)
+    }
+}
+
+/// Whether the kernels take tensors of these types: sums are in `f32`.
+fn takes(x: &CubeTensor, constants: &[&CubeTensor]) -> bool {
+    matches!(x.dtype, DType::F32 | DType::F16 | DType::BF16)
+        && constants.iter().all(|constant| constant.dtype == DType::F32)
+        && x.meta.shape().num_elements() > 0
+}
+
+/// How a reduction over the positions of each channel is shared out.
+struct Plan {
+    channels: usize,
+    /// Values of a channel side by side.
+    inner: usize,
+    /// Values of a channel.
+    positions: usize,
+    /// Channels side by side in a cube.
+    lanes: usize,
+    /// Positions of a share.
+    share: usize,
+    shares: usize,
+}
+
+impl Plan {
+    fn of(shape: &Shape) -> Self {
+        let channels = shape.iter().nth(1).copied().unwrap_or(1);
+        let inner = shape.iter().skip(2).product();
+        let positions = shape.num_elements() / channels.max(1);
+        let lanes = if inner >= SIDE_BY_SIDE { 1 } else { channels.next_power_of_two().min(32) };
+        let most = positions.div_ceil(UNITS / lanes * LEAST);
+        let shares = (CUBES / channels.div_ceil(lanes)).clamp(1, most.max(1));
+        let share = positions.div_ceil(shares);
+        Self { channels, inner, positions, lanes, share, shares: positions.div_ceil(share) }
+    }
+
+    fn count(&self) -> usize {
+        self.channels * self.positions
+    }
+
+    fn cubes(&self) -> (CubeCount, CubeDim) {
+        let (across, along) = (self.channels.div_ceil(self.lanes), self.shares);
+        let dim = CubeDim::new_2d(self.lanes as u32, (UNITS / self.lanes) as u32);
+        (CubeCount::Static(across as u32, along as u32, 1), dim)
+    }
+}

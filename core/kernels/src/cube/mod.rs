@@ -1,0 +1,3 @@
+//! CubeCL kernels: what the bodies for GPUs launch.
+
+pub(crate) mod norm;
