@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 
+use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors};
 
 use super::lines::Text;
-use super::npy::{self, chunks, half};
+use super::npy::{self, chunks};
 use super::{DatasetError, Result};
 use crate::error::shown;
 use crate::matrix::Matrix;
@@ -122,10 +123,8 @@ fn tensor(bytes: &[u8], origin: &str) -> Result<(Vec<usize>, Vec<f64>)> {
     let view = file.tensor(name).map_err(|_| failed(format!("{} tensors", names.len())))?;
     let data = view.data();
     let values = match view.dtype() {
-        Dtype::F16 => chunks(data).map(half).collect(),
-        Dtype::BF16 => {
-            chunks(data).map(|[a, b]: [u8; 2]| f64::from(f32::from_le_bytes([0, 0, a, b]))).collect()
-        }
+        Dtype::F16 => chunks(data).map(|v| f16::from_le_bytes(v).to_f64()).collect(),
+        Dtype::BF16 => chunks(data).map(|v| bf16::from_le_bytes(v).to_f64()).collect(),
         Dtype::F32 => chunks(data).map(|v| f64::from(f32::from_le_bytes(v))).collect(),
         Dtype::F64 => chunks(data).map(f64::from_le_bytes).collect(),
         other => return Err(failed(format!("{other:?}"))),

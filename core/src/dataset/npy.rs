@@ -1,6 +1,8 @@
 //! NumPy's `.npy` format, versions 1 to 3: numbers in row-major order, never objects (those are pickled, and a pickle is
 //! a program).
 
+use half::f16;
+
 use super::{DatasetError, Result};
 
 /// An array.
@@ -96,24 +98,11 @@ pub fn parse(bytes: &[u8], origin: &str) -> Result<Array> {
         "<i4" => Values::Integers(chunks(data).map(|v| i64::from(i32::from_le_bytes(v))).collect()),
         "<u4" => Values::Integers(chunks(data).map(|v| i64::from(u32::from_le_bytes(v))).collect()),
         "<i8" => Values::Integers(chunks(data).map(i64::from_le_bytes).collect()),
-        "<f2" => Values::Floats(chunks(data).map(half).collect()),
+        "<f2" => Values::Floats(chunks(data).map(|v| f16::from_le_bytes(v).to_f64()).collect()),
         "<f4" => Values::Floats(chunks(data).map(|v| f64::from(f32::from_le_bytes(v))).collect()),
         _ => Values::Floats(chunks(data).map(f64::from_le_bytes).collect()),
     };
     Ok(Array { shape, values })
-}
-
-/// A half-precision number of two bytes, the lower first.
-pub(super) fn half(bytes: [u8; 2]) -> f64 {
-    let bits = u16::from_le_bytes(bytes);
-    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
-    let size = match exponent {
-        0 => fraction / 1024.0 * 2_f64.powi(-14),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1.0 + fraction / 1024.0) * 2_f64.powi(exponent - 15),
-    };
-    if bits >> 15 == 1 { -size } else { size }
 }
 
 pub(super) fn chunks<const N: usize>(data: &[u8]) -> impl Iterator<Item = [u8; N]> {
@@ -170,7 +159,8 @@ pub(super) mod tests {
             read("<f2", &[0x66, 0x2e, 0xff, 0xfb]).values,
             Values::Floats(vec![0.099_975_585_937_5, -65504.0])
         );
-        assert_eq!([half([1, 0]), half([0, 0x7c])], [2_f64.powi(-24), f64::INFINITY]);
+        let ends = Values::Floats(vec![2_f64.powi(-24), f64::INFINITY]);
+        assert_eq!(read("<f2", &[1, 0, 0, 0x7c]).values, ends);
         let matrix = parse(&file("<u2", "(1, 2)", &[1, 0, 0, 1]), "a.npy").unwrap();
         assert_eq!((matrix.shape, matrix.values), (vec![1, 2], Values::Integers(vec![1, 256])));
     }

@@ -239,7 +239,7 @@ fn zip(
         let mut entry = zip.by_index(at).map_err(failed)?;
         budget.entry()?;
         // Written on Windows by some, with backslashes.
-        let path = PathBuf::from(entry.name().replace('\\', "/"));
+        let path = PathBuf::from(entry.name().map_err(failed)?.replace('\\', "/"));
         if entry.unix_mode().is_some_and(|mode| mode & 0o170_000 == 0o120_000) {
             return Err(refused(archive, &path, "is a link"));
         }
@@ -318,7 +318,7 @@ pub(super) mod tests {
         let mut writer = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
         for (name, content) in entries {
             let options =
-                zip::write::FileOptions::default().compression_method(zip::CompressionMethod::Stored);
+                zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
             writer.start_file(*name, options).unwrap();
             writer.write_all(content).unwrap();
         }

@@ -103,7 +103,7 @@ mod tests {
             ("labels.npy", array("<i8", &format!("({n},)"), &labels)),
             ("mean.npy", array("<f8", "(1,)", &[0; 8])),
         ] {
-            writer.start_file(name, zip::write::FileOptions::default()).unwrap();
+            writer.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
             writer.write_all(&bytes).unwrap();
         }
         writer.finish().unwrap().into_inner()

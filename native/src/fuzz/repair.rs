@@ -54,7 +54,8 @@ pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
 /// An archive whose entries are stored as they are.
 pub(super) fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    let options = || zip::write::FileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    let options =
+        || zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
     for (name, bytes) in entries {
         let begun = writer.start_file(*name, options()).is_ok();
         if !begun || writer.write_all(bytes).is_err() {

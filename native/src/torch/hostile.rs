@@ -62,7 +62,9 @@ pub(super) fn begun() -> Pickle {
 pub(super) fn zipped(entries: &[(&str, &[u8])], method: zip::CompressionMethod) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in entries {
-        writer.start_file(*name, zip::write::FileOptions::default().compression_method(method)).unwrap();
+        writer
+            .start_file(*name, zip::write::SimpleFileOptions::default().compression_method(method))
+            .unwrap();
         writer.write_all(bytes).unwrap();
     }
     writer.finish().unwrap().into_inner()

@@ -60,7 +60,8 @@ impl<'a> Entries<'a> {
         if file.compression() != CompressionMethod::Stored {
             return Err(damaged(&format!("{name} is compressed, which torch.save never does")));
         }
-        let (start, size) = (usize::try_from(file.data_start()).ok(), usize::try_from(file.size()).ok());
+        let (start, size) =
+            (file.data_start().and_then(|at| usize::try_from(at).ok()), usize::try_from(file.size()).ok());
         let place = start.zip(size).and_then(|(start, size)| Some(start..start.checked_add(size)?));
         let place = place.filter(|place| place.end <= self.bytes.len());
         let place = place.ok_or_else(|| damaged(&format!("{name} lies beyond the end")))?;
@@ -72,7 +73,7 @@ impl<'a> Entries<'a> {
 
     fn has(&self, name: &str) -> bool {
         let name = format!("{}{name}", self.root);
-        self.archive.file_names().any(|other| other == name)
+        self.archive.file_names_raw().any(|other| other == name.as_bytes())
     }
 }
 
@@ -168,7 +169,7 @@ impl Iterator for Places {
 
 fn zip(bytes: &[u8]) -> Result<(Form<'_>, Heap, Id), TorchError> {
     let archive = Box::new(ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(&error))?);
-    let root = archive.file_names().find_map(|name| {
+    let root = archive.file_names().filter_map(Result::ok).find_map(|name| {
         let root = name.strip_suffix("data.pkl")?;
         (root.is_empty() || root.ends_with('/')).then(|| root.to_owned())
     });
