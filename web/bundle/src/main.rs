@@ -7,6 +7,7 @@ mod serve;
 mod wasm;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Parser, Subcommand};
@@ -63,7 +64,18 @@ impl Workspace {
     }
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        // A `main` that returns the error prints a back trace below it where RUST_BACKTRACE is set.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     let workspace = Workspace::find()?;
     match Arguments::parse().task {
         Task::Build(options) => build(&workspace, &options),
@@ -77,6 +89,7 @@ fn main() -> Result<()> {
 }
 
 fn build(workspace: &Workspace, options: &BuildOptions) -> Result<()> {
+    wasm::check_target(workspace)?;
     npm::install(&workspace.path("web"))?;
     for bundle in [wasm::Bundle::Cpu, wasm::Bundle::WebGpu] {
         wasm::build(workspace, bundle, options.quick)?;

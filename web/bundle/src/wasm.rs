@@ -38,9 +38,25 @@ impl Bundle {
 /// Where the glue, its types and the WebAssembly files lie for the TypeScript of the package.
 pub(crate) const GENERATED: &str = "web/js/generated";
 
-/// Compiles one bundle into [`GENERATED`].
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Fails where the compiler has no standard library for WebAssembly, before anything is built.
+pub(crate) fn check_target(workspace: &Workspace) -> Result<()> {
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.current_dir(&workspace.root).args(["--print", "target-libdir", "--target", TARGET]);
+    let output = rustc.output().context("cannot start `rustc`")?;
+    // The compiler names the folder whether it is there or not.
+    let library = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    let is_there = fs::read_dir(library).is_ok_and(|mut files| files.next().is_some());
+    ensure!(is_there, "the compiler's WebAssembly target is missing; run `rustup target add {TARGET}`");
+    Ok(())
+}
+
+/// Compiles one bundle into [`GENERATED`]. Quickly, the larger one serves as both: it can do all that the smaller can, and
+/// two sets of features would compile Burn twice.
 pub(crate) fn build(workspace: &Workspace, bundle: Bundle, quick: bool) -> Result<()> {
-    let compiled = compile(workspace, bundle, if quick { "web-quick" } else { "web" })?;
+    let (features, profile) = if quick { (Bundle::WebGpu, "web-quick") } else { (bundle, "web") };
+    let compiled = compile(workspace, features, profile)?;
     let bound = workspace.path("target/web/bound");
     bind(&compiled, bundle, &bound)?;
 
@@ -64,12 +80,12 @@ fn compile(workspace: &Workspace, bundle: Bundle, profile: &str) -> Result<PathB
     cargo
         .current_dir(&workspace.root)
         .args(["build", "--package", "simile-web", "--lib", "--profile", profile])
-        .args(["--target", "wasm32-unknown-unknown", "--target-dir"])
+        .args(["--target", TARGET, "--target-dir"])
         .arg(&target)
         .args(bundle.features())
         .env("RUSTFLAGS", "-C target-feature=+simd128");
     npm::run_command(&mut cargo)?;
-    Ok(target.join("wasm32-unknown-unknown").join(profile).join("simile_web.wasm"))
+    Ok(target.join(TARGET).join(profile).join("simile_web.wasm"))
 }
 
 fn bind(compiled: &Path, bundle: Bundle, folder: &Path) -> Result<()> {
