@@ -1,26 +1,21 @@
-//! What the workspace's tests share: where reference data lies, and how numbers are compared.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+//! Shared by the workspace's tests: where reference data lies, how numbers are compared, which tests could not run.
+#![allow(clippy::unwrap_used)]
 
 pub mod reference;
 pub mod schema;
+pub mod skipped;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder of reference vectors: `SIMILE_VECTORS`, or `shared/vectors` beside the checkout.
-pub fn vectors() -> Option<PathBuf> {
-    folder("SIMILE_VECTORS", "../../shared/vectors")
+/// The folder of reference vectors; its README describes them.
+pub fn vectors() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors")
 }
 
-/// The folder of real data: `SIMILE_DATA`, or `shared/data` beside the checkout.
-pub fn data() -> Option<PathBuf> {
-    folder("SIMILE_DATA", "../../shared/data")
-}
-
-fn folder(variable: &str, beside: &str) -> Option<PathBuf> {
-    let given = std::env::var_os(variable).map(PathBuf::from);
-    let path = given.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(beside));
-    path.is_dir().then_some(path)
+/// The folder of real data: `mnist` holds the first digits of both splits, `mnist-labels` two of the official files whole.
+pub fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data")
 }
 
 /// The binary `simile` that cargo built beside the running test.
@@ -28,9 +23,17 @@ fn folder(variable: &str, beside: &str) -> Option<PathBuf> {
 /// # Panics
 /// If it is not there: the test was built alone.
 pub fn program() -> PathBuf {
+    binary("simile")
+}
+
+/// A binary of the workspace that cargo built beside the running test.
+///
+/// # Panics
+/// If it is not there: the test was built alone.
+pub fn binary(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().find(|path| path.ends_with("deps")).and_then(Path::parent).unwrap();
-    let program = folder.join(format!("simile{}", std::env::consts::EXE_SUFFIX));
+    let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     assert!(
         program.exists(),
         "{} is not there; run `cargo test --workspace`, which builds it",
@@ -39,19 +42,19 @@ pub fn program() -> PathBuf {
     program
 }
 
-/// A Python that can import `modules`: `SIMILE_PYTHON`, or `python3`. Says so where there is none.
+/// A Python that can import `modules`: `SIMILE_PYTHON`, or `python3`. The test is noted as skipped where there is none.
 pub fn python(modules: &str) -> Option<PathBuf> {
     let python = std::env::var_os("SIMILE_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from);
     let import = Command::new(&python).args(["-c", &format!("import {modules}")]).output();
     if import.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
-    println!("skipped: {} has not {modules}; SIMILE_PYTHON can name another", python.display());
+    skipped::note(&format!("{} has not {modules}; SIMILE_PYTHON can name another", python.display()));
     None
 }
 
-/// Whether the binary has a device and the machine too; says so where not. `SIMILE_REQUIRE_DEVICES` names, with commas
-/// between them, those that have to be there.
+/// Whether the binary has a device and the machine too; where not, the test is noted as skipped.
+/// `SIMILE_REQUIRE_DEVICES` names, with commas between them, those that have to be there.
 ///
 /// # Panics
 /// If one that has to be there is missing.
@@ -64,7 +67,7 @@ pub fn has_device(device: &str) -> bool {
     let required = std::env::var("SIMILE_REQUIRE_DEVICES").unwrap_or_default();
     assert!(has || !required.split(',').any(|name| name == device), "no device `{device}`: {answer}");
     if !has {
-        println!("skipped: this build and machine have no device `{device}`");
+        skipped::note(&format!("this build and machine have no device `{device}`"));
     }
     has
 }

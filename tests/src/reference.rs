@@ -59,20 +59,24 @@ impl Precision {
     }
 }
 
-/// All cases of a folder, by name.
+/// All cases of a folder, by name: `OBJECTIVE__VARIANT__NUMBER.json`.
 ///
 /// # Panics
-/// If one cannot be read: a test then has nothing to say.
+/// If there is none, or one cannot be read: a test then has nothing to say.
 pub fn references(folder: PathBuf) -> Vec<Reference> {
     let mut references: Vec<Reference> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|e| e == "json"))
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.contains("__") && name.ends_with(".json")
+        })
         .map(|path| {
             let json = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             Reference { path, json }
         })
         .collect();
+    assert!(!references.is_empty());
     references.sort_by(|a, b| a.path.cmp(&b.path));
     references
 }

@@ -10,9 +10,10 @@ use simile_core::checkpoint::{Checkpoint, Metadata};
 use simile_core::dataset::colour_mnist::Colours;
 use simile_core::dataset::digits::draw_digits;
 use simile_core::encoder::EncoderConfig;
+use simile_tests::program;
 use tempfile::TempDir;
 
-use crate::{simile, succeed};
+use crate::succeed;
 
 pub(crate) const IMAGES: usize = 64;
 
@@ -49,7 +50,7 @@ impl Data {
     /// The rows that `simile embed` writes.
     pub(crate) fn embed_natively(&self) -> Vec<Vec<f64>> {
         let table = self.path("vectors.csv");
-        let mut command = Command::new(simile());
+        let mut command = Command::new(program());
         command.current_dir(&self.folder).arg("embed").arg(Self::CHECKPOINT).args(&self.images);
         succeed(command.args(["--device", "cpu", "--out"]).arg(&table));
         let table = std::fs::read_to_string(table).unwrap();

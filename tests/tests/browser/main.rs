@@ -1,7 +1,8 @@
 //! The npm package and the site in a real browser, on WebGPU and on the CPU.
 //!
-//! Needs Chromium or Chrome (or its path in `CHROMIUM`), Node, and what `cargo web build` writes. Where one of them
-//! is missing the tests say so in one line and pass; with `SIMILE_REQUIRE_BROWSER=1` they fail instead.
+//! Needs Chromium or Chrome (or its path in `CHROMIUM`) and Node. Where one of them is missing the tests are noted as
+//! skipped; with `SIMILE_REQUIRE_BROWSER=1` they fail instead. The package and the site are built by the first test that
+//! asks, where they are missing or older than a source of theirs.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
@@ -10,12 +11,14 @@ mod embed;
 mod lab;
 mod lifetime;
 mod package;
+mod page;
 mod site;
 mod snippets;
 mod train;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
@@ -42,17 +45,6 @@ impl Where {
     }
 }
 
-/// The command line's binary, which cargo builds beside this test.
-fn simile() -> PathBuf {
-    let target = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_path_buf();
-    let binary = target.join(format!("simile{}", std::env::consts::EXE_SUFFIX));
-    if !binary.exists() {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        succeed(Command::new(cargo).args(["build", "--workspace", "--bins"]).current_dir(workspace()));
-    }
-    binary
-}
-
 fn largest_difference(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
     assert_eq!(a.iter().map(Vec::len).collect::<Vec<_>>(), b.iter().map(Vec::len).collect::<Vec<_>>());
     let pairs = a.iter().flatten().zip(b.iter().flatten());
@@ -60,27 +52,26 @@ fn largest_difference(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
     pairs.map(|(x, y)| (x - y).abs()).fold(0.0, |most, d| if d <= most { most } else { d })
 }
 
-/// Whether there is everything that the tests need.
+/// Whether there is everything that the tests need, the site included.
 fn is_ready() -> bool {
+    static BROWSER: OnceLock<Result<(), String>> = OnceLock::new();
     let is_required = std::env::var_os("SIMILE_REQUIRE_BROWSER").is_some_and(|value| value == "1");
-    match prepare() {
-        Ok(()) => true,
+    match BROWSER.get_or_init(find_browser) {
+        Ok(()) => {
+            page::build_if_stale();
+            true
+        }
         Err(missing) if is_required => panic!("{missing}"),
         Err(missing) => {
-            println!("browser tests skipped: {missing}");
+            simile_tests::skipped::note(missing);
             false
         }
     }
 }
 
-fn prepare() -> Result<(), String> {
+fn find_browser() -> Result<(), String> {
     let folder = workspace().join("tests/browser");
     let probe = "import('./chromium.mjs').then(m => process.exit(m.findChromium() ? 0 : 3))";
-    for built in ["web/pkg/index.js", "www/dist/index.html"] {
-        if !workspace().join(built).exists() {
-            return Err(format!("{built} is missing; run `cargo web build`"));
-        }
-    }
     if !folder.join("node_modules").exists() {
         let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
         let installed =

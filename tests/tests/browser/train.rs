@@ -7,8 +7,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 use simile_core::dataset::colour_mnist::Colours;
 use simile_core::dataset::digits::draw_digits;
+use simile_tests::program;
 
-use crate::{Where, is_ready, run, screenshots, simile, succeed, workspace};
+use crate::{Where, is_ready, run, screenshots, succeed, workspace};
 
 /// Percent of the digits that Fair-CCLK has to name while it learns, and how far it has to be ahead of SimCLR.
 const LEVEL: f64 = 60.0;
@@ -77,7 +78,7 @@ fn a_visitor_can_train_two_networks() {
     assert_eq!(numbers(&result["own"]["step"]), [20.0, 20.0]);
     assert!(numbers(&result["own"]["accuracy"]).iter().all(|accuracy| (0.0..=100.0).contains(accuracy)));
     assert!(result["broken"].as_str().unwrap().contains("0/broken.png"), "{}", result["broken"]);
-    let mut command = Command::new(simile());
+    let mut command = Command::new(program());
     let vectors = folder.path().join("own.npy");
     command.arg("embed").arg(folder.path().join("own.safetensors"));
     succeed(command.arg(folder.path().join("own/1/00.png")).arg("--out").arg(vectors));
@@ -99,7 +100,7 @@ fn own_images(folder: &Path) -> PathBuf {
 }
 
 fn evaluate(model: &Path) -> Value {
-    let mut command = Command::new(simile());
+    let mut command = Command::new(program());
     let output = succeed(command.arg("evaluate").arg(model).args(["--device", "cpu", "--json"]));
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     answer["metrics"].clone()
@@ -138,7 +139,7 @@ fn runs_as_the_command_line_does(place: Where) {
     assert_eq!(result["device"]["kind"], place.name());
 
     let out = folder.path().join("run");
-    let mut command = Command::new(simile());
+    let mut command = Command::new(program());
     command.args(["train", "fair-digits", "--arm", "Fair-CCLK", "--device", "cpu", "--seed", "5"]);
     for setting in
         ["train.iterations=8", "train.batch=64", "train.log_every=1", "data.train=256", "data.test=64"]

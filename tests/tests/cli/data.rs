@@ -43,18 +43,17 @@ fn a_preview_is_a_picture() {
 }
 
 #[test]
-fn the_official_files_are_sound() {
-    let Some(mnist) = simile_tests::data().map(|data| data.join("mnist")).filter(|folder| folder.is_dir())
-    else {
-        eprintln!("skipped: MNIST is not there (SIMILE_DATA)");
-        return;
-    };
+fn a_part_of_the_official_files_is_sound() {
+    let mnist = simile_tests::data().join("mnist");
     let place = place();
     let answer =
         json(place.path(), &["data", "check", "colour-mnist", "--json", "--data", mnist.to_str().unwrap()]);
     assert_eq!(answer["sound"], true);
-    assert_eq!((&answer["train"]["images"], &answer["test"]["images"]), (&60_000.into(), &10_000.into()));
-    assert!(answer["files"].as_array().unwrap().iter().all(|file| file["state"] == "official"), "{answer}");
+    assert_eq!((&answer["train"]["images"], &answer["test"]["images"]), (&1000.into(), &500.into()));
+    assert!(
+        answer["files"].as_array().unwrap().iter().all(|file| file["state"] == "well-formed"),
+        "{answer}"
+    );
 }
 
 const TABLE: &str = r#"

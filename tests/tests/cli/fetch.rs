@@ -206,21 +206,3 @@ fn a_refusal_and_a_hostile_archive_leave_nothing() {
     assert!(!place.path().join("out.txt").exists());
     assert_eq!(std::fs::read_dir(place.path().join("data")).unwrap().count(), 0);
 }
-
-#[test]
-fn official_files_are_verified_and_sound() {
-    let Some(mnist) = simile_tests::data().map(|data| data.join("mnist")).filter(|folder| folder.is_dir())
-    else {
-        eprintln!("skipped: MNIST is not there (SIMILE_DATA)");
-        return;
-    };
-    let place = place();
-    let (address, _) = serve(move |number, request| {
-        let whole = honest(&std::fs::read(mnist.join(&request.file)).unwrap(), request);
-        if number == 0 { whole[..whole.len() / 3].to_vec() } else { whole }
-    });
-    let answer = fetch(place.path(), "mnist", &address);
-    assert!(answer["files"].as_array().unwrap().iter().all(|file| file["verified"] == true), "{answer}");
-    let checked = json(place.path(), &["data", "check", "mnist", "--data", "data", "--json"]);
-    assert_eq!(checked["sound"], true);
-}

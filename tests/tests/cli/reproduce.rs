@@ -6,12 +6,8 @@ use super::{complaint, json, place, stdout};
 
 #[test]
 fn a_table_runs_is_not_run_twice_and_stands_beside_the_published_one() {
-    let Some(data) = simile_tests::data().map(|data| data.join("mnist")) else {
-        eprintln!("skipped: no MNIST (set SIMILE_DATA)");
-        return;
-    };
     let place = place();
-    let data = data.display().to_string();
+    let data = simile_tests::data().display().to_string();
     let arguments = [
         ["reproduce", "cclk-table3", "--scale", "smoke", "--seeds", "2", "--json"].as_slice(),
         &[
@@ -91,12 +87,8 @@ fn every_fixed_name_is_listed_with_its_command() {
 
 #[test]
 fn a_figure_of_kernels_needs_no_training() {
-    let Some(data) = simile_tests::data().map(|data| data.join("mnist")) else {
-        eprintln!("skipped: no MNIST (set SIMILE_DATA)");
-        return;
-    };
     let place = place();
-    let data = data.display().to_string();
+    let data = simile_tests::data().display().to_string();
     let drawn =
         json(place.path(), &["reproduce", "cclk-figure2", "--data", &data, "--out", "figure", "--json"]);
     let panels = drawn["panels"].as_array().unwrap();
@@ -117,12 +109,8 @@ fn a_figure_of_kernels_needs_no_training() {
 
 #[test]
 fn a_figure_draws_its_rows_and_names_those_that_cannot_run() {
-    let Some(data) = simile_tests::data().map(|data| data.join("mnist")) else {
-        eprintln!("skipped: no MNIST (set SIMILE_DATA)");
-        return;
-    };
     let place = place();
-    let data = data.display().to_string();
+    let data = simile_tests::data().display().to_string();
     let arguments = ["reproduce", "--scale", "smoke", "--device", "cpu", "--data", &data, "--out", "runs"];
     let with = |rest: &[&'static str]| [&arguments[..1], rest, &arguments[1..]].concat();
     let rows = ["--row", "fair-infonce-3-attributes", "--row", "Fair-CCLK"];
@@ -160,10 +148,7 @@ fn what_lies_in_a_folder_is_said_for_every_recipe_and_row() {
     let lacks = one(&empty, "cclk-table3")["rows"][0]["lacks"].clone();
     assert!(lacks.as_str().unwrap().contains("simile data fetch colour-mnist"), "{lacks}");
     assert!(complaint(place.path(), &["recipes", "--data", "nowhere"], 2).contains("not a folder"));
-    let Some(data) = simile_tests::data().map(|data| data.display().to_string()) else {
-        eprintln!("skipped: no MNIST (set SIMILE_DATA)");
-        return;
-    };
+    let data = simile_tests::data().display().to_string();
     let full = listed(&["--data", &data]);
     assert_eq!(one(&full, "cclk-table3")["rows"][0]["data"], "present");
     assert_eq!(

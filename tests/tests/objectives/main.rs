@@ -7,4 +7,5 @@ mod degenerate;
 mod detached;
 mod gradients;
 mod identities;
+mod key_queue;
 mod properties;

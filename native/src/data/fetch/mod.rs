@@ -104,3 +104,50 @@ fn unpacked(archive: &Path, place: &Path, receipt: &Path, md5: &str) -> Result<V
     fs::write(receipt, format!("{md5}\n")).map_err(write(receipt))?;
     Ok(placed)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::data::mnist::tests::real;
+    use crate::data::official::official;
+
+    #[test]
+    fn an_official_file_is_known_by_its_checksum_although_the_connection_was_cut() {
+        let labels = official("mnist").unwrap().downloads.last().unwrap();
+        let content = fs::read(real("mnist-labels").join(labels.file())).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/{}", listener.local_addr().unwrap(), labels.file());
+        let (total, cut) = (content.len(), content.len() / 3);
+        let server = std::thread::spawn(move || {
+            let parts = [
+                (format!("200 OK\r\nContent-Length: {total}"), &content[..cut]),
+                (
+                    format!(
+                        "206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes {cut}-{}/{total}",
+                        total - cut,
+                        total - 1
+                    ),
+                    &content[cut..],
+                ),
+            ];
+            for (head, body) in parts {
+                let (mut connection, _) = listener.accept().unwrap();
+                let request = BufReader::new(connection.try_clone().unwrap()).lines().map_while(Result::ok);
+                assert!(request.take_while(|line| !line.is_empty()).count() > 0);
+                write!(connection, "HTTP/1.1 {head}\r\nConnection: close\r\n\r\n").unwrap();
+                connection.write_all(body).unwrap();
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let fetched = one(&agent().unwrap(), labels, url, folder.path()).unwrap();
+        server.join().unwrap();
+        assert!(fetched.verified, "{fetched:?}");
+        assert_eq!((fetched.md5.as_str(), fetched.bytes), (labels.md5.unwrap(), total as u64));
+        let again = one(&agent().unwrap(), labels, "http://127.0.0.1:1/gone".into(), folder.path()).unwrap();
+        assert_eq!((again.bytes, again.verified), (0, true));
+    }
+}

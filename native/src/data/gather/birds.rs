@@ -49,21 +49,50 @@ pub(super) fn waterbirds(folder: &Path) -> Result<Gathered> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::data::mnist::tests::shared;
     use simile_core::dataset::Part;
+    use std::fs;
+
+    /// A folder of CUB-200-2011 in its official layout, of two species, without pictures and attributes.
+    pub(in crate::data) fn birds_of_two_species() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("cub-200-2011/CUB_200_2011");
+        fs::create_dir_all(&root).unwrap();
+        for (name, text) in [
+            (
+                "images.txt",
+                "1 001.Black_footed_Albatross/Albatross_0046_18.jpg\n2 001.Black_footed_Albatross/Albatross_0009_34.jpg\n\
+                 3 002.Laysan_Albatross/Albatross_0100_735.jpg\n4 002.Laysan_Albatross/Albatross_0001_2.jpg\n",
+            ),
+            ("image_class_labels.txt", "1 1\n2 1\n3 2\n4 2\n"),
+            ("classes.txt", "1 001.Black_footed_Albatross\n2 002.Laysan_Albatross\n"),
+            ("train_test_split.txt", "1 0\n2 1\n3 1\n4 1\n"),
+        ] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        folder
+    }
 
     #[test]
-    fn the_real_annotations_are_read() {
-        let Some(samples) = shared("samples") else { return };
-        let birds = cub(&samples).unwrap();
-        assert_eq!(birds.catalogue.classes.len(), 200);
+    fn annotations_are_read_where_the_archive_puts_them() {
+        let folder = birds_of_two_species();
+        let birds = cub(folder.path()).unwrap();
+        assert_eq!(birds.catalogue.classes, ["001.Black_footed_Albatross", "002.Laysan_Albatross"]);
         let counts = [Part::Train, Part::Test].map(|part| birds.catalogue.of(part).len());
-        assert_eq!(counts, [5994, 5794]);
+        assert_eq!(counts, [3, 1]);
         assert!(birds.catalogue.files[0].starts_with("images/001.Black_footed_Albatross/"));
         assert!(birds.notes[0].contains("image_attribute_labels.txt"), "{:?}", birds.notes);
-        let water = waterbirds(&samples).unwrap().catalogue;
-        assert_eq!((water.len(), water.classes.len()), (11_788, 2));
+
+        let root = folder.path().join("waterbird_complete95_forest2water2");
+        fs::create_dir(&root).unwrap();
+        let table = "img_id,img_filename,y,split,place,place_filename\n\
+                     1,001.Black_footed_Albatross/Albatross_0046_18.jpg,1,2,1,/o/ocean/00004600.jpg\n\
+                     2,001.Black_footed_Albatross/Albatross_0009_34.jpg,1,1,0,/b/bamboo_forest/00003975.jpg\n\
+                     3,010.Red_winged_Blackbird/Blackbird_0064_4936.jpg,0,0,0,/b/bamboo_forest/00000012.jpg\n";
+        fs::write(root.join("metadata.csv"), table).unwrap();
+        let water = waterbirds(folder.path()).unwrap().catalogue;
+        assert_eq!((water.len(), water.classes.len()), (3, 2));
+        assert_eq!([Part::Train, Part::Validation, Part::Test].map(|part| water.of(part).len()), [1, 1, 1]);
     }
 }

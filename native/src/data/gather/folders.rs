@@ -98,18 +98,42 @@ fn place(dataset: DatasetName, folder: &Path) -> Result<PathBuf> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::mnist::tests::shared;
+    use std::fs;
+
+    fn put(folder: &Path, file: &str, content: &str) {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
 
     #[test]
-    fn the_real_samples_are_read() {
-        let Some(samples) = shared("samples") else { return };
-        let tiny = gather(DatasetName::TinyImagenet, None, None, &samples);
-        // Most classes of its validation list have no training picture in the sample: the list is understood, and that
-        // is said.
-        let error = tiny.unwrap_err().to_string();
-        assert!(error.contains("no training picture"), "{error}");
+    fn a_class_of_the_validation_list_without_training_pictures_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("tiny-imagenet-200");
+        put(&root, "wnids.txt", "n02124075\nn04067472\n");
+        put(&root, "train/n02124075/images/n02124075_0.JPEG", "");
+        put(&root, "train/n02124075/n02124075_boxes.txt", "n02124075_0.JPEG\t0\t10\t63\t58\n");
+        put(&root, "val/images/val_0.JPEG", "");
+        put(&root, "val/val_annotations.txt", "val_0.JPEG\tn04067472\t0\t32\t44\t62\n");
+        let gathered = || gather(DatasetName::TinyImagenet, None, None, folder.path());
+        let error = gathered().unwrap_err().to_string();
+        assert!(error.contains("no training picture") && error.contains("n04067472"), "{error}");
+        put(&root, "train/n04067472/images/n04067472_0.JPEG", "");
+        let tiny = gathered().unwrap().catalogue;
+        assert_eq!((tiny.of(Part::Train).len(), tiny.of(Part::Test).len()), (2, 1));
+    }
+
+    #[test]
+    fn objects_are_split_by_class() {
+        let folder = tempfile::tempdir().unwrap();
+        for class in ["barrel", "bass", "beaver", "binocular", "BACKGROUND_Google"] {
+            for at in 1..=6 {
+                let file = format!("caltech-101/101_ObjectCategories/{class}/image_{at:04}.jpg");
+                put(folder.path(), &file, "");
+            }
+        }
         let section = SplitSection { per_class: Some(4), ..SplitSection::default() };
-        let caltech = gather(DatasetName::Caltech101, None, Some(&section), &samples).unwrap().catalogue;
+        let caltech = gather(DatasetName::Caltech101, None, Some(&section), folder.path()).unwrap().catalogue;
         assert_eq!(caltech.classes, ["barrel", "bass", "beaver", "binocular"]);
         assert_eq!((caltech.of(Part::Train).len(), caltech.of(Part::Test).len()), (16, 8));
     }

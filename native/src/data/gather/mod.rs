@@ -6,6 +6,9 @@ mod faces;
 mod folders;
 mod shoes;
 
+#[cfg(test)]
+pub(in crate::data) use birds::tests::birds_of_two_species;
+
 use std::path::{Path, PathBuf};
 
 use simile_core::dataset::catalogue::kept;
