@@ -7,8 +7,11 @@ mod cube;
 mod device;
 mod ops;
 
+pub use cpu::augment::{Colour, View, Views};
+pub use cpu::resample::Filter;
 pub use device::is_cpu;
 pub use ops::activation::{ActivationOps, sigmoid, tanh};
+pub use ops::augmentation::{AugmentationOps, augment};
 pub use ops::normalisation::{NormalisationOps, batch_norm_train};
 pub use ops::redundancy::{Redundancy, RedundancyOps};
 pub use ops::rows::{RowOps, RowSoftmax, SMALLEST_NORM, SoftCrossEntropy, pull_back_unit_rows, unit_rows};

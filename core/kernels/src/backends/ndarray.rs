@@ -3,10 +3,11 @@
 
 use burn::backend::NdArray;
 
-use crate::{ActivationOps, NormalisationOps, RedundancyOps, RowOps, SinkhornOps};
+use crate::{ActivationOps, AugmentationOps, NormalisationOps, RedundancyOps, RowOps, SinkhornOps};
 
 impl ActivationOps for NdArray {}
 impl RedundancyOps for NdArray {}
 impl RowOps for NdArray {}
 impl SinkhornOps for NdArray {}
+impl AugmentationOps for NdArray {}
 impl NormalisationOps for NdArray {}

@@ -1,3 +1,4 @@
 //! CubeCL kernels: what the bodies for GPUs launch.
 
+pub(crate) mod augment;
 pub(crate) mod norm;

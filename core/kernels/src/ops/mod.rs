@@ -2,6 +2,7 @@
 #![allow(deprecated, reason = "Burn 0.22 retires ndarray and still has it; every trait names it")]
 
 pub(crate) mod activation;
+pub(crate) mod augmentation;
 pub(crate) mod normalisation;
 pub(crate) mod redundancy;
 pub(crate) mod rows;

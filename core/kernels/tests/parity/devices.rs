@@ -16,6 +16,11 @@ impl Target {
         Self { name, device: device.autodiff(), dtype, tolerance }
     }
 
+    /// The same for results that are in `f32` on every device.
+    pub(crate) fn in_f32(&self) -> Self {
+        Self { device: self.device.clone(), tolerance: self.tolerance.max(2e-5), ..*self }
+    }
+
     /// A leaf of the graph.
     pub(crate) fn leaf<const D: usize>(&self, values: &[f64], shape: [usize; D]) -> Tensor<D> {
         let data = TensorData::new(values.to_vec(), shape);

@@ -4,6 +4,7 @@
 mod devices;
 
 mod activation;
+mod augmentation;
 mod normalisation;
 mod redundancy;
 mod rows;

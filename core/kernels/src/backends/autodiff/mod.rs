@@ -1,6 +1,7 @@
 //! Gradients, written once for all backends.
 
 mod activation;
+mod augmentation;
 mod normalisation;
 mod redundancy;
 mod rows;

@@ -1,5 +1,6 @@
 //! CubeCL: wgpu, WebGPU, Vulkan and CUDA.
 
+mod augmentation;
 mod memory;
 mod normalisation;
 

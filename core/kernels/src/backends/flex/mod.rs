@@ -1,6 +1,7 @@
 //! The CPU: contiguous `f32` goes through the loops of [`crate::cpu`], everything else through the default bodies.
 
 mod activation;
+mod augmentation;
 mod memory;
 mod normalisation;
 mod redundancy;

@@ -1,0 +1,13 @@
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend};
+
+use crate::AugmentationOps;
+use crate::cpu::augment::Views;
+
+// Views are what networks learn from, and constants.
+impl<B: Backend + AugmentationOps, C: CheckpointStrategy> AugmentationOps for Autodiff<B, C> {
+    fn augment(images: FloatTensor<Self>, views: Views) -> FloatTensor<Self> {
+        <FloatTensor<Self>>::new(B::augment(images.into_primitive(), views))
+    }
+}

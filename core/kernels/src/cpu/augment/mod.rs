@@ -1,0 +1,168 @@
+//! Views of images, image by image: one of 32 x 32 pixels stays in the fastest cache from its first step to its last.
+//!
+//! The definitions are torchvision's. Steps, in this order: the window and its resampling, rotation, horizontal flip,
+//! changes of colour in an order of their own, grey, blur.
+
+mod colour;
+mod view;
+
+use pulp::Arch;
+
+use super::parallel;
+use super::resample::{Taps, gaussian};
+
+#[cfg(feature = "cube")]
+pub(crate) use colour::LUMINANCE;
+#[cfg(feature = "cube")]
+pub(crate) use view::{CONTRAST, COSINE, FLIPPED, GREY, NUMBERS, RADIUS, SINE, STEPS};
+pub use view::{Colour, View, Views};
+
+/// The sides of images: channels, height and width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sides {
+    /// Channels.
+    pub channels: usize,
+    /// Rows of pixels.
+    pub height: usize,
+    /// Pixels of a row.
+    pub width: usize,
+}
+
+impl Sides {
+    fn area(self) -> usize {
+        self.height * self.width
+    }
+
+    fn values(self) -> usize {
+        self.channels * self.area()
+    }
+}
+
+/// The views of a batch of images, `[n, channels, height, width]`; where they have the size of the images, they are made in
+/// place. Every image costs a few operations a pixel and step, and besides the batch only its own scratch.
+pub fn augment(mut images: Vec<f32>, sides: Sides, views: &Views) -> Vec<f32> {
+    let ours = Sides { height: views.size[0], width: views.size[1], ..sides };
+    if ours == sides {
+        let batch = images.chunks_exact_mut(sides.values().max(1)).zip(views.views.iter());
+        parallel::map_in(batch, Scratch::default, |scratch, (image, view)| {
+            let window = view.window.filter(|window| *window != [0, 0, sides.height, sides.width]);
+            if let Some(window) = window {
+                scratch.narrow(image, sides, window, views);
+                scratch.widen(image, ours, window, views);
+            }
+            scratch.change(image, ours, view, views);
+        });
+        return images;
+    }
+    let mut output = vec![0.0; views.views.len() * ours.values()];
+    let batch = output.chunks_exact_mut(ours.values().max(1)).zip(images.chunks_exact(sides.values().max(1)));
+    parallel::map_in(batch.zip(views.views.iter()), Scratch::default, |scratch, ((output, image), view)| {
+        let window = view.window.unwrap_or([0, 0, sides.height, sides.width]);
+        scratch.narrow(image, sides, window, views);
+        scratch.widen(output, ours, window, views);
+        scratch.change(output, ours, view, views);
+    });
+    output
+}
+
+/// What one image after the other is worked on with.
+#[derive(Default)]
+struct Scratch {
+    taps: Taps,
+    /// Rows of the window at the width of the view, or another plane.
+    rows: Vec<f32>,
+}
+
+impl Scratch {
+    /// Resamples the rows of a window to the width of the view.
+    fn narrow(&mut self, image: &[f32], sides: Sides, window: [usize; 4], views: &Views) {
+        let [top, left, height, width] = window;
+        let target = views.size[1];
+        self.taps.resample(views.filter, (left, width), target);
+        self.rows.resize(sides.channels * height * target, 0.0);
+        let Self { taps, rows } = self;
+        Arch::new().dispatch(|| {
+            let planes =
+                rows.chunks_exact_mut((height * target).max(1)).zip(image.chunks_exact(sides.area()));
+            for (rows, plane) in planes {
+                let lines = plane.chunks_exact(sides.width).skip(top);
+                rows.chunks_exact_mut(target).zip(lines).for_each(|(row, line)| taps.along(line, row));
+            }
+            cut(rows, views);
+        });
+    }
+
+    /// Resamples the columns of these rows to the height of the view.
+    fn widen(&mut self, image: &mut [f32], ours: Sides, [top, _, height, _]: [usize; 4], views: &Views) {
+        self.taps.resample(views.filter, (top, height), ours.height);
+        let Self { taps, rows } = self;
+        Arch::new().dispatch(|| {
+            let planes = image.chunks_exact_mut(ours.area()).zip(rows.chunks_exact(height * ours.width));
+            planes.for_each(|(plane, rows)| taps.across(rows, top, ours.width, plane));
+            cut(image, views);
+        });
+    }
+
+    /// What follows the window.
+    fn change(&mut self, image: &mut [f32], sides: Sides, view: &View, views: &Views) {
+        if view.angle != 0.0 {
+            self.rotate(image, sides, view.angle);
+        }
+        if view.flip {
+            image.chunks_exact_mut(sides.width).for_each(<[f32]>::reverse);
+        }
+        colour::change(image, sides.area(), view);
+        if let Some(sigma) = view.sigma {
+            self.blur(image, sides, &gaussian(sigma, views.radius));
+        }
+    }
+
+    /// Takes the nearest pixel; what comes from outside is black.
+    fn rotate(&mut self, image: &mut [f32], sides: Sides, angle: f64) {
+        let sources: Vec<usize> = sources(angle, sides.height, sides.width).collect();
+        self.rows.resize(sides.area(), 0.0);
+        for plane in image.chunks_exact_mut(sides.area()) {
+            self.rows.copy_from_slice(plane);
+            for (pixel, &source) in plane.iter_mut().zip(&sources) {
+                *pixel = self.rows.get(source).copied().unwrap_or_default();
+            }
+        }
+    }
+
+    fn blur(&mut self, image: &mut [f32], sides: Sides, weights: &[f32]) {
+        self.rows.resize(sides.values(), 0.0);
+        self.taps.blur(weights, sides.width);
+        let Self { taps, rows } = self;
+        Arch::new().dispatch(|| {
+            let lines = rows.chunks_exact_mut(sides.width).zip(image.chunks_exact(sides.width));
+            lines.for_each(|(row, line)| taps.along(line, row));
+        });
+        taps.blur(weights, sides.height);
+        Arch::new().dispatch(|| {
+            let planes = image.chunks_exact_mut(sides.area()).zip(rows.chunks_exact(sides.area()));
+            planes.for_each(|(plane, rows)| taps.across(rows, 0, sides.width, plane));
+        });
+    }
+}
+
+/// A cubic overshoots. Pillow holds 8-bit values, so it cuts after each of the two passes: so must we.
+#[inline(always)]
+fn cut(values: &mut [f32], views: &Views) {
+    if views.filter == super::resample::Filter::Bicubic {
+        values.iter_mut().for_each(|value| *value = value.clamp(0.0, 1.0));
+    }
+}
+
+/// The index of the input pixel of each output pixel; `height * width` for outside.
+fn sources(angle: f64, height: usize, width: usize) -> impl Iterator<Item = usize> {
+    let (sine, cosine) = angle.to_radians().sin_cos();
+    let (middle_x, middle_y) = (width as f64 / 2.0, height as f64 / 2.0);
+    (0..height * width).map(move |at| {
+        let x = (at % width) as f64 + 0.5 - middle_x;
+        let y = (at / width) as f64 + 0.5 - middle_y;
+        let column = (cosine * x - sine * y + middle_x).floor();
+        let row = (sine * x + cosine * y + middle_y).floor();
+        let inside = (0.0..width as f64).contains(&column) && (0.0..height as f64).contains(&row);
+        if inside { row as usize * width + column as usize } else { height * width }
+    })
+}

@@ -1,0 +1,175 @@
+//! Separable filters whose weights are a few a pixel: Pillow's resampling, and Gaussian blur.
+//!
+//! For an output of `m` pixels from an input of `n`, with `s = n / m`, output `i` has its centre at `(i + ½) s` and
+//!
+//! ```text
+//! w_j ∝ f((j + ½ − (i + ½) s) / max(s, 1)),      Σ_j w_j = 1
+//! ```
+//!
+//! over the input pixels within the filter's support.
+
+/// The filter of a resampling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Filter {
+    /// `1 − |x|` on `|x| < 1`.
+    #[default]
+    Bilinear,
+    /// Keys' cubic with `a = −½` on `|x| < 2`.
+    Bicubic,
+}
+
+impl Filter {
+    fn support(self) -> f64 {
+        match self {
+            Self::Bilinear => 1.0,
+            Self::Bicubic => 2.0,
+        }
+    }
+
+    fn value(self, x: f64) -> f64 {
+        let x = x.abs();
+        match self {
+            Self::Bilinear => (1.0 - x).max(0.0),
+            Self::Bicubic if x < 1.0 => (1.5 * x - 2.5) * x * x + 1.0,
+            Self::Bicubic if x < 2.0 => ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0,
+            Self::Bicubic => 0.0,
+        }
+    }
+
+    /// Calls `write(i, first, weights)` for each output pixel `i` of `output`: input pixel `first + k` of `input`
+    /// has weight `weights[k]`. The weights of an output sum to 1.
+    pub fn weights(self, input: usize, output: usize, mut write: impl FnMut(usize, usize, &[f64])) {
+        let scale = input as f64 / output as f64;
+        let stretch = scale.max(1.0);
+        let support = self.support() * stretch;
+        let mut weights = Vec::new();
+        for i in 0..output {
+            let centre = (i as f64 + 0.5) * scale;
+            // A negative number becomes 0 in this conversion, as Pillow asks for.
+            let first = (centre - support + 0.5) as usize;
+            let last = ((centre + support + 0.5) as usize).min(input);
+            weights.clear();
+            weights.extend((first..last).map(|j| self.value((j as f64 - centre + 0.5) / stretch)));
+            let total: f64 = weights.iter().sum();
+            weights.iter_mut().for_each(|w| *w /= total);
+            write(i, first, &weights);
+        }
+    }
+}
+
+/// What each pixel of a line is made of: pixels of another from a first one on, with their weights.
+#[derive(Debug, Default)]
+pub(super) struct Taps {
+    firsts: Vec<usize>,
+    ends: Vec<usize>,
+    weights: Vec<f32>,
+}
+
+impl Taps {
+    fn clear(&mut self) {
+        self.firsts.clear();
+        self.ends.clear();
+        self.weights.clear();
+    }
+
+    /// Those of a part of a line, `length` pixels from `start` on, resampled to `output` pixels.
+    pub(super) fn resample(&mut self, filter: Filter, (start, length): (usize, usize), output: usize) {
+        self.clear();
+        filter.weights(length, output, |_, first, weights| {
+            self.firsts.push(start + first);
+            self.weights.extend(weights.iter().map(|&weight| weight as f32));
+            self.ends.push(self.weights.len());
+        });
+    }
+
+    /// Those of a blur with [`gaussian`] weights of a line of `side` pixels, reflected at both ends without the ends
+    /// themselves: -1 is 1 and `side` is `side - 2`.
+    pub(super) fn blur(&mut self, weights: &[f32], side: usize) {
+        self.clear();
+        let radius = weights.len().saturating_sub(1);
+        for i in 0..side {
+            let (first, last) = (i.saturating_sub(radius), (i + radius).min(side - 1));
+            let start = self.weights.len();
+            self.firsts.push(first);
+            self.weights.resize(start + last - first + 1, 0.0);
+            for at in -(radius as isize)..=radius as isize {
+                let pixel = (i as isize + at).unsigned_abs();
+                let pixel = if pixel < side { pixel } else { 2 * side - 2 - pixel };
+                if let Some(entry) = self.weights.get_mut(start + pixel - first) {
+                    *entry += weights[at.unsigned_abs()];
+                }
+            }
+            self.ends.push(self.weights.len());
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (usize, &[f32])> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let taps = self.firsts.iter().zip(starts.zip(&self.ends));
+        taps.map(|(&first, (start, &end))| (first, &self.weights[start..end]))
+    }
+
+    /// Filters along a line.
+    #[inline(always)]
+    pub(super) fn along(&self, line: &[f32], output: &mut [f32]) {
+        for (value, (first, weights)) in output.iter_mut().zip(self.iter()) {
+            let products = line[first..].iter().zip(weights).map(|(value, weight)| value * weight);
+            *value = products.sum();
+        }
+    }
+
+    /// Filters across lines of `width` pixels; the first is line `top` of the whole.
+    #[inline(always)]
+    pub(super) fn across(&self, lines: &[f32], top: usize, width: usize, output: &mut [f32]) {
+        for (output, (first, weights)) in output.chunks_exact_mut(width).zip(self.iter()) {
+            output.fill(0.0);
+            for (line, weight) in lines[(first - top) * width..].chunks_exact(width).zip(weights) {
+                output.iter_mut().zip(line).for_each(|(sum, value)| *sum += value * weight);
+            }
+        }
+    }
+}
+
+/// Weights of a Gaussian of a standard deviation at distances of 0, 1, ... `radius` pixels: those of both sides sum to 1.
+pub fn gaussian(sigma: f64, radius: usize) -> Vec<f32> {
+    let weight = |distance: usize| (-0.5 * (distance as f64 / sigma).powi(2)).exp();
+    let total = weight(0) + 2.0 * (1..=radius).map(weight).sum::<f64>();
+    (0..=radius).map(|distance| (weight(distance) / total) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_sum_to_one_and_the_identity_is_exact() {
+        for filter in [Filter::Bilinear, Filter::Bicubic] {
+            for (input, output) in [(28, 32), (32, 32), (9, 32), (100, 7), (1, 5)] {
+                filter.weights(input, output, |i, first, weights| {
+                    assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                    assert!(first + weights.len() <= input);
+                    if input == output {
+                        weights.iter().enumerate().for_each(|(k, &w)| {
+                            assert_eq!(w, if first + k == i { 1.0 } else { 0.0 });
+                        });
+                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn a_blur_reflects_at_both_ends() {
+        let weights = gaussian(1.3, 2);
+        let line = [0.1_f32, 0.9, 0.4, 0.7];
+        let mut taps = Taps::default();
+        taps.blur(&weights, 4);
+        let mut found = [0.0; 4];
+        taps.along(&line, &mut found);
+        let reflected = [0.4, 0.9, 0.1, 0.9, 0.4, 0.7, 0.4, 0.9];
+        for (found, around) in found.iter().zip(reflected.windows(5)) {
+            let expected: f32 = around.iter().zip([2, 1, 0, 1, 2]).map(|(v, d)| v * weights[d]).sum();
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+    }
+}

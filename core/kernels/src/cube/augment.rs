@@ -1,0 +1,347 @@
+//! Views of images: where each pixel comes from, and its colours.
+//!
+//! A cube takes a part of the pixels of one view with all their channels. The mean grey that a contrast needs is that of a
+//! whole image, so that steps from there on are a kernel of their own.
+
+use cubecl::prelude::*;
+
+use crate::cpu::augment::{CONTRAST, COSINE, FLIPPED, GREY, LUMINANCE, NUMBERS, RADIUS, SINE, STEPS};
+
+/// Units of a cube.
+pub(crate) const UNITS: usize = 256;
+/// Pixels that a unit takes.
+const EACH: usize = 8;
+/// Pixels that a cube takes.
+pub(crate) const PART: usize = UNITS * EACH;
+/// Views that lie along the second axis of cubes; the next so many are one further along the third.
+pub(crate) const FOLD: usize = 32_768;
+
+#[cube]
+fn cut(value: f32) -> f32 {
+    value.clamp(0.0_f32, 1.0_f32)
+}
+
+#[cube]
+fn larger(a: i32, b: i32) -> i32 {
+    if a > b { a } else { b }
+}
+
+/// The first pixel of `from` that output `i` of `to` is made of. With `s = from / to` a filter reaches `support max(s, 1)`
+/// from the centre `(i + ½) s`: all in whole numbers of `1 / (2 to)` pixels.
+#[cube]
+fn first_tap(i: i32, from: i32, to: i32, #[comptime] support: i32) -> i32 {
+    let low = (2 * i + 1) * from + to - 2 * support * larger(from, to);
+    larger(low, 0) / (2 * to)
+}
+
+/// The pixel after the last one.
+#[cube]
+fn end_tap(i: i32, from: i32, to: i32, #[comptime] support: i32) -> i32 {
+    let high = ((2 * i + 1) * from + to + 2 * support * larger(from, to)) / (2 * to);
+    if high < from { high } else { from }
+}
+
+/// The weight of pixel `j`, before they are made to sum to 1.
+#[cube]
+fn weight(j: i32, i: i32, from: i32, to: i32, #[comptime] support: i32) -> f32 {
+    let distance =
+        f32::cast_from((2 * j + 1) * to - (2 * i + 1) * from) / f32::cast_from(2 * larger(from, to));
+    let x = distance.abs();
+    let mut found = 0.0_f32;
+    if comptime!(support == 1) {
+        if x < 1.0_f32 {
+            found = 1.0_f32 - x;
+        }
+    } else if x < 1.0_f32 {
+        found = (1.5_f32 * x - 2.5_f32) * x * x + 1.0_f32;
+    } else if x < 2.0_f32 {
+        found = ((2.5_f32 - 0.5_f32 * x) * x - 4.0_f32) * x + 2.0_f32;
+    }
+    found
+}
+
+/// The grey of a colour.
+#[cube]
+fn grey(red: f32, green: f32, blue: f32) -> f32 {
+    let of_red = comptime!(LUMINANCE[0]);
+    let of_green = comptime!(LUMINANCE[1]);
+    let of_blue = comptime!(LUMINANCE[2]);
+    red * of_red + green * of_green + blue * of_blue
+}
+
+/// `kept` of a colour and `added` of its grey.
+#[cube]
+fn mix(values: &mut Array<f32>, kept: f32, added: f32) {
+    let base = added * grey(values[0usize], values[1usize], values[2usize]);
+    #[unroll]
+    for channel in 0..3usize {
+        values[channel] = cut(values[channel] * kept + base);
+    }
+}
+
+/// Turns the hue by so many sectors of the colour circle's six.
+#[cube]
+fn turn_hue(values: &mut Array<f32>, turn: f32) {
+    let red = values[0usize];
+    let green = values[1usize];
+    let blue = values[2usize];
+    let value = red.max(green).max(blue);
+    let chroma = value - red.min(green).min(blue);
+    let mut divisor = chroma + 0.0_f32;
+    if chroma == 0.0_f32 {
+        divisor = 1.0_f32;
+    }
+    // The place on the circle, counted from the channel that is largest.
+    let mut sector = 4.0_f32 + (red - green) / divisor;
+    if red == value {
+        sector = (green - blue) / divisor;
+    } else if green == value {
+        sector = 2.0_f32 + (blue - red) / divisor;
+    }
+    sector += turn;
+    if sector < 0.0_f32 {
+        sector += 6.0_f32;
+    }
+    if sector >= 6.0_f32 {
+        sector -= 6.0_f32;
+    }
+    let of_red = (sector - 3.0_f32).abs() - 1.0_f32;
+    let of_green = 2.0_f32 - (sector - 2.0_f32).abs();
+    let of_blue = 2.0_f32 - (sector - 4.0_f32).abs();
+    values[0usize] = cut(value + (cut(of_red) - 1.0_f32) * chroma);
+    values[1usize] = cut(value + (cut(of_green) - 1.0_f32) * chroma);
+    values[2usize] = cut(value + (cut(of_blue) - 1.0_f32) * chroma);
+}
+
+/// A step of a change of colour that needs one pixel alone.
+#[cube]
+fn step(values: &mut Array<f32>, kind: f32, factor: f32) {
+    if kind == 1.0_f32 {
+        mix(values, factor, 0.0_f32);
+    }
+    if kind == 3.0_f32 {
+        mix(values, factor, 1.0_f32 - factor);
+    }
+    if kind == 4.0_f32 {
+        turn_hue(values, factor);
+    }
+}
+
+/// Window, rotation, flip, and the changes of colour before a contrast; `sums` has the grey of each cube's pixels.
+#[cube(launch)]
+pub(crate) fn view(
+    images: &Tensor<f32>,
+    numbers: &Tensor<f32>,
+    output: &mut Tensor<f32>,
+    sums: &mut Tensor<f32>,
+    count: usize,
+    height: usize,
+    width: usize,
+    to_height: usize,
+    to_width: usize,
+    stride: usize,
+    #[comptime] channels: usize,
+    #[comptime] support: i32,
+    #[comptime] contrast: bool,
+) {
+    let image = CUBE_POS_Z as usize * FOLD + CUBE_POS_Y as usize;
+    let mut light = 0.0_f32;
+    if image < count {
+        let area = to_height * to_width;
+        let of_view = image * stride;
+        let top = usize::cast_from(numbers[of_view]);
+        let left = usize::cast_from(numbers[of_view + 1]);
+        let rows = i32::cast_from(numbers[of_view + 2]);
+        let columns = i32::cast_from(numbers[of_view + 3]);
+        let cosine = numbers[of_view + COSINE];
+        let sine = numbers[of_view + SINE];
+        let flipped = numbers[of_view + FLIPPED];
+        let middle_x = f32::cast_from(to_width) * 0.5_f32;
+        let middle_y = f32::cast_from(to_height) * 0.5_f32;
+        for i in 0..EACH {
+            let at = CUBE_POS_X as usize * PART + i * UNITS + UNIT_POS as usize;
+            if at < area {
+                let row = at / to_width;
+                let column = at % to_width;
+                let column = if flipped > 0.5_f32 { to_width - 1 - column } else { column };
+                // Without a rotation these are row and column again.
+                let x = f32::cast_from(column) + 0.5_f32 - middle_x;
+                let y = f32::cast_from(row) + 0.5_f32 - middle_y;
+                let from_x = (cosine * x - sine * y + middle_x).floor();
+                let from_y = (sine * x + cosine * y + middle_y).floor();
+                let mut values = Array::<f32>::new(channels);
+                #[unroll]
+                for channel in 0..channels {
+                    values[channel] = 0.0_f32;
+                }
+                if from_x >= 0.0_f32
+                    && from_y >= 0.0_f32
+                    && from_x < f32::cast_from(to_width)
+                    && from_y < f32::cast_from(to_height)
+                {
+                    let h = to_height as i32;
+                    let w = to_width as i32;
+                    let i = i32::cast_from(from_y);
+                    let j = i32::cast_from(from_x);
+                    let first_row = first_tap(i, rows, h, support);
+                    let end_row = end_tap(i, rows, h, support);
+                    let first_column = first_tap(j, columns, w, support);
+                    let end_column = end_tap(j, columns, w, support);
+                    let mut across = 0.0_f32;
+                    for k in first_column..end_column {
+                        across += weight(k, j, columns, w, support);
+                    }
+                    let mut along = 0.0_f32;
+                    for l in first_row..end_row {
+                        let of_row = weight(l, i, rows, h, support);
+                        along += of_row;
+                        let mut line = Array::<f32>::new(channels);
+                        #[unroll]
+                        for channel in 0..channels {
+                            line[channel] = 0.0_f32;
+                        }
+                        for k in first_column..end_column {
+                            let of_column = weight(k, j, columns, w, support) / across;
+                            let place = (top + l as usize) * width + left + k as usize;
+                            #[unroll]
+                            for channel in 0..channels {
+                                let plane = (image * channels + channel) * height * width;
+                                line[channel] = line[channel] + of_column * images[plane + place];
+                            }
+                        }
+                        #[unroll]
+                        for channel in 0..channels {
+                            // A cubic is cut after each of the two passes.
+                            if comptime!(support == 2) {
+                                line[channel] = cut(line[channel]);
+                            }
+                            values[channel] = values[channel] + of_row * line[channel];
+                        }
+                    }
+                    #[unroll]
+                    for channel in 0..channels {
+                        values[channel] = values[channel] / along;
+                        if comptime!(support == 2) {
+                            values[channel] = cut(values[channel]);
+                        }
+                    }
+                }
+                if comptime!(channels == 3) {
+                    let turn = usize::cast_from(numbers[of_view + CONTRAST]);
+                    for t in 0..turn {
+                        let pair = of_view + STEPS + 2 * t;
+                        step(&mut values, numbers[pair], numbers[pair + 1]);
+                    }
+                    if turn == 4 && numbers[of_view + GREY] > 0.5_f32 {
+                        mix(&mut values, 0.0_f32, 1.0_f32);
+                    }
+                    if contrast {
+                        light += grey(values[0usize], values[1usize], values[2usize]);
+                    }
+                }
+                #[unroll]
+                for channel in 0..channels {
+                    output[(image * channels + channel) * area + at] = values[channel];
+                }
+            }
+        }
+    }
+    if contrast {
+        let mut shared = Shared::<[f32]>::new_slice(UNITS);
+        let slot = UNIT_POS as usize;
+        shared[slot] = light;
+        let halvings = comptime!(UNITS.ilog2() as usize);
+        #[unroll]
+        for level in 0..halvings {
+            let half = comptime!(UNITS >> (level + 1));
+            sync_cube();
+            if slot < half {
+                shared[slot] = shared[slot] + shared[slot + half];
+            }
+        }
+        if slot == 0 && image < count {
+            sums[image * CUBE_COUNT_X as usize + CUBE_POS_X as usize] = shared[0usize];
+        }
+    }
+}
+
+/// The contrast and what follows it, in place, of colours.
+#[cube(launch)]
+pub(crate) fn after_contrast(
+    output: &mut Tensor<f32>,
+    numbers: &Tensor<f32>,
+    sums: &Tensor<f32>,
+    count: usize,
+    area: usize,
+    stride: usize,
+) {
+    let image = CUBE_POS_Z as usize * FOLD + CUBE_POS_Y as usize;
+    if image < count {
+        let of_view = image * stride;
+        let turn = usize::cast_from(numbers[of_view + CONTRAST]);
+        if turn < 4 {
+            let parts = CUBE_COUNT_X as usize;
+            let mut light = 0.0_f32;
+            for part in 0..parts {
+                light += sums[image * parts + part];
+            }
+            let factor = numbers[of_view + STEPS + 2 * turn + 1];
+            let base = (1.0_f32 - factor) * light / f32::cast_from(area);
+            for i in 0..EACH {
+                let at = CUBE_POS_X as usize * PART + i * UNITS + UNIT_POS as usize;
+                if at < area {
+                    let mut values = Array::<f32>::new(3usize);
+                    #[unroll]
+                    for channel in 0..3usize {
+                        values[channel] = cut(output[(image * 3 + channel) * area + at] * factor + base);
+                    }
+                    for t in turn + 1..4usize {
+                        let pair = of_view + STEPS + 2 * t;
+                        step(&mut values, numbers[pair], numbers[pair + 1]);
+                    }
+                    if numbers[of_view + GREY] > 0.5_f32 {
+                        mix(&mut values, 0.0_f32, 1.0_f32);
+                    }
+                    #[unroll]
+                    for channel in 0..3usize {
+                        output[(image * 3 + channel) * area + at] = values[channel];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One of the two passes of a blur.
+#[cube(launch)]
+pub(crate) fn blur(
+    images: &Tensor<f32>,
+    numbers: &Tensor<f32>,
+    output: &mut Tensor<f32>,
+    count: usize,
+    channels: usize,
+    height: usize,
+    width: usize,
+    stride: usize,
+    #[comptime] vertical: bool,
+) {
+    let at = ABSOLUTE_POS;
+    if at >= count {
+        terminate!();
+    }
+    let of_view = at / (channels * height * width) * stride;
+    let radius = usize::cast_from(numbers[of_view + RADIUS]);
+    let (side, place, step) =
+        if comptime!(vertical) { (height, at / width % height, width) } else { (width, at % width, 1usize) };
+    let start = at - place * step;
+    let mut sum = numbers[of_view + NUMBERS] * images[at];
+    for distance in 1..radius + 1 {
+        // Reflected without the border itself: -1 is 1 and `side` is `side - 2`.
+        let before = if place >= distance { place - distance } else { distance - place };
+        let after = place + distance;
+        let after = if after < side { after } else { 2 * side - 2 - after };
+        let both = images[start + before * step] + images[start + after * step];
+        sum += numbers[of_view + NUMBERS + distance] * both;
+    }
+    output[at] = sum;
+}

@@ -1,0 +1,64 @@
+use burn::tensor::{Device, Tensor, TensorData};
+use simile_kernels::{Colour, Filter, View, Views, augment};
+
+use crate::devices::{assert_close, noise, targets, values};
+
+/// Views of every kind, the first of which changes nothing.
+fn views(colours: bool) -> Vec<View> {
+    use Colour::{Brightness, Contrast, Hue, Saturation};
+    let orders = [
+        [Contrast(0.7), Brightness(1.3), Hue(0.13), Saturation(0.6)],
+        [Hue(-0.4), Saturation(1.8), Contrast(1.4), Brightness(0.8)],
+        [Brightness(0.9), Saturation(1.2), Hue(0.5), Contrast(0.2)],
+    ];
+    let views = (0..8).map(|i| View {
+        window: [None, Some([1, 2, 5, 7]), Some([0, 3, 9, 4])][i % 3],
+        angle: [0.0, 0.0, 17.3, -121.7][i % 4],
+        flip: i % 2 == 1,
+        colour: orders.get(i % 4).copied().filter(|_| colours && i > 0),
+        grey: colours && i % 5 == 3,
+        sigma: [None, Some(0.8), Some(2.1)][i / 2 % 3],
+    });
+    views.collect()
+}
+
+/// The loop of the CPU, which is compared with torchvision elsewhere, against every other body.
+fn check([n, channels, height, width]: [usize; 4], size: [usize; 2], filter: Filter, views: Vec<View>) {
+    let images: Vec<f64> =
+        noise(n * channels * height * width, 7).into_iter().map(|x| 0.5 + 0.5 * x).collect();
+    let shape = [n, channels, height, width];
+    let views = Views { size, filter, radius: 2, views: views.into() };
+    let reference = TensorData::new(images.clone(), shape).convert::<f32>();
+    let reference = values(augment(Tensor::from_data(reference, &Device::flex()), &views));
+    for target in targets() {
+        let leaf = target.leaf(&images, shape);
+        let found = augment(leaf.clone(), &views);
+        assert_eq!((found.dims(), found.dtype()), ([n, channels, size[0], size[1]], target.dtype));
+        assert!(!found.is_require_grad(), "views are constants");
+        assert_close(&values(found), &reference, &target.in_f32(), "views");
+        assert_close(&values(leaf), &images, &target.in_f32(), "images that are still needed");
+    }
+}
+
+#[test]
+fn colours() {
+    for filter in [Filter::Bilinear, Filter::Bicubic] {
+        for size in [[9, 12], [5, 4], [21, 17]] {
+            check([8, 3, 9, 12], size, filter, views(true));
+        }
+    }
+}
+
+#[test]
+fn one_channel() {
+    check([8, 1, 9, 12], [9, 12], Filter::Bilinear, views(false));
+}
+
+/// More pixels than one cube takes.
+#[test]
+fn the_mean_of_a_large_image() {
+    let colour =
+        Some([Colour::Hue(0.1), Colour::Contrast(0.4), Colour::Brightness(1.2), Colour::Saturation(1.1)]);
+    let view = View { window: Some([5, 3, 50, 61]), colour, ..View::default() };
+    check([2, 3, 70, 70], [70, 70], Filter::Bilinear, vec![view, View::default()]);
+}
