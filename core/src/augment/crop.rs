@@ -1,16 +1,8 @@
 //! Random resized crop: a window of random area and shape, resized with an antialiasing filter.
-//!
-//! Resampling is linear and separable, so each sample is `V · window · H` with two matrices made of the weights of
-//! [`Interpolation::weights`]; the crop is the choice of columns that are not zero, and a flip reverses those of
-//! `H`. The matrices are made on the host (a few weights a row) and the two products run on the device for the whole
-//! batch. With flex, 256 images of 32 x 32 take about 6 ms of processor time. Resampling them on the host took 7, and
-//! would have every image leave the device and come back.
 
-use burn::tensor::{Tensor, TensorData};
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-use super::Sample;
 use crate::dataset::resize::Interpolation;
 use crate::error::{Error, Result, positive, within};
 
@@ -94,52 +86,16 @@ impl Crop {
     }
 }
 
-/// Resamples the window of each sample to `size` (height, width). With `flip`, samples that ask for it are flipped.
-pub(super) fn resample(
-    images: Tensor<4>,
-    samples: &[Sample],
-    size: (usize, usize),
-    interpolation: Interpolation,
-    flip: bool,
-) -> Result<Tensor<4>> {
-    let [n, channels, height, width] = images.dims();
-    let mut vertical = vec![0.0; n * size.0 * height];
-    let mut horizontal = vec![0.0; n * width * size.1];
-    let matrices =
-        vertical.chunks_exact_mut(size.0 * height).zip(horizontal.chunks_exact_mut(width * size.1));
-    for ((vertical, horizontal), sample) in matrices.zip(samples) {
-        let window = sample.window.unwrap_or(Window { top: 0, left: 0, height, width });
-        check(window, height, width)?;
-        interpolation.weights(window.height, size.0, |i, first, weights| {
-            let row = vertical.iter_mut().skip(i * height + window.top + first);
-            row.zip(weights).for_each(|(entry, &w)| *entry = w as f32);
-        });
-        interpolation.weights(window.width, size.1, |i, first, weights| {
-            let column = if flip && sample.flip { size.1 - 1 - i } else { i };
-            let start = (window.left + first) * size.1 + column;
-            let column = horizontal.iter_mut().skip(start).step_by(size.1);
-            column.zip(weights).for_each(|(entry, &w)| *entry = w as f32);
-        });
-    }
-    let place = (&images.device(), images.dtype());
-    let vertical = Tensor::<4>::from_data(TensorData::new(vertical, [n, 1, size.0, height]), place);
-    let horizontal = Tensor::<3>::from_data(TensorData::new(horizontal, [n, width, size.1]), place);
-    // A cubic overshoots. Pillow holds 8-bit values, so it cuts after each of the two passes: so must we.
-    let cut = |tensor: Tensor<4>| match interpolation {
-        Interpolation::Bilinear => tensor,
-        Interpolation::Bicubic => tensor.clamp(0.0, 1.0),
-    };
-    let narrowed = images.reshape([n, channels * height, width]).matmul(horizontal);
-    Ok(cut(vertical.matmul(cut(narrowed.reshape([n, channels, height, size.1])))))
-}
-
-fn check(window: Window, height: usize, width: usize) -> Result<()> {
-    let fits = |start: usize, length: usize, end: usize| {
-        length > 0 && start.checked_add(length).is_some_and(|stop| stop <= end)
-    };
-    if fits(window.top, window.height, height) && fits(window.left, window.width, width) {
-        Ok(())
-    } else {
-        Err(Error::shape("window", format!("a part of {height}x{width} pixels"), format!("{window:?}")))
+impl Window {
+    /// The window as first row, first column, rows and columns, if it lies in an image of this size.
+    pub(super) fn within(self, height: usize, width: usize) -> Result<[usize; 4]> {
+        let fits = |start: usize, length: usize, end: usize| {
+            length > 0 && start.checked_add(length).is_some_and(|stop| stop <= end)
+        };
+        if fits(self.top, self.height, height) && fits(self.left, self.width, width) {
+            Ok([self.top, self.left, self.height, self.width])
+        } else {
+            Err(Error::shape("window", format!("a part of {height}x{width} pixels"), format!("{self:?}")))
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Random views of a batch of images, on the device that holds them.
 //!
 //! What is random about each sample is drawn on the host from the run's own generator ([`Augmentation::draw`]);
-//! then the whole batch is transformed at once ([`Augmentation::apply`]), each sample by its own parameters. The
-//! definitions are torchvision's, and for given parameters so are the results, within 2/255.
+//! then the whole batch is transformed at once ([`Augmentation::apply`]), each sample by its own parameters, by
+//! [`simile_kernels::augment`]: a few numbers an image go to the device. The definitions are torchvision's, and for given
+//! parameters so are the results, within 2/255.
 //!
 //! Steps, in this order: crop and resize, rotation, horizontal flip, colour jitter, grey, blur. Each is optional.
 //! [`Normalisation`] comes after all of them and belongs to the encoder's input, not to the view.
@@ -11,14 +12,13 @@ mod blur;
 mod colour;
 mod crop;
 mod normalise;
-mod pixels;
 mod preset;
-mod rotate;
 mod store;
 
 use burn::tensor::Tensor;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
+use simile_kernels::{View, Views};
 
 pub use blur::Blur;
 pub use colour::{ColourChange, ColourJitter, ColourStep};
@@ -28,7 +28,6 @@ pub use preset::PRESETS;
 pub use store::ImageStore;
 
 use crate::error::{Error, Result, within};
-use crate::host;
 
 /// How a random view is made. Steps that are absent are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -106,11 +105,11 @@ impl Augmentation {
     }
 
     /// Transforms `images` (`[n, channels, height, width]`, 0 to 1) by the parameters of each, to
-    /// `[n, channels, size, size]`, 0 to 1.
+    /// `[n, channels, size, size]`, 0 to 1. Views are constants: no gradient reaches the images.
     ///
     /// # Errors
     /// [`Error::Shape`] if there is not one sample an image, if a window does not lie in the image, or if a step
-    /// that needs colour meets images that have not three channels.
+    /// that needs colour meets images that have not three channels; [`Error::Parameter`] for a blur wider than the view.
     pub fn apply(&self, images: Tensor<4>, samples: &[Sample]) -> Result<Tensor<4>> {
         let [n, channels, height, width] = images.dims();
         if n != samples.len() {
@@ -128,27 +127,23 @@ impl Augmentation {
                 channels.to_string(),
             ));
         }
-        let (out_height, out_width) = self.size.map_or((height, width), |side| (side, side));
-        let rotated = samples.iter().any(|sample| sample.angle != 0.0);
-        let resized = (out_height, out_width) != (height, width);
-        let (mut images, mut samples) = (images, samples.to_vec());
-        if resized || samples.iter().any(|sample| sample.window.is_some()) {
-            let interpolation = self.crop.as_ref().map(|crop| crop.interpolation).unwrap_or_default();
-            images = crop::resample(images, &samples, (out_height, out_width), interpolation, !rotated)?;
-            if !rotated {
-                // Without a rotation in between, the flip costs nothing in the matrices of the crop.
-                samples.iter_mut().for_each(|sample| sample.flip = false);
-            }
-        }
-        let images = if host::holds(&images) {
-            pixels::change(images, &samples)
-        } else {
-            change_on_device(images, &samples)
+        let size = self.size.map_or([height, width], |side| [side, side]);
+        // Without parameters of a blur there is none.
+        let blur = self.blur.as_ref().filter(|_| samples.iter().any(|sample| sample.sigma.is_some()));
+        let radius = blur.map_or(Ok(0), |blur| blur.radius(size))?;
+        let view = |sample: &Sample| {
+            Ok(View {
+                window: sample.window.map(|window| window.within(height, width)).transpose()?,
+                angle: sample.angle,
+                flip: sample.flip,
+                colour: sample.colour.as_ref().map(ColourChange::steps),
+                grey: sample.grey,
+                sigma: sample.sigma.filter(|_| blur.is_some()),
+            })
         };
-        match &self.blur {
-            Some(blur) if samples.iter().any(|sample| sample.sigma.is_some()) => blur.apply(images, &samples),
-            _ => Ok(images),
-        }
+        let views = samples.iter().map(view).collect::<Result<_>>()?;
+        let filter = self.crop.as_ref().map(|crop| crop.interpolation).unwrap_or_default().into();
+        Ok(simile_kernels::augment(images, &Views { size, filter, radius, views }))
     }
 
     /// Draws parameters for each of `images` (`[n, channels, height, width]`, 0 to 1) and transforms them.
@@ -160,24 +155,6 @@ impl Augmentation {
         let samples = self.draw(n, height, width, rng)?;
         self.apply(images, &samples)
     }
-}
-
-/// The steps between crop and blur, each a few tensor operations for the whole batch.
-fn change_on_device(images: Tensor<4>, samples: &[Sample]) -> Tensor<4> {
-    let mut images = images;
-    if samples.iter().any(|sample| sample.angle != 0.0) {
-        images = rotate::rotate(images, samples);
-    }
-    if samples.iter().any(|sample| sample.flip) {
-        images = rotate::flip(images, samples);
-    }
-    if samples.iter().any(|sample| sample.colour.is_some()) {
-        images = colour::change(images, samples);
-    }
-    if samples.iter().any(|sample| sample.grey) {
-        images = colour::grey(images, samples);
-    }
-    images
 }
 
 #[cfg(test)]

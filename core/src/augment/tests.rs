@@ -55,7 +55,6 @@ impl Vectors {
         self.batch_of(images, DType::F32)
     }
 
-    /// `f64` goes by tensor operations on the CPU as well, as everything does on a GPU.
     fn batch_of(&self, images: &[usize], dtype: DType) -> Tensor<4> {
         let values: Vec<f32> =
             images.iter().flat_map(|&i| self.images[i].iter().map(|v| v / 255.0)).collect();
@@ -80,7 +79,7 @@ fn random_batch(n: usize, side: usize) -> Tensor<4> {
     Tensor::from_data(TensorData::new(values, [n, 3, side, side]), &Device::flex())
 }
 
-/// In the host's memory image by image, and by tensor operations.
+/// As they are, and by way of `f32`.
 const WAYS: [DType; 2] = [DType::F32, DType::F64];
 
 #[test]

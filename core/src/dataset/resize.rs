@@ -1,15 +1,8 @@
 //! Pillow's resampling, which torchvision uses for images: a filter that widens with the reduction (antialias),
-//! applied along rows and then along columns.
-//!
-//! For an output of `m` pixels from an input of `n`, with `s = n / m`, output `i` has its centre at `(i + ½) s` and
-//!
-//! ```text
-//! w_j ∝ f((j + ½ − (i + ½) s) / max(s, 1)),      Σ_j w_j = 1
-//! ```
-//!
-//! over the input pixels within the filter's support.
+//! applied along rows and then along columns. Its weights are those of [`Filter`].
 
 use serde::{Deserialize, Serialize};
+use simile_kernels::Filter;
 
 use super::{DatasetError, Images, Result};
 
@@ -24,41 +17,11 @@ pub enum Interpolation {
     Bicubic,
 }
 
-impl Interpolation {
-    fn support(self) -> f64 {
-        match self {
-            Self::Bilinear => 1.0,
-            Self::Bicubic => 2.0,
-        }
-    }
-
-    fn value(self, x: f64) -> f64 {
-        let x = x.abs();
-        match self {
-            Self::Bilinear => (1.0 - x).max(0.0),
-            Self::Bicubic if x < 1.0 => (1.5 * x - 2.5) * x * x + 1.0,
-            Self::Bicubic if x < 2.0 => ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0,
-            Self::Bicubic => 0.0,
-        }
-    }
-
-    /// Calls `write(i, first, weights)` for each output pixel `i` of `output`: input pixel `first + k` of `input`
-    /// has weight `weights[k]`. The weights of an output sum to 1.
-    pub fn weights(self, input: usize, output: usize, mut write: impl FnMut(usize, usize, &[f64])) {
-        let scale = input as f64 / output as f64;
-        let stretch = scale.max(1.0);
-        let support = self.support() * stretch;
-        let mut weights = Vec::new();
-        for i in 0..output {
-            let centre = (i as f64 + 0.5) * scale;
-            // A negative number becomes 0 in this conversion, as Pillow asks for.
-            let first = (centre - support + 0.5) as usize;
-            let last = ((centre + support + 0.5) as usize).min(input);
-            weights.clear();
-            weights.extend((first..last).map(|j| self.value((j as f64 - centre + 0.5) / stretch)));
-            let total: f64 = weights.iter().sum();
-            weights.iter_mut().for_each(|w| *w /= total);
-            write(i, first, &weights);
+impl From<Interpolation> for Filter {
+    fn from(interpolation: Interpolation) -> Self {
+        match interpolation {
+            Interpolation::Bilinear => Self::Bilinear,
+            Interpolation::Bicubic => Self::Bicubic,
         }
     }
 }
@@ -74,7 +37,7 @@ struct Axis {
 impl Axis {
     fn new(interpolation: Interpolation, input: usize, output: usize) -> Self {
         let mut taps = Vec::with_capacity(output);
-        interpolation.weights(input, output, |_, first, weights| {
+        Filter::from(interpolation).weights(input, output, |_, first, weights| {
             let fixed = weights.iter().map(|w| (w * f64::from(1 << PRECISION)).round() as i32).collect();
             taps.push((first, fixed));
         });
@@ -147,23 +110,6 @@ mod tests {
     /// A 5 x 7 image of 3 channels with values all over the range.
     fn image() -> Images {
         Images::new(5, 7, 3, (0..105_u32).map(|i| (i * i * 7 % 256) as u8).collect()).unwrap()
-    }
-
-    #[test]
-    fn weights_sum_to_one_and_the_identity_is_exact() {
-        for interpolation in [Interpolation::Bilinear, Interpolation::Bicubic] {
-            for (input, output) in [(28, 32), (32, 32), (9, 32), (100, 7), (1, 5)] {
-                interpolation.weights(input, output, |i, first, weights| {
-                    assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-                    assert!(first + weights.len() <= input);
-                    if input == output {
-                        weights.iter().enumerate().for_each(|(k, &w)| {
-                            assert_eq!(w, if first + k == i { 1.0 } else { 0.0 });
-                        });
-                    }
-                });
-            }
-        }
     }
 
     #[test]
