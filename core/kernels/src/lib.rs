@@ -12,6 +12,10 @@ pub use cpu::resample::Filter;
 pub use device::is_cpu;
 pub use ops::activation::{ActivationOps, sigmoid, tanh};
 pub use ops::augmentation::{AugmentationOps, augment};
+pub use ops::convolution::{
+    Affine, ConvolutionOps, Joined, Kept, Moments, Norm, Optional, Statistics, Windows, convolve,
+    convolve_normalised, convolve_normalised_by, convolve_tanh_pool, max_pool,
+};
 pub use ops::normalisation::{NormalisationOps, batch_norm_train};
 pub use ops::redundancy::{Redundancy, RedundancyOps};
 pub use ops::rows::{RowOps, RowSoftmax, SMALLEST_NORM, SoftCrossEntropy, pull_back_unit_rows, unit_rows};

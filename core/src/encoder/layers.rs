@@ -5,6 +5,7 @@ use burn::module::{Flag, Module, Param, RunningState};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
+use simile_kernels::{Norm, Statistics, Windows, convolve_normalised, convolve_normalised_by};
 
 /// A value of `torch.nn.Linear` and `torch.nn.Conv2d` at initialisation: uniform in `±1/√fan_in`.
 ///
@@ -114,7 +115,7 @@ pub struct BatchNorm {
     pub running_var: RunningState<Tensor<1>>,
     training: Param<Flag>,
     features: usize,
-    pub(super) epsilon: f64,
+    epsilon: f64,
     momentum: f64,
 }
 
@@ -152,8 +153,37 @@ impl BatchNorm {
         output
     }
 
+    /// Normalises a convolution of maps `[n, h, w, channels]`, with what follows it in a block, as one operation.
+    pub(super) fn of_convolution(
+        &self,
+        maps: Tensor<4>,
+        weight: Tensor<4>,
+        windows: Windows,
+        identity: Option<Tensor<4>>,
+        rectified: bool,
+    ) -> Tensor<4> {
+        let device = maps.device();
+        let dtype = if is_half(maps.dtype()) { DType::F32 } else { maps.dtype() };
+        let gain = self.weight.as_ref().map(Param::val);
+        let shift = self.bias.as_ref().map(Param::val);
+        let norm = Norm {
+            gain: gain.unwrap_or_else(|| Tensor::ones([self.features], (&device, dtype))),
+            shift: shift.unwrap_or_else(|| Tensor::zeros([self.features], (&device, dtype))),
+            epsilon: self.epsilon,
+        };
+        if !self.trains(&device) {
+            let (mean, variance) = (self.running_mean.value_sync(), self.running_var.value_sync());
+            let running = Statistics { mean, variance };
+            return convolve_normalised_by(maps, weight, windows, norm, running, identity, rectified);
+        }
+        let (output, batch) = convolve_normalised(maps, weight, windows, norm, identity, rectified);
+        let [n, height, width, _] = output.dims();
+        self.observe(batch.mean, batch.variance, n * height * width);
+        output
+    }
+
     /// Whether an input on this device is normalised by the statistics of its batch.
-    pub(super) fn trains(&self, device: &Device) -> bool {
+    fn trains(&self, device: &Device) -> bool {
         device.is_autodiff() && self.training.is_enabled()
     }
 

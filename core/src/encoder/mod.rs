@@ -4,23 +4,19 @@ pub mod dcgan;
 pub mod head;
 pub mod layers;
 pub mod lenet;
-mod maps;
 pub mod mlp;
 pub(crate) mod names;
 pub mod resnet;
 pub mod simple_conv;
-mod tape;
 pub mod vae;
 
 use burn::module::Module;
-use burn::optim::GradientsParams;
-use burn::tensor::{DType, Device, Gradients, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use self::resnet::{Depth, ResNet, ResNetConfig, Stem};
 use self::simple_conv::SimpleConv;
-use self::tape::Tape;
 use crate::error::{Error, Result};
 
 /// Name of a network.
@@ -271,41 +267,5 @@ impl Encoder {
             Self::Dcgan(network) => network.forward(images),
         };
         if layers::is_half(embedding.dtype()) { embedding.cast(DType::F32) } else { embedding }
-    }
-
-    /// As [`forward`](Self::forward) for one training step on the device's fastest path: after `backward`, the
-    /// gradients of the parameters come from [`Recording::finish`].
-    pub fn record(&self, images: Tensor<4>) -> Recording {
-        match self {
-            Self::LeNet5(network) => {
-                let (embedding, tape) = network.record(images);
-                Recording { embedding, tape: tape.map(|tape| Tape::LeNet5(Box::new(tape))) }
-            }
-            Self::ResNet(network) => {
-                let (embedding, tape) = network.record(images);
-                Recording { embedding, tape: tape.map(|tape| Tape::ResNet(Box::new(tape))) }
-            }
-            Self::SimpleConv(_) | Self::Mlp(_) | Self::Vae(_) | Self::Dcgan(_) => {
-                Recording { embedding: self.forward(images), tape: None }
-            }
-        }
-    }
-}
-
-/// An embedding on its way through a training step.
-#[derive(Debug)]
-pub struct Recording {
-    /// `[n, embedding_size]`, a node of the autodiff graph.
-    pub embedding: Tensor<2>,
-    tape: Option<Tape>,
-}
-
-impl Recording {
-    /// Adds to `parameters`, which holds what autodiff found, the gradients of those parameters of the encoder that
-    /// autodiff does not know of. Without it they would not be trained.
-    pub fn finish(self, gradients: &mut Gradients, parameters: &mut GradientsParams) {
-        if let Some(tape) = self.tape {
-            tape.finish(gradients, parameters);
-        }
     }
 }

@@ -8,7 +8,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::passes::{Passes, project_constant};
+use super::passes::{self, project_constant};
 use super::state::TRAINED;
 use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -25,7 +25,6 @@ pub struct BootstrapLatent {
     trained: Trained,
     target: Model,
     average: MovingAverage,
-    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -52,8 +51,8 @@ impl BootstrapLatent {
         }
         let model = networks.init(device, rng)?;
         let predictor = predictor.init(networks.head.output, &device.clone().autodiff(), rng)?;
-        let (target, passes) = (MovingAverage::target(&model), Passes::default());
-        Ok(Self { target, trained: Trained { model, predictor }, average, passes })
+        let target = MovingAverage::target(&model);
+        Ok(Self { target, trained: Trained { model, predictor }, average })
     }
 }
 
@@ -68,8 +67,7 @@ impl Method for BootstrapLatent {
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let b = views.samples();
-        self.passes.begin();
-        let (a, other) = self.passes.project(&self.trained.model, views);
+        let (a, other) = passes::project(&self.trained.model, views);
         let predicted = self.trained.predictor.forward(Tensor::cat(vec![a, other], 0));
         let (target_a, target_b) = project_constant(&self.target, views);
         let batch = context
@@ -81,7 +79,7 @@ impl Method for BootstrapLatent {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
         self.target = self.average.follow(self.target.clone(), &self.trained.model);
         Ok(())
     }

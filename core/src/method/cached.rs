@@ -22,7 +22,7 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::passes::{OfViews, Passes};
+use super::passes::{self, OfViews};
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -61,7 +61,6 @@ struct Chunk {
 /// A pass of both views through a network, with its graph.
 #[derive(Debug)]
 struct Pass {
-    passes: Passes,
     embeddings: OfViews,
     projections: [Tensor<2>; 2],
 }
@@ -210,11 +209,11 @@ impl Place {
 impl Chunk {
     /// The gradients of the parameters, from those of the chunk's projections.
     fn gradients(self, model: &Model) -> Result<GradientsParams> {
-        let Pass { mut passes, projections, .. } = self.kept.unwrap_or_else(|| Pass::of(model, &self.views));
+        let Pass { projections, .. } = self.kept.unwrap_or_else(|| Pass::of(model, &self.views));
         let products = projections.into_iter().zip(self.gradients);
         let products = products.filter_map(|(z, g)| Some((z * g?.autodiff()).sum()));
         match products.reduce(|sum, product| sum + product) {
-            Some(sum) => passes.gradients(model, sum),
+            Some(sum) => passes::gradients(model, sum),
             None => Ok(GradientsParams::new()),
         }
     }
@@ -222,10 +221,9 @@ impl Chunk {
 
 impl Pass {
     fn of(model: &Model, views: &Views) -> Self {
-        let mut passes = Passes::default();
-        let embeddings = passes.represent(model, views);
+        let embeddings = passes::represent(model, views);
         let projections = embeddings.through(model).split();
-        Self { passes, embeddings, projections }
+        Self { embeddings, projections }
     }
 }
 

@@ -17,7 +17,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::{Rng, RngExt as _};
 use rand_distr::StandardNormal;
 
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -35,7 +35,6 @@ pub struct AdversarialGenerator {
     trained: Trained,
     seed: u64,
     steps: u64,
-    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -61,7 +60,7 @@ impl AdversarialGenerator {
         let (channels, side) = (networks.encoder.channels, networks.encoder.input_size);
         let generator = Generator::new(channels, side, &device.clone().autodiff(), rng);
         let (trained, seed) = (Trained { model, generator }, rng.next_u64());
-        Ok(Self { trained, seed, steps: 0, passes: Passes::default() })
+        Ok(Self { trained, seed, steps: 0 })
     }
 
     fn numbers(&self, samples: usize, device: &Device) -> Tensor<2> {
@@ -92,7 +91,6 @@ impl Method for AdversarialGenerator {
     }
 
     fn loss(&mut self, views: &Views, _context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
         let images = views.a.clone();
         let numbers = self.numbers(views.samples(), &images.device());
         let Trained { model, generator } = &self.trained;
@@ -100,13 +98,13 @@ impl Method for AdversarialGenerator {
         // The discriminator as it stands: what the generator learns from is not changed by it.
         let fixed = MovingAverage::target(model);
         let judged = fixed.head.forward(fixed.encoder.forward(made.clone()));
-        let true_scores = self.passes.output(model, images);
-        let made_scores = self.passes.output(model, made.detach());
+        let true_scores = passes::output(model, images);
+        let made_scores = passes::output(model, made.detach());
         Ok(entropy(true_scores, true)? + entropy(made_scores, false)? + entropy(judged, true)?)
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
         self.steps += 1;
         Ok(())
     }

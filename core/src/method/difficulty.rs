@@ -18,7 +18,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -37,7 +37,6 @@ pub struct DifficultyWeighted {
     evaluated: DifficultyEncoder,
     /// The rate of `E_b`; that of `E_d` if absent.
     biased_learning_rate: Option<f64>,
-    passes: Passes,
 }
 
 /// Which of the two networks is evaluated and exported.
@@ -74,7 +73,7 @@ impl DifficultyWeighted {
         weighted.check()?;
         let trained = Trained { debiased: networks.init(device, rng)?, biased: networks.init(device, rng)? };
         let biased_learning_rate = None;
-        Ok(Self { trained, triplet, weighted, evaluated, biased_learning_rate, passes: Passes::default() })
+        Ok(Self { trained, triplet, weighted, evaluated, biased_learning_rate })
     }
 
     /// The same with a base learning rate of its own for the bias-amplifying network, which follows the same schedule;
@@ -106,9 +105,8 @@ impl Method for DifficultyWeighted {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
-        let (a, b) = self.passes.project(&self.trained.debiased, views);
-        let (a_biased, b_biased) = self.passes.project(&self.trained.biased, views);
+        let (a, b) = passes::project(&self.trained.debiased, views);
+        let (a_biased, b_biased) = passes::project(&self.trained.biased, views);
         let batch = context
             .with_tensor("view_a", a)
             .with_tensor("view_b", b)
@@ -118,7 +116,7 @@ impl Method for DifficultyWeighted {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        let gradients = self.passes.gradients(&self.trained, loss)?;
+        let gradients = passes::gradients(&self.trained, loss)?;
         let share = learning_rate / optimizer.config().learning_rate();
         let biased = self.biased_learning_rate.map_or(learning_rate, |rate| rate * share);
         let rate_of = |name: &str| if name.starts_with("biased.") { biased } else { learning_rate };

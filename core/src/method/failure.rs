@@ -10,7 +10,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -27,7 +27,6 @@ pub struct LearningFromFailure {
     trained: Trained,
     objective: Lff,
     averages: Option<LffWeights>,
-    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -50,7 +49,7 @@ impl LearningFromFailure {
     ) -> Result<Self> {
         objective.check()?;
         let trained = Trained { debiased: networks.init(device, rng)?, biased: networks.init(device, rng)? };
-        Ok(Self { trained, objective, averages, passes: Passes::default() })
+        Ok(Self { trained, objective, averages })
     }
 
     /// The moving averages, if they are used.
@@ -69,10 +68,9 @@ impl Method for LearningFromFailure {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
         let batch = context
-            .with_tensor("logits_b", self.passes.output(&self.trained.biased, views.a.clone()))
-            .with_tensor("logits_d", self.passes.output(&self.trained.debiased, views.a.clone()));
+            .with_tensor("logits_b", passes::output(&self.trained.biased, views.a.clone()))
+            .with_tensor("logits_d", passes::output(&self.trained.debiased, views.a.clone()));
         let Some(averages) = &mut self.averages else { return objective::loss(&self.objective, &batch) };
         let samples = batch.indices("lff", "samples", views.samples())?.to_vec();
         let losses = |logits: &str| -> Result<Vec<f64>> {
@@ -83,7 +81,7 @@ impl Method for LearningFromFailure {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {

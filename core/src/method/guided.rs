@@ -26,7 +26,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
 use super::biased::Sight;
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::with_classifier::{entropy, to_classify};
 use super::{Method, Networks, StateReader, StateWriter, Views};
@@ -48,7 +48,6 @@ pub struct BiasGuided {
     first_steps: u64,
     ce_weight: Option<f64>,
     steps: u64,
-    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -96,8 +95,7 @@ impl BiasGuided {
         let reader = read.map(|shape| Reader::init(shape, &device.clone().autodiff(), rng));
         let (debiased, biased) = (debiased.init(device, rng)?, biased.init(device, rng)?);
         let trained = Trained { debiased, biased, reader };
-        let passes = Passes::default();
-        Ok(Self { trained, sight, objective, first_steps, ce_weight, steps: 0, passes })
+        Ok(Self { trained, sight, objective, first_steps, ce_weight, steps: 0 })
     }
 
     /// Whether the biased network alone is trained.
@@ -116,7 +114,6 @@ impl Method for BiasGuided {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
         let is_first = self.is_first();
         let Trained { debiased, biased, reader } = &self.trained;
         let plain = views.plain.as_ref().unwrap_or(&views.a);
@@ -125,14 +122,14 @@ impl Method for BiasGuided {
                 Some(_) => to_classify(views, &context, self.name())?,
                 None => (plain.clone(), context.indices(self.name(), "labels", views.samples())?.to_vec()),
             };
-            return entropy(self.passes.output(biased, self.sight.of_images(images)), classes);
+            return entropy(passes::output(biased, self.sight.of_images(images)), classes);
         }
         let guide = biased.valid();
         let seen = self.sight.of_images(plain.clone().without_autodiff());
         let features = guide.encoder.forward(seen);
         let batch = match reader {
             Some(reader) => {
-                let embeddings = self.passes.embed(debiased, views.a.clone());
+                let embeddings = debiased.encoder.forward(views.a.clone());
                 context
                     .with_tensor("f_logits", debiased.head.forward(embeddings.clone()))
                     .with_tensor("f_features", embeddings)
@@ -142,7 +139,7 @@ impl Method for BiasGuided {
                     .with_tensor("fc_bias", reader.bias.val())
             }
             None => {
-                let embeddings = self.passes.represent(debiased, views);
+                let embeddings = passes::represent(debiased, views);
                 let [a, b] = match self.ce_weight {
                     Some(_) => embeddings.split(),
                     None => embeddings.through(debiased).split(),
@@ -156,7 +153,7 @@ impl Method for BiasGuided {
         let loss = objective::loss(self.objective.as_ref(), &batch)?;
         let Some(weight) = self.ce_weight else { return Ok(loss) };
         let (images, classes) = to_classify(views, &batch, "bias-network")?;
-        Ok(loss + entropy(self.passes.output(debiased, images), classes)? * weight)
+        Ok(loss + entropy(passes::output(debiased, images), classes)? * weight)
     }
 
     fn stage(&self, steps: u64) -> Range<u64> {
@@ -169,7 +166,7 @@ impl Method for BiasGuided {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
         self.steps += 1;
         Ok(())
     }

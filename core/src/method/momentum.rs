@@ -8,7 +8,7 @@
 use burn::tensor::{Device, Tensor};
 use rand::{Rng, RngExt};
 
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -28,7 +28,6 @@ pub struct MomentumContrast {
     queue: KeyQueue,
     keys: Option<Tensor<2>>,
     objective: MoCo,
-    passes: Passes,
 }
 
 impl MomentumContrast {
@@ -51,7 +50,7 @@ impl MomentumContrast {
         let start = Matrix::from_fn(queue, networks.head.output, |_, _| rng.random_range(-1.0..1.0));
         let dtype = burn::tensor::DType::F32;
         let queue = KeyQueue::new(start.to_tensor(device, dtype))?;
-        Ok(Self { model, target, average, queue, keys: None, objective, passes: Passes::default() })
+        Ok(Self { model, target, average, queue, keys: None, objective })
     }
 
     /// The keys of the latest samples.
@@ -70,8 +69,7 @@ impl Method for MomentumContrast {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
-        let queries = self.passes.output(&self.model, views.a.clone());
+        let queries = passes::output(&self.model, views.a.clone());
         let keys = self.target.head.forward(self.target.encoder.forward(views.b.clone())).without_autodiff();
         self.keys = Some(keys.clone());
         let batch = context
@@ -82,7 +80,7 @@ impl Method for MomentumContrast {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.model, loss, optimizer, learning_rate)?;
+        passes::descend(&mut self.model, loss, optimizer, learning_rate)?;
         self.target = self.average.follow(self.target.clone(), &self.model);
         self.keys.take().map_or(Ok(()), |keys| self.queue.push(keys))
     }

@@ -9,7 +9,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -26,7 +26,6 @@ pub struct LearningNotToLearn {
     trained: Trained,
     objective: Lnl,
     reversal: f64,
-    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -53,7 +52,7 @@ impl LearningNotToLearn {
         within("reversal", reversal, 0.0, f64::MAX)?;
         let model = networks.init(device, rng)?;
         let predictor = predictor.init(networks.encoder.embedding_size(), &device.clone().autodiff(), rng)?;
-        Ok(Self { trained: Trained { model, predictor }, objective, reversal, passes: Passes::default() })
+        Ok(Self { trained: Trained { model, predictor }, objective, reversal })
     }
 }
 
@@ -68,8 +67,7 @@ impl Method for LearningNotToLearn {
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         let Trained { model, predictor } = &self.trained;
-        self.passes.begin();
-        let embeddings = self.passes.embed(model, views.a.clone());
+        let embeddings = model.encoder.forward(views.a.clone());
         let fixed = MovingAverage::target(predictor);
         let network = context
             .clone()
@@ -82,7 +80,7 @@ impl Method for LearningNotToLearn {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {

@@ -5,74 +5,47 @@ use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
 use super::Views;
-use crate::encoder::Recording;
 use crate::error::{Error, Result};
 use crate::optimizer::Optimizer;
 use crate::train::Model;
 
-/// The forward passes of the networks that a step trains, on the device's fastest path.
-#[derive(Debug, Default)]
-pub(super) struct Passes {
-    recordings: Vec<Recording>,
+/// Projections, or class scores, of images.
+pub(super) fn output(model: &Model, images: Tensor<4>) -> Tensor<2> {
+    model.head.forward(model.encoder.forward(images))
 }
 
-impl Passes {
-    /// Forgets the passes of a step that was not descended.
-    pub(super) fn begin(&mut self) {
-        self.recordings.clear();
-    }
+/// Embeddings of both views, in one pass unless the views want statistics of their own.
+pub(super) fn represent(model: &Model, views: &Views) -> OfViews {
+    let images = if views.apart { vec![views.a.clone(), views.b.clone()] } else { vec![views.both()] };
+    OfViews(images.into_iter().map(|images| model.encoder.forward(images)).collect())
+}
 
-    /// Embeddings of images.
-    pub(super) fn embed(&mut self, model: &Model, images: Tensor<4>) -> Tensor<2> {
-        let recording = model.encoder.record(images);
-        let embedding = recording.embedding.clone();
-        self.recordings.push(recording);
-        embedding
-    }
+/// Projections of both views, in as many passes.
+pub(super) fn project(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
+    represent(model, views).through(model).split().into()
+}
 
-    /// Projections, or class scores, of images.
-    pub(super) fn output(&mut self, model: &Model, images: Tensor<4>) -> Tensor<2> {
-        model.head.forward(self.embed(model, images))
-    }
+/// One step of everything that `module` holds.
+pub(super) fn descend<M: Module>(
+    module: &mut M,
+    loss: Tensor<1>,
+    optimizer: &mut Optimizer,
+    learning_rate: f64,
+) -> Result<()> {
+    let parameters = gradients(module, loss)?;
+    *module = optimizer.step(learning_rate, module.clone(), parameters);
+    Ok(())
+}
 
-    /// Embeddings of both views, in one pass unless the views want statistics of their own.
-    pub(super) fn represent(&mut self, model: &Model, views: &Views) -> OfViews {
-        let images = if views.apart { vec![views.a.clone(), views.b.clone()] } else { vec![views.both()] };
-        OfViews(images.into_iter().map(|images| self.embed(model, images)).collect())
+/// The gradients of everything that `module` holds.
+pub(super) fn gradients<M: Module>(module: &M, loss: Tensor<1>) -> Result<GradientsParams> {
+    if !loss.is_tracked() {
+        return Err(Error::Degenerate {
+            reason: "the loss depends on no network".into(),
+            remedy: "train with another objective, or with the method that it belongs to".into(),
+        });
     }
-
-    /// Projections of both views, in as many passes.
-    pub(super) fn project(&mut self, model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
-        self.represent(model, views).through(model).split().into()
-    }
-
-    /// One step of everything that `module` holds.
-    pub(super) fn descend<M: Module>(
-        &mut self,
-        module: &mut M,
-        loss: Tensor<1>,
-        optimizer: &mut Optimizer,
-        learning_rate: f64,
-    ) -> Result<()> {
-        let parameters = self.gradients(module, loss)?;
-        *module = optimizer.step(learning_rate, module.clone(), parameters);
-        Ok(())
-    }
-
-    /// The gradients of everything that `module` holds.
-    pub(super) fn gradients<M: Module>(&mut self, module: &M, loss: Tensor<1>) -> Result<GradientsParams> {
-        let recordings = std::mem::take(&mut self.recordings);
-        if !loss.is_tracked() {
-            return Err(Error::Degenerate {
-                reason: "the loss depends on no network".into(),
-                remedy: "train with another objective, or with the method that it belongs to".into(),
-            });
-        }
-        let mut gradients = loss.backward();
-        let mut parameters = GradientsParams::from_module(&mut gradients, module);
-        recordings.into_iter().for_each(|recording| recording.finish(&mut gradients, &mut parameters));
-        Ok(parameters)
-    }
+    Ok(GradientsParams::from_module(&mut loss.backward(), module))
 }
 
 /// What a network gives of two views, by its passes: one of both, view a first, or one of each.
@@ -96,7 +69,7 @@ impl OfViews {
 
 /// Projections of both views by a network that is not trained by gradients.
 pub(super) fn project_constant(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
-    let output = |images| model.head.forward(model.encoder.forward(images)).without_autodiff();
+    let output = |images| output(model, images).without_autodiff();
     if views.apart {
         (output(views.a.clone()), output(views.b.clone()))
     } else {
@@ -126,7 +99,7 @@ mod tests {
         let views = Views::new(views.a.inner(), views.b.inner() * 0.2 + 0.7).unwrap();
         for apart in [true, false] {
             let views = views.clone().with_apart(apart);
-            let trained = Passes::default().project(&model, &views).0.inner();
+            let trained = project(&model, &views).0.inner();
             let constant = project_constant(&model, &views).0.inner();
             let largest = |x: Tensor<2>| x.abs().max().into_scalar::<f32>();
             // The last layer normalises, so a view of its own has mean 0.

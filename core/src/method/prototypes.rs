@@ -13,7 +13,7 @@ use burn::tensor::{DType, Device, Tensor};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -34,7 +34,6 @@ pub struct Prototypes {
     frozen_steps: u64,
     steps: u64,
     queues: Option<Queues>,
-    passes: Passes,
 }
 
 /// Earlier embeddings of each assigned view.
@@ -77,7 +76,7 @@ impl Prototypes {
         let unit = UnitRows::normalise(drawn.to_tensor(device, DType::F32)).rows();
         let trained = Trained { model, prototypes: Param::from_tensor(unit.autodiff()) };
         let queues = None;
-        Ok(Self { trained, objective, frozen_steps, steps: 0, queues, passes: Passes::default() })
+        Ok(Self { trained, objective, frozen_steps, steps: 0, queues })
     }
 
     /// The same with a queue of `length` embeddings for each assigned view, which is filled from the step `from` on; none
@@ -116,8 +115,7 @@ impl Method for Prototypes {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
-        let (a, b) = self.passes.project(&self.trained.model, views);
+        let (a, b) = passes::project(&self.trained.model, views);
         let prototypes = self.trained.prototypes.val();
         let prototypes =
             if self.steps < self.frozen_steps { prototypes.without_autodiff() } else { prototypes };
@@ -131,7 +129,7 @@ impl Method for Prototypes {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
         let unit =
             |rows: Tensor<2>| UnitRows::normalise(rows.without_autodiff()).rows().autodiff().require_grad();
         self.trained.prototypes = self.trained.prototypes.clone().map(unit);

@@ -15,7 +15,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
 use super::biased::Sight;
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -32,7 +32,6 @@ pub struct RepresentationDebiasing {
     sight: Sight,
     independence: RebiasHsic,
     lambda: f64,
-    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -57,7 +56,7 @@ impl RepresentationDebiasing {
         within("lambda", lambda, 0.0, f64::MAX)?;
         let sight = Sight::of(biased, debiased)?;
         let trained = Trained { debiased: debiased.init(device, rng)?, biased: biased.init(device, rng)? };
-        Ok(Self { trained, sight, independence, lambda, passes: Passes::default() })
+        Ok(Self { trained, sight, independence, lambda })
     }
 }
 
@@ -71,10 +70,8 @@ impl Method for RepresentationDebiasing {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
-        let passes = &mut self.passes;
-        let mut classify = |model: &Model, images| -> Result<(Tensor<2>, Tensor<1>)> {
-            let embeddings = passes.embed(model, images);
+        let classify = |model: &Model, images| -> Result<(Tensor<2>, Tensor<1>)> {
+            let embeddings = model.encoder.forward(images);
             let batch = context.clone().with_tensor("logits", model.head.forward(embeddings.clone()));
             Ok((embeddings, objective::loss(&CrossEntropy::default(), &batch)?))
         };
@@ -89,7 +86,7 @@ impl Method for RepresentationDebiasing {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {

@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
 use super::config::class_scores;
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -24,7 +24,6 @@ use crate::train::Model;
 pub struct Single {
     model: Model,
     objective: Box<dyn Objective>,
-    passes: Passes,
 }
 
 impl Single {
@@ -39,7 +38,7 @@ impl Single {
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
-        Ok(Self { model: networks.init(device, rng)?, objective, passes: Passes::default() })
+        Ok(Self { model: networks.init(device, rng)?, objective })
     }
 }
 
@@ -53,14 +52,13 @@ impl Method for Single {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
         if class_scores(self.objective.name(), 1, 1).is_some() {
-            let features = self.passes.embed(&self.model, views.a.clone());
+            let features = self.model.encoder.forward(views.a.clone());
             let scores = self.model.head.forward(features.clone());
             let batch = context.with_tensor("logits", scores).with_tensor("view_a", features);
             return objective::loss(self.objective.as_ref(), &batch);
         }
-        let embeddings = self.passes.represent(&self.model, views);
+        let embeddings = passes::represent(&self.model, views);
         let [a, b] = embeddings.through(&self.model).split();
         let context =
             objective::with_representations(self.objective.as_ref(), context, || embeddings.split())?;
@@ -70,7 +68,7 @@ impl Method for Single {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.model, loss, optimizer, learning_rate)
+        passes::descend(&mut self.model, loss, optimizer, learning_rate)
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {

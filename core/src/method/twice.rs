@@ -12,7 +12,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -46,7 +46,6 @@ pub struct JustTrainTwice {
     labels: Vec<usize>,
     device: Device,
     stage: Stage,
-    passes: Passes,
 }
 
 impl JustTrainTwice {
@@ -66,8 +65,8 @@ impl JustTrainTwice {
         objective.check()?;
         let model = networks.init(device, rng)?;
         let (networks, device) = (networks.clone(), device.clone());
-        let (stage, passes) = (Stage::First, Passes::default());
-        Ok(Self { networks, model, objective, first_steps, labels, device, stage, passes })
+        let stage = Stage::First;
+        Ok(Self { networks, model, objective, first_steps, labels, device, stage })
     }
 }
 
@@ -81,8 +80,7 @@ impl Method for JustTrainTwice {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
-        let scores = self.passes.output(&self.model, views.a.clone());
+        let scores = passes::output(&self.model, views.a.clone());
         let batch = context.with_tensor("logits", scores);
         let Stage::Second { errors } = &self.stage else {
             return objective::loss(&CrossEntropy::default(), &batch);
@@ -100,7 +98,7 @@ impl Method for JustTrainTwice {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.model, loss, optimizer, learning_rate)
+        passes::descend(&mut self.model, loss, optimizer, learning_rate)
     }
 
     fn stage(&self, steps: u64) -> Range<u64> {

@@ -10,7 +10,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::{Rng, RngExt as _};
 use rand_distr::StandardNormal;
 
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -29,7 +29,6 @@ pub struct VariationalAutoencoder {
     objective: Vae,
     seed: u64,
     steps: u64,
-    passes: Passes,
 }
 
 #[derive(Module, Debug)]
@@ -54,7 +53,7 @@ impl VariationalAutoencoder {
         let latents = networks.encoder.embedding_size();
         let decoder = VaeDecoder::new(channels, side, latents, &device.clone().autodiff(), rng);
         let (trained, seed) = (Trained { model, decoder }, rng.next_u64());
-        Ok(Self { trained, objective, seed, steps: 0, passes: Passes::default() })
+        Ok(Self { trained, objective, seed, steps: 0 })
     }
 }
 
@@ -68,7 +67,6 @@ impl Method for VariationalAutoencoder {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
         let Encoder::Vae(encoder) = &self.trained.model.encoder else {
             return Err(Error::parameter("encoder.name", "another", "expected `vae` for the method `vae`"));
         };
@@ -88,7 +86,7 @@ impl Method for VariationalAutoencoder {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
         self.steps += 1;
         Ok(())
     }

@@ -14,7 +14,7 @@
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::passes::Passes;
+use super::passes;
 use super::state::TRAINED;
 use super::{Method, Networks, StateReader, StateWriter, Views};
 use crate::batch::Batch;
@@ -33,7 +33,6 @@ pub struct WithClassifier {
     model: Model,
     objective: Box<dyn Objective>,
     ce_weight: f64,
-    passes: Passes,
 }
 
 impl WithClassifier {
@@ -50,7 +49,7 @@ impl WithClassifier {
         rng: &mut impl Rng,
     ) -> Result<Self> {
         objective.check()?;
-        Ok(Self { model: networks.init(device, rng)?, objective, ce_weight, passes: Passes::default() })
+        Ok(Self { model: networks.init(device, rng)?, objective, ce_weight })
     }
 }
 
@@ -64,10 +63,9 @@ impl Method for WithClassifier {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
-        self.passes.begin();
         let (scores, classes) = to_classify(views, &context, self.name())?;
-        let scores = self.passes.output(&self.model, scores);
-        let [a, b] = self.passes.represent(&self.model, views).split();
+        let scores = passes::output(&self.model, scores);
+        let [a, b] = passes::represent(&self.model, views).split();
         let batch = context.with_tensor("view_a", a).with_tensor("view_b", b);
         if self.objective.name() == TOTAL {
             let batch = batch.with_tensor("logits", scores).with_indices("ce_labels", classes);
@@ -78,7 +76,7 @@ impl Method for WithClassifier {
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        self.passes.descend(&mut self.model, loss, optimizer, learning_rate)
+        passes::descend(&mut self.model, loss, optimizer, learning_rate)
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {

@@ -47,10 +47,8 @@ impl Case {
         let backward = self.backward;
         Ok(move || {
             if backward {
-                let recording = encoder.record(images.clone());
-                let mut gradients = recording.embedding.clone().sum().backward();
-                let mut parameters = GradientsParams::from_module(&mut gradients, &encoder);
-                recording.finish(&mut gradients, &mut parameters);
+                let mut gradients = encoder.forward(images.clone()).sum().backward();
+                drop(GradientsParams::from_module(&mut gradients, &encoder));
             } else {
                 drop(encoder.forward(images.clone()).into_data());
             }

@@ -3,7 +3,9 @@
 
 use burn::backend::NdArray;
 
-use crate::{ActivationOps, AugmentationOps, NormalisationOps, RedundancyOps, RowOps, SinkhornOps};
+use crate::{
+    ActivationOps, AugmentationOps, ConvolutionOps, NormalisationOps, RedundancyOps, RowOps, SinkhornOps,
+};
 
 impl ActivationOps for NdArray {}
 impl RedundancyOps for NdArray {}
@@ -11,3 +13,4 @@ impl RowOps for NdArray {}
 impl SinkhornOps for NdArray {}
 impl AugmentationOps for NdArray {}
 impl NormalisationOps for NdArray {}
+impl ConvolutionOps for NdArray {}

@@ -2,12 +2,21 @@
 //! made of. Nothing here knows a tensor.
 
 pub mod augment;
+pub mod conv_norm;
+pub mod convolution;
 pub mod exp;
 pub mod gemm;
+pub mod geometry;
+pub mod im2col;
+mod lanes;
 pub mod norm;
 pub mod parallel;
+pub mod pool;
 pub mod redundancy;
 pub mod resample;
 pub mod rows;
+pub mod scratch;
 pub mod sinkhorn;
 pub mod tanh;
+pub mod tanh_pool;
+pub mod winograd;

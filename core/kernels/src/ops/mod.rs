@@ -3,6 +3,7 @@
 
 pub(crate) mod activation;
 pub(crate) mod augmentation;
+pub(crate) mod convolution;
 pub(crate) mod normalisation;
 pub(crate) mod redundancy;
 pub(crate) mod rows;

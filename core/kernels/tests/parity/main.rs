@@ -5,6 +5,7 @@ mod devices;
 
 mod activation;
 mod augmentation;
+mod convolution;
 mod normalisation;
 mod redundancy;
 mod rows;

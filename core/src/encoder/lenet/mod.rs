@@ -1,23 +1,13 @@
 //! LeNet-5 as CCLK released it (Tsai et al. 2022, `networks/lenet`): 3→6 conv 5×5, tanh, average pool 2,
 //! 6→16 conv 5×5, tanh, average pool 2, 16→120 conv 5×5, tanh, linear 120→84, no activation after the last layer
 //! and no classifier. 32×32 images in, 84 features out.
-//!
-//! A convolution followed by a 2×2 pool is evaluated as one matrix product: each 2×2 block of output positions sees
-//! one 6×6 window, so the windows are taken at stride 2, the kernel is placed four times in a 6×6 frame, and the pool
-//! is a product with a constant matrix. On the CPU this is several times faster than `conv2d` and `avg_pool2d`
-//! with their gradients, and the numbers are the same. A training step there goes further and does without autodiff
-//! in both blocks.
-
-mod geometry;
-mod host;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
-pub(crate) use host::Tape;
+use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use simile_kernels::{convolve_tanh_pool, tanh};
 
-use super::layers::{Convolution, Linear};
-use simile_kernels::tanh;
+use super::layers::{Convolution, Linear, in_type_of};
 
 /// Side of the square input.
 pub const INPUT_SIZE: usize = 32;
@@ -25,7 +15,6 @@ pub const INPUT_SIZE: usize = 32;
 pub const EMBEDDING_SIZE: usize = 84;
 
 const KERNEL: usize = 5;
-const WINDOW: usize = KERNEL + 1;
 /// Channels after each convolution.
 const WIDTHS: [usize; 3] = [6, 16, 120];
 
@@ -52,57 +41,19 @@ impl LeNet5 {
 
     /// `[n, channels, 32, 32]` to `[n, 84]`.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-        if host::applies(self, &images) && !host::is_trained(self) {
-            return self.tail(host::evaluate(self, images));
-        }
-        let [n, channels, height, width] = images.dims();
-        let maps = images.permute([0, 2, 3, 1]).reshape([n, height, width * channels]);
-        let maps = convolve_and_pool(maps, &self.conv1);
-        let maps = convolve_and_pool(maps, &self.conv2);
-        let [_, side, row] = maps.dims();
-        self.tail(maps.reshape([n, side * row]))
-    }
-
-    /// As [`forward`](Self::forward) for one training step; where there is a tape, the gradients of both convolutions
-    /// come from its [`finish`](Tape::finish) and not from autodiff.
-    pub(crate) fn record(&self, images: Tensor<4>) -> (Tensor<2>, Option<Tape>) {
-        let tape = if host::applies(self, &images) { host::record(self, images.clone()) } else { None };
-        match tape {
-            Some(tape) => (self.tail(tape.maps()), Some(tape)),
-            None => (self.forward(images), None),
-        }
-    }
-
-    /// What follows the second pool, `[n, 400]` to `[n, 84]`. The third kernel covers the whole map, so it is a linear
-    /// layer.
-    fn tail(&self, maps: Tensor<2>) -> Tensor<2> {
+        let block = |maps: Tensor<4>, layer: &Convolution| {
+            let (weight, bias) = (in_type_of(&layer.weight, &maps), in_type_of(&layer.bias, &maps));
+            convolve_tanh_pool(maps, weight, bias)
+        };
+        let maps = block(block(images.permute([0, 2, 3, 1]), &self.conv1), &self.conv2);
+        // The third kernel covers the whole map, so it is a linear layer.
+        let maps: Tensor<2> = maps.flatten(1, 3);
         let [_, features] = maps.dims();
-        let kernel = self.conv3.weight.val().permute([0, 2, 3, 1]).reshape([WIDTHS[2], features]);
-        self.fc.forward(tanh(maps.matmul(kernel.transpose()) + self.conv3.bias.val().unsqueeze()))
+        let kernel =
+            in_type_of(&self.conv3.weight, &maps).permute([0, 2, 3, 1]).reshape([WIDTHS[2], features]);
+        let bias = in_type_of(&self.conv3.bias, &maps);
+        self.fc.forward(tanh(maps.matmul(kernel.transpose()) + bias.unsqueeze()))
     }
-}
-
-/// `avg_pool2(tanh(conv(maps)))` of maps `[n, side, side * in]`, channels last: `[n, pooled, pooled * out]`.
-fn convolve_and_pool(maps: Tensor<3>, layer: &Convolution) -> Tensor<3> {
-    let [n, side, _] = maps.dims();
-    let [out, channels, ..] = layer.weight.dims();
-    let pooled = (side - KERNEL).div_ceil(2);
-
-    // In a row with channels last, the six columns of a window are one run of values.
-    let windows: Tensor<5> = maps.unfold::<4, _>(2, WINDOW * channels, 2 * channels).unfold(1, WINDOW, 2);
-    let windows = windows.permute([0, 1, 2, 4, 3]).reshape([n * pooled * pooled, WINDOW * WINDOW * channels]);
-
-    let kernel = layer.weight.val().permute([0, 2, 3, 1]);
-    let placed = |top, left| kernel.clone().pad([(0, 0), (top, 1 - top), (left, 1 - left), (0, 0)], 0.0);
-    let kernel = Tensor::cat(vec![placed(0, 0), placed(0, 1), placed(1, 0), placed(1, 1)], 0);
-    let kernel = kernel.reshape([4 * out, WINDOW * WINDOW * channels]).transpose();
-    let maps = tanh(windows.matmul(kernel) + layer.bias.val().repeat_dim(0, 4).unsqueeze());
-
-    let mean = (0..4 * out * out)
-        .map(|at| if (at / out) % out == at % out { 0.25 } else { 0.0 })
-        .collect::<Vec<f32>>();
-    let mean = Tensor::<2>::from_data(TensorData::new(mean, [4 * out, out]), (&maps.device(), maps.dtype()));
-    maps.matmul(mean).reshape([n, pooled, pooled * out])
 }
 
 #[cfg(test)]
@@ -110,9 +61,9 @@ fn convolve_and_pool(maps: Tensor<3>, layer: &Convolution) -> Tensor<3> {
 mod tests {
     use burn::module::{ModuleMapper, Param, ParamGroup};
     use burn::optim::GradientsParams;
-    use burn::tensor::DType;
     use burn::tensor::module::{avg_pool2d, conv2d};
     use burn::tensor::ops::{AvgPoolOptions, ConvOptions};
+    use burn::tensor::{DType, TensorData};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
@@ -138,13 +89,10 @@ mod tests {
         (0..count).map(|i| (step * i as f64 + phase).sin()).collect()
     }
 
-    /// The gradients of all parameters, those of the tape included.
-    fn gradients(network: &LeNet5, loss: Tensor<1>, tape: Option<Tape>) -> Vec<Vec<f64>> {
+    /// The gradients of all parameters.
+    fn gradients(network: &LeNet5, loss: Tensor<1>) -> Vec<Vec<f64>> {
         let mut grads = loss.backward();
-        let mut found = GradientsParams::from_module(&mut grads, network);
-        if let Some(tape) = tape {
-            tape.finish(&mut grads, &mut found);
-        }
+        let found = GradientsParams::from_module(&mut grads, network);
         let mut all = vec![];
         for layer in [&network.conv1, &network.conv2, &network.conv3] {
             all.push(values(found.get::<4>(layer.weight.id).map(|g| g.flatten::<1>(0, 3))));
@@ -183,7 +131,7 @@ mod tests {
     (y * torch.cos(0.11 * torch.arange(168)).reshape(2, 84)).sum().backward()
     y[0, :4], y[1, 80:], and for each p: p.grad.norm(), (p.grad.flatten() * torch.cos(0.05 * torch.arange(p.numel()))).sum()
     */
-    fn assert_equals_pytorch(network: &LeNet5, output: Tensor<2>, tape: Option<Tape>, tolerance: f64) {
+    fn assert_equals_pytorch(network: &LeNet5, output: Tensor<2>, tolerance: f64) {
         let row: Vec<f64> = output.clone().into_data().iter::<f64>().collect();
         let expected = [
             0.456_042_672_884,
@@ -212,9 +160,7 @@ mod tests {
             (9.202_786_004_127e-1, -4.757_822_794_445e-2),
             (1.206_317_763_417, -1.340_607_267_390),
         ];
-        for (found, (norm, projection)) in
-            gradients(network, (output * weights).sum(), tape).iter().zip(expected)
-        {
+        for (found, (norm, projection)) in gradients(network, (output * weights).sum()).iter().zip(expected) {
             let found_norm = found.iter().map(|g| g * g).sum::<f64>().sqrt();
             let found_projection: f64 =
                 found.iter().enumerate().map(|(i, g)| g * (0.05 * i as f64).cos()).sum();
@@ -238,20 +184,19 @@ mod tests {
     fn output_and_gradients_equal_pytorch() {
         let (network, images) = reference(DType::F64);
         let output = network.forward(images);
-        assert_equals_pytorch(&network, output, None, 1e-10);
+        assert_equals_pytorch(&network, output, 1e-10);
     }
 
     #[test]
     fn output_and_gradients_of_a_training_step_equal_pytorch() {
         let (network, images) = reference(DType::F32);
-        let (output, tape) = network.record(images);
-        assert!(tape.is_some());
+        let output = network.forward(images);
         // PyTorch's own float32 is 1.3e-4 away from its float64.
-        assert_equals_pytorch(&network, output, tape, 3e-4);
+        assert_equals_pytorch(&network, output, 3e-4);
     }
 
     #[test]
-    fn every_path_equals_plain_convolutions() {
+    fn a_step_equals_plain_convolutions() {
         let device = Device::flex().autodiff();
         for channels in [1, 3] {
             let network = LeNet5::new(channels, &device, &mut ChaCha8Rng::seed_from_u64(7));
@@ -261,46 +206,42 @@ mod tests {
                 TensorData::new(wave(samples * channels * 1024, 0.61, 0.3), [samples, channels, 32, 32]);
             let images = Tensor::<4>::from_data(pixels, (&device, DType::F32));
             let theirs = plain(&network, images.clone());
-            let expected = gradients(&network, theirs.clone().square().mean(), None);
+            let expected = gradients(&network, theirs.clone().square().mean());
 
             let evaluated = network.valid().forward(images.clone().inner());
             let difference = (evaluated - theirs.clone().inner()).abs().max().into_scalar::<f32>();
             assert!(difference < 1e-6, "{difference}");
 
-            let recorded = network.record(images.clone());
-            assert!(recorded.1.is_some());
-            for (ours, tape) in [(network.forward(images), None), recorded] {
-                let difference = (ours.clone() - theirs.clone()).abs().max().into_scalar::<f32>();
-                assert!(difference < 1e-6, "{difference}");
-                for (ours, theirs) in gradients(&network, ours.square().mean(), tape).iter().zip(&expected) {
-                    let largest = theirs.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-                    assert!(ours.iter().zip(theirs).all(|(a, b)| (a - b).abs() < 1e-5 * largest));
-                }
+            let ours = network.forward(images);
+            let difference = (ours.clone() - theirs.clone()).abs().max().into_scalar::<f32>();
+            assert!(difference < 1e-6, "{difference}");
+            for (ours, theirs) in gradients(&network, ours.square().mean()).iter().zip(&expected) {
+                let largest = theirs.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+                assert!(ours.iter().zip(theirs).all(|(a, b)| (a - b).abs() < 1e-5 * largest));
             }
         }
     }
 
     #[test]
-    fn two_recordings_add_up_and_a_frozen_layer_gets_no_gradient() {
+    fn two_passes_add_up_and_a_frozen_layer_gets_no_gradient() {
         let (network, images) = reference(DType::F32);
-        let gradient = |recordings: Vec<(Tensor<2>, Option<Tape>)>| {
-            let loss =
-                recordings.iter().map(|(output, _)| output.clone().sum()).reduce(|a, b| a + b).unwrap();
-            let mut grads = loss.backward();
-            let mut found = GradientsParams::from_module(&mut grads, &network);
-            for tape in recordings.into_iter().filter_map(|(_, tape)| tape) {
-                tape.finish(&mut grads, &mut found);
-            }
-            values(found.get::<1>(network.conv1.bias.id))
+        let gradient = |passes: Vec<Tensor<2>>| {
+            let loss = passes.into_iter().map(Tensor::sum).reduce(|a, b| a + b).unwrap();
+            gradients(&network, loss)
         };
         let halves = [images.clone().slice([0..1]), images.clone().slice([1..2])];
-        let apart = gradient(halves.map(|half| network.record(half)).into());
-        let together = gradient(vec![network.record(images.clone())]);
-        assert!(apart.iter().zip(&together).all(|(a, b)| (a - b).abs() < 1e-5 * b.abs().max(1e-2)));
+        let apart = gradient(halves.map(|half| network.forward(half)).into());
+        let together = gradient(vec![network.forward(images.clone())]);
+        for (apart, together) in apart.iter().zip(&together) {
+            assert!(apart.iter().zip(together).all(|(a, b)| (a - b).abs() < 1e-5 * b.abs().max(1e-2)));
+        }
 
         let frozen = network.clone().freeze_group(ParamGroup::ids_from_module(network.conv1.clone()));
-        let (output, tape) = frozen.record(images);
-        assert!(tape.is_none() && output.is_tracked());
+        let mut grads = frozen.forward(images).sum().backward();
+        let found = GradientsParams::from_module(&mut grads, &frozen);
+        assert!(found.get::<4>(network.conv1.weight.id).is_none());
+        let second = values(found.get::<4>(network.conv2.weight.id).map(|g| g.flatten::<1>(0, 3)));
+        assert_eq!(second, together[2]);
     }
 
     #[test]

@@ -6,17 +6,14 @@
 //! of a block starts at 1. What the four works change is the [`Stem`] and, in Decoupled Uniformity, a linear layer of
 //! 2048 features at the end that is part of the encoder and of what is evaluated.
 
-mod host;
+#[cfg(test)]
+mod step;
 
 use burn::module::{Module, Param};
-use burn::tensor::activation::relu;
-use burn::tensor::module::{conv2d, max_pool2d};
-use burn::tensor::ops::{ConvOptions, MaxPoolOptions};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
-
-pub(crate) use host::Tape;
+use simile_kernels::{Windows, max_pool};
 
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
 
@@ -91,10 +88,17 @@ impl PlainConvolution {
         Self { weight, stride, padding: kernel / 2 }
     }
 
-    fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
-        let options = ConvOptions::new([self.stride; 2], [self.padding; 2], [1; 2], 1);
+    /// The convolution of maps `[n, h, w, channels]`, normalised, with the identity added, rectified.
+    fn forward(
+        &self,
+        norm: &BatchNorm,
+        maps: Tensor<4>,
+        identity: Option<Tensor<4>>,
+        rectified: bool,
+    ) -> Tensor<4> {
         let weight = in_type_of(&self.weight, &maps);
-        conv2d(maps, weight, None, options)
+        let windows = Windows { stride: self.stride, padding: self.padding };
+        norm.of_convolution(maps, weight, windows, identity, rectified)
     }
 }
 
@@ -104,15 +108,6 @@ impl PlainConvolution {
 enum Shortcut {
     Convolution(PlainConvolution),
     Normalisation(BatchNorm),
-}
-
-impl Shortcut {
-    fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
-        match self {
-            Self::Convolution(layer) => layer.forward(maps),
-            Self::Normalisation(layer) => layer.forward(maps),
-        }
-    }
 }
 
 /// A residual block; the third layer is that of a bottleneck.
@@ -160,14 +155,20 @@ impl Block {
     }
 
     fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
-        let identity = self.downsample.iter().fold(maps.clone(), |maps, layer| layer.forward(maps));
-        let hidden = relu(self.bn1.forward(self.conv1.forward(maps)));
-        let hidden = self.bn2.forward(self.conv2.forward(hidden));
-        let residual = match (&self.conv3, &self.bn3) {
-            (Some(conv3), Some(bn3)) => bn3.forward(conv3.forward(relu(hidden))),
-            _ => hidden,
+        let identity = match self.downsample.as_slice() {
+            [Shortcut::Convolution(conv), Shortcut::Normalisation(norm)] => {
+                conv.forward(norm, maps.clone(), None, false)
+            }
+            _ => maps.clone(),
         };
-        relu(residual + identity)
+        let hidden = self.conv1.forward(&self.bn1, maps, None, true);
+        match (&self.conv3, &self.bn3) {
+            (Some(conv3), Some(bn3)) => {
+                let hidden = self.conv2.forward(&self.bn2, hidden, None, true);
+                conv3.forward(bn3, hidden, Some(identity), true)
+            }
+            _ => self.conv2.forward(&self.bn2, hidden, Some(identity), true),
+        }
     }
 }
 
@@ -233,41 +234,24 @@ impl ResNet {
 
     /// `[n, channels, h, w]` to `[n, features]`.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-        if host::applies(self, &images) {
-            if !images.device().is_autodiff() {
-                return self.tail(host::evaluate(self, images));
-            }
-            if let Some(pooled) = host::observe(self, images.clone()) {
-                return self.tail(pooled);
-            }
-        }
-        let mut maps = relu(self.bn1.forward(self.conv1.forward(images)));
+        let mut maps = self.conv1.forward(&self.bn1, images.permute([0, 2, 3, 1]), None, true);
         if self.pool {
-            maps = max_pool2d(maps, MaxPoolOptions::new([3; 2]).with_stride([2; 2]).with_padding([1; 2]));
+            maps = max_pool(maps, 3, Windows { stride: 2, padding: 1 });
         }
-        for stage in [&self.layer1, &self.layer2, &self.layer3, &self.layer4] {
-            maps = stage.iter().fold(maps, |maps, block| block.forward(maps));
-        }
-        self.tail(global_average(maps))
-    }
-
-    /// As [`forward`](Self::forward) for one training step; where there is a tape, the gradients of all layers before
-    /// the last pool come from its [`finish`](Tape::finish) and not from autodiff.
-    pub(crate) fn record(&self, images: Tensor<4>) -> (Tensor<2>, Option<Tape>) {
-        let tape = if host::applies(self, &images) { host::record(self, images.clone()) } else { None };
-        match tape {
-            Some(tape) => (self.tail(tape.features()), Some(tape)),
-            None => (self.forward(images), None),
-        }
-    }
-
-    /// What follows the last pool.
-    fn tail(&self, pooled: Tensor<2>) -> Tensor<2> {
+        let stages = [&self.layer1, &self.layer2, &self.layer3, &self.layer4];
+        maps = stages.into_iter().flatten().fold(maps, |maps, block| block.forward(maps));
+        let pooled = mean_of_places(maps);
         match &self.fc {
             Some(fc) => fc.forward(pooled),
             None => pooled,
         }
     }
+}
+
+/// Mean over the places of maps, `[n, h, w, channels]` to `[n, channels]`.
+pub(super) fn mean_of_places(maps: Tensor<4>) -> Tensor<2> {
+    let [n, height, width, channels] = maps.dims();
+    maps.reshape([n, height * width, channels]).mean_dim(1).reshape([n, channels])
 }
 
 /// Mean over the places of a map, `[n, c, h, w]` to `[n, c]`.

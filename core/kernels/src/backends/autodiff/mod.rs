@@ -2,6 +2,7 @@
 
 mod activation;
 mod augmentation;
+mod convolution;
 mod normalisation;
 mod redundancy;
 mod rows;

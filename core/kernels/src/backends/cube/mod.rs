@@ -6,10 +6,12 @@ mod normalisation;
 
 use burn_cubecl::CubeBackend;
 
-use crate::{ActivationOps, RedundancyOps, RowOps, SinkhornOps};
+use crate::{ActivationOps, ConvolutionOps, RedundancyOps, RowOps, SinkhornOps};
 
 // Fusion makes one kernel of these and of what surrounds them.
 impl ActivationOps for CubeBackend {}
 impl RedundancyOps for CubeBackend {}
 impl RowOps for CubeBackend {}
 impl SinkhornOps for CubeBackend {}
+// Products are what a convolution costs, and those are tuned already.
+impl ConvolutionOps for CubeBackend {}

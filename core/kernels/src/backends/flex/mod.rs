@@ -2,6 +2,7 @@
 
 mod activation;
 mod augmentation;
+mod convolution;
 mod memory;
 mod normalisation;
 mod redundancy;

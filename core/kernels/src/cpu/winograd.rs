@@ -14,39 +14,47 @@
 //!
 //! Sums round worse than by the definition: to some 1e-5 of the largest value.
 
+use faer::MatRef;
 use pulp::Arch;
 
+use super::convolution::Upstream;
+use super::gemm::{add, assign, matrix, spread};
+use super::geometry::Geometry;
 use super::lanes::{LANES, Lanes};
-use crate::encoder::maps::Maps;
-use simile_kernels::cpu::gemm::{add, assign, matrix, spread};
-use simile_kernels::cpu::parallel;
+use super::{parallel, scratch};
 
 /// Side of the outputs of a tile.
 const OUTPUTS: usize = 4;
 /// Side of its inputs.
 const INPUTS: usize = 6;
 /// Side of the kernel.
-pub(super) const KERNEL: usize = 3;
+pub const KERNEL: usize = 3;
 const ENTRIES: usize = INPUTS * INPUTS;
 /// A part of the batch has at least so many tiles: enough for the products, and few enough for the cache.
 const TILES: usize = 32;
 /// Parts whose entries are kept at once for the gradient of the kernel.
 const ROUND: usize = 16;
 
-/// Whether channels fill the lanes.
-pub(super) fn applies(inputs: usize, outputs: usize) -> bool {
-    inputs.is_multiple_of(LANES) && outputs.is_multiple_of(LANES)
+/// With fewer tiles, bringing the kernel into its form costs more than it saves.
+const FEWEST_TILES: usize = 8;
+
+/// Whether the convolution has this form, its channels fill the lanes, and there is enough to do.
+pub fn applies(geometry: &Geometry) -> bool {
+    let [rows, columns] = Grid::of(geometry).tiles;
+    (geometry.kernel, geometry.stride, geometry.padding) == (KERNEL, 1, 1)
+        && geometry.inputs.is_multiple_of(LANES)
+        && geometry.outputs.is_multiple_of(LANES)
+        && geometry.n * rows * columns >= FEWEST_TILES
 }
 
-/// Tiles of all maps.
-pub(super) fn tiles(maps: &Maps) -> usize {
-    let [rows, columns] = Grid::of(maps).tiles;
-    maps.n * rows * columns
+/// Values of a kernel that is [`transform`]ed: four times as many as the weight has.
+pub fn transformed(geometry: &Geometry) -> usize {
+    geometry.inputs * ENTRIES * geometry.outputs
 }
 
 /// Brings `[out, in, 3, 3]` into the form `G g G^T`: `[in, 36, out]`, so that the inputs can be made side by side.
-pub(super) fn transform(weight: &[f32], inputs: usize, outputs: usize, kernel: &mut Vec<f32>) {
-    kernel.resize(inputs * ENTRIES * outputs, 0.0);
+pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
+    let Geometry { inputs, outputs, .. } = *geometry;
     parallel::map(kernel.chunks_exact_mut(ENTRIES * outputs).enumerate(), |(input, entries)| {
         Arch::new().dispatch(|| {
             for first in (0..outputs).step_by(LANES) {
@@ -62,54 +70,86 @@ pub(super) fn transform(weight: &[f32], inputs: usize, outputs: usize, kernel: &
     });
 }
 
-/// The convolution of maps with a kernel that is [`transform`]ed, in place of what `found` holds.
-pub(super) fn forward(maps: &Maps, kernel: &[f32], found: &mut Maps) {
-    let grid = Grid::of(maps);
-    let (inputs, outputs) = (maps.channels, found.channels);
-    let parts = maps.values.chunks(grid.images * maps.image());
-    let parts = parts.zip(found.values.chunks_mut(grid.images * grid.places() * outputs));
-    parallel::map_in(parts, Default::default, |[entries, products]: &mut [Vec<f32>; 2], (maps, found)| {
-        grid.gather_inputs(maps, inputs, entries);
-        entry_by_entry(entries, kernel, [inputs, outputs], false, products);
-        grid.write(products, found, outputs);
-    });
+/// The convolution of maps with a kernel that is [`transform`]ed, in place of what `found` holds. `after` is called for each
+/// part of `found` while it lies in the cache, with the place of its first value; its results come in order.
+pub fn forward<T: Send>(
+    maps: &[f32],
+    kernel: &[f32],
+    geometry: &Geometry,
+    found: &mut [f32],
+    after: impl Fn(usize, &mut [f32]) -> T + Sync + Send,
+) -> Vec<T> {
+    let grid = Grid::of(geometry);
+    let Geometry { inputs, outputs, .. } = *geometry;
+    let size = grid.images * grid.places() * outputs;
+    let parts = maps.chunks(grid.images * geometry.image()).zip(found.chunks_mut(size)).enumerate();
+    parallel::map_in(
+        parts,
+        Default::default,
+        |[entries, products]: &mut [Vec<f32>; 2], (at, (maps, found))| {
+            grid.gather_inputs(maps, inputs, entries);
+            entry_by_entry(entries, kernel, [inputs, outputs], false, products);
+            grid.write(products, found, outputs);
+            after(at * size, found)
+        },
+    )
 }
 
-/// The gradient of the kernel, `[out, in, 3, 3]`, from that of the convolution; adds that of the maps to `of_maps`, if it
-/// is wanted.
-pub(super) fn backward(maps: &Maps, upstream: &Maps, kernel: &[f32], of_maps: Option<&mut Maps>) -> Vec<f32> {
-    let grid = Grid::of(maps);
-    let (inputs, outputs) = (maps.channels, upstream.channels);
-    let mut of_kernel = vec![0.0; kernel.len()];
-
-    let size = grid.images * maps.image();
+/// The gradient of the weight, `[out, in, 3, 3]`, if it is wanted, from that of the convolution; adds that of the maps to
+/// `of_maps`, if it is wanted.
+pub fn backward(
+    maps: &[f32],
+    kernel: &[f32],
+    geometry: &Geometry,
+    upstream: &impl Upstream,
+    of_maps: Option<&mut [f32]>,
+    is_weight_wanted: bool,
+) -> Option<Vec<f32>> {
+    let grid = Grid::of(geometry);
+    let Geometry { inputs, outputs, .. } = *geometry;
+    let (image, result) = (geometry.image(), grid.places() * outputs);
+    let size = grid.images * image;
     let mut targets: Vec<&mut [f32]> = match of_maps {
-        Some(of_maps) => of_maps.values.chunks_mut(size).collect(),
-        None => maps.values.chunks(size).map(|_| Default::default()).collect(),
+        Some(of_maps) => of_maps.chunks_mut(size).collect(),
+        None => maps.chunks(size).map(|_| Default::default()).collect(),
     };
-    let upstream = upstream.values.chunks(grid.images * grid.places() * outputs);
-    let mut parts = maps.values.chunks(size).zip(upstream).zip(targets.drain(..)).peekable();
+    let mut of_kernel = is_weight_wanted.then(|| scratch::take(kernel.len()));
+    let mut parts = maps.chunks(size).zip(targets.drain(..)).enumerate().peekable();
     let mut round: [[Vec<f32>; 2]; ROUND] = Default::default();
+    let mut how: fn(&mut [f32], MatRef<'_, f32>, MatRef<'_, f32>) = assign;
     while parts.peek().is_some() {
         let places = round.iter_mut().zip(parts.by_ref());
-        let used = parallel::map_in(places, Vec::new, |products, (entries, ((maps, upstream), target))| {
-            let [of_input, of_output] = entries;
-            grid.gather_outputs(upstream, outputs, of_output);
-            if !target.is_empty() {
-                entry_by_entry(of_output, kernel, [outputs, inputs], true, products);
-                grid.scatter(products, target, inputs);
-            }
-            grid.gather_inputs(maps, inputs, of_input);
-        });
-        let targets = of_kernel.chunks_exact_mut(inputs * outputs).enumerate();
-        parallel::map(targets, |(entry, target)| {
-            for [of_input, of_output] in round.iter().take(used.len()) {
+        let used = parallel::map_in(
+            places,
+            Default::default,
+            |[products, slope]: &mut [Vec<f32>; 2], (entries, (at, (maps, target)))| {
+                let [of_input, of_output] = entries;
+                let first = at * grid.images * result;
+                let slope = upstream.part(first..first + maps.len() / image * result, slope);
+                grid.gather_outputs(slope, outputs, of_output);
+                if !target.is_empty() {
+                    entry_by_entry(of_output, kernel, [outputs, inputs], true, products);
+                    grid.scatter(products, target, inputs);
+                }
+                if is_weight_wanted {
+                    grid.gather_inputs(maps, inputs, of_input);
+                }
+            },
+        );
+        let targets = of_kernel.iter_mut().flat_map(|kernel| kernel.chunks_exact_mut(inputs * outputs));
+        parallel::map(targets.enumerate(), |(entry, target)| {
+            for (at, [of_input, of_output]) in round.iter().take(used.len()).enumerate() {
                 let left = matrix(entry_of(of_input, entry), inputs);
-                add(target, left.transpose(), matrix(entry_of(of_output, entry), outputs));
+                let how = if at == 0 { how } else { add };
+                how(target, left.transpose(), matrix(entry_of(of_output, entry), outputs));
             }
         });
+        how = add;
     }
-    of_weight(&of_kernel, inputs, outputs)
+    let of_kernel = of_kernel?;
+    let weight = of_weight(&of_kernel, inputs, outputs);
+    scratch::give(of_kernel);
+    Some(weight)
 }
 
 /// The product of each of the 36 matrices of `entries`, `[tiles, from]`, with that of the kernel.
@@ -169,10 +209,11 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(maps: &Maps) -> Self {
-        let tiles = [maps.height.div_ceil(OUTPUTS), maps.width.div_ceil(OUTPUTS)];
+    fn of(geometry: &Geometry) -> Self {
+        let Geometry { height, width, .. } = *geometry;
+        let tiles = [height.div_ceil(OUTPUTS), width.div_ceil(OUTPUTS)];
         let images = TILES.div_ceil((tiles[0] * tiles[1]).max(1));
-        Self { height: maps.height, width: maps.width, tiles, images }
+        Self { height, width, tiles, images }
     }
 
     fn places(&self) -> usize {

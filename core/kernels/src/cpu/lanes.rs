@@ -3,29 +3,29 @@
 use std::ops::{Add, Mul, Sub};
 
 /// Channels side by side.
-pub(super) const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// Values that are changed alike.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lanes(pub(super) [f32; LANES]);
+pub(crate) struct Lanes(pub(crate) [f32; LANES]);
 
 impl Lanes {
-    pub(super) const ZERO: Self = Self([0.0; LANES]);
+    pub(crate) const ZERO: Self = Self([0.0; LANES]);
 
     #[inline(always)]
-    pub(super) fn from_fn(value: impl FnMut(usize) -> f32) -> Self {
+    pub(crate) fn from_fn(value: impl FnMut(usize) -> f32) -> Self {
         Self(std::array::from_fn(value))
     }
 
     /// The first values of a slice that has enough of them; zeros otherwise.
     #[inline(always)]
-    pub(super) fn load(values: &[f32]) -> Self {
+    pub(crate) fn load(values: &[f32]) -> Self {
         values.first_chunk().map_or(Self::ZERO, |values| Self(*values))
     }
 
     /// Into the first places of a slice that has enough of them.
     #[inline(always)]
-    pub(super) fn store(self, target: &mut [f32]) {
+    pub(crate) fn store(self, target: &mut [f32]) {
         if let Some(target) = target.first_chunk_mut() {
             *target = self.0;
         }

@@ -1,0 +1,218 @@
+use burn::backend::autodiff::NodeId;
+use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Autodiff, AutodiffBackend as _, Backend};
+
+use crate::ops::convolution::{
+    Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows, plain_convolve_normalised_by,
+};
+
+/// Hands each parent that wants one its gradient.
+fn register<B: Backend>(
+    parents: &[Option<NodeId>],
+    found: impl IntoIterator<Item = Option<FloatTensor<B>>>,
+    grads: &mut Gradients,
+) {
+    for (parent, gradient) in parents.iter().zip(found) {
+        if let (Some(parent), Some(gradient)) = (parent, gradient) {
+            grads.register::<B>(*parent, gradient);
+        }
+    }
+}
+
+/// Which of the parents of a node want a gradient.
+fn wanted<const N: usize>(parents: &[Option<NodeId>]) -> [bool; N] {
+    std::array::from_fn(|at| parents.get(at).is_some_and(Option::is_some))
+}
+
+#[derive(Debug)]
+struct Convolve;
+
+/// Of maps and weight, or of maps, weight and bias.
+impl<B: Backend + ConvolutionOps, const N: usize> Backward<B, N> for Convolve {
+    type State = (FloatTensor<B>, FloatTensor<B>, Windows);
+
+    fn backward(self, ops: Ops<Self::State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let upstream = grads.consume::<B>(&ops.node);
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        let (maps, weight, windows) = ops.state;
+        let found = B::convolve_backward(maps, weight, upstream, windows, wanted(&parents));
+        register::<B>(&parents, [found.0, found.1, found.2], grads);
+    }
+}
+
+#[derive(Debug)]
+struct ConvolveNormalised;
+
+/// Of maps, weight, gain and shift, and of the identity if there is one.
+impl<B: Backend + ConvolutionOps, const N: usize> Backward<B, N> for ConvolveNormalised {
+    type State = (Kept<B>, Joined);
+
+    fn backward(self, ops: Ops<Self::State, N>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let upstream = grads.consume::<B>(&ops.node);
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        let (kept, joined) = ops.state;
+        let found = B::convolve_normalised_backward(kept, upstream, joined, wanted(&parents));
+        register::<B>(&parents, [found.0, found.1, found.2, found.3, found.4], grads);
+    }
+}
+
+#[derive(Debug)]
+struct ConvolveTanhPool;
+
+impl<B: Backend + ConvolutionOps> Backward<B, 3> for ConvolveTanhPool {
+    /// Maps, weight and `tanh`.
+    type State = [FloatTensor<B>; 3];
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let upstream = grads.consume::<B>(&ops.node);
+        let parents = ops.parents.map(|parent| parent.map(|node| node.id));
+        let [maps, weight, tanh] = ops.state;
+        let found = B::convolve_tanh_pool_backward(maps, weight, tanh, upstream, wanted(&parents));
+        register::<B>(&parents, [found.0, found.1, found.2], grads);
+    }
+}
+
+#[derive(Debug)]
+struct MaxPool;
+
+impl<B: Backend + ConvolutionOps> Backward<B, 1> for MaxPool {
+    type State = (FloatTensor<B>, IntTensor<B>, usize, Windows);
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let (maps, sources, side, windows) = ops.state;
+        unary::<B, _>(ops.parents, ops.node, grads, |upstream| {
+            B::max_pool_backward(maps, sources, upstream, side, windows)
+        });
+    }
+}
+
+impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Autodiff<B, C> {
+    fn convolve(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Optional<Self>,
+        windows: Windows,
+    ) -> FloatTensor<Self> {
+        let ((maps, of_maps), (weight, of_weight)) = (maps.into_parts(), weight.into_parts());
+        let (bias, of_bias) = bias.into_option().map(FloatTensor::<Self>::into_parts).unzip();
+        let output = B::convolve(maps.clone(), weight.clone(), Optional::of(bias), windows);
+        let state = (maps, weight, windows);
+        match of_bias {
+            Some(of_bias) => {
+                let nodes = [of_maps, of_weight, of_bias];
+                match Backward::<B, 3>::prepare::<C>(Convolve, nodes).compute_bound().stateful() {
+                    OpsKind::Tracked(prepared) => prepared.finish(state, output),
+                    OpsKind::UnTracked(prepared) => prepared.finish(output),
+                }
+            }
+            None => {
+                let nodes = [of_maps, of_weight];
+                match Backward::<B, 2>::prepare::<C>(Convolve, nodes).compute_bound().stateful() {
+                    OpsKind::Tracked(prepared) => prepared.finish(state, output),
+                    OpsKind::UnTracked(prepared) => prepared.finish(output),
+                }
+            }
+        }
+    }
+
+    fn convolve_normalised(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        affine: Affine<Self>,
+        identity: Optional<Self>,
+        joined: Joined,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        let ((maps, of_maps), (weight, of_weight)) = (maps.into_parts(), weight.into_parts());
+        let ((gain, of_gain), (shift, of_shift)) = (affine.gain.into_parts(), affine.shift.into_parts());
+        let (identity, of_identity) = identity.into_option().map(FloatTensor::<Self>::into_parts).unzip();
+        let (output, convolution, mean, variance) = B::convolve_normalised(
+            maps.clone(),
+            weight.clone(),
+            Affine { gain: gain.clone(), shift: shift.clone() },
+            Optional::of(identity),
+            joined,
+        );
+        let constant = |tensor: &FloatTensor<B>| Self::from_inner(tensor.clone());
+        let besides = [constant(&convolution), constant(&mean), constant(&variance)];
+        let kept = |output| Kept { maps, weight, gain, shift, convolution, mean, variance, output };
+        let output = match of_identity {
+            Some(of_identity) => {
+                let nodes = [of_maps, of_weight, of_gain, of_shift, of_identity];
+                match Backward::<B, 5>::prepare::<C>(ConvolveNormalised, nodes).compute_bound().stateful() {
+                    OpsKind::Tracked(prepared) => {
+                        prepared.finish((kept(Optional::Just(output.clone())), joined), output)
+                    }
+                    OpsKind::UnTracked(prepared) => prepared.finish(output),
+                }
+            }
+            None => {
+                let nodes = [of_maps, of_weight, of_gain, of_shift];
+                match Backward::<B, 4>::prepare::<C>(ConvolveNormalised, nodes).compute_bound().stateful() {
+                    OpsKind::Tracked(prepared) => prepared.finish((kept(Optional::Nothing), joined), output),
+                    OpsKind::UnTracked(prepared) => prepared.finish(output),
+                }
+            }
+        };
+        let [convolution, mean, variance] = besides;
+        (output, convolution, mean, variance)
+    }
+
+    /// In one operation where no gradient is wanted; else the convolution is one, and what follows it are Burn's.
+    fn convolve_normalised_by(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        affine: Affine<Self>,
+        moments: Moments<Self>,
+        identity: Optional<Self>,
+        joined: Joined,
+    ) -> FloatTensor<Self> {
+        let identity = identity.into_option();
+        let tensors = [&maps, &weight, &affine.gain, &affine.shift, &moments.mean, &moments.variance];
+        if tensors.into_iter().chain(&identity).any(FloatTensor::<Self>::is_tracked) {
+            let identity = Optional::of(identity);
+            return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, joined);
+        }
+        Self::from_inner(B::convolve_normalised_by(
+            maps.into_primitive(),
+            weight.into_primitive(),
+            Affine { gain: affine.gain.into_primitive(), shift: affine.shift.into_primitive() },
+            Moments { mean: moments.mean.into_primitive(), variance: moments.variance.into_primitive() },
+            Optional::of(identity.map(FloatTensor::<Self>::into_primitive)),
+            joined,
+        ))
+    }
+
+    fn convolve_tanh_pool(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let ((maps, of_maps), (weight, of_weight)) = (maps.into_parts(), weight.into_parts());
+        let (bias, of_bias) = bias.into_parts();
+        let (output, tanh) = B::convolve_tanh_pool(maps.clone(), weight.clone(), bias);
+        let constant = Self::from_inner(tanh.clone());
+        let nodes = [of_maps, of_weight, of_bias];
+        let output = match ConvolveTanhPool.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(prepared) => prepared.finish([maps, weight, tanh], output),
+            OpsKind::UnTracked(prepared) => prepared.finish(output),
+        };
+        (output, constant)
+    }
+
+    fn max_pool(
+        maps: FloatTensor<Self>,
+        side: usize,
+        windows: Windows,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        let (maps, node) = maps.into_parts();
+        let (output, sources) = B::max_pool(maps.clone(), side, windows);
+        let output = match MaxPool.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prepared) => prepared.finish((maps, sources.clone(), side, windows), output),
+            OpsKind::UnTracked(prepared) => prepared.finish(output),
+        };
+        (output, sources)
+    }
+}

@@ -1,0 +1,294 @@
+use burn::backend::Flex;
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::tensor::{DType, TensorData};
+use burn_flex::FlexTensor;
+
+use super::memory::{contiguous, floats, into_floats, is_f32, tensor};
+use crate::cpu::conv_norm::{self as norm, Masked};
+use crate::cpu::convolution::{backward, forward};
+use crate::cpu::geometry::Geometry;
+use crate::cpu::pool;
+use crate::cpu::tanh_pool::Block;
+use crate::ops::convolution::{
+    Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows, plain_convolve,
+    plain_convolve_backward, plain_convolve_normalised, plain_convolve_normalised_backward,
+    plain_convolve_normalised_by, plain_convolve_tanh_pool, plain_convolve_tanh_pool_backward,
+    plain_max_pool, plain_max_pool_backward,
+};
+
+/// The convolution, if the loops of [`crate::cpu`] can take it: `f32`, and a kernel that is square.
+fn geometry(maps: &FlexTensor, weight: &FlexTensor, windows: Windows) -> Option<Geometry> {
+    let [n, height, width, inputs] = dims(maps)?;
+    let [outputs, channels, kernel, across] = dims(weight)?;
+    let Windows { stride, padding } = windows;
+    let geometry = Geometry { n, height, width, inputs, outputs, kernel, stride, padding };
+    let fits = channels == inputs && across == kernel && geometry.is_valid();
+    (fits && is_f32(maps) && is_f32(weight)).then_some(geometry)
+}
+
+fn dims<const D: usize>(tensor: &FlexTensor) -> Option<[usize; D]> {
+    tensor.layout().shape().as_slice().try_into().ok()
+}
+
+fn are_f32<'a>(tensors: impl IntoIterator<Item = &'a FlexTensor>) -> bool {
+    tensors.into_iter().all(is_f32)
+}
+
+/// Adds a bias to each place.
+fn add_bias(maps: &mut [f32], bias: &[f32]) {
+    for place in maps.chunks_exact_mut(bias.len().max(1)) {
+        place.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
+    }
+}
+
+impl ConvolutionOps for Flex {
+    fn convolve(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: Optional<Self>,
+        windows: Windows,
+    ) -> FloatTensor<Self> {
+        let bias = bias.into_option();
+        let Some(geometry) = geometry(&maps, &weight, windows).filter(|_| are_f32(&bias)) else {
+            return plain_convolve::<Self>(maps, weight, Optional::of(bias), windows);
+        };
+        let (maps, weight, bias) = (contiguous(maps), contiguous(weight), bias.map(contiguous));
+        let mut found = vec![0.0; geometry.results()];
+        forward(floats(&maps), floats(&weight), &geometry, &mut found, |_, part| {
+            if let Some(bias) = &bias {
+                add_bias(part, floats(bias));
+            }
+        });
+        tensor(found, geometry.shape())
+    }
+
+    fn convolve_backward(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        upstream: FloatTensor<Self>,
+        windows: Windows,
+        wanted: [bool; 3],
+    ) -> (Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>) {
+        let Some(geometry) = geometry(&maps, &weight, windows).filter(|_| is_f32(&upstream)) else {
+            return plain_convolve_backward::<Self>(maps, weight, upstream, windows, wanted);
+        };
+        let [maps, weight, upstream] = [maps, weight, upstream].map(contiguous);
+        let [of_maps, of_weight, of_bias] = wanted;
+        let upstream = &floats(&upstream);
+        let found = backward(floats(&maps), floats(&weight), &geometry, upstream, [of_maps, of_weight]);
+        let [of_maps, of_weight] = of_convolution(found, &geometry);
+        let outputs = geometry.outputs;
+        let of_bias = of_bias.then(|| tensor(norm::sum_of_places(upstream, outputs), [outputs]));
+        (of_maps, of_weight, of_bias)
+    }
+
+    fn convolve_normalised(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        affine: Affine<Self>,
+        identity: Optional<Self>,
+        joined: Joined,
+    ) -> (FlexTensor, FlexTensor, FlexTensor, FlexTensor) {
+        let identity = identity.into_option();
+        let are_f32 = are_f32([&affine.gain, &affine.shift].into_iter().chain(&identity));
+        let Some(geometry) = geometry(&maps, &weight, joined.windows).filter(|_| are_f32) else {
+            let identity = Optional::of(identity);
+            return plain_convolve_normalised::<Self>(maps, weight, affine, identity, joined);
+        };
+        let [maps, weight, gain, shift] = [maps, weight, affine.gain, affine.shift].map(contiguous);
+        let identity = identity.map(contiguous);
+        let outputs = geometry.outputs;
+        let mut convolution = vec![0.0; geometry.results()];
+        let parts = forward(floats(&maps), floats(&weight), &geometry, &mut convolution, |_, part| {
+            norm::Moments::of(part, outputs)
+        });
+        let [means, variances] = norm::Moments::joined(parts, outputs).into_mean_and_variance();
+        let norm = norm::Norm {
+            gains: floats(&gain),
+            shifts: floats(&shift),
+            means: &means,
+            variances: &variances,
+            epsilon: joined.epsilon as f32,
+        };
+        let mut output = vec![0.0; convolution.len()];
+        norm.activation(identity.as_ref().map(floats), joined.rectified).write(&convolution, &mut output);
+        let shape = geometry.shape();
+        let (output, convolution) = (tensor(output, shape), tensor(convolution, shape));
+        (output, convolution, tensor(means, [outputs]), tensor(variances, [outputs]))
+    }
+
+    fn convolve_normalised_backward(
+        kept: Kept<Self>,
+        upstream: FloatTensor<Self>,
+        joined: Joined,
+        wanted: [bool; 5],
+    ) -> (Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>)
+    {
+        let others = [&upstream, &kept.gain, &kept.shift, &kept.convolution, &kept.mean, &kept.variance];
+        let are_f32 = are_f32(others);
+        let Some(geometry) = geometry(&kept.maps, &kept.weight, joined.windows).filter(|_| are_f32) else {
+            return plain_convolve_normalised_backward::<Self>(kept, upstream, joined, wanted);
+        };
+        let Kept { maps, weight, gain, shift, convolution, mean, variance, output } = kept;
+        let [of_maps, of_weight, of_gain, of_shift, of_identity] = wanted;
+        let [maps, weight, convolution] = [maps, weight, convolution].map(contiguous);
+        let [gain, shift, mean, variance] = [gain, shift, mean, variance].map(contiguous);
+        let output = output.into_option().filter(|_| joined.rectified).map(contiguous);
+        let upstream = match &output {
+            // Over the gradient itself, which is the identity's as well.
+            Some(output) => {
+                let mut masked = into_floats(upstream);
+                norm::mask(&mut masked, floats(output));
+                tensor(masked, geometry.shape())
+            }
+            None => contiguous(upstream),
+        };
+        let norm = norm::Norm {
+            gains: floats(&gain),
+            shifts: floats(&shift),
+            means: floats(&mean),
+            variances: floats(&variance),
+            epsilon: joined.epsilon as f32,
+        };
+        let masked = if joined.rectified && output.is_none() {
+            Masked::of_rectified(floats(&upstream), norm.activation(None, true))
+        } else {
+            Masked::of(floats(&upstream))
+        };
+        let norm::Backward { of_gain: gains, of_shift: shifts, of_maps: slope } =
+            norm.backward(floats(&convolution), masked);
+        let found = backward(floats(&maps), floats(&weight), &geometry, &slope, [of_maps, of_weight]);
+        let [of_maps, of_weight] = of_convolution(found, &geometry);
+        let vector =
+            |values: Vec<f32>, is_wanted: bool| is_wanted.then(|| tensor(values, [geometry.outputs]));
+        let (of_gain, of_shift) = (vector(gains, of_gain), vector(shifts, of_shift));
+        (of_maps, of_weight, of_gain, of_shift, of_identity.then_some(upstream))
+    }
+
+    fn convolve_normalised_by(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        affine: Affine<Self>,
+        moments: Moments<Self>,
+        identity: Optional<Self>,
+        joined: Joined,
+    ) -> FloatTensor<Self> {
+        let identity = identity.into_option();
+        let others = [&affine.gain, &affine.shift, &moments.mean, &moments.variance];
+        let are_f32 = are_f32(others.into_iter().chain(&identity));
+        let Some(geometry) = geometry(&maps, &weight, joined.windows).filter(|_| are_f32) else {
+            let identity = Optional::of(identity);
+            return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, joined);
+        };
+        let [maps, weight, gain, shift] = [maps, weight, affine.gain, affine.shift].map(contiguous);
+        let [mean, variance] = [moments.mean, moments.variance].map(contiguous);
+        let identity = identity.map(contiguous);
+        let norm = norm::Norm {
+            gains: floats(&gain),
+            shifts: floats(&shift),
+            means: floats(&mean),
+            variances: floats(&variance),
+            epsilon: joined.epsilon as f32,
+        };
+        let activation = norm.activation(identity.as_ref().map(floats), joined.rectified);
+        let mut output = vec![0.0; geometry.results()];
+        forward(floats(&maps), floats(&weight), &geometry, &mut output, |first, part| {
+            activation.apply(first, part);
+        });
+        tensor(output, geometry.shape())
+    }
+
+    fn convolve_tanh_pool(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> (FlexTensor, FlexTensor) {
+        let Some((n, block)) = block(&maps, &weight).filter(|_| is_f32(&bias)) else {
+            return plain_convolve_tanh_pool::<Self>(maps, weight, bias);
+        };
+        let [maps, weight, bias] = [maps, weight, bias].map(contiguous);
+        let [pooled, tanh] = block.forward(floats(&maps), floats(&weight), floats(&bias));
+        let [height, width] = block.pooled();
+        (tensor(pooled, [n, height, width, block.out]), tensor(tanh, [n, height, width, block.columns()]))
+    }
+
+    fn convolve_tanh_pool_backward(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        tanh: FloatTensor<Self>,
+        upstream: FloatTensor<Self>,
+        wanted: [bool; 3],
+    ) -> (Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>) {
+        let is_ours =
+            |block: &Block| dims(&tanh).is_some_and(|[.., last]: [usize; 4]| last == block.columns());
+        let found = block(&maps, &weight).filter(|(_, block)| is_ours(block) && is_f32(&upstream));
+        let Some((n, block)) = found else {
+            return plain_convolve_tanh_pool_backward::<Self>(maps, weight, tanh, upstream, wanted);
+        };
+        let [maps, weight, tanh, upstream] = [maps, weight, tanh, upstream].map(contiguous);
+        let [maps, weight, tanh, upstream] = [&maps, &weight, &tanh, &upstream].map(floats);
+        let [of_maps, of_weight, of_bias] = block.backward(maps, weight, tanh, upstream, wanted);
+        let Block { sides: [height, width], channels, out, kernel } = block;
+        let of_maps = of_maps.map(|values| tensor(values, [n, height, width, channels]));
+        let of_weight = of_weight.map(|values| tensor(values, [out, channels, kernel, kernel]));
+        (of_maps, of_weight, of_bias.map(|values| tensor(values, [out])))
+    }
+
+    fn max_pool(
+        maps: FloatTensor<Self>,
+        side: usize,
+        windows: Windows,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        let Some(geometry) = geometry_of_pool(&maps, side, windows) else {
+            return plain_max_pool::<Self>(maps, side, windows);
+        };
+        let (found, sources) = pool::maximum(floats(&contiguous(maps)), &geometry);
+        let shape = geometry.shape();
+        (tensor(found, shape), FlexTensor::from_data(TensorData::new(sources, shape)))
+    }
+
+    fn max_pool_backward(
+        maps: FloatTensor<Self>,
+        sources: IntTensor<Self>,
+        upstream: FloatTensor<Self>,
+        side: usize,
+        windows: Windows,
+    ) -> FloatTensor<Self> {
+        let is_ours = sources.dtype() == DType::U8 && is_f32(&upstream);
+        match (geometry_of_pool(&maps, side, windows), sources.as_slice::<u8>()) {
+            (Some(geometry), Some(sources)) if is_ours => {
+                let found = pool::of_maximum(floats(&contiguous(upstream)), sources, &geometry);
+                tensor(found, [geometry.n, geometry.height, geometry.width, geometry.inputs])
+            }
+            _ => plain_max_pool_backward::<Self>(maps, sources, upstream, side, windows),
+        }
+    }
+}
+
+/// The gradients of maps and weight as tensors.
+fn of_convolution(found: [Option<Vec<f32>>; 2], geometry: &Geometry) -> [Option<FlexTensor>; 2] {
+    let Geometry { n, height, width, inputs, outputs, kernel, .. } = *geometry;
+    let [of_maps, of_weight] = found;
+    let of_maps = of_maps.map(|values| tensor(values, [n, height, width, inputs]));
+    [of_maps, of_weight.map(|values| tensor(values, [outputs, inputs, kernel, kernel]))]
+}
+
+/// Number of images and the block, if the loops of [`crate::cpu`] can take it.
+fn block(maps: &FlexTensor, weight: &FlexTensor) -> Option<(usize, Block)> {
+    let windows = Windows { stride: 1, padding: 0 };
+    let Geometry { n, height, width, inputs, outputs, kernel, .. } = geometry(maps, weight, windows)?;
+    let block = Block { sides: [height, width], channels: inputs, out: outputs, kernel };
+    block.is_valid().then_some((n, block))
+}
+
+/// A pool, if the loops of [`crate::cpu`] can take it.
+fn geometry_of_pool(maps: &FlexTensor, side: usize, windows: Windows) -> Option<Geometry> {
+    let [n, height, width, channels] = dims(maps)?;
+    let Windows { stride, padding } = windows;
+    let (inputs, outputs) = (channels, channels);
+    let geometry = Geometry { n, height, width, inputs, outputs, kernel: side, stride, padding };
+    (is_f32(maps) && side <= LARGEST_POOL && padding < side && geometry.is_valid()).then_some(geometry)
+}
+
+/// Sources are numbers of a byte.
+const LARGEST_POOL: usize = 16;

@@ -1,0 +1,304 @@
+//! Batch normalisation of maps `[places, channels]` with what follows it in a residual block: the sum with the identity, and
+//! the rectifier.
+//!
+//! ```text
+//! z = γ x̂ + β [+ identity],  x̂ = (y - mean) / sqrt(var + ε),  output = max(z, 0)
+//! dL/dy = γ / sqrt(var + ε) ( dz - mean(dz) - x̂ mean(dz x̂) ),  dL/dγ = sum(dz x̂),  dL/dβ = sum(dz)
+//! ```
+
+use std::ops::Range;
+
+use pulp::Arch;
+
+use super::convolution::Upstream;
+use super::parallel;
+
+/// Places that one round of a loop has.
+const PART: usize = 512;
+
+/// Mean and sum of squared deviations by channel.
+#[derive(Debug, Clone)]
+pub struct Moments {
+    count: usize,
+    means: Vec<f32>,
+    squares: Vec<f32>,
+}
+
+impl Moments {
+    /// Of maps, on the thread that asks.
+    pub fn of(maps: &[f32], channels: usize) -> Self {
+        Self::joined(maps.chunks(PART * channels).map(|part| Self::of_part(part, channels)), channels)
+    }
+
+    /// Of parts together (Chan, Golub & LeVeque, 1983).
+    pub fn joined(parts: impl IntoIterator<Item = Self>, channels: usize) -> Self {
+        let none = Self { count: 0, means: vec![0.0; channels], squares: vec![0.0; channels] };
+        parts.into_iter().fold(none, Self::with)
+    }
+
+    fn of_part(part: &[f32], channels: usize) -> Self {
+        let count = part.len() / channels;
+        let mut means = vec![0.0_f32; channels];
+        let mut squares = vec![0.0_f32; channels];
+        Arch::new().dispatch(|| {
+            for row in part.chunks_exact(channels) {
+                means.iter_mut().zip(row).for_each(|(sum, y)| *sum += y);
+            }
+            means.iter_mut().for_each(|sum| *sum /= count as f32);
+            for row in part.chunks_exact(channels) {
+                let add = |(square, (y, mean)): (&mut f32, (&f32, &f32))| *square += (y - mean) * (y - mean);
+                squares.iter_mut().zip(row.iter().zip(&means)).for_each(add);
+            }
+        });
+        Self { count, means, squares }
+    }
+
+    fn with(mut self, other: Self) -> Self {
+        let count = self.count + other.count;
+        let share = other.count as f32 / count as f32;
+        let between = self.count as f32 * share;
+        let ours = self.means.iter_mut().zip(&mut self.squares);
+        for ((mean, square), (other_mean, other_square)) in ours.zip(other.means.iter().zip(&other.squares)) {
+            let difference = other_mean - *mean;
+            *mean += difference * share;
+            *square += other_square + difference * difference * between;
+        }
+        Self { count, ..self }
+    }
+
+    /// Means and biased variances.
+    pub fn into_mean_and_variance(self) -> [Vec<f32>; 2] {
+        let count = self.count as f32;
+        [self.means, self.squares.into_iter().map(|square| square / count).collect()]
+    }
+}
+
+/// By what a normalisation changes each channel.
+#[derive(Debug, Clone, Copy)]
+pub struct Norm<'a> {
+    /// `γ`.
+    pub gains: &'a [f32],
+    /// `β`.
+    pub shifts: &'a [f32],
+    /// Mean of each channel.
+    pub means: &'a [f32],
+    /// Variance of each channel.
+    pub variances: &'a [f32],
+    /// `ε`.
+    pub epsilon: f32,
+}
+
+impl Norm<'_> {
+    /// `1 / sqrt(var + ε)`.
+    fn scales(&self) -> Vec<f32> {
+        self.variances.iter().map(|variance| (variance + self.epsilon).sqrt().recip()).collect()
+    }
+
+    /// What the normalisation and what follows it make of a place.
+    pub fn activation<'a>(&self, identity: Option<&'a [f32]>, rectified: bool) -> Activation<'a> {
+        let factors: Vec<f32> =
+            self.gains.iter().zip(self.scales()).map(|(gain, scale)| gain * scale).collect();
+        let means = self.means.iter().zip(&factors).zip(self.shifts);
+        let offsets = means.map(|((mean, factor), shift)| shift - mean * factor).collect();
+        Activation { factors, offsets, identity, rectified }
+    }
+
+    /// What the way back needs, from the maps before the normalisation and the gradient of what came of them.
+    pub fn backward<'a>(&self, maps: &'a [f32], upstream: Masked<'a>) -> Backward<'a> {
+        let channels = self.gains.len();
+        let (means, scales) = (self.means, self.scales());
+        let [of_shift, mut of_gain] = sums(maps, &upstream, means);
+        of_gain.iter_mut().zip(&scales).for_each(|(sum, scale)| *sum *= scale);
+
+        // What a channel subtracts is linear in y: a slope and an offset, which has its mean in it.
+        let share = channels as f32 / maps.len() as f32;
+        let factors = self.gains.iter().zip(&scales).map(|(gain, scale)| gain * scale).collect();
+        let slopes: Vec<f32> = of_gain.iter().zip(&scales).map(|(sum, scale)| sum * scale * share).collect();
+        let offset = |(sum, (mean, slope)): (&f32, (&f32, &f32))| sum * share - mean * slope;
+        let offsets = of_shift.iter().zip(means.iter().zip(&slopes)).map(offset).collect();
+        Backward { of_gain, of_shift, of_maps: OfMaps { maps, upstream, factors, slopes, offsets } }
+    }
+}
+
+/// `max(factor y + offset [+ identity], 0)` by channel.
+#[derive(Debug)]
+pub struct Activation<'a> {
+    factors: Vec<f32>,
+    offsets: Vec<f32>,
+    identity: Option<&'a [f32]>,
+    rectified: bool,
+}
+
+impl Activation<'_> {
+    /// In place, in a part of the maps that begins with value `first`.
+    pub fn apply(&self, first: usize, maps: &mut [f32]) {
+        let channels = self.factors.len();
+        let least = if self.rectified { 0.0 } else { f32::NEG_INFINITY };
+        let constants = || self.factors.iter().zip(&self.offsets);
+        Arch::new().dispatch(|| match self.identity {
+            Some(identity) => {
+                let rows = maps.chunks_exact_mut(channels).zip(identity[first..].chunks_exact(channels));
+                for (row, identity) in rows {
+                    for ((y, (factor, offset)), identity) in row.iter_mut().zip(constants()).zip(identity) {
+                        *y = rectify(*y * factor + offset + identity, least);
+                    }
+                }
+            }
+            None => {
+                for row in maps.chunks_exact_mut(channels) {
+                    row.iter_mut().zip(constants()).for_each(|(y, (f, o))| *y = rectify(*y * f + o, least));
+                }
+            }
+        });
+    }
+
+    /// Of all maps, to `output`.
+    pub fn write(&self, maps: &[f32], output: &mut [f32]) {
+        let size = PART * self.factors.len();
+        let parts = output.chunks_mut(size).zip(maps.chunks(size)).enumerate();
+        parallel::map(parts, |(at, (output, maps))| {
+            output.copy_from_slice(maps);
+            self.apply(at * size, output);
+        });
+    }
+}
+
+/// The larger of both; NaN stays, which `max` would hide.
+#[inline(always)]
+fn rectify(value: f32, least: f32) -> f32 {
+    if value < least { least } else { value }
+}
+
+/// The gradient of the sum before the rectifier, where no other than the normalisation needs it.
+#[derive(Debug)]
+pub struct Masked<'a> {
+    upstream: &'a [f32],
+    /// What the rectifier has seen, if there is one: found again from the maps, which takes less time than reading it.
+    seen: Option<Activation<'a>>,
+}
+
+impl<'a> Masked<'a> {
+    /// Of a gradient that is masked, or of an output that is not rectified.
+    pub fn of(upstream: &'a [f32]) -> Self {
+        Self { upstream, seen: None }
+    }
+
+    /// Of the gradient of what an [`Activation`] without an identity has rectified.
+    pub fn of_rectified(upstream: &'a [f32], seen: Activation<'a>) -> Self {
+        Self { upstream, seen: Some(seen) }
+    }
+}
+
+/// Takes away the gradient of what a rectifier has taken away.
+pub fn mask(upstream: &mut [f32], output: &[f32]) {
+    let size = PART * 64;
+    parallel::map(upstream.chunks_mut(size).zip(output.chunks(size)), |(upstream, output)| {
+        let keep = |(g, y): (&mut f32, &f32)| *g = if *y > 0.0 { *g } else { 0.0 };
+        Arch::new().dispatch(|| upstream.iter_mut().zip(output).for_each(keep));
+    });
+}
+
+/// The sum of all places by channel.
+pub fn sum_of_places(maps: &[f32], channels: usize) -> Vec<f32> {
+    let sums = parallel::map(maps.chunks(PART * channels), |part| {
+        let mut sum = vec![0.0_f32; channels];
+        Arch::new().dispatch(|| {
+            for row in part.chunks_exact(channels) {
+                sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            }
+        });
+        sum
+    });
+    parallel::sum(sums, channels)
+}
+
+/// `sum(dz)` and `sum(dz (y - mean))` by channel.
+fn sums(maps: &[f32], upstream: &Masked, means: &[f32]) -> [Vec<f32>; 2] {
+    let channels = means.len();
+    let size = PART * channels;
+    let parts = upstream.upstream.chunks(size).zip(maps.chunks(size));
+    let sums = parallel::map(parts, |(upstream_of, maps)| {
+        let (mut sum, mut along) = (vec![0.0_f32; channels], vec![0.0_f32; channels]);
+        let rows = || upstream_of.chunks_exact(channels).zip(maps.chunks_exact(channels));
+        Arch::new().dispatch(|| match &upstream.seen {
+            None => {
+                for (g, y) in rows() {
+                    let sums = sum.iter_mut().zip(&mut along).zip(g).zip(y.iter().zip(means));
+                    for (((sum, along), g), (y, mean)) in sums {
+                        *sum += g;
+                        *along += g * (y - mean);
+                    }
+                }
+            }
+            Some(Activation { factors, offsets, .. }) => {
+                for (g, y) in rows() {
+                    let sums = sum.iter_mut().zip(&mut along).zip(g).zip(y.iter().zip(means));
+                    let constants = factors.iter().zip(offsets);
+                    for ((((sum, along), g), (y, mean)), (factor, offset)) in sums.zip(constants) {
+                        let g = if y * factor + offset > 0.0 { *g } else { 0.0 };
+                        *sum += g;
+                        *along += g * (y - mean);
+                    }
+                }
+            }
+        });
+        (sum, along)
+    });
+    let (sum, along): (Vec<_>, Vec<_>) = sums.into_iter().unzip();
+    [parallel::sum(sum, channels), parallel::sum(along, channels)]
+}
+
+/// The gradients of a normalisation.
+#[derive(Debug)]
+pub struct Backward<'a> {
+    /// Of `γ`.
+    pub of_gain: Vec<f32>,
+    /// Of `β`.
+    pub of_shift: Vec<f32>,
+    /// Of the maps before it.
+    pub of_maps: OfMaps<'a>,
+}
+
+/// The gradient of the maps before a normalisation, made where it is used.
+#[derive(Debug)]
+pub struct OfMaps<'a> {
+    maps: &'a [f32],
+    upstream: Masked<'a>,
+    factors: Vec<f32>,
+    slopes: Vec<f32>,
+    offsets: Vec<f32>,
+}
+
+impl Upstream for OfMaps<'_> {
+    fn part<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<f32>) -> &'a [f32] {
+        let channels = self.factors.len();
+        let (maps, upstream) = (&self.maps[range.clone()], &self.upstream.upstream[range]);
+        scratch.resize(maps.len(), 0.0);
+        let rows = scratch
+            .chunks_exact_mut(channels)
+            .zip(upstream.chunks_exact(channels))
+            .zip(maps.chunks_exact(channels));
+        let constants = || self.factors.iter().zip(self.slopes.iter().zip(&self.offsets));
+        Arch::new().dispatch(|| match &self.upstream.seen {
+            None => {
+                for ((found, g), y) in rows {
+                    let values = found.iter_mut().zip(g).zip(y).zip(constants());
+                    for (((found, g), y), (factor, (slope, offset))) in values {
+                        *found = factor * (g - offset - y * slope);
+                    }
+                }
+            }
+            Some(seen) => {
+                for ((found, g), y) in rows {
+                    let seen = seen.factors.iter().zip(&seen.offsets);
+                    let values = found.iter_mut().zip(g).zip(y).zip(constants().zip(seen));
+                    for (((found, g), y), ((factor, (slope, offset)), (of_seen, offset_of_seen))) in values {
+                        let g = if y * of_seen + offset_of_seen > 0.0 { *g } else { 0.0 };
+                        *found = factor * (g - offset - y * slope);
+                    }
+                }
+            }
+        });
+        scratch
+    }
+}

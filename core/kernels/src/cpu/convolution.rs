@@ -1,0 +1,77 @@
+//! Convolutions by the way that suits their shape: [`winograd`], or [`im2col`]. Maps have the channels of a place side by
+//! side, `[n, height, width, channels]`, as products want them.
+
+use std::ops::Range;
+
+use super::geometry::Geometry;
+use super::{im2col, scratch, winograd};
+
+/// The gradient of a convolution, which may be made a part at a time just before it is used.
+pub trait Upstream: Sync {
+    /// A range of the values, from memory or written to `scratch`. Ranges have all channels of their places.
+    fn part<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<f32>) -> &'a [f32];
+}
+
+impl Upstream for &[f32] {
+    fn part<'a>(&'a self, range: Range<usize>, _: &'a mut Vec<f32>) -> &'a [f32] {
+        &self[range]
+    }
+}
+
+/// The convolution, in place of what `found` holds. `after` is called for each part of `found` while it lies in the cache,
+/// with the place of its first value; its results come in order.
+pub fn forward<T: Send>(
+    maps: &[f32],
+    weight: &[f32],
+    geometry: &Geometry,
+    found: &mut [f32],
+    after: impl Fn(usize, &mut [f32]) -> T + Sync + Send,
+) -> Vec<T> {
+    with_kernel(weight, geometry, |kernel, is_minimal| {
+        if is_minimal {
+            winograd::forward(maps, kernel, geometry, found, after)
+        } else {
+            im2col::forward(maps, kernel, geometry, found, after)
+        }
+    })
+}
+
+/// The gradients of maps and weight that are wanted, from that of the convolution.
+pub fn backward(
+    maps: &[f32],
+    weight: &[f32],
+    geometry: &Geometry,
+    upstream: &impl Upstream,
+    wanted: [bool; 2],
+) -> [Option<Vec<f32>>; 2] {
+    let [of_maps, is_weight_wanted] = wanted;
+    if wanted == [false; 2] {
+        return [None, None];
+    }
+    let mut of_maps = of_maps.then(|| vec![0.0; maps.len()]);
+    let target = of_maps.as_deref_mut();
+    let of_weight = with_kernel(weight, geometry, |kernel, is_minimal| {
+        if is_minimal {
+            winograd::backward(maps, kernel, geometry, upstream, target, is_weight_wanted)
+        } else {
+            im2col::backward(maps, kernel, geometry, upstream, target, is_weight_wanted)
+        }
+    });
+    [of_maps, of_weight]
+}
+
+/// The weight in the form that the products want. It is made again for the gradient: in Winograd's form it has four times
+/// as many values.
+fn with_kernel<T>(weight: &[f32], geometry: &Geometry, work: impl FnOnce(&[f32], bool) -> T) -> T {
+    let is_minimal = winograd::applies(geometry);
+    let mut kernel =
+        scratch::take(if is_minimal { winograd::transformed(geometry) } else { geometry.weights() });
+    if is_minimal {
+        winograd::transform(weight, geometry, &mut kernel);
+    } else {
+        im2col::transform(weight, geometry, &mut kernel);
+    }
+    let found = work(&kernel, is_minimal);
+    scratch::give(kernel);
+    found
+}

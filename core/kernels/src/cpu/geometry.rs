@@ -1,0 +1,74 @@
+//! Where the windows of a convolution lie.
+
+/// A convolution of maps `[n, height, width, inputs]` with a weight `[outputs, inputs, kernel, kernel]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Geometry {
+    /// Number of images.
+    pub n: usize,
+    /// Height of the maps.
+    pub height: usize,
+    /// Width of the maps.
+    pub width: usize,
+    /// Channels of the maps.
+    pub inputs: usize,
+    /// Channels of the result.
+    pub outputs: usize,
+    /// Side of the kernel.
+    pub kernel: usize,
+    /// Places from one window to the next.
+    pub stride: usize,
+    /// Zeros around a map on each side.
+    pub padding: usize,
+}
+
+impl Geometry {
+    /// Whether there is a window, and so a result.
+    pub fn is_valid(&self) -> bool {
+        let fits = |side: usize| side + 2 * self.padding >= self.kernel;
+        let none = self.n * self.inputs * self.outputs * self.kernel * self.stride == 0;
+        !none && fits(self.height) && fits(self.width)
+    }
+
+    /// Height and width of the result.
+    pub fn sides(&self) -> [usize; 2] {
+        [self.height, self.width]
+            .map(|side| (side + 2 * self.padding).saturating_sub(self.kernel) / self.stride + 1)
+    }
+
+    /// Shape of the result.
+    pub fn shape(&self) -> [usize; 4] {
+        let [height, width] = self.sides();
+        [self.n, height, width, self.outputs]
+    }
+
+    /// Places of the result of one image.
+    pub fn places(&self) -> usize {
+        let [height, width] = self.sides();
+        height * width
+    }
+
+    /// Values of the result.
+    pub fn results(&self) -> usize {
+        self.n * self.places() * self.outputs
+    }
+
+    /// Values of the maps of one image.
+    pub fn image(&self) -> usize {
+        self.height * self.width * self.inputs
+    }
+
+    /// Entries of the kernel for one input and one output.
+    pub fn taps(&self) -> usize {
+        self.kernel * self.kernel
+    }
+
+    /// Values of a window.
+    pub fn window(&self) -> usize {
+        self.taps() * self.inputs
+    }
+
+    /// Values of the weight.
+    pub fn weights(&self) -> usize {
+        self.window() * self.outputs
+    }
+}

@@ -1,0 +1,188 @@
+//! Convolutions of any kernel, stride and padding as a product of windows with a matrix, some windows at a time so that they
+//! stay in the cache. The windows of a 1×1 kernel at stride 1 are the maps themselves.
+
+use std::ops::Range;
+
+use super::convolution::Upstream;
+use super::gemm::{add, assign, matrix};
+use super::geometry::Geometry;
+use super::{parallel, scratch};
+
+/// A part has so many places at most: enough for the product to pay.
+const MOST_PLACES: usize = 512;
+/// And so many at least.
+const FEWEST_PLACES: usize = 64;
+/// Between them, its windows have so many values: 1 MB.
+const VALUES: usize = 1 << 18;
+/// Groups of images whose gradients of the kernel are held apart; no more than a pool has work for, since each is as large
+/// as the weight.
+const GROUPS: usize = 16;
+/// A group has so many places at least.
+const PLACES_OF_GROUP: usize = 256;
+/// Rows or columns of the weight that a round of a loop has.
+const BLOCK: usize = 16;
+
+/// Brings `[out, in, k, k]` into the form `[k k in, out]`.
+pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
+    let Geometry { inputs, outputs, .. } = *geometry;
+    let taps = geometry.taps();
+    // Row by row of what is written: what a row reads, one value of every output, stays in the cache for the next.
+    parallel::map(kernel.chunks_exact_mut(outputs).enumerate(), |(row, values)| {
+        let (tap, input) = (row / inputs, row % inputs);
+        let column = weight.iter().skip(input * taps + tap).step_by(inputs * taps);
+        values.iter_mut().zip(column).for_each(|(value, weight)| *value = *weight);
+    });
+}
+
+/// The way back from [`transform`].
+fn of_kernel(kernel: &[f32], geometry: &Geometry) -> Vec<f32> {
+    let Geometry { inputs, outputs, .. } = *geometry;
+    let (taps, window) = (geometry.taps(), geometry.window());
+    let mut weight = vec![0.0; kernel.len()];
+    parallel::map(weight.chunks_mut(BLOCK * window).enumerate(), |(block, weight)| {
+        for (row, values) in kernel.chunks_exact(outputs).enumerate() {
+            let at = row % inputs * taps + row / inputs;
+            let places = weight.iter_mut().skip(at).step_by(window);
+            places.zip(&values[block * BLOCK..]).for_each(|(place, value)| *place = *value);
+        }
+    });
+    weight
+}
+
+/// The convolution of maps with a kernel that is [`transform`]ed, in place of what `found` holds. `after` is called for each
+/// part of `found` while it lies in the cache, with the place of its first value; its results come in order.
+pub fn forward<T: Send>(
+    maps: &[f32],
+    kernel: &[f32],
+    geometry: &Geometry,
+    found: &mut [f32],
+    after: impl Fn(usize, &mut [f32]) -> T + Sync + Send,
+) -> Vec<T> {
+    let outputs = geometry.outputs;
+    let places = places_of_part(geometry);
+    let parts = found.chunks_mut(places * outputs).enumerate();
+    parallel::map_in(parts, Vec::new, |windows, (at, found)| {
+        let first = at * places;
+        let windows = geometry.windows(maps, first..first + found.len() / outputs, windows);
+        assign(found, matrix(windows, geometry.window()), matrix(kernel, outputs));
+        after(first * outputs, found)
+    })
+}
+
+/// The gradient of the weight, `[out, in, k, k]`, if it is wanted, from that of the convolution; adds that of the maps to
+/// `of_maps`, if it is wanted.
+pub fn backward(
+    maps: &[f32],
+    kernel: &[f32],
+    geometry: &Geometry,
+    upstream: &impl Upstream,
+    of_maps: Option<&mut [f32]>,
+    is_weight_wanted: bool,
+) -> Option<Vec<f32>> {
+    let (places, outputs) = (geometry.places(), geometry.outputs);
+    let images = geometry.n.div_ceil(GROUPS).max(PLACES_OF_GROUP.div_ceil(places));
+    let size = images * geometry.image();
+    let mut targets: Vec<&mut [f32]> = match of_maps {
+        Some(of_maps) => of_maps.chunks_mut(size).collect(),
+        None => maps.chunks(size).map(|_| Default::default()).collect(),
+    };
+    let of_part = places_of_part(geometry);
+    let groups = maps.chunks(size).zip(targets.drain(..)).enumerate();
+    let of_kernels = parallel::map(groups, |(at, (maps, target))| {
+        let mut of_kernel = vec![0.0; if is_weight_wanted { kernel.len() } else { 0 }];
+        let [mut slope, mut windows] = [Vec::new(), Vec::new()];
+        let (first, count) = (at * images * places, maps.len() / geometry.image() * places);
+        for start in (0..count).step_by(of_part) {
+            let part = start..count.min(start + of_part);
+            let values = (first + part.start) * outputs..(first + part.end) * outputs;
+            let slope = matrix(upstream.part(values, &mut slope), outputs);
+            if is_weight_wanted {
+                let windows = geometry.windows(maps, part.clone(), &mut windows);
+                add(&mut of_kernel, matrix(windows, geometry.window()).transpose(), slope);
+            }
+            if target.is_empty() {
+                continue;
+            }
+            let kernel = matrix(kernel, outputs).transpose();
+            if geometry.is_plain() {
+                let of_places = part.start * geometry.inputs..part.end * geometry.inputs;
+                add(&mut target[of_places], slope, kernel);
+            } else {
+                windows.resize(part.len() * geometry.window(), 0.0);
+                assign(&mut windows, slope, kernel);
+                geometry.fold(&windows, target, part);
+            }
+        }
+        of_kernel
+    });
+    if !is_weight_wanted {
+        return None;
+    }
+    let mut sums = scratch::take(kernel.len());
+    let size = sums.len().div_ceil(GROUPS).max(1);
+    parallel::map(sums.chunks_mut(size).enumerate(), |(at, sum)| {
+        sum.fill(0.0);
+        for part in &of_kernels {
+            sum.iter_mut().zip(&part[at * size..]).for_each(|(sum, value)| *sum += value);
+        }
+    });
+    let weight = of_kernel(&sums, geometry);
+    scratch::give(sums);
+    Some(weight)
+}
+
+fn places_of_part(geometry: &Geometry) -> usize {
+    if geometry.is_plain() {
+        return MOST_PLACES;
+    }
+    (VALUES / geometry.window()).clamp(FEWEST_PLACES, MOST_PLACES)
+}
+
+impl Geometry {
+    /// Whether the windows are the maps.
+    fn is_plain(&self) -> bool {
+        self.kernel == 1 && self.stride == 1 && self.padding == 0
+    }
+
+    /// The windows of a range of places, `[places, k k in]`; those that are not the maps themselves are written to `scratch`.
+    fn windows<'a>(&self, maps: &'a [f32], places: Range<usize>, scratch: &'a mut Vec<f32>) -> &'a [f32] {
+        if self.is_plain() {
+            return &maps[places.start * self.inputs..places.end * self.inputs];
+        }
+        scratch.clear();
+        scratch.resize(places.len() * self.window(), 0.0);
+        self.each_run(places, |window, place, length| {
+            scratch[window..window + length].copy_from_slice(&maps[place..place + length]);
+        });
+        scratch
+    }
+
+    /// Adds the windows of a range of places to where they lie in the maps.
+    fn fold(&self, windows: &[f32], target: &mut [f32], places: Range<usize>) {
+        self.each_run(places, |window, place, length| {
+            let values = &windows[window..window + length];
+            target[place..place + length].iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        });
+    }
+
+    /// Calls `visit` for each row of each window, less what is padding: where it begins in the windows, where in the maps,
+    /// and how many values it has.
+    fn each_run(&self, places: Range<usize>, mut visit: impl FnMut(usize, usize, usize)) {
+        let [height, width] = self.sides();
+        let mut window = 0;
+        for at in places {
+            let (image, top, left) = (at / (height * width), at / width % height, at % width);
+            let skipped = self.padding.saturating_sub(left * self.stride);
+            let column = left * self.stride + skipped - self.padding;
+            let columns = self.kernel.saturating_sub(skipped).min(self.width.saturating_sub(column));
+            for down in 0..self.kernel {
+                let row = (top * self.stride + down).checked_sub(self.padding);
+                if let Some(row) = row.filter(|&row| row < self.height && columns > 0) {
+                    let place = (image * self.height + row) * self.width + column;
+                    visit(window + skipped * self.inputs, place * self.inputs, columns * self.inputs);
+                }
+                window += self.kernel * self.inputs;
+            }
+        }
+    }
+}

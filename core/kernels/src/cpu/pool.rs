@@ -1,0 +1,60 @@
+//! Pools of maps `[n, height, width, channels]`.
+
+use super::geometry::Geometry;
+use super::parallel;
+
+/// The largest value of each window, and from which of its places each came. Kernels have up to 16 × 16 places.
+pub fn maximum(maps: &[f32], geometry: &Geometry) -> (Vec<f32>, Vec<u8>) {
+    let (channels, [_, width]) = (geometry.inputs, geometry.sides());
+    let mut found = vec![f32::NEG_INFINITY; geometry.results()];
+    let mut sources = vec![0_u8; found.len()];
+    let size = geometry.places() * channels;
+    let images = maps.chunks(geometry.image()).zip(found.chunks_mut(size)).zip(sources.chunks_mut(size));
+    parallel::map(images, |((maps, found), sources)| {
+        let rows = found.chunks_exact_mut(channels).zip(sources.chunks_exact_mut(channels));
+        for (at, (found, sources)) in rows.enumerate() {
+            for (tap, place) in places(geometry, at / width, at % width) {
+                let values = &maps[place * channels..][..channels];
+                for ((largest, source), value) in found.iter_mut().zip(sources.iter_mut()).zip(values) {
+                    // Not larger, and not NaN.
+                    if value > largest || value.is_nan() {
+                        (*largest, *source) = (*value, tap);
+                    }
+                }
+            }
+        }
+    });
+    (found, sources)
+}
+
+/// The gradient of maps from that of their maxima.
+pub fn of_maximum(upstream: &[f32], sources: &[u8], geometry: &Geometry) -> Vec<f32> {
+    let (channels, [_, width]) = (geometry.inputs, geometry.sides());
+    let mut found = vec![0.0; geometry.n * geometry.image()];
+    let size = geometry.places() * channels;
+    let images = found.chunks_mut(geometry.image()).zip(upstream.chunks(size)).zip(sources.chunks(size));
+    parallel::map(images, |((found, upstream), sources)| {
+        let rows = upstream.chunks_exact(channels).zip(sources.chunks_exact(channels));
+        for (at, (upstream, sources)) in rows.enumerate() {
+            for (tap, place) in places(geometry, at / width, at % width) {
+                let target = &mut found[place * channels..][..channels];
+                for ((sum, gradient), source) in target.iter_mut().zip(upstream).zip(sources) {
+                    *sum += if *source == tap { *gradient } else { 0.0 };
+                }
+            }
+        }
+    });
+    found
+}
+
+/// The taps of one window that are not padding, each with its place in a map.
+fn places(geometry: &Geometry, row: usize, column: usize) -> impl Iterator<Item = (u8, usize)> {
+    let Geometry { height, width, kernel, stride, padding, .. } = *geometry;
+    let within = move |at: usize, tap: usize, end: usize| {
+        (at * stride + tap).checked_sub(padding).filter(|&at| at < end)
+    };
+    (0..kernel * kernel).filter_map(move |tap| {
+        let place = within(row, tap / kernel, height)? * width + within(column, tap % kernel, width)?;
+        Some((tap as u8, place))
+    })
+}

@@ -1,0 +1,232 @@
+//! `avg_pool2(tanh(conv(maps)))`, as the networks of LeNet's time have it, for maps `[n, height, width, channels]`.
+//!
+//! A 2×2 block of outputs of a `k` × `k` convolution sees one window of `(k + 1)²` places, so windows are taken at stride
+//! two, and the kernel is placed at four offsets in each. A few images at a time go through the block, their windows stay in
+//! the cache and are formed again for the gradient, and of the block only its `tanh` is kept: windows of 512 images are
+//! 43 MB, and every intermediate that would be kept is 10 MB more, all of it fresh pages.
+
+use faer::MatRef;
+use pulp::Arch;
+
+use super::gemm::{assign, matrix, product};
+use super::parallel;
+use super::tanh::of_slice;
+
+/// Images whose windows are formed at once: 0.7 MB in the first block of LeNet-5.
+const CHUNK: usize = 8;
+/// The four offsets of the kernel in its window, in the order of the outputs.
+const OFFSETS: [(usize, usize); 4] = [(0, 0), (0, 1), (1, 0), (1, 1)];
+
+/// Sizes of the block.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    /// Height and width of the maps.
+    pub sides: [usize; 2],
+    /// Channels of the maps.
+    pub channels: usize,
+    /// Channels of the result.
+    pub out: usize,
+    /// Side of the kernel.
+    pub kernel: usize,
+}
+
+impl Block {
+    /// Whether there is a window, and so a result.
+    pub fn is_valid(self) -> bool {
+        self.sides.into_iter().min() > Some(self.kernel) && self.kernel * self.channels * self.out > 0
+    }
+
+    /// Height and width of the result.
+    pub fn pooled(self) -> [usize; 2] {
+        self.sides.map(|side| (side + 1 - self.kernel) / 2)
+    }
+
+    /// Columns of the kernel matrix: four for each output.
+    pub fn columns(self) -> usize {
+        OFFSETS.len() * self.out
+    }
+
+    /// Values of one image before the block.
+    fn image(self) -> usize {
+        self.sides[0] * self.sides[1] * self.channels
+    }
+
+    /// Windows of one image.
+    fn places(self) -> usize {
+        self.pooled()[0] * self.pooled()[1]
+    }
+
+    /// Values of one row of a window, which lie side by side.
+    fn run(self) -> usize {
+        (self.kernel + 1) * self.channels
+    }
+
+    /// Values of a window: its rows, and a 1 that carries the bias.
+    fn window(self) -> usize {
+        (self.kernel + 1) * self.run() + 1
+    }
+
+    /// Where the rows of each window of an image begin.
+    fn windows(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
+        let (across, row) = (self.pooled()[1], self.sides[1] * self.channels);
+        let corner = move |at| 2 * ((at / across) * row + (at % across) * self.channels);
+        (0..self.places()).map(move |at| (0..=self.kernel).map(move |y| corner(at) + y * row))
+    }
+
+    /// The windows of some images, one after the other.
+    fn unfold(self, maps: &[f32]) -> Vec<f32> {
+        let images = maps.len() / self.image();
+        let mut windows = Vec::with_capacity(images * self.places() * self.window());
+        for image in maps.chunks_exact(self.image()) {
+            for rows in self.windows() {
+                for start in rows {
+                    windows.extend_from_slice(&image[start..start + self.run()]);
+                }
+                windows.push(1.0);
+            }
+        }
+        windows
+    }
+
+    /// Adds the values of windows to the places of the maps that they were taken from.
+    #[inline(always)]
+    fn fold(self, windows: &[f32], maps: &mut [f32]) {
+        let per_image = self.places() * self.window();
+        for (image, windows) in maps.chunks_exact_mut(self.image()).zip(windows.chunks_exact(per_image)) {
+            for (rows, window) in self.windows().zip(windows.chunks_exact(self.window())) {
+                for (start, values) in rows.zip(window.chunks_exact(self.run())) {
+                    let target = &mut image[start..start + self.run()];
+                    target.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+                }
+            }
+        }
+    }
+
+    /// Positions in the kernel matrix `[window, 4 * out]` of each weight of `[out, channels, k, k]`.
+    fn positions(self) -> impl Iterator<Item = [usize; OFFSETS.len()]> {
+        let side = self.kernel;
+        let per_filter = self.channels * side * side;
+        (0..self.out * per_filter).map(move |at| {
+            let (x, y) = (at % side, at / side % side);
+            let (channel, filter) = (at % per_filter / (side * side), at / per_filter);
+            OFFSETS.map(|(top, left)| {
+                let row = ((y + top) * (side + 1) + x + left) * self.channels + channel;
+                row * self.columns() + (2 * top + left) * self.out + filter
+            })
+        })
+    }
+
+    /// The kernel matrix of a weight and a bias, whose row is the last.
+    fn matrix(self, weight: &[f32], bias: &[f32]) -> Vec<f32> {
+        let mut kernel = vec![0.0; (self.window() - 1) * self.columns()];
+        for (weight, positions) in weight.iter().zip(self.positions()) {
+            for at in positions {
+                kernel[at] = *weight;
+            }
+        }
+        kernel.extend(OFFSETS.iter().flat_map(|_| bias));
+        kernel
+    }
+
+    /// The gradients of weight and bias from that of the kernel matrix.
+    fn of_matrix(self, kernel: &[f32]) -> [Vec<f32>; 2] {
+        let weight = self.positions().map(|positions| positions.iter().map(|&at| kernel[at]).sum()).collect();
+        let last = &kernel[(self.window() - 1) * self.columns()..];
+        let bias = (0..self.out).map(|filter| last.iter().skip(filter).step_by(self.out).sum()).collect();
+        [weight, bias]
+    }
+
+    /// The result of maps, `[n, pooled, pooled, out]`, and the `tanh` that the gradient needs, `[n, pooled, pooled, 4 out]`:
+    /// the four outputs of each window side by side.
+    pub fn forward(self, maps: &[f32], weight: &[f32], bias: &[f32]) -> [Vec<f32>; 2] {
+        let kernel = self.matrix(weight, bias);
+        let images = maps.len() / self.image();
+        let mut pooled = vec![0.0; images * self.places() * self.out];
+        let mut tanh = vec![0.0; images * self.places() * self.columns()];
+        let parts = maps
+            .chunks(CHUNK * self.image())
+            .zip(pooled.chunks_mut(CHUNK * self.places() * self.out))
+            .zip(tanh.chunks_mut(CHUNK * self.places() * self.columns()));
+        parallel::map(parts, |((maps, pooled), tanh)| {
+            let windows = self.unfold(maps);
+            assign(tanh, matrix(&windows, self.window()), matrix(&kernel, self.columns()));
+            of_slice(tanh);
+            self.pool(tanh, pooled);
+        });
+        [pooled, tanh]
+    }
+
+    /// The mean of the four outputs of each window.
+    fn pool(self, tanh: &[f32], pooled: &mut [f32]) {
+        let rows = tanh.chunks_exact(self.columns()).zip(pooled.chunks_exact_mut(self.out));
+        Arch::new().dispatch(|| {
+            for (row, pooled) in rows {
+                let (top, bottom) = row.split_at(2 * self.out);
+                let right = top[self.out..].iter().zip(&bottom[self.out..]);
+                let four = top.iter().zip(bottom).zip(right);
+                pooled
+                    .iter_mut()
+                    .zip(four)
+                    .for_each(|(mean, ((a, c), (b, d)))| *mean = 0.25 * (a + b + c + d));
+            }
+        });
+    }
+
+    /// The gradients of maps, weight and bias that are wanted, from that of the result.
+    pub fn backward(
+        self,
+        maps: &[f32],
+        weight: &[f32],
+        tanh: &[f32],
+        upstream: &[f32],
+        wanted: [bool; 3],
+    ) -> [Option<Vec<f32>>; 3] {
+        let [is_maps, is_weight, is_bias] = wanted;
+        let kernel = self.matrix(weight, &vec![0.0; self.out]);
+        let size = CHUNK * self.image();
+        let mut of_maps = is_maps.then(|| vec![0.0; maps.len()]);
+        let mut targets: Vec<&mut [f32]> = match &mut of_maps {
+            Some(of_maps) => of_maps.chunks_mut(size).collect(),
+            None => maps.chunks(size).map(|_| Default::default()).collect(),
+        };
+        let parts = maps
+            .chunks(size)
+            .zip(targets.drain(..))
+            .zip(tanh.chunks(CHUNK * self.places() * self.columns()))
+            .zip(upstream.chunks(CHUNK * self.places() * self.out));
+        let of_kernels = parallel::map(parts, |(((maps, target), tanh), upstream)| {
+            let slope = self.slope(tanh, upstream);
+            let slope = matrix(&slope, self.columns());
+            if !target.is_empty() {
+                self.fill(slope, &kernel, target);
+            }
+            if !is_weight && !is_bias {
+                return Vec::new();
+            }
+            let windows = self.unfold(maps);
+            product(matrix(&windows, self.window()).transpose(), slope)
+        });
+        drop(targets);
+        if !is_weight && !is_bias {
+            return [of_maps, None, None];
+        }
+        let [of_weight, of_bias] = self.of_matrix(&parallel::sum(of_kernels, kernel.len()));
+        [of_maps, is_weight.then_some(of_weight), is_bias.then_some(of_bias)]
+    }
+
+    /// The gradient of `conv(maps)`, `[rows, 4 * out]`, from that of the pooled output.
+    fn slope(self, tanh: &[f32], upstream: &[f32]) -> Vec<f32> {
+        let mut slope = Vec::with_capacity(tanh.len());
+        for pooled in upstream.chunks_exact(self.out) {
+            OFFSETS.iter().for_each(|_| slope.extend_from_slice(pooled));
+        }
+        Arch::new().dispatch(|| slope.iter_mut().zip(tanh).for_each(|(g, y)| *g *= 0.25 * (1.0 - y * y)));
+        slope
+    }
+
+    /// The gradient of some maps.
+    fn fill(self, slope: MatRef<'_, f32>, kernel: &[f32], target: &mut [f32]) {
+        let windows = product(slope, matrix(kernel, self.columns()).transpose());
+        Arch::new().dispatch(|| self.fold(&windows, target));
+    }
+}

@@ -1,0 +1,560 @@
+//! Convolutions with what follows them, and pools.
+//!
+//! Maps are `[n, height, width, channels]` everywhere: a convolution is a product over the channels of places, so the CPU
+//! wants them side by side, and so do the kernels for GPUs, which Burn hands maps `[n, channels, height, width]` as a view.
+//! A network permutes its images once; no layer copies its maps into another order.
+
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{
+    Backend, Dispatch, ExtensionType, TensorMetadata, backend_extension, get_or_init_device_settings,
+};
+use burn::tensor::ops::ConvOptions;
+use burn::tensor::{DType, Shape, Tensor};
+
+use super::activation::plain_tanh_backward;
+
+/// Where the windows of a convolution or a pool lie, alike in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    /// Places from one window to the next.
+    pub stride: usize,
+    /// Places added around the maps: zeros to a convolution, nothing to a pool.
+    pub padding: usize,
+}
+
+/// Settings of a convolution that is joined with its normalisation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Joined {
+    /// Where the windows lie.
+    pub windows: Windows,
+    /// Added to variances.
+    pub epsilon: f64,
+    /// Whether what is negative at the end becomes 0.
+    pub rectified: bool,
+}
+
+/// A tensor that may be missing.
+#[derive(Debug, Clone, ExtensionType)]
+pub enum Optional<B: Backend> {
+    /// None.
+    Nothing,
+    /// One.
+    Just(FloatTensor<B>),
+}
+
+impl<B: Backend> Optional<B> {
+    pub(crate) fn of(tensor: Option<FloatTensor<B>>) -> Self {
+        tensor.map_or(Self::Nothing, Self::Just)
+    }
+
+    pub(crate) fn into_option(self) -> Option<FloatTensor<B>> {
+        match self {
+            Self::Nothing => None,
+            Self::Just(tensor) => Some(tensor),
+        }
+    }
+}
+
+/// Gain and shift of each channel, `[channels]`.
+#[derive(Debug, Clone, ExtensionType)]
+pub struct Affine<B: Backend> {
+    /// `γ`.
+    pub gain: FloatTensor<B>,
+    /// `β`.
+    pub shift: FloatTensor<B>,
+}
+
+/// Mean and biased variance of each channel, `[channels]`.
+#[derive(Debug, Clone, ExtensionType)]
+pub struct Moments<B: Backend> {
+    /// Mean.
+    pub mean: FloatTensor<B>,
+    /// Variance.
+    pub variance: FloatTensor<B>,
+}
+
+/// What the gradient of a convolution with its normalisation is made of.
+#[derive(Debug, Clone, ExtensionType)]
+pub struct Kept<B: Backend> {
+    /// The input.
+    pub maps: FloatTensor<B>,
+    /// `[out, in, k, k]`.
+    pub weight: FloatTensor<B>,
+    /// `γ`.
+    pub gain: FloatTensor<B>,
+    /// `β`.
+    pub shift: FloatTensor<B>,
+    /// What came of the convolution.
+    pub convolution: FloatTensor<B>,
+    /// Its mean.
+    pub mean: FloatTensor<B>,
+    /// Its biased variance.
+    pub variance: FloatTensor<B>,
+    /// The output, where an identity was added before the rectifier: without one it follows from the convolution.
+    #[extension_type]
+    pub output: Optional<B>,
+}
+
+/// Convolutions and pools that backends evaluate. Maps are `[n, height, width, channels]`, weights `[out, in, k, k]`.
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    NdArray: cfg(feature = "ndarray"),
+    Cube: cfg(feature = "cube"),
+    Fusion: cfg(feature = "fusion"),
+    Autodiff,
+)]
+pub trait ConvolutionOps: Backend {
+    /// `convolution(maps, weight) + bias`.
+    #[fusion(default)]
+    fn convolve(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        #[extension_type] bias: Optional<Self>,
+        windows: Windows,
+    ) -> FloatTensor<Self> {
+        plain_convolve::<Self>(maps, weight, bias, windows)
+    }
+
+    /// The gradients of maps, weight and bias that are wanted.
+    #[fusion(default)]
+    fn convolve_backward(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        upstream: FloatTensor<Self>,
+        windows: Windows,
+        wanted: [bool; 3],
+    ) -> (Option<FloatTensor<Self>>, Option<FloatTensor<Self>>, Option<FloatTensor<Self>>) {
+        plain_convolve_backward::<Self>(maps, weight, upstream, windows, wanted)
+    }
+
+    /// A convolution, normalised by the mean and variance of its channels, with the identity added, rectified. Returns the
+    /// output, the convolution itself, mean and biased variance.
+    #[fusion(default)]
+    fn convolve_normalised(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        #[extension_type] affine: Affine<Self>,
+        #[extension_type] identity: Optional<Self>,
+        joined: Joined,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        plain_convolve_normalised::<Self>(maps, weight, affine, identity, joined)
+    }
+
+    /// The gradients of maps, weight, gain, shift and identity that are wanted.
+    #[fusion(default)]
+    fn convolve_normalised_backward(
+        #[extension_type] kept: Kept<Self>,
+        upstream: FloatTensor<Self>,
+        joined: Joined,
+        wanted: [bool; 5],
+    ) -> (
+        Option<FloatTensor<Self>>,
+        Option<FloatTensor<Self>>,
+        Option<FloatTensor<Self>>,
+        Option<FloatTensor<Self>>,
+        Option<FloatTensor<Self>>,
+    ) {
+        plain_convolve_normalised_backward::<Self>(kept, upstream, joined, wanted)
+    }
+
+    /// A convolution, normalised by a mean and a variance that are given, with the identity added, rectified.
+    #[fusion(default)]
+    fn convolve_normalised_by(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        #[extension_type] affine: Affine<Self>,
+        #[extension_type] moments: Moments<Self>,
+        #[extension_type] identity: Optional<Self>,
+        joined: Joined,
+    ) -> FloatTensor<Self> {
+        plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, joined)
+    }
+
+    /// `avg_pool2(tanh(convolution(maps, weight) + bias))`, and the `tanh`, as this backend's gradient wants it.
+    #[fusion(default)]
+    fn convolve_tanh_pool(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        plain_convolve_tanh_pool::<Self>(maps, weight, bias)
+    }
+
+    /// The gradients of maps, weight and bias that are wanted.
+    #[fusion(default)]
+    fn convolve_tanh_pool_backward(
+        maps: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        tanh: FloatTensor<Self>,
+        upstream: FloatTensor<Self>,
+        wanted: [bool; 3],
+    ) -> (Option<FloatTensor<Self>>, Option<FloatTensor<Self>>, Option<FloatTensor<Self>>) {
+        plain_convolve_tanh_pool_backward::<Self>(maps, weight, tanh, upstream, wanted)
+    }
+
+    /// The largest value of each window of `side` × `side` places, and where it came from, as this backend's gradient
+    /// wants it.
+    #[fusion(default)]
+    fn max_pool(
+        maps: FloatTensor<Self>,
+        side: usize,
+        windows: Windows,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        plain_max_pool::<Self>(maps, side, windows)
+    }
+
+    /// The gradient of the maps.
+    #[fusion(default)]
+    fn max_pool_backward(
+        maps: FloatTensor<Self>,
+        sources: IntTensor<Self>,
+        upstream: FloatTensor<Self>,
+        side: usize,
+        windows: Windows,
+    ) -> FloatTensor<Self> {
+        plain_max_pool_backward::<Self>(maps, sources, upstream, side, windows)
+    }
+}
+
+fn options(Windows { stride, padding }: Windows) -> ConvOptions<2> {
+    ConvOptions::new([stride; 2], [padding; 2], [1; 2], 1)
+}
+
+/// `[n, channels, height, width]`, as Burn has them; a view.
+fn planes<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+    B::float_permute(maps, &[0, 3, 1, 2])
+}
+
+/// The way back from [`planes`].
+fn places<B: Backend>(planes: FloatTensor<B>) -> FloatTensor<B> {
+    B::float_permute(planes, &[0, 2, 3, 1])
+}
+
+/// `[places, channels]`.
+fn rows<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+    let shape = maps.shape();
+    let channels = shape[shape.num_dims() - 1];
+    let count = shape.num_elements() / channels.max(1);
+    B::float_reshape(maps, Shape::new([count, channels]))
+}
+
+/// `[1, channels]` to go with [`rows`].
+fn row<B: Backend>(values: FloatTensor<B>) -> FloatTensor<B> {
+    let channels = values.shape().num_elements();
+    B::float_reshape(values, Shape::new([1, channels]))
+}
+
+/// `[channels]` again.
+fn vector<B: Backend>(row: FloatTensor<B>) -> FloatTensor<B> {
+    let channels = row.shape().num_elements();
+    B::float_reshape(row, Shape::new([channels]))
+}
+
+/// Whether numbers have too few bits to be added up.
+fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::BF16 | DType::F16)
+}
+
+/// As [`rows`], in a type that can be added up.
+fn wide<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+    let maps = rows::<B>(maps);
+    if is_half(maps.dtype()) { B::float_cast(maps, DType::F32.into()) } else { maps }
+}
+
+/// The way back from [`wide`].
+fn narrow<B: Backend>(rows: FloatTensor<B>, dtype: DType, shape: Shape) -> FloatTensor<B> {
+    let maps = B::float_reshape(rows, shape);
+    if maps.dtype() == dtype { maps } else { B::float_cast(maps, dtype.into()) }
+}
+
+/// `1 / sqrt(variance + epsilon)`, `[1, channels]`.
+fn scale<B: Backend>(variance: FloatTensor<B>, epsilon: f64) -> FloatTensor<B> {
+    row::<B>(B::float_recip(B::float_sqrt(B::float_add_scalar(variance, epsilon.into()))))
+}
+
+/// [`ConvolutionOps::convolve`] in Burn's operations.
+pub(crate) fn plain_convolve<B: Backend>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    bias: Optional<B>,
+    windows: Windows,
+) -> FloatTensor<B> {
+    places::<B>(B::conv2d(planes::<B>(maps), weight, bias.into_option(), options(windows)))
+}
+
+/// [`ConvolutionOps::convolve_backward`] in Burn's operations.
+pub(crate) fn plain_convolve_backward<B: Backend>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    upstream: FloatTensor<B>,
+    windows: Windows,
+    [of_maps, of_weight, of_bias]: [bool; 3],
+) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
+    let (maps, gradient) = (planes::<B>(maps), planes::<B>(upstream.clone()));
+    let of_maps = of_maps.then(|| {
+        let found = B::conv2d_x_backward(maps.clone(), weight.clone(), gradient.clone(), options(windows));
+        places::<B>(found)
+    });
+    let of_weight = of_weight.then(|| B::conv2d_weight_backward(maps, weight, gradient, options(windows)));
+    let of_bias = of_bias.then(|| vector::<B>(B::float_sum_dim(rows::<B>(upstream), 0)));
+    (of_maps, of_weight, of_bias)
+}
+
+/// [`ConvolutionOps::convolve_normalised`] in Burn's operations.
+pub(crate) fn plain_convolve_normalised<B: ConvolutionOps>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    affine: Affine<B>,
+    identity: Optional<B>,
+    joined: Joined,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let convolution = B::convolve(maps, weight, Optional::Nothing, joined.windows);
+    let wide = wide::<B>(convolution.clone());
+    let mean = B::float_mean_dim(wide.clone(), 0);
+    let centred = B::float_sub(wide, mean.clone());
+    let variance = B::float_mean_dim(B::float_mul(centred.clone(), centred), 0);
+    let (mean, variance) = (vector::<B>(mean), vector::<B>(variance));
+    let moments = Moments { mean: mean.clone(), variance: variance.clone() };
+    let output = plain_activation::<B>(convolution.clone(), affine, moments, identity, joined);
+    (output, convolution, mean, variance)
+}
+
+/// [`ConvolutionOps::convolve_normalised_by`] in Burn's operations.
+pub(crate) fn plain_convolve_normalised_by<B: ConvolutionOps>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    affine: Affine<B>,
+    moments: Moments<B>,
+    identity: Optional<B>,
+    joined: Joined,
+) -> FloatTensor<B> {
+    let convolution = B::convolve(maps, weight, Optional::Nothing, joined.windows);
+    plain_activation::<B>(convolution, affine, moments, identity, joined)
+}
+
+/// What follows a convolution.
+fn plain_activation<B: Backend>(
+    convolution: FloatTensor<B>,
+    Affine { gain, shift }: Affine<B>,
+    Moments { mean, variance }: Moments<B>,
+    identity: Optional<B>,
+    Joined { epsilon, rectified, .. }: Joined,
+) -> FloatTensor<B> {
+    let (shape, dtype) = (convolution.shape(), convolution.dtype());
+    let centred = B::float_sub(wide::<B>(convolution), row::<B>(mean));
+    let normalised = B::float_mul(centred, B::float_mul(scale::<B>(variance, epsilon), row::<B>(gain)));
+    let output = narrow::<B>(B::float_add(normalised, row::<B>(shift)), dtype, shape);
+    let output = match identity {
+        Optional::Just(identity) => B::float_add(output, identity),
+        Optional::Nothing => output,
+    };
+    if rectified { B::relu(output) } else { output }
+}
+
+/// The gradients of [`ConvolutionOps::convolve_normalised_backward`].
+type OfNormalised<T> = (Option<T>, Option<T>, Option<T>, Option<T>, Option<T>);
+
+/// [`ConvolutionOps::convolve_normalised_backward`] in Burn's operations.
+pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionOps>(
+    kept: Kept<B>,
+    upstream: FloatTensor<B>,
+    joined: Joined,
+    [of_maps, of_weight, of_gain, of_shift, of_identity]: [bool; 5],
+) -> OfNormalised<FloatTensor<B>> {
+    let Kept { maps, weight, gain, shift, convolution, mean, variance, output } = kept;
+    let upstream = if joined.rectified {
+        let output = match output {
+            Optional::Just(output) => output,
+            Optional::Nothing => {
+                let affine = Affine { gain: gain.clone(), shift };
+                let moments = Moments { mean: mean.clone(), variance: variance.clone() };
+                let joined = Joined { rectified: false, ..joined };
+                plain_activation::<B>(convolution.clone(), affine, moments, Optional::Nothing, joined)
+            }
+        };
+        B::relu_backward(output, upstream)
+    } else {
+        upstream
+    };
+    let (shape, dtype) = (convolution.shape(), convolution.dtype());
+    let gradient = wide::<B>(upstream.clone());
+    let scale = scale::<B>(variance, joined.epsilon);
+    let normalised = B::float_mul(B::float_sub(wide::<B>(convolution), row::<B>(mean)), scale.clone());
+    let along = B::float_mul(gradient.clone(), normalised.clone());
+    let found_gain = of_gain.then(|| vector::<B>(B::float_sum_dim(along.clone(), 0)));
+    let found_shift = of_shift.then(|| vector::<B>(B::float_sum_dim(gradient.clone(), 0)));
+    let (found_maps, found_weight) = if of_maps || of_weight {
+        let centred = B::float_sub(gradient.clone(), B::float_mean_dim(gradient, 0));
+        let projected = B::float_mul(normalised, B::float_mean_dim(along, 0));
+        let factor = B::float_mul(row::<B>(gain), scale);
+        let of_convolution = B::float_mul(B::float_sub(centred, projected), factor);
+        let of_convolution = narrow::<B>(of_convolution, dtype, shape);
+        let wanted = [of_maps, of_weight, false];
+        let found = B::convolve_backward(maps, weight, of_convolution, joined.windows, wanted);
+        (found.0, found.1)
+    } else {
+        (None, None)
+    };
+    (found_maps, found_weight, found_gain, found_shift, of_identity.then_some(upstream))
+}
+
+/// Windows that touch, without zeros around the maps.
+const DENSE: Windows = Windows { stride: 1, padding: 0 };
+
+/// [`ConvolutionOps::convolve_tanh_pool`] in Burn's operations.
+pub(crate) fn plain_convolve_tanh_pool<B: ConvolutionOps>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    bias: FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let tanh = B::float_tanh(B::convolve(maps, weight, Optional::Just(bias), DENSE));
+    let pooled = B::avg_pool2d(planes::<B>(tanh.clone()), [2; 2], [2; 2], [0; 2], true, false);
+    (places::<B>(pooled), tanh)
+}
+
+/// [`ConvolutionOps::convolve_tanh_pool_backward`] in Burn's operations.
+pub(crate) fn plain_convolve_tanh_pool_backward<B: ConvolutionOps>(
+    maps: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    tanh: FloatTensor<B>,
+    upstream: FloatTensor<B>,
+    wanted: [bool; 3],
+) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
+    let (of_pool, upstream) = (planes::<B>(tanh.clone()), planes::<B>(upstream));
+    let found = B::avg_pool2d_backward(of_pool, upstream, [2; 2], [2; 2], [0; 2], true, false);
+    let slope = plain_tanh_backward::<B>(tanh, places::<B>(found));
+    B::convolve_backward(maps, weight, slope, DENSE, wanted)
+}
+
+/// [`ConvolutionOps::max_pool`] in Burn's operations.
+pub(crate) fn plain_max_pool<B: Backend>(
+    maps: FloatTensor<B>,
+    side: usize,
+    Windows { stride, padding }: Windows,
+) -> (FloatTensor<B>, IntTensor<B>) {
+    let dtype = get_or_init_device_settings::<B>(&maps.device()).int_dtype;
+    let maps = planes::<B>(maps);
+    let found = B::max_pool2d_with_indices(maps, [side; 2], [stride; 2], [padding; 2], [1; 2], false, dtype);
+    (places::<B>(found.output), found.indices)
+}
+
+/// [`ConvolutionOps::max_pool_backward`] in Burn's operations.
+pub(crate) fn plain_max_pool_backward<B: Backend>(
+    maps: FloatTensor<B>,
+    sources: IntTensor<B>,
+    upstream: FloatTensor<B>,
+    side: usize,
+    Windows { stride, padding }: Windows,
+) -> FloatTensor<B> {
+    let (maps, upstream) = (planes::<B>(maps), planes::<B>(upstream));
+    let (sides, strides, paddings) = ([side; 2], [stride; 2], [padding; 2]);
+    let found =
+        B::max_pool2d_with_indices_backward(maps, sides, strides, paddings, [1; 2], false, upstream, sources);
+    places::<B>(found.x_grad)
+}
+
+/// How the channels of a convolution are changed after their mean and deviation have been taken out.
+#[derive(Debug, Clone)]
+pub struct Norm {
+    /// `γ`, `[out]`.
+    pub gain: Tensor<1>,
+    /// `β`, `[out]`.
+    pub shift: Tensor<1>,
+    /// `ε`, added to the variance.
+    pub epsilon: f64,
+}
+
+/// Of the channels of a convolution over the places of a batch; in `f32` at least, and without a gradient.
+#[derive(Debug, Clone)]
+pub struct Statistics {
+    /// `[out]`.
+    pub mean: Tensor<1>,
+    /// `[out]`, biased.
+    pub variance: Tensor<1>,
+}
+
+/// A convolution of maps `[n, h, w, in]` with a weight `[out, in, k, k]`, and `bias` `[out]` added:
+/// `[n, (h + 2 padding - k) / stride + 1, .., out]`.
+///
+/// `2 k² in out` operations a place of the result; on the CPU a quarter of them where the kernel is 3×3 at stride 1 with a
+/// padding of 1 and both numbers of channels are multiples of 16.
+pub fn convolve(maps: Tensor<4>, weight: Tensor<4>, bias: Option<Tensor<1>>, windows: Windows) -> Tensor<4> {
+    let (maps, weight) = (maps.into_dispatch(), weight.into_dispatch());
+    let bias = Optional::of(bias.map(Tensor::into_dispatch));
+    Tensor::from_dispatch(<Dispatch as ConvolutionOps>::convolve(maps, weight, bias, windows))
+}
+
+/// A convolution as [`convolve`] without a bias, normalised by the statistics of the batch, with what follows it in a
+/// residual block:
+///
+/// ```text
+/// y = convolution(maps, weight),  z = γ (y - mean(y)) / sqrt(var(y) + ε) + β [+ identity],  output = max(z, 0) or z
+/// ```
+///
+/// Besides the convolution, on the CPU one pass over what came of it (8 bytes a value), and two for the gradient; where an
+/// identity is added and its gradient shared, one more.
+pub fn convolve_normalised(
+    maps: Tensor<4>,
+    weight: Tensor<4>,
+    windows: Windows,
+    norm: Norm,
+    identity: Option<Tensor<4>>,
+    rectified: bool,
+) -> (Tensor<4>, Statistics) {
+    let Norm { gain, shift, epsilon } = norm;
+    let affine = Affine { gain: gain.into_dispatch(), shift: shift.into_dispatch() };
+    let identity = Optional::of(identity.map(Tensor::into_dispatch));
+    let joined = Joined { windows, epsilon, rectified };
+    let (output, _, mean, variance) = <Dispatch as ConvolutionOps>::convolve_normalised(
+        maps.into_dispatch(),
+        weight.into_dispatch(),
+        affine,
+        identity,
+        joined,
+    );
+    let statistics =
+        Statistics { mean: Tensor::from_dispatch(mean), variance: Tensor::from_dispatch(variance) };
+    (Tensor::from_dispatch(output), statistics)
+}
+
+/// As [`convolve_normalised`] by statistics that are given, as when a network is evaluated. Without gradients, the CPU
+/// passes over the result once.
+pub fn convolve_normalised_by(
+    maps: Tensor<4>,
+    weight: Tensor<4>,
+    windows: Windows,
+    norm: Norm,
+    statistics: Statistics,
+    identity: Option<Tensor<4>>,
+    rectified: bool,
+) -> Tensor<4> {
+    let Norm { gain, shift, epsilon } = norm;
+    let Statistics { mean, variance } = statistics;
+    let output = <Dispatch as ConvolutionOps>::convolve_normalised_by(
+        maps.into_dispatch(),
+        weight.into_dispatch(),
+        Affine { gain: gain.into_dispatch(), shift: shift.into_dispatch() },
+        Moments { mean: mean.into_dispatch(), variance: variance.into_dispatch() },
+        Optional::of(identity.map(Tensor::into_dispatch)),
+        Joined { windows, epsilon, rectified },
+    );
+    Tensor::from_dispatch(output)
+}
+
+/// `avg_pool2(tanh(convolution(maps, weight) + bias))` of maps `[n, h, w, in]`, with a kernel of `k` × `k` at stride 1 and
+/// without padding: `[n, (h + 1 - k) / 2, .., out]`, a block of LeNet-5.
+///
+/// `8 (k + 1)² in out` operations a place of the result on the CPU, where four kernels share a window, `8 k² in out` by
+/// Burn; the CPU keeps 16 bytes a value of the result for the gradient.
+pub fn convolve_tanh_pool(maps: Tensor<4>, weight: Tensor<4>, bias: Tensor<1>) -> Tensor<4> {
+    let (maps, weight, bias) = (maps.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
+    let (found, _) = <Dispatch as ConvolutionOps>::convolve_tanh_pool(maps, weight, bias);
+    Tensor::from_dispatch(found)
+}
+
+/// The largest value of each window of `side` × `side` places, by channel: `[n, h, w, channels]` to
+/// `[n, (h + 2 padding - side) / stride + 1, .., channels]`. `side²` comparisons a value of the result.
+pub fn max_pool(maps: Tensor<4>, side: usize, windows: Windows) -> Tensor<4> {
+    let (found, _) = <Dispatch as ConvolutionOps>::max_pool(maps.into_dispatch(), side, windows);
+    Tensor::from_dispatch(found)
+}

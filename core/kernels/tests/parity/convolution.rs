@@ -1,0 +1,369 @@
+use burn::tensor::activation::relu;
+use burn::tensor::module::{avg_pool2d, conv2d, max_pool2d};
+use burn::tensor::ops::{AvgPoolOptions, ConvOptions, MaxPoolOptions};
+use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
+use simile_kernels::{
+    Norm, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by, convolve_tanh_pool,
+    max_pool,
+};
+
+use crate::devices::{Target, assert_close, noise, targets, values};
+
+const EPSILON: f64 = 1e-3;
+
+/// A convolution of so many images.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    n: usize,
+    sides: [usize; 2],
+    inputs: usize,
+    outputs: usize,
+    kernel: usize,
+    windows: Windows,
+}
+
+const fn case(
+    n: usize,
+    sides: [usize; 2],
+    [inputs, outputs]: [usize; 2],
+    [kernel, stride, padding]: [usize; 3],
+) -> Case {
+    Case { n, sides, inputs, outputs, kernel, windows: Windows { stride, padding } }
+}
+
+const CASES: [Case; 12] = [
+    case(9, [12, 14], [16, 32], [3, 1, 1]),
+    case(9, [7, 5], [32, 16], [3, 1, 1]),
+    case(37, [1, 3], [16, 16], [3, 1, 1]),
+    // Too few tiles for Winograd's way.
+    case(1, [6, 6], [16, 16], [3, 1, 1]),
+    case(1, [33, 30], [16, 16], [3, 1, 1]),
+    case(9, [9, 11], [16, 32], [3, 2, 1]),
+    case(9, [6, 8], [3, 16], [3, 1, 2]),
+    case(9, [13, 15], [3, 16], [7, 2, 3]),
+    case(9, [9, 8], [2, 5], [7, 1, 3]),
+    case(9, [5, 7], [16, 32], [1, 1, 0]),
+    case(9, [8, 10], [16, 32], [1, 2, 0]),
+    case(1, [29, 31], [5, 3], [3, 1, 0]),
+];
+
+/// What an operation is given, by name and as numbers, and the weight of each output in the sum that gradients are of.
+struct Inputs {
+    maps: Vec<f64>,
+    weight: Vec<f64>,
+    bias: Vec<f64>,
+    gain: Vec<f64>,
+    mean: Vec<f64>,
+    variance: Vec<f64>,
+    identity: Vec<f64>,
+    along: Vec<f64>,
+}
+
+impl Case {
+    fn shape(&self) -> [usize; 4] {
+        let Windows { stride, padding } = self.windows;
+        let [height, width] = self.sides.map(|side| (side + 2 * padding - self.kernel) / stride + 1);
+        [self.n, height, width, self.outputs]
+    }
+
+    fn maps(&self) -> [usize; 4] {
+        [self.n, self.sides[0], self.sides[1], self.inputs]
+    }
+
+    fn weight(&self) -> [usize; 4] {
+        [self.outputs, self.inputs, self.kernel, self.kernel]
+    }
+
+    fn inputs(&self) -> Inputs {
+        let of = |count: usize, seed, scale: f64| noise(count, seed).into_iter().map(|v| scale * v).collect();
+        let size = |shape: [usize; 4]| shape.iter().product();
+        let window = (self.inputs * self.kernel * self.kernel) as f64;
+        let near_one = |seed| noise(self.outputs, seed).into_iter().map(|v| 1.0 + 0.5 * v).collect();
+        Inputs {
+            maps: of(size(self.maps()), 1, 1.0),
+            weight: of(size(self.weight()), 2, 2.0 / window.sqrt()),
+            bias: of(self.outputs, 3, 0.5),
+            gain: near_one(4),
+            mean: of(self.outputs, 5, 0.3),
+            variance: near_one(6),
+            identity: of(size(self.shape()), 7, 1.0),
+            along: of(size(self.shape()), 8, 1.0),
+        }
+    }
+}
+
+/// Tensors on one device.
+struct On {
+    maps: Tensor<4>,
+    weight: Tensor<4>,
+    bias: Tensor<1>,
+    gain: Tensor<1>,
+    mean: Tensor<1>,
+    variance: Tensor<1>,
+    identity: Tensor<4>,
+    along: Tensor<4>,
+}
+
+impl On {
+    fn new(case: &Case, inputs: &Inputs, target: &Target) -> Self {
+        let channels = [case.outputs];
+        Self {
+            maps: target.leaf(&inputs.maps, case.maps()),
+            weight: target.leaf(&inputs.weight, case.weight()),
+            bias: target.leaf(&inputs.bias, channels),
+            gain: target.leaf(&inputs.gain, channels),
+            mean: target.leaf(&inputs.mean, channels).set_require_grad(false),
+            variance: target.leaf(&inputs.variance, channels).set_require_grad(false),
+            identity: target.leaf(&inputs.identity, case.shape()),
+            along: target.leaf(&inputs.along, case.shape()).set_require_grad(false),
+        }
+    }
+
+    fn norm(&self) -> Norm {
+        Norm { gain: self.gain.clone(), shift: self.bias.clone(), epsilon: EPSILON }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics { mean: self.mean.clone(), variance: self.variance.clone() }
+    }
+
+    /// The convolution by Burn.
+    fn plain(&self, bias: Option<Tensor<1>>, windows: Windows) -> Tensor<4> {
+        let options = ConvOptions::new([windows.stride; 2], [windows.padding; 2], [1; 2], 1);
+        let maps = self.maps.clone().permute([0, 3, 1, 2]);
+        conv2d(maps, self.weight.clone(), bias, options).permute([0, 2, 3, 1])
+    }
+
+    /// What follows it, by Burn.
+    fn follow(
+        &self,
+        maps: Tensor<4>,
+        statistics: [Tensor<4>; 2],
+        identity: Option<Tensor<4>>,
+        rectified: bool,
+    ) -> Tensor<4> {
+        let [mean, variance] = statistics;
+        let row = |tensor: &Tensor<1>| tensor.clone().reshape([1, 1, 1, -1]);
+        let maps = (maps - mean) / (variance + EPSILON).sqrt() * row(&self.gain) + row(&self.bias);
+        let maps = match identity {
+            Some(identity) => maps + identity,
+            None => maps,
+        };
+        if rectified { relu(maps) } else { maps }
+    }
+
+    /// The output and the gradients of all that have one.
+    fn results(&self, output: Tensor<4>) -> Vec<(&'static str, Option<Vec<f64>>)> {
+        let gradients = (output.clone() * self.along.clone()).sum().backward();
+        let of = |tensor: &Tensor<1>| tensor.grad(&gradients).map(values);
+        vec![
+            ("output", Some(values(output))),
+            ("gradient of maps", of_four(&self.maps, &gradients)),
+            ("gradient of weight", of_four(&self.weight, &gradients)),
+            ("gradient of bias or shift", of(&self.bias)),
+            ("gradient of gain", of(&self.gain)),
+            ("gradient of identity", of_four(&self.identity, &gradients)),
+        ]
+    }
+}
+
+fn of_four(tensor: &Tensor<4>, gradients: &Gradients) -> Option<Vec<f64>> {
+    tensor.grad(gradients).map(values)
+}
+
+/// The CPU in `f64`, where Burn's operations are the reference.
+fn reference() -> Target {
+    Target { name: "reference", device: Device::flex().autodiff(), dtype: DType::F64, tolerance: 0.0 }
+}
+
+/// Runs `plain` in `f64` and `ours` everywhere.
+fn check(name: &str, case: &Case, plain: impl Fn(&On) -> Tensor<4>, ours: impl Fn(&On) -> Tensor<4>) {
+    let inputs = case.inputs();
+    let on = On::new(case, &inputs, &reference());
+    let expected = on.results(plain(&on));
+    for target in targets() {
+        // Winograd's way rounds worse than the definition, and a rectifier may see a value on its other side.
+        let tolerance = if target.dtype == DType::F32 { 1e-4 } else { target.tolerance };
+        let target = Target { tolerance, ..target };
+        let on = On::new(case, &inputs, &target);
+        for ((what, found), (_, expected)) in on.results(ours(&on)).iter().zip(&expected) {
+            let what = format!("{name} {case:?}: {what}");
+            match (found, expected) {
+                (Some(found), Some(expected)) => assert_close(found, expected, &target, &what),
+                _ => assert_eq!(found.is_some(), expected.is_some(), "{what} on {}", target.name),
+            }
+        }
+    }
+}
+
+#[test]
+fn convolutions() {
+    for case in &CASES {
+        let windows = case.windows;
+        check(
+            "plain",
+            case,
+            |on| on.plain(None, windows),
+            |on| convolve(on.maps.clone(), on.weight.clone(), None, windows),
+        );
+        check(
+            "with bias",
+            case,
+            |on| on.plain(Some(on.bias.clone()), windows),
+            |on| convolve(on.maps.clone(), on.weight.clone(), Some(on.bias.clone()), windows),
+        );
+    }
+}
+
+#[test]
+fn convolutions_normalised_by_their_batch() {
+    for (case, added, rectified) in joined() {
+        let identity = |on: &On| added.then(|| on.identity.clone());
+        let plain = |on: &On| {
+            let maps = on.plain(None, case.windows);
+            let mean = |maps: Tensor<4>| maps.mean_dim(0).mean_dim(1).mean_dim(2);
+            let centre = mean(maps.clone());
+            let variance = mean((maps.clone() - centre.clone()).square());
+            on.follow(maps, [centre, variance], identity(on), rectified)
+        };
+        let ours = |on: &On| {
+            let (maps, weight) = (on.maps.clone(), on.weight.clone());
+            let (output, batch) =
+                convolve_normalised(maps, weight, case.windows, on.norm(), identity(on), rectified);
+            // The statistics too: they are what normalises.
+            let by = |batch| {
+                let (maps, weight) = (on.maps.clone(), on.weight.clone());
+                convolve_normalised_by(maps, weight, case.windows, on.norm(), batch, identity(on), rectified)
+            };
+            let again = (by(batch) - output.clone()).abs().max().into_scalar::<f64>();
+            assert!(again < 1e-3, "{case:?}: {again}");
+            output
+        };
+        check(&format!("by batch, {added}, {rectified}"), case, plain, ours);
+    }
+}
+
+#[test]
+fn convolutions_normalised_by_given_statistics() {
+    for (case, added, rectified) in joined() {
+        let identity = |on: &On| added.then(|| on.identity.clone());
+        let plain = |on: &On| {
+            let of = |tensor: &Tensor<1>| tensor.clone().reshape([1, 1, 1, -1]);
+            let statistics = [of(&on.mean), of(&on.variance)];
+            on.follow(on.plain(None, case.windows), statistics, identity(on), rectified)
+        };
+        let ours = |on: &On| {
+            let by = |maps: Tensor<4>, weight: Tensor<4>, norm, identity| {
+                let statistics = on.statistics();
+                convolve_normalised_by(maps, weight, case.windows, norm, statistics, identity, rectified)
+            };
+            let output = by(on.maps.clone(), on.weight.clone(), on.norm(), identity(on));
+            // Without gradients it is one operation.
+            let [gain, shift] = [&on.gain, &on.bias].map(|tensor| tensor.clone().set_require_grad(false));
+            let [maps, weight] = [&on.maps, &on.weight].map(|tensor| tensor.clone().set_require_grad(false));
+            let constant = identity(on).map(|identity| identity.set_require_grad(false));
+            let alone = by(maps, weight, Norm { gain, shift, epsilon: EPSILON }, constant);
+            assert!(!alone.is_tracked());
+            let worst = (alone - output.clone()).abs().max().into_scalar::<f64>();
+            assert!(worst < 1e-4, "{case:?}: {worst}");
+            output
+        };
+        check(&format!("by statistics, {added}, {rectified}"), case, plain, ours);
+    }
+}
+
+/// Every case with and without an identity and a rectifier.
+fn joined() -> impl Iterator<Item = (&'static Case, bool, bool)> {
+    let ways = [(true, true), (false, true), (true, false), (false, false)];
+    CASES.iter().flat_map(move |case| ways.map(|(added, rectified)| (case, added, rectified)))
+}
+
+/// Where some of the inputs want no gradient, the others have theirs.
+#[test]
+fn inputs_without_a_gradient_change_no_other() {
+    let case = &CASES[0];
+    let inputs = case.inputs();
+    for target in targets() {
+        let run = |frozen: usize| {
+            let mut on = On::new(case, &inputs, &target);
+            match frozen {
+                1 => on.maps = on.maps.set_require_grad(false),
+                2 => on.weight = on.weight.set_require_grad(false),
+                3 => on.gain = on.gain.set_require_grad(false),
+                4 => on.identity = on.identity.set_require_grad(false),
+                _ => {}
+            }
+            let (maps, weight, identity) = (on.maps.clone(), on.weight.clone(), Some(on.identity.clone()));
+            let output = convolve_normalised(maps, weight, case.windows, on.norm(), identity, true).0;
+            on.results(output)
+        };
+        let all = run(0);
+        for frozen in 1..=4 {
+            let found = run(frozen);
+            assert!(found.iter().any(|(_, found)| found.is_none()), "{frozen} on {}", target.name);
+            for ((what, found), (_, expected)) in found.iter().zip(&all) {
+                if let (Some(found), Some(expected)) = (found, expected) {
+                    assert_close(found, expected, &target, what);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn convolutions_with_tanh_and_mean_of_four() {
+    for case in [
+        case(9, [12, 15], [3, 6], [5, 1, 0]),
+        case(1, [32, 32], [1, 6], [5, 1, 0]),
+        case(9, [9, 8], [6, 16], [3, 1, 0]),
+    ] {
+        let [n, height, width, outputs] = case.shape();
+        let along = |along: Tensor<4>| along.slice([0..n, 0..height / 2, 0..width / 2, 0..outputs]);
+        let plain = |on: &On| {
+            let maps = on.plain(Some(on.bias.clone()), case.windows).tanh().permute([0, 3, 1, 2]);
+            avg_pool2d(maps, AvgPoolOptions::new([2, 2]).with_stride([2, 2])).permute([0, 2, 3, 1])
+        };
+        let ours = |on: &On| convolve_tanh_pool(on.maps.clone(), on.weight.clone(), on.bias.clone());
+        let run = |target: &Target, block: &dyn Fn(&On) -> Tensor<4>| {
+            let on = On::new(&case, &case.inputs(), target);
+            let on = On { along: along(on.along.clone()), ..on };
+            on.results(block(&on))
+        };
+        let expected = run(&reference(), &plain);
+        for target in targets() {
+            for ((what, found), (_, expected)) in run(&target, &ours).iter().zip(&expected) {
+                match (found, expected) {
+                    (Some(found), Some(expected)) => assert_close(found, expected, &target, what),
+                    _ => assert_eq!(found.is_some(), expected.is_some(), "{what} on {}", target.name),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn max_pools() {
+    for (sides, side, stride, padding) in [([9, 12], 3, 2, 1), ([8, 6], 2, 2, 0), ([7, 7], 3, 1, 1)] {
+        let shape = [9, sides[0], sides[1], 5];
+        let maps = noise(shape.iter().product(), 1);
+        let plain = |maps: Tensor<4>| {
+            let options = MaxPoolOptions::new([side; 2]).with_stride([stride; 2]).with_padding([padding; 2]);
+            max_pool2d(maps.permute([0, 3, 1, 2]), options).permute([0, 2, 3, 1])
+        };
+        let ours = |maps: Tensor<4>| max_pool(maps, side, Windows { stride, padding });
+        let run = |target: &Target, pool: &dyn Fn(Tensor<4>) -> Tensor<4>| {
+            let maps = target.leaf(&maps, shape);
+            let found = pool(maps.clone());
+            let along = TensorData::new(noise(found.shape().num_elements(), 2), found.dims());
+            let along = Tensor::from_data(along, (&target.device, target.dtype));
+            let gradients = (found.clone() * along).sum().backward();
+            [values(found), of_four(&maps, &gradients).unwrap()]
+        };
+        let expected = run(&reference(), &plain);
+        for target in targets() {
+            for (found, expected) in run(&target, &ours).iter().zip(&expected) {
+                assert_close(found, expected, &target, "max pool or its gradient");
+            }
+        }
+    }
+}
