@@ -13,11 +13,12 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::{leaky_relu, relu};
-use burn::tensor::module::{conv_transpose2d, conv2d};
-use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
+use burn::tensor::module::conv_transpose2d;
+use burn::tensor::ops::ConvTransposeOptions;
 use burn::tensor::{Device, Tensor, TensorData};
 use rand::{Rng, RngExt as _};
 use rand_distr::StandardNormal;
+use simile_kernels::{Windows, convolve};
 
 use super::layers::{BatchNorm, in_type_of};
 
@@ -85,11 +86,17 @@ impl Layer {
         Self { weight, bn: normed.then(|| batch_norm(outputs, device, rng)) }
     }
 
+    /// Of maps `[n, h, w, channels]`.
     fn halved(&self, maps: Tensor<4>) -> Tensor<4> {
         let weight = in_type_of(&self.weight, &maps);
-        self.normed(conv2d(maps, weight, None, ConvOptions::new([2; 2], [1; 2], [1; 2], 1)))
+        let windows = Windows { stride: 2, padding: 1 };
+        match &self.bn {
+            Some(bn) => bn.of_convolution(maps, (weight, None), windows, None, false),
+            None => convolve(maps, weight, None, windows),
+        }
     }
 
+    /// Of maps `[n, channels, h, w]`.
     fn enlarged(&self, maps: Tensor<4>, stride: usize, padding: usize) -> Tensor<4> {
         let options = ConvTransposeOptions::new([stride; 2], [padding; 2], [0; 2], [1; 2], 1);
         self.normed(conv_transpose2d(maps, self.weight.val(), None, options))
@@ -124,8 +131,9 @@ impl Discriminator {
 
     /// `[n, channels, side, side]` to `[n, embedding_size(side)]`.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        let images = images.permute([0, 2, 3, 1]);
         let maps = self.layers.iter().fold(images, |maps, layer| leaky_relu(layer.halved(maps), SLOPE));
-        maps.flatten(1, 3)
+        maps.permute([0, 3, 1, 2]).flatten(1, 3)
     }
 }
 

@@ -5,7 +5,7 @@ use burn::module::{Flag, Module, Param, RunningState};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
-use simile_kernels::{Norm, Statistics, Windows, convolve_normalised, convolve_normalised_by};
+use simile_kernels::{Norm, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by};
 
 /// A value of `torch.nn.Linear` and `torch.nn.Conv2d` at initialisation: uniform in `±1/√fan_in`.
 ///
@@ -64,6 +64,20 @@ impl Convolution {
             weight: uniform_fan_in([outputs, inputs, kernel, kernel], fan_in, device, rng),
             bias: uniform_fan_in([outputs], fan_in, device, rng),
         }
+    }
+}
+
+impl Convolution {
+    /// Of maps `[n, h, w, channels]`.
+    pub(super) fn forward(&self, maps: Tensor<4>, windows: Windows) -> Tensor<4> {
+        let (weight, bias) = (in_type_of(&self.weight, &maps), in_type_of(&self.bias, &maps));
+        convolve(maps, weight, Some(bias), windows)
+    }
+
+    /// Of maps `[n, h, w, channels]`, normalised and rectified.
+    pub(super) fn normalised(&self, norm: &BatchNorm, maps: Tensor<4>, windows: Windows) -> Tensor<4> {
+        let weight = in_type_of(&self.weight, &maps);
+        norm.of_convolution(maps, (weight, Some(self.bias.val())), windows, None, true)
     }
 }
 
@@ -154,10 +168,13 @@ impl BatchNorm {
     }
 
     /// Normalises a convolution of maps `[n, h, w, channels]`, with what follows it in a block, as one operation.
+    ///
+    /// A bias of the convolution is taken out again with the mean of a batch: it moves the running mean alone, and has no
+    /// gradient.
     pub(super) fn of_convolution(
         &self,
         maps: Tensor<4>,
-        weight: Tensor<4>,
+        (weight, bias): (Tensor<4>, Option<Tensor<1>>),
         windows: Windows,
         identity: Option<Tensor<4>>,
         rectified: bool,
@@ -173,12 +190,20 @@ impl BatchNorm {
         };
         if !self.trains(&device) {
             let (mean, variance) = (self.running_mean.value_sync(), self.running_var.value_sync());
+            let mean = match bias {
+                Some(bias) => mean - bias,
+                None => mean,
+            };
             let running = Statistics { mean, variance };
             return convolve_normalised_by(maps, weight, windows, norm, running, identity, rectified);
         }
         let (output, batch) = convolve_normalised(maps, weight, windows, norm, identity, rectified);
         let [n, height, width, _] = output.dims();
-        self.observe(batch.mean, batch.variance, n * height * width);
+        let mean = match bias {
+            Some(bias) => batch.mean + bias,
+            None => batch.mean,
+        };
+        self.observe(mean, batch.variance, n * height * width);
         output
     }
 

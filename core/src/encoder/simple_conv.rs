@@ -5,13 +5,11 @@
 
 use burn::module::Module;
 use burn::tensor::activation::relu;
-use burn::tensor::module::conv2d;
-use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use simile_kernels::{Windows, mean_pool};
 
 use super::layers::{BatchNorm, Convolution, in_type_of, normal_fan_out};
-use super::resnet::global_average;
 
 /// Channels after each convolution.
 const WIDTHS: [usize; 4] = [16, 32, 64, 128];
@@ -51,12 +49,11 @@ impl SimpleConv {
     }
 
     fn by_maps(&self, images: Tensor<4>) -> Tensor<2> {
-        let options = || ConvOptions::new([1; 2], [self.padding; 2], [1; 2], 1);
-        let maps = self.layers.iter().fold(images, |maps, Layer { conv, bn }| {
-            let (weight, bias) = (in_type_of(&conv.weight, &maps), in_type_of(&conv.bias, &maps));
-            relu(bn.forward(conv2d(maps, weight, Some(bias), options())))
-        });
-        global_average(maps)
+        let windows = Windows { stride: 1, padding: self.padding };
+        let images = images.permute([0, 2, 3, 1]);
+        mean_pool(
+            self.layers.iter().fold(images, |maps, Layer { conv, bn }| conv.normalised(bn, maps, windows)),
+        )
     }
 
     /// With kernels of one pixel a layer is a product with the channels of all places of all images, which takes less time

@@ -10,10 +10,9 @@
 
 use burn::module::Module;
 use burn::tensor::activation::relu;
-use burn::tensor::module::conv2d;
-use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use simile_kernels::Windows;
 
 use super::layers::{BatchNorm, Convolution, Linear};
 
@@ -37,14 +36,10 @@ impl Layer {
         }
     }
 
+    /// Of maps `[n, h, w, channels]`.
     fn forward(&self, maps: Tensor<4>, stride: usize) -> Tensor<4> {
-        relu(self.bn.forward(convolved(&self.conv, maps, stride)))
+        self.conv.normalised(&self.bn, maps, Windows { stride, padding: 1 })
     }
-}
-
-fn convolved(conv: &Convolution, maps: Tensor<4>, stride: usize) -> Tensor<4> {
-    let options = ConvOptions::new([stride; 2], [1; 2], [1; 2], 1);
-    conv2d(maps, conv.weight.val(), Some(conv.bias.val()), options)
 }
 
 /// Side of the maps between encoder and decoder.
@@ -88,7 +83,9 @@ impl VaeEncoder {
     }
 
     fn features(&self, images: Tensor<4>) -> Tensor<2> {
-        self.layers.iter().fold(images, |maps, layer| layer.forward(maps, 2)).flatten(1, 3)
+        let images = images.permute([0, 2, 3, 1]);
+        let maps = self.layers.iter().fold(images, |maps, layer| layer.forward(maps, 2));
+        maps.permute([0, 3, 1, 2]).flatten(1, 3)
     }
 }
 
@@ -115,19 +112,21 @@ impl VaeDecoder {
         let [n, _] = codes.dims();
         let side = last_side(self.side);
         let maps = relu(self.first.forward(codes)).reshape([n, WIDTHS[3], side, side]);
+        let maps = maps.permute([0, 2, 3, 1]);
         let maps = self.layers.iter().fold(maps, |maps, layer| layer.forward(doubled(maps), 1));
-        let images = convolved(&self.last, doubled(maps), 1);
+        let images = self.last.forward(doubled(maps), Windows { stride: 1, padding: 1 });
+        let images = images.permute([0, 3, 1, 2]);
         let channels = images.dims()[1];
         // Where a side was odd on its way down there is a line more on the way up.
         images.slice([0..n, 0..channels, 0..self.side, 0..self.side])
     }
 }
 
-/// Each place of a map four times.
+/// Each place of maps `[n, h, w, channels]` four times.
 fn doubled(maps: Tensor<4>) -> Tensor<4> {
-    let [n, channels, height, width] = maps.dims();
-    let maps: Tensor<6> = maps.reshape([n, channels, height, 1, width, 1]);
-    maps.repeat_dim(3, 2).repeat_dim(5, 2).reshape([n, channels, 2 * height, 2 * width])
+    let [n, height, width, channels] = maps.dims();
+    let maps: Tensor<6> = maps.reshape([n, height, 1, width, 1, channels]);
+    maps.repeat_dim(2, 2).repeat_dim(4, 2).reshape([n, 2 * height, 2 * width, channels])
 }
 
 #[cfg(test)]
@@ -157,7 +156,7 @@ mod tests {
     #[test]
     fn a_doubled_map_repeats_each_place() {
         let map =
-            Tensor::<4>::from_data(TensorData::new(vec![1.0, 2.0, 3.0, 4.0], [1, 1, 2, 2]), &Device::flex());
+            Tensor::<4>::from_data(TensorData::new(vec![1.0, 2.0, 3.0, 4.0], [1, 2, 2, 1]), &Device::flex());
         let values: Vec<f32> = doubled(map).into_data().iter::<f32>().collect();
         assert_eq!(values, [1., 1., 2., 2., 1., 1., 2., 2., 3., 3., 4., 4., 3., 3., 4., 4.]);
     }

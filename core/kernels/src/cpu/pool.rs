@@ -47,6 +47,31 @@ pub fn of_maximum(upstream: &[f32], sources: &[u8], geometry: &Geometry) -> Vec<
     found
 }
 
+/// The mean over the places of each map.
+pub fn mean(maps: &[f32], places: usize, channels: usize) -> Vec<f32> {
+    let share = 1.0 / places as f32;
+    let mut means = vec![0.0_f32; maps.len() / places];
+    parallel::map(maps.chunks(places * channels).zip(means.chunks_mut(channels)), |(maps, means)| {
+        for row in maps.chunks_exact(channels) {
+            means.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        means.iter_mut().for_each(|sum| *sum *= share);
+    });
+    means
+}
+
+/// The gradient of maps from that of their means.
+pub fn of_mean(upstream: &[f32], places: usize, channels: usize) -> Vec<f32> {
+    let share = 1.0 / places as f32;
+    let mut found = vec![0.0; upstream.len() * places];
+    parallel::map(found.chunks_mut(places * channels).zip(upstream.chunks(channels)), |(found, upstream)| {
+        for row in found.chunks_exact_mut(channels) {
+            row.iter_mut().zip(upstream).for_each(|(value, gradient)| *value = gradient * share);
+        }
+    });
+    found
+}
+
 /// The taps of one window that are not padding, each with its place in a map.
 fn places(geometry: &Geometry, row: usize, column: usize) -> impl Iterator<Item = (u8, usize)> {
     let Geometry { height, width, kernel, stride, padding, .. } = *geometry;

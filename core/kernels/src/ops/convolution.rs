@@ -203,6 +203,18 @@ pub trait ConvolutionOps: Backend {
         plain_max_pool::<Self>(maps, side, windows)
     }
 
+    /// The mean over the places of each map, `[n, channels]`.
+    #[fusion(default)]
+    fn mean_pool(maps: FloatTensor<Self>) -> FloatTensor<Self> {
+        plain_mean_pool::<Self>(maps)
+    }
+
+    /// The gradient of maps of `sides`.
+    #[fusion(default)]
+    fn mean_pool_backward(upstream: FloatTensor<Self>, sides: [usize; 2]) -> FloatTensor<Self> {
+        plain_mean_pool_backward::<Self>(upstream, sides)
+    }
+
     /// The gradient of the maps.
     #[fusion(default)]
     fn max_pool_backward(
@@ -453,6 +465,24 @@ pub(crate) fn plain_max_pool_backward<B: Backend>(
     places::<B>(found.x_grad)
 }
 
+/// [`ConvolutionOps::mean_pool`] in Burn's operations.
+pub(crate) fn plain_mean_pool<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+    let [n, height, width, channels] = maps.shape().dims();
+    let means = B::float_mean_dim(B::float_reshape(maps, Shape::new([n, height * width, channels])), 1);
+    B::float_reshape(means, Shape::new([n, channels]))
+}
+
+/// [`ConvolutionOps::mean_pool_backward`] in Burn's operations.
+pub(crate) fn plain_mean_pool_backward<B: Backend>(
+    upstream: FloatTensor<B>,
+    [height, width]: [usize; 2],
+) -> FloatTensor<B> {
+    let [n, channels] = upstream.shape().dims();
+    let share = B::float_mul_scalar(upstream, (1.0 / (height * width) as f64).into());
+    let share = B::float_reshape(share, Shape::new([n, 1, 1, channels]));
+    B::float_expand(share, Shape::new([n, height, width, channels]))
+}
+
 /// How the channels of a convolution are changed after their mean and deviation have been taken out.
 #[derive(Debug, Clone)]
 pub struct Norm {
@@ -557,4 +587,9 @@ pub fn convolve_tanh_pool(maps: Tensor<4>, weight: Tensor<4>, bias: Tensor<1>) -
 pub fn max_pool(maps: Tensor<4>, side: usize, windows: Windows) -> Tensor<4> {
     let (found, _) = <Dispatch as ConvolutionOps>::max_pool(maps.into_dispatch(), side, windows);
     Tensor::from_dispatch(found)
+}
+
+/// The mean over the places of each map, `[n, h, w, channels]` to `[n, channels]`; one pass, and one for the gradient.
+pub fn mean_pool(maps: Tensor<4>) -> Tensor<2> {
+    Tensor::from_dispatch(<Dispatch as ConvolutionOps>::mean_pool(maps.into_dispatch()))
 }

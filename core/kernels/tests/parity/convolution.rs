@@ -367,3 +367,21 @@ fn max_pools() {
         }
     }
 }
+
+#[test]
+fn mean_pools() {
+    let shape = [9, 5, 7, 6];
+    let (maps, along) = (noise(shape.iter().product(), 1), noise(9 * 6, 2));
+    let run = |target: &Target, pool: &dyn Fn(Tensor<4>) -> Tensor<2>| {
+        let maps = target.leaf(&maps, shape);
+        let found = pool(maps.clone());
+        let gradients = (found.clone() * target.leaf(&along, [9, 6])).sum().backward();
+        [values(found), of_four(&maps, &gradients).unwrap()]
+    };
+    let expected = run(&reference(), &|maps| maps.mean_dim(1).mean_dim(2).reshape([9, 6]));
+    for target in targets() {
+        for (found, expected) in run(&target, &mean_pool).iter().zip(&expected) {
+            assert_close(found, expected, &target, "mean pool or its gradient");
+        }
+    }
+}

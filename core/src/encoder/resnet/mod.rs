@@ -13,7 +13,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
-use simile_kernels::{Windows, max_pool};
+use simile_kernels::{Windows, max_pool, mean_pool};
 
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
 
@@ -98,7 +98,7 @@ impl PlainConvolution {
     ) -> Tensor<4> {
         let weight = in_type_of(&self.weight, &maps);
         let windows = Windows { stride: self.stride, padding: self.padding };
-        norm.of_convolution(maps, weight, windows, identity, rectified)
+        norm.of_convolution(maps, (weight, None), windows, identity, rectified)
     }
 }
 
@@ -240,24 +240,12 @@ impl ResNet {
         }
         let stages = [&self.layer1, &self.layer2, &self.layer3, &self.layer4];
         maps = stages.into_iter().flatten().fold(maps, |maps, block| block.forward(maps));
-        let pooled = mean_of_places(maps);
+        let pooled = mean_pool(maps);
         match &self.fc {
             Some(fc) => fc.forward(pooled),
             None => pooled,
         }
     }
-}
-
-/// Mean over the places of maps, `[n, h, w, channels]` to `[n, channels]`.
-pub(super) fn mean_of_places(maps: Tensor<4>) -> Tensor<2> {
-    let [n, height, width, channels] = maps.dims();
-    maps.reshape([n, height * width, channels]).mean_dim(1).reshape([n, channels])
-}
-
-/// Mean over the places of a map, `[n, c, h, w]` to `[n, c]`.
-pub(super) fn global_average(maps: Tensor<4>) -> Tensor<2> {
-    let [n, channels, height, width] = maps.dims();
-    maps.reshape([n, channels, height * width]).mean_dim(2).reshape([n, channels])
 }
 
 #[cfg(test)]

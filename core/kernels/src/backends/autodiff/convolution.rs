@@ -3,7 +3,7 @@ use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::Checkpoi
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Autodiff, AutodiffBackend as _, Backend};
+use burn::backend::{Autodiff, AutodiffBackend as _, Backend, TensorMetadata as _};
 
 use crate::ops::convolution::{
     Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows, plain_convolve_normalised_by,
@@ -86,6 +86,17 @@ impl<B: Backend + ConvolutionOps> Backward<B, 1> for MaxPool {
         unary::<B, _>(ops.parents, ops.node, grads, |upstream| {
             B::max_pool_backward(maps, sources, upstream, side, windows)
         });
+    }
+}
+
+#[derive(Debug)]
+struct MeanPool;
+
+impl<B: Backend + ConvolutionOps> Backward<B, 1> for MeanPool {
+    type State = [usize; 2];
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        unary::<B, _>(ops.parents, ops.node, grads, |upstream| B::mean_pool_backward(upstream, ops.state));
     }
 }
 
@@ -200,6 +211,16 @@ impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Auto
             OpsKind::UnTracked(prepared) => prepared.finish(output),
         };
         (output, constant)
+    }
+
+    fn mean_pool(maps: FloatTensor<Self>) -> FloatTensor<Self> {
+        let (maps, node) = maps.into_parts();
+        let [_, height, width, _] = maps.shape().dims();
+        let output = B::mean_pool(maps);
+        match MeanPool.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prepared) => prepared.finish([height, width], output),
+            OpsKind::UnTracked(prepared) => prepared.finish(output),
+        }
     }
 
     fn max_pool(

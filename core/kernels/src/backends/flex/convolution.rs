@@ -13,7 +13,7 @@ use crate::ops::convolution::{
     Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows, plain_convolve,
     plain_convolve_backward, plain_convolve_normalised, plain_convolve_normalised_backward,
     plain_convolve_normalised_by, plain_convolve_tanh_pool, plain_convolve_tanh_pool_backward,
-    plain_max_pool, plain_max_pool_backward,
+    plain_max_pool, plain_max_pool_backward, plain_mean_pool, plain_mean_pool_backward,
 };
 
 /// The convolution, if the loops of [`crate::cpu`] can take it: `f32`, and a kernel that is square.
@@ -245,6 +245,28 @@ impl ConvolutionOps for Flex {
         let (found, sources) = pool::maximum(floats(&contiguous(maps)), &geometry);
         let shape = geometry.shape();
         (tensor(found, shape), FlexTensor::from_data(TensorData::new(sources, shape)))
+    }
+
+    fn mean_pool(maps: FloatTensor<Self>) -> FloatTensor<Self> {
+        match dims(&maps) {
+            Some([n, height, width, channels]) if is_f32(&maps) && n * height * width * channels > 0 => {
+                let maps = contiguous(maps);
+                tensor(pool::mean(floats(&maps), height * width, channels), [n, channels])
+            }
+            _ => plain_mean_pool::<Self>(maps),
+        }
+    }
+
+    fn mean_pool_backward(upstream: FloatTensor<Self>, sides: [usize; 2]) -> FloatTensor<Self> {
+        let [height, width] = sides;
+        match dims(&upstream) {
+            Some([n, channels]) if is_f32(&upstream) && n * height * width * channels > 0 => {
+                let upstream = contiguous(upstream);
+                let found = pool::of_mean(floats(&upstream), height * width, channels);
+                tensor(found, [n, height, width, channels])
+            }
+            _ => plain_mean_pool_backward::<Self>(upstream, sides),
+        }
     }
 
     fn max_pool_backward(
