@@ -14,7 +14,7 @@ pub use ops::activation::{ActivationOps, sigmoid, tanh};
 pub use ops::augmentation::{AugmentationOps, augment};
 pub use ops::convolution::{
     Affine, ConvolutionOps, Joined, Kept, Moments, Norm, Optional, Statistics, Windows, convolve,
-    convolve_normalised, convolve_normalised_by, convolve_tanh_pool, max_pool,
+    convolve_normalised, convolve_normalised_by, convolve_tanh_pool, max_pool, mean_pool,
 };
 pub use ops::normalisation::{NormalisationOps, batch_norm_train};
 pub use ops::redundancy::{Redundancy, RedundancyOps};

@@ -4,7 +4,7 @@ use burn::tensor::ops::{AvgPoolOptions, ConvOptions, MaxPoolOptions};
 use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
 use simile_kernels::{
     Norm, Statistics, Windows, convolve, convolve_normalised, convolve_normalised_by, convolve_tanh_pool,
-    max_pool,
+    max_pool, mean_pool,
 };
 
 use crate::devices::{Target, assert_close, noise, targets, values};
