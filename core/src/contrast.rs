@@ -1,4 +1,4 @@
-//! The one equation behind most objectives, with its gradient derived by hand, in tiles.
+//! The one equation behind most objectives, with its gradient derived by hand.
 //!
 //! For anchor `i` with scaled cosines `s_ij = <a_i, c_j> / temperature` two kinds of row reduction occur:
 //!
@@ -8,108 +8,37 @@
 //! ```
 //!
 //! with constant weights `P` and `W >= 0`. An objective names its reductions and says in one closure how the
-//! loss of an anchor follows from them, for example `m - p` for InfoNCE. Because that loss depends on row `i`
-//! alone, its value and its gradient come out of a single pass over tiles of anchors: no `b x b` matrix has
-//! to exist, and the tile is small enough to stay in cache. The closure itself is differentiated by Burn's
-//! autodiff on vectors; one that depends on no reduction costs no backward pass.
+//! losses of the anchors follow from them, for example `m - p` for InfoNCE. The log-sum-exps and their gradients are
+//! operations of [`simile_kernels`], which see to it that no `b x b` matrix has to exist; most means need none
+//! ([`Positives`]). The closure itself is differentiated by Burn's autodiff on vectors.
 //!
 //! A row without any pair of positive weight has no log-sum-exp; it is given the finite stand-in [`EMPTY`],
 //! its gradient is 0, and the closure decides what the anchor's loss is.
 
-mod pairs;
 mod positives;
-mod symmetric;
-mod tiles;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
+use burn::backend::Dispatch;
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
+use simile_kernels::{Comparison, PairSums};
 
 use crate::error::{Error, Result, bounded};
-use crate::group::Groups;
 
-pub use pairs::{Divisor, PairWeights};
 use positives::Target;
 pub use positives::{Positives, SampleWeights, Tile, Weights};
-use symmetric::Comparison;
-pub(crate) use tiles::tile_rows;
+pub use simile_kernels::{EMPTY, LogSumExp, Pairs, Weight};
 
-/// What `log 0` is represented by: far below any logit, yet finite in `f32`.
-pub const EMPTY: f64 = -1e30;
+/// Weights of pairs, or groups of rows, that the log-sum-exps of a comparison refer to.
+pub type PairWeights = simile_kernels::PairWeights<Dispatch>;
 
-/// Log-weights of a range of anchors against all candidates, `[anchors, candidates]`; [`EMPTY`] leaves a pair
-/// out.
-pub type LogWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + Send + Sync + 'a>;
+/// Tiles hold about this many similarities when the caller does not choose: 4 Mi, 16 MiB in `f32`.
+const TILE_ENTRIES: usize = 1 << 22;
 
-/// `log sum_j W_ij exp(power * s_ij)`.
-pub struct LogSumExp<'a> {
-    power: f64,
-    excluded: Vec<Vec<usize>>,
-    unlike: Option<&'a Groups>,
-    log_weights: Option<LogWeights<'a>>,
-    pairs: Option<PairWeights<'a>>,
-}
-
-impl<'a> LogSumExp<'a> {
-    /// The sum over all candidates with weight one.
-    pub fn over_all() -> Self {
-        Self { power: 1.0, excluded: Vec::new(), unlike: None, log_weights: None, pairs: None }
-    }
-
-    /// Leaves out candidate `candidates[i]` of each anchor `i`, such as the anchor itself.
-    #[must_use]
-    pub fn except(mut self, candidates: Vec<usize>) -> Self {
-        self.excluded.push(candidates);
-        self
-    }
-
-    /// Leaves out the pairs of one group, such as those of one label. Anchors and candidates are the same rows.
-    #[must_use]
-    pub fn unlike(mut self, groups: &'a Groups) -> Self {
-        self.unlike = Some(groups);
-        self
-    }
-
-    /// Multiplies the terms by weights, given as their logarithms.
-    #[must_use]
-    pub fn weighted(mut self, log_weights: impl Fn(Range<usize>) -> Tensor<2> + Send + Sync + 'a) -> Self {
-        self.log_weights = Some(Box::new(log_weights));
-        self
-    }
-
-    /// Says that the weights of [`weighted`](Self::weighted) are these, which [`Contrast::within`] has a shorter way
-    /// for.
-    #[must_use]
-    pub fn of_pairs(mut self, pairs: PairWeights<'a>) -> Self {
-        self.pairs = Some(pairs);
-        self
-    }
-
-    /// Multiplies the logits by `power` inside the exponential.
-    #[must_use]
-    pub fn with_power(mut self, power: f64) -> Self {
-        self.power = power;
-        self
-    }
-
-    /// The logits of a tile, `power * s_ij + log W_ij`, left-out pairs at [`EMPTY`].
-    fn logits(&self, similarity: Tensor<2>, rows: Range<usize>) -> Tensor<2> {
-        let mut logits = if self.power == 1.0 { similarity } else { similarity * self.power };
-        if let Some(log_weights) = &self.log_weights {
-            logits = logits + log_weights(rows.clone());
-        }
-        if let Some(groups) = self.unlike {
-            logits = logits.mask_fill(groups.same(rows.clone()), EMPTY);
-        }
-        (self.excluded.iter()).fold(logits, |logits, candidates| leave_out(logits, candidates, &rows))
-    }
-}
-
-/// The row reductions of a range of anchors, one number for each anchor. Inside the closure they are tracked
-/// by autodiff.
+/// The row reductions, one number for each anchor. Inside the closure they are tracked by autodiff.
 pub struct Rows {
-    /// Which anchors these are.
-    pub range: Range<usize>,
     /// One vector for each [`Positives`].
     pub means: Vec<Tensor<1>>,
     /// `sum_j P_ij` of each of the means, a constant: 1, or 0 for an anchor without positives.
@@ -119,20 +48,11 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The reductions of consecutive ranges as one.
-    fn join(tiles: Vec<Self>) -> Self {
-        let end = tiles.last().map_or(0, |rows| rows.range.end);
-        let columns = |of: fn(&Self) -> &[Tensor<1>]| {
-            let count = tiles.first().map_or(0, |rows| of(rows).len());
-            let column = |k: usize| tiles.iter().map(|rows| of(rows)[k].clone().without_autodiff()).collect();
-            (0..count).map(|k| Tensor::cat(column(k), 0)).collect()
-        };
-        Self {
-            range: 0..end,
-            means: columns(|r| &r.means),
-            masses: columns(|r| &r.masses),
-            sums: columns(|r| &r.sums),
-        }
+    /// The same numbers as constants.
+    fn constant(self) -> Self {
+        let constant =
+            |vectors: Vec<Tensor<1>>| vectors.into_iter().map(Tensor::without_autodiff).collect::<Vec<_>>();
+        Self { means: constant(self.means), masses: self.masses, sums: constant(self.sums) }
     }
 }
 
@@ -140,7 +60,7 @@ impl Rows {
 pub struct Contrasted {
     /// Loss of each anchor.
     pub per_anchor: Tensor<1>,
-    /// The reductions of all anchors.
+    /// The reductions.
     pub rows: Rows,
     /// Gradient of their sum with respect to the anchors, `[anchors, d]`.
     pub anchors: Tensor<2>,
@@ -159,8 +79,9 @@ pub struct Contrast<'a> {
     tile: Option<usize>,
     constant_candidates: bool,
     within: bool,
+    weights: PairWeights,
     means: Vec<Positives<'a>>,
-    sums: Vec<LogSumExp<'a>>,
+    sums: Vec<LogSumExp>,
 }
 
 impl<'a> Contrast<'a> {
@@ -184,13 +105,13 @@ impl<'a> Contrast<'a> {
         if n == 0 {
             return Err(Error::shape("view_a", "at least one row", "none"));
         }
-        let (means, sums) = (Vec::new(), Vec::new());
+        let (means, sums, weights) = (Vec::new(), Vec::new(), PairWeights::Ones);
         let (constant_candidates, within) = (false, false);
-        Ok(Self { anchors, candidates, temperature, tile, constant_candidates, within, means, sums })
+        Ok(Self { anchors, candidates, temperature, tile, constant_candidates, within, weights, means, sums })
     }
 
-    /// Compares rows `[n, d]` with themselves. Half of the similarities are enough where the terms are symmetric: the
-    /// gradient of [`Contrasted::candidates`] is then part of that of [`Contrasted::anchors`].
+    /// Compares rows `[n, d]` with themselves. The gradient of [`Contrasted::candidates`] can then be part of that of
+    /// [`Contrasted::anchors`].
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -205,6 +126,13 @@ impl<'a> Contrast<'a> {
         self
     }
 
+    /// Says which groups or weights the log-sum-exps mean.
+    #[must_use]
+    pub fn with_weights(mut self, weights: PairWeights) -> Self {
+        self.weights = weights;
+        self
+    }
+
     /// Adds a mean of similarities.
     #[must_use]
     pub fn mean(mut self, positives: Positives<'a>) -> Self {
@@ -214,82 +142,102 @@ impl<'a> Contrast<'a> {
 
     /// Adds a log-sum-exp.
     #[must_use]
-    pub fn log_sum_exp(mut self, term: LogSumExp<'a>) -> Self {
+    pub fn log_sum_exp(mut self, term: LogSumExp) -> Self {
         self.sums.push(term);
         self
     }
 
-    /// Evaluates `loss`, which maps the reductions of a range of anchors to their losses, and its gradient.
-    pub fn evaluate(self, loss: impl Fn(&Rows) -> Tensor<1> + Send + Sync) -> Contrasted {
-        let targets: Vec<Target> =
-            self.means.iter().map(|p| p.target(&self.anchors, &self.candidates)).collect();
+    /// Evaluates `loss`, which maps the reductions to the losses of the anchors, and its gradient. The loss of an anchor may
+    /// depend on the reductions of others.
+    pub fn evaluate(self, loss: impl FnOnce(&Rows) -> Tensor<1>) -> Contrasted {
         let scaled = self.anchors.clone() / self.temperature;
-        let found = match Comparison::of(&self, &targets) {
-            Some(comparison) => by_halves(&comparison, &targets, &scaled, loss),
-            None => tiles::evaluate(&self, &targets, &scaled, loss),
+        let sums = self.pair_sums();
+        let values = sums.as_ref().map(|sums| columns(&sums.values())).unwrap_or_default();
+        let place = positives::Place {
+            scaled: &scaled,
+            candidates: &self.candidates,
+            sums: &values,
+            tile: self.tile,
         };
-        self.finish(targets, scaled, found)
-    }
+        let targets: Vec<Target> = self.means.iter().map(|positives| positives.target(&place)).collect();
+        let rows = Rows {
+            means: targets.iter().map(|target| leaf(target.mean(&scaled))).collect(),
+            masses: targets.iter().map(|target| target.mass.clone()).collect(),
+            sums: values.iter().cloned().map(leaf).collect(),
+        };
 
-    /// Adds the gradients of those means whose rows are known beforehand.
-    fn finish(&self, targets: Vec<Target>, scaled: Tensor<2>, found: Found) -> Contrasted {
-        let Found { per_anchor, rows, of_means, mut to_anchors, mut to_candidates } = found;
-        for ((positives, target), g) in self.means.iter().zip(targets).zip(&of_means) {
+        let losses = loss(&rows);
+        let per_anchor = losses.clone().without_autodiff();
+        let mut gradients = losses.is_tracked().then(|| losses.sum().backward());
+        let mut of = |x: &Tensor<1>| gradients.as_mut().and_then(|g| x.grad_remove(g));
+        let of_means: Vec<Tensor<1>> =
+            (rows.means.iter()).map(|mean| of(mean).unwrap_or_else(|| per_anchor.zeros_like())).collect();
+        let pulls: Vec<Option<Tensor<1>>> = rows.sums.iter().map(of).collect();
+
+        let (mut anchors, mut candidates) = (None, None);
+        if let Some(sums) = sums.filter(|_| pulls.iter().any(Option::is_some)) {
+            let pulls = pulls.into_iter().map(|pull| pull.unwrap_or_else(|| per_anchor.zeros_like()));
+            let pulls = pulls.map(|pull| pull.unsqueeze_dim(1)).collect();
+            let (of_anchors, of_candidates) = sums.pull_back(Tensor::cat(pulls, 1));
+            (anchors, candidates) = (Some(of_anchors), of_candidates);
+        }
+        for ((positives, target), g) in self.means.iter().zip(&targets).zip(&of_means) {
             let g: Tensor<2> = g.clone().unsqueeze_dim(1);
-            if let Target::Rows { rows, .. } = target {
-                to_anchors = to_anchors + rows * g.clone();
-            }
+            let of_anchors = target.rows.clone() * (g.clone() / self.temperature);
+            anchors = Some(plus(anchors, of_anchors));
             if !self.constant_candidates
-                && let Some(spread) = positives.spread(scaled.clone() * g, &self.candidates)
+                && let Some(spread) = positives.spread(scaled.clone() * g, target, &place)
             {
-                to_candidates = to_candidates + spread;
+                candidates = Some(plus(candidates, spread));
             }
         }
-        let anchors = to_anchors / self.temperature;
-        Contrasted { per_anchor, rows, anchors, candidates: to_candidates, of_means }
+        Contrasted {
+            per_anchor,
+            rows: rows.constant(),
+            anchors: anchors.unwrap_or_else(|| scaled.zeros_like()),
+            candidates: candidates.unwrap_or_else(|| self.candidates.zeros_like()),
+            of_means,
+        }
+    }
+
+    /// The log-sum-exps, if there are any.
+    fn pair_sums(&self) -> Option<PairSums> {
+        if self.sums.is_empty() {
+            return None;
+        }
+        let comparison = Comparison {
+            tile: self.tile,
+            constant_candidates: self.constant_candidates,
+            ..Comparison::new(self.sums.clone(), self.temperature.recip())
+        };
+        let (anchors, weights) = (self.anchors.clone(), self.weights.clone());
+        Some(match self.within {
+            true => PairSums::within(anchors, weights, comparison),
+            false => PairSums::across(anchors, self.candidates.clone(), weights, comparison),
+        })
     }
 }
 
-/// What an evaluation finds before the means with rows of their own are differentiated.
-struct Found {
-    per_anchor: Tensor<1>,
-    rows: Rows,
-    of_means: Vec<Tensor<1>>,
-    /// With respect to the scaled anchors.
-    to_anchors: Tensor<2>,
-    to_candidates: Tensor<2>,
+/// A sum that may not have begun.
+fn plus(sum: Option<Tensor<2>>, next: Tensor<2>) -> Tensor<2> {
+    match sum {
+        Some(sum) => sum + next,
+        None => next,
+    }
 }
 
-/// As [`tiles::evaluate`], where half of the similarities are enough.
-fn by_halves(
-    comparison: &Comparison<'_, '_>,
-    targets: &[Target],
-    scaled: &Tensor<2>,
-    loss: impl Fn(&Rows) -> Tensor<1>,
-) -> Found {
-    let (values, sums) = comparison.values();
-    let means: Vec<(Tensor<1>, Tensor<1>)> = targets.iter().filter_map(|t| t.of_rows(scaled)).collect();
-    let rows = Rows {
-        range: 0..scaled.dims()[0],
-        means: means.iter().map(|(value, _)| leaf(value.clone())).collect(),
-        masses: means.iter().map(|(_, mass)| mass.clone()).collect(),
-        sums: values.into_iter().map(leaf).collect(),
-    };
-    let losses = loss(&rows);
-    let per_anchor = losses.clone().without_autodiff();
-    let mut gradients = losses.is_tracked().then(|| losses.sum().backward());
-    let mut of = |x: &Tensor<1>| gradients.as_mut().and_then(|g| x.grad_remove(g));
-    let of_means: Vec<Tensor<1>> = (rows.means.iter().zip(&means))
-        .map(|(leaf, (value, _))| of(leaf).unwrap_or_else(|| value.zeros_like()))
-        .collect();
-    let pulls: Vec<Option<Tensor<1>>> = rows.sums.iter().map(of).collect();
-    Found {
-        per_anchor,
-        rows: Rows::join(vec![rows]),
-        of_means,
-        to_anchors: comparison.gradient(&pulls, &sums),
-        to_candidates: scaled.zeros_like(),
+/// The columns of a matrix.
+fn columns(matrix: &Tensor<2>) -> Vec<Tensor<1>> {
+    let [n, count] = matrix.dims();
+    match count {
+        1 => vec![matrix.clone().reshape([n])],
+        _ => (0..count).map(|at| matrix.clone().slice([0..n, at..at + 1]).reshape([n])).collect(),
     }
+}
+
+/// How many of `n` anchors are compared with `m` candidates at once: `tile`, or as many as suit the size.
+pub(crate) fn tile_rows(tile: Option<usize>, n: usize, m: usize) -> usize {
+    tile.unwrap_or(TILE_ENTRIES / m.max(1)).clamp(1, n.max(1))
 }
 
 /// `log(exp x + exp y)` for vectors.

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use burn::tensor::{Bool, Device, IndexingUpdateOp, Int, Tensor};
 
-use crate::contrast::indices;
+use crate::contrast::{PairWeights, indices};
 
 /// The partition of rows into groups of equal label.
 #[derive(Debug, Clone)]
@@ -43,9 +43,9 @@ impl Groups {
         self.of_row.len()
     }
 
-    /// The group of each row, from 0 without gaps.
-    pub(crate) fn of_rows(&self) -> &[usize] {
-        &self.of_row
+    /// The groups, for log-sum-exps over the rows of the same group or of others.
+    pub fn pair_weights(&self) -> PairWeights {
+        PairWeights::groups(self.on_device.clone())
     }
 
     /// Number of rows in the group of row `i`, itself included; 0 where there is no such row.
@@ -60,18 +60,6 @@ impl Groups {
         by_group
             .select_assign(0, self.on_device.clone(), values, IndexingUpdateOp::Add)
             .select(0, self.on_device.clone())
-    }
-
-    /// Whether rows come again, with the same groups, after so many of them.
-    pub(crate) fn repeat_after(&self, rows: usize) -> bool {
-        rows > 0 && self.of_row.iter().zip(self.of_row.iter().skip(rows)).all(|(one, next)| one == next)
-    }
-
-    /// 1 where a row and a column are of different groups, else 0, row by row.
-    pub(crate) fn unlike(&self, rows: &Range<usize>, columns: &Range<usize>) -> Vec<f32> {
-        let columns = &self.of_row[columns.clone()];
-        let differs = |row: usize| columns.iter().map(move |&column| f32::from(u8::from(row != column)));
-        self.of_row[rows.clone()].iter().flat_map(|&row| differs(row)).collect()
     }
 
     /// Whether rows `range` and all rows are of one group, `[range, rows]`.

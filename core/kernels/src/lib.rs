@@ -17,6 +17,11 @@ pub use ops::convolution::{
     convolve_normalised, convolve_normalised_by, convolve_tanh_pool, max_pool, mean_pool,
 };
 pub use ops::normalisation::{NormalisationOps, batch_norm_train};
+pub use ops::pairs::{
+    Comparison, EMPTY, LogSumExp, PairOps, PairSums, PairWeights, Pairs, Weight, log_sum_exps,
+    own_log_sum_exps,
+};
 pub use ops::redundancy::{Redundancy, RedundancyOps};
 pub use ops::rows::{RowOps, RowSoftmax, SMALLEST_NORM, SoftCrossEntropy, pull_back_unit_rows, unit_rows};
 pub use ops::sinkhorn::{SinkhornOps, sinkhorn};
+pub use ops::uniformity::{UniformityOps, uniformity, uniformity_with_gradient};

@@ -1,17 +1,15 @@
-//! The weights on the device of the embeddings, read in tiles of rows.
+//! The weights on the device of the embeddings.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
-use burn::tensor::{Bool, DType, Device, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 
-use super::{Form, HostOperator, Operator};
-use crate::contrast::{EMPTY, rows_of};
-use crate::host;
+use super::{Form, Operator};
+use crate::contrast::PairWeights;
 use crate::matrix::Matrix;
 
 impl Operator {
-    /// `W` on a device, to be read in tiles of rows.
+    /// `W` on a device.
     pub fn on_device(&self, device: &Device, dtype: DType) -> DeviceOperator {
         let place = |matrix: &Matrix| without_negligible(matrix, dtype).to_tensor(device, dtype);
         let column = |values: &[f64]| place(&Matrix::column(values));
@@ -67,32 +65,35 @@ enum DeviceForm {
 }
 
 impl DeviceOperator {
-    /// Rows `range` of `W` without its diagonal, `[range, b]`; entries on the diagonal are unspecified.
-    fn off_diagonal(&self, range: Range<usize>) -> Tensor<2> {
-        match &self.form {
-            DeviceForm::Dense(w) => rows_of(w, range),
-            DeviceForm::Factors { left, right, .. } => rows_of(left, range).matmul(right.clone().transpose()),
+    /// The weights of the pairs of samples by one operator, or by one for each view of an anchor. Their diagonals are
+    /// unspecified: terms leave a sample's pairs with itself out.
+    pub fn pair_weights(operators: &[&Self]) -> PairWeights {
+        let factors = operators.iter().map(|operator| match &operator.form {
+            DeviceForm::Dense(_) => None,
+            DeviceForm::Factors { left, right, .. } => Some((left.clone(), right.clone())),
+        });
+        let join = |mut parts: Vec<Tensor<2>>| match parts.len() {
+            1 => parts.swap_remove(0),
+            _ => Tensor::cat(parts, 0),
+        };
+        let (lefts, rights): (Vec<_>, Vec<_>) = match factors.collect::<Option<Vec<_>>>() {
+            Some(factors) => factors.into_iter().unzip(),
+            None => (Vec::new(), Vec::new()),
+        };
+        let of_one_width =
+            |parts: &[Tensor<2>]| parts.windows(2).all(|pair| pair[0].dims() == pair[1].dims());
+        match lefts.first().map(|left| left.dims()[0]) {
+            Some(samples) if of_one_width(&lefts) => PairWeights::factors(join(lefts), join(rights), samples),
+            _ => PairWeights::samples(join(operators.iter().map(|operator| operator.entries()).collect())),
         }
     }
 
-    /// Number of samples.
-    pub(crate) fn rows(&self) -> usize {
+    /// `W` but for its diagonal, which is unspecified.
+    fn entries(&self) -> Tensor<2> {
         match &self.form {
-            DeviceForm::Dense(w) => w.dims()[0],
-            DeviceForm::Factors { left, .. } => left.dims()[0],
+            DeviceForm::Dense(w) => w.clone(),
+            DeviceForm::Factors { left, right, .. } => left.clone().matmul(right.clone().transpose()),
         }
-    }
-
-    /// The same in the host's memory but for the diagonal, if it lies there.
-    pub(crate) fn on_host(&self) -> Option<HostOperator> {
-        Some(match &self.form {
-            DeviceForm::Dense(w) => HostOperator::Dense { entries: host::copy(w)?, rows: self.rows() },
-            DeviceForm::Factors { left, right, .. } => HostOperator::Factors {
-                left: host::copy(left)?,
-                right: host::copy(right)?,
-                width: left.dims()[1],
-            },
-        })
     }
 
     /// The diagonal of `W`, `[b, 1]`.
@@ -109,54 +110,4 @@ impl DeviceOperator {
             }
         }
     }
-
-    /// Logarithms of the weights above `threshold` in rows `range`, off the diagonal; the others are [`EMPTY`], and
-    /// so is the diagonal.
-    pub fn log_above(&self, range: Range<usize>, threshold: f64) -> Tensor<2> {
-        let weights = without_diagonal(self.off_diagonal(range.clone()), &range);
-        log_where(weights.clone(), weights.lower_equal_elem(threshold))
-    }
-
-    /// Logarithms of the magnitudes of the weights below 0 in rows `range`, off the diagonal.
-    pub fn log_below_zero(&self, range: Range<usize>) -> Tensor<2> {
-        let weights = without_diagonal(self.off_diagonal(range.clone()).neg(), &range);
-        log_where(weights.clone(), weights.lower_equal_elem(0.0))
-    }
-
-    /// Logarithms of the weights of [`Estimator::Normalised`](super::Estimator::Normalised); a row without a positive weight is [`EMPTY`].
-    pub fn log_normalised(&self, range: Range<usize>) -> Tensor<2> {
-        let weights = without_diagonal(self.off_diagonal(range.clone()), &range).clamp_min(0.0);
-        let sums = weights.clone().sum_dim(1);
-        let empty = sums.clone().lower_equal_elem(0.0);
-        let normalised = weights / sums.mask_fill(empty, 1.0);
-        log_where(normalised.clone(), normalised.lower_equal_elem(0.0))
-    }
-
-    /// As [`log_normalised`](Self::log_normalised), but each row is divided by its sum with the sample itself, whose
-    /// own logarithm is returned beside it, `[range, 1]`. A sample without neighbours keeps all of its weight.
-    pub fn log_normalised_with_own(&self, range: Range<usize>) -> (Tensor<2>, Tensor<2>) {
-        let weights = without_diagonal(self.off_diagonal(range.clone()), &range).clamp_min(0.0);
-        let own = rows_of(&self.diagonal(), range).clamp_min(0.0);
-        let others = weights.clone().sum_dim(1);
-        let alone = others.clone().lower_equal_elem(0.0);
-        let own = own.mask_fill(alone, 1.0);
-        let sums = others + own.clone();
-        let normalised = weights / sums.clone();
-        let left_out = normalised.clone().lower_equal_elem(0.0);
-        let own_share = own / sums;
-        let no_own = own_share.clone().lower_equal_elem(0.0);
-        (log_where(normalised, left_out), log_where(own_share, no_own))
-    }
-}
-
-/// Sets the entries `(i, range.start + i)` of a tile to 0.
-fn without_diagonal(tile: Tensor<2>, range: &Range<usize>) -> Tensor<2> {
-    let at: Vec<usize> = range.clone().collect();
-    let at = crate::contrast::indices(&at, &tile.device()).unsqueeze_dim(1);
-    let own = tile.clone().gather(1, at.clone());
-    tile.scatter(1, at, own.neg(), burn::tensor::IndexingUpdateOp::Add)
-}
-
-fn log_where(weights: Tensor<2>, left_out: Tensor<2, Bool>) -> Tensor<2> {
-    weights.mask_fill(left_out.clone(), 1.0).log().mask_fill(left_out, EMPTY)
 }

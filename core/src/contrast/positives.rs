@@ -7,24 +7,17 @@ use std::ops::Range;
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Tensor};
 
-use super::{indices, tile_rows};
+use super::{indices, rows_of, tile_rows};
 use crate::group::Groups;
-use crate::host::is_host;
 use crate::matrix::Matrix;
-use simile_kernels::cpu::parallel;
 
-/// Samples whose weights are formed at once on the host.
-const HOST_RANGE: usize = 128;
-
-/// A tile of the comparison, before the means are formed.
+/// A tile of the comparison.
 pub struct Tile<'t> {
     /// Which anchors these are.
     pub range: Range<usize>,
-    /// The anchors divided by the temperature, `[anchors of the tile, d]`.
-    pub scaled: &'t Tensor<2>,
     /// `s_ij`, `[anchors of the tile, candidates]`.
-    pub similarity: &'t Tensor<2>,
-    /// The value of each [`LogSumExp`](super::LogSumExp), `[anchors of the tile]`.
+    pub similarity: Tensor<2>,
+    /// The value of each [`LogSumExp`](super::LogSumExp) for all anchors.
     pub sums: &'t [Tensor<1>],
 }
 
@@ -33,6 +26,30 @@ pub type Weights<'a> = Box<dyn Fn(&Tile) -> Tensor<2> + Send + Sync + 'a>;
 
 /// Weights of a range of samples, `[range, samples]`.
 pub type SampleWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + Send + Sync + 'a>;
+
+/// What is compared.
+pub(super) struct Place<'p> {
+    /// The anchors over the temperature.
+    pub(super) scaled: &'p Tensor<2>,
+    pub(super) candidates: &'p Tensor<2>,
+    /// The log-sum-exps of all anchors.
+    pub(super) sums: &'p [Tensor<1>],
+    pub(super) tile: Option<usize>,
+}
+
+impl Place<'_> {
+    /// The tiles of a comparison, one after the other.
+    fn tiles(&self) -> impl Iterator<Item = Tile<'_>> {
+        let ([n, _], [m, _]) = (self.scaled.dims(), self.candidates.dims());
+        let size = tile_rows(self.tile, n, m);
+        (0..n).step_by(size).map(move |start| {
+            let range = start..(start + size).min(n);
+            let anchors = rows_of(self.scaled, range.clone());
+            let similarity = anchors.matmul(self.candidates.clone().transpose());
+            Tile { range, similarity, sums: self.sums }
+        })
+    }
+}
 
 /// Which candidates an anchor is drawn to, as rows of constant weights `P`.
 #[allow(clippy::large_enum_variant, reason = "a comparison holds two or three of these")]
@@ -63,55 +80,70 @@ pub enum Positives<'a> {
 }
 
 /// What a mean is formed from.
-#[allow(clippy::large_enum_variant, reason = "a comparison holds two or three of these")]
-pub(super) enum Target<'p> {
-    /// `sum_j P_ij c_j`, `[anchors, d]`, and `sum_j P_ij`, `[anchors]`.
-    Rows { rows: Tensor<2>, mass: Tensor<1> },
-    /// Weights that come in tiles.
-    Tiles(&'p Weights<'p>),
+pub(super) struct Target {
+    /// `sum_j P_ij c_j`, `[anchors, d]`.
+    pub(super) rows: Tensor<2>,
+    /// `sum_j P_ij`, `[anchors]`.
+    pub(super) mass: Tensor<1>,
+    /// `P`, where it came as a single tile.
+    weights: Option<Tensor<2>>,
 }
 
-/// The means of one tile, with the weights where they came as a tile.
-pub(super) struct Mean {
-    pub(super) value: Tensor<1>,
-    pub(super) mass: Tensor<1>,
-    pub(super) weights: Option<Tensor<2>>,
+impl Target {
+    /// The means of the anchors, divided by the temperature.
+    pub(super) fn mean(&self, scaled: &Tensor<2>) -> Tensor<1> {
+        (scaled.clone() * self.rows.clone()).sum_dim(1).squeeze_dim(1)
+    }
 }
 
 impl Positives<'_> {
-    /// What the means of all anchors are formed from.
-    pub(super) fn target(&self, anchors: &Tensor<2>, candidates: &Tensor<2>) -> Target<'_> {
+    /// What the means of the anchors are formed from.
+    pub(super) fn target(&self, place: &Place<'_>) -> Target {
+        let candidates = place.candidates;
         let (device, dtype) = (candidates.device(), candidates.dtype());
-        let [n, _] = anchors.dims();
+        let [n, _] = place.scaled.dims();
+        let of = |rows: Tensor<2>, mass: Tensor<1>| Target { rows, mass, weights: None };
         let one = || Tensor::ones([n], (&device, dtype));
         match self {
-            Self::Partner(partner) => {
-                Target::Rows { rows: candidates.clone().select(0, indices(partner, &device)), mass: one() }
-            }
-            Self::Rows(rows) => Target::Rows { rows: rows.clone(), mass: one() },
-            Self::Tiles(weights) => Target::Tiles(weights),
+            Self::Partner(partner) => of(candidates.clone().select(0, indices(partner, &device)), one()),
+            Self::Rows(rows) => of(rows.clone(), one()),
             Self::Group { group, part } => {
                 let (share, mass) = shares(group, part, &device, dtype);
-                let rows = rest_of_group(group, part, candidates.clone()) * share;
-                Target::Rows { rows, mass: mass.squeeze_dim(1) }
+                of(rest_of_group(group, part, candidates.clone()) * share, mass.squeeze_dim(1))
             }
             Self::Samples { count, weights } => {
                 let (views, of_samples) = (n / count, over_views(candidates.clone(), *count));
-                let tiles = by_ranges(*count, &device, |range| {
+                let tiles = ranges(*count).map(|range| {
                     let weights = weights(range);
                     let mass = weights.clone().sum_dim(1) * views as f64;
                     (weights.matmul(of_samples.clone()), mass)
                 });
-                let (rows, mass): (Vec<Tensor<2>>, Vec<Tensor<2>>) = tiles.into_iter().unzip();
+                let (rows, mass): (Vec<Tensor<2>>, Vec<Tensor<2>>) = tiles.unzip();
                 let for_views = |parts: Vec<Tensor<2>>| Tensor::cat(parts, 0).repeat_dim(0, views);
-                Target::Rows { rows: for_views(rows), mass: for_views(mass).squeeze_dim(1) }
+                of(for_views(rows), for_views(mass).squeeze_dim(1))
+            }
+            Self::Tiles(weights) => {
+                let mut tiles: Vec<Tensor<2>> = Vec::new();
+                let parts = place.tiles().map(|tile| {
+                    let weights = weights(&tile);
+                    tiles = vec![weights.clone()];
+                    (weights.clone().matmul(candidates.clone()), weights.sum_dim(1))
+                });
+                let (rows, mass): (Vec<Tensor<2>>, Vec<Tensor<2>>) = parts.unzip();
+                let weights = tiles.pop().filter(|_| rows.len() == 1);
+                Target { rows: Tensor::cat(rows, 0), mass: Tensor::cat(mass, 0).squeeze_dim(1), weights }
             }
         }
     }
 
-    /// `sum_i P_ij g_i`, `[candidates, d]`; `None` where that is left to the tiles or candidates are not
-    /// concerned.
-    pub(super) fn spread(&self, gradient: Tensor<2>, candidates: &Tensor<2>) -> Option<Tensor<2>> {
+    /// `sum_i P_ij g_i`, `[candidates, d]`; `None` where candidates are not concerned.
+    pub(super) fn spread(
+        &self,
+        gradient: Tensor<2>,
+        target: &Target,
+        place: &Place<'_>,
+    ) -> Option<Tensor<2>> {
+        let candidates = place.candidates;
         let (device, dtype) = (candidates.device(), candidates.dtype());
         match self {
             Self::Partner(partner) => {
@@ -125,12 +157,21 @@ impl Positives<'_> {
             Self::Samples { count, weights } => {
                 let views = candidates.dims()[0] / count;
                 let gradient = over_views(gradient, *count);
-                let tiles = by_ranges(*count, &device, |range| {
-                    weights(range.clone()).transpose().matmul(super::rows_of(&gradient, range))
-                });
-                tiles.into_iter().reduce(|sum, tile| sum + tile).map(|sum| sum.repeat_dim(0, views))
+                let tiles = ranges(*count)
+                    .map(|range| weights(range.clone()).transpose().matmul(rows_of(&gradient, range)));
+                tiles.reduce(|sum, tile| sum + tile).map(|sum| sum.repeat_dim(0, views))
             }
-            Self::Rows(_) | Self::Tiles(_) => None,
+            Self::Rows(_) => None,
+            Self::Tiles(weights) => match &target.weights {
+                Some(weights) => Some(weights.clone().transpose().matmul(gradient)),
+                None => {
+                    let tiles = place.tiles().map(|tile| {
+                        let weights = weights(&tile).transpose();
+                        weights.matmul(rows_of(&gradient, tile.range))
+                    });
+                    tiles.reduce(|sum, tile| sum + tile)
+                }
+            },
         }
     }
 }
@@ -141,48 +182,10 @@ fn over_views(rows: Tensor<2>, samples: usize) -> Tensor<2> {
     rows.reshape([n / samples, samples, width]).sum_dim(0).squeeze_dim(0)
 }
 
-/// What `work` makes of each range of samples; on the host several at once.
-fn by_ranges<T: Send>(
-    samples: usize,
-    device: &Device,
-    work: impl Fn(Range<usize>) -> T + Send + Sync,
-) -> Vec<T> {
-    let on_host = is_host(device);
-    let size = if on_host { HOST_RANGE } else { tile_rows(None, samples, samples) };
-    let ranges = (0..samples).step_by(size.max(1)).map(|start| start..(start + size).min(samples));
-    if on_host { parallel::map(ranges.collect::<Vec<_>>(), work) } else { ranges.map(work).collect() }
-}
-
-impl Target<'_> {
-    /// The means of all anchors and their masses, where the rows are known beforehand.
-    pub(super) fn of_rows(&self, scaled: &Tensor<2>) -> Option<(Tensor<1>, Tensor<1>)> {
-        match self {
-            Self::Rows { rows, mass } => {
-                Some(((scaled.clone() * rows.clone()).sum_dim(1).squeeze_dim(1), mass.clone()))
-            }
-            Self::Tiles(_) => None,
-        }
-    }
-
-    /// The means of one tile.
-    pub(super) fn mean(&self, tile: &Tile) -> Mean {
-        let sum = |terms: Tensor<2>| terms.sum_dim(1).squeeze_dim(1);
-        match self {
-            Self::Rows { rows, mass } => Mean {
-                value: sum(tile.scaled.clone() * super::rows_of(rows, tile.range.clone())),
-                mass: super::rows_of(mass, tile.range.clone()),
-                weights: None,
-            },
-            Self::Tiles(weights) => {
-                let weights = weights(tile);
-                Mean {
-                    value: sum(weights.clone() * tile.similarity.clone()),
-                    mass: sum(weights.clone()),
-                    weights: Some(weights),
-                }
-            }
-        }
-    }
+/// The samples, as many at once as suit their number.
+fn ranges(samples: usize) -> impl Iterator<Item = Range<usize>> {
+    let size = tile_rows(None, samples, samples);
+    (0..samples).step_by(size).map(move |start| start..(start + size).min(samples))
 }
 
 /// `1 / |P(i)|` of each row, 0 where nothing is left of its group, and 1 where something is; `[rows, 1]`

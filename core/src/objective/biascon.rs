@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, LogSumExp, Positives, Rows, itself, log_add};
+use crate::contrast::{Contrast, LogSumExp, Positives, Rows, log_add};
 use crate::error::{Result, bounded};
 
 /// Added by the released code inside the logarithm.
@@ -61,7 +61,7 @@ impl BiasCon {
         let z = views.stacked();
         let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Group { group: label, part })
-            .log_sum_exp(LogSumExp::over_all().except(itself(2 * views.size)))
+            .log_sum_exp(LogSumExp::apart(2 * views.size))
             .evaluate(|rows| attraction(rows, self.temperature, self.variant));
         let without_epsilon = attraction(&contrasted.rows, self.temperature, Variant::Paper).mean();
         let positives = contrasted.rows.means[0].clone();

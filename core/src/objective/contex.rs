@@ -40,7 +40,6 @@ use crate::batch::Batch;
 use crate::contrast::{Contrast, LogSumExp, Positives, Rows, log_add, other_view, where_present};
 use crate::error::{Result, within};
 use crate::group::Groups;
-use crate::objective::dcl::other_samples;
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -109,8 +108,9 @@ impl Objective for ConTeX {
         let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Group { group: labels.label.clone(), part: labels.part.clone() })
             .mean(Positives::Partner(other_view(views.size)))
-            .log_sum_exp(labels.other_label())
-            .log_sum_exp(other_samples(views.size))
+            .with_weights(labels.label.pair_weights())
+            .log_sum_exp(LogSumExp::unlike())
+            .log_sum_exp(LogSumExp::apart(views.size))
             .evaluate(|rows| class_term(rows) * mix + self.own_term(rows) * (1.0 - mix));
         let parts = batch.is_detailed().then(|| {
             let rows = &contrasted.rows;
@@ -155,11 +155,6 @@ impl Labels {
             Some(bias) => views.groups(labels.iter().zip(bias)),
         };
         Ok(Self { label: views.groups(labels.iter()), part })
-    }
-
-    /// The log-sum-exp over the rows of another label.
-    pub(crate) fn other_label(&self) -> LogSumExp<'_> {
-        LogSumExp::over_all().unlike(&self.label)
     }
 }
 

@@ -23,10 +23,8 @@ use super::reduction::{Reduction, Scale};
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, Positives, Tile, other_view};
+use crate::contrast::{Contrast, LogSumExp, Positives, Tile, other_view, rows_of};
 use crate::error::{Result, within};
-use crate::host::{self, Numbers};
-use crate::objective::dcl::other_samples;
 use burn::tensor::Tensor;
 
 /// See the [module](self).
@@ -81,8 +79,9 @@ impl Objective for ConTeXClipped {
         let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Tiles(Box::new(|tile| farther_positives(&labels, tile))))
             .mean(Positives::Partner(other_view(views.size)))
-            .log_sum_exp(labels.other_label())
-            .log_sum_exp(other_samples(views.size))
+            .with_weights(labels.label.pair_weights())
+            .log_sum_exp(LogSumExp::unlike())
+            .log_sum_exp(LogSumExp::apart(views.size))
             .evaluate(|rows| class_term(rows) * self.mix + nt_xent_own_term(rows) * (1.0 - self.mix));
         let class = class_term(&contrasted.rows).mean() * self.scale().ratio();
         let [of_class, own] = [0, 1].map(|mean| contrasted.rows.means[mean].clone());
@@ -95,30 +94,11 @@ impl Objective for ConTeXClipped {
 /// `1 / |P(i)|` for the positives that are farther from the anchor than its negatives together, 0 for the
 /// others.
 fn farther_positives(labels: &Labels, tile: &Tile) -> Tensor<2> {
-    if let (Some(similarity), Some(negatives)) = (host::copy(tile.similarity), host::copy(&tile.sums[0])) {
-        return farther_on_host(labels, tile, similarity, &negatives);
-    }
-    let negatives: Tensor<2> = tile.sums[0].clone().unsqueeze_dim(1);
+    let negatives: Tensor<2> = rows_of(&tile.sums[0], tile.range.clone()).unsqueeze_dim(1);
     let is_positive =
         labels.label.same(tile.range.clone()).bool_and(labels.part.same(tile.range.clone()).bool_not());
     let positive = tile.similarity.zeros_like().mask_fill(is_positive, 1.0);
     let share = positive.clone().sum_dim(1).clamp_min(1.0).recip();
     let clipped = tile.similarity.clone().greater_equal(negatives.expand(tile.similarity.dims()));
     (positive * share).mask_fill(clipped, 0.0)
-}
-
-/// The same in one pass, in place of the similarities.
-fn farther_on_host(labels: &Labels, tile: &Tile, mut similarity: Numbers, negatives: &[f32]) -> Tensor<2> {
-    let (label, part) = (labels.label.of_rows(), labels.part.of_rows());
-    let rows = similarity.chunks_exact_mut(label.len()).zip(negatives).zip(tile.range.clone());
-    for ((row, negatives), i) in rows {
-        let (own_label, own_part) = (label[i], part[i]);
-        let positives = labels.label.size_of(i).saturating_sub(labels.part.size_of(i));
-        let share = 1.0 / positives.max(1) as f32;
-        for ((value, label), part) in row.iter_mut().zip(label).zip(part) {
-            let counts = *label == own_label && *part != own_part && *value < *negatives;
-            *value = if counts { share } else { 0.0 };
-        }
-    }
-    similarity.into_tensor(&tile.similarity.device())
 }

@@ -27,11 +27,10 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 use serde::{Deserialize, Serialize};
 
-use super::dcl::other_samples;
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant, differentiate};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, Positives, other_view, where_present};
+use crate::contrast::{Contrast, LogSumExp, Positives, other_view, where_present};
 use crate::error::{Result, bounded};
 
 /// DC; see the [module](self).
@@ -82,7 +81,7 @@ impl Objective for Dc {
         let (b, z) = (views.size, views.stacked());
         let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
-            .log_sum_exp(other_samples(b))
+            .log_sum_exp(LogSumExp::apart(b))
             .evaluate(|rows| {
                 let negatives = rows.sums[0].clone();
                 where_present(negatives.clone() - rows.means[0].clone(), &negatives)
@@ -110,7 +109,7 @@ impl Objective for Dclw {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
         let negatives = Contrast::within(z, self.temperature, batch.tile())?
-            .log_sum_exp(other_samples(b))
+            .log_sum_exp(LogSumExp::apart(b))
             .evaluate(|rows| where_present(rows.sums[0].clone(), &rows.sums[0]));
         // Both views share the cosine of their own pair, so the positives of one direction are those of the other.
         let share = if b > 1 { 1.0 / b as f64 } else { 0.0 };

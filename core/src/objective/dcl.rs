@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, LogSumExp, Positives, itself, other_view};
+use crate::contrast::{Contrast, LogSumExp, Positives, other_view};
 use crate::error::{Error, Result, bounded};
 
 /// See the [module](self).
@@ -60,18 +60,13 @@ impl Objective for Dcl {
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
         let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
-            .log_sum_exp(other_samples(b))
+            .log_sum_exp(LogSumExp::apart(b))
             .evaluate(|rows| debias.loss(rows.means[0].clone(), rows.sums[0].clone()));
         let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), contrasted.rows.sums[0].clone());
         let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
         let evaluation = evaluation.in_parts(batch, || views.own_pairs(self.temperature));
         Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
     }
-}
-
-/// The log-sum-exp of a stacked anchor over the rows of other samples.
-pub(crate) fn other_samples<'a>(b: usize) -> LogSumExp<'a> {
-    LogSumExp::over_all().except(itself(2 * b)).except(other_view(b))
 }
 
 /// The correction of a sum over negatives for the positives among them.

@@ -19,11 +19,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dcl::{Debias, other_samples};
+use super::dcl::Debias;
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, Positives, Rows, other_view};
+use crate::contrast::{Contrast, LogSumExp, Positives, Rows, other_view};
 use crate::error::{Result, factor};
 
 /// See the [module](self).
@@ -62,8 +62,8 @@ impl Objective for Hcl {
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
         let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
-            .log_sum_exp(other_samples(b).with_power(1.0 + self.beta))
-            .log_sum_exp(other_samples(b).with_power(self.beta))
+            .log_sum_exp(LogSumExp::apart(b).with_power(1.0 + self.beta))
+            .log_sum_exp(LogSumExp::apart(b).with_power(self.beta))
             .evaluate(|rows| debias.loss(rows.means[0].clone(), reweighted(rows, b)));
         let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), reweighted(&contrasted.rows, b));
         let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);

@@ -18,9 +18,10 @@ use serde::{Deserialize, Serialize};
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, Contrasted, EMPTY, LogSumExp, Positives, itself};
+use crate::contrast::{Contrast, Contrasted, LogSumExp, Positives, itself};
 use crate::error::{Error, Result, bounded};
-use burn::tensor::{Int, Tensor};
+use crate::group::Groups;
+use burn::tensor::Tensor;
 
 /// InfoNCE across views; see the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -100,19 +101,12 @@ impl Objective for FairInfoNce {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let cluster = batch.indices(self.name(), "labels", views.size)?;
-        let cluster: Tensor<1, Int> = crate::contrast::indices(cluster, &views.a.rows().device());
-        let dtype = views.a.rows().dtype();
+        let cluster = Groups::new(cluster, &views.a.rows().device());
         let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
-            let same_cluster = LogSumExp::over_all().weighted(|range| {
-                let own: Tensor<2, Int> = cluster.clone().slice(range).unsqueeze_dim(1);
-                let other: Tensor<2, Int> = cluster.clone().unsqueeze_dim(0);
-                let [rows, columns] = [own.dims()[0], other.dims()[1]];
-                let same = own.expand([rows, columns]).equal(other.expand([rows, columns]));
-                Tensor::full([rows, columns], EMPTY, (&same.device(), dtype)).mask_fill(same, 0.0)
-            });
             Ok(Contrast::new(anchors, candidates, self.temperature, batch.tile())?
                 .mean(Positives::Partner(itself(views.size)))
-                .log_sum_exp(same_cluster)
+                .with_weights(cluster.pair_weights())
+                .log_sum_exp(LogSumExp::like())
                 .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone()))
         })?;
         Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))

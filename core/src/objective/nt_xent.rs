@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::views::TwoViews;
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, LogSumExp, Positives, itself, other_view};
+use crate::contrast::{Contrast, LogSumExp, Positives, other_view};
 use crate::error::{Result, bounded};
 
 /// See the [module](self).
@@ -50,7 +50,7 @@ impl Objective for NtXent {
         let (b, z) = (views.size, views.stacked());
         let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
-            .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
+            .log_sum_exp(LogSumExp::apart(2 * b))
             .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());
         let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
         Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))

@@ -30,7 +30,7 @@ use super::logits::{cross_entropy, targets};
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, LogSumExp, Positives, itself};
+use crate::contrast::{Contrast, LogSumExp, Positives};
 use crate::error::{Error, Result, bounded};
 use crate::group::Groups;
 use crate::similarity::UnitRows;
@@ -79,7 +79,7 @@ impl Objective for SoftCon {
                 count: b,
                 weights: Box::new(|range| shares(&features, &label, &sample, range)),
             })
-            .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
+            .log_sum_exp(LogSumExp::apart(2 * b))
             .evaluate(|rows| attraction(rows, self.temperature, self.variant));
         let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
         if batch.tracked("logits").is_none() {

@@ -28,7 +28,7 @@ use super::reduction::{Reduction, Scale};
 use super::views::TwoViews;
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, LogSumExp, Positives, itself};
+use crate::contrast::{Contrast, LogSumExp, Positives};
 use crate::error::Result;
 
 /// See the [module](self).
@@ -64,7 +64,7 @@ impl SupCon {
         let z = views.stacked();
         let contrasted = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Group { group: views.groups(labels.iter()), part: views.each_row() })
-            .log_sum_exp(LogSumExp::over_all().except(itself(2 * views.size)))
+            .log_sum_exp(LogSumExp::apart(2 * views.size))
             .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());
         let positives = contrasted.rows.means[0].clone();
         let evaluation = self.scale().evaluation(&views, contrasted);

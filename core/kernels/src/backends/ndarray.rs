@@ -4,7 +4,8 @@
 use burn::backend::NdArray;
 
 use crate::{
-    ActivationOps, AugmentationOps, ConvolutionOps, NormalisationOps, RedundancyOps, RowOps, SinkhornOps,
+    ActivationOps, AugmentationOps, ConvolutionOps, NormalisationOps, PairOps, RedundancyOps, RowOps,
+    SinkhornOps, UniformityOps,
 };
 
 impl ActivationOps for NdArray {}
@@ -14,3 +15,5 @@ impl SinkhornOps for NdArray {}
 impl AugmentationOps for NdArray {}
 impl NormalisationOps for NdArray {}
 impl ConvolutionOps for NdArray {}
+impl PairOps for NdArray {}
+impl UniformityOps for NdArray {}

@@ -2,3 +2,4 @@
 
 pub(crate) mod augment;
 pub(crate) mod norm;
+pub(crate) mod pairs;

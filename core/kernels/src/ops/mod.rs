@@ -5,6 +5,8 @@ pub(crate) mod activation;
 pub(crate) mod augmentation;
 pub(crate) mod convolution;
 pub(crate) mod normalisation;
+pub(crate) mod pairs;
 pub(crate) mod redundancy;
 pub(crate) mod rows;
 pub(crate) mod sinkhorn;
+pub(crate) mod uniformity;

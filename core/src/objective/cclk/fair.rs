@@ -20,15 +20,15 @@
 //! Released code clamps the denominator into `[1e-7, 1e20]`, which below a temperature of 0.022 stops all learning;
 //! here logarithms of sums are formed without leaving the range of the numbers, so no clamp is needed.
 
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::super::info_nce::directed;
 use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
-use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, signed_sums};
+use super::{BothOperators, Estimate, FLOOR, KernelWeights, Mass, SignedEstimate, signed_sums, weighted};
 use crate::batch::{Batch, check_values};
-use crate::conditional::DeviceOperator;
-use crate::contrast::{Contrast, Divisor, Positives, log_add, other_view};
+use crate::contrast::{Contrast, Positives, log_add, other_view};
 use crate::error::Result;
 
 /// Fair-CCLK; see the [module](self).
@@ -109,24 +109,23 @@ fn without_signs(
     batch: &Batch,
     operators: &BothOperators,
 ) -> Result<Evaluation> {
-    let b = views.size;
-    let (mass, threshold) = match settings.variant {
-        Estimate::Released => ((b - 1) as f64, Some(settings.clip_threshold)),
-        _ => ((b - 1) as f64 / 2.0, None),
-    };
-    let weights = |operator: &DeviceOperator, part| match threshold {
-        Some(threshold) => operator.log_above(part, threshold),
-        None => operator.log_normalised(part),
-    };
-    let divisor = if threshold.is_some() { Divisor::One } else { Divisor::Sum };
-    let z = views.stacked();
-    let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
+    let (b, z) = (views.size, views.stacked());
+    let compared = Contrast::within(z, settings.temperature, batch.tile())?
         .mean(Positives::Partner(other_view(b)))
-        .log_sum_exp(operators.log_sum_exp(weights, threshold.unwrap_or(0.0), divisor))
-        .evaluate(|rows| {
-            let (own, negatives) = (rows.means[0].clone(), rows.sums[0].clone());
-            log_add(own.clone(), negatives + mass.max(f64::MIN_POSITIVE).ln()) - own
-        });
+        .with_weights(operators.stacked());
+    let loss = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
+        log_add(own.clone(), negatives + mass.max(f64::MIN_POSITIVE).ln()) - own
+    };
+    let others = (b - 1) as f64;
+    let contrasted = match settings.variant {
+        Estimate::Released => compared
+            .log_sum_exp(weighted(b, settings.clip_threshold))
+            .evaluate(|rows| loss(rows.means[0].clone(), rows.sums[0].clone(), others)),
+        _ => compared.log_sum_exp(weighted(b, 0.0)).log_sum_exp(Mass::term(b)).evaluate(|rows| {
+            let negatives = Mass::of(&rows.sums[1]).normalise(rows.sums[0].clone());
+            loss(rows.means[0].clone(), negatives, others / 2.0)
+        }),
+    };
     Ok(views.of_stacked(contrasted, 1.0 / (2 * b) as f64))
 }
 

@@ -26,9 +26,7 @@ pub mod fair;
 pub mod trainable;
 pub mod weak;
 
-use std::ops::Range;
-
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{Bool, DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::info_nce::Side;
@@ -36,7 +34,7 @@ use super::views::TwoViews;
 use super::{Aux, Evaluation};
 use crate::batch::Batch;
 use crate::conditional::{DeviceOperator, Operator};
-use crate::contrast::{Contrast, Divisor, LogSumExp, PairWeights, Positives, Rows, itself};
+use crate::contrast::{Contrast, EMPTY, LogSumExp, PairWeights, Positives, Rows, Weight, itself};
 use crate::error::{Error, Result, bounded, within};
 use crate::kernel::{Approximation, Kernel};
 use crate::matrix::Matrix;
@@ -141,7 +139,6 @@ impl KernelWeights {
 struct BothOperators {
     a: DeviceOperator,
     b: DeviceOperator,
-    size: usize,
     is_shared: bool,
     approximation_error: Option<f64>,
 }
@@ -152,7 +149,6 @@ impl BothOperators {
         Self {
             a: a.on_device(device, dtype),
             b: b.on_device(device, dtype),
-            size: a.rows(),
             is_shared: false,
             approximation_error: errors.map(|(a, b)| a.max(b)),
         }
@@ -161,7 +157,7 @@ impl BothOperators {
     fn shared(both: &Operator, device: &Device, dtype: DType) -> Self {
         let on_device = both.on_device(device, dtype);
         let approximation_error = both.approximation_error();
-        Self { a: on_device.clone(), b: on_device, size: both.rows(), is_shared: true, approximation_error }
+        Self { a: on_device.clone(), b: on_device, is_shared: true, approximation_error }
     }
 
     /// Adds what is known about the error of the weights.
@@ -172,10 +168,17 @@ impl BothOperators {
         }
     }
 
-    /// The weights of stacked rows among themselves.
-    fn pairs(&self, threshold: f64, divisor: Divisor) -> PairWeights<'_> {
-        let operators = if self.is_shared { vec![&self.a] } else { vec![&self.a, &self.b] };
-        PairWeights { operators, threshold, divisor }
+    /// The weights of stacked rows among themselves: each anchor weighs the samples of either view alike.
+    fn stacked(&self) -> PairWeights {
+        match self.is_shared {
+            true => DeviceOperator::pair_weights(&[&self.a]),
+            false => DeviceOperator::pair_weights(&[&self.a, &self.b]),
+        }
+    }
+
+    /// What a sample weighs itself, for each stacked anchor.
+    fn own_weights(&self) -> Tensor<1> {
+        Tensor::cat(vec![self.a.diagonal(), self.b.diagonal()], 0).squeeze_dim(1)
     }
 
     fn of(&self, side: Side) -> &DeviceOperator {
@@ -184,42 +187,36 @@ impl BothOperators {
             Side::B => &self.b,
         }
     }
+}
 
-    /// A tile of log-weights of stacked anchors against stacked candidates: each anchor weighs the samples of either
-    /// view alike.
-    fn stacked(
-        &self,
-        range: Range<usize>,
-        log_weights: impl Fn(&DeviceOperator, Range<usize>) -> Tensor<2>,
-    ) -> Tensor<2> {
-        let tile = self.by_view(range, log_weights);
-        Tensor::cat(vec![tile.clone(), tile], 1)
+/// The log-sum-exp over the other samples, `b` of each view, with their weights above a threshold.
+fn weighted(b: usize, threshold: f64) -> LogSumExp {
+    LogSumExp::apart(b).weighted(Weight::Above(threshold))
+}
+
+/// The logarithm of the weights that [`weighted`] sums up with threshold 0, over the samples of one view: the sum with power
+/// 0, halved.
+struct Mass(Tensor<1>);
+
+impl Mass {
+    /// What the sums are asked for it.
+    fn term(b: usize) -> LogSumExp {
+        weighted(b, 0.0).with_power(0.0)
     }
 
-    /// The log-sum-exp of stacked anchors over stacked candidates with the weights of [`stacked`](Self::stacked), which
-    /// are those above `threshold`, divided by `divisor`.
-    fn log_sum_exp<'a>(
-        &'a self,
-        log_weights: impl Fn(&DeviceOperator, Range<usize>) -> Tensor<2> + Send + Sync + 'a,
-        threshold: f64,
-        divisor: Divisor,
-    ) -> LogSumExp<'a> {
-        let weighted = move |range| self.stacked(range, &log_weights);
-        LogSumExp::over_all().weighted(weighted).of_pairs(self.pairs(threshold, divisor))
+    /// From the sum of [`term`](Self::term).
+    fn of(sum: &Tensor<1>) -> Self {
+        Self(sum.clone().detach() - std::f64::consts::LN_2)
     }
 
-    /// Rows of the operator of view a, then of view b, for a range of stacked anchors.
-    fn by_view(
-        &self,
-        range: Range<usize>,
-        rows: impl Fn(&DeviceOperator, Range<usize>) -> Tensor<2>,
-    ) -> Tensor<2> {
-        let b = self.size;
-        let in_a = range.start.min(b)..range.end.min(b);
-        let in_b = range.start.max(b) - b..range.end.max(b) - b;
-        let parts = [(&self.a, in_a), (&self.b, in_b)];
-        let tiles = parts.into_iter().filter(|(_, part)| !part.is_empty());
-        Tensor::cat(tiles.map(|(operator, part)| rows(operator, part)).collect(), 0)
+    /// Where there is no other sample of positive weight.
+    fn is_empty(&self) -> Tensor<1, Bool> {
+        self.0.clone().lower_elem(EMPTY / 2.0)
+    }
+
+    /// A sum with weights that are divided by their mass; [`EMPTY`] without any.
+    fn normalise(&self, sum: Tensor<1>) -> Tensor<1> {
+        (sum - self.0.clone()).mask_fill(self.is_empty(), EMPTY)
     }
 }
 
@@ -237,8 +234,9 @@ fn signed_sums<'a>(
     let [b, _] = anchors.dims();
     Ok(Contrast::new(anchors, candidates, settings.temperature, batch.tile())?
         .mean(Positives::Partner(itself(b)))
-        .log_sum_exp(LogSumExp::over_all().weighted(|range| operator.log_above(range, 0.0)))
-        .log_sum_exp(LogSumExp::over_all().weighted(|range| operator.log_below_zero(range))))
+        .with_weights(DeviceOperator::pair_weights(&[operator]))
+        .log_sum_exp(weighted(b, 0.0))
+        .log_sum_exp(LogSumExp::apart(b).weighted(Weight::Below(0.0))))
 }
 
 /// `[KCEO]_ii = w_ii exp s_ii + sum_{j != i, w > 0} w exp s_ij - sum_{j != i, w < 0} |w| exp s_ij` of a tile.
@@ -253,7 +251,7 @@ impl SignedEstimate {
     fn of(rows: &Rows, diagonal: &Tensor<2>) -> Self {
         Self {
             own: rows.means[0].clone(),
-            own_weight: crate::contrast::rows_of(diagonal, rows.range.clone()).squeeze_dim(1),
+            own_weight: diagonal.clone().squeeze_dim(1),
             above: rows.sums[0].clone(),
             below: rows.sums[1].clone(),
         }

@@ -24,10 +24,9 @@ use serde::{Deserialize, Serialize};
 use super::super::info_nce::directed;
 use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
-use super::{BothOperators, Estimate, FLOOR, KernelWeights, SignedEstimate, signed_sums};
+use super::{BothOperators, Estimate, FLOOR, KernelWeights, Mass, SignedEstimate, signed_sums, weighted};
 use crate::batch::Batch;
-use crate::conditional::DeviceOperator;
-use crate::contrast::{Contrast, Divisor, LogSumExp, Positives, Rows, itself, log_add, other_view};
+use crate::contrast::{Contrast, EMPTY, LogSumExp, Positives, Rows, log_add, other_view};
 use crate::error::Result;
 
 /// Smallest positive mass of the released code.
@@ -72,7 +71,7 @@ fn as_printed(
     let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
         let operator = operators.of(side);
         let diagonal = operator.diagonal();
-        let others = LogSumExp::over_all().except(itself(views.size));
+        let others = LogSumExp::apart(views.size);
         let sums = signed_sums(settings, batch, anchors, candidates, operator)?.log_sum_exp(others);
         Ok(sums.evaluate(|rows| {
             let estimate = SignedEstimate::of(rows, &diagonal);
@@ -92,10 +91,10 @@ fn as_released(
     operators: &BothOperators,
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
-    let kept = |operator: &DeviceOperator, part| operator.log_above(part, settings.clip_threshold);
     let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
-        .log_sum_exp(operators.log_sum_exp(kept, settings.clip_threshold, Divisor::One))
-        .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
+        .with_weights(operators.stacked())
+        .log_sum_exp(weighted(b, settings.clip_threshold))
+        .log_sum_exp(LogSumExp::apart(2 * b))
         .evaluate(|rows| {
             let positive = released_positive(rows);
             log_add(positive.clone(), rows.sums[1].clone()) - positive
@@ -117,17 +116,21 @@ fn normalised(
     operators: &BothOperators,
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
-    let others = |operator: &DeviceOperator, part| operator.log_normalised_with_own(part).0;
-    let own_weight = |operator: &DeviceOperator, part| operator.log_normalised_with_own(part).1;
+    let own_weights = operators.own_weights().clamp_min(0.0);
     let positive = |rows: &Rows| {
-        let own_weight: Tensor<1> = operators.by_view(rows.range.clone(), own_weight).squeeze_dim(1);
-        let neighbours = rows.sums[0].clone() - std::f64::consts::LN_2;
-        log_add(rows.means[0].clone() + own_weight, neighbours)
+        // Weights are shares of their sum with the sample's own; one without neighbours keeps all of it.
+        let mass = Mass::of(&rows.sums[2]);
+        let own = log_or_empty(own_weights.clone().mask_fill(mass.is_empty(), 1.0));
+        let total = log_add(mass.0, own.clone());
+        let neighbours = rows.sums[0].clone() - total.clone() - std::f64::consts::LN_2;
+        log_add(rows.means[0].clone() + own - total, neighbours)
     };
     let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
         .mean(Positives::Partner(other_view(b)))
-        .log_sum_exp(operators.log_sum_exp(others, 0.0, Divisor::SumWithOwn))
-        .log_sum_exp(LogSumExp::over_all().except(itself(2 * b)))
+        .with_weights(operators.stacked())
+        .log_sum_exp(weighted(b, 0.0))
+        .log_sum_exp(LogSumExp::apart(2 * b))
+        .log_sum_exp(Mass::term(b))
         .evaluate(|rows| {
             let positive = positive(rows);
             log_add(positive.clone(), rows.sums[1].clone()) - positive
@@ -138,4 +141,10 @@ fn normalised(
         Some(part) => evaluation.in_parts(batch, || part),
         None => evaluation,
     })
+}
+
+/// The logarithms of weights of at least 0.
+fn log_or_empty(weights: Tensor<1>) -> Tensor<1> {
+    let empty = weights.clone().lower_equal_elem(0.0);
+    weights.mask_fill(empty.clone(), 1.0).log().mask_fill(empty, EMPTY)
 }

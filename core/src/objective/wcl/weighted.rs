@@ -15,15 +15,18 @@
 //! each anchor without its own pair. Use it where a dominant easy feature hides the one wanted and no bias
 //! label exists. With `b = 1` loss and gradient are 0.
 
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::super::dcl::{Debias, other_samples};
+use super::super::dcl::Debias;
 use super::super::hcl::reweighted;
 use super::super::views::TwoViews;
 use super::super::{Evaluation, Objective, Variant};
 use super::{Distance, Network, weight_table, weights};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, Positives, Rows, log_add, other_view};
+use crate::contrast::{
+    Contrast, LogSumExp, PairWeights, Positives, Rows, Weight, log_add, other_view, tile_rows,
+};
 use crate::error::{Result, factor};
 
 /// What is done about positives among the negatives.
@@ -139,12 +142,15 @@ impl WclWeightedInfoNce {
         let weights = |range| weights(&debiased, &biased, &range, self.variant);
 
         let power = if self.correction == Correction::Hcl { 1.0 + self.beta } else { 1.0 };
-        let negatives = other_samples(b).with_power(power).weighted(|range| weights(range).log());
+        let negatives = LogSumExp::apart(b).with_power(power).weighted(Weight::Above(0.0));
+        let tile = tile_rows(batch.tile(), 2 * b, 2 * b);
+        let tiles = (0..2 * b).step_by(tile).map(|start| weights(start..(start + tile).min(2 * b)));
         let mut contrast = Contrast::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
+            .with_weights(PairWeights::pairs(Tensor::cat(tiles.collect(), 0)))
             .log_sum_exp(negatives);
         if self.correction == Correction::Hcl {
-            contrast = contrast.log_sum_exp(other_samples(b).with_power(self.beta));
+            contrast = contrast.log_sum_exp(LogSumExp::apart(b).with_power(self.beta));
         }
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
         let contrasted = contrast.evaluate(|rows: &Rows| {

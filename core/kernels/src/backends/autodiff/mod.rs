@@ -4,6 +4,8 @@ mod activation;
 mod augmentation;
 mod convolution;
 mod normalisation;
+mod pairs;
 mod redundancy;
 mod rows;
 mod sinkhorn;
+mod uniformity;

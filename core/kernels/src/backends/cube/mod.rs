@@ -3,10 +3,11 @@
 mod augmentation;
 mod memory;
 mod normalisation;
+mod pairs;
 
 use burn_cubecl::CubeBackend;
 
-use crate::{ActivationOps, ConvolutionOps, RedundancyOps, RowOps, SinkhornOps};
+use crate::{ActivationOps, ConvolutionOps, RedundancyOps, RowOps, SinkhornOps, UniformityOps};
 
 // Fusion makes one kernel of these and of what surrounds them.
 impl ActivationOps for CubeBackend {}
@@ -15,3 +16,5 @@ impl RowOps for CubeBackend {}
 impl SinkhornOps for CubeBackend {}
 // Products are what a convolution costs, and those are tuned already.
 impl ConvolutionOps for CubeBackend {}
+// Made of sums over pairs.
+impl UniformityOps for CubeBackend {}

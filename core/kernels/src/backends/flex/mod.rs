@@ -5,6 +5,8 @@ mod augmentation;
 mod convolution;
 mod memory;
 mod normalisation;
+mod pairs;
 mod redundancy;
 mod rows;
 mod sinkhorn;
+mod uniformity;

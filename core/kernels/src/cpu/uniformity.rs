@@ -1,4 +1,4 @@
-//! The uniformity in `f32` on the host, in one pass over half of the pairs.
+//! The uniformity in one pass over half of the pairs.
 //!
 //! The whole is one sum, so nothing has to be known before the gradient is formed:
 //!
@@ -8,14 +8,11 @@
 
 use std::ops::Range;
 
-use burn::tensor::Tensor;
 use pulp::Arch;
 
-use simile_kernels::cpu::exp::exp;
-use simile_kernels::cpu::gemm::{add, matrix, product};
-use simile_kernels::cpu::parallel;
-
-use crate::host;
+use super::exp::exp;
+use super::gemm::{add, matrix, product};
+use super::parallel;
 
 /// The largest exponent: terms keep all of their digits.
 const SPAN: f32 = 60.0;
@@ -24,12 +21,10 @@ const BLOCK: usize = 512;
 /// Rows of a block in one round of a loop.
 const PART: usize = 64;
 
-/// The uniformity of rows about their mean, and its gradient; `None` where they are elsewhere, or too far apart for
+/// The uniformity of rows of `width` values about their mean, and its gradient; `None` where they are too far apart for
 /// `f32`.
-pub(super) fn uniformity(rows: &Tensor<2>, t: f64) -> Option<(Tensor<1>, Tensor<2>)> {
-    let device = rows.device();
-    let [n, width] = rows.dims();
-    let rows = host::copy(rows).filter(|rows| !rows.is_empty())?;
+pub fn uniformity(rows: &[f32], width: usize, t: f64) -> Option<(f32, Vec<f32>)> {
+    let n = rows.len().checked_div(width)?;
     let half_square = |row: &[f32]| row.iter().map(|x| x * x).sum::<f32>() / 2.0;
     let half_squares: Vec<f32> = rows.chunks_exact(width).map(half_square).collect();
     // No two rows are farther apart than twice the longest.
@@ -38,7 +33,7 @@ pub(super) fn uniformity(rows: &Tensor<2>, t: f64) -> Option<(Tensor<1>, Tensor<
     if !is_safe {
         return None;
     }
-    let pairs = Pairs { rows: &rows, half_squares: &half_squares, width, factor: 2.0 * t as f32 };
+    let pairs = Pairs { rows, half_squares: &half_squares, width, factor: 2.0 * t as f32 };
     let Sums { by_row, weighted } = pairs.sums();
     let total: f64 = by_row.iter().sum();
     let scale = -4.0 * t / total;
@@ -50,8 +45,7 @@ pub(super) fn uniformity(rows: &Tensor<2>, t: f64) -> Option<(Tensor<1>, Tensor<
             row.iter().zip(weighted).map(difference)
         })
         .collect();
-    let value = (total / (n as f64 * (n - 1) as f64)).ln() as f32;
-    Some((host::tensor(vec![value], [1], &device), host::tensor(gradient, [n, width], &device)))
+    Some(((total / (n as f64 * (n - 1) as f64)).ln() as f32, gradient))
 }
 
 struct Pairs<'r> {
@@ -134,27 +128,5 @@ impl Pairs<'_> {
     /// Where the values of some rows lie.
     fn span(&self, rows: &Range<usize>) -> Range<usize> {
         rows.start * self.width..rows.end * self.width
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use burn::tensor::{DType, Device, Distribution};
-
-    use super::*;
-
-    #[test]
-    fn one_pass_equals_the_equation_in_tiles() {
-        for (n, scale) in [(2, 0.5), (70, 0.3), (1100, 0.05)] {
-            let rows = Tensor::<2>::random([n, 9], Distribution::Default, &Device::flex()) * scale;
-            let (value, gradient) = super::super::uniformity(rows.clone(), 2.0, None).unwrap();
-            let (expected, of_tiles) = super::super::uniformity(rows.cast(DType::F64), 2.0, None).unwrap();
-            let difference = (value.cast(DType::F64) - expected.clone()).abs().into_scalar::<f64>();
-            assert!(difference < 1e-6, "{n}: {difference}");
-            let largest = of_tiles.clone().abs().max().into_scalar::<f64>();
-            let difference = (gradient.cast(DType::F64) - of_tiles).abs().max().into_scalar::<f64>();
-            assert!(difference < 2e-5 * largest, "{n}: {difference} of {largest}");
-        }
     }
 }

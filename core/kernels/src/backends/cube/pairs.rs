@@ -1,0 +1,402 @@
+use burn::backend::TensorMetadata;
+use burn::backend::ops::IntTensorOps;
+use burn::backend::tensor::FloatTensor;
+use burn::tensor::{DType, IntDType, Shape};
+use burn_cubecl::CubeBackend;
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::{CubeCount, CubeDim};
+
+use crate::cube::pairs::{BLOCK, Rule, UNITS, by_columns, by_rows, inner_products, log_sums, pulls};
+use crate::ops::pairs::plain;
+use crate::ops::pairs::term::{LogSumExp, Pairs, are_kept, kept_shape};
+use crate::{Comparison, PairOps, PairWeights};
+
+/// Entries of the logits that are formed at once where they are not kept.
+const ROUND: usize = 1 << 22;
+
+impl PairOps for CubeBackend {
+    fn pair_sums(
+        anchors: FloatTensor<Self>,
+        candidates: FloatTensor<Self>,
+        weights: PairWeights<Self>,
+        comparison: Comparison,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        match Launches::of([&anchors, &candidates], &weights, &comparison) {
+            Some(launches) => launches.sums(),
+            None => plain::sums::<Self>(&anchors, &candidates, &weights, &comparison),
+        }
+    }
+
+    fn pair_sums_backward(
+        anchors: FloatTensor<Self>,
+        candidates: FloatTensor<Self>,
+        weights: PairWeights<Self>,
+        kept: FloatTensor<Self>,
+        sums: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        comparison: Comparison,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        match Launches::of([&anchors, &candidates], &weights, &comparison) {
+            Some(launches) => {
+                let (of_anchors, of_candidates) = launches.gradients(kept, sums, gradient, false);
+                (of_anchors, of_candidates.unwrap_or_else(|| launches.empty([1, 1])))
+            }
+            None => {
+                let known = plain::Known { kept, sums, gradient };
+                plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison)
+            }
+        }
+    }
+
+    fn own_pair_sums(
+        rows: FloatTensor<Self>,
+        weights: PairWeights<Self>,
+        comparison: Comparison,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        Self::pair_sums(rows.clone(), rows, weights, comparison)
+    }
+
+    fn own_pair_sums_backward(
+        rows: FloatTensor<Self>,
+        weights: PairWeights<Self>,
+        kept: FloatTensor<Self>,
+        sums: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        comparison: Comparison,
+    ) -> FloatTensor<Self> {
+        match Launches::of([&rows, &rows], &weights, &comparison) {
+            Some(launches) => launches.gradients(kept, sums, gradient, true).0,
+            None => {
+                let known = plain::Known { kept, sums, gradient };
+                plain::own_gradient::<Self>(&rows, &weights, &known, &comparison)
+            }
+        }
+    }
+}
+
+/// Anchors, candidates and weights as the kernels take them.
+struct Launches<'l> {
+    anchors: CubeTensor,
+    candidates: CubeTensor,
+    /// Entries of weights, with their rows and columns.
+    matrix: Option<(CubeTensor, [usize; 2])>,
+    /// Keys of rows, with their number.
+    keys: Option<(CubeTensor, usize)>,
+    comparison: &'l Comparison,
+}
+
+impl<'l> Launches<'l> {
+    /// `None` for numbers other than `f32`.
+    fn of(
+        [anchors, candidates]: [&CubeTensor; 2],
+        weights: &PairWeights<CubeBackend>,
+        comparison: &'l Comparison,
+    ) -> Option<Self> {
+        let lying = |of: &CubeTensor| (of.dtype == DType::F32).then(|| into_contiguous(of.clone()));
+        let (anchors, candidates) = (lying(anchors)?, lying(candidates)?);
+        let mut launches = Self { anchors, candidates, matrix: None, keys: None, comparison };
+        match weights {
+            PairWeights::Ones => {}
+            PairWeights::Groups(groups) => {
+                let keys = into_contiguous(CubeBackend::int_cast(groups.clone(), IntDType::I32));
+                let [count] = keys.shape().dims();
+                launches.keys = Some((keys, count));
+            }
+            PairWeights::Pairs(matrix) | PairWeights::Samples(matrix) => {
+                launches.matrix = Some((lying(matrix)?, matrix.shape().dims()));
+            }
+            PairWeights::Factors { left, right, samples } => {
+                let (left, right) = (lying(left)?, lying(right)?);
+                let shape = [left.shape()[0], *samples];
+                let out = launches.empty(shape);
+                for first in (0..shape[0]).step_by((*samples).max(1)) {
+                    let firsts = [first, first, first];
+                    inner(&left, &right, &out, 1.0, firsts, [*samples, *samples]);
+                }
+                launches.matrix = Some((out, shape));
+            }
+        }
+        Some(launches)
+    }
+
+    fn shape(&self) -> [usize; 3] {
+        let ([n, width], [m, _]) = (self.anchors.shape().dims(), self.candidates.shape().dims());
+        [n, m, width]
+    }
+
+    /// A tensor whose values are not set.
+    fn empty(&self, shape: [usize; 2]) -> CubeTensor {
+        let like = &self.anchors;
+        empty_device_contiguous_dtype(like.client.clone(), like.device.clone(), Shape::new(shape), like.dtype)
+    }
+
+    /// Anchors whose logits are held at once.
+    fn round(&self) -> usize {
+        let [n, m, _] = self.shape();
+        if are_kept(n, m) { n } else { (ROUND / m.max(1) / BLOCK).max(1) * BLOCK }
+    }
+
+    /// The logits of some anchors.
+    fn logits(&self, first: usize, rows: usize) -> CubeTensor {
+        let [_, m, _] = self.shape();
+        let out = self.empty([rows, m]);
+        let firsts = [first, 0, 0];
+        inner(&self.anchors, &self.candidates, &out, self.comparison.scale as f32, firsts, [rows, m]);
+        out
+    }
+
+    fn sums(&self) -> (CubeTensor, CubeTensor) {
+        let [n, m, _] = self.shape();
+        let terms = self.comparison.terms.len();
+        let sums = self.empty([n, terms]);
+        let mut kept = None;
+        for first in (0..n).step_by(self.round()) {
+            let rows = self.round().min(n - first);
+            let logits = self.logits(first, rows);
+            for (at, term) in self.comparison.terms.iter().enumerate() {
+                let Counted { rule, sign, threshold, modulus, matrix, rows: of_rows, columns, keys } =
+                    self.counted(term, &logits);
+                // SAFETY: a cube has a row of logits and its result; a unit reads that row, and weights modulo their size.
+                #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
+                unsafe {
+                    log_sums::launch_unchecked(
+                        &self.anchors.client,
+                        CubeCount::Static(rows as u32, 1, 1),
+                        CubeDim::new_1d(UNITS as u32),
+                        logits.clone().into_tensor_arg(),
+                        matrix.into_tensor_arg(),
+                        keys.into_tensor_arg(),
+                        sums.clone().into_tensor_arg(),
+                        term.power as f32,
+                        sign,
+                        threshold,
+                        modulus,
+                        of_rows,
+                        columns,
+                        first,
+                        m,
+                        at,
+                        terms,
+                        rule,
+                    );
+                }
+            }
+            kept = are_kept(n, m).then_some(logits);
+        }
+        let kept = kept.unwrap_or_else(|| self.empty(kept_shape(n, m)));
+        (sums, kept)
+    }
+
+    /// The gradients of anchors and candidates; of both in one where they are the same rows.
+    fn gradients(
+        &self,
+        kept: CubeTensor,
+        sums: CubeTensor,
+        gradient: CubeTensor,
+        is_within: bool,
+    ) -> (CubeTensor, Option<CubeTensor>) {
+        let [n, m, width] = self.shape();
+        let (sums, gradient) = (into_contiguous(sums), into_contiguous(gradient));
+        let of_anchors = self.empty([n, width]);
+        let with_candidates = !is_within && !self.comparison.constant_candidates;
+        let of_candidates = with_candidates.then(|| self.empty([m, width]));
+        let kept = are_kept(n, m).then(|| into_contiguous(kept));
+        for first in (0..n).step_by(self.round()) {
+            let rows = self.round().min(n - first);
+            let logits = kept.clone().unwrap_or_else(|| self.logits(first, rows));
+            let pulls = self.pulls(&logits, [&sums, &gradient], [first, rows], is_within);
+            self.add_products(&pulls, [first, rows], &of_anchors, of_candidates.as_ref());
+        }
+        (of_anchors, of_candidates)
+    }
+
+    /// The derivatives by the inner products of some anchors.
+    fn pulls(
+        &self,
+        logits: &CubeTensor,
+        [sums, gradient]: [&CubeTensor; 2],
+        [first, rows]: [usize; 2],
+        is_within: bool,
+    ) -> CubeTensor {
+        let [_, m, _] = self.shape();
+        let terms = self.comparison.terms.len();
+        let out = self.empty([rows, m]);
+        // A term without power has no gradient; where there is no other, its factor of 0 makes the result 0.
+        let has_power = |term: &LogSumExp| term.power != 0.0;
+        let none = !self.comparison.terms.iter().any(has_power);
+        let moving = self.comparison.terms.iter().enumerate();
+        let moving = moving.filter(|(at, term)| has_power(term) || none && *at == 0);
+        for (k, (at, term)) in moving.enumerate() {
+            let Counted { rule, sign, threshold, modulus, matrix, rows: of_rows, columns, keys } =
+                self.counted(term, logits);
+            // SAFETY: units outside of the logits end at once; weights are read modulo their size.
+            #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
+            unsafe {
+                pulls::launch_unchecked(
+                    &self.anchors.client,
+                    CubeCount::Static(m.div_ceil(16) as u32, rows.div_ceil(4) as u32, 1),
+                    CubeDim::new_2d(16, 4),
+                    logits.clone().into_tensor_arg(),
+                    matrix.into_tensor_arg(),
+                    keys.into_tensor_arg(),
+                    sums.clone().into_tensor_arg(),
+                    gradient.clone().into_tensor_arg(),
+                    out.clone().into_tensor_arg(),
+                    (term.power * self.comparison.scale) as f32,
+                    term.power as f32,
+                    sign,
+                    threshold,
+                    modulus,
+                    of_rows,
+                    columns,
+                    first,
+                    rows,
+                    m,
+                    at,
+                    terms,
+                    rule,
+                    is_within,
+                    k > 0,
+                );
+            }
+        }
+        out
+    }
+
+    /// The products of derivatives with candidates, and with anchors.
+    fn add_products(
+        &self,
+        pulls: &CubeTensor,
+        [first, rows]: [usize; 2],
+        of_anchors: &CubeTensor,
+        of_candidates: Option<&CubeTensor>,
+    ) {
+        let [_, m, width] = self.shape();
+        let (step, lanes) = (lanes(m), lanes(width));
+        let vectors = width / lanes;
+        let client = &self.anchors.client;
+        let grid = |x: usize, y: usize| CubeCount::Static(x.div_ceil(16) as u32, y.div_ceil(4) as u32, 1);
+        // SAFETY: units outside of the results end at once, and rows past the last are read as the first of their block.
+        #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
+        unsafe {
+            by_rows::launch_unchecked(
+                client,
+                grid(vectors, rows.div_ceil(BLOCK)),
+                CubeDim::new_2d(16, 4),
+                step,
+                lanes,
+                pulls.clone().into_tensor_arg(),
+                self.candidates.clone().into_tensor_arg(),
+                of_anchors.clone().into_tensor_arg(),
+                first,
+                rows,
+                m / step,
+                vectors,
+                step,
+            );
+        }
+        let Some(of_candidates) = of_candidates else { return };
+        // SAFETY: as above.
+        #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
+        unsafe {
+            by_columns::launch_unchecked(
+                client,
+                grid(vectors, m / step),
+                CubeDim::new_2d(16, 4),
+                step,
+                lanes,
+                pulls.clone().into_tensor_arg(),
+                self.anchors.clone().into_tensor_arg(),
+                of_candidates.clone().into_tensor_arg(),
+                first,
+                rows,
+                m / step,
+                vectors,
+                step,
+                first > 0,
+            );
+        }
+    }
+
+    /// A term as the kernels take it; `unread` stands for what they do not read.
+    fn counted(&self, term: &LogSumExp, unread: &CubeTensor) -> Counted {
+        let bound = term.weight.bound().zip(self.matrix.as_ref());
+        let keys = self.keys.as_ref().filter(|_| matches!(term.pairs, Pairs::Like | Pairs::Unlike));
+        let rule = Rule {
+            is_partial: term.pairs != Pairs::All,
+            is_like: term.pairs == Pairs::Like,
+            has_keys: keys.is_some(),
+            is_weighted: bound.is_some(),
+        };
+        let period = match term.pairs {
+            Pairs::Apart { period } => period.max(1),
+            // Each row is a group of its own.
+            _ => i32::MAX as usize,
+        };
+        let (sign, threshold) = bound.map_or((1.0, 0.0), |(bound, _)| bound);
+        let [rows, columns] = bound.map_or([1, 1], |(_, (_, shape))| *shape);
+        Counted {
+            rule,
+            sign: sign as f32,
+            threshold: threshold as f32,
+            modulus: keys.map_or(period, |(_, count)| *count),
+            matrix: bound.map_or(unread, |(_, (matrix, _))| matrix).clone(),
+            rows,
+            columns,
+            keys: keys.map_or(unread, |(keys, _)| keys).clone(),
+        }
+    }
+}
+
+struct Counted {
+    rule: Rule,
+    sign: f32,
+    threshold: f32,
+    modulus: usize,
+    matrix: CubeTensor,
+    rows: usize,
+    columns: usize,
+    keys: CubeTensor,
+}
+
+/// Launches [`inner_products`] of rows of `a` and `b`.
+fn inner(
+    a: &CubeTensor,
+    b: &CubeTensor,
+    out: &CubeTensor,
+    scale: f32,
+    [a_first, b_first, out_first]: [usize; 3],
+    [rows, columns]: [usize; 2],
+) {
+    let [_, width] = a.shape().dims();
+    let lanes = lanes(width);
+    let count = |results: usize, units: usize| results.div_ceil(BLOCK).div_ceil(units) as u32;
+    // SAFETY: units outside of the results end at once, and rows past the last are read as the first of their block.
+    #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
+    unsafe {
+        inner_products::launch_unchecked(
+            &a.client,
+            CubeCount::Static(count(columns, 16), count(rows, 4), 1),
+            CubeDim::new_2d(16, 4),
+            lanes,
+            a.clone().into_tensor_arg(),
+            b.clone().into_tensor_arg(),
+            out.clone().into_tensor_arg(),
+            scale,
+            a_first,
+            b_first,
+            out_first,
+            rows,
+            columns,
+            width / lanes,
+            lanes,
+        );
+    }
+}
+
+/// Numbers that are read at once from rows of `width`.
+fn lanes(width: usize) -> usize {
+    [4, 2].into_iter().find(|lanes| width.is_multiple_of(*lanes)).unwrap_or(1)
+}

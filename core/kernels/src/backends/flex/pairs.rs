@@ -1,0 +1,170 @@
+use burn::backend::Flex;
+use burn::backend::tensor::FloatTensor;
+use burn_flex::FlexTensor;
+
+use super::memory::{contiguous, floats, into_floats, is_f32, tensor};
+use crate::cpu::pairs::Weights;
+use crate::cpu::pairs::half::Half;
+use crate::cpu::pairs::whole::Whole;
+use crate::ops::pairs::plain;
+use crate::ops::pairs::term::are_kept;
+use crate::{Comparison, PairOps, PairWeights};
+
+impl PairOps for Flex {
+    fn pair_sums(
+        anchors: FloatTensor<Self>,
+        candidates: FloatTensor<Self>,
+        weights: PairWeights<Self>,
+        comparison: Comparison,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        match Held::of([&anchors, &candidates], &weights) {
+            Some(held) => held.sums(&comparison),
+            None => plain::sums::<Self>(&anchors, &candidates, &weights, &comparison),
+        }
+    }
+
+    fn pair_sums_backward(
+        anchors: FloatTensor<Self>,
+        candidates: FloatTensor<Self>,
+        weights: PairWeights<Self>,
+        kept: FloatTensor<Self>,
+        sums: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        comparison: Comparison,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let Some(held) = Held::of([&anchors, &candidates], &weights) else {
+            let known = plain::Known { kept, sums, gradient };
+            return plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison);
+        };
+        let [of_anchors, of_candidates] = held.gradients(kept, sums, gradient, &comparison);
+        let of_candidates = match comparison.constant_candidates {
+            true => tensor(vec![0.0], [1, 1]),
+            false => tensor(of_candidates, held.shape(1)),
+        };
+        (tensor(of_anchors, held.shape(0)), of_candidates)
+    }
+
+    fn own_pair_sums(
+        rows: FloatTensor<Self>,
+        weights: PairWeights<Self>,
+        comparison: Comparison,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let Some(held) = Held::of([&rows, &rows], &weights) else {
+            return plain::sums::<Self>(&rows, &rows, &weights, &comparison);
+        };
+        let weights = held.weights();
+        let Some(half) = held.half(&weights, &comparison) else { return held.sums(&comparison) };
+        let (values, sums) = half.sums();
+        let shape = [held.shape(0)[0], comparison.terms.len()];
+        (tensor(values, shape), tensor(sums, shape))
+    }
+
+    fn own_pair_sums_backward(
+        rows: FloatTensor<Self>,
+        weights: PairWeights<Self>,
+        kept: FloatTensor<Self>,
+        sums: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        comparison: Comparison,
+    ) -> FloatTensor<Self> {
+        let Some(held) = Held::of([&rows, &rows], &weights) else {
+            let known = plain::Known { kept, sums, gradient };
+            return plain::own_gradient::<Self>(&rows, &weights, &known, &comparison);
+        };
+        let weights = held.weights();
+        if let Some(half) = held.half(&weights, &comparison) {
+            let (kept, gradient) = (contiguous(kept), contiguous(gradient));
+            return tensor(half.gradient(floats(&kept), floats(&gradient)), held.shape(0));
+        }
+        let comparison = Comparison { constant_candidates: false, ..comparison };
+        let [mut of_anchors, of_candidates] = held.gradients(kept, sums, gradient, &comparison);
+        of_anchors.iter_mut().zip(of_candidates).for_each(|(sum, other)| *sum += other);
+        tensor(of_anchors, held.shape(0))
+    }
+}
+
+/// Anchors, candidates and weights as the loops take them.
+struct Held {
+    rows: [FlexTensor; 2],
+    weights: HeldWeights,
+}
+
+enum HeldWeights {
+    Ones,
+    Groups(Vec<i64>),
+    Pairs(FlexTensor),
+    Samples(FlexTensor),
+    Factors { left: FlexTensor, right: FlexTensor, samples: usize },
+}
+
+impl Held {
+    /// `None` where the loops cannot take them.
+    fn of([anchors, candidates]: [&FlexTensor; 2], weights: &PairWeights<Flex>) -> Option<Self> {
+        let lying = |of: &FlexTensor| is_f32(of).then(|| contiguous(of.clone()));
+        let weights = match weights {
+            PairWeights::Ones => HeldWeights::Ones,
+            PairWeights::Groups(groups) => {
+                HeldWeights::Groups(groups.clone().into_data().iter::<i64>().collect())
+            }
+            PairWeights::Pairs(matrix) => HeldWeights::Pairs(lying(matrix)?),
+            PairWeights::Samples(matrix) => HeldWeights::Samples(lying(matrix)?),
+            PairWeights::Factors { left, right, samples } => {
+                HeldWeights::Factors { left: lying(left)?, right: lying(right)?, samples: *samples }
+            }
+        };
+        let held = Self { rows: [lying(anchors)?, lying(candidates)?], weights };
+        (held.shape(0)[1] > 0).then_some(held)
+    }
+
+    fn shape(&self, of: usize) -> [usize; 2] {
+        self.rows[of].layout().shape().dims()
+    }
+
+    fn weights(&self) -> Weights<'_> {
+        match &self.weights {
+            HeldWeights::Ones => Weights::Ones,
+            HeldWeights::Groups(groups) => Weights::Groups(groups),
+            HeldWeights::Pairs(entries) => Weights::Pairs(floats(entries)),
+            HeldWeights::Samples(entries) => {
+                let [_, samples] = entries.layout().shape().dims();
+                Weights::Samples { entries: floats(entries), samples }
+            }
+            HeldWeights::Factors { left, right, samples } => {
+                let [_, width] = left.layout().shape().dims();
+                Weights::Factors { left: floats(left), right: floats(right), width, samples: *samples }
+            }
+        }
+    }
+
+    fn half<'h>(&'h self, weights: &'h Weights<'h>, comparison: &'h Comparison) -> Option<Half<'h>> {
+        Half::of(floats(&self.rows[0]), self.shape(0)[1], weights, comparison)
+    }
+
+    fn whole<'h>(&'h self, comparison: &'h Comparison) -> Whole<'h> {
+        let [anchors, candidates] = self.rows.each_ref().map(floats);
+        Whole { anchors, candidates, width: self.shape(0)[1], weights: self.weights(), comparison }
+    }
+
+    fn are_kept(&self) -> bool {
+        are_kept(self.shape(0)[0], self.shape(1)[0])
+    }
+
+    fn sums(&self, comparison: &Comparison) -> (FlexTensor, FlexTensor) {
+        let (sums, kept) = self.whole(comparison).sums(self.are_kept());
+        let ([n, _], [m, _]) = (self.shape(0), self.shape(1));
+        let kept = if self.are_kept() { tensor(kept, [n, m]) } else { tensor(vec![0.0], [1, 1]) };
+        (tensor(sums, [n, comparison.terms.len()]), kept)
+    }
+
+    fn gradients(
+        &self,
+        kept: FlexTensor,
+        sums: FlexTensor,
+        gradient: FlexTensor,
+        comparison: &Comparison,
+    ) -> [Vec<f32>; 2] {
+        let kept = if self.are_kept() { into_floats(kept) } else { Vec::new() };
+        let (sums, gradient) = (contiguous(sums), contiguous(gradient));
+        self.whole(comparison).gradients(kept, floats(&sums), floats(&gradient))
+    }
+}

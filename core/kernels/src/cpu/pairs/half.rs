@@ -1,0 +1,456 @@
+//! Rows compared with themselves.
+//!
+//! With anchors and candidates the same rows, similarities are symmetric, and half of them is enough where the weights of
+//! both directions are known together. The gradient then takes one product instead of two:
+//!
+//! ```text
+//! d / d z_i  sum_k l_k  =  1 / temperature  sum_j H_ij z_j,   H_ij = exp(p s_ij) (W_ij c_i + W_ji c_j)
+//! c_i = p (d l_i / d m_i) / sum_j W_ij exp(p s_ij)
+//! ```
+//!
+//! added up over the terms, each with its power `p`.
+//!
+//! The `c_i` need all row sums, so the terms are formed twice, block by block, and never kept: some rows of a block at a
+//! time, whose similarities stay in the cache until what is wanted of them is known.
+//!
+//! The terms are formed relative to `exp(p L)` with `L` the largest that a similarity can be, instead of the largest of
+//! each row as in a softmax, which would cost a pass and make `T` differ from row to row. In `f32` that is safe while
+//! no term can fall below the smallest normal number: [`SPAN`] bounds `2 p L`. At lower temperatures, and wherever a term
+//! is of another kind, there is no [`Half`].
+
+use std::ops::Range;
+
+use pulp::Arch;
+
+use super::{LANES, PART, Weights, counts_once, keep_above};
+use crate::cpu::exp::exp;
+use crate::cpu::gemm::{add as add_product, matrix, product};
+use crate::cpu::parallel;
+use crate::ops::pairs::term::{Comparison, EMPTY, LogSumExp, Pairs};
+
+/// The largest difference of two similarities: with `exp(-60)` = 9e-27 a term keeps all of its digits in `f32` for
+/// weights down to 1e-11.
+const SPAN: f32 = 60.0;
+/// Rows of a block where the caller does not choose.
+const BLOCK: usize = 512;
+/// What is compared.
+pub struct Half<'h> {
+    terms: Vec<Term<'h>>,
+    /// The powers of the terms, each once.
+    powers: Vec<f32>,
+    /// `[views * samples, width]`.
+    rows: &'h [f32],
+    /// The rows over the temperature.
+    scaled: Vec<f32>,
+    scale: f32,
+    width: usize,
+    samples: usize,
+    views: usize,
+    /// Samples of each block; a view has one block after the other, and there is one view after the other.
+    blocks: Vec<Range<usize>>,
+    limit: f32,
+    /// The weights of a row where they are 1.
+    ones: Vec<f32>,
+}
+
+impl<'h> Half<'h> {
+    /// The comparison of rows of `width` values with themselves, if it is one of this kind.
+    pub fn of(
+        rows: &'h [f32],
+        width: usize,
+        weights: &'h Weights<'h>,
+        comparison: &'h Comparison,
+    ) -> Option<Self> {
+        let n = rows.len().checked_div(width)?;
+        let of_term = |term| Term::of(term, n, weights);
+        let terms = comparison.terms.iter().map(of_term).collect::<Option<Vec<_>>>()?;
+        let samples = terms.iter().find_map(|term| term.samples).unwrap_or(n);
+        let suit = terms.iter().all(|term| term.suits(samples));
+        if samples == 0 || !n.is_multiple_of(samples) || !suit {
+            return None;
+        }
+        let mut powers: Vec<f32> = terms.iter().map(|term| term.power).collect();
+        powers.sort_by(f32::total_cmp);
+        powers.dedup();
+        let scale = comparison.scale as f32;
+        let lengths = rows.chunks(width).map(|row| row.iter().map(|x| x * x).sum::<f32>());
+        let limit = lengths.fold(0.0, f32::max) * scale;
+        let is_safe = 2.0 * limit * powers.last().copied().unwrap_or_default() <= SPAN;
+        if !is_safe {
+            return None;
+        }
+
+        let scaled = rows.iter().map(|x| x * scale).collect();
+        let size = comparison.tile.unwrap_or(BLOCK).clamp(1, samples);
+        let blocks = (0..samples).step_by(size).map(|start| start..(start + size).min(samples)).collect();
+        let (views, ones) = (n / samples, vec![1.0; size]);
+        Some(Self { terms, powers, rows, scaled, scale, width, samples, views, blocks, limit, ones })
+    }
+
+    /// The sums, and `sum_j W_ij exp(power (s_ij - limit))`, by which the gradient divides; `[rows, terms]` both.
+    pub fn sums(&self) -> (Vec<f32>, Vec<f32>) {
+        let n = self.samples * self.views;
+        let mut sums = vec![vec![0.0_f64; n]; self.terms.len()];
+        self.for_each_pair(&self.powers, |p, q, weights| {
+            for block in self.blocks_of(p, q) {
+                let parts = parallel::map(block.parts(), |part| self.sums_of_part(&block, part, weights));
+                for (part, of_terms) in block.parts().zip(parts) {
+                    for (sums, (of_rows, of_columns)) in sums.iter_mut().zip(of_terms) {
+                        add(&mut sums[part.clone()], &of_rows);
+                        if !block.same {
+                            add(&mut sums[block.columns.clone()], &of_columns);
+                        }
+                    }
+                }
+            }
+        });
+        let value = |term: &Term, sum: f64| match sum {
+            // A sum that is NaN is no empty one: it makes the loss NaN.
+            0.0 => EMPTY as f32,
+            _ => (sum.ln() + f64::from(term.power * self.limit)) as f32,
+        };
+        let by_row =
+            || (0..n).flat_map(|i| self.terms.iter().zip(&sums).map(move |(term, sums)| (term, sums[i])));
+        (
+            by_row().map(|(term, sum)| value(term, sum)).collect(),
+            by_row().map(|(_, sum)| sum as f32).collect(),
+        )
+    }
+
+    /// For each term, its sums by row and by column over the rows `part` of a block.
+    fn sums_of_part(
+        &self,
+        block: &Block,
+        part: Range<usize>,
+        weights: &[BlockWeights],
+    ) -> Vec<(Vec<f32>, Vec<f32>)> {
+        let width = block.columns.len();
+        let empty = |_: &BlockWeights| (Vec::new(), vec![0.0; width]);
+        let mut found: Vec<(Vec<f32>, Vec<f32>)> = weights.iter().map(empty).collect();
+        for (power, mut exponentials) in self.exponentials(&self.powers, block, part.clone()) {
+            let terms = self.terms.iter().zip(weights).zip(&mut found);
+            for ((term, weights), (by_row, by_column)) in terms.filter(|((term, _), _)| term.power == power) {
+                for (i, row) in part.clone().zip(exponentials.chunks_exact_mut(width)) {
+                    let [own, other] = self.weights_of_row(weights, block, i);
+                    let left_out = block.left_out(term, i);
+                    let kept = left_out.map(|at| std::mem::take(&mut row[at]));
+                    by_row.push(add_products(row, own, other, by_column));
+                    left_out.zip(kept).into_iter().for_each(|(at, kept)| row[at] = kept);
+                }
+            }
+        }
+        found
+    }
+
+    /// The gradient with respect to the rows, from what [`sums`](Self::sums) gave second and the gradient of what it gave first.
+    pub fn gradient(&self, sums: &[f32], gradient: &[f32]) -> Vec<f32> {
+        let count = self.terms.len();
+        let factors: Vec<Vec<f32>> = (self.terms.iter().enumerate())
+            .map(|(at, term)| {
+                let factor = f64::from(term.power) * f64::from(self.scale);
+                let of_rows = gradient.chunks_exact(count).zip(sums.chunks_exact(count));
+                let of_term = of_rows.map(|(gradient, sums)| (f64::from(gradient[at]), f64::from(sums[at])));
+                of_term.map(|(g, sum)| if sum == 0.0 { 0.0 } else { (factor * g / sum) as f32 }).collect()
+            })
+            .collect();
+        let moves = |power: &f32| {
+            let terms = self.terms.iter().zip(&factors).filter(|(term, _)| term.power == *power);
+            terms.flat_map(|(_, factors)| factors).any(|factor| *factor != 0.0)
+        };
+        let powers: Vec<f32> = self.powers.iter().copied().filter(moves).collect();
+        let mut found = vec![0.0; self.rows.len()];
+        if powers.is_empty() {
+            return found;
+        }
+        self.for_each_pair(&powers, |p, q, weights| {
+            for block in self.blocks_of(p, q) {
+                self.add_gradient(&mut found, &block, weights, (&powers, &factors));
+            }
+        });
+        found
+    }
+
+    /// Adds what a block contributes, by rows and, unless it has them twice, by columns.
+    fn add_gradient(
+        &self,
+        gradient: &mut [f32],
+        block: &Block,
+        weights: &[BlockWeights],
+        factors: Factors<'_>,
+    ) {
+        let columns = &self.rows[self.span(&block.columns)];
+        let parts = block.parts().zip(gradient[self.span(&block.rows)].chunks_mut(PART * self.width));
+        let pulls = parallel::map(parts, |(part, gradient)| {
+            let pulls = self.pulls_of_part(block, part, weights, factors);
+            add_product(gradient, matrix(&pulls, block.columns.len()), matrix(columns, self.width));
+            pulls
+        });
+        if block.same {
+            return;
+        }
+        let parts = gradient[self.span(&block.columns)].chunks_mut(PART * self.width);
+        parallel::map(parts.enumerate(), |(at, gradient)| {
+            for (part, pulls) in block.parts().zip(&pulls) {
+                let pulls = matrix(pulls, block.columns.len());
+                let pulls = pulls.subcols(at * PART, gradient.len() / self.width);
+                add_product(gradient, pulls.transpose(), matrix(&self.rows[self.span(&part)], self.width));
+            }
+        });
+    }
+
+    /// The `H_ij` of the [module](self) for the rows `part` of a block.
+    fn pulls_of_part(
+        &self,
+        block: &Block,
+        part: Range<usize>,
+        weights: &[BlockWeights],
+        (powers, factors): Factors<'_>,
+    ) -> Vec<f32> {
+        let width = block.columns.len();
+        let mut heights = vec![0.0_f32; width];
+        let of_powers =
+            self.exponentials(powers, block, part.clone()).into_iter().map(|(power, mut pulls)| {
+                for (i, row) in part.clone().zip(pulls.chunks_exact_mut(width)) {
+                    heights.fill(0.0);
+                    let terms = self.terms.iter().zip(factors).zip(weights);
+                    for ((term, factors), weights) in terms.filter(|((term, _), _)| term.power == power) {
+                        let left_out = block.left_out(term, i);
+                        let kept = left_out.map(|at| heights[at]);
+                        let weights = self.weights_of_row(weights, block, i);
+                        add_heights(&mut heights, weights, factors[i], &factors[block.columns.clone()]);
+                        left_out.zip(kept).into_iter().for_each(|(at, kept)| heights[at] = kept);
+                    }
+                    Arch::new().dispatch(|| row.iter_mut().zip(&heights).for_each(|(e, h)| *e *= h));
+                }
+                pulls
+            });
+        let sum = of_powers.reduce(|mut sum, next| {
+            Arch::new().dispatch(|| sum.iter_mut().zip(&next).for_each(|(sum, next)| *sum += next));
+            sum
+        });
+        sum.unwrap_or_default()
+    }
+
+    /// Each power with `exp(power (s - limit))` for the rows `part` of a block, that of a row with itself 0.
+    fn exponentials(&self, powers: &[f32], block: &Block, part: Range<usize>) -> Vec<(f32, Vec<f32>)> {
+        let columns = &self.rows[self.span(&block.columns)];
+        let rows = matrix(&self.scaled[self.span(&part)], self.width);
+        let mut similarities = product(rows, matrix(columns, self.width).transpose());
+        let (limit, first) = (self.limit, part.start - block.rows.start);
+        let mut found = Vec::with_capacity(powers.len());
+        for (k, &power) in powers.iter().enumerate() {
+            let is_last = k + 1 == powers.len();
+            let mut terms = if is_last { std::mem::take(&mut similarities) } else { similarities.clone() };
+            Arch::new().dispatch(|| terms.iter_mut().for_each(|s| *s = exp(power * (*s - limit))));
+            if block.same {
+                terms.iter_mut().skip(first).step_by(block.columns.len() + 1).for_each(|term| *term = 0.0);
+            }
+            found.push((power, terms));
+        }
+        found
+    }
+
+    /// The weights of row `i` of a block as anchor, and of each column as the anchor of row `i`.
+    fn weights_of_row<'w>(&'w self, weights: &'w BlockWeights, block: &Block, i: usize) -> [&'w [f32]; 2] {
+        let (at, width) = (i - block.rows.start, block.columns.len());
+        block.views.map(|view| {
+            let weights = weights.of_view(view);
+            weights.get(at * width..(at + 1) * width).unwrap_or(&self.ones[..width])
+        })
+    }
+
+    /// Where the values of some rows lie.
+    fn span(&self, rows: &Range<usize>) -> Range<usize> {
+        rows.start * self.width..rows.end * self.width
+    }
+
+    /// Visits every unordered pair of blocks of samples with the weights of each term of some powers.
+    fn for_each_pair(&self, powers: &[f32], mut visit: impl FnMut(usize, usize, &[BlockWeights])) {
+        for (p, rows) in self.blocks.iter().enumerate() {
+            for (q, columns) in self.blocks.iter().enumerate().skip(p) {
+                let of_term = |term: &Term| match powers.contains(&term.power) {
+                    true => term.weights(rows, columns),
+                    false => BlockWeights::default(),
+                };
+                let weights: Vec<BlockWeights> = self.terms.iter().map(of_term).collect();
+                visit(p, q, &weights);
+            }
+        }
+    }
+
+    /// A pair of blocks of samples in all views.
+    fn blocks_of(&self, p: usize, q: usize) -> impl Iterator<Item = Block> {
+        let in_view = move |view: usize, block: usize| {
+            let (first, block) = (view * self.samples, &self.blocks[block]);
+            first + block.start..first + block.end
+        };
+        (0..self.views).flat_map(move |first| {
+            let seconds = (0..self.views).filter(move |&second| p < q || first <= second);
+            seconds.map(move |second| Block {
+                rows: in_view(first, p),
+                columns: in_view(second, q),
+                views: [first, second],
+                same_samples: p == q,
+                same: p == q && first == second,
+            })
+        })
+    }
+}
+
+/// Some rows compared with others.
+struct Block {
+    rows: Range<usize>,
+    columns: Range<usize>,
+    /// The view of the rows and that of the columns.
+    views: [usize; 2],
+    /// Whether both are of the same samples, whatever the view.
+    same_samples: bool,
+    /// Whether both are the same rows, so that the block holds each pair twice and each row with itself.
+    same: bool,
+}
+
+impl Block {
+    /// The column of the block that a term leaves out for row `i`.
+    fn left_out(&self, term: &Term<'_>, i: usize) -> Option<usize> {
+        (self.same_samples && !self.same && term.without_own_sample).then(|| i - self.rows.start)
+    }
+
+    /// The rows of each round of a loop.
+    fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let Range { start, end } = self.rows;
+        (start..end).step_by(PART).map(move |first| first..(first + PART).min(end))
+    }
+}
+
+/// Powers that move a gradient, and for each term the factor of each row.
+type Factors<'f> = (&'f [f32], &'f [Vec<f32>]);
+
+/// A term of a comparison of rows with themselves, over other rows.
+struct Term<'h> {
+    power: f32,
+    /// Whether the other views of a row's sample are left out too.
+    without_own_sample: bool,
+    /// Number of samples, if the term says so.
+    samples: Option<usize>,
+    /// What its weights come from, where they are not 1.
+    weights: Option<(&'h LogSumExp, &'h Weights<'h>)>,
+}
+
+impl<'h> Term<'h> {
+    /// The term of `n` rows, if it is symmetric in them.
+    fn of(term: &'h LogSumExp, n: usize, weights: &'h Weights<'h>) -> Option<Self> {
+        let power = term.power as f32;
+        let is_weighted = !counts_once(term) && !matches!(weights, Weights::Ones | Weights::Groups(_));
+        Some(match term.pairs {
+            Pairs::Apart { period } if is_weighted => {
+                let samples = weights.samples().filter(|samples| *samples == period)?;
+                let weights = Some((term, weights));
+                Self { power, without_own_sample: false, samples: Some(samples), weights }
+            }
+            _ if is_weighted => return None,
+            Pairs::Apart { period } if period == n => {
+                Self { power, without_own_sample: false, samples: None, weights: None }
+            }
+            Pairs::Apart { period } => {
+                Self { power, without_own_sample: true, samples: Some(period), weights: None }
+            }
+            Pairs::Unlike => {
+                Self { power, without_own_sample: false, samples: None, weights: Some((term, weights)) }
+            }
+            Pairs::All | Pairs::Like => return None,
+        })
+    }
+
+    /// Whether the term is one of so many samples.
+    fn suits(&self, samples: usize) -> bool {
+        match (self.samples, self.weights) {
+            (Some(own), _) => own == samples,
+            (None, Some((_, Weights::Groups(groups)))) => {
+                groups.iter().zip(groups.iter().skip(samples)).all(|(one, next)| one == next)
+            }
+            (None, Some(_)) => false,
+            (None, None) => true,
+        }
+    }
+
+    /// Weights of a block of samples against another, of each matrix; none where all are 1.
+    fn weights(&self, rows: &Range<usize>, columns: &Range<usize>) -> BlockWeights {
+        let Some((term, weights)) = self.weights else { return BlockWeights::default() };
+        let width = columns.len();
+        let of_matrix = |at: usize| {
+            let mut entries = vec![0.0; rows.len() * width];
+            let parts = rows.clone().step_by(PART).zip(entries.chunks_mut((PART * width).max(1)));
+            parallel::map(parts, |(first, part)| {
+                let rows = first..(first + PART).min(rows.end);
+                match term.weight.bound() {
+                    Some(bound) if term.pairs != Pairs::Unlike => {
+                        weights.write(part, at, &rows, columns);
+                        keep_above(part, bound);
+                    }
+                    _ => {
+                        for (row, i) in part.chunks_exact_mut(width).zip(rows) {
+                            let own = weights.group(i);
+                            let differs = |j: usize| f32::from(u8::from(weights.group(j) != own));
+                            row.iter_mut().zip(columns.clone()).for_each(|(w, j)| *w = differs(j));
+                        }
+                    }
+                }
+            });
+            if rows == columns {
+                entries.iter_mut().step_by(width + 1).for_each(|w| *w = 0.0);
+            }
+            entries
+        };
+        BlockWeights { of_views: (0..weights.matrices()).map(of_matrix).collect() }
+    }
+}
+
+/// The weights of one term in a block.
+#[derive(Default)]
+struct BlockWeights {
+    of_views: Vec<Vec<f32>>,
+}
+
+impl BlockWeights {
+    /// Those of a view's anchors; none where all are 1.
+    fn of_view(&self, view: usize) -> &[f32] {
+        self.of_views.get(view).or(self.of_views.first()).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Adds to as many sums as there are values.
+fn add(sums: &mut [f64], values: &[f32]) {
+    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += f64::from(*value));
+}
+
+/// Adds a row times the weights of its columns to the sums by column; returns the sum of the row times its own weights.
+fn add_products(row: &[f32], own: &[f32], other: &[f32], columns: &mut [f32]) -> f32 {
+    Arch::new().dispatch(|| {
+        let (row, row_rest) = row.as_chunks::<LANES>();
+        let (own, own_rest) = own.as_chunks::<LANES>();
+        let (other, other_rest) = other.as_chunks::<LANES>();
+        let (columns, columns_rest) = columns.as_chunks_mut::<LANES>();
+        let mut lanes = [0.0_f32; LANES];
+        for (((row, own), other), columns) in row.iter().zip(own).zip(other).zip(columns) {
+            let weights = own.iter().zip(other);
+            for (((lane, x), (own, other)), column) in lanes.iter_mut().zip(row).zip(weights).zip(columns) {
+                *lane += x * own;
+                *column += x * other;
+            }
+        }
+        let mut sum: f32 = lanes.iter().sum();
+        for (((x, own), other), column) in row_rest.iter().zip(own_rest).zip(other_rest).zip(columns_rest) {
+            sum += x * own;
+            *column += x * other;
+        }
+        sum
+    })
+}
+
+/// Adds `own weights * own factor + other weights * other factors` to `heights`.
+fn add_heights(heights: &mut [f32], [own, other]: [&[f32]; 2], factor: f32, others: &[f32]) {
+    Arch::new().dispatch(|| {
+        let factors = own.iter().zip(other).zip(others);
+        heights.iter_mut().zip(factors).for_each(|(h, ((w, v), other))| *h += w * factor + v * other);
+    });
+}

@@ -1,0 +1,156 @@
+//! Log-sum-exps over pairs of rows, and their gradients: [`half`] of the pairs where rows are compared with themselves and
+//! terms are symmetric, [`whole`] otherwise.
+
+pub mod half;
+pub mod whole;
+
+use std::ops::Range;
+
+use pulp::Arch;
+
+use super::gemm::{assign, matrix};
+use crate::ops::pairs::term::{LogSumExp, Pairs, Weight};
+
+/// Rows in one round of a loop.
+const PART: usize = 64;
+/// Sums run in so many lanes, which the compiler keeps in vector registers.
+const LANES: usize = 16;
+
+/// What terms refer to; see [`PairWeights`](crate::PairWeights).
+#[derive(Debug, Clone)]
+pub enum Weights<'w> {
+    /// Nothing.
+    Ones,
+    /// The group of each row.
+    Groups(&'w [i64]),
+    /// A weight for each pair, row by row.
+    Pairs(&'w [f32]),
+    /// Weights of pairs of samples, `[v samples, samples]`.
+    Samples {
+        /// Row by row.
+        entries: &'w [f32],
+        /// Number of samples.
+        samples: usize,
+    },
+    /// The same as products of factors.
+    Factors {
+        /// `[v samples, width]`.
+        left: &'w [f32],
+        /// `[v samples, width]`.
+        right: &'w [f32],
+        /// Columns of a factor.
+        width: usize,
+        /// Number of samples.
+        samples: usize,
+    },
+}
+
+impl Weights<'_> {
+    /// Number of matrices of weights of samples.
+    fn matrices(&self) -> usize {
+        match self {
+            Self::Samples { entries, samples } => entries.len() / (samples * samples).max(1),
+            Self::Factors { left, width, samples, .. } => left.len() / (width * samples).max(1),
+            Self::Ones | Self::Groups(_) | Self::Pairs(_) => 1,
+        }
+    }
+
+    /// Number of samples, where weights are those of pairs of samples.
+    fn samples(&self) -> Option<usize> {
+        match self {
+            Self::Samples { samples, .. } | Self::Factors { samples, .. } => Some(*samples),
+            Self::Ones | Self::Groups(_) | Self::Pairs(_) => None,
+        }
+    }
+
+    /// Writes entries of a matrix of samples to `target`, row by row.
+    fn write(&self, target: &mut [f32], at: usize, rows: &Range<usize>, columns: &Range<usize>) {
+        match self {
+            Self::Samples { entries, samples } => {
+                for (target, i) in target.chunks_exact_mut(columns.len()).zip(rows.clone()) {
+                    let start = (at * samples + i) * samples;
+                    target.copy_from_slice(&entries[start + columns.start..start + columns.end]);
+                }
+            }
+            Self::Factors { left, right, width, samples } => {
+                let of = |range: &Range<usize>| {
+                    (at * samples + range.start) * width..(at * samples + range.end) * width
+                };
+                let (left, right) = (matrix(&left[of(rows)], *width), matrix(&right[of(columns)], *width));
+                assign(target, left, right.transpose());
+            }
+            Self::Ones | Self::Groups(_) | Self::Pairs(_) => target.fill(1.0),
+        }
+    }
+
+    /// The group of a row.
+    fn group(&self, i: usize) -> i64 {
+        match self {
+            Self::Groups(groups) => groups[i % groups.len().max(1)],
+            _ => i64::try_from(i).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// How much the pairs of anchors `rows` with `m` candidates count in a term, row by row; none where each counts once.
+    fn of_rows(&self, term: &LogSumExp, rows: &Range<usize>, m: usize) -> Option<Vec<f32>> {
+        let entries = term.weight.bound().and_then(|bound| Some((bound, self.entries(rows, m)?)));
+        let mut weights = match entries {
+            None if term.pairs == Pairs::All => return None,
+            None => vec![1.0; rows.len() * m],
+            Some((bound, mut entries)) => {
+                keep_above(&mut entries, bound);
+                entries
+            }
+        };
+        for (row, i) in weights.chunks_exact_mut(m.max(1)).zip(rows.clone()) {
+            match term.pairs {
+                Pairs::All => {}
+                Pairs::Apart { period } => {
+                    let period = period.max(1);
+                    row.iter_mut().skip(i % period).step_by(period).for_each(|w| *w = 0.0);
+                }
+                Pairs::Unlike | Pairs::Like => {
+                    let (own, is_like) = (self.group(i), term.pairs == Pairs::Like);
+                    let left_out = |j: usize| (self.group(j) == own) != is_like;
+                    row.iter_mut().enumerate().filter(|(j, _)| left_out(*j)).for_each(|(_, w)| *w = 0.0);
+                }
+            }
+        }
+        Some(weights)
+    }
+
+    /// The entries of anchors `rows`, row by row.
+    fn entries(&self, rows: &Range<usize>, m: usize) -> Option<Vec<f32>> {
+        if let Self::Pairs(entries) = self {
+            return Some(entries[rows.start * m..rows.end * m].to_vec());
+        }
+        let samples = self.samples().filter(|samples| *samples > 0)?;
+        let mut found = Vec::with_capacity(rows.len() * m);
+        let mut block = Vec::new();
+        let mut start = rows.start;
+        while start < rows.end {
+            let (view, first) = (start / samples % self.matrices().max(1), start % samples);
+            let last = (first + rows.end - start).min(samples);
+            block.resize((last - first) * samples, 0.0);
+            self.write(&mut block, view, &(first..last), &(0..samples));
+            for row in block.chunks_exact(samples) {
+                (0..m / samples).for_each(|_| found.extend_from_slice(row));
+            }
+            start += last - first;
+        }
+        Some(found)
+    }
+}
+
+/// Puts 0 in place of entries whose product with a sign is not above a threshold, and that product in place of others.
+fn keep_above(entries: &mut [f32], (sign, threshold): (f64, f64)) {
+    let (sign, threshold) = (sign as f32, threshold as f32);
+    Arch::new().dispatch(|| {
+        entries.iter_mut().for_each(|w| *w = if *w * sign > threshold { *w * sign } else { 0.0 });
+    });
+}
+
+/// Whether entries count as they are.
+fn counts_once(term: &LogSumExp) -> bool {
+    term.weight == Weight::One
+}

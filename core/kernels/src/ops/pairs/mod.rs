@@ -1,0 +1,245 @@
+//! Log-sum-exps over pairs of rows, the reductions behind contrastive losses.
+
+pub(crate) mod plain;
+pub(crate) mod term;
+
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Backend, Dispatch, ExtensionType, backend_extension};
+use burn::tensor::{Int, Tensor};
+
+pub use term::{Comparison, EMPTY, LogSumExp, Pairs, Weight};
+
+/// What the terms of a comparison refer to: groups of rows, or weights of pairs. Constants, without a gradient.
+#[derive(ExtensionType, Debug, Clone)]
+#[extension_type(fusion: cfg(feature = "fusion"))]
+pub enum PairWeights<B: Backend> {
+    /// Nothing: weights are 1, and each row is a group of its own.
+    Ones,
+    /// The group of each row, `[rows]`, of anchors and of candidates.
+    Groups(IntTensor<B>),
+    /// A weight for each pair, `[anchors, candidates]`.
+    Pairs(FloatTensor<B>),
+    /// Weights of the pairs of `c` samples, `[v c, c]`: anchor `i` has row `i` modulo `v c`, candidate `j` has column `j`
+    /// modulo `c`. Each of the `v` matrices is symmetric.
+    Samples(FloatTensor<B>),
+    /// As [`Samples`](Self::Samples), but for the diagonals as products `L R^T` of factors, `[v c, k]` both. Diagonals must
+    /// be left out by the terms.
+    Factors {
+        /// `L`.
+        left: FloatTensor<B>,
+        /// `R`.
+        right: FloatTensor<B>,
+        /// `c`.
+        samples: usize,
+    },
+}
+
+impl PairWeights<Dispatch> {
+    /// [`PairWeights::Groups`].
+    pub fn groups(groups: Tensor<1, Int>) -> Self {
+        Self::Groups(groups.into_dispatch())
+    }
+
+    /// [`PairWeights::Pairs`].
+    pub fn pairs(weights: Tensor<2>) -> Self {
+        Self::Pairs(weights.into_dispatch())
+    }
+
+    /// [`PairWeights::Samples`].
+    pub fn samples(weights: Tensor<2>) -> Self {
+        Self::Samples(weights.into_dispatch())
+    }
+
+    /// [`PairWeights::Factors`].
+    pub fn factors(left: Tensor<2>, right: Tensor<2>, samples: usize) -> Self {
+        Self::Factors { left: left.into_dispatch(), right: right.into_dispatch(), samples }
+    }
+}
+
+/// Log-sum-exps over pairs that backends evaluate.
+#[backend_extension(
+    Flex: cfg(feature = "flex"),
+    NdArray: cfg(feature = "ndarray"),
+    Cube: cfg(feature = "cube"),
+    Fusion: cfg(feature = "fusion"),
+    Autodiff,
+)]
+pub trait PairOps: Backend {
+    /// The sums of anchors `[n, d]` over candidates `[m, d]`, `[n, terms]`, and what the body keeps for the backward pass.
+    #[fusion(meta = |anchors, candidates, _weights, comparison| {
+        fused::sums(anchors, candidates, comparison)
+    })]
+    fn pair_sums(
+        anchors: FloatTensor<Self>,
+        candidates: FloatTensor<Self>,
+        #[extension_type] weights: PairWeights<Self>,
+        comparison: Comparison,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        plain::sums::<Self>(&anchors, &candidates, &weights, &comparison)
+    }
+
+    /// The gradients of anchors and candidates for the gradient `[n, terms]` of the sums; that of constant candidates is a
+    /// single 0.
+    #[fusion(meta = |anchors, candidates, _weights, _kept, _sums, _gradient, comparison| {
+        fused::gradients(anchors, candidates, comparison)
+    })]
+    fn pair_sums_backward(
+        anchors: FloatTensor<Self>,
+        candidates: FloatTensor<Self>,
+        #[extension_type] weights: PairWeights<Self>,
+        kept: FloatTensor<Self>,
+        sums: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        comparison: Comparison,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let known = plain::Known { kept, sums, gradient };
+        plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison)
+    }
+
+    /// [`pair_sums`](Self::pair_sums) of rows `[n, d]` over the same rows.
+    #[fusion(meta = |rows, _weights, comparison| fused::sums(rows, rows, comparison))]
+    fn own_pair_sums(
+        rows: FloatTensor<Self>,
+        #[extension_type] weights: PairWeights<Self>,
+        comparison: Comparison,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        plain::sums::<Self>(&rows, &rows, &weights, &comparison)
+    }
+
+    /// The gradient of rows that are anchors and candidates.
+    #[fusion(dtype = rows, shape = rows)]
+    fn own_pair_sums_backward(
+        rows: FloatTensor<Self>,
+        #[extension_type] weights: PairWeights<Self>,
+        kept: FloatTensor<Self>,
+        sums: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+        comparison: Comparison,
+    ) -> FloatTensor<Self> {
+        let known = plain::Known { kept, sums, gradient };
+        plain::own_gradient::<Self>(&rows, &weights, &known, &comparison)
+    }
+}
+
+/// Shapes of results, for fusion.
+#[cfg(feature = "fusion")]
+mod fused {
+    use burn::backend::fusion::custom::TensorSpec;
+    use burn::tensor::Shape;
+
+    use super::term::{Comparison, kept_shape};
+
+    pub(super) fn sums(
+        anchors: &TensorSpec,
+        candidates: &TensorSpec,
+        comparison: &Comparison,
+    ) -> (TensorSpec, TensorSpec) {
+        let (n, m) = (anchors.shape[0], candidates.shape[0]);
+        let of = |shape: [usize; 2]| TensorSpec::new(Shape::new(shape), anchors.dtype);
+        (of([n, comparison.terms.len()]), of(kept_shape(n, m)))
+    }
+
+    pub(super) fn gradients(
+        anchors: &TensorSpec,
+        candidates: &TensorSpec,
+        comparison: &Comparison,
+    ) -> (TensorSpec, TensorSpec) {
+        let constant = TensorSpec::new(Shape::new([1, 1]), candidates.dtype);
+        (anchors.clone(), if comparison.constant_candidates { constant } else { candidates.clone() })
+    }
+}
+
+/// The sums of a comparison and what is needed to differentiate them, for programs that form gradients by hand. Those that
+/// leave it to autodiff call [`log_sum_exps`] and [`own_log_sum_exps`].
+#[derive(Debug, Clone)]
+pub struct PairSums {
+    anchors: Tensor<2>,
+    /// `None` where they are the anchors.
+    candidates: Option<Tensor<2>>,
+    weights: PairWeights<Dispatch>,
+    comparison: Comparison,
+    values: Tensor<2>,
+    kept: Tensor<2>,
+}
+
+impl PairSums {
+    /// The sums of anchors `[n, d]` over candidates `[m, d]`.
+    pub fn across(
+        anchors: Tensor<2>,
+        candidates: Tensor<2>,
+        weights: PairWeights<Dispatch>,
+        comparison: Comparison,
+    ) -> Self {
+        let (a, c) = (anchors.clone().into_dispatch(), candidates.clone().into_dispatch());
+        let (values, kept) = <Dispatch as PairOps>::pair_sums(a, c, weights.clone(), comparison.clone());
+        let (values, kept) = (Tensor::from_dispatch(values), Tensor::from_dispatch(kept));
+        Self { anchors, candidates: Some(candidates), weights, comparison, values, kept }
+    }
+
+    /// The sums of rows `[n, d]` over the same rows.
+    pub fn within(rows: Tensor<2>, weights: PairWeights<Dispatch>, comparison: Comparison) -> Self {
+        let (a, of) = (rows.clone().into_dispatch(), comparison.clone());
+        let (values, kept) = <Dispatch as PairOps>::own_pair_sums(a, weights.clone(), of);
+        let (values, kept) = (Tensor::from_dispatch(values), Tensor::from_dispatch(kept));
+        Self { anchors: rows, candidates: None, weights, comparison, values, kept }
+    }
+
+    /// The sums, `[n, terms]`; [`EMPTY`] where an anchor has no pair.
+    pub fn values(&self) -> Tensor<2> {
+        self.values.clone()
+    }
+
+    /// The gradients of anchors and candidates for the gradient `[n, terms]` of the sums. Candidates that are constant, or
+    /// the anchors themselves, have none of their own.
+    pub fn pull_back(self, gradient: Tensor<2>) -> (Tensor<2>, Option<Tensor<2>>) {
+        let Self { anchors, candidates, weights, comparison, values, kept } = self;
+        let (anchors, kept) = (anchors.into_dispatch(), kept.into_dispatch());
+        let (values, gradient) = (values.into_dispatch(), gradient.into_dispatch());
+        let Some(candidates) = candidates else {
+            let of_rows = <Dispatch as PairOps>::own_pair_sums_backward(
+                anchors, weights, kept, values, gradient, comparison,
+            );
+            return (Tensor::from_dispatch(of_rows), None);
+        };
+        let is_constant = comparison.constant_candidates;
+        let (of_anchors, of_candidates) = <Dispatch as PairOps>::pair_sums_backward(
+            anchors,
+            candidates.into_dispatch(),
+            weights,
+            kept,
+            values,
+            gradient,
+            comparison,
+        );
+        (Tensor::from_dispatch(of_anchors), (!is_constant).then(|| Tensor::from_dispatch(of_candidates)))
+    }
+}
+
+/// For anchors `[n, d]`, candidates `[m, d]` and `s_ij = scale <a_i, c_j>` the sums
+///
+/// ```text
+/// log sum_j W_ij exp(power * s_ij)
+/// ```
+///
+/// of each [`LogSumExp`], `[n, terms]`; [`EMPTY`] with gradient 0 for an anchor without a pair of positive weight.
+///
+/// Costs `2 n m d` operations for the similarities, which all terms share, `4 n m d` for both gradients, and a pass over
+/// `n m` numbers for each term and direction. Up to 16 Mi similarities are kept for the backward pass, more are formed again.
+pub fn log_sum_exps(
+    anchors: Tensor<2>,
+    candidates: Tensor<2>,
+    weights: PairWeights<Dispatch>,
+    comparison: Comparison,
+) -> Tensor<2> {
+    PairSums::across(anchors, candidates, weights, comparison).values
+}
+
+/// [`log_sum_exps`] of rows `[n, d]` over the same rows. The CPU forms half of the similarities where the terms are
+/// symmetric in the rows, and keeps none: `2 n^2 d` operations for sums and `3 n^2 d` for the gradient, in place of 2 and 6.
+pub fn own_log_sum_exps(
+    rows: Tensor<2>,
+    weights: PairWeights<Dispatch>,
+    comparison: Comparison,
+) -> Tensor<2> {
+    PairSums::within(rows, weights, comparison).values
+}

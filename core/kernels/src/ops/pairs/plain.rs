@@ -1,0 +1,233 @@
+//! The sums in Burn's operations, a tile of anchors at a time.
+
+use std::ops::Range;
+
+use burn::backend::tensor::{Device, FloatTensor, IntTensor};
+use burn::backend::{Backend, TensorMetadata, get_or_init_device_settings};
+use burn::tensor::{Shape, Slice, TensorData};
+
+use super::PairWeights;
+use super::term::{Comparison, EMPTY, LogSumExp, Pairs, are_kept};
+
+/// What is known when gradients are formed.
+pub(crate) struct Known<B: Backend> {
+    pub(crate) kept: FloatTensor<B>,
+    pub(crate) sums: FloatTensor<B>,
+    pub(crate) gradient: FloatTensor<B>,
+}
+
+/// [`PairOps::pair_sums`](super::PairOps::pair_sums).
+pub(crate) fn sums<B: Backend>(
+    anchors: &FloatTensor<B>,
+    candidates: &FloatTensor<B>,
+    weights: &PairWeights<B>,
+    comparison: &Comparison,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let (n, m) = (rows::<B>(anchors), rows::<B>(candidates));
+    let (mut sums, mut kept) = (Vec::new(), Vec::new());
+    for tile in comparison.tiles(n, m) {
+        let similarities = similarities::<B>(anchors, candidates, &tile, comparison.scale);
+        let of_term = |term: &LogSumExp| {
+            let logits = logits::<B>(similarities.clone(), term, weights, &tile);
+            let largest = B::float_max_dim(logits.clone(), 1);
+            let terms = B::float_exp(B::float_sub(logits, largest.clone()));
+            B::float_add(B::float_log(B::float_sum_dim(terms, 1)), largest)
+        };
+        sums.push(joined::<B>(comparison.terms.iter().map(of_term).collect(), 1));
+        kept.push(similarities);
+    }
+    let kept = if are_kept(n, m) { joined::<B>(kept, 0) } else { nothing::<B>(anchors) };
+    (joined::<B>(sums, 0), kept)
+}
+
+/// [`PairOps::pair_sums_backward`](super::PairOps::pair_sums_backward).
+pub(crate) fn gradients<B: Backend>(
+    anchors: &FloatTensor<B>,
+    candidates: &FloatTensor<B>,
+    weights: &PairWeights<B>,
+    known: &Known<B>,
+    comparison: &Comparison,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let (n, m) = (rows::<B>(anchors), rows::<B>(candidates));
+    let (mut of_anchors, mut of_candidates) = (Vec::new(), None);
+    for tile in comparison.tiles(n, m) {
+        let similarities = match are_kept(n, m) {
+            true => part::<B>(&known.kept, &tile),
+            false => similarities::<B>(anchors, candidates, &tile, comparison.scale),
+        };
+        let pulls = comparison.terms.iter().enumerate().filter(|(_, term)| term.power != 0.0);
+        let pull = pulls.map(|(at, term)| {
+            let logits = logits::<B>(similarities.clone(), term, weights, &tile);
+            let (sum, gradient) =
+                (column::<B>(&known.sums, &tile, at), column::<B>(&known.gradient, &tile, at));
+            let empty = B::float_lower_elem(sum.clone(), (EMPTY / 2.0).into(), bools::<B>(&sum));
+            let factor = B::float_mul_scalar(gradient, (term.power * comparison.scale).into());
+            let factor = B::float_mask_fill(factor, empty, 0.0.into());
+            B::float_mul(B::float_exp(B::float_sub(logits, sum)), factor)
+        });
+        let own = part::<B>(anchors, &tile);
+        let Some(pull) = pull.reduce(B::float_add) else {
+            of_anchors.push(B::float_mul_scalar(own, 0.0.into()));
+            continue;
+        };
+        of_anchors.push(B::float_matmul(pull.clone(), candidates.clone()));
+        if !comparison.constant_candidates {
+            let found = B::float_matmul(B::float_transpose(pull), own);
+            of_candidates = Some(match of_candidates {
+                Some(sum) => B::float_add(sum, found),
+                None => found,
+            });
+        }
+    }
+    let of_candidates = match of_candidates {
+        Some(found) => found,
+        None if comparison.constant_candidates => nothing::<B>(candidates),
+        None => B::float_mul_scalar(candidates.clone(), 0.0.into()),
+    };
+    (joined::<B>(of_anchors, 0), of_candidates)
+}
+
+/// [`PairOps::own_pair_sums_backward`](super::PairOps::own_pair_sums_backward).
+pub(crate) fn own_gradient<B: Backend>(
+    own: &FloatTensor<B>,
+    weights: &PairWeights<B>,
+    known: &Known<B>,
+    comparison: &Comparison,
+) -> FloatTensor<B> {
+    let comparison = Comparison { constant_candidates: false, ..comparison.clone() };
+    let (of_anchors, of_candidates) = gradients::<B>(own, own, weights, known, &comparison);
+    B::float_add(of_anchors, of_candidates)
+}
+
+fn similarities<B: Backend>(
+    anchors: &FloatTensor<B>,
+    candidates: &FloatTensor<B>,
+    tile: &Range<usize>,
+    scale: f64,
+) -> FloatTensor<B> {
+    let scaled = B::float_mul_scalar(part::<B>(anchors, tile), scale.into());
+    B::float_matmul(scaled, B::float_transpose(candidates.clone()))
+}
+
+/// `power * s_ij + log W_ij`, pairs without weight at [`EMPTY`].
+fn logits<B: Backend>(
+    similarities: FloatTensor<B>,
+    term: &LogSumExp,
+    weights: &PairWeights<B>,
+    tile: &Range<usize>,
+) -> FloatTensor<B> {
+    let [_, m] = similarities.shape().dims();
+    let bool_type = bools::<B>(&similarities);
+    let mut logits = B::float_mul_scalar(similarities, term.power.into());
+    if let Some((sign, threshold)) = term.weight.bound()
+        && let Some(entries) = entries::<B>(weights, tile, m)
+    {
+        let entries = B::float_mul_scalar(entries, sign.into());
+        let left_out = B::float_lower_equal_elem(entries.clone(), threshold.into(), bool_type);
+        let logarithms = B::float_log(B::float_mask_fill(entries, left_out.clone(), 1.0.into()));
+        logits = B::float_mask_fill(B::float_add(logits, logarithms), left_out, EMPTY.into());
+    }
+    let Some((own, others)) = keys::<B>(term.pairs, weights, tile, m, &logits.device()) else {
+        return logits;
+    };
+    let shape = Shape::new([tile.len(), m]);
+    let (own, others) = (B::int_expand(own, shape.clone()), B::int_expand(others, shape));
+    let left_out = match term.pairs {
+        Pairs::Like => B::int_not_equal(own, others, bool_type),
+        _ => B::int_equal(own, others, bool_type),
+    };
+    B::float_mask_fill(logits, left_out, EMPTY.into())
+}
+
+/// What rows `[tile, 1]` and columns `[1, m]` are compared by, if only some pairs count.
+fn keys<B: Backend>(
+    pairs: Pairs,
+    weights: &PairWeights<B>,
+    tile: &Range<usize>,
+    m: usize,
+    device: &Device<B>,
+) -> Option<(IntTensor<B>, IntTensor<B>)> {
+    let (rows, columns) = (Shape::new([tile.len(), 1]), Shape::new([1, m]));
+    let period = match (pairs, weights) {
+        (Pairs::All, _) => return None,
+        (Pairs::Apart { period }, _) => period.max(1),
+        (_, PairWeights::Groups(groups)) => {
+            let [count] = groups.shape().dims();
+            let of = |indices: Range<usize>| {
+                let indices: Vec<i32> = indices.map(|i| index(i % count.max(1))).collect();
+                let length = indices.len();
+                let at = B::int_from_data(TensorData::new(indices, [length]), device);
+                B::int_select(groups.clone(), 0, at)
+            };
+            return Some((B::int_reshape(of(tile.clone()), rows), B::int_reshape(of(0..m), columns)));
+        }
+        _ => usize::MAX,
+    };
+    let of = |indices: Range<usize>, shape: Shape| {
+        let keys: Vec<i32> = indices.map(|i| index(i % period)).collect();
+        B::int_from_data(TensorData::new(keys, shape), device)
+    };
+    Some((of(tile.clone(), rows), of(0..m, columns)))
+}
+
+/// The weights of a tile of anchors, `[tile, m]`, if there are any.
+fn entries<B: Backend>(weights: &PairWeights<B>, tile: &Range<usize>, m: usize) -> Option<FloatTensor<B>> {
+    let matrix = match weights {
+        PairWeights::Ones | PairWeights::Groups(_) => return None,
+        PairWeights::Pairs(matrix) => return Some(part::<B>(matrix, tile)),
+        PairWeights::Samples(matrix) => matrix.clone(),
+        PairWeights::Factors { left, right, samples } => {
+            let views = (0..rows::<B>(left)).step_by(*samples).map(|start| {
+                let view = start..start + samples;
+                let right = B::float_transpose(part::<B>(right, &view));
+                B::float_matmul(part::<B>(left, &view), right)
+            });
+            joined::<B>(views.collect(), 0)
+        }
+    };
+    let [count, samples] = matrix.shape().dims();
+    let at: Vec<i32> = tile.clone().map(|i| index(i % count)).collect();
+    let at = B::int_from_data(TensorData::new(at, [tile.len()]), &matrix.device());
+    let of_rows = B::float_select(matrix, 0, at);
+    Some(joined::<B>(vec![of_rows; m / samples], 1))
+}
+
+fn column<B: Backend>(of: &FloatTensor<B>, tile: &Range<usize>, at: usize) -> FloatTensor<B> {
+    let [n, columns] = of.shape().dims();
+    if columns == 1 && *tile == (0..n) {
+        return of.clone();
+    }
+    B::float_slice(of.clone(), &[Slice::from(tile.clone()), Slice::from(at..at + 1)])
+}
+
+/// Some rows; all of them are the tensor itself.
+fn part<B: Backend>(of: &FloatTensor<B>, tile: &Range<usize>) -> FloatTensor<B> {
+    let [n, columns] = of.shape().dims();
+    if *tile == (0..n) {
+        return of.clone();
+    }
+    B::float_slice(of.clone(), &[Slice::from(tile.clone()), Slice::from(0..columns)])
+}
+
+fn joined<B: Backend>(mut parts: Vec<FloatTensor<B>>, dim: usize) -> FloatTensor<B> {
+    match parts.len() {
+        1 => parts.swap_remove(0),
+        _ => B::float_cat(parts, dim),
+    }
+}
+
+fn nothing<B: Backend>(like: &FloatTensor<B>) -> FloatTensor<B> {
+    B::float_zeros(Shape::new([1, 1]), &like.device(), like.dtype().into())
+}
+
+fn rows<B: Backend>(of: &FloatTensor<B>) -> usize {
+    of.shape()[0]
+}
+
+fn bools<B: Backend>(of: &FloatTensor<B>) -> burn::tensor::BoolDType {
+    get_or_init_device_settings::<B>(&of.device()).bool_dtype
+}
+
+fn index(i: usize) -> i32 {
+    i32::try_from(i).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,136 @@
+//! Which pairs a sum runs over and how much each counts: said once, rendered by each backend as suits it.
+
+use std::ops::Range;
+
+/// What `log 0` is represented by: far below any logarithm of a sum, yet finite in `f32`.
+pub const EMPTY: f64 = -1e30;
+
+/// Plain bodies hold about this many similarities at once where the caller does not choose: 16 MiB in `f32`.
+const TILE_ENTRIES: usize = 1 << 22;
+/// So many similarities are kept for the backward pass, 64 MiB in `f32`; more are formed twice.
+const KEPT_ENTRIES: usize = 1 << 24;
+
+/// `log sum_j W_ij exp(power * s_ij)` for each anchor `i`. With power 0 it is the logarithm of the weights' sum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogSumExp {
+    /// What similarities are multiplied by, 0 or above.
+    pub power: f64,
+    /// Which candidates.
+    pub pairs: Pairs,
+    /// How much each counts.
+    pub weight: Weight,
+}
+
+/// The candidates `j` of an anchor `i`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairs {
+    /// All.
+    All,
+    /// All but those with `j = i` modulo `period`: other rows where that is the number of rows, other samples where that is
+    /// the number of samples, whose views follow one another.
+    Apart {
+        /// What indices are counted modulo.
+        period: usize,
+    },
+    /// Those of another group than the anchor's.
+    Unlike,
+    /// Those of the anchor's group.
+    Like,
+}
+
+/// How much a pair counts, from its entry in the weights of the comparison; 1 where the comparison has none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Weight {
+    /// Each pair once.
+    One,
+    /// The entry where it is above a threshold of at least 0, else nothing.
+    Above(f64),
+    /// The negated entry where that is above a threshold of at least 0, else nothing.
+    Below(f64),
+}
+
+impl Weight {
+    /// The sign of the entries that count and what they must exceed; `None` where each pair counts once.
+    pub(crate) fn bound(self) -> Option<(f64, f64)> {
+        match self {
+            Self::One => None,
+            Self::Above(threshold) => Some((1.0, threshold)),
+            Self::Below(threshold) => Some((-1.0, threshold)),
+        }
+    }
+}
+
+impl LogSumExp {
+    /// The sum over all candidates with weight one.
+    pub fn over_all() -> Self {
+        Self { power: 1.0, pairs: Pairs::All, weight: Weight::One }
+    }
+
+    /// The sum over all candidates but those whose index is the anchor's modulo `period`.
+    pub fn apart(period: usize) -> Self {
+        Self { pairs: Pairs::Apart { period }, ..Self::over_all() }
+    }
+
+    /// The sum over the candidates of another group than the anchor's.
+    pub fn unlike() -> Self {
+        Self { pairs: Pairs::Unlike, ..Self::over_all() }
+    }
+
+    /// The sum over the candidates of the anchor's group.
+    pub fn like() -> Self {
+        Self { pairs: Pairs::Like, ..Self::over_all() }
+    }
+
+    /// Weighs the pairs by the entries of the comparison's weights.
+    #[must_use]
+    pub fn weighted(self, weight: Weight) -> Self {
+        Self { weight, ..self }
+    }
+
+    /// Multiplies the similarities by `power` inside the exponential.
+    #[must_use]
+    pub fn with_power(self, power: f64) -> Self {
+        Self { power, ..self }
+    }
+}
+
+/// What is summed over the pairs of a comparison with `s_ij = scale <a_i, c_j>`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The sums, at least one.
+    pub terms: Vec<LogSumExp>,
+    /// The factor of inner products, the reciprocal of a temperature.
+    pub scale: f64,
+    /// How many anchors a body takes at once, or as many as suit it.
+    pub tile: Option<usize>,
+    /// Whether candidates get no gradient.
+    pub constant_candidates: bool,
+}
+
+impl Comparison {
+    /// The sums `terms` with similarities `scale <a_i, c_j>`.
+    pub fn new(terms: impl Into<Vec<LogSumExp>>, scale: f64) -> Self {
+        Self { terms: terms.into(), scale, tile: None, constant_candidates: false }
+    }
+
+    /// Anchors of a plain body, a tile after the other.
+    pub(crate) fn tiles(
+        &self,
+        anchors: usize,
+        candidates: usize,
+    ) -> impl Iterator<Item = Range<usize>> + use<> {
+        let size = self.tile.unwrap_or(TILE_ENTRIES / candidates.max(1)).clamp(1, anchors.max(1));
+        (0..anchors).step_by(size).map(move |start| start..(start + size).min(anchors))
+    }
+}
+
+/// Whether the similarities of so many anchors and candidates are kept for the backward pass.
+pub(crate) fn are_kept(anchors: usize, candidates: usize) -> bool {
+    anchors.saturating_mul(candidates) <= KEPT_ENTRIES
+}
+
+/// The shape of what is kept: a single number where nothing is.
+#[cfg(any(feature = "fusion", feature = "cube"))]
+pub(crate) fn kept_shape(anchors: usize, candidates: usize) -> [usize; 2] {
+    if are_kept(anchors, candidates) { [anchors, candidates] } else { [1, 1] }
+}

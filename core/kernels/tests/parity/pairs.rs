@@ -1,0 +1,252 @@
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use simile_kernels::{Comparison, LogSumExp, PairSums, PairWeights, Weight, log_sum_exps, own_log_sum_exps};
+
+use crate::devices::{Target, assert_close, noise, targets, values};
+
+type Weights = PairWeights<burn::backend::Dispatch>;
+
+/// What the terms of a case refer to, as numbers.
+#[derive(Clone)]
+enum Given {
+    Nothing,
+    Groups(Vec<i32>),
+    Pairs,
+    /// Matrices of so many samples.
+    Samples(usize, usize),
+    Factors(usize, usize),
+}
+
+impl Given {
+    fn on(&self, device: &Device, dtype: DType, [n, m]: [usize; 2]) -> Weights {
+        let matrix = |values: Vec<f64>, shape: [usize; 2]| {
+            Tensor::<2>::from_data(TensorData::new(values, shape), (device, dtype))
+        };
+        match self {
+            Self::Nothing => PairWeights::Ones,
+            Self::Groups(groups) => {
+                let data = TensorData::new(groups.clone(), [groups.len()]);
+                PairWeights::groups(Tensor::<1, Int>::from_data(data, (device, DType::I32)))
+            }
+            Self::Pairs => PairWeights::pairs(matrix(noise(n * m, 5), [n, m])),
+            Self::Samples(views, c) => {
+                PairWeights::samples(matrix(symmetric(*views, *c, 4).concat(), [views * c, *c]))
+            }
+            Self::Factors(views, c) => {
+                let factor = || noise(views * c * 3, 6);
+                let left = factor().iter().enumerate().map(|(at, x)| x * (1.0 + (at % 3) as f64)).collect();
+                PairWeights::factors(matrix(left, [views * c, 3]), matrix(factor(), [views * c, 3]), *c)
+            }
+        }
+    }
+
+    /// The entry of a pair.
+    fn entry(&self, [n, m]: [usize; 2], i: usize, j: usize) -> f64 {
+        match self {
+            Self::Nothing | Self::Groups(_) => 1.0,
+            Self::Pairs => noise(n * m, 5)[i * m + j],
+            Self::Samples(views, c) => symmetric(*views, *c, 4)[i / c % views][i % c * c + j % c],
+            Self::Factors(views, c) => {
+                let factor = noise(views * c * 3, 6);
+                let (row, column) = (i % (views * c), i / c % views * c + j % c);
+                (0..3).map(|k| factor[row * 3 + k] * (1.0 + k as f64) * factor[column * 3 + k]).sum()
+            }
+        }
+    }
+}
+
+fn symmetric(views: usize, c: usize, seed: u32) -> Vec<Vec<f64>> {
+    let of_view = |view: usize| {
+        let half = noise(c * c, seed + view as u32);
+        (0..c * c).map(|at| half[at] + half[at % c * c + at / c]).collect()
+    };
+    (0..views).map(of_view).collect()
+}
+
+/// Whether a pair counts, and how much.
+fn weight(term: &LogSumExp, given: &Given, shape: [usize; 2], i: usize, j: usize) -> f64 {
+    use simile_kernels::Pairs;
+    let group = |k: usize| match given {
+        Given::Groups(groups) => groups[k % groups.len()],
+        _ => k as i32,
+    };
+    let counts = match term.pairs {
+        Pairs::All => true,
+        Pairs::Apart { period } => i % period != j % period,
+        Pairs::Unlike => group(i) != group(j),
+        Pairs::Like => group(i) == group(j),
+    };
+    let entry = match term.weight {
+        Weight::One => 1.0,
+        Weight::Above(threshold) => Some(given.entry(shape, i, j)).filter(|w| *w > threshold).unwrap_or(0.0),
+        Weight::Below(threshold) => Some(-given.entry(shape, i, j)).filter(|w| *w > threshold).unwrap_or(0.0),
+    };
+    if counts { entry } else { 0.0 }
+}
+
+/// The sums in Burn's operations on whole matrices, with the weights as a matrix for each term.
+fn reference(anchors: Tensor<2>, candidates: Tensor<2>, comparison: &Comparison, given: &Given) -> Tensor<2> {
+    let ([n, _], [m, _]) = (anchors.dims(), candidates.dims());
+    let (device, dtype) = (anchors.device(), anchors.dtype());
+    let terms = comparison.terms.iter().map(|term| {
+        let weights: Vec<f64> = (0..n * m).map(|at| weight(term, given, [n, m], at / m, at % m)).collect();
+        let weights = Tensor::<2>::from_data(TensorData::new(weights, [n, m]), (&device, dtype));
+        let similarities = anchors.clone().matmul(candidates.clone().transpose()) * comparison.scale;
+        ((similarities * term.power).exp() * weights).sum_dim(1).log()
+    });
+    Tensor::cat(terms.collect(), 1)
+}
+
+struct Case {
+    name: &'static str,
+    shape: [usize; 2],
+    width: usize,
+    given: Given,
+    terms: Vec<LogSumExp>,
+    scale: f64,
+}
+
+fn cases() -> Vec<Case> {
+    let case = |name, shape, width, given, terms: &[LogSumExp], scale| {
+        let terms = terms.to_vec();
+        Case { name, shape, width, given, terms, scale }
+    };
+    let groups = |n: usize| Given::Groups((0..n / 2).chain(0..n / 2).map(|i| (i % 5) as i32).collect());
+    let above = LogSumExp::apart(19).weighted(Weight::Above(0.1));
+    vec![
+        case("all", [7, 5], 3, Given::Nothing, &[LogSumExp::over_all()], 2.0),
+        case("all, many", [200, 132], 8, Given::Nothing, &[LogSumExp::over_all()], 2.0),
+        case("other rows", [38, 38], 9, Given::Nothing, &[LogSumExp::apart(38)], 2.0),
+        case("other rows at a low temperature", [38, 38], 9, Given::Nothing, &[LogSumExp::apart(38)], 60.0),
+        case(
+            "other samples by two powers",
+            [38, 38],
+            4,
+            Given::Nothing,
+            &[LogSumExp::apart(19).with_power(1.5), LogSumExp::apart(19).with_power(0.5)],
+            2.0,
+        ),
+        case("other groups", [38, 38], 6, groups(38), &[LogSumExp::unlike(), LogSumExp::apart(19)], 2.0),
+        case("the own group", [38, 38], 6, groups(38), &[LogSumExp::like()], 2.0),
+        case(
+            "weights of pairs",
+            [21, 34],
+            5,
+            Given::Pairs,
+            &[
+                LogSumExp::over_all().weighted(Weight::Above(0.0)),
+                LogSumExp::over_all().weighted(Weight::Below(0.2)),
+            ],
+            3.0,
+        ),
+        case("weights of samples", [38, 38], 9, Given::Samples(1, 19), &[above, above.with_power(0.0)], 2.0),
+        case(
+            "weights of both views",
+            [38, 38],
+            9,
+            Given::Samples(2, 19),
+            &[above, LogSumExp::apart(38)],
+            2.0,
+        ),
+        case("factors of weights", [38, 38], 9, Given::Factors(2, 19), &[above], 2.0),
+        case("factors of weights at a low temperature", [38, 38], 9, Given::Factors(1, 19), &[above], 70.0),
+    ]
+}
+
+/// Sums and gradients of anchors and candidates; of one set of rows twice where it is compared with itself.
+fn run(
+    case: &Case,
+    (device, dtype): (&Device, DType),
+    tile: Option<usize>,
+    sums: impl Fn(Tensor<2>, Tensor<2>, Comparison, Weights) -> Tensor<2>,
+) -> [Vec<f64>; 3] {
+    let [n, m] = case.shape;
+    let unit = |count: usize, seed| {
+        let mut values = noise(count * case.width, seed);
+        for row in values.chunks_mut(case.width) {
+            let length = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+            row.iter_mut().for_each(|x| *x /= length);
+        }
+        let data = TensorData::new(values, [count, case.width]);
+        Tensor::<2>::from_data(data, (device, dtype)).require_grad()
+    };
+    let anchors = unit(n, 1);
+    let candidates = if n == m { anchors.clone() } else { unit(m, 2) };
+    let comparison = Comparison { tile, ..Comparison::new(case.terms.clone(), case.scale) };
+    let weights = case.given.on(device, dtype, case.shape);
+    let found = sums(anchors.clone(), candidates.clone(), comparison, weights);
+    let factors = noise(n * case.terms.len(), 3);
+    let factors = Tensor::<2>::from_data(TensorData::new(factors, [n, case.terms.len()]), (device, dtype));
+    let gradients = (found.clone() * factors).sum().backward();
+    [found, anchors.grad(&gradients).unwrap(), candidates.grad(&gradients).unwrap()].map(values)
+}
+
+fn assert_equal(found: &[Vec<f64>; 3], expected: &[Vec<f64>; 3], target: &Target, name: &str) {
+    for (what, (found, expected)) in ["sums", "anchors", "candidates"].iter().zip(found.iter().zip(expected))
+    {
+        assert_close(found, expected, target, &format!("{name}: {what}"));
+    }
+}
+
+#[test]
+fn sums_over_pairs() {
+    let device = Device::flex().autodiff();
+    for case in cases() {
+        let expected = run(&case, (&device, DType::F64), None, |anchors, candidates, comparison, _| {
+            reference(anchors, candidates, &comparison, &case.given)
+        });
+        for target in targets() {
+            for tile in [None, Some(5)] {
+                let of = (&target.device, target.dtype);
+                let across = run(&case, of, tile, |anchors, candidates, comparison, weights| {
+                    log_sum_exps(anchors, candidates, weights, comparison)
+                });
+                assert_equal(&across, &expected, &target, case.name);
+                if case.shape[0] == case.shape[1] {
+                    let within = run(&case, of, tile, |rows, _, comparison, weights| {
+                        own_log_sum_exps(rows, weights, comparison)
+                    });
+                    assert_equal(&within, &expected, &target, &format!("{}, of one set", case.name));
+                }
+            }
+        }
+    }
+}
+
+/// Rows, each the only one of its kind, have no pair of their kind.
+#[test]
+fn an_anchor_without_pairs_has_no_gradient() {
+    for target in targets() {
+        let rows = target.leaf(&noise(6 * 4, 1), [6, 4]);
+        let (device, dtype) = (&target.device, target.dtype);
+        let weights = Given::Groups(vec![0; 6]).on(device, dtype, [6, 6]);
+        let comparison = || Comparison::new([LogSumExp::unlike(), LogSumExp::unlike().with_power(0.0)], 60.0);
+        for within in [false, true] {
+            let (rows, weights) = (rows.clone(), weights.clone());
+            let sums = match within {
+                true => own_log_sum_exps(rows.clone(), weights, comparison()),
+                false => log_sum_exps(rows.clone(), rows.clone(), weights, comparison()),
+            };
+            assert!(values(sums.clone()).iter().all(|sum| *sum < -9e29), "{}", target.name);
+            let gradient = rows.grad(&sums.sum().backward()).unwrap();
+            assert!(values(gradient).iter().all(|g| *g == 0.0), "{}", target.name);
+        }
+    }
+}
+
+#[test]
+fn constant_candidates_get_no_gradient_and_anchors_the_same() {
+    for target in targets() {
+        let anchors = target.leaf(&noise(6 * 4, 1), [6, 4]).without_autodiff();
+        let candidates = target.leaf(&noise(9 * 4, 2), [9, 4]).without_autodiff();
+        let gradient = target.leaf(&noise(6, 3), [6, 1]).without_autodiff();
+        let of = |constant_candidates| {
+            let comparison =
+                Comparison { constant_candidates, ..Comparison::new([LogSumExp::over_all()], 2.0) };
+            let (anchors, candidates) = (anchors.clone(), candidates.clone());
+            PairSums::across(anchors, candidates, PairWeights::Ones, comparison).pull_back(gradient.clone())
+        };
+        let ((both, some), (alone, none)) = (of(false), of(true));
+        assert!(some.is_some() && none.is_none());
+        assert_close(&values(alone), &values(both), &target, "anchors");
+    }
+}
