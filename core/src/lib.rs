@@ -36,7 +36,6 @@ pub mod encoder;
 pub mod error;
 pub mod evaluate;
 pub mod group;
-mod host;
 pub mod kernel;
 pub mod matrix;
 pub mod method;
