@@ -18,6 +18,7 @@ mod schema;
 mod selection;
 mod sets;
 mod signals;
+mod snapshots;
 mod sweep;
 
 use std::path::Path;
