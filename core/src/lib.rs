@@ -12,7 +12,7 @@
 //! | [`similarity`] | unit rows and the pull-back of their gradient |
 //! | [`kernel`], [`conditional`] | kernels, Gram matrices and the conditional embedding operator |
 //! | [`group`] | rows that share a label |
-//! | [`contrast`] | the one equation behind most objectives, with its gradient, in tiles |
+//! | [`contrast`] | the one equation behind most objectives, with its gradient |
 //! | [`objective`] | one file for each objective |
 //! | [`case`] | one objective, probe or optimiser on the numbers of a JSON document |
 //! | [`cluster`] | k-means, clusters of binary attributes |
