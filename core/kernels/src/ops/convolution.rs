@@ -12,6 +12,7 @@ use burn::tensor::ops::ConvOptions;
 use burn::tensor::{DType, Shape, Tensor};
 
 use super::activation::plain_tanh_backward;
+use super::normalisation::NormalisationOps;
 
 /// Where the windows of a convolution or a pool lie, alike in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,9 +91,10 @@ pub struct Kept<B: Backend> {
     pub mean: FloatTensor<B>,
     /// Its biased variance.
     pub variance: FloatTensor<B>,
-    /// The output, where an identity was added before the rectifier: without one it follows from the convolution.
-    #[extension_type]
-    pub output: Optional<B>,
+    /// The output.
+    pub output: FloatTensor<B>,
+    /// Whether an identity was added. Without one, what the rectifier has seen follows from the convolution.
+    pub is_added: bool,
 }
 
 /// Convolutions and pools that backends evaluate. Maps are `[n, height, width, channels]`, weights `[out, in, k, k]`.
@@ -103,7 +105,7 @@ pub struct Kept<B: Backend> {
     Fusion: cfg(feature = "fusion"),
     Autodiff,
 )]
-pub trait ConvolutionOps: Backend {
+pub trait ConvolutionOps: NormalisationOps {
     /// `convolution(maps, weight) + bias`.
     #[fusion(default)]
     fn convolve(
@@ -279,11 +281,6 @@ fn narrow<B: Backend>(rows: FloatTensor<B>, dtype: DType, shape: Shape) -> Float
     if maps.dtype() == dtype { maps } else { B::float_cast(maps, dtype.into()) }
 }
 
-/// `1 / sqrt(variance + epsilon)`, `[1, channels]`.
-fn scale<B: Backend>(variance: FloatTensor<B>, epsilon: f64) -> FloatTensor<B> {
-    row::<B>(B::float_recip(B::float_sqrt(B::float_add_scalar(variance, epsilon.into()))))
-}
-
 /// [`ConvolutionOps::convolve`] in Burn's operations.
 pub(crate) fn plain_convolve<B: Backend>(
     maps: FloatTensor<B>,
@@ -312,22 +309,19 @@ pub(crate) fn plain_convolve_backward<B: Backend>(
     (of_maps, of_weight, of_bias)
 }
 
-/// [`ConvolutionOps::convolve_normalised`] in Burn's operations.
+/// [`ConvolutionOps::convolve_normalised`] in other operations.
 pub(crate) fn plain_convolve_normalised<B: ConvolutionOps>(
     maps: FloatTensor<B>,
     weight: FloatTensor<B>,
-    affine: Affine<B>,
+    Affine { gain, shift }: Affine<B>,
     identity: Optional<B>,
     joined: Joined,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
     let convolution = B::convolve(maps, weight, Optional::Nothing, joined.windows);
-    let wide = wide::<B>(convolution.clone());
-    let mean = B::float_mean_dim(wide.clone(), 0);
-    let centred = B::float_sub(wide, mean.clone());
-    let variance = B::float_mean_dim(B::float_mul(centred.clone(), centred), 0);
-    let (mean, variance) = (vector::<B>(mean), vector::<B>(variance));
-    let moments = Moments { mean: mean.clone(), variance: variance.clone() };
-    let output = plain_activation::<B>(convolution.clone(), affine, moments, identity, joined);
+    let shape = convolution.shape();
+    let (output, mean, variance) =
+        B::normalise_batch(rows::<B>(convolution.clone()), gain, shift, joined.epsilon);
+    let output = joined_output::<B>(B::float_reshape(output, shape), identity, joined.rectified);
     (output, convolution, mean, variance)
 }
 
@@ -344,7 +338,7 @@ pub(crate) fn plain_convolve_normalised_by<B: ConvolutionOps>(
     plain_activation::<B>(convolution, affine, moments, identity, joined)
 }
 
-/// What follows a convolution.
+/// What follows a convolution, by statistics that are given.
 fn plain_activation<B: Backend>(
     convolution: FloatTensor<B>,
     Affine { gain, shift }: Affine<B>,
@@ -353,12 +347,22 @@ fn plain_activation<B: Backend>(
     Joined { epsilon, rectified, .. }: Joined,
 ) -> FloatTensor<B> {
     let (shape, dtype) = (convolution.shape(), convolution.dtype());
+    let scale = B::float_recip(B::float_sqrt(B::float_add_scalar(variance, epsilon.into())));
     let centred = B::float_sub(wide::<B>(convolution), row::<B>(mean));
-    let normalised = B::float_mul(centred, B::float_mul(scale::<B>(variance, epsilon), row::<B>(gain)));
+    let normalised = B::float_mul(centred, row::<B>(B::float_mul(scale, gain)));
     let output = narrow::<B>(B::float_add(normalised, row::<B>(shift)), dtype, shape);
+    joined_output::<B>(output, identity, rectified)
+}
+
+/// What follows a normalisation.
+fn joined_output<B: Backend>(
+    normalised: FloatTensor<B>,
+    identity: Optional<B>,
+    rectified: bool,
+) -> FloatTensor<B> {
     let output = match identity {
-        Optional::Just(identity) => B::float_add(output, identity),
-        Optional::Nothing => output,
+        Optional::Just(identity) => B::float_add(normalised, identity),
+        Optional::Nothing => normalised,
     };
     if rectified { B::relu(output) } else { output }
 }
@@ -366,48 +370,28 @@ fn plain_activation<B: Backend>(
 /// The gradients of [`ConvolutionOps::convolve_normalised_backward`].
 type OfNormalised<T> = (Option<T>, Option<T>, Option<T>, Option<T>, Option<T>);
 
-/// [`ConvolutionOps::convolve_normalised_backward`] in Burn's operations.
+/// [`ConvolutionOps::convolve_normalised_backward`] in other operations.
 pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionOps>(
     kept: Kept<B>,
     upstream: FloatTensor<B>,
-    joined: Joined,
+    Joined { windows, epsilon, rectified }: Joined,
     [of_maps, of_weight, of_gain, of_shift, of_identity]: [bool; 5],
 ) -> OfNormalised<FloatTensor<B>> {
-    let Kept { maps, weight, gain, shift, convolution, mean, variance, output } = kept;
-    let upstream = if joined.rectified {
-        let output = match output {
-            Optional::Just(output) => output,
-            Optional::Nothing => {
-                let affine = Affine { gain: gain.clone(), shift };
-                let moments = Moments { mean: mean.clone(), variance: variance.clone() };
-                let joined = Joined { rectified: false, ..joined };
-                plain_activation::<B>(convolution.clone(), affine, moments, Optional::Nothing, joined)
-            }
-        };
-        B::relu_backward(output, upstream)
-    } else {
-        upstream
-    };
-    let (shape, dtype) = (convolution.shape(), convolution.dtype());
-    let gradient = wide::<B>(upstream.clone());
-    let scale = scale::<B>(variance, joined.epsilon);
-    let normalised = B::float_mul(B::float_sub(wide::<B>(convolution), row::<B>(mean)), scale.clone());
-    let along = B::float_mul(gradient.clone(), normalised.clone());
-    let found_gain = of_gain.then(|| vector::<B>(B::float_sum_dim(along.clone(), 0)));
-    let found_shift = of_shift.then(|| vector::<B>(B::float_sum_dim(gradient.clone(), 0)));
+    let Kept { maps, weight, gain, convolution, mean, variance, output, .. } = kept;
+    let upstream = if rectified { B::relu_backward(output, upstream) } else { upstream };
+    let shape = convolution.shape();
+    let (convolution, gradient) = (rows::<B>(convolution), rows::<B>(upstream.clone()));
+    let (found, gain, shift) =
+        B::normalise_batch_backward(convolution, gain, mean, variance, gradient, epsilon);
     let (found_maps, found_weight) = if of_maps || of_weight {
-        let centred = B::float_sub(gradient.clone(), B::float_mean_dim(gradient, 0));
-        let projected = B::float_mul(normalised, B::float_mean_dim(along, 0));
-        let factor = B::float_mul(row::<B>(gain), scale);
-        let of_convolution = B::float_mul(B::float_sub(centred, projected), factor);
-        let of_convolution = narrow::<B>(of_convolution, dtype, shape);
-        let wanted = [of_maps, of_weight, false];
-        let found = B::convolve_backward(maps, weight, of_convolution, joined.windows, wanted);
+        let found = B::float_reshape(found, shape);
+        let found = B::convolve_backward(maps, weight, found, windows, [of_maps, of_weight, false]);
         (found.0, found.1)
     } else {
         (None, None)
     };
-    (found_maps, found_weight, found_gain, found_shift, of_identity.then_some(upstream))
+    let (gain, shift) = (of_gain.then_some(gain), of_shift.then_some(shift));
+    (found_maps, found_weight, gain, shift, of_identity.then_some(upstream))
 }
 
 /// Windows that touch, without zeros around the maps.

@@ -148,21 +148,22 @@ impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Auto
         );
         let constant = |tensor: &FloatTensor<B>| Self::from_inner(tensor.clone());
         let besides = [constant(&convolution), constant(&mean), constant(&variance)];
-        let kept = |output| Kept { maps, weight, gain, shift, convolution, mean, variance, output };
+        let is_added = of_identity.is_some();
+        let kept = |output| {
+            (Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added }, joined)
+        };
         let output = match of_identity {
             Some(of_identity) => {
                 let nodes = [of_maps, of_weight, of_gain, of_shift, of_identity];
                 match Backward::<B, 5>::prepare::<C>(ConvolveNormalised, nodes).compute_bound().stateful() {
-                    OpsKind::Tracked(prepared) => {
-                        prepared.finish((kept(Optional::Just(output.clone())), joined), output)
-                    }
+                    OpsKind::Tracked(prepared) => prepared.finish(kept(output.clone()), output),
                     OpsKind::UnTracked(prepared) => prepared.finish(output),
                 }
             }
             None => {
                 let nodes = [of_maps, of_weight, of_gain, of_shift];
                 match Backward::<B, 4>::prepare::<C>(ConvolveNormalised, nodes).compute_bound().stateful() {
-                    OpsKind::Tracked(prepared) => prepared.finish((kept(Optional::Nothing), joined), output),
+                    OpsKind::Tracked(prepared) => prepared.finish(kept(output.clone()), output),
                     OpsKind::UnTracked(prepared) => prepared.finish(output),
                 }
             }

@@ -129,11 +129,11 @@ impl ConvolutionOps for Flex {
         let Some(geometry) = geometry(&kept.maps, &kept.weight, joined.windows).filter(|_| are_f32) else {
             return plain_convolve_normalised_backward::<Self>(kept, upstream, joined, wanted);
         };
-        let Kept { maps, weight, gain, shift, convolution, mean, variance, output } = kept;
+        let Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added } = kept;
         let [of_maps, of_weight, of_gain, of_shift, of_identity] = wanted;
         let [maps, weight, convolution] = [maps, weight, convolution].map(contiguous);
         let [gain, shift, mean, variance] = [gain, shift, mean, variance].map(contiguous);
-        let output = output.into_option().filter(|_| joined.rectified).map(contiguous);
+        let output = (is_added && joined.rectified).then(|| contiguous(output));
         let upstream = match &output {
             // Over the gradient itself, which is the identity's as well.
             Some(output) => {
