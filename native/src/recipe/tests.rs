@@ -143,7 +143,7 @@ fn a_setting_reaches_one_arm_by_name() {
     let set = ["arm.Fair-CCLK.objective.temperature=0.25".to_owned()];
     let recipe = Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap();
     let temperature = |arm: usize| recipe.arms[arm].objective.parameters["temperature"].as_float();
-    assert_eq!((temperature(0), temperature(1)), (Some(0.5), Some(0.25)));
+    assert_eq!((temperature(0), temperature(1)), (Some(0.1), Some(0.25)));
 }
 
 #[test]

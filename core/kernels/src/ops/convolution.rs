@@ -3,6 +3,7 @@
 //! Maps are `[n, height, width, channels]` everywhere: a convolution is a product over the channels of places, so the CPU
 //! wants them side by side, and so do the kernels for GPUs, which Burn hands maps `[n, channels, height, width]` as a view.
 //! A network permutes its images once; no layer copies its maps into another order.
+#![allow(clippy::type_complexity, reason = "Burn routes tuples of tensors, and no name for them")]
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{
