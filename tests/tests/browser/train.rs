@@ -141,9 +141,15 @@ fn runs_as_the_command_line_does(place: Where) {
     let out = folder.path().join("run");
     let mut command = Command::new(program());
     command.args(["train", "fair-digits", "--arm", "Fair-CCLK", "--device", "cpu", "--seed", "5"]);
-    for setting in
-        ["train.iterations=8", "train.batch=64", "train.log_every=1", "data.train=256", "data.test=64"]
-    {
+    for setting in [
+        "train.iterations=8",
+        "train.batch=64",
+        "train.log_every=1",
+        "data.train=256",
+        "data.test=64",
+        "augment.crop.scale=[0.3,1.0]",
+        "arm.Fair-CCLK.objective.temperature=0.5",
+    ] {
         command.args(["--set", setting]);
     }
     succeed(command.arg("--out").arg(&out));

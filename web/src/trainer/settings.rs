@@ -30,7 +30,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Crops that keep a digit what it is, and no flip.
+    /// Small crops, in which plain contrast soon loses the digit, and no flip.
     pub(super) fn augmentation() -> Augmentation {
         Augmentation { crop: Some(Crop { scale: [0.3, 1.0], ..Crop::default() }), ..Augmentation::default() }
     }

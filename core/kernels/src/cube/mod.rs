@@ -1,4 +1,9 @@
 //! CubeCL kernels: what the bodies for GPUs launch.
+#![allow(
+    clippy::assign_op_pattern,
+    clippy::manual_abs_diff,
+    reason = "a kernel's language has fewer operations than the one around it"
+)]
 
 pub(crate) mod augment;
 pub(crate) mod norm;
