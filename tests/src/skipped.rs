@@ -23,7 +23,7 @@ pub fn note(reason: &str) {
     file.write_all(line.as_bytes()).unwrap();
 }
 
-/// The lines that were noted in this run of `cargo test`, each once, in order. They are kept in [`LAST`], and forgotten.
+/// The lines that were noted in this run of `cargo test`, each once, in order. They are kept in `LAST`, and forgotten.
 ///
 /// # Panics
 /// If the target folder cannot be written to.

@@ -1,4 +1,5 @@
 //! The devices under test, and how a result is compared.
+#![allow(deprecated, reason = "Burn 0.22 retires ndarray and still has it")]
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 

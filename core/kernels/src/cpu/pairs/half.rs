@@ -15,7 +15,7 @@
 //!
 //! The terms are formed relative to `exp(p L)` with `L` the largest that a similarity can be, instead of the largest of
 //! each row as in a softmax, which would cost a pass and make `T` differ from row to row. In `f32` that is safe while
-//! no term can fall below the smallest normal number: [`SPAN`] bounds `2 p L`. At lower temperatures, and wherever a term
+//! no term can fall below the smallest normal number: `SPAN` bounds `2 p L`. At lower temperatures, and wherever a term
 //! is of another kind, there is no [`Half`].
 
 use std::ops::Range;
