@@ -16,26 +16,24 @@
 //! its gradient is 0, and the closure decides what the anchor's loss is.
 
 mod positives;
+mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
-
 use burn::backend::Dispatch;
-use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::Tensor;
 use simile_kernels::{Comparison, PairSums};
 
 use crate::error::{Error, Result, bounded};
 
 use positives::Target;
 pub use positives::{Positives, SampleWeights, Tile, Weights};
+pub use rows::{itself, other_view};
+pub(crate) use rows::{leave_out, rows_of};
 pub use simile_kernels::{EMPTY, LogSumExp, Pairs, Weight};
 
 /// Weights of pairs, or groups of rows, that the log-sum-exps of a comparison refer to.
 pub type PairWeights = simile_kernels::PairWeights<Dispatch>;
-
-/// Tiles hold about this many similarities when the caller does not choose: 4 Mi, 16 MiB in `f32`.
-const TILE_ENTRIES: usize = 1 << 22;
 
 /// The row reductions, one number for each anchor. Inside the closure they are tracked by autodiff.
 pub struct Rows {
@@ -235,11 +233,6 @@ fn columns(matrix: &Tensor<2>) -> Vec<Tensor<1>> {
     }
 }
 
-/// How many of `n` anchors are compared with `m` candidates at once: `tile`, or as many as suit the size.
-pub(crate) fn tile_rows(tile: Option<usize>, n: usize, m: usize) -> usize {
-    tile.unwrap_or(TILE_ENTRIES / m.max(1)).clamp(1, n.max(1))
-}
-
 /// `log(exp x + exp y)` for vectors.
 pub fn log_add(x: Tensor<1>, y: Tensor<1>) -> Tensor<1> {
     let shift = x.clone().max_pair(y.clone()).detach();
@@ -255,38 +248,4 @@ pub fn where_present(values: Tensor<1>, sum: &Tensor<1>) -> Tensor<1> {
 /// A vector that autodiff tracks from here on.
 fn leaf(vector: Tensor<1>) -> Tensor<1> {
     vector.autodiff().require_grad()
-}
-
-/// Takes one candidate of each anchor out of a tile of logits.
-pub(crate) fn leave_out(logits: Tensor<2>, candidates: &[usize], rows: &Range<usize>) -> Tensor<2> {
-    let at = index_column(&candidates[rows.clone()], &logits.device());
-    let empty = Tensor::full([rows.len(), 1], EMPTY, (&logits.device(), logits.dtype()));
-    logits.scatter(1, at, empty, IndexingUpdateOp::Add)
-}
-
-/// Rows `range` of a tensor; all of them are the tensor itself. With fusion (Burn 0.22.1, wgpu) a slice of everything
-/// shares the buffer without saying so, and an operation in place on it would change the tensor.
-pub(crate) fn rows_of<const D: usize>(tensor: &Tensor<D>, range: Range<usize>) -> Tensor<D> {
-    if range == (0..tensor.dims()[0]) { tensor.clone() } else { tensor.clone().slice(range) }
-}
-
-/// Host indices as a device vector.
-pub(crate) fn indices(values: &[usize], device: &Device) -> Tensor<1, Int> {
-    let values: Vec<i32> = values.iter().map(|&v| i32::try_from(v).unwrap_or(i32::MAX)).collect();
-    let length = values.len();
-    Tensor::from_data(TensorData::new(values, [length]), (device, DType::I32))
-}
-
-fn index_column(values: &[usize], device: &Device) -> Tensor<2, Int> {
-    indices(values, device).unsqueeze_dim(1)
-}
-
-/// The index of each sample's other view among `2 b` rows, views stacked: `i <-> i + b`.
-pub fn other_view(b: usize) -> Vec<usize> {
-    (b..2 * b).chain(0..b).collect()
-}
-
-/// Each row's own index.
-pub fn itself(n: usize) -> Vec<usize> {
-    (0..n).collect()
 }

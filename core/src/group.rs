@@ -7,9 +7,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use burn::backend::Dispatch;
 use burn::tensor::{Bool, Device, IndexingUpdateOp, Int, Tensor};
+use simile_kernels::PairWeights;
 
-use crate::contrast::{PairWeights, indices};
+use crate::matrix::indices;
 
 /// The partition of rows into groups of equal label.
 #[derive(Debug, Clone)]
@@ -44,7 +46,7 @@ impl Groups {
     }
 
     /// The groups, for log-sum-exps over the rows of the same group or of others.
-    pub fn pair_weights(&self) -> PairWeights {
+    pub fn pair_weights(&self) -> PairWeights<Dispatch> {
         PairWeights::groups(self.on_device.clone())
     }
 

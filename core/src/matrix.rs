@@ -1,6 +1,6 @@
 //! A small host matrix of `f64`, row-major: conditioning variables, features read back for a probe, tables.
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -148,4 +148,11 @@ impl From<Matrix> for Vec<Vec<f64>> {
     fn from(matrix: Matrix) -> Self {
         matrix.iter_rows().map(<[f64]>::to_vec).collect()
     }
+}
+
+/// Host indices as a device vector.
+pub(crate) fn indices(values: &[usize], device: &Device) -> Tensor<1, Int> {
+    let values: Vec<i32> = values.iter().map(|&v| i32::try_from(v).unwrap_or(i32::MAX)).collect();
+    let length = values.len();
+    Tensor::from_data(TensorData::new(values, [length]), (device, DType::I32))
 }

@@ -6,10 +6,11 @@
 use std::ops::Range;
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Tensor};
+use simile_kernels::tile_rows;
 
-use super::{indices, rows_of, tile_rows};
+use super::rows::rows_of;
 use crate::group::Groups;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, indices};
 
 /// A tile of the comparison.
 pub struct Tile<'t> {

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 use super::logits::{below, cross_entropy, of_inputs, targets};
 use super::{Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::indices;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::matrix::indices;
 use burn::tensor::{Int, Tensor};
 
 /// See the [module](self).

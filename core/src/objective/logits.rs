@@ -5,8 +5,8 @@ use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 
 use super::{Evaluation, differentiate};
 use crate::batch::Batch;
-use crate::contrast::indices;
 use crate::error::{Error, Result};
+use crate::matrix::indices;
 use simile_kernels::RowSoftmax;
 
 /// The classes of `input` as targets of `logits`, `[n, 1]`.

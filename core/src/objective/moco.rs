@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use super::views::TwoViews;
 use super::{Aux, Evaluation, Objective, Variant};
 use crate::batch::Batch;
-use crate::contrast::{Contrast, Contrasted, LogSumExp, Positives, indices, log_add};
+use crate::contrast::{Contrast, Contrasted, LogSumExp, Positives, log_add};
 use crate::error::{Error, Result, bounded};
+use crate::matrix::indices;
 use crate::similarity::UnitRows;
 
 /// See the [module](self).

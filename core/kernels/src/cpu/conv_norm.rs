@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use super::convolution::Upstream;
 use super::parallel;
+use super::upstream::Upstream;
 
 /// Places that one round of a loop has.
 const PART: usize = 512;

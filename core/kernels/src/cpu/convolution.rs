@@ -1,22 +1,9 @@
 //! Convolutions by the way that suits their shape: [`winograd`], or [`im2col`]. Maps have the channels of a place side by
 //! side, `[n, height, width, channels]`, as products want them.
 
-use std::ops::Range;
-
 use super::geometry::Geometry;
+use super::upstream::Upstream;
 use super::{im2col, scratch, winograd};
-
-/// The gradient of a convolution, which may be made a part at a time just before it is used.
-pub trait Upstream: Sync {
-    /// A range of the values, from memory or written to `scratch`. Ranges have all channels of their places.
-    fn part<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<f32>) -> &'a [f32];
-}
-
-impl Upstream for &[f32] {
-    fn part<'a>(&'a self, range: Range<usize>, _: &'a mut Vec<f32>) -> &'a [f32] {
-        &self[range]
-    }
-}
 
 /// The convolution, in place of what `found` holds. `after` is called for each part of `found` while it lies in the cache,
 /// with the place of its first value; its results come in order.

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::convolution::Upstream;
 use super::gemm::{add, assign, matrix};
 use super::geometry::Geometry;
+use super::upstream::Upstream;
 use super::{parallel, scratch};
 
 /// A part has so many places at most: enough for the product to pay.

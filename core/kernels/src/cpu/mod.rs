@@ -21,4 +21,5 @@ pub mod sinkhorn;
 pub mod tanh;
 pub mod tanh_pool;
 pub mod uniformity;
+pub mod upstream;
 pub mod winograd;

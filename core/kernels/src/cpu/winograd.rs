@@ -17,10 +17,10 @@
 use faer::MatRef;
 use pulp::Arch;
 
-use super::convolution::Upstream;
 use super::gemm::{add, assign, matrix, spread};
 use super::geometry::Geometry;
 use super::lanes::{LANES, Lanes};
+use super::upstream::Upstream;
 use super::{parallel, scratch};
 
 /// Side of the outputs of a tile.

@@ -10,10 +10,11 @@ use burn::backend::{
     Backend, Dispatch, ExtensionType, TensorMetadata, backend_extension, get_or_init_device_settings,
 };
 use burn::tensor::ops::ConvOptions;
-use burn::tensor::{DType, Shape, Tensor};
+use burn::tensor::{Shape, Tensor};
 
 use super::activation::plain_tanh_backward;
 use super::normalisation::NormalisationOps;
+use super::precision::{narrowed, widened};
 
 /// Where the windows of a convolution or a pool lie, alike in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,23 +266,6 @@ fn vector<B: Backend>(row: FloatTensor<B>) -> FloatTensor<B> {
     B::float_reshape(row, Shape::new([channels]))
 }
 
-/// Whether numbers have too few bits to be added up.
-fn is_half(dtype: DType) -> bool {
-    matches!(dtype, DType::BF16 | DType::F16)
-}
-
-/// As [`rows`], in a type that can be added up.
-fn wide<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
-    let maps = rows::<B>(maps);
-    if is_half(maps.dtype()) { B::float_cast(maps, DType::F32.into()) } else { maps }
-}
-
-/// The way back from [`wide`].
-fn narrow<B: Backend>(rows: FloatTensor<B>, dtype: DType, shape: Shape) -> FloatTensor<B> {
-    let maps = B::float_reshape(rows, shape);
-    if maps.dtype() == dtype { maps } else { B::float_cast(maps, dtype.into()) }
-}
-
 /// [`ConvolutionOps::convolve`] in Burn's operations.
 pub(crate) fn plain_convolve<B: Backend>(
     maps: FloatTensor<B>,
@@ -349,9 +333,10 @@ fn plain_activation<B: Backend>(
 ) -> FloatTensor<B> {
     let (shape, dtype) = (convolution.shape(), convolution.dtype());
     let scale = B::float_recip(B::float_sqrt(B::float_add_scalar(variance, epsilon.into())));
-    let centred = B::float_sub(wide::<B>(convolution), row::<B>(mean));
+    let centred = B::float_sub(widened::<B>(rows::<B>(convolution)), row::<B>(mean));
     let normalised = B::float_mul(centred, row::<B>(B::float_mul(scale, gain)));
-    let output = narrow::<B>(B::float_add(normalised, row::<B>(shift)), dtype, shape);
+    let output = B::float_reshape(B::float_add(normalised, row::<B>(shift)), shape);
+    let output = narrowed::<B>(output, dtype);
     joined_output::<B>(output, identity, rectified)
 }
 

@@ -2,7 +2,9 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension};
-use burn::tensor::{DType, FloatDType, Tensor};
+use burn::tensor::Tensor;
+
+use super::precision::{narrowed, widened};
 
 /// Batch normalisation in training and its gradient. `x` is `[n, channels, ...]`; gain, shift and statistics are
 /// `[channels]`, `f64` where `x` is and `f32` otherwise.
@@ -65,23 +67,6 @@ pub(crate) fn plain_normalise_batch_backward<B: Backend>(
     let (x, gradient) = (widened::<B>(x), widened::<B>(gradient));
     let found = B::batch_norm_train_backward(x, gain, mean, variance, epsilon, gradient);
     (narrowed::<B>(found.x_grad, dtype), found.gamma_grad, found.beta_grad)
-}
-
-/// In a type that has the bits for sums.
-fn widened<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
-    match x.dtype() {
-        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
-        _ => x,
-    }
-}
-
-/// In half precision, if it was.
-fn narrowed<B: Backend>(x: FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
-    match dtype {
-        DType::F16 => B::float_cast(x, FloatDType::F16),
-        DType::BF16 => B::float_cast(x, FloatDType::BF16),
-        _ => x,
-    }
 }
 
 /// Batch normalisation with the statistics of the batch itself, which are returned (Ioffe & Szegedy, 2015):

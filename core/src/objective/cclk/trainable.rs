@@ -34,10 +34,11 @@ use super::super::differentiate;
 use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
 use crate::batch::Batch;
-use crate::contrast::{EMPTY, indices, other_view};
+use crate::contrast::{EMPTY, other_view};
 use crate::error::{Error, Result, bounded, positive};
 use crate::kernel::{Kernel, squared_distance};
 use crate::matrix::Matrix;
+use crate::matrix::indices;
 
 /// Kernels of one bandwidth.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

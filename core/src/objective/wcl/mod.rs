@@ -22,9 +22,11 @@ use std::ops::Range;
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
+use simile_kernels::tile_rows;
 
 use super::{Aux, Variant};
-use crate::contrast::{indices, itself, leave_out, other_view, tile_rows};
+use crate::contrast::{itself, leave_out, other_view};
+use crate::matrix::indices;
 use simile_kernels::RowSoftmax;
 
 pub use triplet::WclTriplet;

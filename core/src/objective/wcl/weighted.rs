@@ -17,6 +17,7 @@
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
+use simile_kernels::tile_rows;
 
 use super::super::dcl::Debias;
 use super::super::hcl::reweighted;
@@ -24,9 +25,7 @@ use super::super::views::TwoViews;
 use super::super::{Evaluation, Objective, Variant};
 use super::{Distance, Network, weight_table, weights};
 use crate::batch::Batch;
-use crate::contrast::{
-    Contrast, LogSumExp, PairWeights, Positives, Rows, Weight, log_add, other_view, tile_rows,
-};
+use crate::contrast::{Contrast, LogSumExp, PairWeights, Positives, Rows, Weight, log_add, other_view};
 use crate::error::{Result, factor};
 
 /// What is done about positives among the negatives.

@@ -3,7 +3,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{DType, TensorData};
 use burn_flex::FlexTensor;
 
-use super::memory::{contiguous, floats, into_floats, is_f32, tensor};
+use super::memory::{contiguous, floats, in_place, is_f32, tensor};
 use crate::cpu::conv_norm::{self as norm, Masked};
 use crate::cpu::convolution::{backward, forward};
 use crate::cpu::geometry::Geometry;
@@ -136,11 +136,7 @@ impl ConvolutionOps for Flex {
         let output = (is_added && joined.rectified).then(|| contiguous(output));
         let upstream = match &output {
             // Over the gradient itself, which is the identity's as well.
-            Some(output) => {
-                let mut masked = into_floats(upstream);
-                norm::mask(&mut masked, floats(output));
-                tensor(masked, geometry.shape())
-            }
+            Some(output) => in_place(upstream, |upstream| norm::mask(upstream, floats(output))).0,
             None => contiguous(upstream),
         };
         let norm = norm::Norm {

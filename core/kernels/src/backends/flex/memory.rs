@@ -42,13 +42,7 @@ pub(super) fn map(
     each: impl Fn(&mut [f32]),
     plain: impl Fn(FlexTensor) -> FlexTensor,
 ) -> FlexTensor {
-    if !is_f32(&x) {
-        return plain(x);
-    }
-    let shape = x.layout().shape().clone();
-    let mut values = into_floats(x);
-    each(&mut values);
-    tensor(values, shape)
+    if is_f32(&x) { in_place(x, each).0 } else { plain(x) }
 }
 
 /// `each` over the values of two tensors of one shape, written over those of the second.
@@ -61,8 +55,6 @@ pub(super) fn pair(
     if !is_f32(&x) || !is_f32(&y) {
         return plain(x, y);
     }
-    let shape = y.layout().shape().clone();
-    let (x, mut values) = (contiguous(x), into_floats(y));
-    each(floats(&x), &mut values);
-    tensor(values, shape)
+    let x = contiguous(x);
+    in_place(y, |values| each(floats(&x), values)).0
 }

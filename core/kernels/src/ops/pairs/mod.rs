@@ -7,7 +7,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, backend_extension};
 use burn::tensor::{Int, Tensor};
 
-pub use term::{Comparison, EMPTY, LogSumExp, Pairs, Weight};
+pub use term::{Comparison, EMPTY, LogSumExp, Pairs, Weight, tile_rows};
 
 /// What the terms of a comparison refer to: groups of rows, or weights of pairs. Constants, without a gradient.
 #[derive(ExtensionType, Debug, Clone)]

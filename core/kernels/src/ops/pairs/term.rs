@@ -119,9 +119,14 @@ impl Comparison {
         anchors: usize,
         candidates: usize,
     ) -> impl Iterator<Item = Range<usize>> + use<> {
-        let size = self.tile.unwrap_or(TILE_ENTRIES / candidates.max(1)).clamp(1, anchors.max(1));
+        let size = tile_rows(self.tile, anchors, candidates);
         (0..anchors).step_by(size).map(move |start| start..(start + size).min(anchors))
     }
+}
+
+/// How many anchors a loop over tiles takes at once: `tile`, or as many as suit the numbers of both.
+pub fn tile_rows(tile: Option<usize>, anchors: usize, candidates: usize) -> usize {
+    tile.unwrap_or(TILE_ENTRIES / candidates.max(1)).clamp(1, anchors.max(1))
 }
 
 /// Whether the similarities of so many anchors and candidates are kept for the backward pass.
