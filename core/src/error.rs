@@ -123,7 +123,7 @@ pub fn positive(name: &str, value: f64) -> Result<f64> {
 }
 
 /// Returns `value`, a temperature, a bandwidth or the like, if it is a number from 1e-12 to 1e12. Beyond that its
-/// quotients leave `f32`, or are no larger than what stands for log 0 ([`EMPTY`](crate::contrast::EMPTY)).
+/// quotients leave `f32`, or are no larger than what stands for log 0 ([`EMPTY`](crate::loss::pairwise::EMPTY)).
 ///
 /// # Errors
 /// Names the parameter otherwise.

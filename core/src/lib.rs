@@ -8,39 +8,28 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`batch`] | the named inputs of an objective: views, labels, conditioning variable |
-//! | [`similarity`] | unit rows and the pull-back of their gradient |
-//! | [`kernel`], [`conditional`] | kernels, Gram matrices and the conditional embedding operator |
-//! | [`group`] | rows that share a label |
-//! | [`contrast`] | the one equation behind most objectives, with its gradient |
-//! | [`objective`] | one file for each objective |
-//! | [`case`] | one objective, probe or optimiser on the numbers of a JSON document |
-//! | [`cluster`] | k-means, clusters of binary attributes |
-//! | [`dataset`], [`augment`] | formats parsed from bytes, the generated digits, batched views |
-//! | [`preprocess`] | pictures of any size for an encoder |
-//! | [`encoder`], [`checkpoint`] | networks and the file that holds one |
-//! | [`optimizer`], [`train`] | LARS, schedules, the step |
-//! | [`method`] | objectives that own more than one network: queues, momentum encoders, adversaries |
-//! | [`evaluate`] | probes, metrics, projections |
+//! | [`numeric`] | host matrices, unit rows, rows that share a label |
+//! | [`kernel`] | kernels, Gram matrices, low rank, the conditional embedding operator |
+//! | [`data`] | formats parsed from bytes, annotated sets of pictures, generated digits |
+//! | [`augment`] | batched views; pictures of any size for an encoder |
+//! | [`nn`] | encoders, heads, layers, the model and the file that holds one |
+//! | [`loss`] | the inputs of an objective, the one equation behind most, one file for each objective |
+//! | [`optim`] | optimisers and schedules |
+//! | [`algorithm`] | training that owns more than one network: queues, momentum encoders, adversaries |
+//! | [`train`] | the step, the order of samples, the state of a run |
+//! | [`eval`] | probes, metrics, projections, clustering |
+//! | [`requests`] | one objective, probe or optimiser on the numbers of a JSON document |
 #![forbid(unsafe_code)]
 
+pub mod algorithm;
 pub mod augment;
-pub mod batch;
-pub mod case;
-pub mod checkpoint;
-pub mod cluster;
-pub mod conditional;
-pub mod contrast;
-pub mod dataset;
-pub mod encoder;
+pub mod data;
 pub mod error;
-pub mod evaluate;
-pub mod group;
+pub mod eval;
 pub mod kernel;
-pub mod matrix;
-pub mod method;
-pub mod objective;
-pub mod optimizer;
-pub mod preprocess;
-pub mod similarity;
+pub mod loss;
+pub mod nn;
+pub mod numeric;
+pub mod optim;
+pub mod requests;
 pub mod train;

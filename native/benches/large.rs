@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use burn::tensor::Device;
-use simile_core::objective;
+use simile_core::loss;
 
 const WIDTH: usize = 128;
 const OBJECTIVES: [&str; 3] = ["nt-xent", "supcon", "fair-cclk cosine"];
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     }) {
         let batch = inputs::batch(case, b, &Device::flex())?;
         let parameters = serde_json::from_str(case.parameters)?;
-        let objective = objective::build(case.objective, None, parameters)?;
+        let objective = loss::build(case.objective, None, parameters)?;
         let start = Instant::now();
         let evaluation = objective.evaluate(&batch)?;
         drop(evaluation.loss.into_data());

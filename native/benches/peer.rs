@@ -25,7 +25,8 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use burn::tensor::Device;
 use serde_json::json;
-use simile_core::objective::{self, Objective};
+use simile_core::loss;
+use simile_core::loss::Objective;
 
 use cases::{CASES, Case};
 use inputs::batch;
@@ -88,7 +89,7 @@ fn known(filter: &str) -> Result<()> {
     bail!("no row's name contains {filter:?}; the rows are:\n  {}", names.join("\n  "))
 }
 
-fn evaluate(objective: &dyn Objective, batch: &simile_core::batch::Batch) -> Result<()> {
+fn evaluate(objective: &dyn Objective, batch: &simile_core::loss::batch::Batch) -> Result<()> {
     let evaluation = objective.evaluate(batch)?;
     drop(evaluation.loss.into_data());
     evaluation.gradients.into_values().for_each(|gradient| drop(gradient.into_data()));
@@ -131,6 +132,6 @@ fn median(mut times: Vec<f64>) -> f64 {
 impl Case {
     fn objective(&self) -> Result<Box<dyn Objective>> {
         let parameters = serde_json::from_str(self.parameters)?;
-        Ok(objective::build(self.objective, Some("released"), parameters)?)
+        Ok(loss::build(self.objective, Some("released"), parameters)?)
     }
 }

@@ -8,15 +8,15 @@ mod allocator;
 use burn::tensor::{Device, Tensor, TensorData};
 use divan::Bencher;
 use serde_json::json;
+use simile_core::algorithm::TrainingSet;
 use simile_core::augment::{Augmentation, Crop, ImageStore};
-use simile_core::batch::Batch;
-use simile_core::dataset::colour_mnist::Colours;
-use simile_core::dataset::digits::draw_digits;
-use simile_core::matrix::Matrix;
-use simile_core::method::TrainingSet;
-use simile_core::objective;
-use simile_core::optimizer::OptimizerConfig;
-use simile_core::optimizer::rules::Adam;
+use simile_core::data::synthetic::colour_mnist::Colours;
+use simile_core::data::synthetic::digits::draw_digits;
+use simile_core::loss;
+use simile_core::loss::batch::Batch;
+use simile_core::numeric::matrix::Matrix;
+use simile_core::optim::OptimizerConfig;
+use simile_core::optim::rules::Adam;
 use simile_core::train::{Purpose, Trainer, TrainerConfig, stream};
 
 const BATCH: usize = 256;
@@ -89,7 +89,7 @@ fn objective_step(bencher: Bencher<'_, '_>, (name, b): (&str, usize)) {
     };
     let colour = Matrix::from_fn(b, 3, |i, j| ((i * 37 + j * 101) % 256) as f64);
     let parameters = if name == "fair-cclk" { json!({ "kernel": { "name": "cosine" } }) } else { json!({}) };
-    let objective = objective::build(name, None, parameters).expect("the objective is known");
+    let objective = loss::build(name, None, parameters).expect("the objective is known");
     let batch = Batch::views(view(0.0), view(0.2)).with_condition("z", colour);
     bencher.bench_local(|| {
         let evaluation = objective.evaluate(&batch).expect("the batch is sound");

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use simile_core::evaluate::permutation::{bootstrap_difference, least_p_value, permutation_test};
+use simile_core::eval::permutation::{bootstrap_difference, least_p_value, permutation_test};
 use simile_core::train::{Purpose, stream};
 
 /// Splits and resamples that are drawn where there are too many to count.

@@ -6,8 +6,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
-use simile_core::encoder::Architecture;
-use simile_core::encoder::resnet::Stem;
+use simile_core::nn::Architecture;
+use simile_core::nn::resnet::Stem;
 
 use crate::device::{ChoiceParser, DeviceChoice};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use simile_core::matrix::Matrix;
+use simile_core::numeric::matrix::Matrix;
 
 use crate::exit::usage;
 use crate::run::folder;

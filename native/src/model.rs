@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
 use simile_core::augment::Normalisation;
-use simile_core::checkpoint::Checkpoint;
+use simile_core::nn::checkpoint::Checkpoint;
 
 use crate::run::folder::MODEL;
 

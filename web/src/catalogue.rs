@@ -2,8 +2,8 @@
 
 use burn::tensor::{DType, Device, try_read_sync};
 use serde_json::{Map, Value, json};
-use simile_core::case::Case;
-use simile_core::objective;
+use simile_core::loss;
+use simile_core::requests::Request;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// A value of each parameter that a page may offer.
@@ -33,7 +33,7 @@ const INPUTS: [&str; 3] = ["z", "labels", "bias"];
 /// without; or `{ name, refusal }` for an objective that two views with `z`, `labels` and `bias` are not enough for.
 #[wasm_bindgen]
 pub fn catalogue() -> String {
-    objective::names().map(entry).collect::<Value>().to_string()
+    loss::names().map(entry).collect::<Value>().to_string()
 }
 
 fn entry(name: &str) -> Value {
@@ -41,7 +41,7 @@ fn entry(name: &str) -> Value {
         return json!({ "name": name, "refusal": refusal });
     }
     let accepts =
-        |parameter: &str, value: &Value| objective::build(name, None, json!({ parameter: value })).is_ok();
+        |parameter: &str, value: &Value| loss::build(name, None, json!({ parameter: value })).is_ok();
     let accepted: Vec<(&str, Value)> =
         parameters().into_iter().filter(|(parameter, value)| accepts(parameter, value)).collect();
     let needs = |input: &str| loss(name, Map::new(), Some(input)).is_err();
@@ -74,7 +74,7 @@ fn loss(name: &str, parameters: Map<String, Value>, without: Option<&str>) -> Re
     inputs.insert("labels".into(), json!([0, 0, 1, 1]));
     inputs.insert("bias".into(), json!([0, 1, 0, 1]));
     inputs.retain(|input, _| Some(input.as_str()) != without);
-    let case = Case { objective: name.into(), variant: None, params: parameters.into(), inputs };
+    let case = Request { objective: name.into(), variant: None, params: parameters.into(), inputs };
     let evaluation = case.evaluate(&Device::flex(), DType::F32, None).map_err(|error| error.to_string())?;
     let data = try_read_sync(evaluation.loss.into_data_async()).and_then(Result::ok);
     Ok(data.and_then(|data| data.iter::<f32>().next()))
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn the_catalogue_says_what_objectives_take_and_why_some_are_left_out() {
         let catalogue: Vec<Value> = serde_json::from_str(&catalogue()).unwrap();
-        assert_eq!(catalogue.len(), objective::names().count());
+        assert_eq!(catalogue.len(), loss::names().count());
         let entry = |name: &str| catalogue.iter().find(|entry| entry["name"] == name).unwrap();
         let fair = entry("fair-cclk");
         assert_eq!(fair["inputs"], json!(["z"]));

@@ -1,8 +1,8 @@
 //! Digits that core draws, for a page without data.
 
-use simile_core::dataset::colour_mnist::Colours;
-use simile_core::dataset::digits::draw_digits as draw;
-use simile_core::dataset::{Condition, Dataset};
+use simile_core::data::synthetic::colour_mnist::Colours;
+use simile_core::data::synthetic::digits::draw_digits as draw;
+use simile_core::data::{Condition, Dataset};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 

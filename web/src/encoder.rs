@@ -3,9 +3,9 @@
 use burn::tensor::{DType, Tensor, TensorData};
 use serde_json::json;
 use simile_core::augment::Normalisation;
-use simile_core::checkpoint::Checkpoint;
-use simile_core::dataset::Images;
-use simile_core::preprocess::fit_middle;
+use simile_core::augment::preprocess::fit_middle;
+use simile_core::data::Images;
+use simile_core::nn::checkpoint::Checkpoint;
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 

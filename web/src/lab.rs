@@ -2,10 +2,11 @@
 
 use burn::tensor::{DType, Tensor};
 use serde_json::json;
-use simile_core::case::Case;
 use simile_core::error::{Error, Result as CoreResult};
-use simile_core::matrix::Matrix;
-use simile_core::objective::{self, Evaluation};
+use simile_core::loss;
+use simile_core::loss::Evaluation;
+use simile_core::numeric::matrix::Matrix;
+use simile_core::requests::Request;
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -18,7 +19,7 @@ use crate::device::Device;
 #[wasm_bindgen]
 pub async fn evaluate(document: String, device: &Device) -> Result<String, JsError> {
     let device = device.inner.clone();
-    let outcome = Case::parse(&document)?.run(&device, DType::F32, None).await?;
+    let outcome = Request::parse(&document)?.run(&device, DType::F32, None).await?;
     Ok(json!({ "loss": outcome.loss, "grads": outcome.gradients, "aux": outcome.aux }).to_string())
 }
 
@@ -29,7 +30,7 @@ pub async fn evaluate(document: String, device: &Device) -> Result<String, JsErr
 #[wasm_bindgen]
 pub async fn forces(document: String, device: &Device) -> Result<String, JsError> {
     let device = device.inner.clone();
-    let forces = Case::parse(&document)?.forces(&device, DType::F32).await?;
+    let forces = Request::parse(&document)?.forces(&device, DType::F32).await?;
     Ok(json!(forces).to_string())
 }
 
@@ -72,8 +73,8 @@ pub async fn differentiate(
     device: &Device,
 ) -> Result<Differentiated, JsError> {
     let device = device.inner.clone();
-    let case = Case::parse(&document)?;
-    let objective = objective::build(&case.objective, case.variant.as_deref(), case.params.clone())?;
+    let case = Request::parse(&document)?;
+    let objective = loss::build(&case.objective, case.variant.as_deref(), case.params.clone())?;
     let mut batch = case.batch(&device, DType::F32)?;
     for (name, view) in [("view_a", view_a), ("view_b", view_b)] {
         batch = batch.with_matrix(name, rows(name, &view, columns)?, &device, DType::F32);

@@ -3,7 +3,7 @@
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-use crate::dataset::resize::Interpolation;
+use crate::data::resize::Interpolation;
 use crate::error::{Error, Result, positive, within};
 
 /// Parameters of a random resized crop, as torchvision's `RandomResizedCrop`.

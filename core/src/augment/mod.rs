@@ -12,6 +12,7 @@ mod blur;
 mod colour;
 mod crop;
 mod normalise;
+pub mod preprocess;
 mod preset;
 mod store;
 

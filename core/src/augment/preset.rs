@@ -1,7 +1,7 @@
 //! The views of the four works, and some of our own, by name.
 
 use super::{Augmentation, Blur, ColourJitter, Crop};
-use crate::dataset::resize::Interpolation;
+use crate::data::resize::Interpolation;
 use crate::error::{Error, Result};
 
 /// Every name that [`Augmentation::preset`] knows, with what it stands for.

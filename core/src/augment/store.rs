@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
-use crate::dataset::Images;
+use crate::data::Images;
 use crate::error::{Error, Result};
 
 /// All images of a data set on one device: CIFAR-10 takes 150 MB. They never change.

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
 use super::{Augmentation, Blur, ColourChange, Crop, Normalisation, PRESETS, Sample, Window};
-use crate::dataset::resize::Interpolation;
+use crate::data::resize::Interpolation;
 
 #[derive(Deserialize)]
 struct Vectors {

@@ -1,7 +1,7 @@
 //! Explicit features of the kernels that have few of them.
 
 use super::{COSINE_EPSILON, Kernel, dot};
-use crate::matrix::Matrix;
+use crate::numeric::matrix::Matrix;
 
 /// More features than this are not formed.
 const MOST_FEATURES: usize = 512;

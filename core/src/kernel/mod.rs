@@ -17,18 +17,19 @@
 //! `factors = [{ start = 0, end = 3, kernel = { name = "rbf", sigma = 20 } }, { start = 3, end = 4, kernel = { name =
 //! "exact-match" } }]`. `exact-match` turns clusters and labels into a kernel.
 
-mod approximate;
+pub mod conditional;
 mod config;
 mod features;
+mod low_rank;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, shown};
-use crate::matrix::Matrix;
+use crate::numeric::matrix::Matrix;
 use simile_kernels::cpu::parallel;
 
-pub use approximate::{Approximation, LowRank};
 pub use config::{Bandwidth, BandwidthRule, KernelConfig};
+pub use low_rank::{Approximation, LowRank};
 
 /// A kernel whose bandwidth is a number.
 pub type KernelFunction = Box<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;

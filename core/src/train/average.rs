@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::Tensor;
 
-use super::Model;
-use crate::checkpoint::{CheckpointError, Flat, flattened};
-use crate::encoder::names::TensorPath;
-use crate::method::{MovingAverage, StateReader, StateWriter};
+use crate::algorithm::{MovingAverage, StateReader, StateWriter};
+use crate::nn::Model;
+use crate::nn::checkpoint::{CheckpointError, Flat, flattened};
+use crate::nn::names::TensorPath;
 
 /// Its name in the state of a run.
 const AVERAGE: &str = "average";

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::Weights;
-use crate::encoder::head::HeadConfig;
-use crate::encoder::{Architecture, EncoderConfig};
+use crate::algorithm::MethodConfig;
 use crate::error::{Error, within};
-use crate::method::MethodConfig;
-use crate::objective::ObjectiveConfig;
-use crate::optimizer::schedule::Schedule;
-use crate::optimizer::{Optimizer, OptimizerConfig};
+use crate::loss::ObjectiveConfig;
+use crate::nn::checkpoint::Weights;
+use crate::nn::head::HeadConfig;
+use crate::nn::{Architecture, EncoderConfig};
+use crate::optim::schedule::Schedule;
+use crate::optim::{Optimizer, OptimizerConfig};
 
 /// Settings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

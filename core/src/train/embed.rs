@@ -5,10 +5,10 @@ use std::ops::Range;
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::Model;
-use crate::encoder::Encoder;
 use crate::error::{Error, Result};
-use crate::matrix::Matrix;
+use crate::nn::Encoder;
+use crate::nn::Model;
+use crate::numeric::matrix::Matrix;
 
 /// Embeds `count` images, `batch` at a time, with the encoder in evaluation mode: `[count, embedding_size]`.
 ///

@@ -2,7 +2,9 @@
 //!
 //! ```no_run
 //! # use burn::tensor::{Device, Tensor};
-//! # use simile_core::{batch::Batch, method::TrainingSet, objective::ObjectiveConfig};
+//! # use simile_core::loss::batch::Batch;
+//! # use simile_core::algorithm::TrainingSet;
+//! # use simile_core::loss::ObjectiveConfig;
 //! # use simile_core::train::{Sampler, Sampling, Trainer, TrainerConfig};
 //! # fn views(_: &[usize], _: impl rand::Rng) -> (Tensor<4>, Tensor<4>) { unimplemented!() }
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,9 +27,9 @@
 //! ```
 
 mod average;
+mod condition_groups;
 mod config;
 mod embed;
-mod neighbourhood;
 mod sampler;
 mod state;
 #[cfg(test)]
@@ -38,24 +40,25 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 
+pub use condition_groups::Neighbourhoods;
 pub use config::{Precision, TrainerConfig};
 pub use embed::{embed, score};
-pub use neighbourhood::Neighbourhoods;
 pub use sampler::{
     BESIDE_SEED, Purpose, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights, stream,
 };
 pub use views::ViewSource;
 
 use self::average::Average;
-use crate::batch::Batch;
-use crate::checkpoint::{Checkpoint, CheckpointError, Metadata};
-use crate::encoder::head::ProjectionHead;
-use crate::encoder::{Encoder, EncoderConfig};
+use crate::algorithm::{Method, Networks, TrainingSet, Views};
 use crate::error::Error;
-use crate::matrix::Matrix;
-use crate::method::{Method, Networks, TrainingSet, Views};
-use crate::optimizer::Optimizer;
-use crate::optimizer::schedule::Progress;
+use crate::loss::batch::Batch;
+use crate::nn::Model;
+use crate::nn::checkpoint::{Checkpoint, CheckpointError, Metadata};
+use crate::nn::head::ProjectionHead;
+use crate::nn::{Encoder, EncoderConfig};
+use crate::numeric::matrix::Matrix;
+use crate::optim::Optimizer;
+use crate::optim::schedule::Progress;
 
 /// Why a run cannot go on.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -77,15 +80,6 @@ pub enum TrainError {
         /// The step after the last one.
         to: u64,
     },
-}
-
-/// An encoder with its head.
-#[derive(Module, Debug)]
-pub struct Model {
-    /// Images to embeddings.
-    pub encoder: Encoder,
-    /// Embeddings to projections.
-    pub head: ProjectionHead,
 }
 
 /// Losses that were not read back yet.

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{TrainError, Trainer, TrainerConfig};
-use crate::checkpoint::{Archive, CheckpointError, Flat, metadata};
-use crate::method::{StateReader, StateWriter, TrainingSet};
-use crate::optimizer::Count;
+use crate::algorithm::{StateReader, StateWriter, TrainingSet};
+use crate::nn::checkpoint::{Archive, CheckpointError, Flat, metadata};
+use crate::optim::Count;
 
 /// The version that this program writes.
 const STATE_VERSION: u32 = 2;

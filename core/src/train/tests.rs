@@ -6,15 +6,15 @@ use burn::tensor::{DType, TensorData};
 use rand::RngExt;
 
 use super::*;
-use crate::checkpoint::Weights;
-use crate::encoder::Architecture;
-use crate::encoder::head::HeadConfig;
-use crate::method::MethodConfig;
-use crate::objective::ObjectiveConfig;
-use crate::optimizer::OptimizerConfig;
-use crate::optimizer::lars::Lars;
-use crate::optimizer::rules::{Adam, Sgd};
-use crate::optimizer::schedule::Schedule;
+use crate::algorithm::MethodConfig;
+use crate::loss::ObjectiveConfig;
+use crate::nn::Architecture;
+use crate::nn::checkpoint::Weights;
+use crate::nn::head::HeadConfig;
+use crate::optim::OptimizerConfig;
+use crate::optim::lars::Lars;
+use crate::optim::rules::{Adam, Sgd};
+use crate::optim::schedule::Schedule;
 
 const SAMPLES: usize = 12;
 
@@ -185,7 +185,7 @@ fn half_precision_learns_what_single_precision_does() {
             advance(&mut trainer, 1);
             let first = mean_loss(&mut trainer);
             advance(&mut trainer, 3);
-            let tensors = crate::checkpoint::flattened("", trainer.model());
+            let tensors = crate::nn::checkpoint::flattened("", trainer.model());
             assert!(tensors.iter().all(|tensor| tensor.values.dtype() == DType::F32));
             [first, mean_loss(&mut trainer)]
         });
@@ -199,7 +199,7 @@ fn half_precision_learns_what_single_precision_does() {
 }
 
 fn first_weight(model: &Model) -> f64 {
-    let weights = crate::checkpoint::flattened("", model).remove(0).values;
+    let weights = crate::nn::checkpoint::flattened("", model).remove(0).values;
     f64::from(weights.slice([0..1]).into_scalar::<f32>())
 }
 
@@ -230,7 +230,7 @@ fn a_run_starts_from_given_weights() {
         TrainerConfig { weights: Some(Arc::new(weights)), seed: 77, ..config(OptimizerConfig::default()) };
     let trainer = new(started.clone());
     let values = |trainer: &Trainer| -> Vec<f32> {
-        let tensors = crate::checkpoint::flattened("", trainer.encoder());
+        let tensors = crate::nn::checkpoint::flattened("", trainer.encoder());
         tensors
             .into_iter()
             .flat_map(|tensor| tensor.values.into_data().iter::<f32>().collect::<Vec<_>>())

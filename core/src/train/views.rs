@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
 use crate::augment::{Augmentation, ImageStore, Normalisation};
-use crate::dataset::Images;
+use crate::data::Images;
 use crate::error::Result;
 
 /// Images of the encoder's size, or larger where views are resized, with how views are made of them.
@@ -78,8 +78,8 @@ impl ViewSource {
 mod tests {
     use super::super::{Purpose, stream};
     use super::*;
-    use crate::dataset::colour_mnist::Colours;
-    use crate::dataset::digits::draw_digits;
+    use crate::data::synthetic::colour_mnist::Colours;
+    use crate::data::synthetic::digits::draw_digits;
 
     #[test]
     fn a_step_sees_two_views_that_its_number_decides() {

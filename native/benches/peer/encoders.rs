@@ -3,8 +3,8 @@
 use anyhow::Result;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
-use simile_core::encoder::resnet::Stem;
-use simile_core::encoder::{Architecture, Encoder, EncoderConfig};
+use simile_core::nn::resnet::Stem;
+use simile_core::nn::{Architecture, Encoder, EncoderConfig};
 use simile_core::train::{Purpose, stream};
 
 use crate::inputs::values;

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use burn::tensor::{Device, Tensor, TensorData};
-use simile_core::batch::Batch;
-use simile_core::matrix::Matrix;
+use simile_core::loss::batch::Batch;
+use simile_core::numeric::matrix::Matrix;
 
 use crate::WIDTH;
 use crate::cases::Case;

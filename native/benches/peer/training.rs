@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use burn::tensor::{Device, Tensor, TensorData};
-use simile_core::batch::Batch;
-use simile_core::method::TrainingSet;
-use simile_core::optimizer::OptimizerConfig;
-use simile_core::optimizer::rules::Adam;
+use simile_core::algorithm::TrainingSet;
+use simile_core::loss::batch::Batch;
+use simile_core::optim::OptimizerConfig;
+use simile_core::optim::rules::Adam;
 use simile_core::train::{Trainer, TrainerConfig};
 
 use crate::inputs::values;

@@ -7,8 +7,8 @@ use serde::de::IntoDeserializer as _;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize as _, Serialize};
 use simile_core::augment::Augmentation;
-use simile_core::dataset::Dataset;
-use simile_core::encoder::EncoderConfig;
+use simile_core::data::Dataset;
+use simile_core::nn::EncoderConfig;
 
 use crate::cli::{Data, DataCheck, DataFetch, DataList, DataPreview};
 use crate::console::{Console, line, table};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
-use simile_core::dataset::Images;
-use simile_core::matrix::Matrix;
-use simile_core::preprocess::middle;
+use simile_core::augment::preprocess::middle;
+use simile_core::data::Images;
+use simile_core::numeric::matrix::Matrix;
 
 use crate::cli::Embed;
 use crate::console::Console;

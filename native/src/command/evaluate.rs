@@ -8,8 +8,8 @@ use burn::tensor::Device;
 use comfy_table::CellAlignment;
 use serde::Serialize;
 use simile_core::augment::Augmentation;
-use simile_core::checkpoint::Metadata;
-use simile_core::encoder::EncoderConfig;
+use simile_core::nn::EncoderConfig;
+use simile_core::nn::checkpoint::Metadata;
 
 use super::data::{Named, section};
 use crate::cli::{Evaluate, Probe};

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
 use serde::Serialize;
-use simile_core::checkpoint::Checkpoint;
-use simile_core::encoder::EncoderConfig;
+use simile_core::nn::EncoderConfig;
+use simile_core::nn::checkpoint::Checkpoint;
 
 use crate::cli::{Export, Target};
 use crate::console::Console;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, anyhow};
 use burn::tensor::Device;
 use serde::Serialize;
-use simile_core::checkpoint::{CheckpointError, Imported, Metadata, Weights};
-use simile_core::encoder::EncoderConfig;
+use simile_core::nn::EncoderConfig;
+use simile_core::nn::checkpoint::{CheckpointError, Imported, Metadata, Weights};
 
 use crate::cli::Import;
 use crate::console::Console;

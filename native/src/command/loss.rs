@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 use burn::tensor::DType;
 use serde::Serialize;
 use serde_json::Value;
-use simile_core::case::{Case, CaseOutcome};
 use simile_core::error::Error;
+use simile_core::requests::{Outcome, Request};
 
 use crate::cli::{Loss, Precision};
 use crate::console::{Console, line};
@@ -46,12 +46,12 @@ pub(super) fn run(arguments: &Loss) -> Result<()> {
             let message = format!("{}: {error}", case.display());
             if of_the_request { usage(message) } else { anyhow::anyhow!(message) }
         };
-        let document = Case::parse(&text).map_err(failed)?;
+        let document = Request::parse(&text).map_err(failed)?;
         let outcome = pollster::block_on(document.run(&device.device, dtype, tile)).map_err(failed)?;
         for warning in document.warnings() {
             line(format_args!("{}: {warning}", case.display()));
         }
-        let CaseOutcome { loss, gradients, aux } = outcome;
+        let Outcome { loss, gradients, aux } = outcome;
         Ok(Answer { loss, grads: gradients, aux })
     };
 

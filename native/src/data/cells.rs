@@ -1,10 +1,10 @@
 //! What the cells of a table's columns are: numbers, or names of categories. A cell that decides against all others of its
 //! column is said.
 
-use simile_core::dataset::Condition;
-use simile_core::dataset::catalogue::numbered;
+use simile_core::data::Condition;
+use simile_core::data::catalogue::numbered;
 use simile_core::error::shown;
-use simile_core::matrix::Matrix;
+use simile_core::numeric::matrix::Matrix;
 
 /// Numbers are at most this large, so that sums of their squares are numbers.
 const LARGEST: f64 = 1e100;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use md5::{Digest, Md5};
 use serde::Serialize;
-use simile_core::dataset::cifar::{Cifar, names};
-use simile_core::dataset::idx;
+use simile_core::data::formats::cifar::{Cifar, names};
+use simile_core::data::formats::idx;
 
 use super::cache::hex;
 use super::cifar::Files;
@@ -179,7 +179,7 @@ fn cifar_state(cifar: Cifar, path: &Path) -> State {
         }
         let (classes, origin) = (cifar.classes(), path.display().to_string());
         let numbered = |count: usize| (0..count).map(|i| i.to_string()).collect();
-        let parsed = simile_core::dataset::cifar::parse(
+        let parsed = simile_core::data::formats::cifar::parse(
             cifar,
             &[(bytes.as_slice(), origin.as_str())],
             numbered(classes),

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use simile_core::dataset::Dataset;
-use simile_core::dataset::cifar::{Cifar, names, parse};
+use simile_core::data::Dataset;
+use simile_core::data::formats::cifar::{Cifar, names, parse};
 
 use super::archive::members;
 use super::file::{LARGEST, content, find, folders};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use simile_core::dataset::features::Features;
-use simile_core::dataset::lines::Text;
+use simile_core::data::formats::features::Features;
+use simile_core::data::formats::lines::Text;
 
 use super::Result;
 use super::file::content;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use simile_core::dataset::imagenet32::{CLASSES, SIDE, batch};
-use simile_core::dataset::npy::parse;
-use simile_core::dataset::{Dataset, Images};
+use simile_core::data::formats::imagenet32::{CLASSES, SIDE, batch};
+use simile_core::data::formats::npy::parse;
+use simile_core::data::{Dataset, Images};
 
 use super::archive::members;
 use super::file::folders;

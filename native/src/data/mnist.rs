@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use simile_core::dataset::{Dataset, idx};
+use simile_core::data::Dataset;
+use simile_core::data::formats::idx;
 
 use super::file::{content, find, folders};
 use super::{DataError, Result};

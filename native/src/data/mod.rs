@@ -26,7 +26,7 @@ mod walk;
 
 use std::path::PathBuf;
 
-use simile_core::dataset::DatasetError;
+use simile_core::data::DatasetError;
 
 pub(crate) use cache::Cache;
 pub(crate) use check::{Report, check};

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use image::error::DecodingError;
 use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
-use simile_core::dataset::Images;
-use simile_core::preprocess::{fit, squeeze};
+use simile_core::augment::preprocess::{fit, squeeze};
+use simile_core::data::Images;
 
 use super::pictures::Framing;
 use super::settings::Fit;

@@ -6,7 +6,7 @@ use std::path::Path;
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 use serde::{Deserialize, Serialize};
-use simile_core::dataset::Images;
+use simile_core::data::Images;
 
 use super::cache::{Cache, Found, Stored};
 use super::picture::read_picture;

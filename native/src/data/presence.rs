@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use simile_core::dataset::cifar::Cifar;
+use simile_core::data::formats::cifar::Cifar;
 
 use super::official::official;
 use super::{DataError, Result, cifar, gather, imagenet32, mnist, stl10};

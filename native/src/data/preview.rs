@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use font8x8::UnicodeFonts;
 use image::{ImageFormat, Rgb, RgbImage};
-use simile_core::dataset::{Condition, Dataset};
+use simile_core::data::{Condition, Dataset};
 
 use super::Result;
 
@@ -130,8 +130,8 @@ fn put(sheet: &mut RgbImage, x: u32, y: u32, colour: Rgb<u8>) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use simile_core::dataset::colour_mnist::Colours;
-    use simile_core::dataset::digits::draw_digits;
+    use simile_core::data::synthetic::colour_mnist::Colours;
+    use simile_core::data::synthetic::digits::draw_digits;
 
     #[test]
     fn a_sheet_shows_each_class_with_its_colour_patch() {

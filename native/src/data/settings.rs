@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use simile_core::dataset::chexpert::Uncertain;
+use simile_core::data::sets::chexpert::Uncertain;
 
 /// What to do with a picture that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use simile_core::dataset::{Dataset, stl10};
+use simile_core::data::Dataset;
+use simile_core::data::formats::stl10;
 
 use super::archive::members;
 use super::cifar::names_of;

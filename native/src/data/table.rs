@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use simile_core::dataset::catalogue::numbered;
-use simile_core::dataset::{Catalogue, Condition, Part};
+use simile_core::data::catalogue::numbered;
+use simile_core::data::{Catalogue, Condition, Part};
 
 use super::cells::{self, Column};
 use super::{DataError, Result};
@@ -157,7 +157,7 @@ impl Rows {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use simile_core::matrix::Matrix;
+    use simile_core::numeric::matrix::Matrix;
     use std::fs;
 
     const TABLE: &str = "\

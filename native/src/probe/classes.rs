@@ -1,13 +1,13 @@
 //! What of the class can be read off a representation.
 
 use anyhow::Result;
-use simile_core::dataset::{Condition, Dataset};
-use simile_core::evaluate::choice::Answers;
-use simile_core::evaluate::groups::Groups;
-use simile_core::evaluate::knn::{KnnConfig, unit_rows};
-use simile_core::evaluate::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
-use simile_core::evaluate::ranking::roc_auc;
-use simile_core::matrix::Matrix;
+use simile_core::data::{Condition, Dataset};
+use simile_core::eval::choice::Answers;
+use simile_core::eval::groups::Groups;
+use simile_core::eval::knn::{KnnConfig, unit_rows};
+use simile_core::eval::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
+use simile_core::eval::ranking::roc_auc;
+use simile_core::numeric::matrix::Matrix;
 
 use super::fit::linear;
 use super::{Measured, Metrics, Split};

@@ -1,10 +1,10 @@
 //! One probe: its penalty is chosen on held-out training images, then it is fitted to all of them.
 
 use anyhow::Result;
-use simile_core::dataset::Condition;
-use simile_core::evaluate::choice::{Answers, Choice, Reader, cut};
-use simile_core::evaluate::linear_probe::LinearProbeConfig;
-use simile_core::matrix::Matrix;
+use simile_core::data::Condition;
+use simile_core::eval::choice::{Answers, Choice, Reader, cut};
+use simile_core::eval::linear_probe::LinearProbeConfig;
+use simile_core::numeric::matrix::Matrix;
 
 use crate::recipe::sections::ProbeSection;
 use crate::run::record::ProbeFit;

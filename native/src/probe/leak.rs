@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
-use simile_core::dataset::{Condition, Dataset};
-use simile_core::evaluate::choice::Answers;
-use simile_core::evaluate::metrics::predictions;
-use simile_core::evaluate::regression::{mean_squared_error, variance};
-use simile_core::matrix::Matrix;
+use simile_core::data::{Condition, Dataset};
+use simile_core::eval::choice::Answers;
+use simile_core::eval::metrics::predictions;
+use simile_core::eval::regression::{mean_squared_error, variance};
+use simile_core::numeric::matrix::Matrix;
 
 use super::classes::roc_auc_of_two;
 use super::fit::{answers, linear};
@@ -155,7 +155,7 @@ fn condition(name: &str, set: &Dataset) -> Result<Condition> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use simile_core::dataset::Images;
+    use simile_core::data::Images;
 
     use super::super::{Represented, base_rates, measure};
     use super::*;

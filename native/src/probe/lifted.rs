@@ -5,11 +5,11 @@
 //! features are used only where they are clearly better there: what a linear probe finds, this one finds too.
 
 use anyhow::Result;
-use simile_core::evaluate::choice::{Answers, Choice, Reader, cut};
-use simile_core::evaluate::linear_probe::LinearProbeConfig;
-use simile_core::evaluate::random_features::RandomFeatures;
-use simile_core::evaluate::standardise::Standardise;
-use simile_core::matrix::Matrix;
+use simile_core::eval::choice::{Answers, Choice, Reader, cut};
+use simile_core::eval::linear_probe::LinearProbeConfig;
+use simile_core::eval::random_features::RandomFeatures;
+use simile_core::eval::standardise::Standardise;
+use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{Purpose, stream};
 
 use super::fit::{Fitted, SEED, config};

@@ -28,10 +28,10 @@ mod shape;
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
-use simile_core::dataset::Dataset;
-use simile_core::evaluate::projection::Pca;
-use simile_core::evaluate::standardise::Standardise;
-use simile_core::matrix::Matrix;
+use simile_core::data::Dataset;
+use simile_core::eval::projection::Pca;
+use simile_core::eval::standardise::Standardise;
+use simile_core::numeric::matrix::Matrix;
 
 use crate::cli::Probe;
 use crate::console::line;
@@ -171,7 +171,7 @@ pub(crate) fn in_words(section: &ProbeSection, probe: Probe) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use simile_core::dataset::{Condition, Images};
+    use simile_core::data::{Condition, Images};
 
     use super::*;
     use crate::recipe::penalty::Penalty;

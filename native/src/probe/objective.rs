@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result};
 use burn::module::Module as _;
 use burn::tensor::{Device, Tensor};
 use simile_core::augment::{Augmentation, Normalisation};
-use simile_core::dataset::Dataset;
-use simile_core::encoder::Encoder;
-use simile_core::encoder::head::ProjectionHead;
-use simile_core::objective::with_representations;
+use simile_core::data::Dataset;
+use simile_core::loss::with_representations;
+use simile_core::nn::Encoder;
+use simile_core::nn::head::ProjectionHead;
 use simile_core::train::{Purpose, Sampler, Sampling, ViewSource, stream};
 
 use super::Metrics;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use simile_core::dataset::split_indices;
-use simile_core::evaluate::geometry::{effective_rank, silhouette, uniformity};
-use simile_core::evaluate::knn::unit_rows;
+use simile_core::data::split_indices;
+use simile_core::eval::geometry::{effective_rank, silhouette, uniformity};
+use simile_core::eval::knn::unit_rows;
 
 use super::{Metrics, Split};
 

@@ -2,8 +2,8 @@
 //! activation or pool between them; so what leaves for PyTorch is the network itself and not its tensors alone.
 
 use anyhow::Result;
-use simile_core::checkpoint::Metadata;
-use simile_core::encoder::Architecture;
+use simile_core::nn::Architecture;
+use simile_core::nn::checkpoint::Metadata;
 
 /// Name of the weights beside the source.
 pub(crate) const WEIGHTS: &str = "weights.safetensors";
@@ -75,7 +75,7 @@ STD = {std}
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use simile_core::encoder::EncoderConfig;
+    use simile_core::nn::EncoderConfig;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use simile_core::dataset::colour_mnist::Colours;
-use simile_core::encoder::EncoderConfig;
+use simile_core::data::synthetic::colour_mnist::Colours;
+use simile_core::nn::EncoderConfig;
 
 use super::Fault;
 use super::views::Normalise;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
-use simile_core::encoder::EncoderConfig;
+use simile_core::nn::EncoderConfig;
 use toml::{Table, Value};
 
 /// The network of a run.

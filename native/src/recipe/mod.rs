@@ -19,10 +19,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
+use simile_core::algorithm::MethodConfig;
 use simile_core::augment::{Augmentation, Normalisation};
-use simile_core::method::MethodConfig;
-use simile_core::optimizer::OptimizerConfig;
-use simile_core::optimizer::schedule::Schedule;
+use simile_core::optim::OptimizerConfig;
+use simile_core::optim::schedule::Schedule;
 
 use self::data::DataSection;
 use self::encoder::EncoderSection;

@@ -1,13 +1,13 @@
 //! The sections of a recipe that belong to the command line; the others are core's own settings.
 
 use serde::{Deserialize, Serialize};
+use simile_core::algorithm::MethodConfig;
 use simile_core::augment::Augmentation;
-use simile_core::encoder::head::{HeadConfig, HeadKind};
 use simile_core::error::Error;
-use simile_core::evaluate::sgd_probe::SgdProbeConfig;
-use simile_core::matrix::Matrix;
-use simile_core::method::MethodConfig;
-use simile_core::objective::{Conditioning, ObjectiveConfig};
+use simile_core::eval::sgd_probe::SgdProbeConfig;
+use simile_core::loss::{Conditioning, ObjectiveConfig};
+use simile_core::nn::head::{HeadConfig, HeadKind};
+use simile_core::numeric::matrix::Matrix;
 use simile_core::train::Precision;
 use toml::Table;
 

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use image::codecs::jpeg::JpegEncoder;
 use image::{ImageFormat, RgbImage};
 use plotters::style::colors::colormaps::{ColorMap as _, ViridisRGB};
-use simile_core::dataset::Images;
-use simile_core::matrix::Matrix;
+use simile_core::data::Images;
+use simile_core::numeric::matrix::Matrix;
 
 use super::figures::HeatMap;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use maud::{Markup, html};
 use serde::Serialize;
-use simile_core::matrix::Matrix;
+use simile_core::numeric::matrix::Matrix;
 
 use super::table::{FigureSection, Row, Scale, Table};
 use crate::exit::usage;

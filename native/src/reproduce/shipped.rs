@@ -99,9 +99,9 @@ impl ShippedTable {
 mod tests {
     use std::collections::BTreeSet;
 
+    use simile_core::algorithm::MethodConfig;
     use simile_core::augment::Augmentation;
-    use simile_core::encoder::head::HeadKind;
-    use simile_core::method::MethodConfig;
+    use simile_core::nn::head::HeadKind;
 
     use super::*;
     use crate::names::slug;

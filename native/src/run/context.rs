@@ -1,13 +1,13 @@
 //! What objectives and methods need beside the views, for the whole training set.
 
 use anyhow::{Context as _, Result};
-use simile_core::batch::Batch;
-use simile_core::cluster::attribute::attribute_clusters;
-use simile_core::cluster::kmeans::KMeansConfig;
-use simile_core::dataset::{Condition, Dataset};
-use simile_core::matrix::Matrix;
-use simile_core::method::TrainingSet;
-use simile_core::objective::{Conditioning, bias_prior};
+use simile_core::algorithm::TrainingSet;
+use simile_core::data::{Condition, Dataset};
+use simile_core::eval::cluster::attribute::attribute_clusters;
+use simile_core::eval::cluster::kmeans::KMeansConfig;
+use simile_core::loss::batch::Batch;
+use simile_core::loss::{Conditioning, bias_prior};
+use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{Neighbourhoods, Purpose, WeightedSampler, bias_weights, stream};
 
 use crate::exit::usage;
@@ -164,7 +164,7 @@ fn unknown(reason: &str, train: &Dataset, fits: impl Fn(&Condition) -> bool) -> 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use simile_core::dataset::Images;
+    use simile_core::data::Images;
 
     use super::*;
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use simile_core::dataset::{Condition, Dataset};
+use simile_core::algorithm::MethodConfig;
+use simile_core::data::{Condition, Dataset};
 use simile_core::kernel::{Kernel, median_distance};
-use simile_core::matrix::Matrix;
-use simile_core::method::MethodConfig;
+use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{Purpose, Sampler, Sampling, stream};
 
 use super::context::Context;
@@ -172,8 +172,8 @@ fn degenerate(kernel: &Kernel, condition: &str, z: &Matrix) -> Option<String> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use simile_core::dataset::colour_mnist::Colours;
-    use simile_core::dataset::digits::draw_digits;
+    use simile_core::data::synthetic::colour_mnist::Colours;
+    use simile_core::data::synthetic::digits::draw_digits;
 
     use super::*;
     use crate::recipe::Changes;

@@ -3,9 +3,9 @@
 
 use anyhow::Result;
 use burn::tensor::Device;
+use simile_core::algorithm::Views;
 use simile_core::augment::Augmentation;
-use simile_core::dataset::Dataset;
-use simile_core::method::Views;
+use simile_core::data::Dataset;
 use simile_core::train::{
     BESIDE_SEED, Neighbourhoods, Sampler, Sampling, Trainer, ViewSource, WeightedSampler,
 };
@@ -120,9 +120,9 @@ impl Feed {
 mod tests {
     use std::path::Path;
 
-    use simile_core::dataset::Condition;
-    use simile_core::dataset::colour_mnist::Colours;
-    use simile_core::dataset::digits::draw_digits;
+    use simile_core::data::Condition;
+    use simile_core::data::synthetic::colour_mnist::Colours;
+    use simile_core::data::synthetic::digits::draw_digits;
 
     use super::super::training::config;
     use super::*;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use simile_core::dataset::features::Features;
-use simile_core::dataset::{Condition, Dataset, Part, split_indices};
-use simile_core::encoder::EncoderConfig;
+use simile_core::data::formats::features::Features;
+use simile_core::data::{Condition, Dataset, Part, split_indices};
+use simile_core::nn::EncoderConfig;
 
 use crate::console::line;
 use crate::data::settings::{FeaturesSection, JudgedBy};

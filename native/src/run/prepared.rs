@@ -5,14 +5,15 @@ use std::ops::Range;
 
 use anyhow::Result;
 use burn::tensor::{Device, Tensor};
+use simile_core::augment::preprocess::middle;
 use simile_core::augment::{ImageStore, Normalisation};
-use simile_core::dataset::Images;
-use simile_core::dataset::resize::{Interpolation, resize};
-use simile_core::encoder::Encoder;
+use simile_core::data::Images;
+use simile_core::data::resize::{Interpolation, resize};
 use simile_core::error::Error;
-use simile_core::matrix::Matrix;
-use simile_core::preprocess::middle;
-use simile_core::train::{Model, embed, score};
+use simile_core::nn::Encoder;
+use simile_core::nn::Model;
+use simile_core::numeric::matrix::Matrix;
+use simile_core::train::{embed, score};
 
 /// Images that go through a network at once.
 const BATCH: usize = 512;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
-use simile_core::dataset::{Condition, Dataset};
+use simile_core::data::{Condition, Dataset};
 
 use super::prepared::Prepared;
 use super::splits::Splits;

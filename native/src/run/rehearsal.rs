@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
-use simile_core::dataset::{Condition, Dataset, Images, split_indices};
-use simile_core::evaluate::sgd_probe::SgdProbeConfig;
-use simile_core::matrix::Matrix;
+use simile_core::data::{Condition, Dataset, Images, split_indices};
+use simile_core::eval::sgd_probe::SgdProbeConfig;
+use simile_core::numeric::matrix::Matrix;
 use simile_core::train::Trainer;
 
 use super::context::Context;

@@ -3,10 +3,10 @@
 //! taken, so that a run which passes can still need more than there is.
 
 use anyhow::Result;
-use simile_core::dataset::Dataset;
-use simile_core::dataset::digits::SIDE;
-use simile_core::encoder::head::HeadConfig;
-use simile_core::method::MethodConfig;
+use simile_core::algorithm::MethodConfig;
+use simile_core::data::Dataset;
+use simile_core::data::synthetic::digits::SIDE;
+use simile_core::nn::head::HeadConfig;
 
 use super::memory::available;
 use crate::console::line;

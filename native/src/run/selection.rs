@@ -1,9 +1,10 @@
 //! The encoder of a run that is judged in the end: the last one, or the best on images that are held out for this.
 
 use anyhow::{Context as _, Result};
-use simile_core::checkpoint::Checkpoint;
-use simile_core::dataset::Dataset;
-use simile_core::train::{Model, Trainer};
+use simile_core::data::Dataset;
+use simile_core::nn::Model;
+use simile_core::nn::checkpoint::Checkpoint;
+use simile_core::train::Trainer;
 
 use super::events::EventLog;
 use super::record::{Evaluation, Stopped, Why};

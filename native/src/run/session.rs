@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 use simile_core::augment::Normalisation;
-use simile_core::checkpoint::{Checkpoint, Metadata, Weights};
-use simile_core::dataset::Dataset;
-use simile_core::encoder::Encoder;
-use simile_core::matrix::Matrix;
+use simile_core::data::Dataset;
+use simile_core::nn::Encoder;
+use simile_core::nn::checkpoint::{Checkpoint, Metadata, Weights};
+use simile_core::numeric::matrix::Matrix;
 use simile_core::train::Trainer;
 
 use super::draw::{self, Drawing};

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use simile_core::dataset::attributes::MadeAttributes;
-use simile_core::dataset::biased_mnist::{UNBIASED, biased_mnist};
-use simile_core::dataset::cifar::Cifar;
-use simile_core::dataset::colour_mnist::colour_mnist;
-use simile_core::dataset::digits::{SIDE, draw_digits};
-use simile_core::dataset::resize::{Interpolation, resize};
-use simile_core::dataset::{Condition, Dataset, Images};
-use simile_core::encoder::EncoderConfig;
+use simile_core::data::formats::cifar::Cifar;
+use simile_core::data::resize::{Interpolation, resize};
+use simile_core::data::synthetic::attributes::MadeAttributes;
+use simile_core::data::synthetic::biased_mnist::{UNBIASED, biased_mnist};
+use simile_core::data::synthetic::colour_mnist::colour_mnist;
+use simile_core::data::synthetic::digits::{SIDE, draw_digits};
+use simile_core::data::{Condition, Dataset, Images};
+use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
 use crate::console::line;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use simile_core::checkpoint::{CheckpointError, Weights};
-use simile_core::dataset::Dataset;
+use simile_core::algorithm::MethodConfig;
+use simile_core::data::Dataset;
 use simile_core::error::Error;
-use simile_core::method::MethodConfig;
+use simile_core::nn::checkpoint::{CheckpointError, Weights};
 use simile_core::train::{TrainError, Trainer, TrainerConfig};
 
 use super::context::Context;

@@ -2,8 +2,8 @@
 //! named without any encoder.
 
 use anyhow::Result;
-use simile_core::encoder::head::HeadConfig;
-use simile_core::method::Networks;
+use simile_core::algorithm::Networks;
+use simile_core::nn::head::HeadConfig;
 use simile_core::train::{Purpose, stream};
 
 use super::record::{ArmResult, TOP1, Untrained};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use simile_core::augment::Normalisation;
-use simile_core::checkpoint::Weights;
-use simile_core::encoder::EncoderConfig;
+use simile_core::nn::EncoderConfig;
+use simile_core::nn::checkpoint::Weights;
 
 use super::folder::{RunFolder, WEIGHTS};
 use crate::console::line;

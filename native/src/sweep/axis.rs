@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use simile_core::dataset::split_indices;
+use simile_core::data::split_indices;
 
 use crate::exit::usage;
 

@@ -4,7 +4,7 @@
 
 use std::io::{Cursor, Write as _};
 
-use simile_core::checkpoint::Weights;
+use simile_core::nn::checkpoint::Weights;
 
 /// Writes what `torch.save` writes.
 #[derive(Default, Clone)]

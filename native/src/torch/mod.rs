@@ -5,7 +5,7 @@ mod storage;
 
 use std::collections::HashSet;
 
-use simile_core::checkpoint::{CheckpointError, Weights};
+use simile_core::nn::checkpoint::{CheckpointError, Weights};
 
 use self::pickle::{Heap, Id, Value, View};
 use self::storage::Container;

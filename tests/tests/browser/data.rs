@@ -6,10 +6,10 @@ use std::process::Command;
 use burn::tensor::Device;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use simile_core::checkpoint::{Checkpoint, Metadata};
-use simile_core::dataset::colour_mnist::Colours;
-use simile_core::dataset::digits::draw_digits;
-use simile_core::encoder::EncoderConfig;
+use simile_core::data::synthetic::colour_mnist::Colours;
+use simile_core::data::synthetic::digits::draw_digits;
+use simile_core::nn::EncoderConfig;
+use simile_core::nn::checkpoint::{Checkpoint, Metadata};
 use simile_tests::program;
 use tempfile::TempDir;
 

@@ -73,7 +73,7 @@ fn a_visitor_can_use_the_loss_lab() {
     let objectives: Vec<String> = serde_json::from_value(result["objectives"].clone()).unwrap();
     assert!(objectives.len() >= 18, "{objectives:?}");
     let refused = result["refused"].as_array().unwrap().len();
-    assert_eq!(objectives.len() + refused, simile_core::objective::names().count());
+    assert_eq!(objectives.len() + refused, simile_core::loss::names().count());
 }
 
 /// Whether the text under a heat map states what the Laplacian kernel of the two samples' hues is.

@@ -2,8 +2,8 @@
 
 use burn::tensor::{DType, Device};
 use serde_json::{Value, json};
-use simile_core::case::Case;
-use simile_core::encoder::{Architecture, EncoderConfig};
+use simile_core::nn::{Architecture, EncoderConfig};
+use simile_core::requests::Request;
 
 use crate::data::{Data, IMAGES};
 use crate::{Where, is_ready, largest_difference, run, workspace};
@@ -94,7 +94,7 @@ fn embeds_as_the_command_line_does(place: Where) {
     assert!(afterwards["disposed"].as_str().unwrap().contains("disposed"), "{afterwards}");
 
     for (case, found) in cases.as_array().unwrap().iter().zip(result["evaluations"].as_array().unwrap()) {
-        let case = Case::parse(&case.to_string()).unwrap();
+        let case = Request::parse(&case.to_string()).unwrap();
         let expected = case.evaluate(&Device::flex(), DType::F64, None).unwrap();
         let expected = pollster::block_on(expected.read()).unwrap();
         let loss = found["loss"].as_f64().unwrap();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use simile_core::dataset::colour_mnist::Colours;
-use simile_core::dataset::digits::draw_digits;
+use simile_core::data::synthetic::colour_mnist::Colours;
+use simile_core::data::synthetic::digits::draw_digits;
 use simile_tests::program;
 
 use crate::{Where, is_ready, run, screenshots, succeed, workspace};

@@ -7,10 +7,10 @@ use burn::tensor::Device;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
-use simile_core::checkpoint::{Checkpoint, Metadata};
-use simile_core::encoder::head::HeadConfig;
-use simile_core::encoder::resnet::Stem;
-use simile_core::encoder::{Architecture, EncoderConfig};
+use simile_core::nn::checkpoint::{Checkpoint, Metadata};
+use simile_core::nn::head::HeadConfig;
+use simile_core::nn::resnet::Stem;
+use simile_core::nn::{Architecture, EncoderConfig};
 
 use crate::{complaint, json, place, simile};
 

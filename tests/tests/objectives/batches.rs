@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use burn::tensor::{DType, Device, Tensor};
 use serde_json::{Value, json};
-use simile_core::batch::Batch;
-use simile_core::matrix::Matrix;
-use simile_core::objective::{self, Objective};
+use simile_core::loss;
+use simile_core::loss::Objective;
+use simile_core::loss::batch::Batch;
+use simile_core::numeric::matrix::Matrix;
 
 /// Classes, and biases, of every batch.
 pub(crate) const CLASSES: usize = 3;
@@ -178,7 +179,7 @@ impl std::fmt::Display for Setting {
 /// settings of its own.
 pub(crate) fn settings() -> Vec<Setting> {
     let mut settings = Vec::new();
-    for name in objective::names() {
+    for name in loss::names() {
         for variant in [None, Some("paper"), Some("released"), Some("normalised")] {
             let general = [json!({}), json!({ "temperature": 0.05 })];
             for mut params in general.into_iter().chain(particular(name)) {
@@ -186,7 +187,7 @@ pub(crate) fn settings() -> Vec<Setting> {
                     params["domains"] = CLASSES.into();
                 }
                 // An objective without that variant or parameter says so, and there is nothing to try.
-                if let Ok(objective) = objective::build(name, variant, params.clone()) {
+                if let Ok(objective) = loss::build(name, variant, params.clone()) {
                     settings.push(Setting { name, variant, params, objective });
                 }
             }

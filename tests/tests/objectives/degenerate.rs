@@ -2,9 +2,9 @@
 
 use burn::tensor::{DType, Device};
 use serde_json::Value;
-use simile_core::case::Case;
-use simile_core::matrix::Matrix;
-use simile_core::objective;
+use simile_core::loss;
+use simile_core::numeric::matrix::Matrix;
+use simile_core::requests::Request;
 
 use crate::batches::{EMBEDDINGS, Inputs, Outcome, Setting, batches, evaluate, settings};
 
@@ -104,13 +104,11 @@ fn finite_input_gives_finite_output() {
 fn a_very_low_temperature_is_finite() {
     let low = |name: &'static str, variant: Option<&'static str>| {
         let params = serde_json::json!({ "temperature": 0.01 });
-        let objective = objective::build(name, variant, params.clone()).ok()?;
+        let objective = loss::build(name, variant, params.clone()).ok()?;
         Some(Setting { name, variant, params, objective })
     };
     let variants = [None, Some("paper"), Some("released"), Some("normalised")];
-    all_finite(
-        objective::names().flat_map(|name| variants.map(|variant| low(name, variant))).flatten().collect(),
-    );
+    all_finite(loss::names().flat_map(|name| variants.map(|variant| low(name, variant))).flatten().collect());
 }
 
 #[test]
@@ -140,7 +138,7 @@ fn a_zero_embedding_has_no_gradient() {
         "info-nce",
     ];
     for name in embedded {
-        let objective = objective::build(name, None, Value::Null).unwrap();
+        let objective = loss::build(name, None, Value::Null).unwrap();
         let mut inputs = Inputs::random(name, &[0, 1, 0, 1], &[0, 0, 1, 1], 3, 5);
         for name in EMBEDDINGS {
             inputs.tensors.get_mut(name).unwrap().row_mut(2).fill(0.0);
@@ -169,7 +167,7 @@ fn anchors_without_negatives_or_positives_are_zero() {
         ("fair-info-nce", &[0, 1, 2], &[0, 0, 0]),
     ];
     for (name, labels, bias) in alone {
-        let objective = objective::build(name, None, Value::Null).unwrap();
+        let objective = loss::build(name, None, Value::Null).unwrap();
         let inputs = Inputs::random(name, labels, bias, 3, 5);
         let outcome = evaluate(objective.as_ref(), &inputs.batch(DType::F64)).unwrap();
         assert!(outcome.loss.abs() < 1e-12, "{name}: {}", outcome.loss);
@@ -185,7 +183,7 @@ fn a_batch_of_one_label_leaves_contex_its_self_supervised_term() {
     batch.indices.remove("bias");
     let batch = batch.batch(DType::F64);
     let value = |name: &str, params: Value| {
-        evaluate(objective::build(name, Some("paper"), params).unwrap().as_ref(), &batch).unwrap().loss
+        evaluate(loss::build(name, Some("paper"), params).unwrap().as_ref(), &batch).unwrap().loss
     };
     let nt_xent = value("nt-xent", serde_json::json!({ "temperature": 0.2 }));
     let clipped = value("contex-p", serde_json::json!({ "temperature": 0.2, "mix": 0.5 }));
@@ -227,7 +225,7 @@ const ON_LARGE_VALUES: [&str; 19] = [
 ];
 
 /// A setting as a case whose embeddings, scores and the like, or host matrices, are of that size.
-fn extreme(setting: &Setting, size: f64, of_host: bool) -> Case {
+fn extreme(setting: &Setting, size: f64, of_host: bool) -> Request {
     let inputs = Inputs::random(setting.name, &[0, 1, 0, 2, 1, 0], &[0, 1, 1, 0, 1, 2], 4, 9);
     let mut document = serde_json::Map::new();
     let rows = |matrix: &Matrix, size: f64| {
@@ -243,7 +241,7 @@ fn extreme(setting: &Setting, size: f64, of_host: bool) -> Case {
     for (name, matrix) in &inputs.conditions {
         document.insert(name.clone(), rows(matrix, if of_host { size } else { 1.0 }));
     }
-    Case {
+    Request {
         objective: setting.name.into(),
         variant: setting.variant.map(String::from),
         params: setting.params.clone(),
@@ -280,10 +278,10 @@ fn extreme_inputs_give_numbers_or_an_error_that_names_them() {
 fn the_lowest_temperature_is_finite_and_a_lower_one_is_named() {
     let mut tried = 0;
     let variants = [None, Some("paper"), Some("released"), Some("normalised")];
-    for (name, variant) in objective::names().flat_map(|name| variants.map(|variant| (name, variant))) {
+    for (name, variant) in loss::names().flat_map(|name| variants.map(|variant| (name, variant))) {
         for key in ["temperature", "epsilon", "sigma", "sigma_x", "base_temperature", "t"] {
             let params = |value: f64| serde_json::json!({ key: value });
-            let build = |value: f64| objective::build(name, variant, params(value));
+            let build = |value: f64| loss::build(name, variant, params(value));
             if build(0.5).is_err() {
                 continue;
             }

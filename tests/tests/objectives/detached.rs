@@ -3,8 +3,8 @@
 
 use burn::tensor::DType;
 use serde_json::{Value, json};
-use simile_core::matrix::Matrix;
-use simile_core::objective;
+use simile_core::loss;
+use simile_core::numeric::matrix::Matrix;
 
 use crate::batches::{Draws, Inputs, batches, evaluate};
 use crate::gradients::error_along;
@@ -53,7 +53,7 @@ fn difficulty_weights_are_constants() {
         for (seed, correction) in ["none", "dcl", "hcl"].into_iter().enumerate() {
             for variant in ["paper", "released"] {
                 let params = json!({ "temperature": 0.4, "correction": correction, "tau_plus": 0.02 });
-                let objective = objective::build("wcl-weighted-infonce", Some(variant), params).unwrap();
+                let objective = loss::build("wcl-weighted-infonce", Some(variant), params).unwrap();
                 let inputs = Inputs::random("", &labels, &bias, 4, seed as u64).with_unit_rows();
                 let (a, b) = (&inputs.tensors["view_a"], &inputs.tensors["view_b"]);
                 let batch = inputs.batch(DType::F64).with_details(true);
@@ -81,7 +81,7 @@ fn assignments_are_constants() {
     let views = ["view_a", "view_b", "view_c"];
     for (seed, (kind, labels, bias)) in batches().into_iter().enumerate() {
         let inputs = Inputs::random("", &labels, &bias, 4, seed as u64);
-        let objective = objective::build("swav", None, json!({ "temperature": 0.3 })).unwrap();
+        let objective = loss::build("swav", None, json!({ "temperature": 0.3 })).unwrap();
         let outcome = evaluate(objective.as_ref(), &inputs.batch(DType::F64).with_details(true)).unwrap();
         let assigned =
             [(0, matrix(&outcome.aux["assignments_a"])), (1, matrix(&outcome.aux["assignments_b"]))];

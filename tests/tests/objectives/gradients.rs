@@ -1,9 +1,10 @@
 //! Analytic gradients against central differences in `f64`.
 
 use burn::tensor::DType;
-use simile_core::batch::Batch;
-use simile_core::matrix::Matrix;
-use simile_core::objective::{self, Objective};
+use simile_core::loss;
+use simile_core::loss::Objective;
+use simile_core::loss::batch::Batch;
+use simile_core::numeric::matrix::Matrix;
 
 use crate::batches::{Draws, Inputs, Setting, batches, evaluate, place, settings};
 
@@ -91,6 +92,6 @@ fn every_gradient_matches_differences() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    let missed: Vec<&str> = objective::names().filter(|name| !checked.contains(name)).collect();
+    let missed: Vec<&str> = loss::names().filter(|name| !checked.contains(name)).collect();
     assert_eq!(missed, ["wcl-weighted-infonce", "wcl-weighted-dcl", "swav"]);
 }

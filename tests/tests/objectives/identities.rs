@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use burn::tensor::DType;
 use serde_json::{Value, json};
-use simile_core::batch::Batch;
-use simile_core::matrix::Matrix;
-use simile_core::objective::{self, Aux};
+use simile_core::loss;
+use simile_core::loss::Aux;
+use simile_core::loss::batch::Batch;
+use simile_core::numeric::matrix::Matrix;
 
 use crate::batches::{Inputs, Outcome, evaluate, unit};
 
 fn outcome(name: &str, variant: &str, params: Value, batch: &Batch) -> Outcome {
-    evaluate(objective::build(name, Some(variant), params).unwrap().as_ref(), batch).unwrap()
+    evaluate(loss::build(name, Some(variant), params).unwrap().as_ref(), batch).unwrap()
 }
 
 fn assert_same(found: &Outcome, expected: &Outcome) {
@@ -184,7 +185,7 @@ fn a_shared_cluster_makes_the_normalised_fair_loss_nt_xent_of_half_the_negatives
 
 /// What an objective says that its positive pairs contribute, and the rest.
 fn parts(name: &str, variant: &str, params: Value, batch: &Batch) -> (f64, f64) {
-    let objective = objective::build(name, Some(variant), params).unwrap();
+    let objective = loss::build(name, Some(variant), params).unwrap();
     let evaluation = objective.evaluate(&batch.clone().with_details(true)).unwrap();
     let part = |part: &str| {
         let Aux::Scalar(scalar) = &evaluation.aux[part] else { unreachable!("{name}") };

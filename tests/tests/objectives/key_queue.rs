@@ -2,8 +2,8 @@
 
 use burn::tensor::{DType, Device};
 use serde_json::Value;
-use simile_core::matrix::Matrix;
-use simile_core::objective::KeyQueue;
+use simile_core::loss::KeyQueue;
+use simile_core::numeric::matrix::Matrix;
 
 /// Rows of a queue from its oldest one, which stands at `pointer`.
 fn from_oldest(rows: &Value, pointer: usize) -> Matrix {

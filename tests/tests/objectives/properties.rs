@@ -2,7 +2,7 @@
 //! of raw embeddings and the size of the tiles do not matter.
 
 use burn::tensor::DType;
-use simile_core::matrix::Matrix;
+use simile_core::numeric::matrix::Matrix;
 
 use crate::batches::{EMBEDDINGS, Inputs, Setting, batches, evaluate, settings};
 

@@ -13,9 +13,9 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::{RngExt as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
-use simile_core::case::{Case, CaseOutcome};
 use simile_core::error::Result;
-use simile_core::matrix::Matrix;
+use simile_core::numeric::matrix::Matrix;
+use simile_core::requests::{Outcome, Request};
 
 const SAMPLES: usize = 12;
 const DIMENSIONS: usize = 5;
@@ -54,9 +54,9 @@ fn inputs() -> Value {
 }
 
 /// What core finds in double precision.
-fn expected(setting: &Value, inputs: &Value) -> CaseOutcome {
+fn expected(setting: &Value, inputs: &Value) -> Outcome {
     let used: Vec<String> = serde_json::from_value(setting["inputs"].clone()).unwrap();
-    let case = Case {
+    let case = Request {
         objective: setting["objective"].as_str().unwrap().into(),
         variant: setting["variant"].as_str().map(Into::into),
         params: setting["params"].clone(),

@@ -34,10 +34,10 @@ pub(crate) const SNIPPETS: [(usize, Snippet); 23] = [
 
 fn setting_0(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "info-nce",
         None,
         serde_json::json!({
@@ -45,16 +45,16 @@ fn setting_0(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_1(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "nt-xent",
         None,
         serde_json::json!({
@@ -62,16 +62,16 @@ fn setting_1(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_2(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "weaksup-info-nce",
         None,
         serde_json::json!({
@@ -79,16 +79,16 @@ fn setting_2(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_5(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "fair-info-nce",
         None,
         serde_json::json!({
@@ -96,16 +96,16 @@ fn setting_5(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_6(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "dcl",
         None,
         serde_json::json!({
@@ -114,16 +114,16 @@ fn setting_6(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_7(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "hcl",
         None,
         serde_json::json!({
@@ -133,16 +133,16 @@ fn setting_7(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_8(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "weaksup-cclk",
         None,
         serde_json::json!({
@@ -155,16 +155,16 @@ fn setting_8(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_12(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "fair-cclk",
         None,
         serde_json::json!({
@@ -177,16 +177,16 @@ fn setting_12(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_16(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "hardneg-cclk",
         None,
         serde_json::json!({
@@ -199,16 +199,16 @@ fn setting_16(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_20(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "supcon",
         None,
         serde_json::json!({
@@ -216,16 +216,16 @@ fn setting_20(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_23(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "contex",
         None,
         serde_json::json!({
@@ -234,16 +234,16 @@ fn setting_23(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_26(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "contex-p",
         None,
         serde_json::json!({
@@ -252,16 +252,16 @@ fn setting_26(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_29(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, bias, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "biascon",
         None,
         serde_json::json!({
@@ -269,16 +269,16 @@ fn setting_29(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels).with_indices("bias", bias);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_30(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "decoupled-uniformity",
         None,
         serde_json::json!({
@@ -286,16 +286,16 @@ fn setting_30(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_31(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "kernel-decoupled-uniformity",
         None,
         serde_json::json!({
@@ -308,16 +308,16 @@ fn setting_31(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_34(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "dc",
         None,
         serde_json::json!({
@@ -325,16 +325,16 @@ fn setting_34(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_37(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "dclw",
         None,
         serde_json::json!({
@@ -343,16 +343,16 @@ fn setting_37(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_40(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "align-uniform",
         None,
         serde_json::json!({
@@ -361,16 +361,16 @@ fn setting_40(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_41(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "barlow-twins",
         None,
         serde_json::json!({
@@ -378,16 +378,16 @@ fn setting_41(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_42(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "fair-cclk",
         None,
         serde_json::json!({
@@ -400,16 +400,16 @@ fn setting_42(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_43(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "fair-cclk",
         None,
         serde_json::json!({
@@ -421,16 +421,16 @@ fn setting_43(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_44(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "fair-cclk",
         None,
         serde_json::json!({
@@ -442,16 +442,16 @@ fn setting_44(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_45(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::batch::Batch;
-    use simile_core::objective;
+    use simile_core::loss::batch::Batch;
+    use simile_core::loss;
 
-    let objective = objective::build(
+    let objective = loss::build(
         "fair-cclk",
         None,
         serde_json::json!({
@@ -463,6 +463,6 @@ fn setting_45(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = objective::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }

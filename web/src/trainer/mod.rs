@@ -6,13 +6,13 @@ mod probe;
 mod settings;
 
 use serde_json::Value;
-use simile_core::checkpoint::Metadata;
-use simile_core::dataset::colour_mnist::Colours;
-use simile_core::dataset::digits::{SIDE, draw_digits};
-use simile_core::dataset::{Dataset, Images};
+use simile_core::algorithm::TrainingSet;
+use simile_core::augment::preprocess::fit;
+use simile_core::data::synthetic::colour_mnist::Colours;
+use simile_core::data::synthetic::digits::{SIDE, draw_digits};
+use simile_core::data::{Dataset, Images};
 use simile_core::error::Error;
-use simile_core::method::TrainingSet;
-use simile_core::preprocess::fit;
+use simile_core::nn::checkpoint::Metadata;
 use simile_core::train::{self, Sampler, Sampling, TEST_SEED, TrainError};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -211,7 +211,7 @@ async fn advance(run: &mut train::Trainer, sampler: &mut Sampler, train: &Part) 
 mod tests {
     use burn::tensor::try_read_sync;
     use serde_json::json;
-    use simile_core::checkpoint::Checkpoint;
+    use simile_core::nn::checkpoint::Checkpoint;
 
     use super::*;
 

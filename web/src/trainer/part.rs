@@ -2,11 +2,11 @@
 
 use burn::tensor::Device;
 use simile_core::augment::Normalisation;
-use simile_core::batch::Batch;
-use simile_core::dataset::{Condition, Dataset, DatasetError, Images};
-use simile_core::encoder::Encoder;
+use simile_core::data::{Condition, Dataset, DatasetError, Images};
 use simile_core::error::Result;
-use simile_core::matrix::Matrix;
+use simile_core::loss::batch::Batch;
+use simile_core::nn::Encoder;
+use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{ViewSource, embed};
 
 use super::settings::{CONDITION, Settings};

@@ -1,15 +1,15 @@
 //! What can be read off a representation: the digit by a linear classifier, the colour by ridge regression, both on
 //! features that are standardised, as `simile train` and `simile evaluate` do.
 
-use simile_core::encoder::Encoder;
 use simile_core::error::Result;
-use simile_core::evaluate::knn::unit_rows;
-use simile_core::evaluate::linear_probe::{LinearProbeConfig, Target};
-use simile_core::evaluate::metrics::top_k_accuracy;
-use simile_core::evaluate::projection::Pca;
-use simile_core::evaluate::ridge::Ridge;
-use simile_core::evaluate::standardise::Standardise;
-use simile_core::matrix::Matrix;
+use simile_core::eval::knn::unit_rows;
+use simile_core::eval::linear_probe::{LinearProbeConfig, Target};
+use simile_core::eval::metrics::top_k_accuracy;
+use simile_core::eval::projection::Pca;
+use simile_core::eval::ridge::Ridge;
+use simile_core::eval::standardise::Standardise;
+use simile_core::nn::Encoder;
+use simile_core::numeric::matrix::Matrix;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::part::Part;

@@ -4,11 +4,11 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use simile_core::augment::{Augmentation, Crop};
-use simile_core::evaluate::linear_probe::LinearProbeConfig;
-use simile_core::objective::ObjectiveConfig;
-use simile_core::optimizer::OptimizerConfig;
-use simile_core::optimizer::rules::Adam;
-use simile_core::optimizer::schedule::Schedule;
+use simile_core::eval::linear_probe::LinearProbeConfig;
+use simile_core::loss::ObjectiveConfig;
+use simile_core::optim::OptimizerConfig;
+use simile_core::optim::rules::Adam;
+use simile_core::optim::schedule::Schedule;
 use simile_core::train::TrainerConfig;
 
 /// The variable that a run is conditioned on and probed for.

@@ -29,16 +29,16 @@ function rust(setting: Setting, { inputs }: Offered): string {
     ...(has("bias") ? ['.with_indices("bias", bias)'] : []),
   ];
   const parameters = JSON.stringify(parametersOf(setting), tidy, 4).replaceAll("\n", "\n    ");
-  return `use simile_core::batch::Batch;
-use simile_core::objective;
+  return `use simile_core::loss;
+use simile_core::loss::batch::Batch;
 
-let objective = objective::build(
+let objective = loss::build(
     "${setting.objective}",
     ${variant},
     serde_json::json!(${parameters}),
 )?;
 let batch = Batch::views(view_a, view_b)${parts.join("")};
-let loss = objective::loss(objective.as_ref(), &batch)?;
+let value = loss::loss(objective.as_ref(), &batch)?;
 `;
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use simile_core::dataset::lines::Text;
-use simile_core::dataset::{cub, waterbirds};
+use simile_core::data::formats::lines::Text;
+use simile_core::data::sets::{cub, waterbirds};
 
 use super::{Gathered, root, text};
 use crate::data::Result;
@@ -51,7 +51,7 @@ pub(super) fn waterbirds(folder: &Path) -> Result<Gathered> {
 #[allow(clippy::unwrap_used)]
 pub(super) mod tests {
     use super::*;
-    use simile_core::dataset::Part;
+    use simile_core::data::Part;
     use std::fs;
 
     /// A folder of CUB-200-2011 in its official layout, of two species, without pictures and attributes.

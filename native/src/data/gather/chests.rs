@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use simile_core::dataset::chexpert::catalogue;
-use simile_core::dataset::lines::Text;
+use simile_core::data::formats::lines::Text;
+use simile_core::data::sets::chexpert::catalogue;
 
 use super::{Gathered, root, text};
 use crate::data::Result;

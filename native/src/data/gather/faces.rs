@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use simile_core::dataset::lines::Text;
-use simile_core::dataset::utkface::FaceBias;
-use simile_core::dataset::{DatasetError, celeba, utkface};
+use simile_core::data::DatasetError;
+use simile_core::data::formats::lines::Text;
+use simile_core::data::sets::utkface::FaceBias;
+use simile_core::data::sets::{celeba, utkface};
 
 use super::{Gathered, root, split, text};
 use crate::data::settings::{FacesSection, Sampling, SplitSection};
@@ -88,7 +89,7 @@ pub(super) fn celeba(section: &FacesSection, folder: &Path) -> Result<Gathered> 
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use simile_core::dataset::Part;
+    use simile_core::data::Part;
     use std::fs;
 
     /// Names and lists as they are published; made up.

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use simile_core::dataset::Part;
-use simile_core::dataset::class_folders::{Selection, catalogue};
-use simile_core::dataset::lines::Text;
+use simile_core::data::Part;
+use simile_core::data::formats::lines::Text;
+use simile_core::data::sets::class_folders::{Selection, catalogue};
 
 use super::{Gathered, root, split, text};
 use crate::data::settings::{FoldersSection, SplitSection};

@@ -11,8 +11,8 @@ pub(in crate::data) use birds::tests::birds_of_two_species;
 
 use std::path::{Path, PathBuf};
 
-use simile_core::dataset::catalogue::kept;
-use simile_core::dataset::{Catalogue, Part};
+use simile_core::data::catalogue::kept;
+use simile_core::data::{Catalogue, Part};
 
 use super::file::content;
 use super::settings::SplitSection;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use simile_core::dataset::lines::Text;
-use simile_core::dataset::ut_zappos::catalogue;
+use simile_core::data::formats::lines::Text;
+use simile_core::data::sets::ut_zappos::catalogue;
 
 use super::{Gathered, root, split, text};
 use crate::data::settings::SplitSection;

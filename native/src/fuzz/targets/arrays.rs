@@ -1,9 +1,10 @@
 //! Images and numbers in binary files.
 
-use simile_core::dataset::cifar::{self, Cifar};
-use simile_core::dataset::features::Features;
-use simile_core::dataset::lines::Text;
-use simile_core::dataset::{idx, npy, stl10};
+use simile_core::data::formats::cifar;
+use simile_core::data::formats::cifar::Cifar;
+use simile_core::data::formats::features::Features;
+use simile_core::data::formats::lines::Text;
+use simile_core::data::formats::{idx, npy, stl10};
 
 use super::super::repair;
 use super::{Target, file, halves, said};

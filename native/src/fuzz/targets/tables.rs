@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use simile_core::dataset::chexpert::Uncertain;
-use simile_core::dataset::class_folders::{self, Selection};
-use simile_core::dataset::cub::{self, Annotations};
-use simile_core::dataset::lines::Text;
-use simile_core::dataset::utkface::{self, FaceBias};
-use simile_core::dataset::{celeba, chexpert, ut_zappos, waterbirds};
+use simile_core::data::formats::lines::Text;
+use simile_core::data::sets::chexpert::Uncertain;
+use simile_core::data::sets::class_folders;
+use simile_core::data::sets::class_folders::Selection;
+use simile_core::data::sets::cub;
+use simile_core::data::sets::cub::Annotations;
+use simile_core::data::sets::utkface;
+use simile_core::data::sets::utkface::FaceBias;
+use simile_core::data::sets::{celeba, chexpert, ut_zappos, waterbirds};
 
 use super::{Target, file, place, said};
 use crate::data::{TableSection, parsers};

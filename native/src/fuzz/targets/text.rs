@@ -1,7 +1,7 @@
 //! Documents that people write: recipes, tables, cases of `simile loss`.
 
 use burn::tensor::{DType, Device};
-use simile_core::case::Case;
+use simile_core::requests::Request;
 
 use super::{Target, file, said};
 use crate::recipe::shipped::SHIPPED;
@@ -87,7 +87,7 @@ const JSON: &[&[u8]] = &[
 
 fn run_case(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Some(case) = said(Case::parse(&text)) {
+    if let Some(case) = said(Request::parse(&text)) {
         let device = Device::flex();
         for (dtype, tile) in [(DType::F64, None), (DType::F32, Some(2))] {
             said(pollster::block_on(case.run(&device, dtype, tile)));

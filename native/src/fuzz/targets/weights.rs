@@ -3,11 +3,11 @@
 use burn::tensor::Device;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
-use simile_core::checkpoint::{Checkpoint, Metadata, Weights};
-use simile_core::dataset::features::Features;
-use simile_core::dataset::lines::Text;
-use simile_core::encoder::head::{HeadConfig, HeadKind};
-use simile_core::encoder::{Architecture, EncoderConfig};
+use simile_core::data::formats::features::Features;
+use simile_core::data::formats::lines::Text;
+use simile_core::nn::checkpoint::{Checkpoint, Metadata, Weights};
+use simile_core::nn::head::{HeadConfig, HeadKind};
+use simile_core::nn::{Architecture, EncoderConfig};
 
 use super::super::repair;
 use super::{Target, said};

@@ -1,6 +1,6 @@
 //! Conditions that are colours.
 
-use simile_core::dataset::Condition;
+use simile_core::data::Condition;
 
 /// The condition as colours, where it has three columns of 0..=255.
 pub(super) fn colours(condition: &Condition) -> Option<Vec<[u8; 3]>> {
@@ -25,7 +25,7 @@ pub(super) fn hue([r, g, b]: [u8; 3]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use simile_core::matrix::Matrix;
+    use simile_core::numeric::matrix::Matrix;
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! Some test images with their nearest images and their hardest and easiest negatives.
 
 use anyhow::Result;
-use simile_core::dataset::resize::{Interpolation, resize};
-use simile_core::dataset::{Dataset, Images};
-use simile_core::evaluate::knn::unit_rows;
-use simile_core::matrix::Matrix;
+use simile_core::data::resize::{Interpolation, resize};
+use simile_core::data::{Dataset, Images};
+use simile_core::eval::knn::unit_rows;
+use simile_core::numeric::matrix::Matrix;
 
 use super::Drawing;
 use crate::report::figures::{Gallery, GalleryRow, Shown};

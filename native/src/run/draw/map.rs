@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use plotters::style::colors::colormaps::{ColorMap as _, ViridisRGB};
-use simile_core::dataset::Condition;
-use simile_core::evaluate::projection::Pca;
-use simile_core::evaluate::tsne::TsneConfig;
-use simile_core::matrix::Matrix;
+use simile_core::data::Condition;
+use simile_core::eval::projection::Pca;
+use simile_core::eval::tsne::TsneConfig;
+use simile_core::numeric::matrix::Matrix;
 
 use super::Drawing;
 use super::colour::colours;

@@ -7,10 +7,10 @@ pub(crate) mod weighed;
 
 use anyhow::Result;
 use simile_core::augment::{Augmentation, ImageStore};
-use simile_core::dataset::{Condition, Dataset, Images};
-use simile_core::evaluate::groups::Groups;
-use simile_core::evaluate::metrics::ConfusionMatrix;
-use simile_core::matrix::Matrix;
+use simile_core::data::{Condition, Dataset, Images};
+use simile_core::eval::groups::Groups;
+use simile_core::eval::metrics::ConfusionMatrix;
+use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{Purpose, stream};
 
 use self::weighed::{BATCH, Weighed};

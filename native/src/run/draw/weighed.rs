@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use simile_core::conditional::Operator;
-use simile_core::dataset::Dataset;
-use simile_core::matrix::Matrix;
-use simile_core::objective::{Estimate, KernelWeights};
+use simile_core::data::Dataset;
+use simile_core::kernel::conditional::Operator;
+use simile_core::loss::{Estimate, KernelWeights};
+use simile_core::numeric::matrix::Matrix;
 
 use super::colour::{colours, hue};
 use crate::recipe::sections::{Arm, ObjectiveSection};

@@ -1,0 +1,284 @@
+//! Debiasing with the help of a network that can only learn the bias: it is trained first, and then stands still.
+//!
+//! | objective | what it takes from the biased network `g` |
+//! |---|---|
+//! | [`learned-mixin`](crate::loss::LearnedMixin) | its scores, by a factor that is read off the main network's features |
+//! | [`rubi`](crate::loss::Rubi) | its features, from which a linear layer reads a mask of the main network's scores |
+//! | [`softcon`](crate::loss::SoftCon) | its features, whose cosines weigh the positives |
+//!
+//! In the first `first_steps` steps `g` alone descends the cross-entropy, at the base rate as released; from then on its
+//! running statistics and weights are fixed, and the main network and the linear layer descend the objective, over the
+//! whole schedule of the rate. Published for BiasedMNIST: `g` has 1×1 kernels, 5 epochs before LearnedMixin (Bahng et
+//! al., 2020), all 80 before SoftCon (Hong and Yang, 2021).
+//!
+//! `g` sees the images as they are where they are handed over ([`Views::plain`]): SoftCon compares views, and its release
+//! takes the features of `g` once from images that are not augmented. With `ce_weight` SoftCon compares embeddings, and
+//! the head is a classifier that learns beside, from images of a batch of their own, as in
+//! [`WithClassifier`](super::WithClassifier); `g` then learns from those too. Without it SoftCon compares projections.
+//! RUBi's bias branch is trained along with the rest in its paper (Cadene et al., 2019); in ReBias' comparison no
+//! gradient reaches it, as here. There the linear layer stays at its random start by mistake; here it is trained. The
+//! main network is the one that is evaluated. Input: `labels`.
+
+use std::ops::Range;
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::biased::Sight;
+use super::passes;
+use super::state::TRAINED;
+use super::with_classifier::{entropy, to_classify};
+use super::{Method, Networks, StateReader, StateWriter, Views};
+use crate::error::Result;
+use crate::loss;
+use crate::loss::Objective;
+use crate::loss::batch::Batch;
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::nn::layers::uniform_fan_in;
+use crate::numeric::matrix::Matrix;
+use crate::optim::Optimizer;
+
+/// A network that learns with the help of a biased one.
+#[derive(Debug)]
+pub struct BiasGuided {
+    trained: Trained,
+    sight: Sight,
+    objective: Box<dyn Objective>,
+    first_steps: u64,
+    ce_weight: Option<f64>,
+    steps: u64,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    debiased: Model,
+    biased: Model,
+    /// What the objective learns to read, if it does: without one it compares projections.
+    reader: Option<Reader>,
+}
+
+/// A linear layer, `[outputs, inputs]` and `[1, outputs]`.
+#[derive(Module, Debug)]
+struct Reader {
+    weight: Param<Tensor<2>>,
+    bias: Param<Tensor<2>>,
+}
+
+impl Reader {
+    fn init([inputs, outputs]: [usize; 2], device: &Device, rng: &mut impl Rng) -> Self {
+        let weight = uniform_fan_in([outputs, inputs], inputs, device, rng);
+        Self { weight, bias: uniform_fan_in([1, outputs], inputs, device, rng) }
+    }
+}
+
+impl BiasGuided {
+    /// A main and a biased network at their random starts; the head of the biased one gives its class scores. `ce_weight`
+    /// is for `softcon` alone: with it the head of the main network gives class scores too.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        [debiased, biased]: [&Networks; 2],
+        objective: Box<dyn Objective>,
+        (first_steps, ce_weight): (u64, Option<f64>),
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        objective.check()?;
+        let sight = Sight::of(biased, debiased)?;
+        let read = match objective.name() {
+            "learned-mixin" => Some([debiased.encoder.embedding_size(), 1]),
+            "rubi" => Some([biased.encoder.embedding_size(), debiased.head.output]),
+            _ => None,
+        };
+        let reader = read.map(|shape| Reader::init(shape, &device.clone().autodiff(), rng));
+        let (debiased, biased) = (debiased.init(device, rng)?, biased.init(device, rng)?);
+        let trained = Trained { debiased, biased, reader };
+        Ok(Self { trained, sight, objective, first_steps, ce_weight, steps: 0 })
+    }
+
+    /// Whether the biased network alone is trained.
+    fn is_first(&self) -> bool {
+        self.steps < self.first_steps
+    }
+}
+
+impl Method for BiasGuided {
+    fn name(&self) -> &'static str {
+        "bias-network"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.debiased
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let is_first = self.is_first();
+        let Trained { debiased, biased, reader } = &self.trained;
+        let plain = views.plain.as_ref().unwrap_or(&views.a);
+        if is_first {
+            let (images, classes) = match views.classified {
+                Some(_) => to_classify(views, &context, self.name())?,
+                None => (plain.clone(), context.indices(self.name(), "labels", views.samples())?.to_vec()),
+            };
+            return entropy(passes::output(biased, self.sight.of_images(images)), classes);
+        }
+        let guide = biased.valid();
+        let seen = self.sight.of_images(plain.clone().without_autodiff());
+        let features = guide.encoder.forward(seen);
+        let batch = match reader {
+            Some(reader) => {
+                let embeddings = debiased.encoder.forward(views.a.clone());
+                context
+                    .with_tensor("f_logits", debiased.head.forward(embeddings.clone()))
+                    .with_tensor("f_features", embeddings)
+                    .with_tensor("g_logits", guide.head.forward(features.clone()))
+                    .with_tensor("g_features", features)
+                    .with_tensor("fc_weight", reader.weight.val())
+                    .with_tensor("fc_bias", reader.bias.val())
+            }
+            None => {
+                let embeddings = passes::represent(debiased, views);
+                let [a, b] = match self.ce_weight {
+                    Some(_) => embeddings.split(),
+                    None => embeddings.through(debiased).split(),
+                };
+                context
+                    .with_tensor("view_a", a)
+                    .with_tensor("view_b", b)
+                    .with_condition("bias_features", Matrix::from_data(&features.into_data())?)
+            }
+        };
+        let loss = loss::loss(self.objective.as_ref(), &batch)?;
+        let Some(weight) = self.ce_weight else { return Ok(loss) };
+        let (images, classes) = to_classify(views, &batch, "bias-network")?;
+        Ok(loss + entropy(passes::output(debiased, images), classes)? * weight)
+    }
+
+    fn stage(&self, steps: u64) -> Range<u64> {
+        let first = self.first_steps.min(steps);
+        if self.is_first() { 0..first } else { first..steps }
+    }
+
+    fn is_scheduled(&self) -> bool {
+        !self.is_first()
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        self.steps += 1;
+        Ok(())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        state.value("steps", &self.steps)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        self.steps = state.value("steps")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train, views};
+    use super::*;
+    use crate::loss::{LearnedMixin, Rubi, SoftCon};
+    use crate::nn::checkpoint::flattened;
+    use crate::nn::{Architecture, EncoderConfig};
+
+    const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
+
+    fn method(objective: Box<dyn Objective>, first_steps: u64) -> BiasGuided {
+        let encoder = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
+        let biased = Networks { encoder, ..networks(3) };
+        let steps = (first_steps, None);
+        BiasGuided::new([&networks(3), &biased], objective, steps, &Device::flex(), &mut rng(5)).unwrap()
+    }
+
+    fn objectives() -> [Box<dyn Objective>; 3] {
+        [Box::new(LearnedMixin::default()), Box::new(Rubi::default()), Box::new(SoftCon::default())]
+    }
+
+    fn weights(model: &Model) -> Vec<f32> {
+        let values =
+            |module: crate::nn::checkpoint::Flat| module.values.into_data().iter::<f32>().collect::<Vec<_>>();
+        flattened("", model).into_iter().flat_map(values).collect()
+    }
+
+    #[test]
+    fn first_one_network_learns_and_then_the_other() {
+        let context = Batch::default().with_indices("labels", LABELS.to_vec());
+        for objective in objectives() {
+            let name = objective.name();
+            let mut method = method(objective, 4);
+            let of =
+                |method: &BiasGuided| [weights(&method.trained.biased), weights(&method.trained.debiased)];
+            let [biased, debiased] = of(&method);
+            assert!(falls(&train(&mut method, &context, 4)), "{name}");
+            let [taught, waiting] = of(&method);
+            assert!(taught != biased && waiting == debiased, "{name}");
+            assert!(falls(&train(&mut method, &context, 6)), "{name}");
+            let [fixed, learnt] = of(&method);
+            assert!(fixed == taught && learnt != waiting, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_reads_the_biased_network_learns_too() {
+        let context = Batch::default().with_indices("labels", LABELS.to_vec());
+        for objective in objectives() {
+            let mut method = method(objective, 0);
+            let weight = |method: &BiasGuided| {
+                let reader = method.trained.reader.as_ref()?;
+                Some(reader.weight.val().into_data().iter::<f32>().collect::<Vec<_>>())
+            };
+            let before = weight(&method);
+            let loss = method.loss(&views(6, 3), context.clone()).unwrap();
+            let mut optimizer = Optimizer::new(crate::optim::OptimizerConfig::default()).unwrap();
+            method.descend(loss, &mut optimizer, 1e-2).unwrap();
+            assert_eq!(weight(&method) == before, before.is_none(), "{}", method.objective.name());
+        }
+    }
+
+    #[test]
+    fn the_schedule_is_that_of_the_second_stage() {
+        let context = Batch::default().with_indices("labels", LABELS.to_vec());
+        let mut method = method(Box::new(Rubi::default()), 2);
+        let stand = |method: &BiasGuided| (method.stage(10), method.is_scheduled());
+        assert_eq!(stand(&method), (0..2, false));
+        train(&mut method, &context, 2);
+        assert_eq!(stand(&method), (2..10, true));
+    }
+
+    #[test]
+    fn softcon_weighs_by_images_as_they_are_and_learns_classes_beside() {
+        let context = Batch::default()
+            .with_indices("labels", vec![0, 0, 0, 1, 1, 1])
+            .with_indices("ce_labels", vec![1, 2]);
+        let value = |method: &mut BiasGuided, views: &Views| -> f64 {
+            method.loss(views, context.clone()).unwrap().inner().into_scalar()
+        };
+        let mut method = method(Box::new(SoftCon::default()), 0);
+        let (plain, seen) = (views(6, 9).a.inner(), views(6, 3));
+        let of_views = value(&mut method, &seen);
+        let seen = seen.with_plain(plain).unwrap();
+        assert_ne!(value(&mut method, &seen), of_views);
+
+        // With a classifier the embeddings are compared, and its cross-entropy is added.
+        let seen = seen.with_classified(views(2, 4).a.inner()).unwrap();
+        method.ce_weight = Some(0.0);
+        let contrast = value(&mut method, &seen);
+        method.ce_weight = Some(1.0);
+        let added = value(&mut method, &seen) - contrast;
+        assert!((0.3..3.0).contains(&added), "{added}");
+        method.ce_weight = None;
+        assert_ne!(value(&mut method, &seen), contrast);
+    }
+}

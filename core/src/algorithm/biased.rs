@@ -1,0 +1,84 @@
+//! The network that can only learn the bias, beside the main one: in ReBias, LearnedMixin, RUBi and SoftCon.
+//!
+//! It may take smaller images than the main network. It then sees them averaged over areas of equal size, which leaves
+//! it the colour of a place and takes less work: with 1×1 kernels that is in proportion to the pixels.
+
+use burn::tensor::Tensor;
+use burn::tensor::module::adaptive_avg_pool2d;
+
+use super::Networks;
+use crate::error::{Error, Result};
+use crate::nn::EncoderConfig;
+use crate::nn::head::HeadConfig;
+
+/// One that starts at random, unless it is the main one's equal.
+pub(super) fn biased_network(main: &Networks, encoder: Option<&EncoderConfig>, head: HeadConfig) -> Networks {
+    match encoder {
+        Some(encoder) => Networks { encoder: encoder.clone(), head, weights: None },
+        None => Networks { head, ..main.clone() },
+    }
+}
+
+/// Images as the biased network sees them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sight {
+    side: usize,
+}
+
+impl Sight {
+    /// What `biased` sees of the images of `main`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if it takes larger ones.
+    pub(super) fn of(biased: &Networks, main: &Networks) -> Result<Self> {
+        let (side, most) = (biased.encoder.input_size, main.encoder.input_size);
+        if side > most {
+            let range = format!("expected at most the {most} of the main network");
+            return Err(Error::parameter("method.encoder.input_size", side, &range));
+        }
+        Ok(Self { side })
+    }
+
+    /// `[n, channels, h, w]` to `[n, channels, side, side]`.
+    pub(super) fn of_images(self, images: Tensor<4>) -> Tensor<4> {
+        let [.., height, width] = images.dims();
+        if [height, width] == [self.side; 2] {
+            return images;
+        }
+        adaptive_avg_pool2d(images, [self.side; 2])
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    fn networks(input_size: usize) -> Networks {
+        Networks { encoder: EncoderConfig { input_size, ..EncoderConfig::default() }, ..Networks::default() }
+    }
+
+    #[test]
+    fn smaller_images_are_averages_over_areas() {
+        let values: Vec<f32> = (0..3 * 16 * 16).map(|i| (i as f32).sin()).collect();
+        let images = Tensor::<1>::from_floats(values.as_slice(), &Device::flex()).reshape([1, 3, 16, 16]);
+        let seen = Sight::of(&networks(8), &networks(16)).unwrap().of_images(images.clone());
+        assert_eq!(seen.dims(), [1, 3, 8, 8]);
+        let seen: Vec<f32> = seen.into_data().iter::<f32>().collect();
+        for (channel, row, column) in [(0, 0, 0), (1, 7, 3), (2, 4, 7)] {
+            let at = |y: usize, x: usize| values[(channel * 16 + 2 * row + y) * 16 + 2 * column + x];
+            let mean = (at(0, 0) + at(0, 1) + at(1, 0) + at(1, 1)) / 4.0;
+            assert!((seen[(channel * 8 + row) * 8 + column] - mean).abs() < 1e-6);
+        }
+        let same = Sight::of(&networks(16), &networks(16)).unwrap().of_images(images.clone());
+        assert_eq!(same.into_data().iter::<f32>().collect::<Vec<_>>(), values);
+    }
+
+    #[test]
+    fn larger_images_are_refused() {
+        let error = Sight::of(&networks(32), &networks(28)).unwrap_err().to_string();
+        assert!(error.contains("method.encoder.input_size") && error.contains("28"), "{error}");
+    }
+}

@@ -1,0 +1,124 @@
+//! Bootstrap your own latent: a predictor on the network meets the projections of a slowly following target.
+//!
+//! Grill et al., *Bootstrap Your Own Latent* (2020), with the loss of [`Byol`]. The paper's head and predictor have a
+//! hidden layer of 4096 and an output of 256; its momentum rises from 0.996 to 1
+//! ([`MovingAverage::rising`]). Predictor and network share the optimiser.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::passes::{self, project_constant};
+use super::state::TRAINED;
+use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
+use crate::error::{Error, Result};
+use crate::loss;
+use crate::loss::Byol;
+use crate::loss::batch::Batch;
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::nn::head::{HeadConfig, ProjectionHead};
+use crate::optim::Optimizer;
+
+/// A network with a predictor, and the average of the network.
+#[derive(Debug)]
+pub struct BootstrapLatent {
+    trained: Trained,
+    target: Model,
+    average: MovingAverage,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    model: Model,
+    predictor: ProjectionHead,
+}
+
+impl BootstrapLatent {
+    /// A network at its random start. The predictor maps projections to projections.
+    ///
+    /// # Errors
+    /// A setting is out of range, or the predictor's output is not as wide as the head's.
+    pub fn new(
+        networks: &Networks,
+        predictor: &HeadConfig,
+        average: MovingAverage,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        if predictor.output != networks.head.output {
+            let reason = format!("expected the width of the projections, {}", networks.head.output);
+            return Err(Error::parameter("predictor.output", predictor.output, &reason));
+        }
+        let model = networks.init(device, rng)?;
+        let predictor = predictor.init(networks.head.output, &device.clone().autodiff(), rng)?;
+        let target = MovingAverage::target(&model);
+        Ok(Self { target, trained: Trained { model, predictor }, average })
+    }
+}
+
+impl Method for BootstrapLatent {
+    fn name(&self) -> &'static str {
+        "byol"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.model
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let b = views.samples();
+        let (a, other) = passes::project(&self.trained.model, views);
+        let predicted = self.trained.predictor.forward(Tensor::cat(vec![a, other], 0));
+        let (target_a, target_b) = project_constant(&self.target, views);
+        let batch = context
+            .with_tensor("view_a", predicted.clone().slice([0..b]))
+            .with_tensor("view_b", predicted.slice([b..2 * b]))
+            .with_tensor("target_a", target_a)
+            .with_tensor("target_b", target_b);
+        loss::loss(&Byol::default(), &batch)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        self.target = self.average.follow(self.target.clone(), &self.trained.model);
+        Ok(())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        state.module("target", &self.target);
+        state.value("averaged", &self.average.done)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        self.target = state.module("target", self.target.clone())?;
+        self.average.done = state.value("averaged")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train};
+    use super::*;
+
+    #[test]
+    fn it_learns() {
+        let networks = networks(8);
+        let average = MovingAverage::rising(0.9, 10).unwrap();
+        let mut method =
+            BootstrapLatent::new(&networks, &networks.head, average, &Device::flex(), &mut rng(2)).unwrap();
+        assert!(falls(&train(&mut method, &Batch::default(), 4)));
+    }
+
+    #[test]
+    fn a_predictor_of_another_width_is_an_error() {
+        let narrow = HeadConfig { output: 3, ..networks(8).head };
+        let average = MovingAverage::constant(0.9).unwrap();
+        let made = BootstrapLatent::new(&networks(8), &narrow, average, &Device::flex(), &mut rng(2));
+        assert!(made.unwrap_err().to_string().contains("predictor.output"));
+    }
+}

@@ -1,0 +1,508 @@
+//! A method as it is written in a recipe.
+
+use burn::tensor::Device;
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use super::biased::biased_network;
+use super::wcl::BIASED_RATE;
+use super::with_classifier::TOTAL;
+use super::{
+    AdversarialGenerator, BiasGuided, BootstrapLatent, Cached, DifficultyEncoder, DifficultyWeighted,
+    JustTrainTwice, LearningFromFailure, LearningNotToLearn, Method, MomentumContrast, MovingAverage,
+    Networks, Prototypes, RepresentationDebiasing, Single, VariationalAutoencoder, WithClassifier,
+};
+use crate::error::{Error, Result, positive, within};
+use crate::loss::{Lff, LffWeights, Objective, ObjectiveConfig, WclTriplet};
+use crate::nn::EncoderConfig;
+use crate::nn::head::{HeadConfig, HeadKind};
+
+/// Which method, with the settings of its state. The loss has settings of its own, an [`ObjectiveConfig`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
+pub enum MethodConfig {
+    /// Any objective on two views.
+    Single {},
+    /// Any objective on two views, for a batch larger than memory.
+    Cached {
+        /// Samples in memory at once.
+        chunk: usize,
+    },
+    /// Any contrastive objective on embeddings, with a classifier beside it.
+    WithClassifier {
+        /// Factor of its cross-entropy. Default: 0.01, as published; `biascon-total` has a factor of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ce_weight: Option<f64>,
+    },
+    /// Momentum contrast.
+    Moco {
+        /// Keys that are kept. Default: 65,536, as published.
+        #[serde(default = "published::queue")]
+        queue: usize,
+        /// Of the key encoder. Default: 0.999, as published.
+        #[serde(default = "published::key_momentum")]
+        momentum: f64,
+    },
+    /// Bootstrap your own latent.
+    Byol {
+        /// Of the target at the first step. Default: 0.996, as published.
+        #[serde(default = "published::target_momentum")]
+        momentum: f64,
+        /// Whether it rises to 1 over training. Default: yes, as published.
+        #[serde(default = "published::rising")]
+        rising: bool,
+        /// The network from projections to predictions; one like the head if absent, without an activation before its
+        /// first layer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        predictor: Option<HeadConfig>,
+    },
+    /// Prototypes.
+    Swav {
+        /// Their number. Default: 3000, as published.
+        #[serde(default = "published::prototypes")]
+        prototypes: usize,
+        /// Steps before they move; published: one epoch. Default: 0.
+        #[serde(default)]
+        frozen_steps: u64,
+        /// Earlier embeddings of each view that are assigned with a batch; released for batches of 256: 3840. Default: 0,
+        /// none.
+        #[serde(default)]
+        queue: usize,
+        /// Steps before they are taken up; released: 15 epochs. Default: 0.
+        #[serde(default)]
+        queue_from: u64,
+    },
+    /// Difficulty-based weighting; the objective is the weighted loss.
+    Difficulty {
+        /// The bias-amplifying network's loss.
+        #[serde(default)]
+        triplet: WclTriplet,
+        /// The network that is evaluated and exported.
+        #[serde(default)]
+        evaluated: DifficultyEncoder,
+        /// Base learning rate of the bias-amplifying network; the optimiser's if absent. Released: 1e-2, beside 1e-3
+        /// on CIFAR and 3e-2 on ImageNet-100.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        biased_learning_rate: Option<f64>,
+    },
+    /// Learning from failure.
+    Lff {
+        /// Share that a moving average keeps at each visit, 0.7 as released; without it the weights are the printed
+        /// ones.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ema_alpha: Option<f64>,
+    },
+    /// ReBias; the objective is its independence criterion.
+    Rebias {
+        /// Factor of the criterion. Default: 1, as published.
+        #[serde(default = "published::lambda")]
+        lambda: f64,
+        /// The biased network; that of the debiased one if absent. Published: 1×1 kernels. With a smaller `input_size`
+        /// it sees averages.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        encoder: Option<EncoderConfig>,
+    },
+    /// A network that learns the bias first and then helps the objective: LearnedMixin, RUBi or SoftCon.
+    BiasNetwork {
+        /// The biased network; with a smaller `input_size` than the other one's it sees averages.
+        encoder: EncoderConfig,
+        /// Steps in which it alone is trained.
+        first_steps: u64,
+        /// Factor of the cross-entropy of a classifier beside SoftCon, which then compares embeddings: 0.01 as
+        /// published. Without it there is no classifier, and projections are compared.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ce_weight: Option<f64>,
+    },
+    /// Learning not to learn.
+    Lnl {
+        /// The bias predictor, with one output for each value of the bias; a linear one if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        predictor: Option<HeadConfig>,
+        /// How much the encoder ascends its loss. Default: 0.1.
+        #[serde(default = "published::reversal")]
+        reversal: f64,
+    },
+    /// Just train twice.
+    Jtt {
+        /// Steps of the first stage, out of those of the run.
+        first_steps: u64,
+    },
+    /// A variational autoencoder.
+    Vae {},
+    /// A generative adversarial network; the objective tells true images from made ones.
+    Dcgan {},
+}
+
+/// Defaults.
+mod published {
+    pub(super) fn queue() -> usize {
+        65_536
+    }
+
+    pub(super) fn key_momentum() -> f64 {
+        0.999
+    }
+
+    pub(super) fn target_momentum() -> f64 {
+        0.996
+    }
+
+    pub(super) fn rising() -> bool {
+        true
+    }
+
+    pub(super) fn prototypes() -> usize {
+        3000
+    }
+
+    pub(super) fn lambda() -> f64 {
+        1.0
+    }
+
+    pub(super) fn ce_weight() -> f64 {
+        0.01
+    }
+
+    pub(super) fn reversal() -> f64 {
+        0.1
+    }
+}
+
+impl Default for MethodConfig {
+    fn default() -> Self {
+        Self::Single {}
+    }
+}
+
+/// What a method may have to know about the training set.
+#[derive(Debug, Clone, Default)]
+pub struct TrainingSet {
+    /// The class of each sample.
+    pub labels: Vec<usize>,
+    /// Number of values that the bias takes; 0 if there is none.
+    pub biases: usize,
+}
+
+impl MethodConfig {
+    /// Checks that the method can train an objective over a run of `steps`, as far as that shows without data.
+    ///
+    /// # Errors
+    /// A setting is out of range, or the objective is one of another method.
+    pub fn check(&self, objective: &ObjectiveConfig, steps: u64) -> Result<()> {
+        objective.build()?;
+        let known = self.objectives();
+        if !known.is_empty() && !known.contains(&objective.name.as_str()) {
+            return Err(Error::unknown("objective of this method", &objective.name, known.iter().copied()));
+        }
+        let at_least_one = |name, count| match count {
+            0 => Err(Error::parameter(name, count, "expected 1 or more")),
+            _ => Ok(()),
+        };
+        match self {
+            Self::Single {} | Self::Vae {} | Self::Dcgan {} => Ok(()),
+            Self::Difficulty { triplet, biased_learning_rate, .. } => {
+                triplet.check()?;
+                biased_learning_rate.map_or(Ok(()), |rate| positive(BIASED_RATE, rate).map(drop))
+            }
+            Self::Cached { chunk } => at_least_one("method.chunk", *chunk),
+            Self::Moco { queue, momentum } => {
+                at_least_one("method.queue", *queue)?;
+                within("method.momentum", *momentum, 0.0, 1.0).map(drop)
+            }
+            Self::Byol { momentum, .. } => within("method.momentum", *momentum, 0.0, 1.0).map(drop),
+            Self::Swav { queue: 0, queue_from: from @ 1.., .. } => {
+                Err(Error::parameter("method.queue_from", from, "but there is no queue; set method.queue"))
+            }
+            Self::Swav { prototypes, .. } => at_least_one("method.prototypes", *prototypes),
+            Self::Lff { ema_alpha } => {
+                ema_alpha.map_or(Ok(()), |alpha| within("method.ema_alpha", alpha, 0.0, 1.0).map(drop))
+            }
+            Self::Rebias { lambda, .. } => within("method.lambda", *lambda, 0.0, f64::MAX).map(drop),
+            Self::Lnl { reversal, .. } => within("method.reversal", *reversal, 0.0, f64::MAX).map(drop),
+            Self::WithClassifier { ce_weight } => {
+                let taken = objective.name != TOTAL;
+                classifier_beside(*ce_weight, taken, "which has a `ce_weight` of its own; set that one")
+            }
+            Self::Jtt { first_steps } => of_stages(*first_steps, steps),
+            Self::BiasNetwork { first_steps, ce_weight, .. } => {
+                of_stages(*first_steps, steps)?;
+                let taken = objective.name == "softcon";
+                classifier_beside(*ce_weight, taken, "which is a classifier itself; leave it out")
+            }
+        }
+    }
+
+    /// The objectives that the method can train; empty for any.
+    fn objectives(&self) -> &'static [&'static str] {
+        match self {
+            Self::Single {} | Self::Cached { .. } => &[],
+            Self::WithClassifier { .. } => {
+                &["biascon", TOTAL, "contex", "contex-p", "supcon", "nt-xent", "info-nce"]
+            }
+            Self::Moco { .. } => &["moco"],
+            Self::Byol { .. } => &["byol"],
+            Self::Swav { .. } => &["swav"],
+            Self::Difficulty { .. } => &["wcl-weighted-infonce", "wcl-weighted-dcl"],
+            Self::Lff { .. } => &["lff"],
+            Self::Rebias { .. } => &["rebias-hsic"],
+            Self::BiasNetwork { .. } => &["learned-mixin", "rubi", "softcon"],
+            Self::Lnl { .. } => &["lnl"],
+            Self::Jtt { .. } => &["jtt"],
+            Self::Vae {} => &["vae"],
+            Self::Dcgan {} => &["cross-entropy"],
+        }
+    }
+
+    /// The method at its start, for a run of `steps`.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), or the method lacks something of the training set.
+    pub fn init(
+        &self,
+        networks: &Networks,
+        objective: &ObjectiveConfig,
+        (training, steps): (&TrainingSet, u64),
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Box<dyn Method>> {
+        self.check(objective, steps)?;
+        Ok(match self {
+            Self::Single {} => Box::new(Single::new(networks, objective.build()?, device, rng)?),
+            Self::Cached { chunk } => {
+                Box::new(Cached::new(networks, objective.build()?, *chunk, device, rng)?)
+            }
+            Self::WithClassifier { ce_weight } => {
+                let weight = ce_weight.unwrap_or_else(published::ce_weight);
+                Box::new(WithClassifier::new(networks, objective.build()?, weight, device, rng)?)
+            }
+            Self::Moco { queue, momentum } => {
+                let average = MovingAverage::constant(*momentum)?;
+                Box::new(MomentumContrast::new(networks, objective.parse()?, average, *queue, device, rng)?)
+            }
+            Self::Byol { momentum, rising, predictor } => {
+                let average = match rising {
+                    true => MovingAverage::rising(*momentum, steps)?,
+                    false => MovingAverage::constant(*momentum)?,
+                };
+                let predictor = predictor.clone().unwrap_or_else(|| like(&networks.head));
+                Box::new(BootstrapLatent::new(networks, &predictor, average, device, rng)?)
+            }
+            Self::Swav { prototypes, frozen_steps, queue, queue_from } => {
+                let (objective, frozen) = (objective.parse()?, *frozen_steps);
+                let made = Prototypes::new(networks, objective, *prototypes, frozen, device, rng)?;
+                Box::new(made.with_queue(*queue, *queue_from)?)
+            }
+            Self::Difficulty { triplet, evaluated, biased_learning_rate } => {
+                let (weighted, triplet) = (objective.build()?, triplet.clone());
+                let made = DifficultyWeighted::new(networks, triplet, weighted, *evaluated, device, rng)?;
+                Box::new(made.with_biased_learning_rate(*biased_learning_rate)?)
+            }
+            Self::Lff { ema_alpha } => {
+                let objective: Lff = objective.parse()?;
+                let averages = (ema_alpha
+                    .map(|alpha| LffWeights::new(training.labels.clone(), alpha, objective.eps)))
+                .transpose()?;
+                Box::new(LearningFromFailure::new(networks, objective, averages, device, rng)?)
+            }
+            Self::Rebias { lambda, encoder } => {
+                let independence = objective.parse()?;
+                let biased = biased_network(networks, encoder.as_ref(), networks.head.clone());
+                let both = [networks, &biased];
+                let made = RepresentationDebiasing::new(both, independence, *lambda, device, rng);
+                Box::new(made?)
+            }
+            Self::BiasNetwork { encoder, first_steps, ce_weight } => {
+                let classes = training.labels.iter().max().map_or(0, |last| last + 1);
+                let scores = HeadConfig { kind: HeadKind::Linear, output: classes, ..HeadConfig::default() };
+                let biased = biased_network(networks, Some(encoder), scores);
+                let (both, steps) = ([networks, &biased], (*first_steps, *ce_weight));
+                Box::new(BiasGuided::new(both, objective.build()?, steps, device, rng)?)
+            }
+            Self::Lnl { predictor, reversal } => {
+                let predictor = match predictor {
+                    Some(predictor) => predictor.clone(),
+                    None => bias_predictor(training.biases)?,
+                };
+                let objective = objective.parse()?;
+                Box::new(LearningNotToLearn::new(networks, &predictor, objective, *reversal, device, rng)?)
+            }
+            Self::Jtt { first_steps } => {
+                let (objective, labels) = (objective.parse()?, training.labels.clone());
+                Box::new(JustTrainTwice::new(networks, objective, *first_steps, labels, device, rng)?)
+            }
+            Self::Vae {} => Box::new(VariationalAutoencoder::new(networks, objective.parse()?, device, rng)?),
+            Self::Dcgan {} => Box::new(AdversarialGenerator::new(networks, device, rng)?),
+        })
+    }
+
+    /// How many scores the network's head has to give, for `classes` and a bias of `biases` values; `None` if the
+    /// objective compares projections.
+    pub fn scores(&self, objective: &str, classes: usize, biases: usize) -> Option<usize> {
+        match self {
+            Self::Dcgan {} => Some(1),
+            _ if self.takes_classified() => Some(classes),
+            _ => class_scores(objective, classes, biases),
+        }
+    }
+
+    /// Whether a classifier learns beside the objective, from images of a batch of its own if there are any.
+    pub fn takes_classified(&self) -> bool {
+        matches!(self, Self::WithClassifier { .. } | Self::BiasNetwork { ce_weight: Some(_), .. })
+    }
+
+    /// Whether a network that is not to see views wants the samples as they are.
+    pub fn takes_plain(&self, objective: &str) -> bool {
+        matches!(self, Self::BiasNetwork { .. }) && objective == "softcon"
+    }
+}
+
+/// Checks the steps of the first of two stages.
+fn of_stages(first_steps: u64, steps: u64) -> Result<()> {
+    match first_steps {
+        1.. if first_steps < steps => Ok(()),
+        _ => {
+            let range = format!("expected at least 1 and less than the {steps} of the run");
+            Err(Error::parameter("method.first_steps", first_steps, &range))
+        }
+    }
+}
+
+/// Checks the factor of a classifier beside an objective, if the objective is one that takes it.
+fn classifier_beside(ce_weight: Option<f64>, taken: bool, otherwise: &str) -> Result<()> {
+    match ce_weight {
+        None => Ok(()),
+        Some(weight) if taken => within("method.ce_weight", weight, 0.0, f64::MAX).map(drop),
+        Some(weight) => Err(Error::parameter(
+            "method.ce_weight",
+            weight,
+            &format!("but not beside this objective, {otherwise}"),
+        )),
+    }
+}
+
+/// The layers of a head, for projections: an activation before the first one is for embeddings.
+fn like(head: &HeadConfig) -> HeadConfig {
+    let kind = if head.kind == HeadKind::MlpActivated { HeadKind::Mlp } else { head.kind };
+    HeadConfig { kind, ..head.clone() }
+}
+
+fn bias_predictor(biases: usize) -> Result<HeadConfig> {
+    if biases == 0 {
+        return Err(Error::Degenerate {
+            reason: "learning not to learn needs a bias to predict".into(),
+            remedy: "name a categorical variable of the data set, `objective.bias`".into(),
+        });
+    }
+    Ok(HeadConfig { kind: HeadKind::Linear, output: biases, ..HeadConfig::default() })
+}
+
+/// How many class scores an objective reads off the network's head, for `classes` and a bias of `biases` values;
+/// `None` if it compares projections.
+pub fn class_scores(objective: &str, classes: usize, biases: usize) -> Option<usize> {
+    match objective {
+        "cross-entropy" | "gce" | "biasbal" | "end" | "lnl" | "lff" | "jtt" | "rebias-hsic" | "rubi"
+        | "learned-mixin" => Some(classes),
+        "di" => Some(classes * biases.max(1)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{networks, rng, train};
+    use super::*;
+    use crate::loss::batch::Batch;
+
+    const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
+
+    fn init(method: &str, objective: &str) -> Result<Box<dyn Method>> {
+        let config: MethodConfig = serde_json::from_str(method).unwrap();
+        let training = TrainingSet { labels: LABELS.to_vec(), biases: 2 };
+        let objective = ObjectiveConfig::named(objective);
+        config.init(&networks(3), &objective, (&training, 10), &Device::flex(), &mut rng(1))
+    }
+
+    #[test]
+    fn one_loop_trains_every_method() {
+        let context = Batch::default()
+            .with_indices("labels", LABELS.to_vec())
+            .with_indices("samples", vec![0, 1, 2, 3, 4, 5])
+            .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
+        let methods = [
+            (r#"{"name": "single"}"#, "nt-xent"),
+            (r#"{"name": "cached", "chunk": 4}"#, "nt-xent"),
+            (r#"{"name": "moco", "queue": 512, "momentum": 0.9}"#, "moco"),
+            (r#"{"name": "byol", "momentum": 0.9}"#, "byol"),
+            (r#"{"name": "swav", "prototypes": 3}"#, "swav"),
+            (r#"{"name": "difficulty"}"#, "wcl-weighted-dcl"),
+            (r#"{"name": "difficulty", "evaluated": "bias-amplifying"}"#, "wcl-weighted-dcl"),
+            (r#"{"name": "lff", "ema_alpha": 0.7}"#, "lff"),
+            (r#"{"name": "rebias"}"#, "rebias-hsic"),
+            (r#"{"name": "rebias", "encoder": {"name": "simple-conv-1x1", "input_size": 8}}"#, "rebias-hsic"),
+            (
+                r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1"}, "first_steps": 1}"#,
+                "learned-mixin",
+            ),
+            (r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1"}, "first_steps": 1}"#, "rubi"),
+            (
+                r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1", "input_size": 8}, "first_steps": 1}"#,
+                "softcon",
+            ),
+            (
+                r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1"}, "first_steps": 1, "ce_weight": 0.01}"#,
+                "softcon",
+            ),
+            (r#"{"name": "with-classifier"}"#, "biascon-total"),
+            (r#"{"name": "with-classifier", "ce_weight": 0.5}"#, "contex"),
+            (r#"{"name": "lnl"}"#, "lnl"),
+            (r#"{"name": "jtt", "first_steps": 5}"#, "jtt"),
+        ];
+        for (method, objective) in methods {
+            let mut built = init(method, objective).unwrap();
+            let losses = train(built.as_mut(), &context, 3);
+            assert!(losses.iter().all(|loss| loss.is_finite()), "{method}: {losses:?}");
+            assert!(losses[1] != losses[0] && losses[2] != losses[1], "{method}: {losses:?}");
+            assert!(method.contains(&format!("\"{}\"", built.name())));
+        }
+    }
+
+    #[test]
+    fn an_objective_of_another_method_is_named() {
+        let error = init(r#"{"name": "moco", "queue": 12}"#, "byol").unwrap_err().to_string();
+        assert!(error.contains("`byol`") && error.contains("moco"), "{error}");
+    }
+
+    #[test]
+    fn settings_out_of_range_are_named() {
+        for (method, objective, parameter) in [
+            (r#"{"name": "cached", "chunk": 0}"#, "nt-xent", "method.chunk"),
+            (r#"{"name": "moco", "queue": 0}"#, "moco", "method.queue"),
+            (r#"{"name": "byol", "momentum": 2}"#, "byol", "method.momentum"),
+            (r#"{"name": "swav", "prototypes": 0}"#, "swav", "method.prototypes"),
+            (r#"{"name": "swav", "queue_from": 3}"#, "swav", "method.queue_from"),
+            (
+                r#"{"name": "difficulty", "biased_learning_rate": 0}"#,
+                "wcl-weighted-dcl",
+                "method.biased_learning_rate",
+            ),
+            (r#"{"name": "lff", "ema_alpha": -1}"#, "lff", "method.ema_alpha"),
+            (r#"{"name": "rebias", "lambda": -1}"#, "rebias-hsic", "method.lambda"),
+            (r#"{"name": "lnl", "reversal": -1}"#, "lnl", "method.reversal"),
+            (r#"{"name": "jtt", "first_steps": 10}"#, "jtt", "method.first_steps"),
+            (r#"{"name": "with-classifier", "ce_weight": -1}"#, "contex", "method.ce_weight"),
+            (r#"{"name": "with-classifier", "ce_weight": 0.1}"#, "biascon-total", "method.ce_weight"),
+            (
+                r#"{"name": "bias-network", "encoder": {}, "first_steps": 1, "ce_weight": 0.1}"#,
+                "rubi",
+                "method.ce_weight",
+            ),
+        ] {
+            let error = init(method, objective).unwrap_err().to_string();
+            assert!(error.contains(parameter), "{error}");
+        }
+        for unknown in [r#"{"name": "single", "queue": 3}"#, r#"{"name": "mocco"}"#] {
+            assert!(serde_json::from_str::<MethodConfig>(unknown).is_err(), "{unknown}");
+        }
+    }
+}

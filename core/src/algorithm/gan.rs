@@ -1,0 +1,190 @@
+//! A generative adversarial network, trained by itself: what its discriminator sees is a prior for
+//! [`KernelDecoupledUniformity`](crate::loss::KernelDecoupledUniformity).
+//!
+//! ```text
+//! L_D = mean softplus( -D(x) ) + mean softplus( D(G(n)) )      x: images of view a, n: normal numbers
+//! L_G = mean softplus( -D(G(n)) )                              the form that does not saturate
+//! ```
+//!
+//! Radford et al. (2016), after Goodfellow et al. (2014). `D` is the encoder, `dcgan`, with a head of one score; `L_D` and
+//! `L_G` are the cross-entropies of two classes, made and true, with the scores `0` and `D`. One step descends both at
+//! once, each for its own network; usual code updates `D` first and takes `L_G` with the new one. True and made images go
+//! through `D` apart, so that batch norm takes statistics of each. View b is not looked at. Images must be normalised to
+//! −1..1, which is what `G` makes. The numbers of a step follow from the seed and the number of the step.
+
+use burn::module::Module;
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use rand::{Rng, RngExt as _};
+use rand_distr::StandardNormal;
+
+use super::passes;
+use super::state::TRAINED;
+use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
+use crate::error::{Error, Result};
+use crate::loss;
+use crate::loss::CrossEntropy;
+use crate::loss::batch::Batch;
+use crate::nn::Encoder;
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::nn::dcgan::{Generator, LATENTS};
+use crate::optim::Optimizer;
+use crate::train::{Purpose, stream};
+
+/// Discriminator and generator.
+#[derive(Debug)]
+pub struct AdversarialGenerator {
+    trained: Trained,
+    seed: u64,
+    steps: u64,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    model: Model,
+    generator: Generator,
+}
+
+impl AdversarialGenerator {
+    /// Both networks at their random starts.
+    ///
+    /// # Errors
+    /// A setting is out of range, the encoder is no discriminator, or the head gives not one score.
+    pub fn new(networks: &Networks, device: &Device, rng: &mut impl Rng) -> Result<Self> {
+        let model = networks.init(device, rng)?;
+        if !matches!(model.encoder, Encoder::Dcgan(_)) {
+            let name = networks.encoder.name.name();
+            return Err(Error::parameter("encoder.name", name, "expected `dcgan` for the method `dcgan`"));
+        }
+        if networks.head.output != 1 {
+            return Err(Error::parameter("head.output", networks.head.output, "expected 1, true or made"));
+        }
+        let (channels, side) = (networks.encoder.channels, networks.encoder.input_size);
+        let generator = Generator::new(channels, side, &device.clone().autodiff(), rng);
+        let (trained, seed) = (Trained { model, generator }, rng.next_u64());
+        Ok(Self { trained, seed, steps: 0 })
+    }
+
+    fn numbers(&self, samples: usize, device: &Device) -> Tensor<2> {
+        let mut rng = stream(self.seed, Purpose::Objective, self.steps);
+        let values: Vec<f32> = (0..samples * LATENTS).map(|_| rng.sample(StandardNormal)).collect();
+        let device = device.clone().without_autodiff();
+        Tensor::<2>::from_data(TensorData::new(values, [samples, LATENTS]), (&device, DType::F32)).autodiff()
+    }
+}
+
+/// The cross-entropy of scores `[n, 1]` of images that are all true, or all made.
+fn entropy(scores: Tensor<2>, is_true: bool) -> Result<Tensor<1>> {
+    let rows = scores.dims()[0];
+    let logits = Tensor::cat(vec![scores.clone().zeros_like(), scores], 1);
+    let batch = Batch::default()
+        .with_indices("labels", vec![usize::from(is_true); rows])
+        .with_tensor("logits", logits);
+    loss::loss(&CrossEntropy::default(), &batch)
+}
+
+impl Method for AdversarialGenerator {
+    fn name(&self) -> &'static str {
+        "dcgan"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.model
+    }
+
+    fn loss(&mut self, views: &Views, _context: Batch) -> Result<Tensor<1>> {
+        let images = views.a.clone();
+        let numbers = self.numbers(views.samples(), &images.device());
+        let Trained { model, generator } = &self.trained;
+        let made = generator.forward(numbers);
+        // The discriminator as it stands: what the generator learns from is not changed by it.
+        let fixed = MovingAverage::target(model);
+        let judged = fixed.head.forward(fixed.encoder.forward(made.clone()));
+        let true_scores = passes::output(model, images);
+        let made_scores = passes::output(model, made.detach());
+        Ok(entropy(true_scores, true)? + entropy(made_scores, false)? + entropy(judged, true)?)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        self.steps += 1;
+        Ok(())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        state.value("drawn", &self.steps)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        self.steps = state.value("drawn")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{networks, rng, views};
+    use super::*;
+    use crate::nn::{Architecture, EncoderConfig};
+    use crate::optim::OptimizerConfig;
+    use crate::optim::rules::Adam;
+
+    fn adversaries() -> Networks {
+        let encoder = EncoderConfig { name: Architecture::Dcgan, input_size: 16, ..EncoderConfig::default() };
+        Networks { encoder, ..networks(1) }
+    }
+
+    fn small(views: &Views) -> Views {
+        let part = |view: &Tensor<4>| view.clone().inner().slice([0..6, 0..3, 0..16, 0..16]);
+        Views::new(part(&views.a), part(&views.b)).unwrap()
+    }
+
+    #[test]
+    fn the_loss_is_that_of_two_binary_classifiers() {
+        let scores = Tensor::<2>::from_data([[0.5], [-1.0]], &Device::flex().autodiff());
+        let softplus = |x: f64| (1.0 + x.exp()).ln();
+        let found = |is_true| entropy(scores.clone(), is_true).unwrap().inner().into_scalar::<f64>();
+        assert!((found(true) - (softplus(-0.5) + softplus(1.0)) / 2.0).abs() < 1e-6);
+        assert!((found(false) - (softplus(0.5) + softplus(-1.0)) / 2.0).abs() < 1e-6);
+    }
+
+    /// True images are told from made ones, and the generator moves.
+    #[test]
+    fn both_networks_learn() {
+        let mut method = AdversarialGenerator::new(&adversaries(), &Device::flex(), &mut rng(2)).unwrap();
+        let adam = Adam { learning_rate: 1e-3, beta1: 0.5, ..Adam::default() };
+        let mut optimizer = Optimizer::new(OptimizerConfig::Adam(adam)).unwrap();
+        let views = small(&views(6, 7));
+        let made = |method: &AdversarialGenerator| {
+            let numbers = method.numbers(6, &Device::flex()).inner();
+            method.trained.generator.valid().forward(numbers)
+        };
+        let before = made(&method);
+        for _ in 0..12 {
+            let loss = method.loss(&views, Batch::default()).unwrap();
+            assert!(loss.clone().inner().into_scalar::<f32>().is_finite());
+            method.descend(loss, &mut optimizer, 1e-3).unwrap();
+        }
+        let score = |images: Tensor<4>| {
+            let model = &method.trained.model;
+            model.head.forward(model.encoder.forward(images.autodiff())).inner().mean().into_scalar::<f32>()
+        };
+        let (of_true, of_made) = (score(views.a.clone().inner()), score(made(&method)));
+        assert!(of_true > of_made, "true images score {of_true}, made ones {of_made}");
+        method.steps = 0;
+        let moved = (made(&method) - before).abs().mean().into_scalar::<f32>();
+        assert!(moved > 1e-3, "the generator stood still: {moved}");
+    }
+
+    #[test]
+    fn networks_that_do_not_fit_are_named() {
+        let made = |networks: &Networks| AdversarialGenerator::new(networks, &Device::flex(), &mut rng(2));
+        let error = made(&networks(1)).unwrap_err().to_string();
+        assert!(error.contains("encoder.name") && error.contains("lenet5"), "{error}");
+        let error = made(&Networks { head: networks(10).head, ..adversaries() }).unwrap_err().to_string();
+        assert!(error.contains("head.output"), "{error}");
+    }
+}

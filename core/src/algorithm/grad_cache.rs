@@ -1,0 +1,295 @@
+//! A batch larger than memory, or than one device: the loss of the whole batch from chunks of it (gradient caching; Gao,
+//! Zhang, Han & Callan, *Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup*, 2021).
+//!
+//! ```text
+//! 1  z_c = f(x_c) for every chunk c, without a graph
+//! 2  the loss of all z, and its gradient g_c with respect to each z_c
+//! 3  f(x_c) once more for every chunk, now with a graph; the gradients of sum(f(x_c) * g_c) add up over c
+//! ```
+//!
+//! The result is that of one pass, not an approximation as accumulating the losses of small batches is, for twice the
+//! forward work and the memory of one chunk. Chunks can be shared among devices, each with a copy of the network; all
+//! projections come together on the first one, so that every sample has the negatives of all of them. The last chunk
+//! of each device keeps the graph of its first pass: with one chunk for each device nothing is computed twice.
+//!
+//! Batch norm is the exception: it takes its statistics from a chunk, as distributed training does from each device. Its
+//! running averages are those of the chunks of the first device, and move in both passes.
+
+use std::iter;
+
+use burn::module::Module;
+use burn::optim::{GradientsAccumulator, GradientsParams};
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::passes::{self, OfViews};
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
+use crate::error::{Error, Result};
+use crate::loss;
+use crate::loss::batch::Batch;
+use crate::loss::{Conditioning, Evaluation, Objective};
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::optim::Optimizer;
+
+/// One network and one objective as in [`Single`](super::Single), `chunk` samples at a time.
+#[derive(Debug)]
+pub struct Cached {
+    model: Model,
+    objective: Box<dyn Objective>,
+    chunk: usize,
+    device: Device,
+    helpers: Vec<Device>,
+    pending: Vec<Place>,
+}
+
+/// A device in one step: its copy of the network, and its chunks.
+#[derive(Debug)]
+struct Place {
+    model: Model,
+    chunks: Vec<Chunk>,
+}
+
+/// Some samples with the gradients of the loss with respect to their projections.
+#[derive(Debug)]
+struct Chunk {
+    views: Views,
+    kept: Option<Pass>,
+    gradients: [Option<Tensor<2>>; 2],
+}
+
+/// A pass of both views through a network, with its graph.
+#[derive(Debug)]
+struct Pass {
+    embeddings: OfViews,
+    projections: [Tensor<2>; 2],
+}
+
+impl Cached {
+    /// A network at its random start; `chunk` samples, two views each, are in memory at once.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        networks: &Networks,
+        objective: Box<dyn Objective>,
+        chunk: usize,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        objective.check()?;
+        if chunk == 0 {
+            return Err(Error::parameter("method.chunk", chunk, "expected 1 or more"));
+        }
+        let (model, device) = (networks.init(device, rng)?, device.clone().inner());
+        Ok(Self { model, objective, chunk, device, helpers: Vec::new(), pending: Vec::new() })
+    }
+}
+
+impl Method for Cached {
+    fn name(&self) -> &'static str {
+        "cached"
+    }
+
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn share(&mut self, helpers: &[Device]) -> Result<()> {
+        self.helpers = helpers.iter().map(|device| device.clone().autodiff()).collect();
+        Ok(())
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let mut places = self.places();
+        let chunks = views.chunks(self.chunk);
+        let first_kept = chunks.len().saturating_sub(places.len());
+        let mut projections = [Vec::new(), Vec::new()];
+        let mut embeddings = [Vec::new(), Vec::new()];
+        let conditions_on_them = self.objective.conditioning() == Conditioning::Representation;
+        for (index, views) in chunks.into_iter().enumerate() {
+            let place = index % places.len();
+            let views = match place {
+                0 => views,
+                helper => views.to_device(&self.helpers[helper - 1]),
+            };
+            let pass = Pass::of(&places[place].model, &views);
+            for (all, one) in projections.iter_mut().zip(&pass.projections) {
+                all.push(one.clone().without_autodiff());
+            }
+            if conditions_on_them {
+                for (all, one) in embeddings.iter_mut().zip(pass.embeddings.split()) {
+                    all.push(one.without_autodiff());
+                }
+            }
+            let kept = (index >= first_kept).then_some(pass);
+            places[place].chunks.push(Chunk { views, kept, gradients: [None, None] });
+        }
+        // Devices are asked for their results when all of them have been given their work.
+        let whole = |all: Vec<Tensor<2>>| {
+            Tensor::cat(all.into_iter().map(|one| one.to_device(&self.device)).collect(), 0)
+        };
+        let [a, b] = projections.map(whole);
+        let context = loss::with_representations(self.objective.as_ref(), context, || embeddings.map(whole))?;
+        let batch =
+            context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
+        let Evaluation { loss, mut gradients, .. } = self.objective.evaluate(&batch)?;
+
+        let of_a = match (gradients.remove("view_a"), gradients.remove("logits")) {
+            (Some(view), Some(logits)) => Some(view + logits),
+            (view, logits) => view.or(logits),
+        };
+        let whole = [of_a, gradients.remove("view_b")];
+        if whole.iter().all(Option::is_none) {
+            return Err(Error::Degenerate {
+                reason: "the loss depends on no network".into(),
+                remedy: "train with another objective, or with the method that it belongs to".into(),
+            });
+        }
+        let count = places.len();
+        for (place, Place { chunks, .. }) in places.iter_mut().enumerate() {
+            for (turn, chunk) in chunks.iter_mut().enumerate() {
+                let start = (turn * count + place) * self.chunk;
+                let rows = start..start + chunk.views.samples();
+                let device = chunk.views.a.device();
+                let part = |whole: Tensor<2>| whole.slice([rows.clone()]).to_device(&device);
+                chunk.gradients = whole.clone().map(|whole| whole.map(part));
+            }
+        }
+        self.pending = places;
+        Ok(loss)
+    }
+
+    fn descend(&mut self, _loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        let places = std::mem::take(&mut self.pending);
+        let found = places.into_iter().map(Place::gradients).collect::<Result<Vec<_>>>()?;
+        let mut sum = GradientsAccumulator::new();
+        for gradients in found {
+            sum.accumulate(&self.model, gradients.to_device(&self.device, &self.model));
+        }
+        self.model = optimizer.step(learning_rate, self.model.clone(), sum.grads());
+        Ok(())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.model);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.model = state.module(TRAINED, self.model.clone())?;
+        Ok(())
+    }
+}
+
+impl Cached {
+    /// The network as it is now on every device, the first one first.
+    fn places(&self) -> Vec<Place> {
+        // A clone shares its running averages with the model, and would take them along to the other device.
+        let copy = |device| self.model.valid().train().fork(device);
+        let copies = self.helpers.iter().map(copy);
+        let models = iter::once(self.model.clone()).chain(copies);
+        models.map(|model| Place { model, chunks: Vec::new() }).collect()
+    }
+}
+
+impl Place {
+    /// The gradients of the parameters from all chunks of this device.
+    fn gradients(self) -> Result<GradientsParams> {
+        let mut sum = GradientsAccumulator::new();
+        // The one with a graph first, so that its memory is free for the others.
+        for chunk in self.chunks.into_iter().rev() {
+            sum.accumulate(&self.model, chunk.gradients(&self.model)?);
+        }
+        Ok(sum.grads())
+    }
+}
+
+impl Chunk {
+    /// The gradients of the parameters, from those of the chunk's projections.
+    fn gradients(self, model: &Model) -> Result<GradientsParams> {
+        let Pass { projections, .. } = self.kept.unwrap_or_else(|| Pass::of(model, &self.views));
+        let products = projections.into_iter().zip(self.gradients);
+        let products = products.filter_map(|(z, g)| Some((z * g?.autodiff()).sum()));
+        match products.reduce(|sum, product| sum + product) {
+            Some(sum) => passes::gradients(model, sum),
+            None => Ok(GradientsParams::new()),
+        }
+    }
+}
+
+impl Pass {
+    fn of(model: &Model, views: &Views) -> Self {
+        let embeddings = passes::represent(model, views);
+        let projections = embeddings.through(model).split();
+        Self { embeddings, projections }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{networks, rng, train, views};
+    use super::super::{Single, StateWriter};
+    use super::*;
+    use crate::loss::{CrossEntropy, NtXent};
+    use crate::optim::OptimizerConfig;
+    use crate::optim::rules::Sgd;
+
+    /// The parameters after one step of plain descent, which is linear in the gradient.
+    fn descended(method: &mut dyn Method) -> (f32, Vec<f32>) {
+        let context = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1]);
+        let sgd = Sgd { learning_rate: 1.0, momentum: 0.0, ..Sgd::default() };
+        let mut optimizer = Optimizer::new(OptimizerConfig::Sgd(sgd)).unwrap();
+        let loss = method.loss(&views(5, 3), context).unwrap();
+        let value = loss.clone().without_autodiff().into_scalar::<f32>();
+        method.descend(loss, &mut optimizer, 1.0).unwrap();
+        let features = method.model().valid().encoder.forward(views(5, 4).a.inner());
+        (value, features.into_data().iter::<f32>().collect())
+    }
+
+    #[test]
+    fn chunks_descend_as_one_pass_does() {
+        let objectives: [fn() -> Box<dyn Objective>; 2] =
+            [|| Box::new(NtXent::default()), || Box::new(CrossEntropy::default())];
+        for objective in objectives {
+            let device = Device::flex();
+            let mut single = Single::new(&networks(3), objective(), &device, &mut rng(1)).unwrap();
+            let (loss, expected) = descended(&mut single);
+            for chunk in [1, 2, 5, 9] {
+                let cached = Cached::new(&networks(3), objective(), chunk, &device, &mut rng(1));
+                let (found, features) = descended(&mut cached.unwrap());
+                assert!((found - loss).abs() < 1e-5, "{found} {loss}");
+                let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+                assert!(off < 1e-4, "chunks of {chunk}: {off}");
+            }
+        }
+    }
+
+    /// Chunks of the helpers go to the device of the model and back as those of another device do.
+    #[test]
+    fn devices_descend_as_one_does() {
+        let device = Device::flex();
+        let mut single =
+            Single::new(&networks(3), Box::new(NtXent::default()), &device, &mut rng(1)).unwrap();
+        let (loss, expected) = descended(&mut single);
+        for (chunk, helpers) in [(3, 1), (1, 1), (2, 2), (1, 6)] {
+            let mut cached =
+                Cached::new(&networks(3), Box::new(NtXent::default()), chunk, &device, &mut rng(1)).unwrap();
+            cached.share(&vec![device.clone(); helpers]).unwrap();
+            let (found, features) = descended(&mut cached);
+            assert!((found - loss).abs() < 1e-5, "{found} {loss}");
+            let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+            assert!(off < 1e-4, "chunks of {chunk} on {} devices: {off}", helpers + 1);
+        }
+    }
+
+    #[test]
+    fn a_loss_falls() {
+        let mut method =
+            Cached::new(&networks(3), Box::new(NtXent::default()), 4, &Device::flex(), &mut rng(1)).unwrap();
+        assert!(super::super::testing::falls(&train(&mut method, &Batch::default(), 4)));
+        assert!(method.save(&mut StateWriter::default()).is_ok());
+    }
+}

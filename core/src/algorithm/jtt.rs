@@ -1,0 +1,177 @@
+//! Just train twice: a first network finds the samples it fails on, a second one learns more from these.
+//!
+//! Liu et al., *Just Train Twice* (2021), with the loss of [`Jtt`]. The first stage is plain cross-entropy, meant to be
+//! short (1 epoch on CelebA, 60 on Waterbirds as published). [`begin_stage`](Method::begin_stage) then takes its scores
+//! on the whole training set, keeps the error set, and starts a fresh network. Inputs: `labels`, and in the second stage the
+//! indices `samples` of the batch in the training set.
+
+use std::ops::Range;
+
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
+use crate::error::{Error, Result};
+use crate::loss;
+use crate::loss::batch::Batch;
+use crate::loss::{CrossEntropy, Jtt, Objective, error_set};
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::numeric::matrix::Matrix;
+use crate::optim::Optimizer;
+
+/// Which network is trained.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// The one that finds the error set.
+    First,
+    /// The one that learns from it.
+    Second {
+        /// For each training sample, 1 if the first network fails on it.
+        errors: Vec<usize>,
+    },
+}
+
+/// A classifier in one of two stages.
+#[derive(Debug)]
+pub struct JustTrainTwice {
+    networks: Networks,
+    model: Model,
+    objective: Jtt,
+    first_steps: u64,
+    labels: Vec<usize>,
+    device: Device,
+    stage: Stage,
+}
+
+impl JustTrainTwice {
+    /// The first network at its random start. `labels` are the classes of all training samples; the first stage has
+    /// `first_steps` steps.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        networks: &Networks,
+        objective: Jtt,
+        first_steps: u64,
+        labels: Vec<usize>,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        objective.check()?;
+        let model = networks.init(device, rng)?;
+        let (networks, device) = (networks.clone(), device.clone());
+        let stage = Stage::First;
+        Ok(Self { networks, model, objective, first_steps, labels, device, stage })
+    }
+}
+
+impl Method for JustTrainTwice {
+    fn name(&self) -> &'static str {
+        "jtt"
+    }
+
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let scores = passes::output(&self.model, views.a.clone());
+        let batch = context.with_tensor("logits", scores);
+        let Stage::Second { errors } = &self.stage else {
+            return loss::loss(&CrossEntropy::default(), &batch);
+        };
+        let samples = batch.indices("jtt", "samples", views.samples())?;
+        let is_error = |&sample: &usize| {
+            let found = || format!("sample {sample}");
+            errors
+                .get(sample)
+                .copied()
+                .ok_or_else(|| Error::shape("samples", format!("samples below {}", errors.len()), found()))
+        };
+        let errors = samples.iter().map(is_error).collect::<Result<Vec<usize>>>()?;
+        loss::loss(&self.objective, &batch.with_indices("errors", errors))
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.model, loss, optimizer, learning_rate)
+    }
+
+    fn stage(&self, steps: u64) -> Range<u64> {
+        let first = self.first_steps.min(steps);
+        if self.stage == Stage::First { 0..first } else { first..steps }
+    }
+
+    fn begin_stage(&mut self, scores: &Matrix, rng: &mut ChaCha8Rng) -> Result<usize> {
+        if self.stage != Stage::First {
+            return Err(Error::Degenerate {
+                reason: "the second stage has begun already".into(),
+                remedy: "take the error set from the first network".into(),
+            });
+        }
+        let found = error_set(scores, &self.labels)?;
+        let mut errors = vec![0; self.labels.len()];
+        found.iter().for_each(|&i| errors[i] = 1);
+        self.model = self.networks.init(&self.device, rng)?;
+        self.stage = Stage::Second { errors };
+        Ok(found.len())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.model);
+        state.value("stage", &self.stage)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.model = state.module(TRAINED, self.model.clone())?;
+        self.stage = state.value("stage")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train};
+    use super::*;
+
+    fn method(labels: &[usize]) -> JustTrainTwice {
+        let (objective, device) = (Jtt::default(), Device::flex());
+        JustTrainTwice::new(&networks(3), objective, 4, labels.to_vec(), &device, &mut rng(8)).unwrap()
+    }
+
+    #[test]
+    fn the_second_stage_starts_afresh_and_counts_errors_more() {
+        let labels = vec![0, 1, 2, 0, 1, 2];
+        let context = Batch::default()
+            .with_indices("labels", labels.clone())
+            .with_indices("samples", vec![0, 1, 2, 3, 4, 5]);
+        let mut method = method(&labels);
+        assert_eq!(method.stage(10), 0..4);
+        let first = train(&mut method, &context, 4);
+        assert!(falls(&first));
+
+        let scores = Matrix::from_fn(6, 3, |_, class| if class == 0 { 1.0 } else { 0.0 });
+        assert_eq!(method.begin_stage(&scores, &mut rng(8)).unwrap(), 4);
+        assert_eq!(method.stage, Stage::Second { errors: vec![0, 1, 1, 0, 1, 1] });
+        assert_eq!(method.stage(10), 4..10);
+        let second = train(&mut method, &context, 4);
+        // The same random start, and four of six samples count 20 times.
+        assert!(second[0] > 5.0 * first[0] && falls(&second));
+        assert!(method.begin_stage(&scores, &mut rng(8)).is_err());
+    }
+
+    #[test]
+    fn a_sample_beyond_the_training_set_is_named() {
+        let mut method = method(&[0, 1]);
+        method.begin_stage(&Matrix::zeros(2, 3), &mut rng(8)).unwrap();
+        let context = Batch::default().with_indices("labels", vec![0; 6]).with_indices("samples", vec![7; 6]);
+        let error = method.loss(&super::super::testing::views(6, 1), context).unwrap_err().to_string();
+        assert!(error.contains("sample 7"), "{error}");
+    }
+}

@@ -1,0 +1,132 @@
+//! Learning from failure: a biased and a debiased classifier, trained side by side.
+//!
+//! Nam et al., *Learning from Failure* (2020), with the loss of [`Lff`]. Both classifiers have the same architecture,
+//! whose head gives one score for each class. The weights come from moving averages by training sample, as released
+//! ([`LffWeights`]), for which the losses of each batch are read back to the host, or from the batch alone, as printed,
+//! which needs no reading. The debiased classifier is the one that is evaluated. Inputs: `labels`, and `samples` for
+//! the averages.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
+use crate::error::Result;
+use crate::loss;
+use crate::loss::batch::Batch;
+use crate::loss::{Lff, LffWeights, Objective};
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::numeric::matrix::Matrix;
+use crate::optim::Optimizer;
+
+/// The debiased and the biased classifier.
+#[derive(Debug)]
+pub struct LearningFromFailure {
+    trained: Trained,
+    objective: Lff,
+    averages: Option<LffWeights>,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    debiased: Model,
+    biased: Model,
+}
+
+impl LearningFromFailure {
+    /// Two classifiers at their random starts; `averages` as released, `None` for the printed weights.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        networks: &Networks,
+        objective: Lff,
+        averages: Option<LffWeights>,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        objective.check()?;
+        let trained = Trained { debiased: networks.init(device, rng)?, biased: networks.init(device, rng)? };
+        Ok(Self { trained, objective, averages })
+    }
+
+    /// The moving averages, if they are used.
+    pub fn averages(&self) -> Option<&LffWeights> {
+        self.averages.as_ref()
+    }
+}
+
+impl Method for LearningFromFailure {
+    fn name(&self) -> &'static str {
+        "lff"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.debiased
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let batch = context
+            .with_tensor("logits_b", passes::output(&self.trained.biased, views.a.clone()))
+            .with_tensor("logits_d", passes::output(&self.trained.debiased, views.a.clone()));
+        let Some(averages) = &mut self.averages else { return loss::loss(&self.objective, &batch) };
+        let samples = batch.indices("lff", "samples", views.samples())?.to_vec();
+        let losses = |logits: &str| -> Result<Vec<f64>> {
+            Ok(loss::cross_entropies(&batch, "lff", logits)?.into_data().iter::<f64>().collect())
+        };
+        let weights = averages.update(&samples, &losses("logits_b")?, &losses("logits_d")?)?;
+        loss::loss(&self.objective, &batch.with_condition("weights", Matrix::column(&weights)))
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        match &self.averages {
+            Some(averages) => state.value("averages", &averages.visited()),
+            None => Ok(()),
+        }
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        if let Some(averages) = &mut self.averages {
+            averages.revisit(state.value("averages")?);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train};
+    use super::*;
+
+    const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
+
+    fn context() -> Batch {
+        Batch::default()
+            .with_indices("labels", LABELS.to_vec())
+            .with_indices("samples", vec![2, 1, 0, 5, 4, 3])
+    }
+
+    #[test]
+    fn it_learns_with_printed_and_with_released_weights() {
+        let averages = LffWeights::new(LABELS.to_vec(), 0.7, 1e-8).unwrap();
+        for averages in [None, Some(averages)] {
+            let released = averages.is_some();
+            let (device, objective) = (Device::flex(), Lff::default());
+            let mut method =
+                LearningFromFailure::new(&networks(3), objective, averages, &device, &mut rng(5)).unwrap();
+            assert!(falls(&train(&mut method, &context(), 4)));
+            let seen = method.averages().is_some_and(|a| a.biased().iter().all(|&loss| loss > 0.0));
+            assert_eq!(seen, released);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Learning not to learn: a bias predictor on the embeddings, and an encoder that makes it undecided.
+//!
+//! Kim et al., *Learning Not to Learn* (2019), with the losses of [`Lnl`] and [`LnlAdversary`]. The released comparison
+//! of Hong and Yang takes two steps for each batch; here one step descends both losses, the entropy of the predictor
+//! as it stands (its parameters fixed) and its cross-entropy behind a reversed gradient. The predictor reads the
+//! embedding; the paper's reads an early convolution and predicts colours of pixels. Inputs: `labels`, `bias`.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::passes;
+use super::state::TRAINED;
+use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
+use crate::error::{Result, within};
+use crate::loss;
+use crate::loss::batch::Batch;
+use crate::loss::{Lnl, LnlAdversary, Objective, reverse_gradient};
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::nn::head::{HeadConfig, ProjectionHead};
+use crate::optim::Optimizer;
+
+/// A classifier and its adversary.
+#[derive(Debug)]
+pub struct LearningNotToLearn {
+    trained: Trained,
+    objective: Lnl,
+    reversal: f64,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    model: Model,
+    predictor: ProjectionHead,
+}
+
+impl LearningNotToLearn {
+    /// A classifier at its random start. `predictor` maps embeddings to one score for each value of the bias;
+    /// `reversal` (`mu`, 0.1 in the comparison of Hong and Yang) is how much the encoder ascends the predictor's loss.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        networks: &Networks,
+        predictor: &HeadConfig,
+        objective: Lnl,
+        reversal: f64,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        objective.check()?;
+        within("reversal", reversal, 0.0, f64::MAX)?;
+        let model = networks.init(device, rng)?;
+        let predictor = predictor.init(networks.encoder.embedding_size(), &device.clone().autodiff(), rng)?;
+        Ok(Self { trained: Trained { model, predictor }, objective, reversal })
+    }
+}
+
+impl Method for LearningNotToLearn {
+    fn name(&self) -> &'static str {
+        "lnl"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.model
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let Trained { model, predictor } = &self.trained;
+        let embeddings = model.encoder.forward(views.a.clone());
+        let fixed = MovingAverage::target(predictor);
+        let network = context
+            .clone()
+            .with_tensor("logits", model.head.forward(embeddings.clone()))
+            .with_tensor("bias_logits", fixed.forward(embeddings.clone()));
+        let reversed = reverse_gradient(embeddings, self.reversal);
+        let adversary = context.with_tensor("bias_logits", predictor.forward(reversed));
+        Ok(loss::loss(&self.objective, &network)? + loss::loss(&LnlAdversary::default(), &adversary)?)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train};
+    use super::*;
+
+    fn losses(reversal: f64, steps: usize) -> Vec<f32> {
+        let context = Batch::default()
+            .with_indices("labels", vec![0, 1, 2, 0, 1, 2])
+            .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
+        let (classifier, predictor) = (networks(3), networks(2).head);
+        let mut method = LearningNotToLearn::new(
+            &classifier,
+            &predictor,
+            Lnl::default(),
+            reversal,
+            &Device::flex(),
+            &mut rng(7),
+        )
+        .unwrap();
+        train(&mut method, &context, steps)
+    }
+
+    #[test]
+    fn it_learns() {
+        assert!(falls(&losses(0.1, 4)));
+    }
+
+    #[test]
+    fn a_stronger_reversal_holds_the_predictor_back() {
+        let (weak, strong) = (losses(0.0, 12), losses(5.0, 12));
+        assert_eq!(weak[0], strong[0]);
+        assert!(strong[11] > weak[11], "{strong:?} is not above {weak:?}");
+    }
+}

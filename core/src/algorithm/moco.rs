@@ -1,0 +1,161 @@
+//! Momentum contrast: keys come from a slowly following network and are kept in a queue of negatives.
+//!
+//! He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), algorithm 1, with the loss of
+//! [`MoCo`]. Released code averages the key encoder before it computes the keys of a step; here after the step before,
+//! which is the same from the second step on, because both networks start equal. The queue is read before the keys of
+//! the batch enter. Shuffling batch norm, which several devices need, is not here.
+
+use burn::tensor::{Device, Tensor};
+use rand::{Rng, RngExt};
+
+use super::passes;
+use super::state::TRAINED;
+use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
+use crate::error::Result;
+use crate::loss;
+use crate::loss::batch::Batch;
+use crate::loss::{KeyQueue, MoCo, Objective};
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::numeric::matrix::Matrix;
+use crate::optim::Optimizer;
+
+/// A network, its momentum encoder, and a queue.
+#[derive(Debug)]
+pub struct MomentumContrast {
+    model: Model,
+    target: Model,
+    average: MovingAverage,
+    queue: KeyQueue,
+    keys: Option<Tensor<2>>,
+    objective: MoCo,
+}
+
+impl MomentumContrast {
+    /// A network at its random start with a queue of `queue` random keys; published: 65,536 keys and a momentum of
+    /// 0.999.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        networks: &Networks,
+        objective: MoCo,
+        average: MovingAverage,
+        queue: usize,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        objective.check()?;
+        let model = networks.init(device, rng)?;
+        let target = MovingAverage::target(&model);
+        let start = Matrix::from_fn(queue, networks.head.output, |_, _| rng.random_range(-1.0..1.0));
+        let dtype = burn::tensor::DType::F32;
+        let queue = KeyQueue::new(start.to_tensor(device, dtype))?;
+        Ok(Self { model, target, average, queue, keys: None, objective })
+    }
+
+    /// The keys of the latest samples.
+    pub fn queue(&self) -> &KeyQueue {
+        &self.queue
+    }
+}
+
+impl Method for MomentumContrast {
+    fn name(&self) -> &'static str {
+        "moco"
+    }
+
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let queries = passes::output(&self.model, views.a.clone());
+        let keys = self.target.head.forward(self.target.encoder.forward(views.b.clone())).without_autodiff();
+        self.keys = Some(keys.clone());
+        let batch = context
+            .with_tensor("view_a", queries)
+            .with_tensor("view_b", keys)
+            .with_tensor("queue", self.queue.rows());
+        loss::loss(&self.objective, &batch)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.model, loss, optimizer, learning_rate)?;
+        self.target = self.average.follow(self.target.clone(), &self.model);
+        self.keys.take().map_or(Ok(()), |keys| self.queue.push(keys))
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.model);
+        state.module("target", &self.target);
+        state.tensor("queue", self.queue.rows());
+        state.value("oldest", &self.queue.oldest())?;
+        state.value("averaged", &self.average.done)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.model = state.module(TRAINED, self.model.clone())?;
+        self.target = state.module("target", self.target.clone())?;
+        let rows = state.tensor("queue", &self.queue.rows())?;
+        self.queue = self.queue.replaced(rows, state.value("oldest")?);
+        self.average.done = state.value("averaged")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, views};
+    use super::*;
+    use crate::numeric::unit_rows::UnitRows;
+    use crate::optim::OptimizerConfig;
+
+    fn method(queue: usize, momentum: f64) -> MomentumContrast {
+        let average = MovingAverage::constant(momentum).unwrap();
+        MomentumContrast::new(
+            &networks(4),
+            MoCo { temperature: 0.5, ..MoCo::default() },
+            average,
+            queue,
+            &Device::flex(),
+            &mut rng(1),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn it_learns() {
+        let mut method = method(16, 1.0);
+        let queue = method.queue.clone();
+        let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
+        let views = views(6, 7);
+        let step = |_| {
+            // Were they to stay, the keys of a step would be negatives of the same few samples in the next.
+            method.queue = queue.clone();
+            let loss = method.loss(&views, Batch::default()).unwrap();
+            method.descend(loss.clone(), &mut optimizer, 1e-5).unwrap();
+            loss.inner().into_scalar::<f32>()
+        };
+        let losses: Vec<f32> = (0..4).map(step).collect();
+        assert!(falls(&losses), "{losses:?}");
+    }
+
+    #[test]
+    fn keys_of_the_target_enter_the_queue_after_the_step() {
+        let mut method = method(16, 1.0);
+        let before = method.queue().rows();
+        let views = views(6, 3);
+        let loss = method.loss(&views, Batch::default()).unwrap();
+        let largest = |x: Tensor<2>| x.abs().max().into_scalar::<f32>();
+        assert_eq!(largest(method.queue().rows() - before.clone()), 0.0);
+        // With a momentum of 1 the target stays at the start of the network.
+        let keys = UnitRows::normalise(method.keys.clone().unwrap()).rows();
+        let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
+        method.descend(loss, &mut optimizer, 1e-3).unwrap();
+        let after = method.queue().rows();
+        assert!(largest(after.clone().slice([0..6]) - keys) < 1e-6);
+        assert_eq!(largest(after.slice([6..16]) - before.slice([6..16])), 0.0);
+    }
+}

@@ -1,0 +1,378 @@
+//! Methods: objectives that need more than one network and a loss, each with the state it owns.
+//!
+//! | method | state beside the network |
+//! |---|---|
+//! | [`Single`] | none: any objective on two views |
+//! | [`Cached`] | none: the same for a batch larger than memory, or than one device |
+//! | [`WithClassifier`] | none: the same on embeddings, with a classifier beside it |
+//! | [`MomentumContrast`] | a momentum encoder, a queue of keys |
+//! | [`BootstrapLatent`] | a momentum encoder, a predictor |
+//! | [`Prototypes`] | prototypes on the unit sphere |
+//! | [`DifficultyWeighted`] | a bias-amplifying network |
+//! | [`LearningFromFailure`] | a biased classifier, moving averages of losses |
+//! | [`RepresentationDebiasing`] | a biased classifier |
+//! | [`BiasGuided`] | a biased classifier that stands still, a linear layer |
+//! | [`LearningNotToLearn`] | a bias predictor |
+//! | [`JustTrainTwice`] | a stage, an error set |
+//! | [`VariationalAutoencoder`] | a decoder |
+//! | [`AdversarialGenerator`] | a generator |
+//!
+//! All of them are a [`Method`]: a trainer asks for the loss of a batch of views, hands it back to be descended, and
+//! need not know which one it runs. What is trained by gradients beside the encoder goes through the same optimiser.
+//!
+//! ```
+//! use burn::tensor::{Device, Distribution, Tensor};
+//! use rand::SeedableRng;
+//! use rand_chacha::ChaCha8Rng;
+//! use simile_core::loss::batch::Batch;
+//! use simile_core::algorithm::{BootstrapLatent, Method, MovingAverage, Networks, Views};
+//! use simile_core::optim::{Optimizer, OptimizerConfig};
+//!
+//! # fn main() -> simile_core::error::Result<()> {
+//! let device = Device::flex();
+//! let networks = Networks::default();
+//! let mut method: Box<dyn Method> = Box::new(BootstrapLatent::new(
+//!     &networks,
+//!     &networks.head,
+//!     MovingAverage::constant(0.99)?,
+//!     &device,
+//!     &mut ChaCha8Rng::seed_from_u64(1),
+//! )?);
+//! let mut optimizer = Optimizer::new(OptimizerConfig::default())?;
+//!
+//! let images = || Tensor::random([8, 3, 32, 32], Distribution::Default, &device);
+//! let loss = method.loss(&Views::new(images(), images())?, Batch::default())?;
+//! method.descend(loss, &mut optimizer, 1e-3)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod bias_first;
+mod biased;
+mod byol;
+mod config;
+mod ema;
+mod gan;
+mod grad_cache;
+mod jtt;
+mod lff;
+mod lnl;
+mod moco;
+mod passes;
+mod rebias;
+mod single;
+mod state;
+mod swav;
+mod vae;
+mod wcl;
+mod with_classifier;
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::loss::batch::Batch;
+use crate::loss::pairwise::rows_of;
+use crate::nn::EncoderConfig;
+use crate::nn::Model;
+use crate::nn::checkpoint::{CheckpointError, Weights};
+use crate::nn::head::HeadConfig;
+use crate::numeric::matrix::Matrix;
+use crate::optim::Optimizer;
+
+pub use bias_first::BiasGuided;
+pub use byol::BootstrapLatent;
+pub use config::{MethodConfig, TrainingSet, class_scores};
+pub use ema::MovingAverage;
+pub use gan::AdversarialGenerator;
+pub use grad_cache::Cached;
+pub use jtt::{JustTrainTwice, Stage};
+pub use lff::LearningFromFailure;
+pub use lnl::LearningNotToLearn;
+pub use moco::MomentumContrast;
+pub use rebias::RepresentationDebiasing;
+pub use single::Single;
+pub use state::{StateReader, StateWriter};
+pub use swav::Prototypes;
+pub use vae::VariationalAutoencoder;
+pub use wcl::{DifficultyEncoder, DifficultyWeighted};
+pub use with_classifier::WithClassifier;
+
+/// How a network, and what an objective needs beside it, are trained.
+pub trait Method: Debug {
+    /// The name in recipes.
+    fn name(&self) -> &'static str;
+
+    /// The network that is evaluated and saved.
+    fn model(&self) -> &Model;
+
+    /// The loss of two views of the same samples, tracked back to everything that this method trains.
+    ///
+    /// `context` holds what else the objective asks for, such as `labels`, `z`, or the indices `samples` of the batch in
+    /// the training set.
+    ///
+    /// # Errors
+    /// An input is missing or ill-shaped, or the objective is not defined on this batch.
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>>;
+
+    /// Descends a loss of [`loss`](Self::loss) and brings the state forward: averages, queue, prototypes.
+    ///
+    /// # Errors
+    /// The loss depends on no network, or the state does not fit the batch.
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()>;
+
+    /// Shares the work of every step with further devices.
+    ///
+    /// # Errors
+    /// The method computes on one device: all do but [`Cached`].
+    fn share(&mut self, helpers: &[Device]) -> Result<()> {
+        if helpers.is_empty() {
+            return Ok(());
+        }
+        Err(Error::parameter(
+            "method.name",
+            self.name(),
+            "but several devices share the chunks of `cached`; set method={ name = \"cached\", chunk = N }",
+        ))
+    }
+
+    /// The steps of the present stage out of a run of `steps`; a schedule of the learning rate spans one stage.
+    fn stage(&self, steps: u64) -> Range<u64> {
+        0..steps
+    }
+
+    /// Whether the learning rate follows its schedule in the present stage; it is the base rate throughout if not.
+    fn is_scheduled(&self) -> bool {
+        true
+    }
+
+    /// Ends a stage before the last one: `scores` are the class scores of all training samples, by
+    /// [`model`](Self::model) in evaluation mode. Returns the number of samples that it fails on. The optimiser is
+    /// to be started afresh too.
+    ///
+    /// # Errors
+    /// There is no further stage, or the scores are not those of the training set.
+    fn begin_stage(&mut self, scores: &Matrix, rng: &mut ChaCha8Rng) -> Result<usize> {
+        let _ = (scores, rng);
+        Err(Error::Degenerate {
+            reason: format!("the method `{}` has no further stage", self.name()),
+            remedy: "go on with its steps".into(),
+        })
+    }
+
+    /// Writes everything that training has changed. What the optimiser steps is named `trained`.
+    ///
+    /// # Errors
+    /// A value has no written form.
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError>;
+
+    /// Takes over what [`save`](Self::save) wrote, into a method of the same settings.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError>;
+}
+
+/// Two views of the same samples, and what methods with a classifier see beside them.
+#[derive(Debug, Clone)]
+pub struct Views {
+    /// `[b, channels, size, size]`.
+    pub a: Tensor<4>,
+    /// `[b, channels, size, size]`.
+    pub b: Tensor<4>,
+    /// Whether batch norm takes the statistics of each view apart, as CCLK released it, or of both together.
+    pub apart: bool,
+    /// The same samples as they are, `[b, channels, size, size]`, for a network that is not to see views.
+    pub plain: Option<Tensor<4>>,
+    /// Images of a batch of their own, `[n, channels, size, size]`, whose classes are learned beside.
+    pub classified: Option<Tensor<4>>,
+}
+
+impl Views {
+    /// Two views as they come from an augmentation.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if they differ in shape, or there is no sample.
+    pub fn new(a: Tensor<4>, b: Tensor<4>) -> Result<Self> {
+        if a.dims() != b.dims() || a.dims()[0] == 0 {
+            let found = format!("{:?}", b.dims());
+            return Err(Error::shape("view_b", format!("{:?}, at least one sample", a.dims()), found));
+        }
+        // Batch norm asks the images, not its own tensors, whether it is training.
+        Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false, plain: None, classified: None })
+    }
+
+    /// The same views, with or without statistics of their own.
+    #[must_use]
+    pub fn with_apart(self, apart: bool) -> Self {
+        Self { apart, ..self }
+    }
+
+    /// With the same samples as they are.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if they are not of the shape of the views.
+    pub fn with_plain(self, images: Tensor<4>) -> Result<Self> {
+        if images.dims() != self.a.dims() {
+            let found = format!("{:?}", images.dims());
+            return Err(Error::shape("plain", format!("{:?}", self.a.dims()), found));
+        }
+        Ok(Self { plain: Some(images.autodiff()), ..self })
+    }
+
+    /// With images of a batch of their own to classify.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there is none, or they are not of the size of the views.
+    pub fn with_classified(self, images: Tensor<4>) -> Result<Self> {
+        if images.dims()[0] == 0 || images.dims()[1..] != self.a.dims()[1..] {
+            let (expected, found) = (&self.a.dims()[1..], images.dims());
+            let expected = format!("[n, ..{expected:?}], at least one image");
+            return Err(Error::shape("classified", expected, format!("{found:?}")));
+        }
+        Ok(Self { classified: Some(images.autodiff()), ..self })
+    }
+
+    /// Number of samples.
+    pub fn samples(&self) -> usize {
+        self.a.dims()[0]
+    }
+
+    /// The views of at most `size` samples each, in order; images to classify are a batch of their own, and are left out.
+    fn chunks(&self, size: usize) -> Vec<Self> {
+        let size = size.max(1);
+        let part = |start: usize| {
+            let rows = start..(start + size).min(self.samples());
+            let of = |view: &Tensor<4>| rows_of(view, rows.clone());
+            let plain = self.plain.as_ref().map(of);
+            Self { a: of(&self.a), b: of(&self.b), apart: self.apart, plain, classified: None }
+        };
+        (0..self.samples()).step_by(size).map(part).collect()
+    }
+
+    /// The same views with all images changed alike.
+    pub(crate) fn map(self, of: impl Fn(Tensor<4>) -> Tensor<4>) -> Self {
+        let Self { a, b, apart, plain, classified } = self;
+        Self { a: of(a), b: of(b), apart, plain: plain.map(&of), classified: classified.map(&of) }
+    }
+
+    fn to_device(&self, device: &Device) -> Self {
+        self.clone().map(|images| images.to_device(device))
+    }
+
+    /// Both views as one batch, view a first.
+    fn both(&self) -> Tensor<4> {
+        Tensor::cat(vec![self.a.clone(), self.b.clone()], 0)
+    }
+}
+
+/// What a network of a method looks like.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Networks {
+    /// Images to embeddings.
+    pub encoder: EncoderConfig,
+    /// Embeddings to projections, or to class scores.
+    pub head: HeadConfig,
+    /// Where the encoder starts; at random if absent.
+    #[serde(skip)]
+    pub weights: Option<Arc<Weights>>,
+}
+
+impl Networks {
+    /// A network at its start, on an autodiff device: random, but for an encoder that has `weights`.
+    ///
+    /// # Errors
+    /// A setting is out of range, or the weights are those of another encoder.
+    pub fn init(&self, device: &Device, rng: &mut impl Rng) -> Result<Model> {
+        let device = device.clone().autodiff();
+        let mut encoder = self.encoder.init(&device, rng)?;
+        if let Some(weights) = &self.weights {
+            encoder = weights.put_into(encoder).map_err(|error| Error::Degenerate {
+                reason: format!("the encoder cannot start from these weights: {error}"),
+                remedy: "name the file of an encoder with the same layers".into(),
+            })?;
+        }
+        let head = self.head.init(self.encoder.embedding_size(), &device, rng)?;
+        Ok(Model { encoder, head })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod testing {
+    use std::sync::Mutex;
+
+    use burn::tensor::{DType, TensorData};
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::loss::{Conditioning, Evaluation, NtXent, Objective};
+    use crate::nn::head::HeadKind;
+    use crate::optim::OptimizerConfig;
+
+    pub(super) fn rng(seed: u64) -> ChaCha8Rng {
+        ChaCha8Rng::seed_from_u64(seed)
+    }
+
+    /// LeNet-5 with a linear head.
+    pub(super) fn networks(output: usize) -> Networks {
+        Networks {
+            head: HeadConfig { kind: HeadKind::Linear, output, ..HeadConfig::default() },
+            ..Networks::default()
+        }
+    }
+
+    pub(super) fn views(samples: usize, seed: u64) -> Views {
+        let mut rng = rng(seed);
+        let mut images = || {
+            let values: Vec<f32> = (0..samples * 3 * 32 * 32).map(|_| rng.random_range(-1.0..1.0)).collect();
+            Tensor::from_data(TensorData::new(values, [samples, 3, 32, 32]), (&Device::flex(), DType::F32))
+        };
+        Views::new(images(), images()).unwrap()
+    }
+
+    /// Losses of some steps on the same batch.
+    pub(super) fn train(method: &mut dyn Method, context: &Batch, steps: usize) -> Vec<f32> {
+        let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
+        let views = views(6, 7);
+        (0..steps)
+            .map(|_| {
+                let loss = method.loss(&views, context.clone()).unwrap();
+                let value = loss.clone().inner().into_scalar::<f32>();
+                method.descend(loss, &mut optimizer, 1e-3).unwrap();
+                value
+            })
+            .collect()
+    }
+
+    /// Learns as NT-Xent does, conditions on the representation and keeps the batches that it is given.
+    #[derive(Debug, Default, Clone)]
+    pub(super) struct Recorder(pub(super) Arc<Mutex<Vec<Batch>>>);
+
+    impl Objective for Recorder {
+        fn name(&self) -> &'static str {
+            "recorder"
+        }
+
+        fn conditioning(&self) -> Conditioning {
+            Conditioning::Representation
+        }
+
+        fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+            self.0.lock().unwrap().push(batch.clone());
+            NtXent::default().evaluate(batch)
+        }
+    }
+
+    pub(super) fn falls(losses: &[f32]) -> bool {
+        losses.iter().all(|loss| loss.is_finite()) && losses.last() < losses.first()
+    }
+}

@@ -1,0 +1,110 @@
+//! The forward passes of a step and the way back.
+
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+
+use super::Views;
+use crate::error::{Error, Result};
+use crate::nn::Model;
+use crate::optim::Optimizer;
+
+/// Projections, or class scores, of images.
+pub(super) fn output(model: &Model, images: Tensor<4>) -> Tensor<2> {
+    model.head.forward(model.encoder.forward(images))
+}
+
+/// Embeddings of both views, in one pass unless the views want statistics of their own.
+pub(super) fn represent(model: &Model, views: &Views) -> OfViews {
+    let images = if views.apart { vec![views.a.clone(), views.b.clone()] } else { vec![views.both()] };
+    OfViews(images.into_iter().map(|images| model.encoder.forward(images)).collect())
+}
+
+/// Projections of both views, in as many passes.
+pub(super) fn project(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
+    represent(model, views).through(model).split().into()
+}
+
+/// One step of everything that `module` holds.
+pub(super) fn descend<M: Module>(
+    module: &mut M,
+    loss: Tensor<1>,
+    optimizer: &mut Optimizer,
+    learning_rate: f64,
+) -> Result<()> {
+    let parameters = gradients(module, loss)?;
+    *module = optimizer.step(learning_rate, module.clone(), parameters);
+    Ok(())
+}
+
+/// The gradients of everything that `module` holds.
+pub(super) fn gradients<M: Module>(module: &M, loss: Tensor<1>) -> Result<GradientsParams> {
+    if !loss.is_tracked() {
+        return Err(Error::Degenerate {
+            reason: "the loss depends on no network".into(),
+            remedy: "train with another objective, or with the method that it belongs to".into(),
+        });
+    }
+    Ok(GradientsParams::from_module(&mut loss.backward(), module))
+}
+
+/// What a network gives of two views, by its passes: one of both, view a first, or one of each.
+#[derive(Debug, Clone)]
+pub(super) struct OfViews(Vec<Tensor<2>>);
+
+impl OfViews {
+    /// What the head makes of embeddings.
+    pub(super) fn through(&self, model: &Model) -> Self {
+        Self(self.0.iter().map(|embedding| model.head.forward(embedding.clone())).collect())
+    }
+
+    /// The same of each view.
+    pub(super) fn split(&self) -> [Tensor<2>; 2] {
+        match self.0.as_slice() {
+            [a, b] => [a.clone(), b.clone()],
+            passes => halves(Tensor::cat(passes.to_vec(), 0)).into(),
+        }
+    }
+}
+
+/// Projections of both views by a network that is not trained by gradients.
+pub(super) fn project_constant(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
+    let output = |images| output(model, images).without_autodiff();
+    if views.apart {
+        (output(views.a.clone()), output(views.b.clone()))
+    } else {
+        halves(output(views.both()))
+    }
+}
+
+fn halves(both: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
+    let b = both.dims()[0] / 2;
+    (both.clone().slice([0..b]), both.slice([b..2 * b]))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::super::testing::{rng, views};
+    use super::super::{Networks, Views};
+    use super::*;
+
+    #[test]
+    fn statistics_of_each_view_apart_are_those_of_two_forward_passes() {
+        let model = Networks::default().init(&Device::flex(), &mut rng(1)).unwrap();
+        // Views of another brightness, so that their statistics differ.
+        let views = views(6, 2);
+        let views = Views::new(views.a.inner(), views.b.inner() * 0.2 + 0.7).unwrap();
+        for apart in [true, false] {
+            let views = views.clone().with_apart(apart);
+            let trained = project(&model, &views).0.inner();
+            let constant = project_constant(&model, &views).0.inner();
+            let largest = |x: Tensor<2>| x.abs().max().into_scalar::<f32>();
+            // The last layer normalises, so a view of its own has mean 0.
+            assert_eq!(largest(trained.clone().mean_dim(0)) < 1e-5, apart);
+            assert!(largest(trained - constant) < 1e-4);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! ReBias: a classifier is kept independent of one that can only learn the bias.
+//!
+//! Bahng et al., *Learning De-biased Representations with Biased Representations* (2020):
+//!
+//! ```text
+//! f descends CE(f) + lambda HSIC(f, g),   g descends CE(g) - lambda HSIC(f, g)
+//! ```
+//!
+//! with the embeddings of both networks in the criterion of [`RebiasHsic`]. `g` has a small receptive field in the
+//! paper; here both architectures are the caller's. Released: `lambda` = 1, both bandwidths 1. The debiased classifier
+//! `f` is the one that is evaluated. Input: `labels`.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::biased::Sight;
+use super::passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
+use crate::error::{Result, within};
+use crate::loss;
+use crate::loss::batch::Batch;
+use crate::loss::{CrossEntropy, Objective, RebiasHsic};
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::optim::Optimizer;
+
+/// The debiased and the biased classifier.
+#[derive(Debug)]
+pub struct RepresentationDebiasing {
+    trained: Trained,
+    sight: Sight,
+    independence: RebiasHsic,
+    lambda: f64,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    debiased: Model,
+    biased: Model,
+}
+
+impl RepresentationDebiasing {
+    /// Two classifiers at their random starts.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        [debiased, biased]: [&Networks; 2],
+        independence: RebiasHsic,
+        lambda: f64,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        independence.check()?;
+        within("lambda", lambda, 0.0, f64::MAX)?;
+        let sight = Sight::of(biased, debiased)?;
+        let trained = Trained { debiased: debiased.init(device, rng)?, biased: biased.init(device, rng)? };
+        Ok(Self { trained, sight, independence, lambda })
+    }
+}
+
+impl Method for RepresentationDebiasing {
+    fn name(&self) -> &'static str {
+        "rebias"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.debiased
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let classify = |model: &Model, images| -> Result<(Tensor<2>, Tensor<1>)> {
+            let embeddings = model.encoder.forward(images);
+            let batch = context.clone().with_tensor("logits", model.head.forward(embeddings.clone()));
+            Ok((embeddings, loss::loss(&CrossEntropy::default(), &batch)?))
+        };
+        let (f, loss_f) = classify(&self.trained.debiased, views.a.clone())?;
+        let (g, loss_g) = classify(&self.trained.biased, self.sight.of_images(views.a.clone()))?;
+        // The criterion counts with opposite signs, so each network gets one in which the other stands still.
+        let dependence = |a: Tensor<2>, b: Tensor<2>| loss::loss(&self.independence, &Batch::views(a, b));
+        let of_f = dependence(f.clone(), g.clone().without_autodiff())?;
+        let of_g = dependence(f.without_autodiff(), g)?;
+        Ok(loss_f + loss_g + (of_f - of_g) * self.lambda)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train};
+    use super::*;
+
+    #[test]
+    fn it_learns() {
+        let context = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1, 2]);
+        let networks = networks(3);
+        let mut method = RepresentationDebiasing::new(
+            [&networks; 2],
+            RebiasHsic::default(),
+            1.0,
+            &Device::flex(),
+            &mut rng(6),
+        )
+        .unwrap();
+        assert!(falls(&train(&mut method, &context, 4)));
+    }
+}

@@ -1,0 +1,157 @@
+//! One network and one objective on two views: what most objectives need.
+//!
+//! An objective that reads class scores sees view a alone, once: its scores are `logits`, its embeddings `view_a`, as the
+//! features that [`End`](crate::loss::End) compares. Every other one sees the projections of both.
+
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::config::class_scores;
+use super::passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
+use crate::error::Result;
+use crate::loss;
+use crate::loss::Objective;
+use crate::loss::batch::Batch;
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::optim::Optimizer;
+
+/// One network and one objective. The objective gets the projections as `view_a` and `view_b`, those of view a also as
+/// the class scores `logits`; one that conditions on the representation gets the encoder's embeddings as `z_a` and `z_b`.
+/// One that reads class scores sees view a alone: its scores as `logits`, its embeddings as `view_a`.
+#[derive(Debug)]
+pub struct Single {
+    model: Model,
+    objective: Box<dyn Objective>,
+}
+
+impl Single {
+    /// A network at its random start.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        networks: &Networks,
+        objective: Box<dyn Objective>,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        objective.check()?;
+        Ok(Self { model: networks.init(device, rng)?, objective })
+    }
+}
+
+impl Method for Single {
+    fn name(&self) -> &'static str {
+        "single"
+    }
+
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        if class_scores(self.objective.name(), 1, 1).is_some() {
+            let features = self.model.encoder.forward(views.a.clone());
+            let scores = self.model.head.forward(features.clone());
+            let batch = context.with_tensor("logits", scores).with_tensor("view_a", features);
+            return loss::loss(self.objective.as_ref(), &batch);
+        }
+        let embeddings = passes::represent(&self.model, views);
+        let [a, b] = embeddings.through(&self.model).split();
+        let context = loss::with_representations(self.objective.as_ref(), context, || embeddings.split())?;
+        let batch =
+            context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
+        loss::loss(self.objective.as_ref(), &batch)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.model, loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.model);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.model = state.module(TRAINED, self.model.clone())?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::Cached;
+    use super::super::testing::{Recorder, falls, networks, rng, train, views};
+    use super::*;
+    use crate::loss::{CrossEntropy, End, NtXent};
+    use crate::numeric::matrix::Matrix;
+
+    #[test]
+    fn a_contrastive_and_a_supervised_objective_fall() {
+        let labels = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1, 2]);
+        let objectives: [Box<dyn Objective>; 2] =
+            [Box::new(NtXent::default()), Box::new(CrossEntropy::default())];
+        for objective in objectives {
+            let mut method = Single::new(&networks(3), objective, &Device::flex(), &mut rng(1)).unwrap();
+            assert!(falls(&train(&mut method, &labels, 4)));
+        }
+    }
+
+    #[test]
+    fn an_objective_of_the_representation_gets_it_before_the_head_and_unless_a_condition_is_given() {
+        let (views, networks) = (views(6, 2), networks(4));
+        for [apart, chunked] in [[false, false], [true, false], [false, true]] {
+            let recorder = Recorder::default();
+            let (objective, device) = (Box::new(recorder.clone()), Device::flex());
+            let mut method: Box<dyn Method> = match chunked {
+                true => Box::new(Cached::new(&networks, objective, 4, &device, &mut rng(1)).unwrap()),
+                false => Box::new(Single::new(&networks, objective, &device, &mut rng(1)).unwrap()),
+            };
+            let views = views.clone().with_apart(apart);
+            let given = Matrix::from_fn(6, 3, |i, j| (i * j) as f64);
+            method.loss(&views, Batch::default()).unwrap();
+            method.loss(&views, Batch::default().with_condition("z", given.clone())).unwrap();
+
+            let seen = recorder.0.lock().unwrap();
+            assert_eq!(seen[0].tensor("recorder", "view_a").unwrap().dims(), [6, 4]);
+            for (name, images) in [("z_a", &views.a), ("z_b", &views.b)] {
+                let found = seen[0].condition("recorder", name, 6).unwrap();
+                let expected = method.model().encoder.forward(images.clone()).without_autodiff();
+                let expected = Matrix::from_data(&expected.into_data()).unwrap();
+                assert_eq!((found.rows(), found.columns()), (6, 84), "{name} is the embedding of LeNet-5");
+                let pairs = found.data().iter().zip(expected.data());
+                assert!(pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) < 1e-5, "{name}");
+            }
+            assert!(!seen[0].has_condition("z"));
+            assert_eq!(seen[1].condition("recorder", "z", 6).unwrap(), &given);
+            assert!(!seen[1].has_condition("z_a"));
+        }
+    }
+
+    #[test]
+    fn a_classifier_sees_one_view_and_end_its_features() {
+        let context = Batch::default()
+            .with_indices("labels", vec![0, 1, 2, 0, 1, 2])
+            .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
+        let mut method =
+            Single::new(&networks(3), Box::new(End::default()), &Device::flex(), &mut rng(1)).unwrap();
+        let views = views(6, 2);
+        let found: f64 = method.loss(&views, context.clone()).unwrap().inner().into_scalar();
+        let other = Views { b: views.b.clone() * 0.0, ..views.clone() };
+        assert_eq!(found, method.loss(&other, context.clone()).unwrap().inner().into_scalar::<f64>());
+
+        let features = method.model.encoder.forward(views.a.clone());
+        let scores = method.model.head.forward(features.clone());
+        let of = |seen: Tensor<2>| -> f64 {
+            let batch = context.clone().with_tensor("logits", scores.clone()).with_tensor("view_a", seen);
+            loss::loss(&End::default(), &batch).unwrap().without_autodiff().into_scalar()
+        };
+        assert!((found - of(features)).abs() < 1e-5);
+        assert!((found - of(scores.clone())).abs() > 1e-3);
+    }
+}

@@ -1,0 +1,110 @@
+//! What a method changes as it trains, on its way to and from the bytes of a run's state.
+
+use std::collections::BTreeMap;
+
+use burn::module::Module;
+use burn::tensor::{DType, Tensor, TensorData};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::nn::checkpoint::{Archive, CheckpointError, Flat, flattened};
+
+/// Name of the module that the optimiser steps, in the state of every method.
+pub(super) const TRAINED: &str = "trained";
+
+/// Takes up the state of a method.
+#[derive(Debug, Default)]
+pub struct StateWriter {
+    pub(crate) tensors: Vec<Flat>,
+    pub(crate) values: Map<String, Value>,
+}
+
+impl StateWriter {
+    /// A network, or whatever else holds parameters.
+    pub fn module<M: Module>(&mut self, name: &str, module: &M) {
+        self.tensors.extend(flattened(name, module));
+    }
+
+    /// A tensor that is no parameter.
+    pub fn tensor(&mut self, name: &str, tensor: Tensor<2>) {
+        let (shape, count) = (tensor.dims().to_vec(), tensor.shape().num_elements());
+        let values = tensor.without_autodiff().reshape([count]);
+        self.tensors.push(Flat { name: name.into(), shape, values });
+    }
+
+    /// Anything else. Floats lose bits in JSON; write them with [`f64::to_bits`].
+    ///
+    /// # Errors
+    /// The value has no JSON form.
+    pub fn value(&mut self, name: &str, value: &impl Serialize) -> Result<(), CheckpointError> {
+        let value = serde_json::to_value(value).map_err(|e| unusable(name, &e))?;
+        self.values.insert(name.into(), value);
+        Ok(())
+    }
+}
+
+/// Gives back what a [`StateWriter`] took up, by the same names.
+#[derive(Debug)]
+pub struct StateReader {
+    archive: Archive,
+    values: Map<String, Value>,
+    sizes: BTreeMap<String, usize>,
+}
+
+impl StateReader {
+    pub(crate) fn new(archive: Archive, values: Map<String, Value>) -> Self {
+        let count = |shape: &[usize]| shape.iter().product();
+        let sizes = archive.tensors.iter().map(|(name, t)| (name.clone(), count(&t.shape))).collect();
+        Self { archive, values, sizes }
+    }
+
+    /// What is left once the method has taken its part.
+    pub(crate) fn into_archive(self) -> Archive {
+        self.archive
+    }
+
+    /// Number of values of a tensor of the module that the optimiser steps.
+    pub(crate) fn trained_size(&self, tensor: &str) -> Option<usize> {
+        self.sizes.get(&format!("{TRAINED}.{tensor}")).copied()
+    }
+
+    /// A module with its tensors in place of its own; parameters keep their identity.
+    ///
+    /// # Errors
+    /// A tensor is missing or of another shape.
+    pub fn module<M: Module>(&mut self, name: &str, module: M) -> Result<M, CheckpointError> {
+        self.archive.restore(name, module)
+    }
+
+    /// A tensor of the shape and on the device of `like`.
+    ///
+    /// # Errors
+    /// It is missing or of another shape.
+    pub fn tensor(&mut self, name: &str, like: &Tensor<2>) -> Result<Tensor<2>, CheckpointError> {
+        let expected = like.dims().to_vec();
+        match self.archive.tensors.remove(name) {
+            None => Err(CheckpointError::MissingTensor { name: name.into() }),
+            Some(found) if found.shape != expected => {
+                Err(CheckpointError::Shape { name: name.into(), expected, found: found.shape })
+            }
+            Some(found) => {
+                let data = TensorData::new(found.values, found.shape);
+                Ok(Tensor::from_data(data, (&like.device(), DType::F32)))
+            }
+        }
+    }
+
+    /// Anything else.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn value<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, CheckpointError> {
+        let value = self.values.remove(name).unwrap_or(Value::Null);
+        serde_json::from_value(value).map_err(|e| unusable(name, &e))
+    }
+}
+
+fn unusable(name: &str, error: &serde_json::Error) -> CheckpointError {
+    CheckpointError::Metadata { key: "simile_state", reason: format!("has no usable `{name}`: {error}") }
+}

@@ -1,0 +1,251 @@
+//! Prototypes that are trained with the network: SwAV.
+//!
+//! Caron et al., *Unsupervised Learning of Visual Features by Contrasting Cluster Assignments* (2020), with the loss of
+//! [`Swav`]. Prototypes are unit rows; they are drawn at random, normalised after every step, and stand still during
+//! the first `frozen_steps` (313 in the released recipe, one epoch). Published: 3000 prototypes.
+//!
+//! Small batches need a queue of earlier embeddings for an even assignment: one for each assigned view, which takes up
+//! what the network gave of the batch once it has been assigned, and is assigned with later ones as soon as it is full
+//! (released: 3840 embeddings from the 15th epoch on, for batches of 256).
+
+use burn::module::{Module, Param};
+use burn::tensor::{DType, Device, Tensor};
+use rand::Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
+use crate::error::{Error, Result};
+use crate::loss;
+use crate::loss::batch::Batch;
+use crate::loss::selfsup::swav::queue_name;
+use crate::loss::{KeyQueue, Objective, Swav};
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::numeric::matrix::Matrix;
+use crate::numeric::unit_rows::UnitRows;
+use crate::optim::Optimizer;
+
+/// A network and its prototypes.
+#[derive(Debug)]
+pub struct Prototypes {
+    trained: Trained,
+    objective: Swav,
+    frozen_steps: u64,
+    steps: u64,
+    queues: Option<Queues>,
+}
+
+/// Earlier embeddings of each assigned view.
+#[derive(Debug)]
+struct Queues {
+    of_views: Vec<KeyQueue>,
+    /// The step at which they begin to be filled.
+    from: u64,
+    /// How many embeddings each has taken up.
+    taken: u64,
+    /// Those of the present batch.
+    pending: Vec<Tensor<2>>,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    model: Model,
+    prototypes: Param<Tensor<2>>,
+}
+
+impl Prototypes {
+    /// A network at its random start with `prototypes` random directions.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        networks: &Networks,
+        objective: Swav,
+        prototypes: usize,
+        frozen_steps: u64,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        objective.check()?;
+        if prototypes == 0 {
+            return Err(Error::parameter("prototypes", 0, "expected 1 or more"));
+        }
+        let model = networks.init(device, rng)?;
+        let drawn = Matrix::from_fn(prototypes, networks.head.output, |_, _| StandardNormal.sample(rng));
+        let unit = UnitRows::normalise(drawn.to_tensor(device, DType::F32)).rows();
+        let trained = Trained { model, prototypes: Param::from_tensor(unit.autodiff()) };
+        let queues = None;
+        Ok(Self { trained, objective, frozen_steps, steps: 0, queues })
+    }
+
+    /// The same with a queue of `length` embeddings for each assigned view, which is filled from the step `from` on; none
+    /// for a length of 0.
+    ///
+    /// # Errors
+    /// An assigned view is none of the two that there are.
+    pub fn with_queue(self, length: usize, from: u64) -> Result<Self> {
+        if length == 0 {
+            return Ok(Self { queues: None, ..self });
+        }
+        if let Some(view) = self.objective.crops_for_assign.iter().find(|&&view| view > 1) {
+            return Err(Error::parameter("crops_for_assign", view, "but training has two views, 0 and 1"));
+        }
+        let prototypes = self.prototypes();
+        let [_, width] = prototypes.dims();
+        let empty = || KeyQueue::new(Tensor::zeros([length, width], (&prototypes.device(), DType::F32)));
+        let of_views = self.objective.crops_for_assign.iter().map(|_| empty()).collect::<Result<_>>()?;
+        let queues = Queues { of_views, from, taken: 0, pending: Vec::new() };
+        Ok(Self { queues: Some(queues), ..self })
+    }
+
+    /// The prototypes, unit rows `[K, d]`.
+    pub fn prototypes(&self) -> Tensor<2> {
+        self.trained.prototypes.val().without_autodiff()
+    }
+}
+
+impl Method for Prototypes {
+    fn name(&self) -> &'static str {
+        "swav"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.model
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let (a, b) = passes::project(&self.trained.model, views);
+        let prototypes = self.trained.prototypes.val();
+        let prototypes =
+            if self.steps < self.frozen_steps { prototypes.without_autodiff() } else { prototypes };
+        let mut context = context.with_tensor("prototypes", prototypes);
+        if let Some(queues) = &mut self.queues {
+            let of_view = |view: &usize| if *view == 0 { a.clone() } else { b.clone() }.without_autodiff();
+            queues.pending = self.objective.crops_for_assign.iter().map(of_view).collect();
+            context = queues.given_to(context);
+        }
+        loss::loss(&self.objective, &context.with_tensor("view_a", a).with_tensor("view_b", b))
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        let unit =
+            |rows: Tensor<2>| UnitRows::normalise(rows.without_autodiff()).rows().autodiff().require_grad();
+        self.trained.prototypes = self.trained.prototypes.clone().map(unit);
+        self.steps += 1;
+        let steps = self.steps;
+        self.queues.as_mut().map_or(Ok(()), |queues| queues.take_up(steps))
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        for (at, queue) in self.queues.iter().flat_map(|queues| &queues.of_views).enumerate() {
+            state.tensor(&queue_name(at), queue.rows());
+            state.value(&oldest_name(at), &queue.oldest())?;
+        }
+        state.value("queued", &self.queues.as_ref().map_or(0, |queues| queues.taken))?;
+        state.value("steps", &self.steps)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        if let Some(queues) = &mut self.queues {
+            for (at, queue) in queues.of_views.iter_mut().enumerate() {
+                let rows = state.tensor(&queue_name(at), &queue.rows())?;
+                *queue = queue.replaced(rows, state.value(&oldest_name(at))?);
+            }
+            queues.taken = state.value("queued")?;
+        }
+        self.steps = state.value("steps")?;
+        Ok(())
+    }
+}
+
+impl Queues {
+    /// The batch with the queues, if they are full.
+    fn given_to(&self, batch: Batch) -> Batch {
+        let is_full = |queue: &KeyQueue| self.taken >= queue.rows().dims()[0] as u64;
+        if !self.of_views.iter().all(is_full) {
+            return batch;
+        }
+        let named = self.of_views.iter().enumerate();
+        named.fold(batch, |batch, (at, queue)| batch.with_tensor(&queue_name(at), queue.rows()))
+    }
+
+    /// Takes up the embeddings of the batch, once so many `steps` are done.
+    fn take_up(&mut self, steps: u64) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        if steps <= self.from {
+            return Ok(());
+        }
+        self.taken += pending.first().map_or(0, |rows| rows.dims()[0] as u64);
+        self.of_views.iter_mut().zip(pending).try_for_each(|(queue, rows)| queue.push(rows))
+    }
+}
+
+/// The place of the oldest embedding of a queue, in the state.
+fn oldest_name(at: usize) -> String {
+    format!("oldest_{at}")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train, views};
+    use super::*;
+
+    fn method(frozen_steps: u64) -> Prototypes {
+        Prototypes::new(&networks(4), Swav::default(), 3, frozen_steps, &Device::flex(), &mut rng(3)).unwrap()
+    }
+
+    fn moved(method: &mut Prototypes, steps: usize) -> f32 {
+        let before = method.prototypes();
+        train(method, &Batch::default(), steps);
+        (method.prototypes() - before).abs().max().into_scalar()
+    }
+
+    #[test]
+    fn prototypes_stand_still_and_then_move_on_the_sphere() {
+        let mut method = method(2);
+        assert!(moved(&mut method, 2) < 1e-6);
+        assert!(moved(&mut method, 2) > 1e-5);
+        let lengths = method.prototypes().square().sum_dim(1).sqrt();
+        assert!((lengths - 1.0).abs().max().into_scalar::<f32>() < 1e-6);
+    }
+
+    #[test]
+    fn embeddings_are_taken_up_after_the_step_and_assigned_with_later_ones_once_the_queue_is_full() {
+        let build = |length, from| {
+            Prototypes::new(&networks(4), Swav::default(), 3, 0, &Device::flex(), &mut rng(3))
+                .unwrap()
+                .with_queue(length, from)
+                .unwrap()
+        };
+        let losses = |length, from| train(&mut build(length, from), &Batch::default(), 6);
+        let without = losses(0, 0);
+        // Six embeddings a step: full after two steps, so that the third one is the first to be assigned otherwise.
+        let with = losses(12, 0);
+        assert_eq!(with[..2], without[..2]);
+        assert!(with[2..].iter().zip(&without[2..]).all(|(a, b)| a != b), "{with:?} {without:?}");
+        let later = losses(12, 2);
+        assert_eq!(later[..4], without[..4]);
+        assert_ne!(later[4], without[4]);
+
+        let mut method = build(12, 0);
+        train(&mut method, &Batch::default(), 1);
+        let loss = method.loss(&views(6, 7), Batch::default()).unwrap();
+        let queues = method.queues.as_ref().unwrap();
+        let expected = UnitRows::normalise(queues.pending[1].clone()).rows();
+        let mut optimizer = Optimizer::new(crate::optim::OptimizerConfig::default()).unwrap();
+        method.descend(loss, &mut optimizer, 1e-3).unwrap();
+        let rows = method.queues.as_ref().unwrap().of_views[1].rows();
+        assert!((rows.slice([6..12]) - expected).abs().max().into_scalar::<f32>() < 1e-6);
+    }
+
+    #[test]
+    fn it_learns() {
+        assert!(falls(&train(&mut method(0), &Batch::default(), 6)));
+    }
+}

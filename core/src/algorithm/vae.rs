@@ -1,0 +1,129 @@
+//! A variational autoencoder, trained by itself: what it encodes is a prior for
+//! [`KernelDecoupledUniformity`](crate::loss::KernelDecoupledUniformity).
+//!
+//! A step encodes view a, draws a code by `mean + e^{log_variance / 2} noise`, decodes it, and descends the loss of
+//! [`Vae`]; view b is not looked at. The noise of a step follows from the seed and the number of the step. The encoder has
+//! to be one with a code, `vae`; its head is not trained.
+
+use burn::module::Module;
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use rand::{Rng, RngExt as _};
+use rand_distr::StandardNormal;
+
+use super::passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
+use crate::error::{Error, Result};
+use crate::loss;
+use crate::loss::batch::Batch;
+use crate::loss::{Objective, Vae};
+use crate::nn::Encoder;
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::nn::vae::VaeDecoder;
+use crate::optim::Optimizer;
+use crate::train::{Purpose, stream};
+
+/// Encoder and decoder.
+#[derive(Debug)]
+pub struct VariationalAutoencoder {
+    trained: Trained,
+    objective: Vae,
+    seed: u64,
+    steps: u64,
+}
+
+#[derive(Module, Debug)]
+struct Trained {
+    model: Model,
+    decoder: VaeDecoder,
+}
+
+impl VariationalAutoencoder {
+    /// Both networks at their random starts.
+    ///
+    /// # Errors
+    /// A setting is out of range, or the encoder has no code.
+    pub fn new(networks: &Networks, objective: Vae, device: &Device, rng: &mut impl Rng) -> Result<Self> {
+        objective.check()?;
+        let model = networks.init(device, rng)?;
+        if !matches!(model.encoder, Encoder::Vae(_)) {
+            let name = networks.encoder.name.name();
+            return Err(Error::parameter("encoder.name", name, "expected `vae` for the method `vae`"));
+        }
+        let (channels, side) = (networks.encoder.channels, networks.encoder.input_size);
+        let latents = networks.encoder.embedding_size();
+        let decoder = VaeDecoder::new(channels, side, latents, &device.clone().autodiff(), rng);
+        let (trained, seed) = (Trained { model, decoder }, rng.next_u64());
+        Ok(Self { trained, objective, seed, steps: 0 })
+    }
+}
+
+impl Method for VariationalAutoencoder {
+    fn name(&self) -> &'static str {
+        "vae"
+    }
+
+    fn model(&self) -> &Model {
+        &self.trained.model
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let Encoder::Vae(encoder) = &self.trained.model.encoder else {
+            return Err(Error::parameter("encoder.name", "another", "expected `vae` for the method `vae`"));
+        };
+        let (mean, log_variance) = encoder.posterior(views.a.clone());
+        let mut rng = stream(self.seed, Purpose::Objective, self.steps);
+        let noise: Vec<f32> = (0..mean.shape().num_elements()).map(|_| rng.sample(StandardNormal)).collect();
+        let device = mean.device().without_autodiff();
+        let noise =
+            Tensor::<2>::from_data(TensorData::new(noise, mean.dims()), (&device, DType::F32)).autodiff();
+        let codes = mean.clone() + (log_variance.clone() * 0.5).exp() * noise;
+        let batch = context
+            .with_tensor("images", views.a.clone().flatten(1, 3))
+            .with_tensor("reconstruction", self.trained.decoder.forward(codes).flatten(1, 3))
+            .with_tensor("mean", mean)
+            .with_tensor("log_variance", log_variance);
+        loss::loss(&self.objective, &batch)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.trained, loss, optimizer, learning_rate)?;
+        self.steps += 1;
+        Ok(())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.trained);
+        state.value("drawn", &self.steps)
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.trained = state.module(TRAINED, self.trained.clone())?;
+        self.steps = state.value("drawn")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train};
+    use super::*;
+    use crate::nn::{Architecture, EncoderConfig};
+
+    #[test]
+    fn images_are_rebuilt_better_and_better() {
+        let encoder = EncoderConfig { name: Architecture::Vae, output: Some(8), ..EncoderConfig::default() };
+        let networks = Networks { encoder, ..networks(3) };
+        let made = VariationalAutoencoder::new(&networks, Vae::default(), &Device::flex(), &mut rng(2));
+        assert!(falls(&train(&mut made.unwrap(), &Batch::default(), 4)));
+    }
+
+    #[test]
+    fn an_encoder_without_a_code_is_named() {
+        let made = VariationalAutoencoder::new(&networks(3), Vae::default(), &Device::flex(), &mut rng(2));
+        let error = made.unwrap_err().to_string();
+        assert!(error.contains("encoder.name") && error.contains("lenet5"), "{error}");
+    }
+}

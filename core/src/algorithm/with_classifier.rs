@@ -1,0 +1,190 @@
+//! A contrastive objective on embeddings, and a classifier that reads them beside it.
+//!
+//! ```text
+//! L = contrast( embeddings of both views ) + ce_weight CE( head( embeddings of the images to classify ), their classes )
+//! ```
+//!
+//! How BiasCon is released (Hong and Yang, *Unbiased Classification through Bias-Contrastive and Bias-Balanced
+//! Learning*, 2021): there is no projection head, the objective compares embeddings, and the classifier is the network's
+//! own head. The images to classify are a batch of their own, drawn without weights and not augmented
+//! ([`Views::classified`], 128 beside 64 pairs), their classes `ce_labels`; without them they are view a of the batch, and
+//! `labels`. `ce_weight` is 0.01. The objective `biascon-total` holds the cross-entropy itself and takes the scores as
+//! `logits`; beside any other one it is added here.
+
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::passes;
+use super::state::TRAINED;
+use super::{Method, Networks, StateReader, StateWriter, Views};
+use crate::error::Result;
+use crate::loss;
+use crate::loss::batch::Batch;
+use crate::loss::{CrossEntropy, Objective};
+use crate::nn::Model;
+use crate::nn::checkpoint::CheckpointError;
+use crate::optim::Optimizer;
+
+/// The objective that adds the cross-entropy itself.
+pub(super) const TOTAL: &str = "biascon-total";
+
+/// A network that is compared by its embeddings and judged by its head.
+#[derive(Debug)]
+pub struct WithClassifier {
+    model: Model,
+    objective: Box<dyn Objective>,
+    ce_weight: f64,
+}
+
+impl WithClassifier {
+    /// A network at its random start, whose head gives a score for each class. `ce_weight` is not used where the
+    /// objective is `biascon-total`.
+    ///
+    /// # Errors
+    /// A setting is out of range.
+    pub fn new(
+        networks: &Networks,
+        objective: Box<dyn Objective>,
+        ce_weight: f64,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Result<Self> {
+        objective.check()?;
+        Ok(Self { model: networks.init(device, rng)?, objective, ce_weight })
+    }
+}
+
+impl Method for WithClassifier {
+    fn name(&self) -> &'static str {
+        "with-classifier"
+    }
+
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        let (scores, classes) = to_classify(views, &context, self.name())?;
+        let scores = passes::output(&self.model, scores);
+        let [a, b] = passes::represent(&self.model, views).split();
+        let batch = context.with_tensor("view_a", a).with_tensor("view_b", b);
+        if self.objective.name() == TOTAL {
+            let batch = batch.with_tensor("logits", scores).with_indices("ce_labels", classes);
+            return loss::loss(self.objective.as_ref(), &batch);
+        }
+        let entropy = entropy(scores, classes)?;
+        Ok(loss::loss(self.objective.as_ref(), &batch)? + entropy * self.ce_weight)
+    }
+
+    fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        passes::descend(&mut self.model, loss, optimizer, learning_rate)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.model);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.model = state.module(TRAINED, self.model.clone())?;
+        Ok(())
+    }
+}
+
+/// The images whose classes are learned, and these.
+pub(super) fn to_classify(views: &Views, context: &Batch, method: &str) -> Result<(Tensor<4>, Vec<usize>)> {
+    let (images, name) = match &views.classified {
+        Some(images) => (images, "ce_labels"),
+        None => (&views.a, "labels"),
+    };
+    let classes = context.indices(method, name, images.dims()[0])?.to_vec();
+    Ok((images.clone(), classes))
+}
+
+/// The cross-entropy of scores.
+pub(super) fn entropy(scores: Tensor<2>, classes: Vec<usize>) -> Result<Tensor<1>> {
+    let batch = Batch::default().with_tensor("logits", scores).with_indices("labels", classes);
+    loss::loss(&CrossEntropy::default(), &batch)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{falls, networks, rng, train, views};
+    use super::*;
+    use crate::loss::{BiasCon, BiasConTotal, ConTeX};
+
+    fn context() -> Batch {
+        Batch::default()
+            .with_indices("labels", vec![0, 1, 2, 0, 1, 2])
+            .with_indices("bias", vec![0, 0, 1, 1, 0, 1])
+    }
+
+    fn method(objective: Box<dyn Objective>) -> WithClassifier {
+        WithClassifier::new(&networks(3), objective, 0.01, &Device::flex(), &mut rng(5)).unwrap()
+    }
+
+    fn value(method: &mut WithClassifier, views: &Views, context: Batch) -> f64 {
+        method.loss(views, context).unwrap().inner().into_scalar()
+    }
+
+    #[test]
+    fn cross_entropy_beside_biascon_is_the_released_total() {
+        let (mut apart, mut total) =
+            (method(Box::new(BiasCon::default())), method(Box::new(BiasConTotal::default())));
+        let (beside, views) = (views(4, 8).a, views(6, 3));
+        let found = value(&mut apart, &views, context());
+        assert!((found - value(&mut total, &views, context())).abs() < 1e-5);
+
+        // A batch of its own changes the cross-entropy and nothing else.
+        let views = views.with_classified(beside.inner()).unwrap();
+        let with = context().with_indices("ce_labels", vec![2, 2, 0, 1]);
+        let other = value(&mut apart, &views, with.clone());
+        assert!((other - value(&mut total, &views, with.clone())).abs() < 1e-5);
+        assert!(other != found && (other - found).abs() < 0.02, "{other} {found}");
+        let mut none = method(Box::new(BiasCon::default()));
+        none.ce_weight = 0.0;
+        let of_classes = (other - value(&mut none, &views, with)) / 0.01;
+        assert!((0.5..2.0).contains(&of_classes), "of three classes, untrained: {of_classes}");
+    }
+
+    #[test]
+    fn what_is_compared_is_the_embedding() {
+        let views = views(6, 3);
+        let mut method = method(Box::new(ConTeX::default()));
+        method.ce_weight = 0.0;
+        let found = value(&mut method, &views, context());
+        let of = |images: &Tensor<4>| method.model.encoder.forward(images.clone());
+        let batch = context().with_tensor("view_a", of(&views.a)).with_tensor("view_b", of(&views.b));
+        let expected: f64 = loss::loss(&ConTeX::default(), &batch).unwrap().without_autodiff().into_scalar();
+        assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+    }
+
+    #[test]
+    fn the_classifier_and_the_embedding_both_learn() {
+        let mut method = method(Box::new(ConTeX::default()));
+        let weights = |method: &WithClassifier| {
+            let of =
+                |flat: crate::nn::checkpoint::Flat| flat.values.into_data().iter::<f32>().collect::<Vec<_>>();
+            crate::nn::checkpoint::flattened("", &method.model.head)
+                .into_iter()
+                .flat_map(of)
+                .collect::<Vec<_>>()
+        };
+        let before = weights(&method);
+        assert!(falls(&train(&mut method, &context(), 6)));
+        assert_ne!(weights(&method), before);
+    }
+
+    #[test]
+    fn images_of_another_size_and_missing_classes_are_named() {
+        let views = views(6, 3);
+        let small = Tensor::zeros([4, 3, 16, 16], &Device::flex());
+        assert!(views.clone().with_classified(small).unwrap_err().to_string().contains("classified"));
+        let beside = Tensor::zeros([4, 3, 32, 32], &Device::flex());
+        assert!(views.clone().with_plain(beside.clone()).unwrap_err().to_string().contains("plain"));
+        let views = views.with_classified(beside).unwrap();
+        let error = method(Box::new(BiasCon::default())).loss(&views, context()).unwrap_err().to_string();
+        assert!(error.contains("ce_labels"), "{error}");
+    }
+}

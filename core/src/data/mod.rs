@@ -1,0 +1,364 @@
+//! Data sets: images of one size with a class each, and what a work conditions on.
+//!
+//! Formats are parsed from bytes; whoever calls reads the files. What is random is drawn from a seed given by the
+//! caller with a portable generator, so that the same seed gives the same pixels on every platform.
+//!
+//! | module | what it makes |
+//! |---|---|
+//! | [`idx`](formats::idx) | MNIST's file format |
+//! | [`cifar`](formats::cifar) | the binary layout of CIFAR-10 and CIFAR-100 |
+//! | [`colour_mnist`](synthetic::colour_mnist) | digits on coloured grounds; the condition is the colour |
+//! | [`biased_mnist`](synthetic::biased_mnist) | digits whose ground colour agrees with the class in a fraction ρ of cases |
+//! | [`digits`](synthetic::digits) | digits drawn from strokes: no download |
+//! | [`attributes`](synthetic::attributes) | a table of binary attributes made from a variable |
+//! | [`stl10`](formats::stl10), [`imagenet32`](formats::imagenet32) | the binary layouts of two more |
+//! | [`catalogue`] | what is known of picture files before they are opened; the next seven make one |
+//! | [`class_folders`](sets::class_folders) | a folder for each class; Tiny-ImageNet |
+//! | [`ut_zappos`](sets::ut_zappos), [`cub`](sets::cub) | binary attributes of shoes and of birds |
+//! | [`utkface`](sets::utkface), [`celeba`](sets::celeba) | faces with a class and a bias; [`bias_pairs`](sets::bias_pairs) has their published samplings |
+//! | [`waterbirds`](sets::waterbirds) | birds on grounds of land and water |
+//! | [`chexpert`](sets::chexpert) | radiographs with uncertain labels |
+//! | [`features`](formats::features), [`npy`](formats::npy) | features of another network as a variable |
+//! | [`lines`](formats::lines) | annotation files, whose faults are named by line |
+//! | [`resize`] | Pillow's resampling of 8-bit images |
+
+pub mod catalogue;
+mod error;
+pub mod formats;
+pub mod resize;
+pub mod sets;
+pub mod synthetic;
+
+use std::collections::BTreeMap;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+pub use catalogue::{Catalogue, Part};
+pub use error::{DatasetError, Result};
+
+use crate::numeric::matrix::Matrix;
+
+/// Images of one size, 8 bits a channel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Images {
+    /// Rows of pixels of an image.
+    pub height: usize,
+    /// Pixels of a row.
+    pub width: usize,
+    /// Values of a pixel: 1 for grey, 3 for red, green, blue.
+    pub channels: usize,
+    /// All values, row-major: `[n, height, width, channels]`.
+    pub pixels: Vec<u8>,
+}
+
+impl Images {
+    /// Images from their pixels, row-major `[n, height, width, channels]`.
+    ///
+    /// # Errors
+    /// [`DatasetError::Parameter`] if a side or the number of channels is zero;
+    /// [`DatasetError::Records`] if `pixels` is not a whole number of images.
+    pub fn new(height: usize, width: usize, channels: usize, pixels: Vec<u8>) -> Result<Self> {
+        let images = Self { height, width, channels, pixels };
+        let size = images.bytes_per_image();
+        if size == 0 {
+            let shape = format!("{height}x{width}x{channels}");
+            return Err(DatasetError::parameter("image size", shape, "every side must be at least 1"));
+        }
+        if !images.pixels.len().is_multiple_of(size) {
+            let found = images.pixels.len();
+            return Err(DatasetError::Records { origin: "images".into(), record: size, found });
+        }
+        Ok(images)
+    }
+
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.pixels.len().checked_div(self.bytes_per_image()).unwrap_or(0)
+    }
+
+    /// Whether there is no image.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Values of one image: `height * width * channels`.
+    pub fn bytes_per_image(&self) -> usize {
+        self.height * self.width * self.channels
+    }
+
+    /// The values of image `i`, `[height, width, channels]`; nothing if there is no such image.
+    pub fn image(&self, i: usize) -> &[u8] {
+        let size = self.bytes_per_image();
+        self.pixels.get(i * size..(i + 1) * size).unwrap_or_default()
+    }
+
+    /// The images in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.pixels.chunks_exact(self.bytes_per_image().max(1))
+    }
+
+    /// The images named by `indices`, in that order; indices past the end are left out.
+    #[must_use]
+    pub fn select(&self, indices: &[usize]) -> Self {
+        let mut pixels = Vec::with_capacity(indices.len() * self.bytes_per_image());
+        indices.iter().for_each(|&i| pixels.extend_from_slice(self.image(i)));
+        Self { pixels, ..*self }
+    }
+
+    /// `height x width x channels`, for messages.
+    fn shape_text(&self) -> String {
+        format!("{}x{}x{}", self.height, self.width, self.channels)
+    }
+}
+
+/// A variable known for every image: to condition on, to hide, or to report on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Condition {
+    /// Numbers, one row an image: a colour, attributes, features of another network.
+    Numeric(Matrix),
+    /// One of several named values.
+    Categorical {
+        /// The value of each image, an index into `names`.
+        values: Vec<usize>,
+        /// The names of the values.
+        names: Vec<String>,
+    },
+}
+
+impl Condition {
+    /// For how many images the variable is known.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Numeric(matrix) => matrix.rows(),
+            Self::Categorical { values, .. } => values.len(),
+        }
+    }
+
+    /// Whether it is known for no image.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The variable of the images named by `indices`, in that order. Indices must be below [`Condition::len`].
+    #[must_use]
+    pub fn select(&self, indices: &[usize]) -> Self {
+        match self {
+            Self::Numeric(matrix) => Self::Numeric(matrix.select(indices)),
+            Self::Categorical { values, names } => Self::Categorical {
+                values: indices.iter().filter_map(|&i| values.get(i).copied()).collect(),
+                names: names.clone(),
+            },
+        }
+    }
+
+    /// The variable as numbers: as it is, or one indicator column for each named value.
+    pub fn to_matrix(&self) -> Matrix {
+        match self {
+            Self::Numeric(matrix) => matrix.clone(),
+            Self::Categorical { values, names } => {
+                Matrix::from_fn(
+                    values.len(),
+                    names.len(),
+                    |i, j| {
+                        if values.get(i) == Some(&j) { 1.0 } else { 0.0 }
+                    },
+                )
+            }
+        }
+    }
+}
+
+/// Images, the class of each, and the variables known for each.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Dataset {
+    /// The images.
+    pub images: Images,
+    /// The class of each image, an index into `classes`.
+    pub labels: Vec<usize>,
+    /// The names of the classes.
+    pub classes: Vec<String>,
+    /// Variables known for each image, by name: `colour`, `palette`, `bias`, ...
+    pub conditions: BTreeMap<String, Condition>,
+}
+
+impl Dataset {
+    /// A data set without conditions.
+    ///
+    /// # Errors
+    /// [`DatasetError::Empty`] without images or classes, [`DatasetError::Count`] if there is not one label an
+    /// image, [`DatasetError::Label`] for a label outside the classes.
+    pub fn new(images: Images, labels: Vec<usize>, classes: Vec<String>) -> Result<Self> {
+        let dataset = Self { images, labels, classes, conditions: BTreeMap::new() };
+        for (missing, none) in [("images", dataset.is_empty()), ("classes", dataset.classes.is_empty())] {
+            if none {
+                return Err(DatasetError::Empty { origin: "the data set".into(), missing });
+            }
+        }
+        dataset.check_count("labels", dataset.labels.len())?;
+        check_labels("labels", &dataset.labels, dataset.classes.len())?;
+        Ok(dataset)
+    }
+
+    /// Adds a variable.
+    ///
+    /// # Errors
+    /// [`DatasetError::Count`] if it is not known for every image, [`DatasetError::Label`] for a value without a
+    /// name.
+    pub fn with_condition(mut self, name: &str, condition: Condition) -> Result<Self> {
+        self.check_count(&format!("condition `{name}`"), condition.len())?;
+        if let Condition::Categorical { values, names } = &condition {
+            check_labels(&format!("condition `{name}`"), values, names.len())?;
+        }
+        self.conditions.insert(name.into(), condition);
+        Ok(self)
+    }
+
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.images.len()
+    }
+
+    /// Whether there is no image.
+    pub fn is_empty(&self) -> bool {
+        self.images.is_empty()
+    }
+
+    /// The samples named by `indices`, in that order.
+    ///
+    /// # Errors
+    /// [`DatasetError::Parameter`] for an index past the end.
+    pub fn subset(&self, indices: &[usize]) -> Result<Self> {
+        let range = format!("expected an index below {}", self.len());
+        if let Some(&at) = indices.iter().find(|&&i| i >= self.len()) {
+            return Err(DatasetError::parameter("sample", at, &range));
+        }
+        Ok(Self {
+            images: self.images.select(indices),
+            labels: indices.iter().filter_map(|&i| self.labels.get(i).copied()).collect(),
+            classes: self.classes.clone(),
+            conditions: self.conditions.iter().map(|(name, c)| (name.clone(), c.select(indices))).collect(),
+        })
+    }
+
+    /// Cuts into two parts at random: `(the rest, held_out)` with `held_out` samples in the second, both in the
+    /// order of this data set. The same seed gives the same parts.
+    ///
+    /// # Errors
+    /// [`DatasetError::Parameter`] if one of the parts would be empty.
+    pub fn split(&self, held_out: usize, seed: u64) -> Result<(Self, Self)> {
+        if held_out == 0 || held_out >= self.len() {
+            let range = format!("expected 1 to {} of {} samples", self.len().saturating_sub(1), self.len());
+            return Err(DatasetError::parameter("held_out", held_out, &range));
+        }
+        let (rest, held_out) = split_indices(self.len(), held_out, seed);
+        Ok((self.subset(&rest)?, self.subset(&held_out)?))
+    }
+
+    /// The samples of each class: entry `c` counts label `c`.
+    pub fn class_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.classes.len()];
+        for &label in &self.labels {
+            if let Some(count) = counts.get_mut(label) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    fn check_count(&self, what: &str, found: usize) -> Result<()> {
+        let expected = self.len();
+        if found == expected {
+            Ok(())
+        } else {
+            Err(DatasetError::Count { what: what.into(), expected, found })
+        }
+    }
+}
+
+/// `0..len` cut at random into `len - held_out` and `held_out` indices, both ascending.
+pub fn split_indices(len: usize, held_out: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
+    let mut order: Vec<usize> = (0..len).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    let mut held_out = order.split_off(len.saturating_sub(held_out));
+    order.sort_unstable();
+    held_out.sort_unstable();
+    (order, held_out)
+}
+
+/// The names `0` to `9`.
+pub fn digit_names() -> Vec<String> {
+    (0..10).map(|digit| digit.to_string()).collect()
+}
+
+/// Checks that every label is below `classes`.
+fn check_labels(origin: &str, labels: &[usize], classes: usize) -> Result<()> {
+    match labels.iter().position(|&label| label >= classes) {
+        None => Ok(()),
+        Some(sample) => {
+            Err(DatasetError::Label { origin: origin.into(), sample, label: labels[sample], classes })
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    fn numbered(n: usize) -> Dataset {
+        let images = Images::new(1, 2, 1, (0..n).flat_map(|i| [i as u8, 255 - i as u8]).collect()).unwrap();
+        let labels = (0..n).map(|i| i % 3).collect();
+        let colour = Condition::Numeric(Matrix::from_fn(n, 1, |i, _| i as f64));
+        let parity = Condition::Categorical {
+            values: (0..n).map(|i| i % 2).collect(),
+            names: vec!["even".into(), "odd".into()],
+        };
+        Dataset::new(images, labels, vec!["a".into(), "b".into(), "c".into()])
+            .and_then(|d| d.with_condition("number", colour))
+            .and_then(|d| d.with_condition("parity", parity))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_subset_keeps_image_label_and_conditions_together() {
+        let subset = numbered(20).subset(&[7, 3, 19]).unwrap();
+        assert_eq!(subset.images.pixels, [7, 248, 3, 252, 19, 236]);
+        assert_eq!(subset.labels, [1, 0, 1]);
+        assert_eq!(subset.conditions["number"].to_matrix().data(), [7.0, 3.0, 19.0]);
+        assert_eq!(subset.conditions["parity"].to_matrix().data(), [0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_split_is_a_partition_that_depends_on_the_seed_alone() {
+        let (rest, held_out) = split_indices(1000, 100, 7);
+        assert_eq!((rest.len(), held_out.len()), (900, 100));
+        let mut all = [rest, held_out.clone()].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..1000).collect::<Vec<_>>());
+        assert_eq!(split_indices(1000, 100, 7).1, held_out);
+        assert_ne!(split_indices(1000, 100, 8).1, held_out);
+        let (rest, held_out) = numbered(20).split(5, 1).unwrap();
+        assert_eq!((rest.len(), held_out.len()), (15, 5));
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused_by_name() {
+        let images = || Images::new(1, 1, 1, vec![0, 1]).unwrap();
+        let classes = || vec!["a".to_string(), "b".to_string()];
+        let text = |e: Result<Dataset>| e.unwrap_err().to_string();
+        assert!(text(Dataset::new(images(), vec![0], classes())).contains("labels has 1 entries"));
+        assert!(
+            text(Dataset::new(images(), vec![0, 2], classes()))
+                .contains("label 2 of sample 1 is outside 0..2")
+        );
+        assert!(text(Dataset::new(images(), vec![0, 0], vec![])).contains("no classes"));
+        assert!(text(Dataset::new(Images::default(), vec![], classes())).contains("no images"));
+        let short = Condition::Numeric(Matrix::zeros(1, 3));
+        assert!(text(numbered(4).with_condition("colour", short)).contains("condition `colour`"));
+        assert!(text(numbered(4).subset(&[4])).contains("below 4"));
+        assert!(numbered(4).split(0, 1).is_err() && numbered(4).split(4, 1).is_err());
+        assert!(Images::new(2, 2, 1, vec![0; 5]).is_err() && Images::new(0, 2, 1, vec![]).is_err());
+    }
+}

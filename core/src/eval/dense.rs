@@ -1,0 +1,100 @@
+//! Products of host matrices by faer, on one thread, so that sums are always taken in the same order.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+
+use crate::numeric::matrix::Matrix;
+
+/// Fraction of its terms below which a difference has lost too many digits.
+const CANCELLED: f64 = 1e-5;
+
+/// The matrix as faer sees it.
+pub(super) fn view(matrix: &Matrix) -> MatRef<'_, f64> {
+    MatRef::from_row_major_slice(matrix.data(), matrix.rows(), matrix.columns())
+}
+
+/// The matrix as faer writes to it.
+pub(super) fn view_mut(matrix: &mut Matrix) -> MatMut<'_, f64> {
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    MatMut::from_row_major_slice_mut(matrix.data_mut(), rows, columns)
+}
+
+/// `out = scale * left * right`.
+pub(super) fn product(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>, scale: f64) {
+    matmul(out, Accum::Replace, left, right, scale, Par::Seq);
+}
+
+/// `left * right^T`, `[left rows, right rows]`.
+pub(super) fn times_transpose(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Matrix {
+    let mut out = Matrix::zeros(left.nrows(), right.nrows());
+    product(view_mut(&mut out), left, right.transpose(), 1.0);
+    out
+}
+
+/// `left^T * right`, `[left columns, right columns]`.
+pub(super) fn transpose_times(left: &Matrix, right: &Matrix) -> Matrix {
+    let mut out = Matrix::zeros(left.columns(), right.columns());
+    product(view_mut(&mut out), view(left).transpose(), view(right), 1.0);
+    out
+}
+
+/// The mean of every column; zeros for a matrix without rows.
+pub(super) fn column_means(matrix: &Matrix) -> Vec<f64> {
+    let mut mean = vec![0.0; matrix.columns()];
+    for row in matrix.iter_rows() {
+        mean.iter_mut().zip(row).for_each(|(m, v)| *m += v);
+    }
+    mean.iter_mut().for_each(|m| *m /= matrix.rows().max(1) as f64);
+    mean
+}
+
+/// The matrix with `mean` subtracted from every row.
+pub(super) fn centred(matrix: &Matrix, mean: &[f64]) -> Matrix {
+    let mut out = matrix.clone();
+    for i in 0..out.rows() {
+        out.row_mut(i).iter_mut().zip(mean).for_each(|(v, m)| *v -= m);
+    }
+    out
+}
+
+/// How many rows of a table with `columns` columns fit a block of about four megabytes.
+pub(super) fn block_rows(columns: usize) -> usize {
+    (524_288 / columns.max(1)).clamp(1, 4096)
+}
+
+/// Calls `visit(i, distances)` with the squared Euclidean distances of row `i` to every row of `points`.
+///
+/// Distances come from `|x|² + |y|² - 2 x.y` in blocks, so points should be centred. Where that cancels to
+/// less than [`CANCELLED`] of its terms, the distance is summed directly: points that coincide are at
+/// distance 0 exactly.
+pub(super) fn for_each_distance_row(points: &Matrix, mut visit: impl FnMut(usize, &[f64])) {
+    let n = points.rows();
+    let squares: Vec<f64> = points.iter_rows().map(dot_self).collect();
+    let step = block_rows(n);
+    for start in (0..n).step_by(step) {
+        let rows = step.min(n - start);
+        let mut gram = times_transpose(view(points).subrows(start, rows), view(points));
+        for r in 0..rows {
+            let i = start + r;
+            let row = gram.row_mut(r);
+            for (j, (value, square)) in row.iter_mut().zip(&squares).enumerate() {
+                let terms = squares[i] + square;
+                *value = terms - 2.0 * *value;
+                if *value < CANCELLED * terms {
+                    *value = points.row(i).iter().zip(points.row(j)).map(|(x, y)| (x - y).powi(2)).sum();
+                }
+            }
+            visit(i, row);
+        }
+    }
+}
+
+/// Squared length of a row.
+pub(super) fn dot_self(row: &[f64]) -> f64 {
+    row.iter().map(|v| v * v).sum()
+}
+
+/// Scalar product.
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}

@@ -1,0 +1,97 @@
+//! What a representation is worth: probes, metrics, clusters' agreement and projections, on the host in
+//! `f64`.
+//!
+//! Everything here takes features that were read back already ([`Matrix`]), so
+//! that it gives the same numbers whichever device the encoder ran on, and runs in a page.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
+//! | [`linear_probe`], [`sgd_probe`] | how much of the label can a linear classifier read? |
+//! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
+//! | [`choice`] | how strong is the penalty to be? |
+//! | [`random_features`] | and to a probe that is not linear? |
+//! | [`knn`] | how much of the label is in the neighbourhoods? |
+//! | [`metrics`], [`groups`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
+//! | [`geometry`] | alignment, uniformity, effective rank, silhouette |
+//! | [`projection`], [`tsne`] | principal components and neighbourhoods for a map |
+//! | [`permutation`] | is the difference between runs more than the choice of seeds? |
+//! | [`cluster`] | k-means, clusters of binary attributes |
+
+pub mod choice;
+pub mod cluster;
+mod dense;
+pub mod geometry;
+pub mod groups;
+pub mod knn;
+mod lbfgs;
+pub mod linear_probe;
+pub mod metrics;
+pub mod permutation;
+mod probe_objective;
+pub mod projection;
+pub mod random_features;
+pub mod ranking;
+pub mod regression;
+pub mod ridge;
+pub mod sgd_probe;
+mod softmax;
+pub mod standardise;
+pub mod tsne;
+
+use crate::error::{Error, Result};
+use crate::numeric::matrix::Matrix;
+
+/// Checks that `labels` has `rows` entries below `classes`.
+fn check_labels(name: &str, labels: &[usize], rows: usize, classes: usize) -> Result<()> {
+    if labels.len() != rows {
+        return Err(Error::shape(name, format!("{rows} entries"), format!("{} entries", labels.len())));
+    }
+    match labels.iter().position(|&label| label >= classes) {
+        None => Ok(()),
+        Some(row) => Err(Error::shape(
+            name,
+            format!("values below {classes}, the number of classes"),
+            format!("{} in row {row}", labels[row]),
+        )),
+    }
+}
+
+/// Entries of the largest table of counts or scores, 2 GiB of them: more than 16,000 classes against each other.
+const LARGEST_TABLE: usize = 1 << 28;
+
+/// Checks that a table of `count` by `others` entries can be held before it is asked for.
+pub(crate) fn check_table(name: &str, count: usize, others: usize) -> Result<()> {
+    match count.checked_mul(others.max(1)) {
+        Some(entries) if entries <= LARGEST_TABLE => Ok(()),
+        _ => {
+            let most = LARGEST_TABLE / others.max(1);
+            Err(Error::parameter(
+                name,
+                count,
+                &format!("expected at most {most}, beyond which a table is too large"),
+            ))
+        }
+    }
+}
+
+/// Checks that a matrix has rows and only finite values.
+fn check_matrix(name: &str, matrix: &Matrix) -> Result<()> {
+    if matrix.rows() == 0 {
+        return Err(Error::shape(name, "at least one row", "none"));
+    }
+    match matrix.first_not_finite() {
+        None => Ok(()),
+        Some(row) => Err(Error::NotFinite { input: name.into(), row }),
+    }
+}
+
+/// Checks that a matrix has `rows` rows and `columns` columns.
+fn check_size(name: &str, matrix: &Matrix, rows: usize, columns: usize) -> Result<()> {
+    if matrix.rows() == rows && matrix.columns() == columns {
+        Ok(())
+    } else {
+        let found = format!("{}x{}", matrix.rows(), matrix.columns());
+        Err(Error::shape(name, format!("{rows}x{columns} values"), found))
+    }
+}

@@ -1,0 +1,98 @@
+//! Features that let a linear probe see what is not linear: `phi(x) = max(0, x A + c)`, one hidden layer with random,
+//! frozen weights (Rahimi & Recht, *Random Features for Large-Scale Kernel Machines*, 2007; rectified, as in Cho &
+//! Saul 2009). With many of them a ridge regression on `phi(x)` is kernel regression with the arc-cosine kernel.
+//!
+//! As a probe of what leaks they have what a trained network has not: the fit is convex, so that the answer does not
+//! depend on a learning rate, and the seed is all there is to report.
+
+use rand::{Rng, RngExt};
+use rand_distr::StandardNormal;
+
+use super::{check_matrix, dense};
+use crate::error::{Error, Result};
+use crate::numeric::matrix::Matrix;
+
+/// The frozen layer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RandomFeatures {
+    /// `[inputs, count]`.
+    weights: Matrix,
+    offsets: Vec<f64>,
+}
+
+impl RandomFeatures {
+    /// `count` features of rows with `inputs` columns, which should be standardised: normal weights of variance
+    /// `1 / inputs`, offsets uniform in -1 to 1.
+    pub fn draw(inputs: usize, count: usize, rng: &mut impl Rng) -> Self {
+        let deviation = 1.0 / (inputs.max(1) as f64).sqrt();
+        let weights = Matrix::from_fn(inputs, count, |_, _| deviation * rng.sample::<f64, _>(StandardNormal));
+        let offsets = (0..count).map(|_| rng.random_range(-1.0..1.0)).collect();
+        Self { weights, offsets }
+    }
+
+    /// `phi` of every row, `[n, count]`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for rows of another width, [`Error::NotFinite`] naming the first bad row.
+    pub fn apply(&self, rows: &Matrix) -> Result<Matrix> {
+        check_matrix("features", rows)?;
+        if rows.columns() != self.weights.rows() {
+            let expected = format!("{} columns", self.weights.rows());
+            return Err(Error::shape("features", expected, rows.columns().to_string()));
+        }
+        let mut features = Matrix::zeros(rows.rows(), self.offsets.len());
+        dense::product(dense::view_mut(&mut features), dense::view(rows), dense::view(&self.weights), 1.0);
+        for i in 0..features.rows() {
+            features.row_mut(i).iter_mut().zip(&self.offsets).for_each(|(v, c)| *v = (*v + c).max(0.0));
+        }
+        Ok(features)
+    }
+
+    /// Rows and their `phi` side by side, `[n, inputs + count]`: what a linear probe reads of the rows it reads of
+    /// these too.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn beside(&self, rows: &Matrix) -> Result<Matrix> {
+        let features = self.apply(rows)?;
+        let inputs = rows.columns();
+        Ok(Matrix::from_fn(rows.rows(), inputs + features.columns(), |i, j| match j.checked_sub(inputs) {
+            Some(j) => features[(i, j)],
+            None => rows[(i, j)],
+        }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::eval::ridge::Ridge;
+    use crate::eval::standardise::Standardise;
+
+    #[test]
+    fn what_is_not_linear_can_be_read_off_them() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let rows = Matrix::from_fn(1200, 4, |_, _| rng.sample::<f64, _>(StandardNormal));
+        // A product of two columns has no linear trace.
+        let target = Matrix::from_fn(1200, 1, |i, _| rows[(i, 0)] * rows[(i, 1)]);
+        let (train, test) = ((0..800).collect::<Vec<_>>(), (800..1200).collect::<Vec<_>>());
+        let r2 = |features: &Matrix| {
+            let scale = Standardise::fit(&features.select(&train)).unwrap();
+            let part = |rows: &[usize]| scale.apply(&features.select(rows)).unwrap();
+            let ridge = Ridge::fit(&part(&train), &target.select(&train), 1e-2).unwrap();
+            ridge.evaluate(&part(&test), &target.select(&test)).unwrap().r2.unwrap()
+        };
+        let lifted = RandomFeatures::draw(4, 256, &mut rng).apply(&rows).unwrap();
+        assert!(r2(&rows) < 0.1 && r2(&lifted) > 0.9, "{} {}", r2(&rows), r2(&lifted));
+    }
+
+    #[test]
+    fn rows_of_another_width_are_refused() {
+        let lift = RandomFeatures::draw(3, 8, &mut ChaCha8Rng::seed_from_u64(0));
+        assert!(matches!(lift.apply(&Matrix::zeros(2, 4)), Err(Error::Shape { .. })));
+    }
+}

@@ -1,0 +1,105 @@
+//! Errors of numeric predictions: mean squared error, R², and the colour error as released.
+
+use super::{check_matrix, check_size, dense};
+use crate::error::{Error, Result};
+use crate::numeric::matrix::Matrix;
+
+/// A variance below this fraction of the mean square is rounding: the targets count as constant.
+const CONSTANT: f64 = 1e-24;
+
+/// `features W^T + b`: `[n, m]` from `features` `[n, d]`, `weight` `[m, d]`, `bias` `[m]`.
+///
+/// # Errors
+/// [`Error::Shape`] if sizes differ.
+pub fn affine(features: &Matrix, weight: &Matrix, bias: &[f64]) -> Result<Matrix> {
+    check_size("features", features, features.rows(), weight.columns())?;
+    check_size("bias", &Matrix::column(bias), weight.rows(), 1)?;
+    let mut out = dense::times_transpose(dense::view(features), dense::view(weight));
+    for i in 0..out.rows() {
+        out.row_mut(i).iter_mut().zip(bias).for_each(|(v, b)| *v += b);
+    }
+    Ok(out)
+}
+
+/// Squared error averaged over samples and outputs, in squared units of the target. Both are `[n, m]`.
+///
+/// # Errors
+/// [`Error::Shape`] if sizes differ or there is no row, [`Error::NotFinite`] for a bad target.
+pub fn mean_squared_error(predictions: &Matrix, targets: &Matrix) -> Result<f64> {
+    batched_mean_squared_error(predictions, targets, targets.rows().max(1))
+}
+
+/// Mean over batches of the mean squared error of each, as the released CCL-K code reports the colour error
+/// (`evaluate/lbfgs.py`, `test_conditional`, batches of 1000).
+///
+/// It differs from [`mean_squared_error`] where the last batch is short, whose samples then weigh more.
+///
+/// # Errors
+/// [`Error::Shape`] if sizes differ or there is no row, [`Error::NotFinite`] for a bad target,
+/// [`Error::Parameter`] if `batch` is 0.
+pub fn batched_mean_squared_error(predictions: &Matrix, targets: &Matrix, batch: usize) -> Result<f64> {
+    check_matrix("targets", targets)?;
+    check_size("predictions", predictions, targets.rows(), targets.columns())?;
+    let width = match batch.saturating_mul(targets.columns()) {
+        0 if batch == 0 => return Err(Error::parameter("batch", 0, "expected at least 1 sample")),
+        0 => return Err(Error::shape("targets", "at least one column", "none")),
+        width => width,
+    };
+    let batches = predictions.data().chunks(width).zip(targets.data().chunks(width));
+    let total: f64 = batches
+        .map(|(p, t)| p.iter().zip(t).map(|(p, t)| (p - t).powi(2)).sum::<f64>() / t.len() as f64)
+        .sum();
+    Ok(total / targets.rows().div_ceil(batch) as f64)
+}
+
+/// Variance of the targets around their own column means, averaged over outputs: what predicting the mean
+/// gives. Exactly 0 where nothing but rounding is left.
+pub fn variance(targets: &Matrix) -> f64 {
+    let centred = dense::centred(targets, &dense::column_means(targets));
+    let (spread, size) = (dense::dot_self(centred.data()), dense::dot_self(targets.data()));
+    if spread <= CONSTANT * size { 0.0 } else { spread / targets.data().len() as f64 }
+}
+
+/// `1 - mse / variance`, pooled over outputs; `None` where the targets are constant.
+///
+/// scikit-learn's `r2_score(targets, predictions, multioutput="variance_weighted")`.
+///
+/// # Errors
+/// As [`mean_squared_error`].
+pub fn r_squared(predictions: &Matrix, targets: &Matrix) -> Result<Option<f64>> {
+    let (error, spread) = (mean_squared_error(predictions, targets)?, variance(targets));
+    Ok((spread > 0.0).then(|| 1.0 - error / spread))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_last_batch_weighs_more() {
+        let (targets, predictions) = (Matrix::zeros(3, 1), Matrix::column(&[0.0, 0.0, 3.0]));
+        assert_eq!(mean_squared_error(&predictions, &targets).unwrap(), 3.0);
+        assert_eq!(batched_mean_squared_error(&predictions, &targets, 2).unwrap(), 4.5);
+        assert_eq!(batched_mean_squared_error(&predictions, &targets, 1000).unwrap(), 3.0);
+    }
+
+    #[test]
+    fn the_mean_has_an_r_squared_of_zero() {
+        let targets = Matrix::from_fn(8, 2, |i, j| (i * i + j * 5) as f64);
+        let mean = dense::column_means(&targets);
+        let predictions = Matrix::from_fn(8, 2, |_, j| mean[j]);
+        assert!(r_squared(&predictions, &targets).unwrap().unwrap().abs() < 1e-15);
+        assert_eq!(r_squared(&targets, &targets).unwrap(), Some(1.0));
+        assert_eq!(r_squared(&predictions, &Matrix::from_fn(8, 2, |_, _| 0.3)).unwrap(), None);
+    }
+
+    #[test]
+    fn empty_and_ill_fitting_inputs_are_errors() {
+        assert!(mean_squared_error(&Matrix::zeros(0, 2), &Matrix::zeros(0, 2)).is_err());
+        assert!(mean_squared_error(&Matrix::zeros(2, 0), &Matrix::zeros(2, 0)).is_err());
+        assert!(mean_squared_error(&Matrix::zeros(2, 1), &Matrix::zeros(2, 2)).is_err());
+        assert!(batched_mean_squared_error(&Matrix::zeros(2, 1), &Matrix::zeros(2, 1), 0).is_err());
+        assert!(affine(&Matrix::zeros(2, 3), &Matrix::zeros(1, 3), &[0.0, 1.0]).is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! Zero mean and unit variance for every feature, fitted on the training set and applied to any other.
+//!
+//! ```text
+//! x'_j = (x_j - mean_j) / deviation_j
+//! ```
+//!
+//! The deviation is that of the population (divisor n), as in scikit-learn's `StandardScaler`. A feature that
+//! is constant on the training set carries no information: it becomes exactly 0 there, and is only shifted
+//! elsewhere.
+//!
+//! The released CCL-K probe does not standardise. Ours does, because a ridge penalty on features of different
+//! scales is a different penalty for each, and because L-BFGS without it can diverge.
+
+use super::{check_matrix, dense};
+use crate::error::{Error, Result};
+use crate::numeric::matrix::Matrix;
+
+/// A deviation below this fraction of the mean's size is rounding: the feature counts as constant.
+const CONSTANT: f64 = 1e-10;
+
+/// Shift and scale of every feature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standardise {
+    mean: Vec<f64>,
+    deviation: Vec<f64>,
+}
+
+impl Standardise {
+    /// Measures mean and deviation of every column of `features` (`[n, d]`).
+    ///
+    /// # Errors
+    /// [`Error::Shape`] without rows, [`Error::NotFinite`] naming the first bad row.
+    pub fn fit(features: &Matrix) -> Result<Self> {
+        check_matrix("features", features)?;
+        let mean = dense::column_means(features);
+        let mut deviation = vec![0.0; features.columns()];
+        for row in features.iter_rows() {
+            for ((total, value), centre) in deviation.iter_mut().zip(row).zip(&mean) {
+                *total += (value - centre).powi(2);
+            }
+        }
+        for (total, centre) in deviation.iter_mut().zip(&mean) {
+            *total = (*total / features.rows() as f64).sqrt();
+            if *total <= CONSTANT * centre.abs() {
+                *total = 0.0;
+            }
+        }
+        Ok(Self { mean, deviation })
+    }
+
+    /// Applies the fitted shift and scale to `features` (`[m, d]`).
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the number of columns differs from the one fitted.
+    pub fn apply(&self, features: &Matrix) -> Result<Matrix> {
+        if features.columns() != self.mean.len() {
+            return Err(Error::shape(
+                "features",
+                format!("{} columns, as in the set that was fitted", self.mean.len()),
+                format!("{} columns", features.columns()),
+            ));
+        }
+        let mut out = dense::centred(features, &self.mean);
+        let scale: Vec<f64> = self.deviation.iter().map(|&d| if d > 0.0 { 1.0 / d } else { 1.0 }).collect();
+        for i in 0..out.rows() {
+            out.row_mut(i).iter_mut().zip(&scale).for_each(|(v, s)| *v *= s);
+        }
+        Ok(out)
+    }
+
+    /// Mean of every feature.
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// Standard deviation of every feature (divisor n); 0 for a constant one.
+    pub fn deviation(&self) -> &[f64] {
+        &self.deviation
+    }
+
+    /// How many features are constant.
+    pub fn constant_features(&self) -> usize {
+        self.deviation.iter().filter(|&&d| d == 0.0).count()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn training_features_get_zero_mean_and_unit_variance() {
+        let train = Matrix::from_fn(50, 3, |i, j| ((i * 7 + j * 3) % 11) as f64 * (j + 1) as f64 + 100.0);
+        let out = Standardise::fit(&train).unwrap().apply(&train).unwrap();
+        for j in 0..3 {
+            let column: Vec<f64> = out.iter_rows().map(|r| r[j]).collect();
+            let mean = column.iter().sum::<f64>() / 50.0;
+            let variance = column.iter().map(|v| v * v).sum::<f64>() / 50.0;
+            assert!(mean.abs() < 1e-12 && (variance - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn test_features_use_the_training_statistics() {
+        let standardise = Standardise::fit(&Matrix::column(&[1.0, 3.0])).unwrap();
+        assert_eq!(standardise.apply(&Matrix::column(&[4.0])).unwrap().data(), &[2.0]);
+    }
+
+    #[test]
+    fn a_constant_feature_becomes_zero_and_is_counted() {
+        let train = Matrix::from_fn(1000, 2, |i, j| if j == 0 { 0.1 } else { i as f64 });
+        let standardise = Standardise::fit(&train).unwrap();
+        assert_eq!(standardise.constant_features(), 1);
+        assert!(standardise.apply(&train).unwrap().iter_rows().all(|r| r[0].abs() < 1e-12));
+    }
+
+    #[test]
+    fn bad_input_is_an_error_that_names_the_row() {
+        let bad = Matrix::new(2, 1, vec![0.0, f64::NAN]).unwrap();
+        assert_eq!(Standardise::fit(&bad), Err(Error::NotFinite { input: "features".into(), row: 1 }));
+        assert!(Standardise::fit(&Matrix::zeros(0, 2)).is_err());
+        let fitted = Standardise::fit(&Matrix::zeros(2, 2)).unwrap();
+        assert!(matches!(fitted.apply(&Matrix::zeros(2, 3)), Err(Error::Shape { .. })));
+    }
+}

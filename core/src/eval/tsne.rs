@@ -1,0 +1,233 @@
+//! t-SNE (van der Maaten & Hinton, JMLR 2008): a map in which near neighbours stay near.
+//!
+//! ```text
+//! p_ij = (p_{j|i} + p_{i|j}) / 2n        p_{j|i} ∝ exp(-β_i |x_i - x_j|²), with β_i such that it has the perplexity
+//! q_ij ∝ 1 / (1 + |y_i - y_j|²)
+//! KL(P || Q) → min over y
+//! ```
+//!
+//! All pairs are computed, n² work an iteration: for the hundreds of points that a map shows. It starts from the principal
+//! components (Kobak & Berens, Nature Communications 2019), so that the large structure is theirs and nothing is random:
+//! the same features give the same map.
+
+use super::projection::Pca;
+use super::{check_matrix, dense};
+use crate::error::{Error, Result};
+use crate::numeric::matrix::Matrix;
+use simile_kernels::cpu::parallel;
+
+/// Settings of the map.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TsneConfig {
+    /// Effective number of neighbours of a point; at most a third of the points are taken.
+    pub perplexity: f64,
+    /// Steps of descent.
+    pub iterations: usize,
+}
+
+impl Default for TsneConfig {
+    fn default() -> Self {
+        Self { perplexity: 30.0, iterations: 750 }
+    }
+}
+
+/// Steps in which `P` is exaggerated, so that clusters form.
+const EARLY: usize = 250;
+/// By this factor.
+const EXAGGERATION: f64 = 12.0;
+/// Standard deviation of the start.
+const START: f64 = 1e-4;
+/// Halvings of the interval in which β lies.
+const SEARCH: usize = 64;
+
+impl TsneConfig {
+    /// Places in the plane of the rows of `features` (`[n, d]`): `[n, 2]`.
+    ///
+    /// Fewer than four rows, or features of one dimension, have their principal components as they are.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable features, [`Error::Parameter`] if the perplexity is not above
+    /// 0, [`Error::Degenerate`] as [`Pca::fit`].
+    pub fn embed(&self, features: &Matrix) -> Result<Matrix> {
+        check_matrix("features", features)?;
+        if self.perplexity <= 0.0 || !self.perplexity.is_finite() {
+            return Err(Error::parameter("perplexity", self.perplexity, "expected a number above 0"));
+        }
+        let count = features.rows();
+        let planes = 2.min(count.min(features.columns()));
+        let plane = Pca::fit(features, planes)?.project(features)?;
+        let mut places = Matrix::from_fn(count, 2, |i, k| if k < planes { plane[(i, k)] } else { 0.0 });
+        if count < 4 || planes < 2 {
+            return Ok(places);
+        }
+        let spread = (0..count).map(|i| places[(i, 0)].powi(2)).sum::<f64>() / count as f64;
+        let scale = START / spread.sqrt().max(f64::MIN_POSITIVE);
+        places.data_mut().iter_mut().for_each(|place| *place *= scale);
+        let joint = joint(features, self.perplexity.min((count - 1) as f64 / 3.0));
+        self.descend(&joint, &mut places);
+        Ok(places)
+    }
+
+    /// Descent with momentum and a gain for each coordinate, as in the original.
+    fn descend(&self, joint: &Matrix, places: &mut Matrix) {
+        let rate = (places.rows() as f64 / EXAGGERATION / 4.0).max(50.0);
+        let mut velocity = vec![0.0; places.data().len()];
+        let mut gains = vec![1.0_f64; velocity.len()];
+        for iteration in 0..self.iterations {
+            let (exaggeration, momentum) = if iteration < EARLY { (EXAGGERATION, 0.5) } else { (1.0, 0.8) };
+            let gradient = gradient(joint, places, exaggeration);
+            let state = velocity.iter_mut().zip(&mut gains).zip(places.data_mut());
+            for (((velocity, gain), place), slope) in state.zip(gradient.data()) {
+                let turned = (*slope > 0.0) == (*velocity > 0.0);
+                *gain = if turned { (*gain * 0.8).max(0.01) } else { *gain + 0.2 };
+                *velocity = momentum * *velocity - rate * *gain * slope;
+                *place += *velocity;
+            }
+        }
+    }
+}
+
+/// The symmetric neighbourhoods `p_ij`, of sum 1.
+fn joint(features: &Matrix, perplexity: f64) -> Matrix {
+    let count = features.rows();
+    let mut rows: Vec<(usize, Vec<f64>)> = Vec::with_capacity(count);
+    let centred = dense::centred(features, &dense::column_means(features));
+    dense::for_each_distance_row(&centred, |i, distances| rows.push((i, distances.to_vec())));
+    let mut conditional = Matrix::zeros(count, count);
+    for (i, row) in parallel::map(rows, |(i, squares)| (i, neighbourhood(&squares, i, perplexity))) {
+        conditional.row_mut(i).copy_from_slice(&row);
+    }
+    Matrix::from_fn(count, count, |i, j| (conditional[(i, j)] + conditional[(j, i)]) / (2 * count) as f64)
+}
+
+/// `p_{j|i}` at the β whose entropy is that of the perplexity.
+fn neighbourhood(squares: &[f64], own: usize, perplexity: f64) -> Vec<f64> {
+    let least =
+        squares.iter().enumerate().filter(|(j, _)| *j != own).map(|(_, d)| *d).fold(f64::INFINITY, f64::min);
+    let weights = |beta: f64| -> Vec<f64> {
+        let weigh = |(j, d): (usize, &f64)| if j == own { 0.0 } else { (-beta * (d - least)).exp() };
+        let weights: Vec<f64> = squares.iter().enumerate().map(weigh).collect();
+        let sum: f64 = weights.iter().sum();
+        weights.into_iter().map(|weight| weight / sum).collect()
+    };
+    let entropy = |p: &[f64]| -> f64 { p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum() };
+    let wanted = perplexity.ln();
+    let (mut low, mut high, mut beta) = (0.0, f64::INFINITY, 1.0);
+    for _ in 0..SEARCH {
+        if entropy(&weights(beta)) > wanted {
+            low = beta;
+        } else {
+            high = beta;
+        }
+        beta = if high.is_finite() { f64::midpoint(low, high) } else { beta * 2.0 };
+    }
+    weights(beta)
+}
+
+/// `dKL/dy_i = 4 Σ_j (p_ij - q_ij) (y_i - y_j) / (1 + |y_i - y_j|²)`
+fn gradient(joint: &Matrix, places: &Matrix, exaggeration: f64) -> Matrix {
+    let count = places.rows();
+    let kernel = |i: usize, j: usize| {
+        let (dx, dy) = (places[(i, 0)] - places[(j, 0)], places[(i, 1)] - places[(j, 1)]);
+        (dx, dy, 1.0 / (1.0 + dx * dx + dy * dy))
+    };
+    // Attraction, repulsion times the unknown sum, and this row's part of the sum.
+    let forces = parallel::map(0..count, |i| {
+        let (mut pull, mut push, mut sum) = ([0.0; 2], [0.0; 2], 0.0);
+        for j in (0..count).filter(|&j| j != i) {
+            let (dx, dy, near) = kernel(i, j);
+            let attraction = exaggeration * joint[(i, j)] * near;
+            let repulsion = near * near;
+            pull = [pull[0] + attraction * dx, pull[1] + attraction * dy];
+            push = [push[0] + repulsion * dx, push[1] + repulsion * dy];
+            sum += near;
+        }
+        (pull, push, sum)
+    });
+    let sum: f64 = forces.iter().map(|force| force.2).sum();
+    Matrix::from_fn(count, 2, |i, k| 4.0 * (forces[i].0[k] - forces[i].1[k] / sum))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use rand::{RngExt as _, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /// Three groups of 20 points in five dimensions, 10 apart.
+    fn groups() -> Matrix {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        Matrix::from_fn(60, 5, |i, j| rng.random::<f64>() + if j == i % 3 { 10.0 } else { 0.0 })
+    }
+
+    fn divergence(joint: &Matrix, places: &Matrix) -> f64 {
+        let count = places.rows();
+        let near = |i: usize, j: usize| {
+            let squares: f64 = (0..2).map(|k| (places[(i, k)] - places[(j, k)]).powi(2)).sum();
+            if i == j { 0.0 } else { 1.0 / (1.0 + squares) }
+        };
+        let pairs = || (0..count).flat_map(|i| (0..count).map(move |j| (i, j))).filter(|(i, j)| i != j);
+        let sum: f64 = pairs().map(|(i, j)| near(i, j)).sum();
+        pairs()
+            .filter(|&(i, j)| joint[(i, j)] > 0.0)
+            .map(|(i, j)| joint[(i, j)] * (joint[(i, j)] * sum / near(i, j)).ln())
+            .sum()
+    }
+
+    #[test]
+    fn neighbourhoods_have_the_perplexity_and_sum_to_one() {
+        let squares: Vec<f64> = (0..50).map(|j| f64::from(j * j) / 7.0).collect();
+        let p = neighbourhood(&squares, 0, 10.0);
+        let entropy: f64 = p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum();
+        assert!((entropy.exp() - 10.0).abs() < 1e-6 && p[0] == 0.0);
+        let joint = joint(&groups(), 8.0);
+        assert!((joint.data().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!((joint[(1, 7)] - joint[(7, 1)]).abs() < 1e-18);
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_the_divergence() {
+        let joint = joint(&groups(), 8.0);
+        let places = Matrix::from_fn(60, 2, |i, k| ((i * (k + 2) * 37) % 23) as f64 / 9.0);
+        let found = gradient(&joint, &places, 1.0);
+        for at in [0, 17, 58, 119] {
+            let moved = |by: f64| {
+                let mut places = places.clone();
+                places.data_mut()[at] += by;
+                divergence(&joint, &places)
+            };
+            let expected = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+            let slope = found.data()[at];
+            assert!((slope - expected).abs() < 1e-7 * (1.0 + expected.abs()), "{slope} and {expected}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_point_of_the_map_is_of_the_same_group() {
+        let config = TsneConfig { perplexity: 10.0, ..TsneConfig::default() };
+        let places = config.embed(&groups()).unwrap();
+        assert_eq!(places, config.embed(&groups()).unwrap());
+        let square =
+            |i: usize, j: usize| (0..2).map(|k| (places[(i, k)] - places[(j, k)]).powi(2)).sum::<f64>();
+        for i in 0..60 {
+            let nearest = (0..60).filter(|&j| j != i).min_by(|&a, &b| square(i, a).total_cmp(&square(i, b)));
+            assert_eq!(nearest.unwrap() % 3, i % 3);
+        }
+        let start = joint(&groups(), 10.0);
+        assert!(divergence(&start, &places) < 0.6, "{}", divergence(&start, &places));
+    }
+
+    #[test]
+    fn few_equal_and_broken_points_are_no_trouble() {
+        for rows in [1, 2, 3, 4, 7] {
+            let same = TsneConfig::default().embed(&Matrix::from_fn(rows, 3, |_, j| j as f64)).unwrap();
+            assert_eq!((same.rows(), same.first_not_finite()), (rows, None));
+        }
+        let line = TsneConfig::default().embed(&Matrix::from_fn(6, 1, |i, _| i as f64)).unwrap();
+        assert!(line[(5, 0)] != line[(0, 0)]);
+        assert!(TsneConfig::default().embed(&Matrix::from_fn(6, 2, |_, _| f64::NAN)).is_err());
+        assert!(TsneConfig { perplexity: 0.0, iterations: 1 }.embed(&groups()).is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! The weights on the device of the embeddings.
+
+use std::borrow::Cow;
+
+use burn::tensor::{DType, Device, Tensor};
+
+use super::{Form, Operator};
+use crate::loss::pairwise::PairWeights;
+use crate::numeric::matrix::Matrix;
+
+impl Operator {
+    /// `W` on a device.
+    pub fn on_device(&self, device: &Device, dtype: DType) -> DeviceOperator {
+        let place = |matrix: &Matrix| without_negligible(matrix, dtype).to_tensor(device, dtype);
+        let column = |values: &[f64]| place(&Matrix::column(values));
+        let form = match &self.form {
+            Form::Dense(w) => DeviceForm::Dense(place(w)),
+            Form::Factors { diagonal, left, right } => {
+                let largest =
+                    |matrix: &Matrix| matrix.data().iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+                // Where all of their products are negligible, so are they.
+                let kept = dtype == DType::F64 || largest(left) * largest(right) >= NEGLIGIBLE;
+                let place = |matrix: &Matrix| match kept {
+                    true => matrix.to_tensor(device, dtype),
+                    false => Matrix::zeros(matrix.rows(), matrix.columns()).to_tensor(device, dtype),
+                };
+                DeviceForm::Factors { shift: column(diagonal), left: place(left), right: place(right) }
+            }
+        };
+        DeviceOperator { form, diagonal: column(&self.diagonal()) }
+    }
+}
+
+/// Weights below this are 0 in single precision, where the reciprocal of their sum would not be a number.
+const NEGLIGIBLE: f64 = 1e-30;
+
+/// The matrix as the float type can reckon with it.
+fn without_negligible(matrix: &Matrix, dtype: DType) -> Cow<'_, Matrix> {
+    let is_negligible = |value: f64| value != 0.0 && value.abs() < NEGLIGIBLE;
+    if dtype == DType::F64 || !matrix.data().iter().any(|&value| is_negligible(value)) {
+        return Cow::Borrowed(matrix);
+    }
+    let kept = |value: f64| if is_negligible(value) { 0.0 } else { value };
+    Cow::Owned(Matrix::from_fn(matrix.rows(), matrix.columns(), |i, j| kept(matrix[(i, j)])))
+}
+
+/// `W` on a device.
+#[derive(Debug, Clone)]
+pub struct DeviceOperator {
+    form: DeviceForm,
+    /// Of `W`, `[b, 1]`. It comes from the host: a gather from `W` mixes up rows with fusion (Burn 0.22.1, wgpu).
+    diagonal: Tensor<2>,
+}
+
+#[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one a batch")]
+enum DeviceForm {
+    Dense(Tensor<2>),
+    /// `diag(shift) + L R^T`.
+    Factors {
+        shift: Tensor<2>,
+        left: Tensor<2>,
+        right: Tensor<2>,
+    },
+}
+
+impl DeviceOperator {
+    /// The weights of the pairs of samples by one operator, or by one for each view of an anchor. Their diagonals are
+    /// unspecified: terms leave a sample's pairs with itself out.
+    pub fn pair_weights(operators: &[&Self]) -> PairWeights {
+        let factors = operators.iter().map(|operator| match &operator.form {
+            DeviceForm::Dense(_) => None,
+            DeviceForm::Factors { left, right, .. } => Some((left.clone(), right.clone())),
+        });
+        let join = |mut parts: Vec<Tensor<2>>| match parts.len() {
+            1 => parts.swap_remove(0),
+            _ => Tensor::cat(parts, 0),
+        };
+        let (lefts, rights): (Vec<_>, Vec<_>) = match factors.collect::<Option<Vec<_>>>() {
+            Some(factors) => factors.into_iter().unzip(),
+            None => (Vec::new(), Vec::new()),
+        };
+        let of_one_width =
+            |parts: &[Tensor<2>]| parts.windows(2).all(|pair| pair[0].dims() == pair[1].dims());
+        match lefts.first().map(|left| left.dims()[0]) {
+            Some(samples) if of_one_width(&lefts) => PairWeights::factors(join(lefts), join(rights), samples),
+            _ => PairWeights::samples(join(operators.iter().map(|operator| operator.entries()).collect())),
+        }
+    }
+
+    /// `W` but for its diagonal, which is unspecified.
+    fn entries(&self) -> Tensor<2> {
+        match &self.form {
+            DeviceForm::Dense(w) => w.clone(),
+            DeviceForm::Factors { left, right, .. } => left.clone().matmul(right.clone().transpose()),
+        }
+    }
+
+    /// The diagonal of `W`, `[b, 1]`.
+    pub fn diagonal(&self) -> Tensor<2> {
+        self.diagonal.clone()
+    }
+
+    /// `W C` for the rows `C` of a tensor, `[b, d]`.
+    pub fn apply(&self, c: Tensor<2>) -> Tensor<2> {
+        match &self.form {
+            DeviceForm::Dense(w) => w.clone().matmul(c),
+            DeviceForm::Factors { shift, left, right } => {
+                shift.clone() * c.clone() + left.clone().matmul(right.clone().transpose().matmul(c))
+            }
+        }
+    }
+}

@@ -1,0 +1,514 @@
+//! The kernel conditional embedding operator of CCL-K, and the centroid estimator of Decoupled Uniformity: both are
+//!
+//! ```text
+//! W = (K_Z + ridge I)^-1 K_Z = I - ridge (K_Z + ridge I)^-1
+//! ```
+//!
+//! with `ridge = lambda` in CCL-K (eq. KCEO) and in the released code of both works, and `ridge = b lambda` on the
+//! poster of Decoupled Uniformity. `W` carries no gradient: it depends on the conditioning variable alone. It is
+//! solved on the host in `f64`.
+//!
+//! | estimator | Gram matrix | weights |
+//! |---|---|---|
+//! | [`Estimator::Operator`] | as it is | as they come, with the diagonal and negative entries (paper) |
+//! | [`Estimator::Clipped`] | diagonal set to 1 | diagonal 0, entries below `clip_threshold` set to 0, not renormalised (released) |
+//! | [`Estimator::Normalised`] | as it is | diagonal and negative entries 0, each row divided by its sum (ours) |
+//!
+//! The normalised estimator is a conditional distribution over the other samples: what the paper derives the
+//! operator to be an estimate of, without the negative probabilities that a finite batch gives.
+
+mod device;
+mod ridge;
+
+use faer::linalg::solvers::{DenseSolveCore, Solve};
+use faer::{Mat, Side};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, positive, shown};
+use crate::kernel::{Kernel, LowRank};
+use crate::numeric::matrix::Matrix;
+
+pub use device::DeviceOperator;
+pub use ridge::Smoother;
+
+/// Batches up to this size hold `W` as a dense matrix even where factors exist.
+const DENSE_ROWS: usize = 128;
+
+/// No value of a kernel is larger: sums of products of these are numbers.
+const LARGEST: f64 = 1e140;
+
+/// Where `Z^T Z + ridge I` has a condition number below this, its Cholesky factor keeps eight digits of `W`.
+const WELL_SCALED: f64 = 1e8;
+
+/// How weights are made from `W`; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimator {
+    /// As printed.
+    Operator,
+    /// As released.
+    Clipped {
+        /// Smaller weights become 0; released: `1e-6`.
+        threshold: f64,
+    },
+    /// Non-negative rows of sum 1.
+    Normalised,
+}
+
+impl Estimator {
+    /// The weights that an estimator makes of the rows of `z`, `[b, b]`. A row of [`Normalised`](Self::Normalised) without
+    /// positive weights is 0.
+    ///
+    /// # Errors
+    /// As [`Operator::new`].
+    pub fn weights(&self, kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Matrix> {
+        let operator = match self {
+            Self::Operator => return Ok(Operator::new(kernel, z, ridge)?.to_matrix()),
+            Self::Clipped { .. } => Operator::with_unit_diagonal(kernel, z, ridge)?,
+            Self::Normalised => Operator::new(kernel, z, ridge)?,
+        };
+        let mut weights = operator.to_matrix();
+        for i in 0..weights.rows() {
+            weights[(i, i)] = 0.0;
+            let row = weights.row_mut(i);
+            match self {
+                Self::Clipped { threshold } => {
+                    row.iter_mut().filter(|w| **w < *threshold).for_each(|w| *w = 0.0)
+                }
+                _ => {
+                    row.iter_mut().for_each(|w| *w = w.max(0.0));
+                    let sum: f64 = row.iter().sum();
+                    row.iter_mut().filter(|_| sum > 0.0).for_each(|w| *w /= sum);
+                }
+            }
+        }
+        Ok(weights)
+    }
+}
+
+/// The matrix `W` of a batch, `[b, b]`, dense or as `diag(d) + L R^T` with few columns.
+#[derive(Debug, Clone)]
+pub struct Operator {
+    form: Form,
+    error: Option<f64>,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    Dense(Matrix),
+    Factors { diagonal: Vec<f64>, left: Matrix, right: Matrix },
+}
+
+impl Operator {
+    /// `(K + ridge I)^-1 K` for the rows of `z`.
+    ///
+    /// Kernels with `r` features `Z`, fewer than samples (linear, cosine, polynomial), take `b r^2` work:
+    /// `W = Z (Z^T Z + ridge I)^-1 Z^T`, or, where that inverse loses too many digits,
+    /// `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. The others take a Cholesky
+    /// factorisation of `K + ridge I`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if the ridge is negative or the kernel looks at columns that are not there,
+    /// [`Error::Degenerate`] if `K + ridge I` is singular.
+    pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
+        check_ridge(ridge)?;
+        kernel.fits(z)?;
+        match kernel.features(z).filter(|_| ridge > 0.0) {
+            Some(features) => {
+                let operator = Self::from_features(&features, ridge)?;
+                Ok(if z.rows() > DENSE_ROWS { operator } else { operator.into_dense() })
+            }
+            None => Ok(Self::exact(Form::Dense(regress(&kernel.gram(z), ridge)?))),
+        }
+    }
+
+    /// The same with the diagonal of `K` set to 1 first, as released. `K + ridge I` can then be indefinite, which a
+    /// general solver handles.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_unit_diagonal(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
+        check_ridge(ridge)?;
+        kernel.fits(z)?;
+        if z.rows() > DENSE_ROWS
+            && let Some(features) = kernel.features(z)
+            && let Some(operator) = Self::from_features_with_unit_diagonal(&features, ridge)?
+        {
+            return Ok(operator);
+        }
+        let mut gram = kernel.gram(z);
+        for i in 0..gram.rows() {
+            gram[(i, i)] = 1.0;
+        }
+        Ok(Self::exact(Form::Dense(regress(&gram, ridge)?)))
+    }
+
+    /// `(L L^T + ridge I)^-1 L L^T` for a [low-rank factor](Kernel::low_rank) of `K`: `b r^2` work for any kernel.
+    ///
+    /// With the trace error `e` of the factor, `|W - (K + ridge I)^-1 K|_2 <= e / ridge`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if the ridge is not above 0.
+    pub fn from_low_rank(factor: &LowRank, ridge: f64) -> Result<Self> {
+        let operator = Self::from_features(factor.factor(), positive("lambda", ridge)?)?;
+        Ok(Self { error: Some(factor.trace_error() / ridge), ..operator })
+    }
+
+    /// The same with the diagonal set to 1 first, as [`with_unit_diagonal`](Self::with_unit_diagonal) does.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if the ridge is not above 0, [`Error::Degenerate`] if `K + ridge I` is close to singular.
+    pub fn from_low_rank_with_unit_diagonal(factor: &LowRank, ridge: f64) -> Result<Self> {
+        let ridge = positive("lambda", ridge)?;
+        let operator = Self::from_features_with_unit_diagonal(factor.factor(), ridge)?;
+        // With another diagonal the system can be indefinite, and the ridge bounds nothing.
+        let error = factor.has_unit_diagonal().then_some(factor.trace_error() / ridge);
+        Ok(Self { error, ..operator.ok_or_else(|| singular(ridge))? })
+    }
+
+    fn from_features(features: &Matrix, ridge: f64) -> Result<Self> {
+        representable(features)?;
+        let z = to_faer(features);
+        let mut inner = z.transpose() * &z;
+        let trace: f64 = (0..inner.nrows()).map(|i| inner[(i, i)]).sum();
+        if trace < WELL_SCALED * ridge {
+            for i in 0..inner.nrows() {
+                inner[(i, i)] += ridge;
+            }
+            let factor = inner.llt(Side::Lower).map_err(|_| singular(ridge))?;
+            let solution = factor.solve(z.transpose());
+            let right = Matrix::from_fn(z.nrows(), z.ncols(), |i, j| solution[(j, i)]);
+            let diagonal = vec![0.0; features.rows()];
+            return Ok(Self::exact(Form::Factors { diagonal, left: features.clone(), right }));
+        }
+        let svd = z.thin_svd().map_err(|_| singular(ridge))?;
+        let (u, s) = (svd.U(), svd.S().column_vector());
+        let share = |j: usize| s[j] * s[j] / (s[j] * s[j] + ridge);
+        let left = Matrix::from_fn(u.nrows(), u.ncols(), |i, j| u[(i, j)] * share(j));
+        let right = Matrix::from_fn(u.nrows(), u.ncols(), |i, j| u[(i, j)]);
+        if left.first_not_finite().is_some() {
+            return Err(singular(ridge));
+        }
+        Ok(Self::exact(Form::Factors { diagonal: vec![0.0; features.rows()], left, right }))
+    }
+
+    fn into_dense(self) -> Self {
+        Self { form: Form::Dense(self.to_matrix()), error: self.error }
+    }
+
+    /// With `D = diag(1 + ridge - k_ii)`, `(D + Z Z^T)^-1 = D^-1 - D^-1 Z (I + Z^T D^-1 Z)^-1 Z^T D^-1`. `None` where
+    /// an entry of `D` is too close to 0 for that to be accurate.
+    fn from_features_with_unit_diagonal(features: &Matrix, ridge: f64) -> Result<Option<Self>> {
+        representable(features)?;
+        let squares: Vec<f64> = features.iter_rows().map(|row| crate::kernel::dot(row, row)).collect();
+        let d: Vec<f64> = squares.iter().map(|square| 1.0 + ridge - square).collect();
+        let largest = squares.iter().copied().fold(1.0, f64::max);
+        if d.iter().any(|v| v.abs() < 1e-6 * largest.min(1.0 / ridge.max(1e-3))) {
+            return Ok(None);
+        }
+        let z = to_faer(features);
+        let scaled = Mat::from_fn(z.nrows(), z.ncols(), |i, j| z[(i, j)] / d[i]);
+        let mut inner = z.transpose() * &scaled;
+        for i in 0..inner.nrows() {
+            inner[(i, i)] += 1.0;
+        }
+        let solution = inner.partial_piv_lu().solve(scaled.transpose());
+        let right = Matrix::from_fn(features.rows(), features.columns(), |i, j| ridge * solution[(j, i)]);
+        let left = Matrix::from_fn(features.rows(), features.columns(), |i, j| scaled[(i, j)]);
+        if right.first_not_finite().is_some() {
+            return Err(singular(ridge));
+        }
+        let diagonal = d.iter().map(|v| 1.0 - ridge / v).collect();
+        Ok(Some(Self::exact(Form::Factors { diagonal, left, right })))
+    }
+
+    fn exact(form: Form) -> Self {
+        Self { form, error: None }
+    }
+
+    /// What `|W - W_exact|_2` is at most, if `W` was made from a low-rank factor; `None` if it is exact, or if the
+    /// diagonal was set to 1 and was not 1 before.
+    pub fn approximation_error(&self) -> Option<f64> {
+        self.error
+    }
+
+    /// Number of samples.
+    pub fn rows(&self) -> usize {
+        match &self.form {
+            Form::Dense(w) => w.rows(),
+            Form::Factors { left, .. } => left.rows(),
+        }
+    }
+
+    /// `W` as a dense matrix.
+    pub fn to_matrix(&self) -> Matrix {
+        match &self.form {
+            Form::Dense(w) => w.clone(),
+            Form::Factors { diagonal, left, right } => Matrix::from_fn(left.rows(), left.rows(), |i, j| {
+                let diagonal = if i == j { diagonal[i] } else { 0.0 };
+                diagonal + crate::kernel::dot(left.row(i), right.row(j))
+            }),
+        }
+    }
+
+    /// The diagonal of `W`.
+    fn diagonal(&self) -> Vec<f64> {
+        match &self.form {
+            Form::Dense(w) => (0..w.rows()).map(|i| w[(i, i)]).collect(),
+            Form::Factors { diagonal, left, right } => {
+                let rows = left.iter_rows().zip(right.iter_rows());
+                let own = rows.map(|(left, right)| crate::kernel::dot(left, right));
+                diagonal.iter().zip(own).map(|(d, own)| d + own).collect()
+            }
+        }
+    }
+}
+
+/// `(K + ridge I)^-1 K` by Cholesky, or by LU where `K + ridge I` is not positive definite.
+fn regress(gram: &Matrix, ridge: f64) -> Result<Matrix> {
+    representable(gram)?;
+    let n = gram.rows();
+    let mut regularised = to_faer(gram);
+    for i in 0..n {
+        regularised[(i, i)] += ridge;
+    }
+    let (inverse, pivots): (Mat<f64>, Vec<f64>) = match regularised.llt(Side::Lower) {
+        Ok(factor) => (factor.inverse(), (0..n).map(|i| factor.L()[(i, i)].powi(2)).collect()),
+        Err(_) => {
+            let factor = regularised.partial_piv_lu();
+            (factor.inverse(), (0..n).map(|i| factor.U()[(i, i)].abs()).collect())
+        }
+    };
+    check_pivots(&regularised, pivots.into_iter(), ridge)?;
+    let weights = Matrix::from_fn(n, n, |i, j| {
+        let identity = f64::from(u8::from(i == j));
+        identity - ridge * inverse[(i, j)]
+    });
+    if weights.first_not_finite().is_some() { Err(singular(ridge)) } else { Ok(weights) }
+}
+
+/// A pivot within the rounding of the largest entry is a zero that arithmetic has blurred.
+fn check_pivots(regularised: &Mat<f64>, pivots: impl Iterator<Item = f64>, ridge: f64) -> Result<()> {
+    let smallest = pivots.fold(f64::INFINITY, f64::min);
+    let is_regular = smallest > regularised.norm_max() * regularised.nrows() as f64 * f64::EPSILON;
+    if is_regular { Ok(()) } else { Err(singular(ridge)) }
+}
+
+/// Whether the values of a kernel, or of its features, are small enough for their products to be numbers.
+fn representable(values: &Matrix) -> Result<()> {
+    if values.data().iter().all(|value| value.abs() < LARGEST) {
+        return Ok(());
+    }
+    Err(Error::Degenerate {
+        reason: format!("the kernel has values above {}, whose products are not numbers", shown(LARGEST)),
+        remedy: "divide the conditioning variable `z` by a constant, or raise kernel.temp_z".into(),
+    })
+}
+
+fn to_faer(matrix: &Matrix) -> Mat<f64> {
+    Mat::from_fn(matrix.rows(), matrix.columns(), |i, j| matrix[(i, j)])
+}
+
+fn check_ridge(ridge: f64) -> Result<()> {
+    if ridge.is_finite() && ridge >= 0.0 {
+        Ok(())
+    } else {
+        Err(Error::parameter("lambda", ridge, "expected a finite number, 0 or above"))
+    }
+}
+
+fn singular(ridge: f64) -> Error {
+    Error::Degenerate {
+        reason: format!("K + lambda I is singular with lambda = {ridge}"),
+        remedy: "raise lambda, use a kernel of another bandwidth, or scale the conditioning variable `z` towards 1".into(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::{DType, Device, Tensor};
+
+    use simile_kernels::{Comparison, LogSumExp, Weight, own_log_sum_exps};
+
+    use super::*;
+    use crate::kernel::Approximation;
+
+    /// Values of three columns without order or symmetry.
+    fn values(n: usize, scale: f64) -> Matrix {
+        Matrix::from_fn(n, 3, |i, j| scale * (((i * i * (5 + j) + 7 * i + 3 * j) % 23) as f64 / 11.0 - 0.9))
+    }
+
+    fn kernels() -> Vec<Kernel> {
+        vec![
+            Kernel::rbf(0.8),
+            Kernel::Laplacian { scale: 1.5 },
+            Kernel::LaplacianL1 { gamma: 0.7 },
+            Kernel::MedianRbf,
+            Kernel::Linear { scale: 1.0 },
+            Kernel::Cosine,
+            Kernel::Polynomial { gamma: 1.0, offset: 0.0, degree: 3, scale: 2.0 },
+            Kernel::Polynomial { gamma: 1.0, offset: 1.0, degree: 2, scale: 1.0 },
+            Kernel::ExactMatch,
+        ]
+    }
+
+    fn largest_difference(a: &Matrix, b: &Matrix) -> f64 {
+        assert_eq!((a.rows(), a.columns()), (b.rows(), b.columns()));
+        a.data().iter().zip(b.data()).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+    }
+
+    /// `(K + ridge I) W`, which is `K` if `W` solves its equation.
+    fn residual(gram: &Matrix, ridge: f64, w: &Matrix) -> f64 {
+        let product = Matrix::from_fn(w.rows(), w.rows(), |i, j| {
+            let sum: f64 = (0..w.rows()).map(|k| gram[(i, k)] * w[(k, j)]).sum();
+            sum + ridge * w[(i, j)]
+        });
+        largest_difference(&product, gram)
+    }
+
+    #[test]
+    fn the_operator_solves_its_equation() {
+        let z = values(20, 1.0);
+        for kernel in kernels() {
+            for ridge in [0.01, 1.0, 100.0] {
+                let w = Operator::new(&kernel, &z, ridge).unwrap().to_matrix();
+                let error = residual(&kernel.gram(&z), ridge, &w);
+                assert!(error < 1e-9, "{kernel:?}, ridge {ridge}: {error}");
+                let transposed = Matrix::from_fn(20, 20, |i, j| w[(j, i)]);
+                assert!(largest_difference(&w, &transposed) < 1e-9, "{kernel:?} is not symmetric");
+            }
+        }
+    }
+
+    #[test]
+    fn few_features_give_what_the_gram_matrix_gives() {
+        let z = values(40, 1.0);
+        for kernel in kernels().into_iter().filter(|k| k.features(&z).is_some()) {
+            for ridge in [0.01, 1.0] {
+                let gram = kernel.gram(&z);
+                let features = kernel.features(&z).unwrap();
+                let few = Operator::from_features(&features, ridge).unwrap().to_matrix();
+                assert!(largest_difference(&few, &regress(&gram, ridge).unwrap()) < 1e-9, "{kernel:?}");
+
+                let mut unit = gram;
+                (0..40).for_each(|i| unit[(i, i)] = 1.0);
+                let few = Operator::from_features_with_unit_diagonal(&features, ridge).unwrap();
+                let Some(few) = few else { continue };
+                assert!(
+                    largest_difference(&few.to_matrix(), &regress(&unit, ridge).unwrap()) < 1e-7,
+                    "{kernel:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_batch_is_held_in_factors_and_reads_the_same() {
+        let z = values(DENSE_ROWS + 6, 1.0);
+        let device = Device::flex();
+        for kernel in [Kernel::Cosine, Kernel::Linear { scale: 1.0 }] {
+            let operator = Operator::new(&kernel, &z, 0.1).unwrap();
+            assert!(matches!(operator.form, Form::Factors { .. }));
+            let dense = Operator::exact(Form::Dense(operator.to_matrix()));
+            let (few, dense) =
+                (operator.on_device(&device, DType::F64), dense.on_device(&device, DType::F64));
+            let difference = |a: Tensor<2>, b: Tensor<2>| (a - b).abs().max().into_scalar::<f64>();
+            assert!(difference(few.diagonal(), dense.diagonal()) < 1e-12);
+            let total = |operator: &DeviceOperator| {
+                let weights = DeviceOperator::pair_weights(&[operator]);
+                let term = LogSumExp::apart(z.rows()).weighted(Weight::Above(0.0)).with_power(0.0);
+                let rows = Tensor::zeros([z.rows(), 1], (&device, DType::F64));
+                own_log_sum_exps(rows, weights, Comparison::new([term], 1.0))
+            };
+            assert!(difference(total(&few), total(&dense)) < 1e-6);
+            let c = values(z.rows(), 1.0).to_tensor(&device, DType::F64);
+            assert!(difference(few.apply(c.clone()), dense.apply(c)) < 1e-10);
+        }
+    }
+
+    #[test]
+    fn badly_scaled_features_stay_a_projection() {
+        let colours = values(200, 255.0);
+        let cubic = Kernel::Polynomial { gamma: 1.0, offset: 0.0, degree: 3, scale: 1.0 };
+        let w = Operator::new(&cubic, &colours, 0.01).unwrap().to_matrix();
+        let trace: f64 = (0..200).map(|i| w[(i, i)]).sum();
+        assert!((trace - 10.0).abs() < 1e-3, "ten features, trace {trace}");
+        assert!(w.data().iter().all(|v| v.abs() <= 1.0 + 1e-9));
+    }
+
+    #[test]
+    fn a_unit_diagonal_can_make_the_system_indefinite() {
+        let z = values(7, 3.0);
+        let kernel = Kernel::Linear { scale: 1.0 };
+        let mut gram = kernel.gram(&z);
+        (0..7).for_each(|i| gram[(i, i)] = 1.0);
+        let eigenvalues = to_faer(&gram).self_adjoint_eigenvalues(Side::Lower).unwrap();
+        assert!(eigenvalues.iter().any(|&e| e < -0.5));
+        let w = Operator::with_unit_diagonal(&kernel, &z, 0.5).unwrap().to_matrix();
+        assert!(residual(&gram, 0.5, &w) < 1e-9);
+    }
+
+    #[test]
+    fn without_a_ridge_a_singular_gram_matrix_is_an_error() {
+        let mut z = values(8, 1.0);
+        let first = z.row(0).to_vec();
+        z.row_mut(5).copy_from_slice(&first);
+        for kernel in kernels() {
+            let error = Operator::new(&kernel, &z, 0.0).unwrap_err().to_string();
+            assert!(error.contains("lambda"), "{kernel:?}: {error}");
+        }
+        assert!(Operator::new(&Kernel::Cosine, &z, -1.0).unwrap_err().to_string().contains("lambda"));
+        assert!(Operator::new(&Kernel::Cosine, &z, f64::NAN).unwrap_err().to_string().contains("lambda"));
+    }
+
+    #[test]
+    fn without_a_ridge_a_regular_gram_matrix_gives_the_identity() {
+        let z = Matrix::from_fn(6, 1, |i, _| i as f64);
+        let w = Operator::new(&Kernel::rbf(0.5), &z, 0.0).unwrap().to_matrix();
+        assert!(largest_difference(&w, &Matrix::from_fn(6, 6, |i, j| f64::from(u8::from(i == j)))) < 1e-12);
+    }
+
+    #[test]
+    fn exact_match_averages_over_clusters() {
+        let clusters = [0.0, 1.0, 0.0, 2.0, 1.0, 0.0];
+        let ridge = 0.3;
+        let w = Operator::new(&Kernel::ExactMatch, &Matrix::column(&clusters), ridge).unwrap().to_matrix();
+        for i in 0..6 {
+            let members = clusters.iter().filter(|&&c| c == clusters[i]).count() as f64;
+            for j in 0..6 {
+                let expected = if clusters[i] == clusters[j] { 1.0 / (members + ridge) } else { 0.0 };
+                assert!((w[(i, j)] - expected).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn normalised_rows_are_distributions_over_the_others() {
+        let weights = Estimator::Normalised.weights(&Kernel::Cosine, &values(12, 1.0), 0.1).unwrap();
+        for i in 0..12 {
+            assert!((weights.row(i).iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert_eq!(weights[(i, i)], 0.0);
+        }
+    }
+
+    #[test]
+    fn the_error_of_an_approximation_is_bounded_as_stated() {
+        let z = values(60, 1.0);
+        let ridge = 0.1;
+        for kernel in [Kernel::rbf(0.8), Kernel::Laplacian { scale: 1.5 }] {
+            let exact = Operator::new(&kernel, &z, ridge).unwrap().to_matrix();
+            for rank in [10, 20, 60] {
+                let factor = kernel.low_rank(&z, &Approximation { rank, tolerance: 0.0 }).unwrap();
+                let close = Operator::from_low_rank(&factor, ridge).unwrap();
+                let bound = close.approximation_error().unwrap() + 1e-10;
+                assert!(largest_difference(&exact, &close.to_matrix()) <= bound);
+            }
+            let unit = Operator::with_unit_diagonal(&kernel, &z, ridge).unwrap().to_matrix();
+            let factor = kernel.low_rank(&z, &Approximation { rank: 60, tolerance: 0.0 }).unwrap();
+            let close = Operator::from_low_rank_with_unit_diagonal(&factor, ridge).unwrap();
+            assert!(close.approximation_error().unwrap() < 1e-9);
+            assert!(largest_difference(&unit, &close.to_matrix()) < 1e-7);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Low-rank approximation of a Gram matrix with a stated error, for kernels without few features (RBF, Laplacian).
+//!
+//! Cholesky factorisation with the largest remaining diagonal entry as the next pivot gives, after `r` steps,
+//!
+//! ```text
+//! K = L L^T + E,   E positive semi-definite,   |E|_2 <= tr E = trace error
+//! ```
+//!
+//! with `L` of `r` columns. `L L^T` is the Nystroem approximation from the `r` pivots, chosen one by one. It takes
+//! `n r^2` work and `n r` values of the kernel; `K` is never formed. Because the error is known after every step, the
+//! factorisation stops as soon as it is small enough.
+//!
+//! For the conditional operator `W = (K + ridge I)^-1 K` this means `|W - W_approximate|_2 <= trace error / ridge`.
+
+use serde::{Deserialize, Serialize};
+
+use super::Kernel;
+use crate::error::{Error, Result, within};
+use crate::numeric::matrix::Matrix;
+
+/// When to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Approximation {
+    /// Most columns of the factor.
+    pub rank: usize,
+    /// Trace error, as a share of the trace of `K`, at which fewer columns are enough.
+    pub tolerance: f64,
+}
+
+impl Default for Approximation {
+    fn default() -> Self {
+        Self { rank: 256, tolerance: 1e-6 }
+    }
+}
+
+impl Approximation {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// Names the parameter that is out of range.
+    pub fn check(&self) -> Result<()> {
+        if self.rank == 0 {
+            return Err(Error::parameter("approximation.rank", 0, "expected 1 or more"));
+        }
+        within("approximation.tolerance", self.tolerance, 0.0, 1.0).map(drop)
+    }
+}
+
+/// `K = L L^T` up to a known error.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LowRank {
+    factor: Matrix,
+    trace: f64,
+    trace_error: f64,
+    unit_diagonal: bool,
+}
+
+impl LowRank {
+    /// `L`, `[n, r]`.
+    pub fn factor(&self) -> &Matrix {
+        &self.factor
+    }
+
+    /// `tr(K - L L^T)`, which bounds every norm and every entry of the difference.
+    pub fn trace_error(&self) -> f64 {
+        self.trace_error
+    }
+
+    /// Whether every value has kernel 1 with itself, as in an RBF or Laplacian kernel.
+    pub fn has_unit_diagonal(&self) -> bool {
+        self.unit_diagonal
+    }
+
+    /// The trace error as a share of the trace of `K`.
+    pub fn relative_error(&self) -> f64 {
+        if self.trace > 0.0 { self.trace_error / self.trace } else { 0.0 }
+    }
+}
+
+impl Kernel {
+    /// A low-rank factor of the Gram matrix of the rows of `z`.
+    ///
+    /// # Errors
+    /// The approximation's parameters are out of range, or a factor looks at columns that `z` does not have.
+    pub fn low_rank(&self, z: &Matrix, approximation: &Approximation) -> Result<LowRank> {
+        approximation.check()?;
+        self.fits(z)?;
+        let (n, kernel) = (z.rows(), self.function(z));
+        let mut remaining: Vec<f64> = z.iter_rows().map(|row| kernel(row, row)).collect();
+        let trace: f64 = remaining.iter().sum();
+        let unit_diagonal = remaining.iter().all(|k| (k - 1.0).abs() < 1e-12);
+        let enough = approximation.tolerance * trace;
+        let mut columns: Vec<Vec<f64>> = Vec::new();
+        while columns.len() < approximation.rank.min(n) && remaining.iter().sum::<f64>() > enough {
+            let largest = (0..n).max_by(|&i, &j| remaining[i].total_cmp(&remaining[j]));
+            let Some(pivot) = largest.filter(|&i| remaining[i] > 0.0) else { break };
+            let root = remaining[pivot].sqrt();
+            let mut column: Vec<f64> = z.iter_rows().map(|row| kernel(row, z.row(pivot))).collect();
+            for earlier in &columns {
+                let factor = earlier[pivot];
+                column.iter_mut().zip(earlier).for_each(|(value, other)| *value -= factor * other);
+            }
+            for (value, rest) in column.iter_mut().zip(&mut remaining) {
+                *value /= root;
+                *rest = (*rest - *value * *value).max(0.0);
+            }
+            // What is left of the pivot is rounding; it must not be chosen again.
+            remaining[pivot] = 0.0;
+            columns.push(column);
+        }
+        let factor = Matrix::from_fn(n, columns.len(), |i, j| columns[j][i]);
+        Ok(LowRank { factor, trace, trace_error: remaining.iter().sum(), unit_diagonal })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::dot;
+    use super::*;
+
+    fn colours(n: usize) -> Matrix {
+        Matrix::from_fn(n, 3, |i, j| ((i * (31 + 17 * j) + 7 * j) % 256) as f64)
+    }
+
+    fn largest_error(kernel: &Kernel, z: &Matrix, low_rank: &LowRank) -> (f64, f64) {
+        let gram = kernel.gram(z);
+        let (mut largest, mut trace) = (0.0_f64, 0.0);
+        for i in 0..z.rows() {
+            for j in 0..z.rows() {
+                let error = gram[(i, j)] - dot(low_rank.factor().row(i), low_rank.factor().row(j));
+                largest = largest.max(error.abs());
+                trace += if i == j { error } else { 0.0 };
+            }
+        }
+        (largest, trace)
+    }
+
+    #[test]
+    fn the_stated_error_is_the_error() {
+        let z = colours(120);
+        for kernel in
+            [Kernel::rbf(60.0), Kernel::Laplacian { scale: 100.0 }, Kernel::LaplacianL1 { gamma: 0.01 }]
+        {
+            for rank in [5, 20, 60] {
+                let low_rank = kernel.low_rank(&z, &Approximation { rank, tolerance: 0.0 }).unwrap();
+                let (largest, trace) = largest_error(&kernel, &z, &low_rank);
+                assert_eq!(low_rank.factor().columns(), rank);
+                assert!((trace - low_rank.trace_error()).abs() < 1e-9);
+                assert!(largest <= low_rank.trace_error() + 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn it_stops_at_the_tolerance_and_is_exact_at_full_rank() {
+        let z = colours(120);
+        let kernel = Kernel::rbf(120.0);
+        let enough = kernel.low_rank(&z, &Approximation { rank: 120, tolerance: 1e-3 }).unwrap();
+        assert!(enough.factor().columns() < 80, "{}", enough.factor().columns());
+        assert!(enough.relative_error() <= 1e-3);
+        let all = kernel.low_rank(&z, &Approximation { rank: 120, tolerance: 0.0 }).unwrap();
+        assert!(largest_error(&kernel, &z, &all).0 < 1e-10);
+    }
+
+    #[test]
+    fn equal_rows_have_rank_one() {
+        let z = Matrix::from_fn(10, 3, |_, j| j as f64);
+        let low_rank = Kernel::rbf(1.0).low_rank(&z, &Approximation::default()).unwrap();
+        assert_eq!(low_rank.factor().columns(), 1);
+        assert_eq!(low_rank.trace_error(), 0.0);
+    }
+
+    #[test]
+    fn ranges_are_checked() {
+        let approximation = Approximation { rank: 0, tolerance: 0.1 };
+        assert!(
+            Kernel::rbf(1.0).low_rank(&colours(4), &approximation).unwrap_err().to_string().contains("rank")
+        );
+    }
+}

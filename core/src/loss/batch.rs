@@ -1,0 +1,212 @@
+//! The inputs of an objective, by name.
+//!
+//! The names are those of the case files that `simile loss` reads: `view_a`, `view_b` (embeddings of two views,
+//! `[b, d]`), `labels`, `bias` (integers), `z` or `z_a`, `z_b` (conditioning variable, host `f64`), and whatever
+//! else an objective asks for (`logits`, `queue`, `prototypes`, ...).
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{DType, Device, Tensor, try_read_sync};
+
+use crate::error::{Error, Result};
+use crate::numeric::matrix::{Matrix, check_values};
+use crate::numeric::unit_rows::UnitRows;
+
+/// Named inputs of an objective.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    tensors: BTreeMap<String, Tensor<2>>,
+    /// What some of the tensors were made of.
+    on_host: BTreeMap<String, Matrix>,
+    indices: BTreeMap<String, Vec<usize>>,
+    conditions: BTreeMap<String, Matrix>,
+    unit: bool,
+    detailed: bool,
+    tile: Option<usize>,
+}
+
+impl Batch {
+    /// Two views of the same samples, `[b, d]` each; row `i` of both is a positive pair.
+    pub fn views(view_a: Tensor<2>, view_b: Tensor<2>) -> Self {
+        Self::default().with_tensor("view_a", view_a).with_tensor("view_b", view_b)
+    }
+
+    /// Adds a tensor input.
+    #[must_use]
+    pub fn with_tensor(mut self, name: &str, tensor: Tensor<2>) -> Self {
+        self.on_host.remove(name);
+        self.tensors.insert(name.into(), tensor);
+        self
+    }
+
+    /// Adds a tensor input that the host knows: an objective that wants it there need not read it back, which a
+    /// page cannot do from WebGPU.
+    #[must_use]
+    pub fn with_matrix(mut self, name: &str, matrix: Matrix, device: &Device, dtype: DType) -> Self {
+        self.tensors.insert(name.into(), matrix.to_tensor(device, dtype));
+        self.on_host.insert(name.into(), matrix);
+        self
+    }
+
+    /// Adds an integer input, such as `labels` or `bias`.
+    #[must_use]
+    pub fn with_indices(mut self, name: &str, indices: Vec<usize>) -> Self {
+        self.indices.insert(name.into(), indices);
+        self
+    }
+
+    /// Adds a host matrix, such as the conditioning variable `z`.
+    #[must_use]
+    pub fn with_condition(mut self, name: &str, condition: Matrix) -> Self {
+        self.conditions.insert(name.into(), condition);
+        self
+    }
+
+    /// Says that embeddings are unit rows already: they are not normalised again, and gradients are partial
+    /// derivatives with respect to the unit rows.
+    #[must_use]
+    pub fn with_unit_rows(mut self, unit: bool) -> Self {
+        self.unit = unit;
+        self
+    }
+
+    /// Asks for intermediate results that cost extra work (`Evaluation::aux`).
+    #[must_use]
+    pub fn with_details(mut self, detailed: bool) -> Self {
+        self.detailed = detailed;
+        self
+    }
+
+    /// Whether intermediate results are asked for.
+    pub fn is_detailed(&self) -> bool {
+        self.detailed
+    }
+
+    /// Sets how many anchors are compared with all candidates at once; `None` chooses by size.
+    #[must_use]
+    pub fn with_tile(mut self, tile: Option<usize>) -> Self {
+        self.tile = tile;
+        self
+    }
+
+    /// How many anchors are compared with all candidates at once, if the user chose.
+    pub fn tile(&self) -> Option<usize> {
+        self.tile
+    }
+
+    /// Whether embeddings are taken as unit rows.
+    pub fn has_unit_rows(&self) -> bool {
+        self.unit
+    }
+
+    /// A tensor input, without its autodiff history.
+    ///
+    /// # Errors
+    /// [`Error::MissingInput`] if there is none of that name.
+    pub fn tensor(&self, objective: &str, name: &str) -> Result<Tensor<2>> {
+        self.tracked(name).map(|t| t.clone().without_autodiff()).ok_or_else(|| missing(objective, name))
+    }
+
+    /// A tensor input as it was given, with its autodiff history.
+    pub fn tracked(&self, name: &str) -> Option<&Tensor<2>> {
+        self.tensors.get(name)
+    }
+
+    /// A tensor input on the host: as [`with_matrix`](Self::with_matrix) was given it, else read back.
+    ///
+    /// # Errors
+    /// [`Error::MissingInput`] if there is none of that name; [`Error::Degenerate`] if the device failed, or is
+    /// WebGPU in a page, from which nothing can be read without waiting.
+    pub fn host(&self, objective: &str, name: &str) -> Result<Matrix> {
+        if let Some(matrix) = self.on_host.get(name) {
+            return Ok(matrix.clone());
+        }
+        let tensor = self.tensor(objective, name)?;
+        let failed = |reason: String| Error::Degenerate {
+            reason: format!("`{objective}` needs `{name}` on the host, and {reason}"),
+            remedy: format!("give `{name}` as a matrix, or compute on the CPU"),
+        };
+        let data = try_read_sync(tensor.into_data_async())
+            .ok_or_else(|| failed("a page cannot read from this device without waiting".into()))?
+            .map_err(|error| failed(format!("the device failed ({error:?})")))?;
+        Matrix::from_data(&data)
+    }
+
+    /// A tensor input as unit rows.
+    ///
+    /// # Errors
+    /// [`Error::MissingInput`] if there is none of that name, [`Error::Shape`] if it has no rows or no columns.
+    pub fn unit_rows(&self, objective: &str, name: &str) -> Result<UnitRows> {
+        let raw = self.tensor(objective, name)?;
+        let [rows, columns] = raw.dims();
+        if rows == 0 || columns == 0 {
+            return Err(Error::shape(name, "at least one row and one column", format!("{rows}x{columns}")));
+        }
+        Ok(if self.unit { UnitRows::given(raw) } else { UnitRows::normalise(raw) })
+    }
+
+    /// An integer input of `rows` entries.
+    ///
+    /// # Errors
+    /// [`Error::MissingInput`], or [`Error::Shape`] if the length differs.
+    pub fn indices(&self, objective: &str, name: &str, rows: usize) -> Result<&[usize]> {
+        let indices = self.indices.get(name).ok_or_else(|| missing(objective, name))?;
+        check_rows(name, rows, indices.len())?;
+        Ok(indices)
+    }
+
+    /// An integer input of `rows` entries, if it is there.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the length differs.
+    pub fn optional_indices(&self, name: &str, rows: usize) -> Result<Option<&[usize]>> {
+        match self.indices.get(name) {
+            None => Ok(None),
+            Some(indices) => check_rows(name, rows, indices.len()).map(|()| Some(indices.as_slice())),
+        }
+    }
+
+    /// A host matrix of `rows` rows.
+    ///
+    /// # Errors
+    /// As [`table`](Self::table), or [`Error::Shape`] if the number of rows differs.
+    pub fn condition(&self, objective: &str, name: &str, rows: usize) -> Result<&Matrix> {
+        let condition = self.table(objective, name)?;
+        check_rows(name, rows, condition.rows())?;
+        Ok(condition)
+    }
+
+    /// A host matrix of any number of rows, such as the `prior` of a training set.
+    ///
+    /// # Errors
+    /// [`Error::MissingInput`], [`Error::NotFinite`], or [`Error::TooLarge`] for a value above 1e100.
+    pub fn table(&self, objective: &str, name: &str) -> Result<&Matrix> {
+        let table = self.conditions.get(name).ok_or_else(|| missing(objective, name))?;
+        check_values(name, table).map(|()| table)
+    }
+
+    /// Whether a host matrix of that name is there.
+    pub fn has_condition(&self, name: &str) -> bool {
+        self.conditions.contains_key(name)
+    }
+
+    /// Device and float type of the first tensor input.
+    pub fn place(&self) -> Option<(Device, DType)> {
+        self.tensors.values().next().map(|t| {
+            let t = t.clone().without_autodiff();
+            (t.device(), t.dtype())
+        })
+    }
+}
+
+fn missing(objective: &str, input: &str) -> Error {
+    Error::MissingInput { objective: objective.into(), input: input.into() }
+}
+
+fn check_rows(name: &str, expected: usize, found: usize) -> Result<()> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(Error::shape(name, format!("{expected} rows"), format!("{found} rows")))
+    }
+}

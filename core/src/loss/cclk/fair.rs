@@ -1,0 +1,153 @@
+//! Fair-CCLK and HardNeg-CCLK: the negatives of an anchor are samples that share its conditioning value.
+//!
+//! ```text
+//! paper       L = 1/b  sum_i [ log( exp s_ii  + (b-1) sum_j w_ji exp s_ij ) - s_ii ]                  (eq. 8, 9)
+//! released    L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') ) - s_ii' ]
+//! normalised  L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
+//! ```
+//!
+//! where in the last two lines the anchors are the `2b` rows of both views, `i'` is the other view of `i`, and `j`,
+//! `j'` run over the two views of the other samples. Fair: `z` is the sensitive variable. HardNeg: `z` is the
+//! representation itself, `z_a` and `z_b`: as released, and as a method hands it over in training, what the encoder
+//! gives before the projection head, of its own length: the released `lambda` of 100 and bandwidth `temp_z` of 500 belong
+//! to those 2048 numbers. (The paper writes `g(x)` for both.) Where none is given the views as they came are used, on the
+//! host. No gradient flows into `z`.
+//!
+//! An anchor whose negatives are all clipped has loss 0 and gradient 0. As printed, negative weights can bring the
+//! denominator to 0 or below; it is then held at 1e-7 times the anchor's largest term, whose
+//! gradient it takes.
+//!
+//! Released code clamps the denominator into `[1e-7, 1e20]`, which below a temperature of 0.022 stops all learning;
+//! here logarithms of sums are formed without leaving the range of the numbers, so no clamp is needed.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::super::views::TwoViews;
+use super::super::{Conditioning, Evaluation, Objective};
+use super::{BothOperators, Estimate, FLOOR, KernelWeights, Mass, SignedEstimate, signed_sums, weighted};
+use crate::error::Result;
+use crate::loss::batch::Batch;
+use crate::loss::infonce::info_nce::directed;
+use crate::loss::pairwise::{Contrast, Positives, log_add, other_view};
+use crate::numeric::matrix::check_values;
+
+/// Fair-CCLK; see the [module](self).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FairCclk(pub KernelWeights);
+
+/// HardNeg-CCLK; see the [module](self).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HardNegCclk(pub KernelWeights);
+
+impl Objective for FairCclk {
+    fn name(&self) -> &'static str {
+        "fair-cclk"
+    }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
+
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::Given
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let operators = self.0.operators(batch, self.name(), &views)?;
+        conditional_negatives(&self.0, &views, batch, &operators)
+    }
+}
+
+impl Objective for HardNegCclk {
+    fn name(&self) -> &'static str {
+        "hardneg-cclk"
+    }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
+
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::Representation
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        if batch.has_condition("z_a") || batch.has_condition("z") {
+            let operators = self.0.operators(batch, self.name(), &views)?;
+            return conditional_negatives(&self.0, &views, batch, &operators);
+        }
+        let (z_a, z_b) = (batch.host(self.name(), "view_a")?, batch.host(self.name(), "view_b")?);
+        check_values("view_a", &z_a)?;
+        check_values("view_b", &z_b)?;
+        let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
+        let operators = self.0.operators(&batch, self.name(), &views)?;
+        conditional_negatives(&self.0, &views, &batch, &operators)
+    }
+}
+
+fn conditional_negatives(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    let evaluation = match settings.variant {
+        Estimate::Paper => as_printed(settings, views, batch, operators),
+        Estimate::Released | Estimate::Normalised => without_signs(settings, views, batch, operators),
+    };
+    Ok(operators.note(evaluation?).in_parts(batch, || views.own_pairs(settings.temperature)))
+}
+
+/// The released and the normalised form, whose weights are not negative.
+fn without_signs(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    let (b, z) = (views.size, views.stacked());
+    let compared = Contrast::within(z, settings.temperature, batch.tile())?
+        .mean(Positives::Partner(other_view(b)))
+        .with_weights(operators.stacked());
+    let loss = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
+        log_add(own.clone(), negatives + mass.max(f64::MIN_POSITIVE).ln()) - own
+    };
+    let others = (b - 1) as f64;
+    let contrasted = match settings.variant {
+        Estimate::Released => compared
+            .log_sum_exp(weighted(b, settings.clip_threshold))
+            .evaluate(|rows| loss(rows.means[0].clone(), rows.sums[0].clone(), others)),
+        _ => compared.log_sum_exp(weighted(b, 0.0)).log_sum_exp(Mass::term(b)).evaluate(|rows| {
+            let negatives = Mass::of(&rows.sums[1]).normalise(rows.sums[0].clone());
+            loss(rows.means[0].clone(), negatives, others / 2.0)
+        }),
+    };
+    Ok(views.of_stacked(contrasted, 1.0 / (2 * b) as f64))
+}
+
+fn as_printed(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    let mass = (views.size - 1) as f64;
+    let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
+        let operator = operators.of(side);
+        let diagonal = operator.diagonal();
+        Ok(signed_sums(settings, batch, anchors, candidates, operator)?.evaluate(|rows| {
+            let estimate = SignedEstimate::of(rows, &diagonal);
+            let own = rows.means[0].clone();
+            let shift = estimate.largest();
+            let positive = (own.clone() - shift.clone()).exp();
+            let denominator = positive + estimate.relative_to(&shift) * mass;
+            denominator.clamp_min(FLOOR).log() + shift - own
+        }))
+    })?;
+    super::with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
+}

@@ -1,0 +1,333 @@
+//! Conditional Contrastive Learning with Kernel (Tsai et al., 2022): WeaklySup-, Fair- and HardNeg-CCLK.
+//!
+//! All three weigh the pairs of a batch by `W = (K_Z + lambda I)^-1 K_Z`, where `K_Z` compares the samples'
+//! conditioning values `z` (see [`crate::kernel::conditional`]), and use the kernel conditional embedding estimate
+//!
+//! ```text
+//! [K_{X|Y Z}]_ii = sum_j w_ji exp(s_ij),   s_ij = cos(a_i, b_j) / temperature
+//! ```
+//!
+//! (eq. KCEO) as the expected similarity of anchor `i` to samples that share its `z`. In Fair- and HardNeg-CCLK that
+//! is the denominator, in WeaklySup-CCLK the numerator.
+//!
+//! | variant | pairs | weights | anchors |
+//! |---|---|---|---|
+//! | `paper` | across views | as they come, own pair and negative weights included | b, direction a to b |
+//! | `released` | across and within views, added | diagonal of K set to 1, own pair 0, below 1e-6 set to 0, not renormalised | 2b, mean of both directions |
+//! | `normalised` (ours) | across and within views, averaged | non-negative, rows of sum 1 | 2b, mean of both directions |
+//!
+//! The default is `normalised`. As printed, a finite batch gives weights of either sign, so the argument of a
+//! logarithm can fall below 0, and for `lambda -> 0` with a kernel matrix of full rank `W -> I`, so that
+//! Fair-CCLK becomes `log b` with no gradient. As released, clipping without renormalising lets `lambda` and the
+//! bandwidth scale the mass of the negatives, down to none at all. Normalised rows are a conditional distribution
+//! over the other samples, which is what the estimate stands for.
+
+pub mod fair;
+pub mod trainable;
+pub mod weak;
+
+use burn::tensor::{Bool, DType, Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::infonce::info_nce::Side;
+use super::objective::{Aux, Evaluation};
+use super::views::TwoViews;
+use crate::error::{Error, Result, bounded, within};
+use crate::kernel::conditional::{DeviceOperator, Operator};
+use crate::kernel::{Approximation, Kernel};
+use crate::loss::batch::Batch;
+use crate::loss::pairwise::{Contrast, EMPTY, LogSumExp, PairWeights, Positives, Rows, Weight, itself};
+use crate::numeric::matrix::Matrix;
+
+pub use fair::{FairCclk, HardNegCclk};
+pub use trainable::{TrainableFairCclk, TrainableKernel};
+pub use weak::WeakSupCclk;
+
+/// Which estimate of the conditional embedding is used; see the [module](self).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimate {
+    /// As printed.
+    Paper,
+    /// As released.
+    Released,
+    /// Non-negative rows of sum 1: ours, and the default.
+    #[default]
+    Normalised,
+}
+
+/// Settings of the three objectives.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KernelWeights {
+    /// Divisor of the cosines; the released scripts default to 0.5, the released Fair command passes 0.1.
+    pub temperature: f64,
+    /// Ridge of `(K + lambda I)^-1 K`, above 0; released: 0.01, and 100 for HardNeg-CCLK. Not multiplied by the batch
+    /// size.
+    pub lambda: f64,
+    /// Kernel of the conditioning variable.
+    pub kernel: Kernel,
+    /// Approximates the Gram matrix by one of low rank, with a stated error (see [`Approximation`]); none by default.
+    /// For large batches and kernels without few features; `aux.approximation_error` then bounds `|W - W_exact|_2`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approximation: Option<Approximation>,
+    /// Weights below this are set to 0 (variant `released` only).
+    pub clip_threshold: f64,
+    /// Averages the directions a to b and b to a (variant `paper` only; the others always do).
+    pub symmetric: bool,
+    /// The estimate.
+    pub variant: Estimate,
+}
+
+impl Default for KernelWeights {
+    fn default() -> Self {
+        Self {
+            temperature: 0.5,
+            lambda: 0.01,
+            kernel: Kernel::Cosine,
+            approximation: None,
+            clip_threshold: 1e-6,
+            symmetric: false,
+            variant: Estimate::Normalised,
+        }
+    }
+}
+
+impl KernelWeights {
+    fn check(&self) -> Result<()> {
+        bounded("temperature", self.temperature)?;
+        if self.lambda == 0.0 {
+            let reason = "with which no sample weighs any other and the loss is 0; released: 0.01";
+            return Err(Error::parameter("lambda", self.lambda, reason));
+        }
+        bounded("lambda", self.lambda)?;
+        within("clip_threshold", self.clip_threshold, 0.0, 1.0)?;
+        self.approximation.as_ref().map_or(Ok(()), Approximation::check)
+    }
+
+    /// `W` as the variant defines the Gram matrix.
+    fn operator(&self, z: &Matrix) -> Result<Operator> {
+        let is_released = self.variant == Estimate::Released;
+        match &self.approximation {
+            None if is_released => Operator::with_unit_diagonal(&self.kernel, z, self.lambda),
+            None => Operator::new(&self.kernel, z, self.lambda),
+            Some(approximation) => {
+                let factor = self.kernel.low_rank(z, approximation)?;
+                if is_released {
+                    Operator::from_low_rank_with_unit_diagonal(&factor, self.lambda)
+                } else {
+                    Operator::from_low_rank(&factor, self.lambda)
+                }
+            }
+        }
+    }
+
+    /// The operators of both views, from `z`, or from `z_a` and `z_b`.
+    fn operators(&self, batch: &Batch, objective: &str, views: &TwoViews) -> Result<BothOperators> {
+        let rows = views.a.rows();
+        let (device, dtype) = (rows.device(), rows.dtype());
+        if batch.has_condition("z_a") {
+            let of = |name| self.operator(batch.condition(objective, name, views.size)?);
+            return Ok(BothOperators::new(&of("z_a")?, &of("z_b")?, &device, dtype));
+        }
+        let operator = self.operator(batch.condition(objective, "z", views.size)?)?;
+        Ok(BothOperators::shared(&operator, &device, dtype))
+    }
+}
+
+/// The operators of view a and view b on the device of the embeddings.
+struct BothOperators {
+    a: DeviceOperator,
+    b: DeviceOperator,
+    is_shared: bool,
+    approximation_error: Option<f64>,
+}
+
+impl BothOperators {
+    fn new(a: &Operator, b: &Operator, device: &Device, dtype: DType) -> Self {
+        let errors = a.approximation_error().zip(b.approximation_error());
+        Self {
+            a: a.on_device(device, dtype),
+            b: b.on_device(device, dtype),
+            is_shared: false,
+            approximation_error: errors.map(|(a, b)| a.max(b)),
+        }
+    }
+
+    fn shared(both: &Operator, device: &Device, dtype: DType) -> Self {
+        let on_device = both.on_device(device, dtype);
+        let approximation_error = both.approximation_error();
+        Self { a: on_device.clone(), b: on_device, is_shared: true, approximation_error }
+    }
+
+    /// Adds what is known about the error of the weights.
+    fn note(&self, evaluation: Evaluation) -> Evaluation {
+        match self.approximation_error {
+            Some(error) => evaluation.with_aux("approximation_error", Aux::Number(error)),
+            None => evaluation,
+        }
+    }
+
+    /// The weights of stacked rows among themselves: each anchor weighs the samples of either view alike.
+    fn stacked(&self) -> PairWeights {
+        match self.is_shared {
+            true => DeviceOperator::pair_weights(&[&self.a]),
+            false => DeviceOperator::pair_weights(&[&self.a, &self.b]),
+        }
+    }
+
+    /// What a sample weighs itself, for each stacked anchor.
+    fn own_weights(&self) -> Tensor<1> {
+        Tensor::cat(vec![self.a.diagonal(), self.b.diagonal()], 0).squeeze_dim(1)
+    }
+
+    fn of(&self, side: Side) -> &DeviceOperator {
+        match side {
+            Side::A => &self.a,
+            Side::B => &self.b,
+        }
+    }
+}
+
+/// The log-sum-exp over the other samples, `b` of each view, with their weights above a threshold.
+fn weighted(b: usize, threshold: f64) -> LogSumExp {
+    LogSumExp::apart(b).weighted(Weight::Above(threshold))
+}
+
+/// The logarithm of the weights that [`weighted`] sums up with threshold 0, over the samples of one view: the sum with power
+/// 0, halved.
+struct Mass(Tensor<1>);
+
+impl Mass {
+    /// What the sums are asked for it.
+    fn term(b: usize) -> LogSumExp {
+        weighted(b, 0.0).with_power(0.0)
+    }
+
+    /// From the sum of [`term`](Self::term).
+    fn of(sum: &Tensor<1>) -> Self {
+        Self(sum.clone().detach() - std::f64::consts::LN_2)
+    }
+
+    /// Where there is no other sample of positive weight.
+    fn is_empty(&self) -> Tensor<1, Bool> {
+        self.0.clone().lower_elem(EMPTY / 2.0)
+    }
+
+    /// A sum with weights that are divided by their mass; [`EMPTY`] without any.
+    fn normalise(&self, sum: Tensor<1>) -> Tensor<1> {
+        (sum - self.0.clone()).mask_fill(self.is_empty(), EMPTY)
+    }
+}
+
+/// A sum of weights of either sign is held at this fraction of its largest term or above, so that it has a logarithm.
+const FLOOR: f64 = 1e-7;
+
+/// The comparison that [`SignedEstimate`] reads: the own pair, and the other pairs by the sign of their weight.
+fn signed_sums<'a>(
+    settings: &KernelWeights,
+    batch: &Batch,
+    anchors: Tensor<2>,
+    candidates: Tensor<2>,
+    operator: &'a DeviceOperator,
+) -> Result<Contrast<'a>> {
+    let [b, _] = anchors.dims();
+    Ok(Contrast::new(anchors, candidates, settings.temperature, batch.tile())?
+        .mean(Positives::Partner(itself(b)))
+        .with_weights(DeviceOperator::pair_weights(&[operator]))
+        .log_sum_exp(weighted(b, 0.0))
+        .log_sum_exp(LogSumExp::apart(b).weighted(Weight::Below(0.0))))
+}
+
+/// `[KCEO]_ii = w_ii exp s_ii + sum_{j != i, w > 0} w exp s_ij - sum_{j != i, w < 0} |w| exp s_ij` of a tile.
+struct SignedEstimate {
+    own: Tensor<1>,
+    own_weight: Tensor<1>,
+    above: Tensor<1>,
+    below: Tensor<1>,
+}
+
+impl SignedEstimate {
+    fn of(rows: &Rows, diagonal: &Tensor<2>) -> Self {
+        Self {
+            own: rows.means[0].clone(),
+            own_weight: diagonal.clone().squeeze_dim(1),
+            above: rows.sums[0].clone(),
+            below: rows.sums[1].clone(),
+        }
+    }
+
+    /// The largest logarithm of a term.
+    fn largest(&self) -> Tensor<1> {
+        self.own.clone().max_pair(self.above.clone()).max_pair(self.below.clone())
+    }
+
+    /// The estimate divided by `exp(shift)`.
+    fn relative_to(&self, shift: &Tensor<1>) -> Tensor<1> {
+        let term = |log: &Tensor<1>| (log.clone() - shift.clone()).exp();
+        term(&self.own) * self.own_weight.clone() + term(&self.above) - term(&self.below)
+    }
+}
+
+/// Adds the estimate of each anchor of view a, where it is a number, and its weights, if details are asked for.
+fn with_kceo_diagonal(
+    evaluation: Evaluation,
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operator: &DeviceOperator,
+) -> Result<Evaluation> {
+    if !batch.is_detailed() {
+        return Ok(evaluation);
+    }
+    let diagonal = operator.diagonal();
+    let estimate = signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?.evaluate(|rows| {
+        let estimate = SignedEstimate::of(rows, &diagonal);
+        estimate.relative_to(&estimate.own.zeros_like())
+    });
+    let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
+    let evaluation = evaluation.with_aux("W", Aux::Tensor(operator.apply(identity)));
+    // At low temperatures the exponentials of the estimate leave the numbers; the loss takes their logarithms.
+    let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };
+    Ok(match settings.temperature.recip() <= largest {
+        true => evaluation.with_aux("kceo_diag", Aux::Vector(estimate.per_anchor)),
+        false => evaluation,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::finite_difference::{random, read, value};
+    use super::super::{Objective, build};
+    use super::*;
+
+    /// An objective of this family with an RBF kernel, and an approximation if a rank is given.
+    fn objective(name: &str, variant: &str, rank: Option<usize>) -> Box<dyn Objective> {
+        let mut parameters = serde_json::json!({ "lambda": 0.1, "kernel": { "name": "rbf", "sigma": 1.5 } });
+        if let Some(rank) = rank {
+            parameters["approximation"] = serde_json::json!({ "rank": rank, "tolerance": 0 });
+        }
+        build(name, Some(variant), parameters).unwrap()
+    }
+
+    #[test]
+    fn an_approximation_of_enough_rank_changes_nothing_and_states_its_error() {
+        let batch =
+            Batch::views(random(40, 4, 1), random(40, 4, 2)).with_condition("z", read(random(40, 2, 3)));
+        for name in ["fair-cclk", "weaksup-cclk"] {
+            for variant in ["released", "normalised"] {
+                let exact = value(objective(name, variant, None).as_ref(), &batch);
+                let off = |rank| {
+                    let objective = objective(name, variant, Some(rank));
+                    let evaluation = objective.evaluate(&batch).unwrap();
+                    let Aux::Number(error) = evaluation.aux["approximation_error"] else { unreachable!() };
+                    ((value(objective.as_ref(), &batch) - exact).abs(), error)
+                };
+                let (difference, error) = off(40);
+                assert!(difference < 1e-5 && error < 1e-9, "{name} {variant}: {difference}, {error}");
+                assert!(off(5).1 > 1e-3);
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Fair-CCLK with a bandwidth that is learned with the encoder: the "trainable kernel" that the authors name as their
+//! next step. Ours.
+//!
+//! ```text
+//! L(log sigma) = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
+//! w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0),   W = (K + lambda I)^-1 K,   K_ij = k( |z_i - z_j| / sigma )
+//! ```
+//!
+//! the normalised form of [`FairCclk`](super::FairCclk), differentiated also with respect to the logarithm of the
+//! bandwidth. From `W = I - lambda (K + lambda I)^-1`
+//!
+//! ```text
+//! dW / dlog sigma = lambda (K + lambda I)^-1 (dK / dlog sigma) (K + lambda I)^-1
+//! dK_ij / dlog sigma = 2 K_ij |z_i - z_j|^2 / (2 sigma^2)   for the RBF kernel
+//!                    =   K_ij |z_i - z_j| / sigma           for the Laplacian kernel
+//! ```
+//!
+//! which the host forms in `f64` and contracts with `dL / dW`, so that nothing is read back from the device. A weight
+//! that is clipped at 0 has no gradient; where one crosses 0 the loss has a kink.
+//!
+//! Inputs are `view_a`, `view_b`, `z`, and `log_sigma`, one number. Its gradient has that name too. Given as a
+//! conditioning value it stays on the host; given as a tensor it is read back, which a page's GPU cannot do. The loss
+//! measures how well the encoder tells positives from negatives of the same `z`, so descending it in `sigma` looks for
+//! easy negatives and ascending for hard ones: a trainer that learns a condition to be removed ascends.
+//!
+//! It forms `b x b` matrices on the device, and works on the host in `b^3`.
+
+use burn::tensor::Tensor;
+use faer::linalg::solvers::DenseSolveCore;
+use faer::{Mat, Side};
+use serde::{Deserialize, Serialize};
+
+use super::super::differentiate;
+use super::super::views::TwoViews;
+use super::super::{Conditioning, Evaluation, Objective};
+use crate::error::{Error, Result, bounded, positive};
+use crate::kernel::{Kernel, squared_distance};
+use crate::loss::batch::Batch;
+use crate::loss::pairwise::{EMPTY, other_view};
+use crate::numeric::matrix::Matrix;
+use crate::numeric::matrix::indices;
+
+/// Kernels of one bandwidth.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrainableKernel {
+    /// `exp(-|z-z'|^2 / (2 sigma^2))`.
+    #[default]
+    Rbf,
+    /// `exp(-|z-z'|_2 / sigma)`.
+    Laplacian,
+}
+
+/// Fair-CCLK with a learned bandwidth; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainableFairCclk {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Ridge of `(K + lambda I)^-1 K`, above 0.
+    pub lambda: f64,
+    /// Kernel of the conditioning variable.
+    pub kernel: TrainableKernel,
+    /// `normalised`, the only one there is.
+    pub variant: super::Estimate,
+}
+
+impl Default for TrainableFairCclk {
+    fn default() -> Self {
+        Self {
+            temperature: 0.5,
+            lambda: 0.01,
+            kernel: TrainableKernel::Rbf,
+            variant: super::Estimate::Normalised,
+        }
+    }
+}
+
+impl TrainableFairCclk {
+    /// `W` and its derivative with respect to `log sigma`.
+    fn weights(&self, z: &Matrix, log_sigma: f64) -> Result<(Matrix, Matrix)> {
+        let (n, sigma) = (z.rows(), log_sigma.exp());
+        positive("exp(log_sigma)", sigma)?;
+        let gram = match self.kernel {
+            TrainableKernel::Rbf => Kernel::rbf(sigma).gram(z),
+            TrainableKernel::Laplacian => Kernel::Laplacian { scale: sigma }.gram(z),
+        };
+        let slope = Mat::from_fn(n, n, |i, j| {
+            let squared = squared_distance(z.row(i), z.row(j)) / (sigma * sigma);
+            gram[(i, j)]
+                * match self.kernel {
+                    TrainableKernel::Rbf => squared,
+                    TrainableKernel::Laplacian => squared.sqrt(),
+                }
+        });
+        let ridge = |i, j| if i == j { self.lambda } else { 0.0 };
+        let regularised = Mat::from_fn(n, n, |i, j| gram[(i, j)] + ridge(i, j));
+        let inverse = regularised.llt(Side::Lower).map_err(|_| Error::Degenerate {
+            reason: format!("K + lambda I is singular with lambda = {}", self.lambda),
+            remedy: "raise lambda, or scale the conditioning variable `z` towards 1".into(),
+        })?;
+        let inverse = inverse.inverse();
+        let change = &inverse * slope * &inverse;
+        let identity = |i, j| f64::from(u8::from(i == j));
+        let weights = Matrix::from_fn(n, n, |i, j| identity(i, j) - self.lambda * inverse[(i, j)]);
+        Ok((weights, Matrix::from_fn(n, n, |i, j| self.lambda * change[(i, j)])))
+    }
+
+    /// The loss from unit rows of both views, stacked, and `W`.
+    fn loss(&self, stacked: Tensor<2>, weights: Tensor<2>) -> Tensor<1> {
+        let [b, _] = weights.dims();
+        let (device, dtype) = (weights.device(), weights.dtype());
+        let own = Tensor::<2>::eye(b, &device).cast(dtype);
+        let kept = (weights * (own.neg() + 1.0)).clamp_min(0.0);
+        let sums = kept.clone().sum_dim(1);
+        let empty = sums.clone().lower_equal_elem(0.0);
+        let shares = kept / sums.mask_fill(empty, 1.0);
+        let left_out = shares.clone().lower_equal_elem(0.0);
+        let log_shares = shares.mask_fill(left_out.clone(), 1.0).log().mask_fill(left_out, EMPTY);
+        let log_shares = Tensor::cat(vec![log_shares.clone(), log_shares], 1);
+        let log_shares = Tensor::cat(vec![log_shares.clone(), log_shares], 0);
+
+        let similarity = stacked.clone().matmul(stacked.transpose()) * self.temperature.recip();
+        let partner = indices(&other_view(b), &device).unsqueeze_dim(1);
+        let positive = similarity.clone().gather(1, partner);
+        let mass = ((b - 1) as f64 / 2.0).max(f64::MIN_POSITIVE).ln();
+        let logits = Tensor::cat(vec![positive.clone(), similarity + log_shares + mass], 1);
+        let largest = logits.clone().max_dim(1).detach();
+        let denominator = (logits - largest.clone()).exp().sum_dim(1).log() + largest;
+        (denominator - positive).mean()
+    }
+}
+
+impl Objective for TrainableFairCclk {
+    fn name(&self) -> &'static str {
+        "fair-cclk-trainable"
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.variant != super::Estimate::Normalised {
+            return Err(Error::parameter(
+                "variant",
+                "not normalised",
+                "expected normalised, the only one there is",
+            ));
+        }
+        bounded("temperature", self.temperature)?;
+        bounded("lambda", self.lambda).map(drop)
+    }
+
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::Given
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let z = batch.condition(self.name(), "z", views.size)?;
+        let log_sigma = if batch.has_condition("log_sigma") {
+            batch.condition(self.name(), "log_sigma", 1)?.clone()
+        } else {
+            batch.host(self.name(), "log_sigma")?
+        };
+        let &[log_sigma] = log_sigma.data() else {
+            return Err(Error::shape("log_sigma", "one number", format!("{}", log_sigma.data().len())));
+        };
+        let stacked = views.stacked();
+        let (device, dtype) = (stacked.device(), stacked.dtype());
+        let (weights, change) = self.weights(z, log_sigma)?;
+        let weights = weights.to_tensor(&device, dtype);
+        let (loss, [to_views, to_weights]) =
+            differentiate([stacked, weights], |[stacked, weights]| self.loss(stacked, weights));
+        let to_log_sigma = (to_weights * change.to_tensor(&device, dtype)).sum().unsqueeze();
+        Ok(views.with_stacked_gradient(loss, to_views).with_gradient("log_sigma", to_log_sigma))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::super::FairCclk;
+    use super::super::super::finite_difference::{gradient_error, place, random, read, value};
+    use super::super::KernelWeights;
+    use super::*;
+
+    fn batch(log_sigma: f64) -> Batch {
+        Batch::views(random(8, 4, 1), random(8, 4, 2))
+            .with_condition("z", read(random(8, 3, 3)))
+            .with_tensor("log_sigma", place(&Matrix::column(&[log_sigma])))
+    }
+
+    #[test]
+    fn gradients_match_differences() {
+        for kernel in [TrainableKernel::Rbf, TrainableKernel::Laplacian] {
+            for log_sigma in [-0.5, 0.3, 1.2] {
+                let objective = TrainableFairCclk { kernel, lambda: 0.1, ..TrainableFairCclk::default() };
+                let error = gradient_error(&objective, &batch(log_sigma));
+                assert!(error < 1e-6, "{kernel:?} at log sigma {log_sigma}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn its_value_is_that_of_fair_cclk() {
+        let fair = FairCclk(KernelWeights { kernel: Kernel::rbf(0.8), ..KernelWeights::default() });
+        let batch = batch(0.8_f64.ln());
+        assert!((value(&TrainableFairCclk::default(), &batch) - value(&fair, &batch)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_bandwidth_can_stay_on_the_host() {
+        let on_host = batch(9.0).with_condition("log_sigma", Matrix::column(&[0.3]));
+        let difference = value(&TrainableFairCclk::default(), &on_host)
+            - value(&TrainableFairCclk::default(), &batch(0.3));
+        assert!(difference.abs() < 1e-15);
+    }
+
+    #[test]
+    fn descending_it_lowers_the_loss() {
+        let mut log_sigma = 0.3;
+        let objective = TrainableFairCclk { lambda: 0.1, ..TrainableFairCclk::default() };
+        let before = value(&objective, &batch(log_sigma));
+        for _ in 0..20 {
+            let gradient = objective.evaluate(&batch(log_sigma)).unwrap().gradients["log_sigma"].clone();
+            log_sigma -= 0.2 * read(gradient)[(0, 0)];
+        }
+        assert!(value(&objective, &batch(log_sigma)) < before);
+    }
+}

@@ -1,0 +1,150 @@
+//! WeaklySup-CCLK: samples that share the anchor's conditioning value are its positives.
+//!
+//! ```text
+//! paper       L = 1/b  sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = sum_j w_ji exp s_ij   (eq. 7)
+//! released    L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = sum_j w_ij (exp s_ij + exp s_ij')
+//! normalised  L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2
+//! ```
+//!
+//! In the released form `w_ii = 0`, so the anchor's own other view is never a positive, yet it stands in the sum of
+//! the negatives (which there runs over all `2b - 1` other rows): it is pushed away. An anchor without any weight
+//! above the clip has `P_i` held at 1e-7 and learns repulsion only. In the normalised form the own pair keeps its
+//! weight, rows sum to 1, and an anchor without neighbours falls back to its own pair: NT-Xent's positive.
+//!
+//! Of the sum `P_i` the loss has the logarithm, so that one near positive is enough. Where the views of a sample share
+//! what its partners do not have, such as a colour, the own pair can be that one, and a form that keeps it then learns
+//! little from the partners.
+//!
+//! As printed, negative weights can bring `P_i` to 0 or below; it is then held at 1e-7 times the anchor's largest
+//! term, whose gradient it takes.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::super::views::TwoViews;
+use super::super::{Conditioning, Evaluation, Objective};
+use super::{BothOperators, Estimate, FLOOR, KernelWeights, Mass, SignedEstimate, signed_sums, weighted};
+use crate::error::Result;
+use crate::loss::batch::Batch;
+use crate::loss::infonce::info_nce::directed;
+use crate::loss::pairwise::{Contrast, EMPTY, LogSumExp, Positives, Rows, log_add, other_view};
+
+/// Smallest positive mass of the released code.
+const RELEASED_FLOOR: f64 = 1e-7;
+
+/// WeaklySup-CCLK; see the [module](self).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WeakSupCclk(pub KernelWeights);
+
+impl Objective for WeakSupCclk {
+    fn name(&self) -> &'static str {
+        "weaksup-cclk"
+    }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
+
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::Given
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let operators = self.0.operators(batch, self.name(), &views)?;
+        let evaluation = match self.0.variant {
+            Estimate::Paper => as_printed(&self.0, &views, batch, &operators),
+            Estimate::Released => as_released(&self.0, &views, batch, &operators),
+            Estimate::Normalised => normalised(&self.0, &views, batch, &operators),
+        };
+        Ok(operators.note(evaluation?))
+    }
+}
+
+fn as_printed(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
+        let operator = operators.of(side);
+        let diagonal = operator.diagonal();
+        let others = LogSumExp::apart(views.size);
+        let sums = signed_sums(settings, batch, anchors, candidates, operator)?.log_sum_exp(others);
+        Ok(sums.evaluate(|rows| {
+            let estimate = SignedEstimate::of(rows, &diagonal);
+            let negatives = rows.sums[2].clone();
+            let shift = estimate.largest().max_pair(negatives.clone());
+            let positive = estimate.relative_to(&shift).clamp_min(FLOOR);
+            (positive.clone() + (negatives - shift).exp()).log() - positive.log()
+        }))
+    })?;
+    super::with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
+}
+
+fn as_released(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    let (b, z) = (views.size, views.stacked());
+    let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
+        .with_weights(operators.stacked())
+        .log_sum_exp(weighted(b, settings.clip_threshold))
+        .log_sum_exp(LogSumExp::apart(2 * b))
+        .evaluate(|rows| {
+            let positive = released_positive(rows);
+            log_add(positive.clone(), rows.sums[1].clone()) - positive
+        });
+    let positive = released_positive(&contrasted.rows);
+    let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+    Ok(evaluation.in_parts(batch, || positive.mean().neg()))
+}
+
+/// `log P_i` as released.
+fn released_positive(rows: &Rows) -> Tensor<1> {
+    rows.sums[0].clone().clamp_min(RELEASED_FLOOR.ln())
+}
+
+fn normalised(
+    settings: &KernelWeights,
+    views: &TwoViews,
+    batch: &Batch,
+    operators: &BothOperators,
+) -> Result<Evaluation> {
+    let (b, z) = (views.size, views.stacked());
+    let own_weights = operators.own_weights().clamp_min(0.0);
+    let positive = |rows: &Rows| {
+        // Weights are shares of their sum with the sample's own; one without neighbours keeps all of it.
+        let mass = Mass::of(&rows.sums[2]);
+        let own = log_or_empty(own_weights.clone().mask_fill(mass.is_empty(), 1.0));
+        let total = log_add(mass.0, own.clone());
+        let neighbours = rows.sums[0].clone() - total.clone() - std::f64::consts::LN_2;
+        log_add(rows.means[0].clone() + own - total, neighbours)
+    };
+    let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
+        .mean(Positives::Partner(other_view(b)))
+        .with_weights(operators.stacked())
+        .log_sum_exp(weighted(b, 0.0))
+        .log_sum_exp(LogSumExp::apart(2 * b))
+        .log_sum_exp(Mass::term(b))
+        .evaluate(|rows| {
+            let positive = positive(rows);
+            log_add(positive.clone(), rows.sums[1].clone()) - positive
+        });
+    let part = batch.is_detailed().then(|| positive(&contrasted.rows).mean().neg());
+    let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+    Ok(match part {
+        Some(part) => evaluation.in_parts(batch, || part),
+        None => evaluation,
+    })
+}
+
+/// The logarithms of weights of at least 0.
+fn log_or_empty(weights: Tensor<1>) -> Tensor<1> {
+    let empty = weights.clone().lower_equal_elem(0.0);
+    weights.mask_fill(empty.clone(), 1.0).log().mask_fill(empty, EMPTY)
+}

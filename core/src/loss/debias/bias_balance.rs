@@ -1,0 +1,147 @@
+//! BiasBal: cross-entropy whose scores are shifted by how common a class is among samples of the same bias.
+//!
+//! ```text
+//! L = 1/n sum_i CE( z_i + log( p(. | b_i) + min_prob ), y_i )
+//! ```
+//!
+//! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, the bias attributes `bias` `b`, and the table
+//! `prior`, `[biases, classes]`, of `p(y | b)` in the training set ([`bias_prior`]). Hong and Yang, *Unbiased
+//! Classification through Bias-Contrastive and Bias-Balanced Learning* (2021): the shift makes the
+//! softmax a posterior of the biased training set, so that the scores themselves become one of a balanced set. It is
+//! used in training only; at test time the scores are taken as they are.
+//!
+//! `min_prob` is 1e-9 as released: a class that never meets a bias is shifted by -20.7. Released code adds the shift in
+//! place, which changes the scores of the caller; the value is the same, so the variant changes nothing.
+//!
+//! Use it where the bias attribute of every training sample is known. It is defined on every batch of at least one
+//! sample; a sample of an empty cell of the table has a large but finite loss.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, positive, shown};
+use crate::loss::batch::Batch;
+use crate::loss::logits::{CrossEntropies, below, targets};
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::numeric::matrix::Matrix;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BiasBalance {
+    /// Added to every probability before the logarithm.
+    pub min_prob: f64,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for BiasBalance {
+    fn default() -> Self {
+        Self { min_prob: 1e-9, variant: Variant::Paper }
+    }
+}
+
+impl BiasBalance {
+    /// `log(p(. | b_i) + min_prob)` for each sample, `[n, classes]`.
+    ///
+    /// # Errors
+    /// The prior has another number of classes, an entry that is no probability, or no row for one of the biases.
+    pub fn shift(&self, prior: &Matrix, bias: &[usize], classes: usize) -> Result<Matrix> {
+        if prior.columns() != classes {
+            let found = format!("{} columns", prior.columns());
+            return Err(Error::shape("prior", format!("{classes} columns, one for each class"), found));
+        }
+        if let Some(at) = prior.data().iter().position(|p| !(0.0..=1.0).contains(p)) {
+            let found = format!("{} in row {}", shown(prior.data()[at]), at / classes);
+            return Err(Error::shape("prior", "probabilities from 0 to 1", found));
+        }
+        below("bias", bias, prior.rows())?;
+        let logarithms =
+            Matrix::from_fn(prior.rows(), classes, |i, class| (prior[(i, class)] + self.min_prob).ln());
+        Ok(Matrix::from_fn(bias.len(), classes, |i, class| logarithms[(bias[i], class)]))
+    }
+}
+
+impl Objective for BiasBalance {
+    fn name(&self) -> &'static str {
+        "biasbal"
+    }
+
+    fn check(&self) -> Result<()> {
+        positive("min_prob", self.min_prob).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let logits = batch.tensor(self.name(), "logits")?;
+        let [rows, classes] = logits.dims();
+        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let bias = batch.indices(self.name(), "bias", rows)?;
+        let prior = batch.table(self.name(), "prior")?;
+        let shift = self.shift(prior, bias, classes)?.to_tensor(&logits.device(), logits.dtype());
+        let entropies = CrossEntropies::new(logits + shift, &targets);
+        let per_sample = entropies.values.clone();
+        let (loss, gradient) = entropies.mean();
+        let evaluation = Evaluation::new(loss).with_gradient("logits", gradient);
+        Ok(evaluation.with_aux("per_sample", Aux::Vector(per_sample)))
+    }
+}
+
+/// The table `p(y | b)` of a training set, `[biases, classes]`; the row of a bias without samples is uniform.
+///
+/// # Errors
+/// The lists differ in length, or hold an integer that is not below `classes` or `biases`.
+pub fn bias_prior(labels: &[usize], bias: &[usize], classes: usize, biases: usize) -> Result<Matrix> {
+    if labels.len() != bias.len() {
+        return Err(Error::shape("bias", format!("{} entries", labels.len()), format!("{}", bias.len())));
+    }
+    below("labels", labels, classes)?;
+    below("bias", bias, biases)?;
+    let mut table = Matrix::zeros(biases, classes);
+    for (&label, &bias) in labels.iter().zip(bias) {
+        table[(bias, label)] += 1.0;
+    }
+    for bias in 0..biases {
+        let count: f64 = table.row(bias).iter().sum();
+        table
+            .row_mut(bias)
+            .iter_mut()
+            .for_each(|p| *p = if count > 0.0 { *p / count } else { 1.0 / classes as f64 });
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, random, value};
+    use crate::loss::supervised::cross_entropy::CrossEntropy;
+
+    fn batch(prior: Matrix) -> Batch {
+        Batch::default()
+            .with_tensor("logits", random(4, 3, 2))
+            .with_indices("labels", vec![0, 1, 2, 2])
+            .with_indices("bias", vec![1, 1, 0, 1])
+            .with_condition("prior", prior)
+    }
+
+    #[test]
+    fn gradient_matches_differences() {
+        let prior = bias_prior(&[0, 1, 2, 2, 1], &[1, 1, 0, 1, 1], 3, 2).unwrap();
+        assert!(gradient_error(&BiasBalance::default(), &batch(prior)) < 1e-6);
+    }
+
+    #[test]
+    fn without_correlation_it_is_cross_entropy() {
+        let batch = batch(Matrix::from_fn(2, 3, |_, _| 1.0 / 3.0));
+        let expected = value(&CrossEntropy::default(), &batch);
+        assert!((value(&BiasBalance::default(), &batch) - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn prior_rows_are_conditional_on_the_bias() {
+        let prior = bias_prior(&[0, 0, 1, 1], &[0, 0, 0, 2], 2, 3).unwrap();
+        assert_eq!(prior.row(0), [2.0 / 3.0, 1.0 / 3.0]);
+        assert_eq!(prior.row(1), [0.5, 0.5]);
+        assert_eq!(prior.row(2), [0.0, 1.0]);
+    }
+}

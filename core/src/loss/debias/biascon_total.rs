@@ -1,0 +1,84 @@
+//! BiasCon together with the cross-entropy that it is trained with.
+//!
+//! ```text
+//! L = ce_weight CE( z + [bias_balanced] log( p(. | b) + 1e-9 ), y ) + BiasCon
+//! ```
+//!
+//! [`BiasCon`] is taken on `view_a`, `view_b`, `labels` and `bias`; the cross-entropy on a batch of its own,
+//! drawn without re-weighting: the scores `logits` `z`, `[n, classes]`, and their classes `ce_labels` `y`.
+//! With `bias_balanced` the scores are shifted as in [`BiasBalance`], which needs `ce_bias` `b` and the table
+//! `prior`, `[biases, classes]`. Hong and Yang, *Unbiased Classification through Bias-Contrastive and
+//! Bias-Balanced Learning* (2021); `BC` and `BC+BB` of the released code, with `ce_weight` 0.01.
+//!
+//! Variants and degenerate cases are those of [`BiasCon`]; released code shifts the scores of the caller in
+//! place. `aux.ce` and `aux.con` are the two terms.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, factor};
+use crate::loss::batch::Batch;
+use crate::loss::debias::bias_balance::BiasBalance;
+use crate::loss::debias::biascon::BiasCon;
+use crate::loss::logits::{cross_entropy, of_inputs, targets};
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BiasConTotal {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Factor of the cross-entropy, 0 or above.
+    pub ce_weight: f64,
+    /// Shifts the scores by the logarithm of the prior of their bias.
+    pub bias_balanced: bool,
+    /// The variant of the contrastive term.
+    pub variant: Variant,
+}
+
+impl Default for BiasConTotal {
+    fn default() -> Self {
+        Self { temperature: 0.07, ce_weight: 0.01, bias_balanced: false, variant: Variant::Paper }
+    }
+}
+
+impl BiasConTotal {
+    fn contrastive(&self) -> BiasCon {
+        BiasCon { temperature: self.temperature, variant: self.variant }
+    }
+}
+
+impl Objective for BiasConTotal {
+    fn name(&self) -> &'static str {
+        "biascon-total"
+    }
+
+    fn check(&self) -> Result<()> {
+        factor("ce_weight", self.ce_weight)?;
+        self.contrastive().check()
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let mut logits = batch.tensor(self.name(), "logits")?;
+        let [rows, classes] = logits.dims();
+        let targets = targets(batch, self.name(), "ce_labels", &logits)?;
+        if self.bias_balanced {
+            let bias = batch.indices(self.name(), "ce_bias", rows)?;
+            let prior = batch.table(self.name(), "prior")?;
+            let shift = BiasBalance::default().shift(prior, bias, classes)?;
+            logits = logits.clone() + shift.to_tensor(&logits.device(), logits.dtype());
+        }
+        let entropy = of_inputs([("logits", logits)], |[logits]| cross_entropy(logits, &targets).mean());
+        let contrastive = self.contrastive().evaluate_as(self.name(), batch)?;
+
+        let con = contrastive.loss.clone();
+        let mut total =
+            Evaluation { loss: entropy.loss.clone() * self.ce_weight + con.clone(), ..contrastive };
+        // They are the parts of one of its terms.
+        total.aux.retain(|name, _| name != "positive" && name != "negative");
+        Ok((entropy.gradients.into_iter())
+            .fold(total, |total, (name, gradient)| total.with_gradient(&name, gradient * self.ce_weight))
+            .with_aux("ce", Aux::Scalar(entropy.loss))
+            .with_aux("con", Aux::Scalar(con)))
+    }
+}

@@ -1,0 +1,171 @@
+//! Domain-independent training: one classifier for each value of the bias, on shared features.
+//!
+//! ```text
+//! L = 1/n sum_i CE( z_i[block b_i], y_i ),   z_i[block b] = z_i[ b classes .. (b + 1) classes ]
+//! ```
+//!
+//! with the scores `logits` `z`, `[n, domains * classes]`, one block of classes for each domain, the classes `labels`
+//! `y` and the domains `bias` `b`. The softmax runs within the sample's own block, so that a block is trained by its
+//! domain alone. Wang et al., *Towards Fairness in Visual Recognition* (2020), section 4.4.
+//!
+//! At test time the domain is not used: [`DomainIndependent::infer`] adds up the blocks by one of the rules of the
+//! paper. The comparison of Hong and Yang sums log-probabilities; the paper prefers the sum of raw scores. Training is
+//! the same, so the variant changes nothing.
+//!
+//! `domains` must be given: a batch need not hold every domain. It is defined on every batch of at least one sample.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::loss::batch::Batch;
+use crate::loss::logits::{below, cross_entropy, of_inputs, targets};
+use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::numeric::matrix::Matrix;
+use crate::numeric::matrix::indices;
+use burn::tensor::{Int, Tensor};
+
+/// See the [module](self).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DomainIndependent {
+    /// Number of values of the bias.
+    pub domains: usize,
+    /// Without effect: paper and code train alike.
+    pub variant: Variant,
+}
+
+/// How the blocks of a sample become one score for each class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Inference {
+    /// The sum of the blocks' raw scores: the paper's choice.
+    #[default]
+    SumOfScores,
+    /// The sum of the blocks' log-probabilities: the comparison of Hong and Yang.
+    SumOfLogProbabilities,
+    /// The sum of the blocks' probabilities.
+    SumOfProbabilities,
+    /// The largest score of any block.
+    Largest,
+}
+
+impl DomainIndependent {
+    fn classes(&self, columns: usize) -> Result<usize> {
+        if columns > 0 && columns.is_multiple_of(self.domains) {
+            Ok(columns / self.domains)
+        } else {
+            let expected = format!("a multiple of {} columns (domains)", self.domains);
+            Err(Error::shape("logits", expected, format!("{columns} columns")))
+        }
+    }
+
+    /// One score for each class, `[n, classes]`, from scores `[n, domains * classes]` of samples of any domain.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the columns do not divide into domains.
+    pub fn infer(&self, scores: &Matrix, rule: Inference) -> Result<Matrix> {
+        self.check()?;
+        let classes = self.classes(scores.columns())?;
+        let mut merged = Matrix::zeros(scores.rows(), classes);
+        for i in 0..scores.rows() {
+            let blocks = scores.row(i).chunks(classes);
+            for (domain, block) in blocks.enumerate() {
+                let largest = block.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let log_sum = largest + block.iter().map(|s| (s - largest).exp()).sum::<f64>().ln();
+                for (class, &score) in block.iter().enumerate() {
+                    let merged = &mut merged[(i, class)];
+                    match rule {
+                        Inference::SumOfScores => *merged += score,
+                        Inference::SumOfLogProbabilities => *merged += score - log_sum,
+                        Inference::SumOfProbabilities => *merged += (score - log_sum).exp(),
+                        Inference::Largest if domain == 0 => *merged = score,
+                        Inference::Largest => *merged = merged.max(score),
+                    }
+                }
+            }
+        }
+        Ok(merged)
+    }
+}
+
+impl Objective for DomainIndependent {
+    fn name(&self) -> &'static str {
+        "di"
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.domains == 0 {
+            return Err(Error::parameter("domains", 0, "expected the number of values of the bias"));
+        }
+        Ok(())
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let logits = batch.tensor(self.name(), "logits")?;
+        let [rows, columns] = logits.dims();
+        let classes = self.classes(columns)?;
+        let bias = batch.indices(self.name(), "bias", rows)?;
+        below("bias", bias, self.domains)?;
+        let block: Vec<usize> =
+            bias.iter().flat_map(|&domain| domain * classes..(domain + 1) * classes).collect();
+        let block: Tensor<2, Int> = indices(&block, &logits.device()).reshape([rows, classes]);
+        let targets = targets(batch, self.name(), "labels", &logits.clone().gather(1, block.clone()))?;
+        Ok(of_inputs([("logits", logits)], |[logits]| {
+            cross_entropy(logits.gather(1, block), &targets).mean()
+        }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, random, read, value};
+    use crate::loss::supervised::cross_entropy::CrossEntropy;
+
+    fn batch() -> Batch {
+        Batch::default()
+            .with_tensor("logits", random(5, 6, 4))
+            .with_indices("labels", vec![0, 2, 1, 1, 2])
+            .with_indices("bias", vec![0, 1, 1, 0, 1])
+    }
+
+    fn two_domains() -> DomainIndependent {
+        DomainIndependent { domains: 2, ..DomainIndependent::default() }
+    }
+
+    #[test]
+    fn gradient_matches_differences_and_stays_in_the_own_block() {
+        assert!(gradient_error(&two_domains(), &batch()) < 1e-6);
+        let gradient = read(two_domains().evaluate(&batch()).unwrap().gradients["logits"].clone());
+        assert_eq!(gradient.row(0)[3..], [0.0; 3]);
+        assert_eq!(gradient.row(1)[..3], [0.0; 3]);
+    }
+
+    #[test]
+    fn one_domain_is_cross_entropy() {
+        let batch = batch().with_indices("bias", vec![0; 5]);
+        let one = DomainIndependent { domains: 1, ..DomainIndependent::default() };
+        assert!((value(&one, &batch) - value(&CrossEntropy::default(), &batch)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rules_of_inference() {
+        let scores = Matrix::new(1, 4, vec![1.0, 2.0, 5.0, -1.0]).unwrap();
+        let infer = |rule| two_domains().infer(&scores, rule).unwrap();
+        assert_eq!(infer(Inference::SumOfScores).row(0), [6.0, 1.0]);
+        assert_eq!(infer(Inference::Largest).row(0), [5.0, 2.0]);
+        let probabilities = infer(Inference::SumOfProbabilities);
+        assert!((probabilities[(0, 0)] + probabilities[(0, 1)] - 2.0).abs() < 1e-12);
+        let first = (1.0_f64.exp() / (1.0_f64.exp() + 2.0_f64.exp())).ln();
+        let second = (5.0_f64.exp() / (5.0_f64.exp() + (-1.0_f64).exp())).ln();
+        assert!((infer(Inference::SumOfLogProbabilities)[(0, 0)] - first - second).abs() < 1e-12);
+    }
+
+    #[test]
+    fn columns_must_divide_into_domains() {
+        let three = DomainIndependent { domains: 4, ..DomainIndependent::default() };
+        assert!(three.evaluate(&batch()).unwrap_err().to_string().contains("multiple of 4"));
+        assert!(DomainIndependent::default().check().unwrap_err().to_string().contains("domains"));
+    }
+}

@@ -1,0 +1,199 @@
+//! EnD: features of samples that share the bias are made orthogonal, features of samples that share only the class are
+//! drawn together.
+//!
+//! ```text
+//! L = CE(z, y) + alpha R_orthogonal + beta R_parallel,   g_pq = < x_p, x_q >
+//!
+//! R_orthogonal = sum_b | sum_{p > q in B_b} g_pq | / M,              B_b the samples of bias b, M the pairs counted
+//! R_parallel   = 1 - sum_{p > q, y_p = y_q, paired} (1 + g_pq) / 2 / M'
+//!
+//! paper     paired: b_p != b_q
+//! released  paired: b_p <  b_q
+//! ```
+//!
+//! with the features `view_a` `x` as unit rows, `[n, d]`, the scores `logits` `z`, `[n, classes]`, the classes `labels`
+//! `y` and the bias attributes `bias` `b`. Tartaglione et al., *EnD: Entangling and Disentangling deep representations
+//! for bias correction* (2021). The orthogonal term does not look at the class.
+//!
+//! Released code masks both terms with the strict lower triangle. For equal biases that counts each pair once; for
+//! different ones, whose mask is not symmetric, it drops each pair whose later sample has the larger bias, about half
+//! of them, and which half depends on the order of the batch. The default, `paper`, counts every pair once and does not
+//! depend on the order. Released code expects that the network normalises the features; here they are normalised unless
+//! the batch says that they are unit rows. It clamps `g` to [-1, 1], which unit rows never leave.
+//!
+//! `alpha` = `beta` = 1 as in the comparison of Hong and Yang; the original work searches both in [0, 1]. A term
+//! without any pair is 0 with gradient 0.
+
+use burn::tensor::{Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, factor};
+use crate::loss::batch::Batch;
+use crate::loss::logits::{CrossEntropies, targets};
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::numeric::label_groups::Groups;
+use crate::numeric::matrix::Matrix;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct End {
+    /// Factor of the orthogonal term, 0 or above.
+    pub alpha: f64,
+    /// Factor of the parallel term, 0 or above.
+    pub beta: f64,
+    /// Whether the parallel term counts all pairs or the released half.
+    pub variant: Variant,
+}
+
+impl Default for End {
+    fn default() -> Self {
+        Self { alpha: 1.0, beta: 1.0, variant: Variant::Paper }
+    }
+}
+
+impl Objective for End {
+    fn name(&self) -> &'static str {
+        "end"
+    }
+
+    fn check(&self) -> Result<()> {
+        factor("alpha", self.alpha)?;
+        factor("beta", self.beta).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let logits = batch.tensor(self.name(), "logits")?;
+        let features = batch.unit_rows(self.name(), "view_a")?;
+        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let [rows, _] = logits.dims();
+        if features.rows().dims()[0] != rows {
+            let found = format!("{} rows", features.rows().dims()[0]);
+            return Err(Error::shape("view_a", format!("{rows} rows"), found));
+        }
+        let labels = batch.indices(self.name(), "labels", rows)?;
+        let bias = batch.indices(self.name(), "bias", rows)?;
+        let unit = features.rows();
+        let orthogonal = orthogonal(&unit, bias);
+        let parallel = match self.variant {
+            Variant::Paper => all_pairs(&unit, labels, bias),
+            Variant::Released => released_pairs(&unit, labels, bias),
+        };
+
+        let (ce, to_logits) = CrossEntropies::new(logits, &targets).mean();
+        let regulariser = orthogonal.value.clone() * self.alpha + parallel.value.clone() * self.beta;
+        let to_unit = orthogonal.gradient * self.alpha + parallel.gradient * self.beta;
+        Ok(Evaluation::new(ce.clone() + regulariser.clone())
+            .with_gradient("logits", to_logits)
+            .with_gradient("view_a", features.pull_back(to_unit))
+            .with_aux("ce", Aux::Scalar(ce))
+            .with_aux("reg", Aux::Scalar(regulariser))
+            .with_aux("R_orthogonal", Aux::Scalar(orthogonal.value))
+            .with_aux("R_parallel", Aux::Scalar(parallel.value)))
+    }
+}
+
+/// A term with its gradient with respect to the unit rows.
+struct Term {
+    value: Tensor<1>,
+    gradient: Tensor<2>,
+}
+
+impl Term {
+    /// `1 - sum_pairs (1 + g_pq) / 2 / pairs`, where `drawn` holds for each row the sum of those paired with it; every
+    /// pair stands there twice, once for each of its rows. 0 without any pair.
+    fn parallel(unit: &Tensor<2>, drawn: Tensor<2>, pairs: usize) -> Self {
+        let (whole, share) = if pairs == 0 { (0.0, 0.0) } else { (0.5, 0.5 / pairs as f64) };
+        let value = (unit.clone() * drawn.clone()).sum() * (-0.5 * share) + whole;
+        Self { value, gradient: drawn * -share }
+    }
+}
+
+/// `R_orthogonal`. The pairs of a bias follow from the sum `t` of its rows: those of row `p` sum to `< x_p, t - x_p >`.
+fn orthogonal(unit: &Tensor<2>, bias: &[usize]) -> Term {
+    let groups = Groups::new(bias, &unit.device());
+    let sizes: Vec<usize> = (0..bias.len()).map(|p| groups.size_of(p)).collect();
+    let pairs = sizes.iter().map(|size| size - 1).sum::<usize>() / 2;
+    let share = 1.0 / pairs.max(1) as f64;
+    let inverse_sizes: Vec<f64> = sizes.iter().map(|&size| 1.0 / size as f64).collect();
+    let inverse_sizes = Matrix::column(&inverse_sizes).to_tensor(&unit.device(), unit.dtype());
+
+    let rest = groups.sums(unit.clone()) - unit.clone();
+    let of_bias = groups.sums((unit.clone() * rest.clone()).sum_dim(1)) * 0.5;
+    let value = (of_bias.clone().abs() * inverse_sizes).sum() * share;
+    Term { value, gradient: rest * of_bias.sign() * share }
+}
+
+/// `R_parallel` over all pairs of equal class and different bias.
+fn all_pairs(unit: &Tensor<2>, labels: &[usize], bias: &[usize]) -> Term {
+    let class = Groups::new(labels, &unit.device());
+    let part = Groups::new(labels.iter().zip(bias), &unit.device());
+    let pairs = (0..labels.len()).map(|p| class.size_of(p) - part.size_of(p)).sum::<usize>() / 2;
+    Term::parallel(unit, class.sums(unit.clone()) - part.sums(unit.clone()), pairs)
+}
+
+/// `R_parallel` over the released half of these pairs, which follows the order of the batch.
+fn released_pairs(unit: &Tensor<2>, labels: &[usize], bias: &[usize]) -> Term {
+    let n = labels.len();
+    let mut counted = vec![0.0_f32; n * n];
+    for (p, row) in counted.chunks_exact_mut(n).enumerate() {
+        let earlier = labels[..p].iter().zip(&bias[..p]);
+        for (counts, (label, other)) in row.iter_mut().zip(earlier) {
+            *counts = f32::from(u8::from(*label == labels[p] && bias[p] < *other));
+        }
+    }
+    let pairs = counted.iter().filter(|&&counts| counts > 0.0).count();
+    let counted = TensorData::new(counted, [n, n]);
+    let counted = Tensor::<2>::from_data(counted, (&unit.device(), unit.dtype()));
+    let drawn = counted.clone().matmul(unit.clone()) + counted.transpose().matmul(unit.clone());
+    Term::parallel(unit, drawn, pairs)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, random, value};
+
+    const LABELS: [usize; 6] = [0, 1, 0, 1, 0, 0];
+    const BIAS: [usize; 6] = [1, 0, 0, 1, 1, 2];
+
+    fn batch(order: [usize; 6]) -> Batch {
+        let at: Vec<i32> = order.iter().map(|&i| i32::try_from(i).unwrap()).collect();
+        let at: Tensor<1, burn::tensor::Int> =
+            Tensor::from_ints(at.as_slice(), &burn::tensor::Device::flex());
+        Batch::default()
+            .with_tensor("view_a", random(6, 4, 1).select(0, at.clone()))
+            .with_tensor("logits", random(6, 2, 2).select(0, at))
+            .with_indices("labels", order.iter().map(|&i| LABELS[i]).collect())
+            .with_indices("bias", order.iter().map(|&i| BIAS[i]).collect())
+    }
+
+    #[test]
+    fn gradient_matches_differences() {
+        for variant in [Variant::Paper, Variant::Released] {
+            let objective = End { variant, ..End::default() };
+            assert!(gradient_error(&objective, &batch([0, 1, 2, 3, 4, 5])) < 1e-6);
+        }
+    }
+
+    #[test]
+    fn only_the_papers_form_ignores_the_order() {
+        let (given, shuffled) = (batch([0, 1, 2, 3, 4, 5]), batch([5, 2, 0, 4, 3, 1]));
+        let change = |variant| {
+            let objective = End { variant, ..End::default() };
+            (value(&objective, &given) - value(&objective, &shuffled)).abs()
+        };
+        assert!(change(Variant::Paper) < 1e-12);
+        assert!(change(Variant::Released) > 1e-3);
+    }
+
+    #[test]
+    fn without_pairs_it_is_cross_entropy() {
+        let alone = batch([0, 1, 2, 3, 4, 5]).with_indices("bias", vec![0; 6]);
+        let no_orthogonal = End { alpha: 0.0, ..End::default() };
+        let evaluation = no_orthogonal.evaluate(&alone).unwrap();
+        let Aux::Scalar(ce) = evaluation.aux["ce"].clone() else { unreachable!() };
+        assert!((evaluation.loss - ce).abs().into_scalar::<f64>() < 1e-12);
+    }
+}

@@ -1,0 +1,144 @@
+//! The Hilbert-Schmidt independence criterion, unbiased: how much two representations depend on each other.
+//!
+//! ```text
+//! HSIC = [ tr(K L) + (1'K 1)(1'L 1) / ((n-1)(n-2)) - 2/(n-2) 1'K L 1 ] / ( n (n-3) )
+//! K_ij = exp( -|a_i - a_j|^2 / (2 sigma_x^2) ), L_ij = exp( -|b_i - b_j|^2 / (2 sigma_y^2) ), both with diagonal 0
+//! ```
+//!
+//! with two representations `view_a` `a`, `[n, d]`, and `view_b` `b`, `[n, d']`, as they are, whatever the batch says
+//! about unit rows. Song et al., *Feature Selection via Dependence Maximization* (2012), eq. 5; Bahng et al., *Learning
+//! De-biased Representations with Biased Representations* (2020), ReBias: the debiased network `f` descends
+//! `CE + lambda HSIC(f, g)`, the biased network `g`, whose receptive field is small, `CE - lambda HSIC(f, g)`, with
+//! `lambda` = 1 and `sigma_x` = `sigma_y` = 1 as released. `aux.minus` is the value that `g` descends.
+//!
+//! Released code subtracts the diagonal from every row instead of setting it to 0. For kernels of constant diagonal
+//! that shifts the other entries by a constant, to which the estimator is blind: value and gradient are the same, so
+//! the variant changes nothing.
+//!
+//! Being unbiased it can be negative, about 0 for independent representations. It needs four samples; fewer are an
+//! error.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, bounded};
+use crate::loss::batch::Batch;
+use crate::loss::logits::of_inputs;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+
+/// HSIC as an objective to descend; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RebiasHsic {
+    /// Bandwidth of the kernel of `view_a`.
+    pub sigma_x: f64,
+    /// Bandwidth of the kernel of `view_b`.
+    pub sigma_y: f64,
+    /// The kernel spelled out, for the reader; not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for RebiasHsic {
+    fn default() -> Self {
+        Self { sigma_x: 1.0, sigma_y: 1.0, kernel: None, variant: Variant::Paper }
+    }
+}
+
+impl Objective for RebiasHsic {
+    fn name(&self) -> &'static str {
+        "rebias-hsic"
+    }
+
+    fn check(&self) -> Result<()> {
+        bounded("sigma_x", self.sigma_x)?;
+        bounded("sigma_y", self.sigma_y).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let (a, b) = (batch.tensor(self.name(), "view_a")?, batch.tensor(self.name(), "view_b")?);
+        let ([n, _], [rows, _]) = (a.dims(), b.dims());
+        if n != rows {
+            return Err(Error::shape("view_b", format!("{n} rows"), format!("{rows} rows")));
+        }
+        if n < 4 {
+            return Err(Error::Degenerate {
+                reason: format!("unbiased HSIC is not defined for {n} samples"),
+                remedy: "give at least 4".into(),
+            });
+        }
+        let kernels = |a, b| (squared_exponential(a, self.sigma_x), squared_exponential(b, self.sigma_y));
+        let (k, l) = kernels(a.clone(), b.clone());
+        let biased = biased_hsic(k, l);
+        let evaluation = of_inputs([("view_a", a), ("view_b", b)], |[a, b]| {
+            let (k, l) = kernels(a, b);
+            unbiased_hsic(k, l)
+        });
+        let minus = evaluation.loss.clone().neg();
+        Ok(evaluation.with_aux("minus", Aux::Scalar(minus)).with_aux("biased_estimator", Aux::Scalar(biased)))
+    }
+}
+
+/// The Gram matrix of an RBF kernel, `[n, n]`.
+fn squared_exponential(rows: Tensor<2>, sigma: f64) -> Tensor<2> {
+    // Distances do not depend on the origin; rows about their mean lose fewer digits in the difference of squares.
+    let centred = rows.clone() - rows.mean_dim(0).detach();
+    let squares = centred.clone().square().sum_dim(1);
+    let products = centred.clone().matmul(centred.transpose());
+    let distances = (squares.clone() + squares.transpose() - products * 2.0).clamp_min(0.0);
+    (distances * (-2.0 * sigma * sigma).recip()).exp()
+}
+
+/// The unbiased estimate from two Gram matrices `[n, n]` of at least four samples; their diagonals are not used.
+pub fn unbiased_hsic(k: Tensor<2>, l: Tensor<2>) -> Tensor<1> {
+    let [n, _] = k.dims();
+    let others = Tensor::<2>::eye(n, &k.device()).cast(k.dtype()).neg() + 1.0;
+    let (k, l) = (k * others.clone(), l * others);
+    let n = n as f64;
+    let (k_rows, l_rows) = (k.clone().sum_dim(1), l.clone().sum_dim(1));
+    let trace = (k * l).sum();
+    let means = k_rows.clone().sum() * l_rows.clone().sum() * ((n - 1.0) * (n - 2.0)).recip();
+    let cross = (k_rows * l_rows).sum() * (2.0 / (n - 2.0));
+    (trace + means - cross) * (n * (n - 3.0)).recip()
+}
+
+/// `tr(K H L H) / (n - 1)^2` with the centring matrix `H`, which is never negative.
+fn biased_hsic(k: Tensor<2>, l: Tensor<2>) -> Tensor<1> {
+    let [n, _] = k.dims();
+    let centred = k.clone() - k.clone().mean_dim(0) - k.clone().mean_dim(1) + k.mean().unsqueeze();
+    (centred * l).sum() / ((n - 1) as f64).powi(2)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, random, value};
+
+    fn batch(n: usize) -> Batch {
+        Batch::views(random(n, 3, 1), random(n, 2, 2))
+    }
+
+    #[test]
+    fn gradient_matches_differences() {
+        assert!(gradient_error(&RebiasHsic { sigma_y: 0.7, ..RebiasHsic::default() }, &batch(6)) < 1e-6);
+    }
+
+    #[test]
+    fn averages_to_zero_for_independent_samples_and_is_positive_for_equal_ones() {
+        let mean = (0..200).map(|seed| {
+            value(&RebiasHsic::default(), &Batch::views(random(6, 1, 2 * seed), random(6, 1, 2 * seed + 1)))
+        });
+        assert!((mean.sum::<f64>() / 200.0).abs() < 0.01);
+        let same = random(12, 2, 3);
+        assert!(value(&RebiasHsic::default(), &Batch::views(same.clone(), same)) > 0.03);
+    }
+
+    #[test]
+    fn three_samples_are_an_error() {
+        let error = RebiasHsic::default().evaluate(&batch(3)).unwrap_err().to_string();
+        assert!(error.contains("at least 4"), "{error}");
+    }
+}

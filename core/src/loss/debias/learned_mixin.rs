@@ -1,0 +1,113 @@
+//! LearnedMixin+H: the scores of a fixed bias network are mixed in, as much as the main network asks for.
+//!
+//! ```text
+//! m_i = softplus( <f_i, A> + a )
+//! L   = 1/n sum_i [ CE( z_i + m_i g_i, y_i ) + entropy_weight H( softmax( m_i g_i ) ) ]
+//! ```
+//!
+//! with the main network's features `f_features` `f`, `[n, d]`, and scores `f_logits` `z`, `[n, classes]`, the bias
+//! network's scores `g_logits` `g`, a learned factor `fc_weight` `A`, `[1, d]`, `fc_bias` `a`, `[1, 1]`, and the classes
+//! `labels` `y`. Clark et al., *Don't Take the Easy Way Out* (2019); the entropy `H` keeps the factor from
+//! making the bias uniform. The bias network is trained before (5 epochs in ReBias' comparison) and frozen.
+//!
+//! `entropy_weight` is 0.36 as released for ReBias' comparison. The paper adds log-probabilities; raw scores, as
+//! released, differ by a constant of each row and give the same value and gradient. Released code multiplies the
+//! bias scores in place and never hands the factor to an optimiser, so that it stays at its random start; here it has
+//! its gradient. The value is the same, so the variant changes nothing.
+//!
+//! It is defined on every batch of at least one sample.
+
+use burn::tensor::activation::softplus;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, factor};
+use crate::loss::batch::Batch;
+use crate::loss::logits::{CrossEntropies, check_linear, check_shape, entropy, linear, targets};
+use crate::loss::objective::{Evaluation, Objective, Variant};
+use simile_kernels::sigmoid;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LearnedMixin {
+    /// Factor of the entropy, 0 or above; 0 is LearnedMixin without H.
+    pub entropy_weight: f64,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for LearnedMixin {
+    fn default() -> Self {
+        Self { entropy_weight: 0.36, variant: Variant::Paper }
+    }
+}
+
+impl Objective for LearnedMixin {
+    fn name(&self) -> &'static str {
+        "learned-mixin"
+    }
+
+    fn check(&self) -> Result<()> {
+        factor("entropy_weight", self.entropy_weight).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let input = |name| batch.tensor(self.name(), name);
+        let (features, logits, bias_logits) = (input("f_features")?, input("f_logits")?, input("g_logits")?);
+        let (weight, bias) = (input("fc_weight")?, input("fc_bias")?);
+        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let [rows, classes] = logits.dims();
+        check_shape("g_logits", &bias_logits, [rows, classes])?;
+        check_shape("f_features", &features, [rows, features.dims()[1]])?;
+        check_linear(&features, &weight, &bias, 1)?;
+        let asked = linear(features.clone(), weight.clone(), bias);
+        let factor = softplus(asked.clone(), 1.0);
+        let mixed_in = bias_logits.clone() * factor.clone();
+        let (mixture, to_logits) = CrossEntropies::new(logits + mixed_in.clone(), &targets).mean();
+        let (entropy, to_entropy) = entropy(mixed_in);
+        let to_mixed = to_logits.clone() + to_entropy * (self.entropy_weight / rows as f64);
+        // The softplus has the sigmoid as its slope.
+        let to_asked = (to_mixed.clone() * bias_logits).sum_dim(1) * sigmoid(asked);
+        Ok(Evaluation::new(mixture + entropy.mean() * self.entropy_weight)
+            .with_gradient("f_features", to_asked.clone().matmul(weight))
+            .with_gradient("f_logits", to_logits)
+            .with_gradient("g_logits", to_mixed * factor)
+            .with_gradient("fc_weight", to_asked.clone().transpose().matmul(features))
+            .with_gradient("fc_bias", to_asked.sum_dim(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, place, random, value};
+    use crate::loss::supervised::cross_entropy::CrossEntropy;
+    use crate::numeric::matrix::Matrix;
+
+    fn batch() -> Batch {
+        let logits = random(4, 3, 5);
+        Batch::default()
+            .with_tensor("f_logits", logits.clone())
+            .with_tensor("logits", logits)
+            .with_tensor("g_logits", random(4, 3, 6))
+            .with_tensor("f_features", random(4, 2, 7))
+            .with_tensor("fc_weight", random(1, 2, 8))
+            .with_tensor("fc_bias", random(1, 1, 9))
+            .with_indices("labels", vec![0, 1, 2, 0])
+    }
+
+    #[test]
+    fn gradient_matches_differences() {
+        assert!(gradient_error(&LearnedMixin::default(), &batch()) < 1e-6);
+    }
+
+    #[test]
+    fn a_factor_of_zero_leaves_cross_entropy() {
+        let batch = batch()
+            .with_tensor("fc_weight", place(&Matrix::zeros(1, 2)))
+            .with_tensor("fc_bias", place(&Matrix::column(&[-60.0])));
+        let uniform = 3.0_f64.ln() * 0.36;
+        let expected = value(&CrossEntropy::default(), &batch) + uniform;
+        assert!((value(&LearnedMixin::default(), &batch) - expected).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,243 @@
+//! LfF, learning from failure: a biased network says which samples are hard, another one learns from these.
+//!
+//! ```text
+//! L = 1/n sum_i GCE( b_i, y_i ) + 1/n sum_i W_i CE( d_i, y_i ),   W_i constant
+//! W_i = CE( b_i, y_i ) / ( CE( b_i, y_i ) + CE( d_i, y_i ) )                                   (relative difficulty)
+//! ```
+//!
+//! with the biased network's scores `logits_b` `b`, the debiased network's `logits_d` `d`, `[n, classes]` each, and the
+//! classes `labels` `y`. The networks share nothing, so that one loss trains both. Nam et al., *Learning from Failure:
+//! Training Debiased Classifier from Biased Classifier* (2020), with the [generalised
+//! cross-entropy](crate::loss::GeneralisedCrossEntropy), `q` = 0.7.
+//!
+//! Released code does not take the two cross-entropies of this batch but their moving averages by training sample, each
+//! divided by the largest average of its class: [`LffWeights`], whose output goes in as `weights`. Without that input
+//! the weights are those of the equation. `variant` is that of the generalised cross-entropy.
+//!
+//! Use it where the bias is not labelled but is easier to learn than the class. A sample on which both networks are
+//! certain has weight 1/2 in the equation's limit; it is held there by `eps` = 1e-8 only down to losses of that size,
+//! below which it tends to 0, as released.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, positive, within};
+use crate::loss::batch::Batch;
+use crate::loss::logits::{check_shape, cross_entropy, of_inputs, targets};
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::supervised::cross_entropy::sample_weights;
+use crate::loss::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
+
+/// More classes than any data set has.
+const MOST_CLASSES: usize = 1 << 24;
+
+/// The loss of both networks; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lff {
+    /// Amplification of the biased network, above 0 and at most 1.
+    pub q: f64,
+    /// Added to the denominator of the weights.
+    pub eps: f64,
+    /// The form of the generalised cross-entropy.
+    pub variant: Variant,
+}
+
+impl Default for Lff {
+    fn default() -> Self {
+        Self { q: 0.7, eps: 1e-8, variant: Variant::Paper }
+    }
+}
+
+impl Objective for Lff {
+    fn name(&self) -> &'static str {
+        "lff"
+    }
+
+    fn check(&self) -> Result<()> {
+        positive("eps", self.eps)?;
+        GeneralisedCrossEntropy { q: self.q, variant: self.variant }.check()
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let (biased, debiased) =
+            (batch.tensor(self.name(), "logits_b")?, batch.tensor(self.name(), "logits_d")?);
+        check_shape("logits_d", &debiased, biased.dims())?;
+        let targets = targets(batch, self.name(), "labels", &biased)?;
+        let amplified = GeneralisedCrossEntropy { q: self.q, variant: self.variant };
+        let losses = |logits: &Tensor<2>| cross_entropy(logits.clone(), &targets);
+        let weights = sample_weights(batch, self.name(), &biased)?.unwrap_or_else(|| {
+            let (b, d) = (losses(&biased), losses(&debiased));
+            b.clone() / (b + d + self.eps)
+        });
+        let evaluation = of_inputs([("logits_b", biased), ("logits_d", debiased)], |[biased, debiased]| {
+            let weighted = losses(&debiased) * weights.clone();
+            amplified.per_sample(biased, &targets).mean() + weighted.mean()
+        });
+        Ok(evaluation.with_aux("weights", Aux::Vector(weights)))
+    }
+}
+
+/// The released weights: moving averages of both networks' losses, by training sample.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LffWeights {
+    alpha: f64,
+    eps: f64,
+    classes: usize,
+    labels: Vec<usize>,
+    biased: Averages,
+    debiased: Averages,
+}
+
+impl LffWeights {
+    /// Averages of no loss yet, for training samples of the given classes; `alpha` (0.7 as released) is the share that
+    /// an average keeps at each visit, `eps` (1e-8) is added to the denominator of the weights.
+    ///
+    /// # Errors
+    /// `alpha` is not in 0..=1, `eps` is not above 0, or a label is no class.
+    pub fn new(labels: Vec<usize>, alpha: f64, eps: f64) -> Result<Self> {
+        within("ema_alpha", alpha, 0.0, 1.0)?;
+        positive("eps", eps)?;
+        let empty = Averages { values: vec![0.0; labels.len()], seen: vec![false; labels.len()] };
+        let classes = labels.iter().max().map_or(0, |&label| label.saturating_add(1));
+        if classes > MOST_CLASSES {
+            return Err(Error::parameter(
+                "labels",
+                classes - 1,
+                "expected classes, integers from 0 without gaps",
+            ));
+        }
+        Ok(Self { alpha, eps, classes, labels, biased: empty.clone(), debiased: empty })
+    }
+
+    /// Takes in the cross-entropies of a batch of training `samples` and returns a weight for each of them, in their
+    /// order.
+    ///
+    /// An average starts as the first loss of its sample. The weight is `b / (b + d + eps)`, where `b` and `d` are the
+    /// averages of the biased and the debiased network, each divided by the largest of its class at this moment, over
+    /// all training samples, however old; a sample that was never visited counts as 0.
+    ///
+    /// # Errors
+    /// A sample is not in the training set, or the lists differ in length.
+    pub fn update(&mut self, samples: &[usize], biased: &[f64], debiased: &[f64]) -> Result<Vec<f64>> {
+        crate::loss::logits::below("samples", samples, self.labels.len())?;
+        if biased.len() != samples.len() || debiased.len() != samples.len() {
+            let found = format!("{} and {}", biased.len(), debiased.len());
+            return Err(Error::shape("losses", format!("{} of each network", samples.len()), found));
+        }
+        self.biased.take(self.alpha, samples, biased);
+        self.debiased.take(self.alpha, samples, debiased);
+        let largest_b = self.biased.largest_by_class(&self.labels, self.classes);
+        let largest_d = self.debiased.largest_by_class(&self.labels, self.classes);
+        let relative = |value: f64, largest: f64| if largest > 0.0 { value / largest } else { 0.0 };
+        Ok((samples.iter())
+            .map(|&i| {
+                let class = self.labels[i];
+                let b = relative(self.biased.values[i], largest_b[class]);
+                let d = relative(self.debiased.values[i], largest_d[class]);
+                b / (b + d + self.eps)
+            })
+            .collect())
+    }
+
+    /// The averages of both networks as bits of `f64`, none for samples that were never visited.
+    pub(crate) fn visited(&self) -> [Vec<Option<u64>>; 2] {
+        [&self.biased, &self.debiased].map(|averages| {
+            let bits = |(value, &seen): (&f64, &bool)| seen.then(|| value.to_bits());
+            averages.values.iter().zip(&averages.seen).map(bits).collect()
+        })
+    }
+
+    /// Takes over what [`visited`](Self::visited) gave; samples beyond the training set are left out.
+    pub(crate) fn revisit(&mut self, visited: [Vec<Option<u64>>; 2]) {
+        for (averages, bits) in [&mut self.biased, &mut self.debiased].into_iter().zip(visited) {
+            let places = averages.values.iter_mut().zip(&mut averages.seen);
+            for ((value, seen), bits) in places.zip(bits) {
+                (*value, *seen) = (bits.map_or(0.0, f64::from_bits), bits.is_some());
+            }
+        }
+    }
+
+    /// The averages of the biased network, one for each training sample.
+    pub fn biased(&self) -> &[f64] {
+        &self.biased.values
+    }
+
+    /// The averages of the debiased network, one for each training sample.
+    pub fn debiased(&self) -> &[f64] {
+        &self.debiased.values
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Averages {
+    values: Vec<f64>,
+    seen: Vec<bool>,
+}
+
+impl Averages {
+    fn take(&mut self, alpha: f64, samples: &[usize], losses: &[f64]) {
+        for (&i, &loss) in samples.iter().zip(losses) {
+            let first = !std::mem::replace(&mut self.seen[i], true);
+            self.values[i] = if first { loss } else { alpha * self.values[i] + (1.0 - alpha) * loss };
+        }
+    }
+
+    fn largest_by_class(&self, labels: &[usize], classes: usize) -> Vec<f64> {
+        let mut largest = vec![0.0_f64; classes];
+        for (&label, &value) in labels.iter().zip(&self.values) {
+            largest[label] = largest[label].max(value);
+        }
+        largest
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, place, random, read, value};
+    use crate::numeric::matrix::Matrix;
+
+    fn batch() -> Batch {
+        Batch::default()
+            .with_tensor("logits_b", random(4, 3, 1))
+            .with_tensor("logits_d", random(4, 3, 2))
+            .with_indices("labels", vec![0, 2, 1, 1])
+    }
+
+    #[test]
+    fn gradient_matches_differences_for_given_weights() {
+        let batch = batch().with_condition("weights", Matrix::column(&[0.2, 0.9, 0.5, 0.0]));
+        assert!(gradient_error(&Lff::default(), &batch) < 1e-6);
+    }
+
+    #[test]
+    fn equal_networks_weigh_every_sample_by_half() {
+        let same = batch().with_tensor("logits_d", random(4, 3, 1));
+        let evaluation = Lff::default().evaluate(&same).unwrap();
+        let Aux::Vector(weights) = evaluation.aux["weights"].clone() else { unreachable!() };
+        assert!(read(weights.unsqueeze()).data().iter().all(|w| (w - 0.5).abs() < 1e-6));
+    }
+
+    #[test]
+    fn perfect_networks_are_finite() {
+        let certain = place(&Matrix::new(1, 2, vec![800.0, 0.0]).unwrap());
+        let batch = Batch::default()
+            .with_tensor("logits_b", certain.clone())
+            .with_tensor("logits_d", certain)
+            .with_indices("labels", vec![0]);
+        assert_eq!(value(&Lff::default(), &batch), 0.0);
+    }
+
+    #[test]
+    fn averages_start_at_the_first_loss_and_divide_by_the_largest_of_the_class() {
+        let mut weights = LffWeights::new(vec![0, 0, 1], 0.7, 1e-8).unwrap();
+        weights.update(&[0, 2], &[2.0, 5.0], &[1.0, 5.0]).unwrap();
+        let second = weights.update(&[0, 1], &[1.0, 0.85], &[1.0, 1.0]).unwrap();
+        assert!((weights.biased()[0] - 1.7).abs() < 1e-12);
+        assert_eq!(weights.biased()[1], 0.85);
+        assert!((second[1] - 0.5 / 1.5).abs() < 1e-6);
+        assert!(weights.update(&[3], &[1.0], &[1.0]).is_err());
+    }
+}

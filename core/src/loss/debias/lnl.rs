@@ -1,0 +1,148 @@
+//! LNL, learning not to learn: the features are trained until a bias predictor on them is undecided.
+//!
+//! ```text
+//! lnl            L = 1/n sum_i CE( z_i, y_i ) - entropy_weight / m sum_r H( softmax(q_r) )
+//! lnl-adversary  L = 1/m sum_r CE( q_r, b_r )
+//! ```
+//!
+//! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, the bias predictor's scores `bias_logits`
+//! `q`, `[m, biases]`, and the bias attributes `bias` `b`, `m` entries. `m` is `n` for a predictor of one attribute, or
+//! the number of pixels for the original predictor of quantised colours. Kim et al., *Learning Not to Learn: Training
+//! Deep Neural Networks with Biased Data* (2019).
+//!
+//! The paper is one game: the network descends `CE - lambda H - mu CE_bias`, the predictor descends `CE_bias`. Both
+//! terms are here, to be put together by whoever owns the predictor, in the two steps that the released comparison of
+//! Hong and Yang takes for each batch:
+//!
+//! 1. the network, predictor held fixed, descends `lnl`;
+//! 2. the predictor on [`reverse_gradient`] of the features descends `lnl-adversary`; through the reversal the feature
+//!    extractor ascends it, `mu` times.
+//!
+//! `entropy_weight` (`lambda`) is 0.01 as published; the comparison of Hong and Yang uses 1 and `mu` = 0.1. The value is
+//! the same in both, so the variant changes nothing.
+//!
+//! Both are defined on every batch of at least one row.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, factor};
+use crate::loss::batch::Batch;
+use crate::loss::logits::{CrossEntropies, entropy, targets};
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+
+/// The network's loss; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lnl {
+    /// Factor of the entropy of the bias predictor, 0 or above.
+    pub entropy_weight: f64,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for Lnl {
+    fn default() -> Self {
+        Self { entropy_weight: 0.01, variant: Variant::Paper }
+    }
+}
+
+impl Objective for Lnl {
+    fn name(&self) -> &'static str {
+        "lnl"
+    }
+
+    fn check(&self) -> Result<()> {
+        factor("entropy_weight", self.entropy_weight).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let (logits, bias_logits) =
+            (batch.tensor(self.name(), "logits")?, batch.tensor(self.name(), "bias_logits")?);
+        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let (ce, to_logits) = CrossEntropies::new(logits, &targets).mean();
+        let [rows, _] = bias_logits.dims();
+        let (undecided, to_bias_logits) = entropy(bias_logits);
+        let undecided = undecided.mean();
+        Ok(Evaluation::new(ce.clone() - undecided.clone() * self.entropy_weight)
+            .with_gradient("logits", to_logits)
+            .with_gradient("bias_logits", to_bias_logits * (-self.entropy_weight / rows as f64))
+            .with_aux("ce", Aux::Scalar(ce))
+            .with_aux("entropy", Aux::Scalar(undecided)))
+    }
+}
+
+/// The bias predictor's loss; see the [module](self).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LnlAdversary {
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Objective for LnlAdversary {
+    fn name(&self) -> &'static str {
+        "lnl-adversary"
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let logits = batch.tensor(self.name(), "bias_logits")?;
+        let targets = targets(batch, self.name(), "bias", &logits)?;
+        let (loss, gradient) = CrossEntropies::new(logits, &targets).mean();
+        Ok(Evaluation::new(loss).with_gradient("bias_logits", gradient))
+    }
+}
+
+/// The features as they are, whose gradient arrives multiplied by `-strength`: what descends a loss behind it ascends
+/// the loss before it.
+pub fn reverse_gradient<const D: usize>(features: Tensor<D>, strength: f64) -> Tensor<D> {
+    features.clone().detach() * (1.0 + strength) - features * strength
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, place, random, read, value};
+    use crate::loss::objective::loss;
+    use crate::numeric::matrix::Matrix;
+
+    fn batch() -> Batch {
+        Batch::default()
+            .with_tensor("logits", random(4, 3, 1))
+            .with_tensor("bias_logits", random(6, 2, 2))
+            .with_indices("labels", vec![0, 2, 1, 1])
+            .with_indices("bias", vec![0, 1, 1, 0, 1, 1])
+    }
+
+    #[test]
+    fn gradients_match_differences() {
+        assert!(gradient_error(&Lnl { entropy_weight: 0.7, ..Lnl::default() }, &batch()) < 1e-6);
+        assert!(gradient_error(&LnlAdversary::default(), &batch()) < 1e-6);
+    }
+
+    #[test]
+    fn an_undecided_predictor_is_the_minimum() {
+        let at = |logits| value(&Lnl::default(), &batch().with_tensor("bias_logits", logits));
+        let undecided = place(&Matrix::zeros(6, 2));
+        let evaluation =
+            Lnl::default().evaluate(&batch().with_tensor("bias_logits", undecided.clone())).unwrap();
+        assert!(at(undecided) < at(random(6, 2, 2)));
+        assert!(read(evaluation.gradients["bias_logits"].clone()).data().iter().all(|g| g.abs() < 1e-15));
+    }
+
+    #[test]
+    fn reversal_keeps_the_value_and_turns_the_gradient() {
+        let features = random(6, 2, 3).autodiff().require_grad();
+        let bias_logits = reverse_gradient(features.clone(), 0.1);
+        assert!(
+            (bias_logits.clone().inner() - features.clone().inner()).abs().max().into_scalar::<f64>() < 1e-12
+        );
+        let gradients =
+            loss(&LnlAdversary::default(), &batch().with_tensor("bias_logits", bias_logits)).unwrap();
+        let reversed = features.grad(&gradients.backward()).unwrap();
+        let plain = batch().with_tensor("bias_logits", features.inner());
+        let plain = LnlAdversary::default().evaluate(&plain).unwrap().gradients["bias_logits"].clone();
+        assert!((reversed + plain * 0.1).abs().max().into_scalar::<f64>() < 1e-12);
+    }
+}

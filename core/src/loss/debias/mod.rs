@@ -1,0 +1,15 @@
+//! An attribute that must not decide: bias labels, or a biased network in their place.
+
+pub mod bias_balance;
+pub mod biascon;
+pub mod biascon_total;
+pub mod domain_independent;
+pub mod end;
+pub mod hsic;
+pub mod jtt;
+pub mod learned_mixin;
+pub mod lff;
+pub mod lnl;
+pub mod rubi;
+pub mod softcon;
+pub mod wcl;

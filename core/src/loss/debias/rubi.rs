@@ -1,0 +1,97 @@
+//! RUBi: the scores of the main network are masked by what a bias network alone would say.
+//!
+//! ```text
+//! q = sg(g) A^T + a
+//! L = 1/n sum_i CE( f_i sigmoid(q_i), y_i ) + question_loss_weight / n sum_i CE( q_i, y_i )
+//! ```
+//!
+//! with the scores `f_logits` `f`, `[n, classes]`, the features `g_features` `g` of the bias network, `[n, d]`, a linear
+//! head `fc_weight` `A`, `[classes, d]`, `fc_bias` `a`, `[1, classes]`, and the classes `labels` `y`. `sg` stops the
+//! gradient, so that the bias network learns nothing here. Cadene et al., *RUBi: Reducing Unimodal Biases* (2019),
+//! in the image form of ReBias' comparison. At test time `f` is used alone.
+//!
+//! `question_loss_weight` is 1 by default, as published. In the released trainer the head is never given to an
+//! optimiser and stays at its random start, so that the second term changes nothing there; here the head has its
+//! gradient and whoever owns it decides. The value is the same, so the variant changes nothing.
+//!
+//! It is defined on every batch of at least one sample.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, factor};
+use crate::loss::batch::Batch;
+use crate::loss::logits::{CrossEntropies, check_linear, linear, targets};
+use crate::loss::objective::{Evaluation, Objective, Variant};
+use simile_kernels::sigmoid;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rubi {
+    /// Factor of the bias head's own cross-entropy, 0 or above.
+    pub question_loss_weight: f64,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for Rubi {
+    fn default() -> Self {
+        Self { question_loss_weight: 1.0, variant: Variant::Paper }
+    }
+}
+
+impl Objective for Rubi {
+    fn name(&self) -> &'static str {
+        "rubi"
+    }
+
+    fn check(&self) -> Result<()> {
+        factor("question_loss_weight", self.question_loss_weight).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let input = |name| batch.tensor(self.name(), name);
+        let (logits, features) = (input("f_logits")?, input("g_features")?);
+        let (weight, bias) = (input("fc_weight")?, input("fc_bias")?);
+        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let [rows, classes] = logits.dims();
+        crate::loss::logits::check_shape("g_features", &features, [rows, features.dims()[1]])?;
+        check_linear(&features, &weight, &bias, classes)?;
+        let to_features = features.zeros_like();
+        let question = linear(features.clone(), weight, bias);
+        let mask = sigmoid(question.clone());
+        let (fused, to_fused) = CrossEntropies::new(logits.clone() * mask.clone(), &targets).mean();
+        let (asked, to_asked) = CrossEntropies::new(question, &targets).mean();
+        let to_logits = to_fused.clone() * mask.clone();
+        // The sigmoid's slope is s (1 - s).
+        let to_mask = to_fused * logits * mask.clone() * (mask.neg() + 1.0);
+        let to_question = to_mask + to_asked * self.question_loss_weight;
+        Ok(Evaluation::new(fused + asked * self.question_loss_weight)
+            .with_gradient("f_logits", to_logits)
+            .with_gradient("fc_weight", to_question.clone().transpose().matmul(features))
+            .with_gradient("fc_bias", to_question.sum_dim(0))
+            .with_gradient("g_features", to_features))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{place, random, value};
+    use crate::loss::supervised::cross_entropy::CrossEntropy;
+    use crate::numeric::matrix::Matrix;
+
+    #[test]
+    fn a_bias_that_says_nothing_halves_the_scores() {
+        let logits = random(4, 3, 5);
+        let batch = Batch::default()
+            .with_tensor("f_logits", logits.clone() * 2.0)
+            .with_tensor("logits", logits)
+            .with_tensor("g_features", random(4, 2, 6))
+            .with_tensor("fc_weight", place(&Matrix::zeros(3, 2)))
+            .with_tensor("fc_bias", place(&Matrix::zeros(1, 3)))
+            .with_indices("labels", vec![0, 1, 2, 0]);
+        let expected = value(&CrossEntropy::default(), &batch) + 3.0_f64.ln();
+        assert!((value(&Rubi::default(), &batch) - expected).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,107 @@
+//! SoftCon: BiasCon without bias labels. Positives weigh the more, the less alike a biased network finds
+//! them.
+//!
+//! ```text
+//! l_i  = - sum_j m_ij / M_i [ s_ij - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature
+//! m_ij = ( 1 - cos(f_i, f_j) ) [ y_i = y_j ],   M_i = sum_j m_ij
+//! ```
+//!
+//! mean over `2 b` anchors, `j` over the rows of other samples; `labels` `y`, and `bias_features` `f`,
+//! `[b, e]`, of a network that was trained to latch on to the bias (small receptive field). No gradient flows
+//! into `f`. Hong and Yang, *Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning*
+//! (2021), the soft version of [`BiasCon`](crate::loss::BiasCon).
+//!
+//! In the released code the anchor's own other view is not left out: its weight is the rounding error of
+//! `1 - cos(f_i, f_i)`. Where every other weight is 0, that error is what `M_i` divides by, and the term is
+//! either 0 or the whole log-probability of the own pair. Here the own pair has weight 0, and so have weights
+//! below 1e-6. Besides, `released` adds 1e-9 inside the logarithm as [`BiasCon`](crate::loss::BiasCon) does;
+//! `paper`, the default, does not. Published: temperature 0.07, total loss `0.01 CE + SoftCon`; `aux.ce` and
+//! `aux.total_001ce` are these where `logits` and `ce_labels` are given.
+//!
+//! An anchor without positive weight has loss 0 with gradient 0 and counts in the mean.
+
+use std::ops::Range;
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::biascon::attraction;
+use crate::error::{Error, Result, bounded};
+use crate::loss::batch::Batch;
+use crate::loss::logits::{cross_entropy, targets};
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::pairwise::{Contrast, LogSumExp, Positives};
+use crate::loss::views::TwoViews;
+use crate::numeric::label_groups::Groups;
+use crate::numeric::unit_rows::UnitRows;
+
+/// Weights below this are rounding errors of `1 - cos` in `f32`.
+const SMALLEST_WEIGHT: f64 = 1e-6;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SoftCon {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// With or without the released constant.
+    pub variant: Variant,
+}
+
+impl Default for SoftCon {
+    fn default() -> Self {
+        Self { temperature: 0.07, variant: Variant::Paper }
+    }
+}
+
+impl Objective for SoftCon {
+    fn name(&self) -> &'static str {
+        "softcon"
+    }
+
+    fn check(&self) -> Result<()> {
+        bounded("temperature", self.temperature).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let (b, z) = (views.size, views.stacked());
+        let label = Groups::new(batch.indices(self.name(), "labels", b)?, &z.device());
+        let sample = Groups::new(0..b, &z.device());
+        let features = batch.condition(self.name(), "bias_features", b)?;
+        if features.columns() == 0 {
+            return Err(Error::shape("bias_features", "at least one column", "none"));
+        }
+        let features = features.to_tensor(&z.device(), z.dtype());
+        let features = UnitRows::normalise(features).rows();
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+            .mean(Positives::Samples {
+                count: b,
+                weights: Box::new(|range| shares(&features, &label, &sample, range)),
+            })
+            .log_sum_exp(LogSumExp::apart(2 * b))
+            .evaluate(|rows| attraction(rows, self.temperature, self.variant));
+        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        if batch.tracked("logits").is_none() {
+            return Ok(evaluation);
+        }
+        let logits = batch.tensor(self.name(), "logits")?;
+        let targets = targets(batch, self.name(), "ce_labels", &logits)?;
+        let entropy = cross_entropy(logits, &targets).mean();
+        let total = entropy.clone() * 0.01 + evaluation.loss.clone();
+        Ok(evaluation.with_aux("ce", Aux::Scalar(entropy)).with_aux("total_001ce", Aux::Scalar(total)))
+    }
+}
+
+/// `m_ij / M_i` of a range of samples, with `M_i` the sum over both views of each.
+fn shares(features: &Tensor<2>, label: &Groups, sample: &Groups, range: Range<usize>) -> Tensor<2> {
+    let cosines =
+        crate::loss::pairwise::rows_of(features, range.clone()).matmul(features.clone().transpose());
+    let weights = cosines.neg() + 1.0;
+    let left_out = label.same(range.clone()).bool_not().bool_or(sample.same(range));
+    let left_out = left_out.bool_or(weights.clone().lower_elem(SMALLEST_WEIGHT));
+    let weights = weights.mask_fill(left_out, 0.0);
+    let sums = weights.clone().sum_dim(1) * 2.0;
+    let empty = sums.clone().lower_equal_elem(0.0);
+    weights / sums.mask_fill(empty, 1.0)
+}

@@ -1,0 +1,144 @@
+//! Difficulty-weighted contrastive learning: a network that amplifies the bias says which negatives are hard.
+//!
+//! A first network `E_b` (`view_a_biased`, `view_b_biased`) learns by a triplet loss that catches easy,
+//! biased features ([`WclTriplet`]). A negative that it places near the anchor, while the second network
+//! `E_d` (`view_a`, `view_b`) places it far, is hard; such negatives weigh more in the loss of `E_d`
+//! ([`WclWeightedInfoNce`], [`WclWeightedDcl`]). Jang and Wang, *Difficulty-Based Sampling for Debiased
+//! Contrastive Representation Learning* (2023). The weights carry no gradient.
+//!
+//! | variant | weight of anchor `i` and negative `j` |
+//! |---|---|
+//! | `paper` | `1 + D_d / (D_d + D_b)` with the distance of the pair in each network, divided by the largest of the batch |
+//! | `released` | `1 + q_d / (q_d + q_b + 1e-6)` with `q_ij = exp s_ij`, each row divided by its Euclidean length |
+//!
+//! The two have opposite senses: the released weight is large where `E_d` finds a pair *alike* and `E_b` does
+//! not. The poster does not say whether its distances are squared; `distance` chooses. Where both distances
+//! of a pair are 0, its weight is 1.5.
+
+pub mod triplet;
+pub mod weighted;
+
+use std::ops::Range;
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+use simile_kernels::tile_rows;
+
+use crate::loss::objective::{Aux, Variant};
+use crate::loss::pairwise::{itself, leave_out, other_view};
+use crate::numeric::matrix::indices;
+use simile_kernels::RowSoftmax;
+
+pub use triplet::WclTriplet;
+pub use weighted::{Correction, WclWeightedDcl, WclWeightedInfoNce};
+
+/// How the distance of two unit rows is measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distance {
+    /// `|x - y|^2`.
+    #[default]
+    Squared,
+    /// `|x - y|`.
+    Euclidean,
+}
+
+/// Stacked unit rows of one network, and what their comparison with each other is divided by.
+struct Network {
+    rows: Tensor<2>,
+    measure: Measure,
+}
+
+#[allow(clippy::large_enum_variant, reason = "there are two of these")]
+enum Measure {
+    /// `exp s_ij` over the Euclidean length of its row.
+    Similarity { temperature: f64 },
+    /// The distance over the largest of the batch, `[1, 1]`.
+    Distance { distance: Distance, largest: Tensor<2> },
+}
+
+impl Network {
+    /// The similarities of a network.
+    fn similarities(rows: Tensor<2>, temperature: f64) -> Self {
+        Self { rows, measure: Measure::Similarity { temperature } }
+    }
+
+    /// The distances of a network; their largest is found in tiles.
+    fn distances(rows: Tensor<2>, distance: Distance, tile: Option<usize>) -> Self {
+        let [n, _] = rows.dims();
+        let tile = tile_rows(tile, n, n);
+        let largest = (0..n).step_by(tile).map(|start| {
+            let range = start..(start + tile).min(n);
+            distances(&rows, distance, &range).max_dim(0).max_dim(1)
+        });
+        let largest = Tensor::cat(largest.collect(), 0).max_dim(0);
+        let coincident = largest.clone().lower_equal_elem(0.0);
+        let largest = largest.mask_fill(coincident, 1.0);
+        Self { rows, measure: Measure::Distance { distance, largest } }
+    }
+
+    /// The measure of a tile of anchors against all rows; 0 for the anchor itself and its other view.
+    fn tile(&self, range: &Range<usize>) -> Tensor<2> {
+        match &self.measure {
+            Measure::Distance { distance, largest } => {
+                distances(&self.rows, *distance, range) / largest.clone()
+            }
+            Measure::Similarity { temperature } => {
+                let anchors = crate::loss::pairwise::rows_of(&self.rows, range.clone()) / *temperature;
+                let logits = without_own_pair(anchors.matmul(self.rows.clone().transpose()), range);
+                // A factor of the whole row does not matter, so its softmax does in place of the exponentials.
+                let similarities = RowSoftmax::new(logits).softmax;
+                let length = similarities.clone().square().sum_dim(1).sqrt();
+                similarities / length
+            }
+        }
+    }
+}
+
+/// Distances of a tile of anchors to all rows; 0 for the anchor itself and its other view.
+fn distances(rows: &Tensor<2>, distance: Distance, range: &Range<usize>) -> Tensor<2> {
+    let squares = rows.clone().square().sum_dim(1);
+    let anchors = crate::loss::pairwise::rows_of(rows, range.clone());
+    let products = anchors.matmul(rows.clone().transpose());
+    let squared =
+        crate::loss::pairwise::rows_of(&squares, range.clone()) + squares.transpose() - products * 2.0;
+    let squared = without_own_pair(squared, range).clamp_min(0.0);
+    match distance {
+        Distance::Squared => squared,
+        Distance::Euclidean => squared.sqrt(),
+    }
+}
+
+/// Puts the anchor itself and its other view at a number far below 0.
+fn without_own_pair(tile: Tensor<2>, range: &Range<usize>) -> Tensor<2> {
+    let [_, n] = tile.dims();
+    let tile = leave_out(tile, &itself(n), range);
+    leave_out(tile, &other_view(n / 2), range)
+}
+
+/// The difficulty weights of a tile of anchors, from 1 to 2; 1 or 1.5 for the own pair, which is no negative.
+fn weights(debiased: &Network, biased: &Network, range: &Range<usize>, variant: Variant) -> Tensor<2> {
+    let (d, b) = (debiased.tile(range), biased.tile(range));
+    let share = match variant {
+        Variant::Released => d.clone() / (b + d + 1e-6),
+        Variant::Paper => {
+            let sum = b + d.clone();
+            let undefined = sum.clone().lower_equal_elem(0.0);
+            (d / sum.mask_fill(undefined.clone(), 1.0)).mask_fill(undefined, 0.5)
+        }
+    };
+    share + 1.0
+}
+
+/// The weights of all anchors without the columns of their own pair, `[2b, 2b - 2]`.
+fn weight_table(weights: Tensor<2>) -> Aux {
+    let [n, _] = weights.dims();
+    let other = other_view(n / 2);
+    let negatives: Vec<usize> = (0..n)
+        .flat_map(|i| (0..n).filter(move |&j| j != i).map(move |j| (i, j)))
+        .filter(|&(i, j)| other.get(i) != Some(&j))
+        .map(|(_, j)| j)
+        .collect();
+    let at = indices(&negatives, &weights.device()).reshape([n, n.saturating_sub(2)]);
+    Aux::Tensor(weights.gather(1, at))
+}

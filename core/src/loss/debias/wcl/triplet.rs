@@ -1,0 +1,80 @@
+//! The loss of the network that amplifies the bias.
+//!
+//! ```text
+//! paper      L = 1/(2b) sum_i [ |x_i - x_i'|^2 - 1/N sum_j |x_i - x_j|^2 ]
+//! released   L = 1/(2b) sum_i [ |x_i - x_i'|^2 - ( sum_j |x_i - x_j|^2 - tau_plus N |x_i - x_i'|^2 ) / (1 - tau_plus) ]
+//! ```
+//!
+//! over the `2 b` unit rows of `view_a_biased` and `view_b_biased`; `i'` is the other view of `i`, and `j`
+//! runs over the `N = 2b - 2` rows of other samples. Jang and Wang (2023), the triplet loss of `E_b`; it has
+//! no margin and is bounded because the rows are unit vectors.
+//!
+//! Released code sums the negatives and applies the correction of DCL, so its value is of the order of `N`.
+//! The mean is the default: its gradient does not depend on the batch size. `tau_plus` is 0.1 as released
+//! (variant `released` only).
+//!
+//! Sums over all pairs follow from the mean and the square sum of the rows, so the work is linear in the
+//! batch. With `b = 1` there is no negative, and their mean is taken as 0.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Evaluation, Objective, Variant, differentiate};
+use crate::loss::views::TwoViews;
+
+/// See the [module](self).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WclTriplet {
+    /// Probability that a negative is of the anchor's class, from 0 to below 1 (variant `released` only).
+    pub tau_plus: f64,
+    /// Mean of the negatives, or corrected sum.
+    pub variant: Variant,
+}
+
+impl Default for WclTriplet {
+    fn default() -> Self {
+        Self { tau_plus: 0.1, variant: Variant::Paper }
+    }
+}
+
+impl Objective for WclTriplet {
+    fn name(&self) -> &'static str {
+        "wcl-triplet"
+    }
+
+    fn check(&self) -> Result<()> {
+        if (0.0..1.0).contains(&self.tau_plus) {
+            Ok(())
+        } else {
+            Err(Error::parameter("tau_plus", self.tau_plus, "expected a probability from 0 to below 1"))
+        }
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::named(batch, self.name(), ["view_a_biased", "view_b_biased"])?;
+        let negatives = (2 * views.size - 2) as f64;
+        let (loss, [to_a, to_b]) = differentiate([views.a.rows(), views.b.rows()], |[a, b]| {
+            let own_pairs = (a.clone() - b.clone()).square().sum() * 2.0;
+            let other_pairs = all_pairs(Tensor::cat(vec![a, b], 0)) - own_pairs.clone();
+            let negative = match self.variant {
+                Variant::Paper => other_pairs * negatives.max(1.0).recip(),
+                Variant::Released => {
+                    let corrected = other_pairs - own_pairs.clone() * (self.tau_plus * negatives);
+                    corrected * (1.0 - self.tau_plus).recip()
+                }
+            };
+            (own_pairs - negative) * (0.5 / views.size as f64)
+        });
+        Ok(views.with_gradients(loss, to_a, to_b))
+    }
+}
+
+/// `sum_ij |x_i - x_j|^2 = 2 n sum_i |x_i - mean|^2` over all `n` rows.
+fn all_pairs(rows: Tensor<2>) -> Tensor<1> {
+    let [n, _] = rows.dims();
+    let mean = rows.clone().mean_dim(0);
+    (rows - mean).square().sum() * (2 * n) as f64
+}

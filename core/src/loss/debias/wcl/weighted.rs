@@ -1,0 +1,170 @@
+//! The loss of the debiased network: its negatives weigh by their difficulty.
+//!
+//! ```text
+//! L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
+//! ```
+//!
+//! over the `2 b` unit rows of `view_a` and `view_b`, with the weights of the [room](super). Jang and Wang
+//! (2023), the loss of `E_d`. The sum over negatives can be corrected for the positives among them as in
+//! [`Dcl`](crate::loss::Dcl), or re-weighted and corrected as in [`Hcl`](crate::loss::Hcl), which the
+//! poster leaves open and the released code always does: `wcl-weighted-dcl` is the form of the released code,
+//! with its weights and the correction of DCL, and `wcl-weighted-infonce` the printed one, with `correction`
+//! `none`, `dcl` or `hcl`. Either takes either kind of weights, by its variant.
+//!
+//! Published: temperature 0.5, `tau_plus` 0.1. `aux.weights` holds the weights, `[2b, 2b - 2]`, a row for
+//! each anchor without its own pair. Use it where a dominant easy feature hides the one wanted and no bias
+//! label exists. With `b = 1` loss and gradient are 0.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+use simile_kernels::tile_rows;
+
+use super::{Distance, Network, weight_table, weights};
+use crate::error::{Result, factor};
+use crate::loss::batch::Batch;
+use crate::loss::infonce::dcl::Debias;
+use crate::loss::infonce::hcl::reweighted;
+use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::pairwise::{Contrast, LogSumExp, PairWeights, Positives, Rows, Weight, log_add, other_view};
+use crate::loss::views::TwoViews;
+
+/// What is done about positives among the negatives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Correction {
+    /// Nothing.
+    #[default]
+    None,
+    /// The correction of DCL.
+    Dcl,
+    /// The weights and the correction of HCL.
+    Hcl,
+}
+
+/// The printed form; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WclWeightedInfoNce {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// How distances are measured (variant `paper` only).
+    pub distance: Distance,
+    /// What is done about positives among the negatives.
+    pub correction: Correction,
+    /// Probability that a negative is of the anchor's class, from 0 to below 1 (with a correction).
+    pub tau_plus: f64,
+    /// Concentration of the weights of HCL (`correction = "hcl"` only).
+    pub beta: f64,
+    /// Which weights.
+    pub variant: Variant,
+}
+
+impl Default for WclWeightedInfoNce {
+    fn default() -> Self {
+        Self {
+            temperature: 0.5,
+            distance: Distance::Squared,
+            correction: Correction::None,
+            tau_plus: 0.1,
+            beta: 1.0,
+            variant: Variant::Paper,
+        }
+    }
+}
+
+/// The released form; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WclWeightedDcl {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Probability that a negative is of the anchor's class, from 0 to below 1.
+    pub tau_plus: f64,
+    /// Which weights.
+    pub variant: Variant,
+}
+
+impl Default for WclWeightedDcl {
+    fn default() -> Self {
+        Self { temperature: 0.5, tau_plus: 0.1, variant: Variant::Released }
+    }
+}
+
+impl WclWeightedDcl {
+    fn general(&self) -> WclWeightedInfoNce {
+        let Self { temperature, tau_plus, variant } = *self;
+        let correction = Correction::Dcl;
+        WclWeightedInfoNce { temperature, tau_plus, variant, correction, ..WclWeightedInfoNce::default() }
+    }
+}
+
+impl Objective for WclWeightedDcl {
+    fn name(&self) -> &'static str {
+        "wcl-weighted-dcl"
+    }
+
+    fn check(&self) -> Result<()> {
+        self.general().check()
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        self.general().evaluate_as(self.name(), batch)
+    }
+}
+
+impl Objective for WclWeightedInfoNce {
+    fn name(&self) -> &'static str {
+        "wcl-weighted-infonce"
+    }
+
+    fn check(&self) -> Result<()> {
+        factor("beta", self.beta)?;
+        Debias::new(self.temperature, self.tau_plus, 1).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        self.evaluate_as(self.name(), batch)
+    }
+}
+
+impl WclWeightedInfoNce {
+    fn evaluate_as(&self, objective: &str, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, objective)?;
+        let biased = TwoViews::named(batch, objective, ["view_a_biased", "view_b_biased"])?;
+        biased.check_samples(views.size)?;
+        let (b, z) = (views.size, views.stacked());
+        let network = |rows| match self.variant {
+            Variant::Paper => Network::distances(rows, self.distance, batch.tile()),
+            Variant::Released => Network::similarities(rows, self.temperature),
+        };
+        let (debiased, biased) = (network(z.clone()), network(biased.stacked()));
+        let weights = |range| weights(&debiased, &biased, &range, self.variant);
+
+        let power = if self.correction == Correction::Hcl { 1.0 + self.beta } else { 1.0 };
+        let negatives = LogSumExp::apart(b).with_power(power).weighted(Weight::Above(0.0));
+        let tile = tile_rows(batch.tile(), 2 * b, 2 * b);
+        let tiles = (0..2 * b).step_by(tile).map(|start| weights(start..(start + tile).min(2 * b)));
+        let mut contrast = Contrast::within(z, self.temperature, batch.tile())?
+            .mean(Positives::Partner(other_view(b)))
+            .with_weights(PairWeights::pairs(Tensor::cat(tiles.collect(), 0)))
+            .log_sum_exp(negatives);
+        if self.correction == Correction::Hcl {
+            contrast = contrast.log_sum_exp(LogSumExp::apart(b).with_power(self.beta));
+        }
+        let debias = Debias::new(self.temperature, self.tau_plus, b)?;
+        let contrasted = contrast.evaluate(|rows: &Rows| {
+            let own = rows.means[0].clone();
+            match self.correction {
+                Correction::None => log_add(own.clone(), rows.sums[0].clone()) - own,
+                Correction::Dcl => debias.loss(own, rows.sums[0].clone()),
+                Correction::Hcl => debias.loss(own, reweighted(rows, b)),
+            }
+        });
+        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        Ok(if batch.is_detailed() && b > 1 {
+            evaluation.with_aux("weights", weight_table(weights(0..2 * b)))
+        } else {
+            evaluation
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! CMC: two views of different kinds, such as lightness and colour, each against a memory bank of the other
+//! kind.
+//!
+//! ```text
+//! L = 1/b sum_i [ l(a_i; b_i, M_b) + l(b_i; a_i, M_a) ]
+//! l(x; y, M) = log( exp s(x, y) + sum_m exp s(x, m) ) - s(x, y),   s(x, y) = <x, y> / temperature
+//! ```
+//!
+//! with unit rows of `view_a`, `view_b`, and `bank_a` `M_a`, `bank_b` `M_b`, `[K, d]`: stored embeddings of
+//! other samples' views, of length one. Tian et al., *Contrastive Multiview Coding* (2020), the two-view
+//! objective.
+//!
+//! | variant | positive `y` | gradient |
+//! |---|---|---|
+//! | `paper` (default) | the other view's embedding in this batch | both views |
+//! | `released` | the sample's entry in the memory bank, `stored_b` for anchor `a_i` and `stored_a` for `b_i`, `[b, d]` | the anchors only |
+//!
+//! The released code draws other negatives for each anchor where here a batch shares its `K`, and by default
+//! replaces the softmax by noise-contrastive estimation with a constant estimated once; its `--softmax` form
+//! is the one here. Published: temperature 0.07, `K` 16,384, banks updated with momentum 0.5. Defined for
+//! every batch and bank of at least one row.
+
+use serde::{Deserialize, Serialize};
+
+use super::moco::against_bank;
+use crate::error::{Result, bounded};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::pairwise::Contrasted;
+use crate::loss::views::TwoViews;
+use burn::tensor::Tensor;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cmc {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Which positive.
+    pub variant: Variant,
+}
+
+impl Default for Cmc {
+    fn default() -> Self {
+        Self { temperature: 0.07, variant: Variant::Paper }
+    }
+}
+
+impl Objective for Cmc {
+    fn name(&self) -> &'static str {
+        "cmc"
+    }
+
+    fn check(&self) -> Result<()> {
+        bounded("temperature", self.temperature).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let (a, b) = (views.a.rows(), views.b.rows());
+        let (positive_of_a, positive_of_b) = match self.variant {
+            Variant::Paper => (b.clone(), a.clone()),
+            Variant::Released => {
+                let stored = TwoViews::named(batch, self.name(), ["stored_a", "stored_b"])?;
+                stored.check_like(&views)?;
+                (stored.b.rows(), stored.a.rows())
+            }
+        };
+        let direction = |anchors: &Tensor<2>, positives: Tensor<2>, bank: &'static str| {
+            let rows = batch.tensor(self.name(), bank)?;
+            against_bank(anchors.clone(), positives, (bank, rows), self.temperature, batch.tile())
+        };
+        let from_a = direction(&a, positive_of_a, "bank_b")?;
+        let from_b = direction(&b, positive_of_b, "bank_a")?;
+
+        let mean = 1.0 / views.size as f64;
+        let loss = (from_a.per_anchor.clone() + from_b.per_anchor.clone()).sum() * mean;
+        let (mut to_a, mut to_b) = (from_a.anchors.clone(), from_b.anchors.clone());
+        if self.variant == Variant::Paper {
+            to_b = to_b + self.to_positives(&from_a, a);
+            to_a = to_a + self.to_positives(&from_b, b);
+        }
+        Ok(views.with_gradients(loss, to_a * mean, to_b * mean))
+    }
+}
+
+impl Cmc {
+    /// Gradient with respect to the positives of anchors.
+    fn to_positives(&self, contrasted: &Contrasted, anchors: Tensor<2>) -> Tensor<2> {
+        let of_own: Tensor<2> = contrasted.of_means[0].clone().unsqueeze_dim(1);
+        anchors * of_own / self.temperature
+    }
+}

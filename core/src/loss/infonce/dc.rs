@@ -1,0 +1,148 @@
+//! DC: NT-Xent with the positive taken out of the denominator, and DCLW, which weighs the positives besides.
+//!
+//! ```text
+//! DC    l_i = - s_ii'     + log sum_{j != i, i'} exp s_ij,   s_ij = cos(x_i, x_j) / temperature
+//! DCLW  l_i = - w_i s_ii' + log sum_{j != i, i'} exp s_ij
+//!       w_i = 2 - b exp( cos_ii' / sigma ) / sum_k exp( cos_kk' / sigma )
+//! ```
+//!
+//! over `2 b` anchors; `i'` is the other view of `i`, and `k` runs over the `b` samples. Yeh et al.,
+//! *Decoupled Contrastive Learning* (2022). Without the positive in the denominator the gradient does not
+//! fade with an easy positive, so that small batches learn as well; the weights `w` shift it towards hard
+//! positives.
+//!
+//! | variant | value |
+//! |---|---|
+//! | `paper` (default) | mean over the `2 b` anchors |
+//! | `released` | sum of the means of both views: twice as much |
+//!
+//! Gradient flows through `w`, as in the released code. Released code leaves a pair out by adding -103.6 to
+//! its logit; here it is left out. Defaults as released: temperature 0.1, `sigma` 0.5. `aux.one_way_ab` and
+//! `aux.one_way_ba` are the means over the anchors of each view. Registered as `dc` and `dclw`, since `dcl`
+//! is Debiased Contrastive Learning.
+//!
+//! With `b = 1` there is no negative: loss and gradient are 0 (released: about -103).
+
+use burn::tensor::Tensor;
+use burn::tensor::activation::softmax;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, bounded};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant, differentiate};
+use crate::loss::pairwise::{Contrast, LogSumExp, Positives, other_view, where_present};
+use crate::loss::views::TwoViews;
+
+/// DC; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dc {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Mean, or sum of two means.
+    pub variant: Variant,
+}
+
+impl Default for Dc {
+    fn default() -> Self {
+        Self { temperature: 0.1, variant: Variant::Paper }
+    }
+}
+
+/// DCLW; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dclw {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Divisor of the cosines in the weights of the positives.
+    pub sigma: f64,
+    /// Mean, or sum of two means.
+    pub variant: Variant,
+}
+
+impl Default for Dclw {
+    fn default() -> Self {
+        Self { temperature: 0.1, sigma: 0.5, variant: Variant::Paper }
+    }
+}
+
+impl Objective for Dc {
+    fn name(&self) -> &'static str {
+        "dc"
+    }
+
+    fn check(&self) -> Result<()> {
+        bounded("temperature", self.temperature).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let (b, z) = (views.size, views.stacked());
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+            .mean(Positives::Partner(other_view(b)))
+            .log_sum_exp(LogSumExp::apart(b))
+            .evaluate(|rows| {
+                let negatives = rows.sums[0].clone();
+                where_present(negatives.clone() - rows.means[0].clone(), &negatives)
+            });
+        let [one_way_ab, one_way_ba] = by_view(&contrasted.per_anchor, b);
+        let own_pairs = || views.own_pairs(self.temperature) * (scale(self.variant, b) * (2 * b) as f64);
+        let evaluation = views.of_stacked(contrasted, scale(self.variant, b)).in_parts(batch, own_pairs);
+        Ok(evaluation
+            .with_aux("one_way_ab", Aux::Scalar(one_way_ab))
+            .with_aux("one_way_ba", Aux::Scalar(one_way_ba)))
+    }
+}
+
+impl Objective for Dclw {
+    fn name(&self) -> &'static str {
+        "dclw"
+    }
+
+    fn check(&self) -> Result<()> {
+        bounded("sigma", self.sigma)?;
+        bounded("temperature", self.temperature).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let (b, z) = (views.size, views.stacked());
+        let negatives = Contrast::within(z, self.temperature, batch.tile())?
+            .log_sum_exp(LogSumExp::apart(b))
+            .evaluate(|rows| where_present(rows.sums[0].clone(), &rows.sums[0]));
+        // Both views share the cosine of their own pair, so the positives of one direction are those of the other.
+        let share = if b > 1 { 1.0 / b as f64 } else { 0.0 };
+        let (positives, to_views) = differentiate([views.a.rows(), views.b.rows()], |[a, b]| {
+            let cosines: Tensor<1> = (a * b).sum_dim(1).squeeze_dim(1);
+            let [samples] = cosines.dims();
+            let weights = softmax(cosines.clone() * self.sigma.recip(), 0) * -(samples as f64) + 2.0;
+            (weights * cosines).sum() * (-share / self.temperature)
+        });
+        let [to_a, to_b] = to_views.map(|g| g * 2.0);
+        let [ab, ba] = by_view(&negatives.per_anchor, b).map(|mean| mean + positives.clone());
+
+        let to_rows =
+            (negatives.anchors + negatives.candidates) / b as f64 + Tensor::cat(vec![to_a, to_b], 0);
+        let of_sum = scale(self.variant, b) * b as f64;
+        let loss = (ab.clone() + ba.clone()) * of_sum;
+        Ok(views
+            .with_stacked_gradient(loss, to_rows * of_sum)
+            .in_parts(batch, || positives * (2.0 * of_sum))
+            .with_aux("one_way_ab", Aux::Scalar(ab))
+            .with_aux("one_way_ba", Aux::Scalar(ba)))
+    }
+}
+
+/// What the sum over the `2 b` anchors is multiplied by.
+fn scale(variant: Variant, b: usize) -> f64 {
+    match variant {
+        Variant::Paper => 1.0 / (2 * b) as f64,
+        Variant::Released => 1.0 / b as f64,
+    }
+}
+
+/// The means over the anchors of view a and of view b.
+fn by_view(per_anchor: &Tensor<1>, b: usize) -> [Tensor<1>; 2] {
+    [0..b, b..2 * b].map(|anchors| per_anchor.clone().slice(anchors).mean())
+}

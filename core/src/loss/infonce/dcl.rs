@@ -1,0 +1,114 @@
+//! DCL: NT-Xent whose negatives are corrected for the positives among them.
+//!
+//! ```text
+//! L   = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
+//! N g = max( ( sum_j exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )
+//! ```
+//!
+//! over `2 b` anchors; `i'` is the other view of `i` and `j` runs over the `N = 2b - 2` rows of other
+//! samples. `tau_plus` is the probability that one of these is of the anchor's class. Chuang et al.,
+//! *Debiased Contrastive Learning* (2020), eq. 7 and 8 with one positive.
+//!
+//! Paper and released code agree, so the variant changes nothing; only the released exponentials are taken
+//! without a shift and overflow at small temperatures, here they do not. Defaults as published: temperature
+//! 0.5, `tau_plus` 0.1 (one over the number of classes).
+//!
+//! An anchor whose estimate is below the floor learns nothing from its negatives; with well-aligned views and
+//! a small temperature that is the normal state. `aux.anchors_at_floor` counts these anchors. With `tau_plus`
+//! = 0 it is [`NtXent`](crate::loss::NtXent). Use it where classes are few and balanced. With `b = 1` loss and
+//! gradient are 0.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, bounded};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::pairwise::{Contrast, LogSumExp, Positives, other_view};
+use crate::loss::views::TwoViews;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dcl {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Probability that a negative is of the anchor's class, from 0 to below 1.
+    pub tau_plus: f64,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for Dcl {
+    fn default() -> Self {
+        Self { temperature: 0.5, tau_plus: 0.1, variant: Variant::Paper }
+    }
+}
+
+impl Objective for Dcl {
+    fn name(&self) -> &'static str {
+        "dcl"
+    }
+
+    fn check(&self) -> Result<()> {
+        Debias::new(self.temperature, self.tau_plus, 1).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let (b, z) = (views.size, views.stacked());
+        let debias = Debias::new(self.temperature, self.tau_plus, b)?;
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+            .mean(Positives::Partner(other_view(b)))
+            .log_sum_exp(LogSumExp::apart(b))
+            .evaluate(|rows| debias.loss(rows.means[0].clone(), rows.sums[0].clone()));
+        let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), contrasted.rows.sums[0].clone());
+        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = evaluation.in_parts(batch, || views.own_pairs(self.temperature));
+        Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
+    }
+}
+
+/// The correction of a sum over negatives for the positives among them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Debias {
+    temperature: f64,
+    tau_plus: f64,
+    /// `N`, the number of negatives of an anchor.
+    negatives: f64,
+}
+
+impl Debias {
+    /// The correction for `2 b` stacked anchors.
+    pub(crate) fn new(temperature: f64, tau_plus: f64, b: usize) -> Result<Self> {
+        bounded("temperature", temperature)?;
+        if !(0.0..1.0).contains(&tau_plus) {
+            return Err(Error::parameter("tau_plus", tau_plus, "expected a probability from 0 to below 1"));
+        }
+        Ok(Self { temperature, tau_plus, negatives: (2 * b.saturating_sub(1)) as f64 })
+    }
+
+    /// `log( exp own + N g ) - own` from the similarity of the own pair and the log of the sum over
+    /// negatives.
+    pub(crate) fn loss(&self, own: Tensor<1>, negatives: Tensor<1>) -> Tensor<1> {
+        let (shift, estimate, floor) = self.estimate(&own, &negatives);
+        let positive = (own.clone() - shift.clone()).exp();
+        (positive + estimate.max_pair(floor)).log() + shift - own
+    }
+
+    /// How many anchors stand at the floor.
+    pub(crate) fn at_floor(&self, own: Tensor<1>, negatives: Tensor<1>) -> Tensor<1> {
+        let (_, estimate, floor) = self.estimate(&own, &negatives);
+        estimate.lower(floor).float().sum()
+    }
+
+    /// A shift, and both arguments of the maximum divided by its exponential.
+    fn estimate(&self, own: &Tensor<1>, negatives: &Tensor<1>) -> (Tensor<1>, Tensor<1>, Tensor<1>) {
+        let shift = own.clone().max_pair(negatives.clone()).detach();
+        let positives = (own.clone() - shift.clone()).exp() * (self.tau_plus * self.negatives);
+        let estimate =
+            ((negatives.clone() - shift.clone()).exp() - positives) * (1.0 - self.tau_plus).recip();
+        let floor = (shift.clone().neg() - 1.0 / self.temperature).exp() * self.negatives;
+        (shift, estimate, floor)
+    }
+}

@@ -1,0 +1,81 @@
+//! HCL: DCL whose negatives weigh the more the nearer they are to the anchor.
+//!
+//! ```text
+//! L   = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
+//! N g = max( ( R_i - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )
+//! R_i = sum_j exp( (1 + beta) s_ij ) / ( 1/N sum_j exp( beta s_ij ) )
+//! ```
+//!
+//! with the symbols of [`Dcl`](crate::loss::Dcl); `beta` is the concentration of the weights. Robinson et al.,
+//! *Contrastive Learning with Hard Negative Samples* (2021), section 4. `beta` multiplies `s`, which holds
+//! the temperature already: the concentration on the cosine is `beta / temperature`.
+//!
+//! The weights `exp(beta s)` are differentiated like everything else, as in the released code; paper and code
+//! agree, so the variant changes nothing. Defaults as published: temperature 0.5, `tau_plus` 0.1, `beta` 1.
+//! CCL-K compares itself with this objective as HardNeg-InfoNCE without saying which values it used.
+//!
+//! With `beta` = 0 it is [`Dcl`](crate::loss::Dcl), with `tau_plus` = 0 besides [`NtXent`](crate::loss::NtXent). Anchors
+//! at the floor are counted in `aux.anchors_at_floor`. With `b = 1` loss and gradient are 0.
+
+use serde::{Deserialize, Serialize};
+
+use super::dcl::Debias;
+use crate::error::{Result, factor};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::pairwise::{Contrast, LogSumExp, Positives, Rows, other_view};
+use crate::loss::views::TwoViews;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hcl {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Probability that a negative is of the anchor's class, from 0 to below 1.
+    pub tau_plus: f64,
+    /// Concentration of the weights of the negatives, 0 or above.
+    pub beta: f64,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for Hcl {
+    fn default() -> Self {
+        Self { temperature: 0.5, tau_plus: 0.1, beta: 1.0, variant: Variant::Paper }
+    }
+}
+
+impl Objective for Hcl {
+    fn name(&self) -> &'static str {
+        "hcl"
+    }
+
+    fn check(&self) -> Result<()> {
+        factor("beta", self.beta)?;
+        Debias::new(self.temperature, self.tau_plus, 1).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let (b, z) = (views.size, views.stacked());
+        let debias = Debias::new(self.temperature, self.tau_plus, b)?;
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+            .mean(Positives::Partner(other_view(b)))
+            .log_sum_exp(LogSumExp::apart(b).with_power(1.0 + self.beta))
+            .log_sum_exp(LogSumExp::apart(b).with_power(self.beta))
+            .evaluate(|rows| debias.loss(rows.means[0].clone(), reweighted(rows, b)));
+        let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), reweighted(&contrasted.rows, b));
+        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = evaluation.in_parts(batch, || views.own_pairs(self.temperature));
+        Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
+    }
+}
+
+/// `log R_i` from the sums with power `1 + beta` and `beta` over the `2 b - 2` rows of other samples.
+pub(crate) fn reweighted(rows: &Rows, b: usize) -> burn::tensor::Tensor<1> {
+    match b {
+        0 | 1 => rows.sums[0].clone(),
+        _ => rows.sums[0].clone() - rows.sums[1].clone() + ((2 * b - 2) as f64).ln(),
+    }
+}

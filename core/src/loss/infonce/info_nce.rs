@@ -1,0 +1,153 @@
+//! InfoNCE as CCL-K prints it, and Fair-InfoNCE, which restricts its negatives to one cluster.
+//!
+//! ```text
+//! InfoNCE        L = 1/b sum_i [ log( exp s_ii + sum_{j != i}         exp s_ij ) - s_ii ]
+//! Fair-InfoNCE   L = 1/b sum_i [ log( exp s_ii + sum_{j != i, c_j = c_i} exp s_ij ) - s_ii ]
+//! ```
+//!
+//! with `s_ij = cos(a_i, b_j) / temperature` across views only, one direction, view a to view b. Tsai et al.,
+//! *Conditional Contrastive Learning with Kernel* (2022), eq. 1 and 4, with the sign of a loss.
+//!
+//! What the released code calls InfoNCE is NT-Xent (see [`NtXent`](crate::loss::NtXent)); Fair-InfoNCE was not released.
+//! The equation leaves open how a batch meets one cluster; here the denominator is restricted to the anchor's
+//! cluster, `labels`, made for instance by k-means of the sensitive variable. An anchor alone in its cluster has
+//! loss 0 and gradient 0.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, bounded};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::pairwise::{Contrast, Contrasted, LogSumExp, Positives, itself};
+use crate::loss::views::TwoViews;
+use crate::numeric::label_groups::Groups;
+use burn::tensor::Tensor;
+
+/// InfoNCE across views; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct InfoNce {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// `cosine`, the only one there is.
+    pub similarity: String,
+    /// Averages the directions a to b and b to a.
+    pub symmetric: bool,
+    /// Without effect: the released code has NT-Xent instead.
+    pub variant: Variant,
+}
+
+impl Default for InfoNce {
+    fn default() -> Self {
+        Self { temperature: 0.5, similarity: "cosine".into(), symmetric: false, variant: Variant::Paper }
+    }
+}
+
+impl Objective for InfoNce {
+    fn name(&self) -> &'static str {
+        "info-nce"
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.similarity != "cosine" {
+            return Err(Error::Unknown {
+                kind: "similarity",
+                name: self.similarity.clone(),
+                known: vec!["cosine".into()],
+            });
+        }
+        bounded("temperature", self.temperature).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
+            Ok(Contrast::new(anchors, candidates, self.temperature, batch.tile())?
+                .mean(Positives::Partner(itself(views.size)))
+                .log_sum_exp(LogSumExp::over_all())
+                .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone()))
+        })?;
+        Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
+    }
+}
+
+/// InfoNCE with negatives of the anchor's cluster; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FairInfoNce {
+    /// Divisor of the cosines; 0.1 in the released command for ColorMNIST.
+    pub temperature: f64,
+    /// Averages the directions a to b and b to a.
+    pub symmetric: bool,
+    /// Without effect: nothing was released.
+    pub variant: Variant,
+}
+
+impl Default for FairInfoNce {
+    fn default() -> Self {
+        Self { temperature: 0.5, symmetric: false, variant: Variant::Paper }
+    }
+}
+
+impl Objective for FairInfoNce {
+    fn name(&self) -> &'static str {
+        "fair-info-nce"
+    }
+
+    fn check(&self) -> Result<()> {
+        bounded("temperature", self.temperature).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let cluster = batch.indices(self.name(), "labels", views.size)?;
+        let cluster = Groups::new(cluster, &views.a.rows().device());
+        let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
+            Ok(Contrast::new(anchors, candidates, self.temperature, batch.tile())?
+                .mean(Positives::Partner(itself(views.size)))
+                .with_weights(cluster.pair_weights())
+                .log_sum_exp(LogSumExp::like())
+                .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone()))
+        })?;
+        Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
+    }
+}
+
+/// The view that the anchors of a direction are taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    A,
+    B,
+}
+
+/// The mean over `b` anchors of one direction, a to b, or the average of both. With details, `loss_reverse` is the
+/// other direction and `loss_symmetric` their average.
+pub(crate) fn directed(
+    views: &TwoViews,
+    batch: &Batch,
+    symmetric: bool,
+    direction: impl Fn(Tensor<2>, Tensor<2>, Side) -> Result<Contrasted>,
+) -> Result<Evaluation> {
+    let (a, b) = (views.a.rows(), views.b.rows());
+    let mean = 1.0 / views.size as f64;
+    let forward = direction(a.clone(), b.clone(), Side::A)?;
+    let loss = forward.per_anchor.clone().sum() * mean;
+    if !symmetric && !batch.is_detailed() {
+        return Ok(views.with_gradients(loss, forward.anchors * mean, forward.candidates * mean));
+    }
+    let reverse = direction(b, a, Side::B)?;
+    let loss_reverse = reverse.per_anchor.sum() * mean;
+    let loss_symmetric = (loss.clone() + loss_reverse.clone()) / 2.0;
+    let evaluation = if symmetric {
+        let half = mean / 2.0;
+        let to_a = (forward.anchors + reverse.candidates) * half;
+        let to_b = (forward.candidates + reverse.anchors) * half;
+        views.with_gradients(loss_symmetric.clone(), to_a, to_b)
+    } else {
+        views.with_gradients(loss, forward.anchors * mean, forward.candidates * mean)
+    };
+    Ok(evaluation
+        .with_aux("per_anchor", Aux::Vector(forward.per_anchor))
+        .with_aux("loss_reverse", Aux::Scalar(loss_reverse))
+        .with_aux("loss_symmetric", Aux::Scalar(loss_symmetric)))
+}

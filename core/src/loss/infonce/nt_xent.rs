@@ -1,0 +1,58 @@
+//! NT-Xent, the loss of SimCLR.
+//!
+//! ```text
+//! L = 1/(2b) sum_i [ log sum_{j != i} exp(s_ij) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
+//! ```
+//!
+//! over `2 b` anchors, both views of every sample; `i'` is the other view of `i`. Chen et al., *A Simple Framework
+//! for Contrastive Learning of Visual Representations* (2020), eq. 1.
+//!
+//! Released code agrees up to a factor: CCL-K's critic is the same, Google's adds the means of the two views (twice
+//! the value), SupContrast without labels multiplies by `temperature / 0.07`. The variant changes nothing here.
+//!
+//! With `b = 1` there is no negative: the loss is 0 with gradient 0.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, bounded};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::pairwise::{Contrast, LogSumExp, Positives, other_view};
+use crate::loss::views::TwoViews;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NtXent {
+    /// Divisor of the cosines; 0.5 in SimCLR's CIFAR recipe, 0.1 on ImageNet.
+    pub temperature: f64,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for NtXent {
+    fn default() -> Self {
+        Self { temperature: 0.5, variant: Variant::Paper }
+    }
+}
+
+impl Objective for NtXent {
+    fn name(&self) -> &'static str {
+        "nt-xent"
+    }
+
+    fn check(&self) -> Result<()> {
+        bounded("temperature", self.temperature).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let (b, z) = (views.size, views.stacked());
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+            .mean(Positives::Partner(other_view(b)))
+            .log_sum_exp(LogSumExp::apart(2 * b))
+            .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());
+        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
+    }
+}

@@ -1,0 +1,123 @@
+//! Objectives: one file each, with the paper's equation, its symbols, and what differs in the released code.
+//!
+//! An objective is evaluated on a [`Batch`](batch::Batch) of named inputs and returns its loss together with the gradient with
+//! respect to every differentiable input. [`loss`] hands that gradient to Burn's autodiff, so that an objective
+//! fits into any training loop:
+//!
+//! ```
+//! use burn::tensor::{Device, Distribution, Tensor};
+//! use simile_core::loss::batch::Batch;
+//! use simile_core::numeric::matrix::Matrix;
+//! use simile_core::loss;
+//!
+//! # fn main() -> simile_core::error::Result<()> {
+//! let device = Device::flex().autodiff();
+//! let weight = Tensor::<2>::random([8, 4], Distribution::Default, &device).require_grad();
+//! let image = Tensor::<2>::random([16, 8], Distribution::Default, &device);
+//! let noise = Tensor::<2>::random([16, 8], Distribution::Default, &device) * 0.1;
+//! let colour = Matrix::from_fn(16, 3, |i, j| ((i * 7 + j * 5) % 11) as f64);
+//!
+//! let fair = loss::build("fair-cclk", None, serde_json::json!({ "kernel": { "name": "cosine" } }))?;
+//! let view_a = image.clone().matmul(weight.clone());
+//! let view_b = (image + noise).matmul(weight.clone());
+//! let batch = Batch::views(view_a, view_b).with_condition("z", colour);
+//!
+//! let gradients = loss::loss(fair.as_ref(), &batch)?.backward();
+//! let step = weight.grad(&gradients).map(|g| g * 0.1);
+//! assert!(step.is_some());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Pages
+//!
+//! | name | what it learns from | page |
+//! |---|---|---|
+//! | `info-nce`, `fair-info-nce` | two views; negatives of one cluster | [`info_nce`](infonce::info_nce) |
+//! | `nt-xent` | two views, all other rows as negatives | [`nt_xent`](infonce::nt_xent) |
+//! | `weaksup-info-nce` | clusters as classes | [`weaksup_info_nce`](infonce::weaksup_info_nce) |
+//! | `dcl`, `hcl` | corrected negatives; hard negatives | [`dcl`](infonce::dcl), [`hcl`](infonce::hcl) |
+//! | `weaksup-cclk`, `fair-cclk`, `hardneg-cclk` | a continuous condition, through a kernel | [`cclk`] |
+//! | `fair-cclk-trainable` | the same with a learned bandwidth | [`cclk::trainable`] |
+//! | `supcon` | labels | [`supcon`](supervised::supcon) |
+//! | `contex`, `contex-p` | labels, and bias labels if there are | [`contex`](supervised::contex), [`contex_clipped`](supervised::contex_clipped) |
+//! | `biascon`, `biascon-total`, `softcon` | labels and bias labels, or a biased network in their place | [`biascon`](debias::biascon), [`biascon_total`](debias::biascon_total), [`softcon`](debias::softcon) |
+//! | `wcl-triplet`, `wcl-weighted-infonce`, `wcl-weighted-dcl` | two views and a biased network | [`wcl`](debias::wcl) |
+//! | `decoupled-uniformity`, `kernel-decoupled-uniformity` | any number of views; prior knowledge | [`decoupled_uniformity`](uniformity::decoupled_uniformity), [`kernel_decoupled_uniformity`](uniformity::kernel_decoupled_uniformity) |
+//! | `dc`, `dclw` | two views, small batches | [`dc`](infonce::dc) |
+//! | `align-uniform` | two views | [`align_uniform`](uniformity::align_uniform) |
+//! | `byol` | a moving average of the network | [`byol`](selfsup::byol) |
+//! | `barlow-twins` | correlations of features | [`barlow_twins`](selfsup::barlow_twins) |
+//! | `swav`, `swav-sinkhorn` | soft clusters | [`swav`](selfsup::swav) |
+//! | `moco`, `cmc` | a queue of keys; memory banks of two kinds of view | [`moco`](infonce::moco), [`cmc`](infonce::cmc) |
+//! | `vae` | the pixels, and a decoder | [`vae`](selfsup::vae) |
+//! | `cross-entropy`, `max-margin` | labels, on class scores | [`cross_entropy`](supervised::cross_entropy), [`max_margin`](supervised::max_margin) |
+//! | `biasbal`, `di`, `end` | labels and bias labels, on class scores | [`bias_balance`](debias::bias_balance), [`domain_independent`](debias::domain_independent), [`end`](debias::end) |
+//! | `lnl`, `lnl-adversary` | labels against a bias predictor | [`lnl`](debias::lnl) |
+//! | `learned-mixin`, `rubi`, `rebias-hsic` | labels against a biased network | [`learned_mixin`](debias::learned_mixin), [`rubi`](debias::rubi), [`hsic`](debias::hsic) |
+//! | `gce`, `lff`, `jtt` | labels, and which samples are hard | [`generalised_cross_entropy`](supervised::generalised_cross_entropy), [`lff`](debias::lff), [`jtt`](debias::jtt) |
+//!
+//! # Degenerate input
+//!
+//! The same everywhere: finite input never gives a NaN. Input that is not finite, or of the wrong shape, is an error
+//! that names it. A zero embedding has cosine 0 with everything and gradient 0. An anchor on which the formula is not
+//! defined (no positive, no negative) contributes what its objective's page says, with gradient 0.
+
+pub mod batch;
+pub mod cclk;
+pub mod debias;
+#[cfg(test)]
+pub(crate) mod finite_difference;
+pub mod infonce;
+pub(crate) mod logits;
+mod objective;
+pub mod pairwise;
+mod reduction;
+mod registry;
+pub mod selfsup;
+pub mod supervised;
+pub mod uniformity;
+mod views;
+
+pub use cclk::{
+    Estimate, FairCclk, HardNegCclk, KernelWeights, TrainableFairCclk, TrainableKernel, WeakSupCclk,
+};
+pub use debias::bias_balance::{BiasBalance, bias_prior};
+pub use debias::biascon::BiasCon;
+pub use debias::biascon_total::BiasConTotal;
+pub use debias::domain_independent::{DomainIndependent, Inference};
+pub use debias::end::End;
+pub use debias::hsic::{RebiasHsic, unbiased_hsic};
+pub use debias::jtt::{Jtt, error_set, error_weights};
+pub use debias::learned_mixin::LearnedMixin;
+pub use debias::lff::{Lff, LffWeights};
+pub use debias::lnl::{Lnl, LnlAdversary, reverse_gradient};
+pub use debias::rubi::Rubi;
+pub use debias::softcon::SoftCon;
+pub use debias::wcl::{Correction, Distance, WclTriplet, WclWeightedDcl, WclWeightedInfoNce};
+pub use infonce::cmc::Cmc;
+pub use infonce::dc::{Dc, Dclw};
+pub use infonce::dcl::Dcl;
+pub use infonce::hcl::Hcl;
+pub use infonce::info_nce::{FairInfoNce, InfoNce};
+pub use infonce::moco::{KeyQueue, MoCo};
+pub use infonce::nt_xent::NtXent;
+pub use infonce::weaksup_info_nce::WeakSupInfoNce;
+pub(crate) use logits::cross_entropies;
+pub(crate) use objective::differentiate;
+pub use objective::{Aux, Conditioning, Evaluation, Objective, Variant, loss, with_representations};
+pub use reduction::Reduction;
+pub use registry::{ObjectiveConfig, build, names};
+pub use selfsup::barlow_twins::BarlowTwins;
+pub use selfsup::byol::Byol;
+pub use selfsup::swav::{Swav, SwavSinkhorn, sinkhorn};
+pub use selfsup::vae::Vae;
+pub use supervised::contex::ConTeX;
+pub use supervised::contex_clipped::ConTeXClipped;
+pub use supervised::cross_entropy::CrossEntropy;
+pub use supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
+pub use supervised::max_margin::MaxMargin;
+pub use supervised::supcon::SupCon;
+pub use uniformity::align_uniform::AlignUniform;
+pub use uniformity::decoupled_uniformity::DecoupledUniformity;
+pub use uniformity::kernel_decoupled_uniformity::KernelDecoupledUniformity;

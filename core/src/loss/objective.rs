@@ -1,0 +1,174 @@
+//! An objective: a batch in, a loss with its gradient out.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::loss::batch::Batch;
+use crate::numeric::matrix::Matrix;
+
+/// Which of two formulas an objective means, where the paper and its released code differ.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// The equation as printed.
+    #[default]
+    Paper,
+    /// The code as released.
+    Released,
+}
+
+/// Where an objective has its conditioning variable from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Conditioning {
+    /// It has none.
+    #[default]
+    None,
+    /// The input `z`, which has to be given.
+    Given,
+    /// The samples' own representations, `z_a` and `z_b`, unless `z` is given.
+    Representation,
+}
+
+/// A loss of a batch, with its gradient.
+pub trait Objective: std::fmt::Debug + Send + Sync {
+    /// The name in recipes and case files.
+    fn name(&self) -> &'static str;
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// Names the parameter that is out of range.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Where it has its conditioning variable from.
+    fn conditioning(&self) -> Conditioning {
+        Conditioning::None
+    }
+
+    /// The loss of a batch and its gradient with respect to the inputs as they are given.
+    ///
+    /// # Errors
+    /// A missing or ill-shaped input, or a batch on which the objective is not defined.
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation>;
+}
+
+/// A loss with its gradient.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// The loss, `[1]`.
+    pub loss: Tensor<1>,
+    /// Gradients by the name of the input.
+    pub gradients: BTreeMap<String, Tensor<2>>,
+    /// Parts of the loss, weights and other intermediate results, by name.
+    pub aux: BTreeMap<String, Aux>,
+}
+
+/// An intermediate result.
+#[derive(Debug, Clone)]
+pub enum Aux {
+    /// A number known on the host.
+    Number(f64),
+    /// One number on the device.
+    Scalar(Tensor<1>),
+    /// One number for each sample or anchor.
+    Vector(Tensor<1>),
+    /// A matrix on the device.
+    Tensor(Tensor<2>),
+    /// A matrix on the host.
+    Matrix(Matrix),
+}
+
+impl Evaluation {
+    /// A loss without gradients yet.
+    pub fn new(loss: Tensor<1>) -> Self {
+        Self { loss, gradients: BTreeMap::new(), aux: BTreeMap::new() }
+    }
+
+    /// Adds a gradient.
+    #[must_use]
+    pub fn with_gradient(mut self, input: &str, gradient: Tensor<2>) -> Self {
+        self.gradients.insert(input.into(), gradient);
+        self
+    }
+
+    /// Adds the two parts of the loss, if details are asked for: `positive`, what the similarities of the positive
+    /// pairs alone contribute, and `negative`, the rest.
+    #[must_use]
+    pub(crate) fn in_parts(self, batch: &Batch, positive: impl FnOnce() -> Tensor<1>) -> Self {
+        if !batch.is_detailed() {
+            return self;
+        }
+        let positive = positive();
+        let negative = self.loss.clone() - positive.clone();
+        self.with_aux("positive", Aux::Scalar(positive)).with_aux("negative", Aux::Scalar(negative))
+    }
+
+    /// Adds an intermediate result.
+    #[must_use]
+    pub fn with_aux(mut self, name: &str, value: Aux) -> Self {
+        self.aux.insert(name.into(), value);
+        self
+    }
+}
+
+/// The loss of a batch as a node of Burn's autodiff graph: its value is the objective's, and `backward` carries the
+/// objective's gradient into whatever computed the inputs.
+///
+/// # Errors
+/// As [`Objective::evaluate`].
+pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
+    let Evaluation { loss, gradients, .. } = objective.evaluate(batch)?;
+    let mut total = loss;
+    for (name, gradient) in gradients {
+        if let Some(input) = batch.tracked(&name).filter(|t| t.is_autodiff()) {
+            // The inner product has the gradient wanted; taking its own value away leaves the loss's.
+            let product = (input.clone() * gradient.autodiff()).sum();
+            total = product.clone() - product.detach().inner() + total;
+        }
+    }
+    Ok(total)
+}
+
+/// The batch with the representations of both views as `z_a` and `z_b`, on the host and without a gradient, where the
+/// objective conditions on them and no other condition is given. `representations` are the encoder's embeddings, which
+/// no head has changed and nothing has normalised; they are asked for only then.
+///
+/// # Errors
+/// The device failed, or is WebGPU in a page, from which nothing can be read without waiting.
+pub fn with_representations(
+    objective: &dyn Objective,
+    batch: Batch,
+    representations: impl FnOnce() -> [Tensor<2>; 2],
+) -> Result<Batch> {
+    let is_given = batch.has_condition("z") || batch.has_condition("z_a");
+    if objective.conditioning() != Conditioning::Representation || is_given {
+        return Ok(batch);
+    }
+    let [a, b] = representations();
+    let read = Batch::default().with_tensor("z_a", a).with_tensor("z_b", b);
+    let (a, b) = (read.host(objective.name(), "z_a")?, read.host(objective.name(), "z_b")?);
+    Ok(batch.with_condition("z_a", a).with_condition("z_b", b))
+}
+
+/// Evaluates a scalar function of tensors by autodiff, for objectives outside the one equation.
+///
+/// Returns the value and one gradient for each input; an input that the value does not depend on has gradient 0.
+/// `value` must multiply by a reciprocal instead of dividing by a number, which Burn 0.22 differentiates in `f32`.
+pub(crate) fn differentiate<const N: usize>(
+    inputs: [Tensor<2>; N],
+    value: impl FnOnce([Tensor<2>; N]) -> Tensor<1>,
+) -> (Tensor<1>, [Tensor<2>; N]) {
+    let leaves = inputs.map(|t| t.without_autodiff().autodiff().require_grad());
+    let value = value(leaves.clone());
+    let mut gradients = value.is_tracked().then(|| value.backward());
+    let collected = leaves.map(|leaf| {
+        let gradient = gradients.as_mut().and_then(|g| leaf.grad_remove(g));
+        gradient.unwrap_or_else(|| leaf.zeros_like().inner())
+    });
+    (value.inner(), collected)
+}

@@ -1,0 +1,251 @@
+//! The one equation behind most objectives, with its gradient derived by hand.
+//!
+//! For anchor `i` with scaled cosines `s_ij = <a_i, c_j> / temperature` two kinds of row reduction occur:
+//!
+//! ```text
+//! mean        p_i = sum_j P_ij s_ij                    d p_i / d s_ij = P_ij
+//! log-sum-exp m_i = log sum_j W_ij exp(power * s_ij)   d m_i / d s_ij = power * W_ij exp(power * s_ij) / exp(m_i)
+//! ```
+//!
+//! with constant weights `P` and `W >= 0`. An objective names its reductions and says in one closure how the
+//! losses of the anchors follow from them, for example `m - p` for InfoNCE. The log-sum-exps and their gradients are
+//! operations of [`simile_kernels`], which see to it that no `b x b` matrix has to exist; most means need none
+//! ([`Positives`]). The closure itself is differentiated by Burn's autodiff on vectors.
+//!
+//! A row without any pair of positive weight has no log-sum-exp; it is given the finite stand-in [`EMPTY`],
+//! its gradient is 0, and the closure decides what the anchor's loss is.
+
+mod positives;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use burn::backend::Dispatch;
+use burn::tensor::Tensor;
+use simile_kernels::{Comparison, PairSums};
+
+use crate::error::{Error, Result, bounded};
+
+use positives::Target;
+pub use positives::{Positives, SampleWeights, Tile, Weights};
+pub use rows::{itself, other_view};
+pub(crate) use rows::{leave_out, rows_of};
+pub use simile_kernels::{EMPTY, LogSumExp, Pairs, Weight};
+
+/// Weights of pairs, or groups of rows, that the log-sum-exps of a comparison refer to.
+pub type PairWeights = simile_kernels::PairWeights<Dispatch>;
+
+/// The row reductions, one number for each anchor. Inside the closure they are tracked by autodiff.
+pub struct Rows {
+    /// One vector for each [`Positives`].
+    pub means: Vec<Tensor<1>>,
+    /// `sum_j P_ij` of each of the means, a constant: 1, or 0 for an anchor without positives.
+    pub masses: Vec<Tensor<1>>,
+    /// One vector for each [`LogSumExp`].
+    pub sums: Vec<Tensor<1>>,
+}
+
+impl Rows {
+    /// The same numbers as constants.
+    fn constant(self) -> Self {
+        let constant =
+            |vectors: Vec<Tensor<1>>| vectors.into_iter().map(Tensor::without_autodiff).collect::<Vec<_>>();
+        Self { means: constant(self.means), masses: self.masses, sums: constant(self.sums) }
+    }
+}
+
+/// Value and gradient of the sum of all anchors' losses.
+pub struct Contrasted {
+    /// Loss of each anchor.
+    pub per_anchor: Tensor<1>,
+    /// The reductions.
+    pub rows: Rows,
+    /// Gradient of their sum with respect to the anchors, `[anchors, d]`.
+    pub anchors: Tensor<2>,
+    /// Gradient of their sum with respect to the candidates, `[candidates, d]`.
+    pub candidates: Tensor<2>,
+    /// Gradient of their sum with respect to each of the means, `[anchors]` each.
+    pub of_means: Vec<Tensor<1>>,
+}
+
+/// Anchors compared with candidates. Rows are unit vectors (see [`crate::numeric::unit_rows`]); the gradients are
+/// partial derivatives with respect to these rows.
+pub struct Contrast<'a> {
+    anchors: Tensor<2>,
+    candidates: Tensor<2>,
+    temperature: f64,
+    tile: Option<usize>,
+    constant_candidates: bool,
+    within: bool,
+    weights: PairWeights,
+    means: Vec<Positives<'a>>,
+    sums: Vec<LogSumExp>,
+}
+
+impl<'a> Contrast<'a> {
+    /// Compares anchors `[n, d]` with candidates `[m, d]`; `tile` anchors at once, or as many as suit the
+    /// size.
+    ///
+    /// # Errors
+    /// The temperature is not above 0, or the widths differ.
+    pub fn new(
+        anchors: Tensor<2>,
+        candidates: Tensor<2>,
+        temperature: f64,
+        tile: Option<usize>,
+    ) -> Result<Self> {
+        bounded("temperature", temperature)?;
+        let [n, width] = anchors.dims();
+        let [_, expected] = candidates.dims();
+        if width != expected {
+            return Err(Error::shape("view_b", format!("{width} columns"), format!("{expected} columns")));
+        }
+        if n == 0 {
+            return Err(Error::shape("view_a", "at least one row", "none"));
+        }
+        let (means, sums, weights) = (Vec::new(), Vec::new(), PairWeights::Ones);
+        let (constant_candidates, within) = (false, false);
+        Ok(Self { anchors, candidates, temperature, tile, constant_candidates, within, weights, means, sums })
+    }
+
+    /// Compares rows `[n, d]` with themselves. The gradient of [`Contrasted::candidates`] can then be part of that of
+    /// [`Contrasted::anchors`].
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn within(rows: Tensor<2>, temperature: f64, tile: Option<usize>) -> Result<Self> {
+        Ok(Self { within: true, ..Self::new(rows.clone(), rows, temperature, tile)? })
+    }
+
+    /// Takes the candidates as constants: their gradient is not formed and stays 0.
+    #[must_use]
+    pub fn with_constant_candidates(mut self) -> Self {
+        self.constant_candidates = true;
+        self
+    }
+
+    /// Says which groups or weights the log-sum-exps mean.
+    #[must_use]
+    pub fn with_weights(mut self, weights: PairWeights) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// Adds a mean of similarities.
+    #[must_use]
+    pub fn mean(mut self, positives: Positives<'a>) -> Self {
+        self.means.push(positives);
+        self
+    }
+
+    /// Adds a log-sum-exp.
+    #[must_use]
+    pub fn log_sum_exp(mut self, term: LogSumExp) -> Self {
+        self.sums.push(term);
+        self
+    }
+
+    /// Evaluates `loss`, which maps the reductions to the losses of the anchors, and its gradient. The loss of an anchor may
+    /// depend on the reductions of others.
+    pub fn evaluate(self, loss: impl FnOnce(&Rows) -> Tensor<1>) -> Contrasted {
+        let scaled = self.anchors.clone() / self.temperature;
+        let sums = self.pair_sums();
+        let values = sums.as_ref().map(|sums| columns(&sums.values())).unwrap_or_default();
+        let place = positives::Place {
+            scaled: &scaled,
+            candidates: &self.candidates,
+            sums: &values,
+            tile: self.tile,
+        };
+        let targets: Vec<Target> = self.means.iter().map(|positives| positives.target(&place)).collect();
+        let rows = Rows {
+            means: targets.iter().map(|target| leaf(target.mean(&scaled))).collect(),
+            masses: targets.iter().map(|target| target.mass.clone()).collect(),
+            sums: values.iter().cloned().map(leaf).collect(),
+        };
+
+        let losses = loss(&rows);
+        let per_anchor = losses.clone().without_autodiff();
+        let mut gradients = losses.is_tracked().then(|| losses.sum().backward());
+        let mut of = |x: &Tensor<1>| gradients.as_mut().and_then(|g| x.grad_remove(g));
+        let of_means: Vec<Tensor<1>> =
+            (rows.means.iter()).map(|mean| of(mean).unwrap_or_else(|| per_anchor.zeros_like())).collect();
+        let pulls: Vec<Option<Tensor<1>>> = rows.sums.iter().map(of).collect();
+
+        let (mut anchors, mut candidates) = (None, None);
+        if let Some(sums) = sums.filter(|_| pulls.iter().any(Option::is_some)) {
+            let pulls = pulls.into_iter().map(|pull| pull.unwrap_or_else(|| per_anchor.zeros_like()));
+            let pulls = pulls.map(|pull| pull.unsqueeze_dim(1)).collect();
+            let (of_anchors, of_candidates) = sums.pull_back(Tensor::cat(pulls, 1));
+            (anchors, candidates) = (Some(of_anchors), of_candidates);
+        }
+        for ((positives, target), g) in self.means.iter().zip(&targets).zip(&of_means) {
+            let g: Tensor<2> = g.clone().unsqueeze_dim(1);
+            let of_anchors = target.rows.clone() * (g.clone() / self.temperature);
+            anchors = Some(plus(anchors, of_anchors));
+            if !self.constant_candidates
+                && let Some(spread) = positives.spread(scaled.clone() * g, target, &place)
+            {
+                candidates = Some(plus(candidates, spread));
+            }
+        }
+        Contrasted {
+            per_anchor,
+            rows: rows.constant(),
+            anchors: anchors.unwrap_or_else(|| scaled.zeros_like()),
+            candidates: candidates.unwrap_or_else(|| self.candidates.zeros_like()),
+            of_means,
+        }
+    }
+
+    /// The log-sum-exps, if there are any.
+    fn pair_sums(&self) -> Option<PairSums> {
+        if self.sums.is_empty() {
+            return None;
+        }
+        let comparison = Comparison {
+            tile: self.tile,
+            constant_candidates: self.constant_candidates,
+            ..Comparison::new(self.sums.clone(), self.temperature.recip())
+        };
+        let (anchors, weights) = (self.anchors.clone(), self.weights.clone());
+        Some(match self.within {
+            true => PairSums::within(anchors, weights, comparison),
+            false => PairSums::across(anchors, self.candidates.clone(), weights, comparison),
+        })
+    }
+}
+
+/// A sum that may not have begun.
+fn plus(sum: Option<Tensor<2>>, next: Tensor<2>) -> Tensor<2> {
+    match sum {
+        Some(sum) => sum + next,
+        None => next,
+    }
+}
+
+/// The columns of a matrix.
+fn columns(matrix: &Tensor<2>) -> Vec<Tensor<1>> {
+    let [n, count] = matrix.dims();
+    match count {
+        1 => vec![matrix.clone().reshape([n])],
+        _ => (0..count).map(|at| matrix.clone().slice([0..n, at..at + 1]).reshape([n])).collect(),
+    }
+}
+
+/// `log(exp x + exp y)` for vectors.
+pub fn log_add(x: Tensor<1>, y: Tensor<1>) -> Tensor<1> {
+    let shift = x.clone().max_pair(y.clone()).detach();
+    ((x - shift.clone()).exp() + (y - shift.clone()).exp()).log() + shift
+}
+
+/// `values`, but 0 with gradient 0 for the anchors whose log-sum-exp had no pair to run over.
+pub fn where_present(values: Tensor<1>, sum: &Tensor<1>) -> Tensor<1> {
+    let empty = sum.clone().detach().lower_elem(EMPTY / 2.0);
+    values.mask_fill(empty, 0.0)
+}
+
+/// A vector that autodiff tracks from here on.
+fn leaf(vector: Tensor<1>) -> Tensor<1> {
+    vector.autodiff().require_grad()
+}

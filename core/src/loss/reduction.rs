@@ -1,0 +1,75 @@
+//! How the losses of the anchors become one number.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::objective::{Aux, Evaluation, Variant};
+use super::views::TwoViews;
+use crate::error::{Result, bounded};
+use crate::loss::pairwise::Contrasted;
+
+/// What is made of the losses of all anchors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// Their mean: the same size for every batch. The default everywhere.
+    #[default]
+    Mean,
+    /// Their sum, as SupCon and ConTeX print it: grows with the batch, and the learning rate has to shrink
+    /// with it.
+    Sum,
+}
+
+/// The reduction of the SupCon family. Released code multiplies it by `temperature / base_temperature`, a
+/// habit of the SupContrast repository that ties the learning rate to the temperature.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    pub(crate) reduction: Reduction,
+    pub(crate) variant: Variant,
+    pub(crate) temperature: f64,
+    pub(crate) base_temperature: f64,
+}
+
+impl Scale {
+    /// Checks both temperatures.
+    pub(crate) fn check(&self) -> Result<()> {
+        bounded("temperature", self.temperature)?;
+        bounded("base_temperature", self.base_temperature).map(drop)
+    }
+
+    /// `temperature / base_temperature` as released, else 1.
+    pub(crate) fn ratio(&self) -> f64 {
+        match self.variant {
+            Variant::Paper => 1.0,
+            Variant::Released => self.temperature / self.base_temperature,
+        }
+    }
+
+    /// What the sum over `anchors` is multiplied by, before the released factor.
+    fn unscaled(&self, anchors: usize) -> f64 {
+        match self.reduction {
+            Reduction::Mean => 1.0 / anchors as f64,
+            Reduction::Sum => 1.0,
+        }
+    }
+
+    /// What positive pairs contribute to the loss: one mean of similarities for each anchor, that lowers its loss.
+    pub(crate) fn positive_part(&self, means: Tensor<1>) -> Tensor<1> {
+        let [anchors] = means.dims();
+        means.sum() * (-self.ratio() * self.unscaled(anchors))
+    }
+
+    /// The evaluation of stacked anchors that were compared with themselves.
+    pub(crate) fn evaluation(&self, views: &TwoViews, contrasted: Contrasted) -> Evaluation {
+        let anchors = 2 * views.size;
+        let (mean, unscaled) = (1.0 / anchors as f64, self.unscaled(anchors));
+        let per_anchor = contrasted.per_anchor.clone();
+        let sum = per_anchor.clone().sum();
+        views
+            .of_stacked(contrasted, self.ratio() * unscaled)
+            .with_aux("loss_unscaled", Aux::Scalar(sum.clone() * unscaled))
+            .with_aux("scale", Aux::Number(self.ratio()))
+            .with_aux("loss_mean", Aux::Scalar(sum * mean))
+            .with_aux("per_anchor", Aux::Vector(per_anchor))
+    }
+}

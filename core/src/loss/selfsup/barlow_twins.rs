@@ -1,0 +1,62 @@
+//! Barlow Twins: features of two views agree, and features differ from each other.
+//!
+//! ```text
+//! L = sum_k (1 - C_kk)^2 + lambd sum_{k != l} C_kl^2,   C = A^T B / b
+//! ```
+//!
+//! where `A` and `B`, `[b, d]`, are `view_a` and `view_b` with every column brought to mean 0 and variance 1
+//! over the batch, `(x - mean) / sqrt(var + bn_eps)` with the biased variance; rows are not normalised.
+//! Zbontar et al., *Barlow Twins: Self-Supervised Learning via Redundancy Reduction* (2021), eq. 1 and 2.
+//! Paper and released code agree, so the variant changes nothing. Defaults as published: `lambd` 0.0051,
+//! `bn_eps` 1e-5, a projector of three layers of 8192.
+//!
+//! A feature that is constant over the batch has correlation 0 with everything, hence a term of 1, and
+//! gradient 0; with `b = 1` all are, and the loss is `d`.
+
+use serde::{Deserialize, Serialize};
+use simile_kernels::Redundancy;
+
+use crate::error::{Error, Result, factor, positive};
+use crate::loss::batch::Batch;
+use crate::loss::logits::check_shape;
+use crate::loss::objective::{Evaluation, Objective, Variant};
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BarlowTwins {
+    /// Factor of the terms off the diagonal.
+    pub lambd: f64,
+    /// Added to the variances.
+    pub bn_eps: f64,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for BarlowTwins {
+    fn default() -> Self {
+        Self { lambd: 0.0051, bn_eps: 1e-5, variant: Variant::Paper }
+    }
+}
+
+impl Objective for BarlowTwins {
+    fn name(&self) -> &'static str {
+        "barlow-twins"
+    }
+
+    fn check(&self) -> Result<()> {
+        factor("lambd", self.lambd)?;
+        positive("bn_eps", self.bn_eps).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let (a, b) = (batch.tensor(self.name(), "view_a")?, batch.tensor(self.name(), "view_b")?);
+        let [rows, width] = a.dims();
+        if rows == 0 || width == 0 {
+            return Err(Error::shape("view_a", "at least one row and one column", format!("{rows}x{width}")));
+        }
+        check_shape("view_b", &b, [rows, width])?;
+        let Redundancy { loss, gradients: [to_a, to_b] } = Redundancy::new([a, b], self.lambd, self.bn_eps);
+        Ok(Evaluation::new(loss).with_gradient("view_a", to_a).with_gradient("view_b", to_b))
+    }
+}

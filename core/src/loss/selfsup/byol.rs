@@ -1,0 +1,53 @@
+//! BYOL: the prediction from one view meets the target network's projection of the other.
+//!
+//! ```text
+//! L = 1/b sum_i [ 2 - 2 cos(p_i^a, t_i^b) + 2 - 2 cos(p_i^b, t_i^a) ]
+//! ```
+//!
+//! with the online network's predictions `view_a` `p^a`, `view_b` `p^b`, and the projections `target_a`
+//! `t^a`, `target_b` `t^b` of the target network, an exponential moving average of the online one. The
+//! targets carry no gradient. Grill et al., *Bootstrap Your Own Latent* (2020), eq. 2, symmetrised.
+//!
+//! Paper and released code agree, so the variant changes nothing. There are no negatives: what keeps the
+//! representation from collapsing is the predictor together with the moving average (0.996 rising to 1 over
+//! training, 0.99 constant in the code the reference numbers come from). `aux.one_way_mean` is the first of
+//! the two directions.
+//!
+//! Defined for every batch; a zero row has cosine 0 and gradient 0.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::views::TwoViews;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Byol {
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Objective for Byol {
+    fn name(&self) -> &'static str {
+        "byol"
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let online = TwoViews::of(batch, self.name())?;
+        let target = TwoViews::named(batch, self.name(), ["target_a", "target_b"])?;
+        target.check_like(&online)?;
+        let b = online.size as f64;
+        let direction =
+            |prediction: Tensor<2>, target: Tensor<2>| (prediction * target).sum() * (-2.0 / b) + 2.0;
+        let a_to_b = direction(online.a.rows(), target.b.rows());
+        let b_to_a = direction(online.b.rows(), target.a.rows());
+        let [to_a, to_b] = [target.b.rows(), target.a.rows()].map(|rows| rows * (-2.0 / b));
+        Ok(online
+            .with_gradients(a_to_b.clone() + b_to_a, to_a, to_b)
+            .with_aux("one_way_mean", Aux::Scalar(a_to_b)))
+    }
+}

@@ -1,0 +1,355 @@
+//! SwAV: each view predicts the soft cluster assignment of the other views.
+//!
+//! ```text
+//! L = 1/|A| sum_{c in A} 1/(V-1) sum_{v != c} 1/b sum_i - sum_k q_ik^c log softmax_k( s_ik^v ),   s_ik = <z_i, p_k> / temperature
+//! q^c = Sinkhorn( <z^c, p> / epsilon )
+//! ```
+//!
+//! with unit rows `z^v` of `V` views, `view_a`, `view_b`, `view_c`, ..., `prototypes` `p`, `[K, d]`, as unit
+//! rows, and the set `A` of views that are assigned (`crops_for_assign`, the first two). Caron et al.,
+//! *Unsupervised Learning of Visual Features by Contrasting Cluster Assignments* (2020), eq. 1 to 3.
+//! Assignments carry no gradient.
+//!
+//! Sinkhorn's iterations scale `exp(scores / epsilon)` in turns so that prototypes share the batch evenly and
+//! the assignment of each sample sums to 1; they end on the samples. Here the
+//! first one runs on logarithms, so no `epsilon` overflows.
+//!
+//! A batch that is small beside the number of prototypes cannot be spread over them. Earlier embeddings can be assigned
+//! with it: with `queue_0`, `queue_1`, ..., `[L, d]`, one for each assigned view, their scores stand before those of the
+//! batch, and of the assignments only the batch's are kept, as released. Rows of a queue are taken as they are, of length
+//! one as they are stored, and get no gradient. In a case file they are one input, `queue`, `[views][L][d]`.
+//!
+//! Paper and released code agree on the value. Released code normalises the prototypes in place before the
+//! step and never projects their gradient: with variant `released` `prototypes` gets the gradient with
+//! respect to the normalised prototypes, with `paper`, the default, that of the prototypes as given. Defaults
+//! as published: temperature 0.1, `epsilon` 0.05, 3 iterations, 3000 prototypes that stand still in the first
+//! epoch.
+//!
+//! `swav-sinkhorn` is the assignment alone, for inspection: `scores`, `[b, K]`, in, `aux.assignments` out;
+//! its loss is their sum, `b`, and nothing is differentiated. Both are defined for every batch of at least
+//! one sample and prototype.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+use simile_kernels::SoftCrossEntropy;
+
+use crate::error::{Error, Result, bounded};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::views::ManyViews;
+use crate::numeric::unit_rows::UnitRows;
+
+pub use simile_kernels::sinkhorn;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Swav {
+    /// Divisor of the cosines in the prediction.
+    pub temperature: f64,
+    /// Divisor of the cosines in the assignment; smaller is harder.
+    pub epsilon: f64,
+    /// Iterations of Sinkhorn's algorithm, at least 1.
+    pub sinkhorn_iterations: usize,
+    /// Which views are assigned, from 0.
+    pub crops_for_assign: Vec<usize>,
+    /// Number of views, checked if given.
+    pub nmb_crops: Option<usize>,
+    /// What the gradient of the prototypes means.
+    pub variant: Variant,
+}
+
+impl Default for Swav {
+    fn default() -> Self {
+        Self {
+            temperature: 0.1,
+            epsilon: 0.05,
+            sinkhorn_iterations: 3,
+            crops_for_assign: vec![0, 1],
+            nmb_crops: None,
+            variant: Variant::Paper,
+        }
+    }
+}
+
+impl Objective for Swav {
+    fn name(&self) -> &'static str {
+        "swav"
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.crops_for_assign.is_empty() {
+            return Err(Error::parameter("crops_for_assign", "empty", "expected at least one view, from 0"));
+        }
+        check_sinkhorn(self.epsilon, self.sinkhorn_iterations)?;
+        bounded("temperature", self.temperature).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let ManyViews { views, size } = ManyViews::of(batch, self.name())?;
+        self.check_views(views.len())?;
+        let prototypes = batch.tensor(self.name(), "prototypes")?;
+        check_prototypes(&prototypes, views[0].1.rows().dims()[1])?;
+        let prototypes = UnitRows::normalise(prototypes);
+
+        let scores: Vec<Tensor<2>> =
+            views.iter().map(|(_, view)| view.rows().matmul(prototypes.rows().transpose())).collect();
+        let queues = self.queues(batch, prototypes.rows())?;
+        let assignments: Vec<(usize, Tensor<2>)> = (self.crops_for_assign.iter().zip(queues))
+            .map(|(&v, queue)| (v, self.assign(scores[v].clone(), queue)))
+            .collect();
+
+        let share = 1.0 / (size * self.crops_for_assign.len() * (views.len() - 1)) as f64;
+        let mut loss = prototypes.rows().zeros_like().sum();
+        let mut to_prototypes = prototypes.rows().zeros_like();
+        let mut gradients = Vec::new();
+        for (v, ((name, view), scores)) in views.iter().zip(scores).enumerate() {
+            let targets: Vec<Tensor<2>> =
+                assignments.iter().filter(|(c, _)| *c != v).map(|(_, q)| q.clone()).collect();
+            let Some(target) = targets.into_iter().reduce(|sum, q| sum + q) else {
+                gradients.push((name, view.rows().zeros_like()));
+                continue;
+            };
+            let SoftCrossEntropy { losses, pull } = SoftCrossEntropy::new(scores, target, self.temperature);
+            let factor = share / self.temperature;
+            loss = loss + losses.sum() * share;
+            to_prototypes = to_prototypes + pull.clone().transpose().matmul(view.rows() * factor);
+            gradients.push((name, view.pull_back(pull.matmul(prototypes.rows()) * factor)));
+        }
+
+        let of_prototypes = match self.variant {
+            Variant::Paper => prototypes.pull_back(to_prototypes),
+            Variant::Released => to_prototypes,
+        };
+        let mut evaluation = Evaluation::new(loss).with_gradient("prototypes", of_prototypes);
+        for (name, gradient) in gradients {
+            evaluation = evaluation.with_gradient(name, gradient);
+        }
+        for (v, assignment) in assignments {
+            let letter = views[v].0.trim_start_matches("view_");
+            evaluation = evaluation.with_aux(&format!("assignments_{letter}"), Aux::Tensor(assignment));
+        }
+        Ok(evaluation.with_aux("prototypes_normalised", Aux::Tensor(prototypes.rows())))
+    }
+}
+
+impl Swav {
+    /// The scores of the queue of each assigned view, where there are queues.
+    fn queues(&self, batch: &Batch, prototypes: Tensor<2>) -> Result<Vec<Option<Tensor<2>>>> {
+        let assigned = self.crops_for_assign.len();
+        let is_there = |at: usize| batch.tracked(&queue_name(at)).is_some();
+        if is_there(assigned) {
+            let expected = format!("{assigned}, one for each assigned view");
+            return Err(Error::shape("queue", expected, "more"));
+        }
+        if !(0..assigned).any(is_there) {
+            return Ok(vec![None; assigned]);
+        }
+        let [_, width] = prototypes.dims();
+        let scores = |at| {
+            let queue = batch.tensor(self.name(), &queue_name(at))?;
+            match queue.dims() {
+                [rows, columns] if rows > 0 && columns == width => {
+                    Ok(Some(queue.matmul(prototypes.clone().transpose())))
+                }
+                [rows, columns] => {
+                    let expected = format!("at least one row of {width}");
+                    Err(Error::shape(&queue_name(at), expected, format!("{rows}x{columns}")))
+                }
+            }
+        };
+        (0..assigned).map(scores).collect()
+    }
+
+    /// The assignments of a batch with scores `[b, K]`, together with those of its queue.
+    fn assign(&self, scores: Tensor<2>, queue: Option<Tensor<2>>) -> Tensor<2> {
+        let (epsilon, iterations) = (self.epsilon, self.sinkhorn_iterations);
+        match queue {
+            None => sinkhorn(scores, epsilon, iterations),
+            Some(queue) => {
+                let ([earlier, _], [size, _]) = (queue.dims(), scores.dims());
+                sinkhorn(Tensor::cat(vec![queue, scores], 0), epsilon, iterations)
+                    .slice([earlier..earlier + size])
+            }
+        }
+    }
+
+    fn check_views(&self, views: usize) -> Result<()> {
+        match (self.nmb_crops, self.crops_for_assign.iter().find(|&&v| v >= views)) {
+            (Some(expected), _) if expected != views => {
+                Err(Error::parameter("nmb_crops", expected, &format!("but the batch holds {views} views")))
+            }
+            (_, Some(v)) => Err(Error::parameter(
+                "crops_for_assign",
+                v,
+                &format!("but the batch holds {views} views, from 0"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The input that holds earlier embeddings of an assigned view, counted from 0.
+pub(crate) fn queue_name(at: usize) -> String {
+    format!("queue_{at}")
+}
+
+/// The assignment alone; see the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SwavSinkhorn {
+    /// Divisor of the scores; smaller is harder.
+    pub epsilon: f64,
+    /// Iterations, at least 1.
+    pub sinkhorn_iterations: usize,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for SwavSinkhorn {
+    fn default() -> Self {
+        Self { epsilon: 0.05, sinkhorn_iterations: 3, variant: Variant::Paper }
+    }
+}
+
+impl Objective for SwavSinkhorn {
+    fn name(&self) -> &'static str {
+        "swav-sinkhorn"
+    }
+
+    fn check(&self) -> Result<()> {
+        check_sinkhorn(self.epsilon, self.sinkhorn_iterations)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let scores = batch.tensor(self.name(), "scores")?;
+        let [rows, columns] = scores.dims();
+        if rows == 0 || columns == 0 {
+            return Err(Error::shape(
+                "scores",
+                "at least one row and one column",
+                format!("{rows}x{columns}"),
+            ));
+        }
+        let assignments = sinkhorn(scores, self.epsilon, self.sinkhorn_iterations);
+        let sum = assignments.clone().sum();
+        Ok(Evaluation::new(sum).with_aux("assignments", Aux::Tensor(assignments)))
+    }
+}
+
+/// Sums of rows and columns have long stopped to change.
+const MOST_ITERATIONS: usize = 10_000;
+
+fn check_sinkhorn(epsilon: f64, iterations: usize) -> Result<()> {
+    if !(1..=MOST_ITERATIONS).contains(&iterations) {
+        return Err(Error::parameter("sinkhorn_iterations", iterations, "expected 1 to 10000"));
+    }
+    bounded("epsilon", epsilon).map(drop)
+}
+
+fn check_prototypes(prototypes: &Tensor<2>, width: usize) -> Result<()> {
+    match prototypes.dims() {
+        [rows, columns] if rows > 0 && columns == width => Ok(()),
+        [rows, columns] => Err(Error::shape(
+            "prototypes",
+            format!("at least one row of {width}"),
+            format!("{rows}x{columns}"),
+        )),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{place, random, read};
+    use crate::numeric::matrix::Matrix;
+
+    fn unit(rows: &Matrix) -> Matrix {
+        read(UnitRows::normalise(place(rows)).rows())
+    }
+
+    fn products(a: &Matrix, b: &Matrix) -> Matrix {
+        let of = |i, j| a.row(i).iter().zip(b.row(j)).map(|(x, y)| x * y).sum();
+        Matrix::from_fn(a.rows(), b.rows(), of)
+    }
+
+    /// `distributed_sinkhorn` of the released code on the scores of a queue and a batch; the batch's rows.
+    fn released(queue: &Matrix, batch: &Matrix, epsilon: f64, iterations: usize) -> Matrix {
+        let (n, k) = (queue.rows() + batch.rows(), batch.columns());
+        let score = |i: usize, j: usize| {
+            if i < queue.rows() { queue[(i, j)] } else { batch[(i - queue.rows(), j)] }
+        };
+        let mut q = Matrix::from_fn(n, k, |i, j| (score(i, j) / epsilon).exp());
+        for _ in 0..iterations {
+            let sums: Vec<f64> = (0..k).map(|j| (0..n).map(|i| q[(i, j)]).sum()).collect();
+            q = Matrix::from_fn(n, k, |i, j| q[(i, j)] / sums[j] / k as f64);
+            let sums: Vec<f64> = q.iter_rows().map(|row| row.iter().sum()).collect();
+            q = Matrix::from_fn(n, k, |i, j| q[(i, j)] / sums[i] / n as f64);
+        }
+        Matrix::from_fn(batch.rows(), k, |i, j| q[(i + queue.rows(), j)] * n as f64)
+    }
+
+    /// The loss for assignments that stand still.
+    fn loss([a, b]: [&Matrix; 2], prototypes: &Matrix, [of_a, of_b]: [&Matrix; 2], temperature: f64) -> f64 {
+        let prototypes = unit(prototypes);
+        let predicted = |view: &Matrix, target: &Matrix| {
+            let scores = products(&unit(view), &prototypes);
+            let rows = scores.iter_rows().zip(target.iter_rows()).map(|(scores, target)| {
+                let sum: f64 = scores.iter().map(|s| (s / temperature).exp()).sum();
+                scores.iter().zip(target).map(|(s, q)| q * (sum.ln() - s / temperature)).sum::<f64>()
+            });
+            rows.sum::<f64>() / view.rows() as f64
+        };
+        (predicted(b, of_a) + predicted(a, of_b)) / 2.0
+    }
+
+    #[test]
+    fn a_queue_is_assigned_with_the_batch_as_released() {
+        const STEP: f64 = 1e-6;
+        let objective = Swav { epsilon: 0.3, temperature: 0.4, ..Swav::default() };
+        let [a, b, p] = [(4, 1), (4, 2), (5, 3)].map(|(rows, seed)| read(random(rows, 3, seed)));
+        let queues = [6, 7].map(|seed| unit(&read(random(8, 3, seed))));
+        let batch = Batch::views(place(&a), place(&b)).with_tensor("prototypes", place(&p));
+        let queued =
+            batch.clone().with_tensor("queue_0", place(&queues[0])).with_tensor("queue_1", place(&queues[1]));
+        let [of_a, of_b] = [(&a, &queues[0]), (&b, &queues[1])].map(|(view, queue)| {
+            released(&products(queue, &unit(&p)), &products(&unit(view), &unit(&p)), 0.3, 3)
+        });
+        let evaluation = objective.evaluate(&queued).unwrap();
+        for (name, expected) in [("assignments_a", &of_a), ("assignments_b", &of_b)] {
+            let Aux::Tensor(found) = evaluation.aux[name].clone() else { unreachable!() };
+            let off = (found - place(expected)).abs().max().into_scalar::<f64>();
+            assert!(off < 1e-12, "{name}: {off}");
+        }
+        let found = read(evaluation.loss.unsqueeze())[(0, 0)];
+        assert!((found - loss([&a, &b], &p, [&of_a, &of_b], 0.4)).abs() < 1e-12);
+        let without = read(objective.evaluate(&batch).unwrap().loss.unsqueeze())[(0, 0)];
+        assert!((found - without).abs() > 1e-3, "{found} {without}");
+
+        for (at, name) in ["view_a", "view_b", "prototypes"].into_iter().enumerate() {
+            let gradient = read(evaluation.gradients[name].clone());
+            for entry in 0..gradient.data().len() {
+                let moved = |step: f64| {
+                    let mut inputs = [a.clone(), b.clone(), p.clone()];
+                    inputs[at].data_mut()[entry] += step;
+                    loss([&inputs[0], &inputs[1]], &inputs[2], [&of_a, &of_b], 0.4)
+                };
+                let difference = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
+                assert!((gradient.data()[entry] - difference).abs() < 1e-7, "{name} {entry}");
+            }
+        }
+        assert_eq!(evaluation.gradients.len(), 3, "a queue gets none");
+    }
+
+    #[test]
+    fn queues_that_do_not_fit_are_named() {
+        let batch = Batch::views(random(4, 3, 1), random(4, 3, 2)).with_tensor("prototypes", random(5, 3, 3));
+        let error = |batch: Batch| Swav::default().evaluate(&batch).unwrap_err().to_string();
+        let first = batch.clone().with_tensor("queue_0", random(8, 3, 4));
+        assert!(error(first.clone()).contains("queue_1"));
+        assert!(error(first.clone().with_tensor("queue_1", random(8, 2, 5))).contains("queue_1"));
+        let three = first.with_tensor("queue_1", random(8, 3, 5)).with_tensor("queue_2", random(8, 3, 6));
+        assert!(error(three).contains("one for each assigned view"));
+    }
+}

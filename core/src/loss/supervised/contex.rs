@@ -1,0 +1,177 @@
+//! ConTeX: a supervised term whose denominator holds other classes only, and a self-supervised term.
+//!
+//! ```text
+//! L_a(i) = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{n in N(i)} exp s_in ]                            (eq. 6)
+//! L_b(i) = - log( 1 + exp s_ii' / sum_{n != i, i'} exp s_in )                             as printed     (eq. 7)
+//! L_b(i) = - log( exp s_ii' / sum_{a != i} exp s_ia )                                     as released
+//! L      = mix L_a + (1 - mix) L_b                                                                       (eq. 8)
+//! ```
+//!
+//! over `2 b` anchors; `s_ij = cos(x_i, x_j) / temperature`, `i'` is the other view of `i`, `P(i)` are the
+//! other rows of the anchor's label, `N(i)` the rows of another label (`labels`).
+//!
+//! | variant | `L_b` | `mix` | value |
+//! |---|---|---|---|
+//! | `paper` | eq. 7 | 0.7 | mean; with `reduction = "sum"` the sum, as printed |
+//! | `released` (default) | NT-Xent | 0.5 | mean, times `temperature / base_temperature` |
+//!
+//! Eq. 7 is `-softplus(x)` of the margin `x` between the own pair and the others, so its gradient grows with
+//! the margin where that of NT-Xent, `softplus(-x)`, fades. The gradient that the paper derives (eq. 24) is
+//! NT-Xent's, and so is the released code: that is the default. The released class does not run as it is (its
+//! classes were renamed); what was meant is unambiguous.
+//!
+//! With bias labels (`bias`) the positives of `L_a` are rows of the same label and **another** bias, which
+//! leaves out the anchor's own other view; `L_b` still attracts that. The paper only says that it uses bias
+//! labels; this is the reading that carries BiasCon's choice of positives over.
+//!
+//! Published: temperature 0.1. Use it where classes should be separated without pulling positives together
+//! more than necessary; see [`ConTeXClipped`](crate::loss::ConTeXClipped) for a bounded `L_a`.
+//!
+//! An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient 0
+//! (released: NaN). With `b = 1` `L_b` is 0 as well.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, within};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::pairwise::{Contrast, LogSumExp, Positives, Rows, log_add, other_view, where_present};
+use crate::loss::reduction::{Reduction, Scale};
+use crate::loss::views::TwoViews;
+use crate::numeric::label_groups::Groups;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConTeX {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Divisor of the temperature in the released factor (variant `released` only).
+    pub base_temperature: f64,
+    /// Share of `L_a`, from 0 to 1; `None` for the variant's own.
+    pub mix: Option<f64>,
+    /// Mean or sum over the anchors.
+    pub reduction: Reduction,
+    /// Which `L_b`, and with or without the released factor.
+    pub variant: Variant,
+}
+
+impl Default for ConTeX {
+    fn default() -> Self {
+        Self {
+            temperature: 0.1,
+            base_temperature: 0.07,
+            mix: None,
+            reduction: Reduction::Mean,
+            variant: Variant::Released,
+        }
+    }
+}
+
+impl ConTeX {
+    fn scale(&self) -> Scale {
+        let Self { temperature, base_temperature, reduction, variant, .. } = *self;
+        Scale { reduction, variant, temperature, base_temperature }
+    }
+
+    fn mix(&self) -> f64 {
+        self.mix.unwrap_or(match self.variant {
+            Variant::Paper => 0.7,
+            Variant::Released => 0.5,
+        })
+    }
+
+    fn own_term(&self, rows: &Rows) -> Tensor<1> {
+        match self.variant {
+            Variant::Paper => unbounded_own_term(rows),
+            Variant::Released => nt_xent_own_term(rows),
+        }
+    }
+}
+
+impl Objective for ConTeX {
+    fn name(&self) -> &'static str {
+        "contex"
+    }
+
+    fn check(&self) -> Result<()> {
+        within("mix", self.mix(), 0.0, 1.0)?;
+        self.scale().check()
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let labels = Labels::of(batch, self.name(), &views)?;
+        let mix = self.mix();
+        let z = views.stacked();
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+            .mean(Positives::Group { group: labels.label.clone(), part: labels.part.clone() })
+            .mean(Positives::Partner(other_view(views.size)))
+            .with_weights(labels.label.pair_weights())
+            .log_sum_exp(LogSumExp::unlike())
+            .log_sum_exp(LogSumExp::apart(views.size))
+            .evaluate(|rows| class_term(rows) * mix + self.own_term(rows) * (1.0 - mix));
+        let parts = batch.is_detailed().then(|| {
+            let rows = &contrasted.rows;
+            (class_term(rows), self.own_term(rows), nt_xent_own_term(rows))
+        });
+        let [of_class, own] = [0, 1].map(|mean| contrasted.rows.means[mean].clone());
+        let evaluation = self.scale().evaluation(&views, contrasted);
+        let evaluation = match self.variant {
+            // Eq. 7 has its own pair inside a logarithm only.
+            Variant::Paper => evaluation,
+            Variant::Released => {
+                let positives = || self.scale().positive_part(of_class * mix + own * (1.0 - mix));
+                evaluation.in_parts(batch, positives)
+            }
+        };
+        Ok(match parts {
+            None => evaluation,
+            Some((class, own, nt_xent)) => evaluation
+                .with_aux("L_a_sum", Aux::Scalar(class.clone().sum()))
+                .with_aux("L_a_mean", Aux::Scalar(class.mean()))
+                .with_aux("L_b_sum", Aux::Scalar(own.clone().sum()))
+                .with_aux("L_b_mean", Aux::Scalar(own.mean()))
+                .with_aux("L_b_as_ntxent_mean", Aux::Scalar(nt_xent.mean())),
+        })
+    }
+}
+
+/// Who is a positive and who a negative of whom.
+pub(crate) struct Labels {
+    /// Stacked rows by label.
+    pub(crate) label: Groups,
+    /// The part of the anchor's label that holds no positives: the anchor, or all rows of its bias.
+    pub(crate) part: Groups,
+}
+
+impl Labels {
+    /// Reads `labels`, and `bias` if it is there.
+    pub(crate) fn of(batch: &Batch, objective: &str, views: &TwoViews) -> Result<Self> {
+        let labels = batch.indices(objective, "labels", views.size)?;
+        let part = match batch.optional_indices("bias", views.size)? {
+            None => views.each_row(),
+            Some(bias) => views.groups(labels.iter().zip(bias)),
+        };
+        Ok(Self { label: views.groups(labels.iter()), part })
+    }
+}
+
+/// `L_a` from the first mean and the first sum.
+pub(crate) fn class_term(rows: &Rows) -> Tensor<1> {
+    let negatives = rows.sums[0].clone();
+    where_present(rows.masses[0].clone() * negatives.clone() - rows.means[0].clone(), &negatives)
+}
+
+/// `L_b` as released, from the second mean and the second sum.
+pub(crate) fn nt_xent_own_term(rows: &Rows) -> Tensor<1> {
+    let own = rows.means[1].clone();
+    log_add(rows.sums[1].clone(), own.clone()) - own
+}
+
+/// `L_b` as printed.
+fn unbounded_own_term(rows: &Rows) -> Tensor<1> {
+    let negatives = rows.sums[1].clone();
+    where_present(negatives.clone() - log_add(negatives.clone(), rows.means[1].clone()), &negatives)
+}

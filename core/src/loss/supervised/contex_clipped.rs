@@ -1,0 +1,104 @@
+//! ConTeX with a bounded supervised term: a positive that is nearer than all other classes together pulls no
+//! more.
+//!
+//! ```text
+//! L_a(i) = - 1/|P(i)| sum_{p in P(i)} min( 0, s_ip - log sum_{n in N(i)} exp s_in )
+//! L_b(i) = - log( exp s_ii' / sum_{a != i} exp s_ia )
+//! L      = mix L_a + (1 - mix) L_b,   mean over 2 b anchors
+//! ```
+//!
+//! with the symbols and the bias labels of [`ConTeX`](crate::loss::ConTeX). It is not in the paper; the released
+//! code has it twice, as `contex_p` and `contex_2`, and its `L_a` alone as `SupConLoss1`
+//! (`aux.a_term_only_scaled_SupConLoss1`). `released` multiplies by `temperature / base_temperature`, `paper`
+//! does not; the default is `paper`. Defaults as released: temperature 0.1, `mix` 0.5.
+//!
+//! Use it where the unbounded term of [`ConTeX`](crate::loss::ConTeX) keeps pushing classes that are separated
+//! already. An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with
+//! gradient 0 (released: a NaN gradient).
+
+use serde::{Deserialize, Serialize};
+
+use super::contex::{Labels, class_term, nt_xent_own_term};
+use crate::error::{Result, within};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::pairwise::{Contrast, LogSumExp, Positives, Tile, other_view, rows_of};
+use crate::loss::reduction::{Reduction, Scale};
+use crate::loss::views::TwoViews;
+use burn::tensor::Tensor;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConTeXClipped {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Divisor of the temperature in the released factor (variant `released` only).
+    pub base_temperature: f64,
+    /// Share of `L_a`, from 0 to 1.
+    pub mix: f64,
+    /// Mean or sum over the anchors.
+    pub reduction: Reduction,
+    /// With or without the released factor.
+    pub variant: Variant,
+}
+
+impl Default for ConTeXClipped {
+    fn default() -> Self {
+        Self {
+            temperature: 0.1,
+            base_temperature: 0.07,
+            mix: 0.5,
+            reduction: Reduction::Mean,
+            variant: Variant::Paper,
+        }
+    }
+}
+
+impl ConTeXClipped {
+    fn scale(&self) -> Scale {
+        let Self { temperature, base_temperature, reduction, variant, .. } = *self;
+        Scale { reduction, variant, temperature, base_temperature }
+    }
+}
+
+impl Objective for ConTeXClipped {
+    fn name(&self) -> &'static str {
+        "contex-p"
+    }
+
+    fn check(&self) -> Result<()> {
+        within("mix", self.mix, 0.0, 1.0)?;
+        self.scale().check()
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let labels = Labels::of(batch, self.name(), &views)?;
+        let z = views.stacked();
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+            .mean(Positives::Tiles(Box::new(|tile| farther_positives(&labels, tile))))
+            .mean(Positives::Partner(other_view(views.size)))
+            .with_weights(labels.label.pair_weights())
+            .log_sum_exp(LogSumExp::unlike())
+            .log_sum_exp(LogSumExp::apart(views.size))
+            .evaluate(|rows| class_term(rows) * self.mix + nt_xent_own_term(rows) * (1.0 - self.mix));
+        let class = class_term(&contrasted.rows).mean() * self.scale().ratio();
+        let [of_class, own] = [0, 1].map(|mean| contrasted.rows.means[mean].clone());
+        let positives = || self.scale().positive_part(of_class * self.mix + own * (1.0 - self.mix));
+        let evaluation = self.scale().evaluation(&views, contrasted).in_parts(batch, positives);
+        Ok(evaluation.with_aux("a_term_only_scaled_SupConLoss1", Aux::Scalar(class)))
+    }
+}
+
+/// `1 / |P(i)|` for the positives that are farther from the anchor than its negatives together, 0 for the
+/// others.
+fn farther_positives(labels: &Labels, tile: &Tile) -> Tensor<2> {
+    let negatives: Tensor<2> = rows_of(&tile.sums[0], tile.range.clone()).unsqueeze_dim(1);
+    let is_positive =
+        labels.label.same(tile.range.clone()).bool_and(labels.part.same(tile.range.clone()).bool_not());
+    let positive = tile.similarity.zeros_like().mask_fill(is_positive, 1.0);
+    let share = positive.clone().sum_dim(1).clamp_min(1.0).recip();
+    let clipped = tile.similarity.clone().greater_equal(negatives.expand(tile.similarity.dims()));
+    (positive * share).mask_fill(clipped, 0.0)
+}

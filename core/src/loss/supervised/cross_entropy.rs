@@ -1,0 +1,94 @@
+//! Softmax cross-entropy, the baseline that every other objective on class scores starts from.
+//!
+//! ```text
+//! L = 1/n sum_i w_i [ log sum_c exp z_ic - z_iy ]
+//! ```
+//!
+//! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, and, if the batch holds them, one weight
+//! `weights` `w` for each sample (1 otherwise). The weights are constants and are not normalised: divide by their mean
+//! before if the size of the gradient should not depend on them. Learning from failure and Just Train Twice are this
+//! loss with weights of their own ([`LffWeights`](crate::loss::LffWeights), [`error_weights`](crate::loss::error_weights)).
+//!
+//! Paper and released code agree, so the variant changes nothing. Use it where labels are clean and no attribute is
+//! correlated with them, and to train a probe or a bias predictor. It is defined on every batch of at least one sample.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::loss::batch::Batch;
+use crate::loss::logits::{CrossEntropies, targets};
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+
+/// See the [module](self).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CrossEntropy {
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Objective for CrossEntropy {
+    fn name(&self) -> &'static str {
+        "cross-entropy"
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let logits = batch.tensor(self.name(), "logits")?;
+        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let weights = sample_weights(batch, self.name(), &logits)?;
+        let entropies = CrossEntropies::new(logits, &targets);
+        let per_sample = entropies.values.clone();
+        let (loss, gradient) = match weights {
+            None => entropies,
+            Some(weights) => CrossEntropies {
+                values: entropies.values * weights.clone(),
+                gradient: entropies.gradient * weights.unsqueeze_dim(1),
+            },
+        }
+        .mean();
+        let evaluation = Evaluation::new(loss).with_gradient("logits", gradient);
+        Ok(evaluation.with_aux("per_sample", Aux::Vector(per_sample)))
+    }
+}
+
+/// The input `weights`, one for each row of `logits`, if the batch holds it.
+pub(crate) fn sample_weights(
+    batch: &Batch,
+    objective: &str,
+    logits: &Tensor<2>,
+) -> Result<Option<Tensor<1>>> {
+    if !batch.has_condition("weights") {
+        return Ok(None);
+    }
+    let weights = batch.condition(objective, "weights", logits.dims()[0])?;
+    Ok(Some(
+        weights.to_tensor(&logits.device(), logits.dtype()).slice([0..weights.rows(), 0..1]).squeeze_dim(1),
+    ))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, random};
+    use crate::numeric::matrix::Matrix;
+
+    #[test]
+    fn gradient_matches_differences() {
+        let batch = Batch::default()
+            .with_tensor("logits", random(5, 4, 1))
+            .with_indices("labels", vec![0, 3, 1, 1, 2]);
+        assert!(gradient_error(&CrossEntropy::default(), &batch) < 1e-6);
+        let weights = Matrix::column(&[0.0, 2.0, 0.5, 1.0, 3.0]);
+        assert!(gradient_error(&CrossEntropy::default(), &batch.with_condition("weights", weights)) < 1e-6);
+    }
+
+    #[test]
+    fn an_unknown_class_is_named() {
+        let batch =
+            Batch::default().with_tensor("logits", random(2, 3, 1)).with_indices("labels", vec![0, 3]);
+        let error = CrossEntropy::default().evaluate(&batch).unwrap_err().to_string();
+        assert!(error.contains("labels") && error.contains("row 1"), "{error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! Generalised cross-entropy, which trusts samples that the network already finds easy: it amplifies a bias.
+//!
+//! ```text
+//! paper     L = 1/n sum_i ( 1 - p_iy^q ) / q
+//! released  L = 1/n sum_i q p_iy^q CE(z_i, y_i),   with q p_iy^q a constant
+//! ```
+//!
+//! with `p_iy` the softmax probability of the label `y` under the scores `logits` `z`, `[n, classes]`. Zhang and
+//! Sabuncu, *Generalized Cross Entropy Loss* (2018), eq. 6; Nam et al., *Learning from Failure* (2020), train
+//! their biased network with it, `q` = 0.7.
+//!
+//! The gradient of the paper's loss is `p^q` times that of cross-entropy, the released one's `q p^q` times: the same
+//! direction, another value and `q` times the step. The default is `paper`, whose value is the loss that is descended.
+//! For `q -> 0` it becomes cross-entropy, for `q = 1` the mean absolute error.
+//!
+//! Use it for a network that should learn the shortcut on purpose. It is defined on every batch of at least one sample;
+//! a sample of vanishing probability has loss `1 / q` and gradient 0.
+
+use burn::tensor::{Int, Tensor};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::loss::batch::Batch;
+use crate::loss::logits::{cross_entropy, of_inputs, targets};
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GeneralisedCrossEntropy {
+    /// Amplification, above 0 and at most 1.
+    pub q: f64,
+    /// The textbook loss, or the released weighted cross-entropy.
+    pub variant: Variant,
+}
+
+impl Default for GeneralisedCrossEntropy {
+    fn default() -> Self {
+        Self { q: 0.7, variant: Variant::Paper }
+    }
+}
+
+impl GeneralisedCrossEntropy {
+    /// The loss of each sample, `[n]`.
+    pub(crate) fn per_sample(&self, logits: Tensor<2>, targets: &Tensor<2, Int>) -> Tensor<1> {
+        let losses = cross_entropy(logits, targets);
+        let trust = (losses.clone() * -self.q).exp();
+        match self.variant {
+            Variant::Paper => (trust.neg() + 1.0) * self.q.recip(),
+            Variant::Released => trust.detach() * self.q * losses,
+        }
+    }
+}
+
+impl Objective for GeneralisedCrossEntropy {
+    fn name(&self) -> &'static str {
+        "gce"
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.q > 0.0 && self.q <= 1.0 {
+            Ok(())
+        } else {
+            Err(Error::parameter("q", self.q, "expected a number above 0 and at most 1"))
+        }
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let logits = batch.tensor(self.name(), "logits")?;
+        let targets = targets(batch, self.name(), "labels", &logits)?;
+        let per_sample = self.per_sample(logits.clone(), &targets);
+        let evaluation = of_inputs([("logits", logits)], |[logits]| self.per_sample(logits, &targets).mean());
+        Ok(evaluation.with_aux("per_sample", Aux::Vector(per_sample)))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loss::finite_difference::{gradient_error, random, read, value};
+    use crate::loss::supervised::cross_entropy::CrossEntropy;
+
+    fn batch() -> Batch {
+        Batch::default().with_tensor("logits", random(5, 4, 3)).with_indices("labels", vec![0, 3, 1, 1, 2])
+    }
+
+    #[test]
+    fn gradient_matches_differences() {
+        assert!(gradient_error(&GeneralisedCrossEntropy::default(), &batch()) < 1e-6);
+    }
+
+    #[test]
+    fn small_q_is_cross_entropy() {
+        let gce = GeneralisedCrossEntropy { q: 1e-7, ..Default::default() };
+        assert!((value(&gce, &batch()) - value(&CrossEntropy::default(), &batch())).abs() < 1e-5);
+    }
+
+    #[test]
+    fn released_gradient_is_q_times_the_papers() {
+        let released = GeneralisedCrossEntropy { variant: Variant::Released, ..Default::default() };
+        let of = |o: &dyn Objective| read(o.evaluate(&batch()).unwrap().gradients["logits"].clone());
+        let (paper, released) = (of(&GeneralisedCrossEntropy::default()), of(&released));
+        for (p, r) in paper.data().iter().zip(released.data()) {
+            assert!((0.7 * p - r).abs() < 1e-12);
+        }
+    }
+}

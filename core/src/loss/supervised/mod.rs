@@ -1,0 +1,8 @@
+//! Labels: contrasts within a class, and scores of classes.
+
+pub mod contex;
+pub mod contex_clipped;
+pub mod cross_entropy;
+pub mod generalised_cross_entropy;
+pub mod max_margin;
+pub mod supcon;

@@ -1,0 +1,87 @@
+//! SupCon: every sample of the anchor's label is a positive.
+//!
+//! ```text
+//! l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature
+//! ```
+//!
+//! over `2 b` anchors, both views of every sample; `P(i)` are the other rows of the anchor's label
+//! (`labels`), its own other view among them. Khosla et al., *Supervised Contrastive Learning* (2020), eq. 2,
+//! `L_out`.
+//!
+//! | variant | value |
+//! |---|---|
+//! | `paper` (default) | mean over the anchors; with `reduction = "sum"` the sum, as printed |
+//! | `released` | the same times `temperature / base_temperature`, with `base_temperature = 0.07` |
+//!
+//! The mean is the default because a sum ties the learning rate to the batch size, and the released factor to
+//! the temperature: 1.43 at 0.1, 7.1 at 0.5. Published: temperature 0.1 (0.07 in the code's argument parser).
+//!
+//! The sum over positives is formed from one sum for each label, so no `2b x 2b` mask exists. With singleton
+//! labels it is [`NtXent`](crate::loss::NtXent). Use it where labels are to be learnt; what correlates with the
+//! label is learnt too.
+//!
+//! Every anchor has its other view as a positive. With `b = 1` there is no negative: loss and gradient are 0.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::pairwise::{Contrast, LogSumExp, Positives};
+use crate::loss::reduction::{Reduction, Scale};
+use crate::loss::views::TwoViews;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SupCon {
+    /// Divisor of the cosines.
+    pub temperature: f64,
+    /// Divisor of the temperature in the released factor (variant `released` only).
+    pub base_temperature: f64,
+    /// Mean or sum over the anchors.
+    pub reduction: Reduction,
+    /// With or without the released factor.
+    pub variant: Variant,
+}
+
+impl Default for SupCon {
+    fn default() -> Self {
+        Self { temperature: 0.1, base_temperature: 0.07, reduction: Reduction::Mean, variant: Variant::Paper }
+    }
+}
+
+impl SupCon {
+    fn scale(&self) -> Scale {
+        let Self { temperature, base_temperature, reduction, variant } = *self;
+        Scale { reduction, variant, temperature, base_temperature }
+    }
+
+    /// The loss under the name of the objective that asks.
+    pub(crate) fn evaluate_as(&self, objective: &str, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, objective)?;
+        let labels = batch.indices(objective, "labels", views.size)?;
+        let z = views.stacked();
+        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+            .mean(Positives::Group { group: views.groups(labels.iter()), part: views.each_row() })
+            .log_sum_exp(LogSumExp::apart(2 * views.size))
+            .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());
+        let positives = contrasted.rows.means[0].clone();
+        let evaluation = self.scale().evaluation(&views, contrasted);
+        Ok(evaluation.in_parts(batch, || self.scale().positive_part(positives)))
+    }
+}
+
+impl Objective for SupCon {
+    fn name(&self) -> &'static str {
+        "supcon"
+    }
+
+    fn check(&self) -> Result<()> {
+        self.scale().check()
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        self.evaluate_as(self.name(), batch)
+    }
+}

@@ -1,0 +1,86 @@
+//! Alignment and uniformity, the two properties that contrastive losses trade, as two terms.
+//!
+//! ```text
+//! L = align_w 1/b sum_i |a_i - b_i|^alpha + unif_w ( U(a) + U(b) ) / 2
+//! U(x) = log 2/(b(b-1)) sum_{i<j} exp( -t |x_i - x_j|^2 )
+//! ```
+//!
+//! with unit rows `a_i`, `b_i` of two views. Wang and Isola, *Understanding Contrastive Representation
+//! Learning through Alignment and Uniformity on the Hypersphere* (2020). Paper and released code agree, so
+//! the variant changes nothing. Defaults as published: `alpha` 2, `t` 2, weights 1.
+//!
+//! Use it to weigh the two directly, or to measure them: `aux.align` and `aux.uniform` are the terms.
+//! Coincident views have alignment 0 with gradient 0 for every `alpha`. With `b = 1` the uniformity is 0 with
+//! gradient 0.
+
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::potential::uniformity;
+use crate::error::{Result, bounded, factor, within};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::views::TwoViews;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AlignUniform {
+    /// Exponent of the distance of two views, 1 or above.
+    pub alpha: f64,
+    /// Factor of the squared distances.
+    pub t: f64,
+    /// Factor of the alignment.
+    pub align_w: f64,
+    /// Factor of the uniformity.
+    pub unif_w: f64,
+    /// Without effect: paper and code agree.
+    pub variant: Variant,
+}
+
+impl Default for AlignUniform {
+    fn default() -> Self {
+        Self { alpha: 2.0, t: 2.0, align_w: 1.0, unif_w: 1.0, variant: Variant::Paper }
+    }
+}
+
+impl Objective for AlignUniform {
+    fn name(&self) -> &'static str {
+        "align-uniform"
+    }
+
+    fn check(&self) -> Result<()> {
+        within("alpha", self.alpha, 1.0, 100.0)?;
+        factor("align_w", self.align_w)?;
+        factor("unif_w", self.unif_w)?;
+        bounded("t", self.t).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = TwoViews::of(batch, self.name())?;
+        let (align, pull) = alignment(views.a.rows() - views.b.rows(), self.alpha);
+        let (uniform_a, of_a) = uniformity(views.a.rows(), self.t, batch.tile())?;
+        let (uniform_b, of_b) = uniformity(views.b.rows(), self.t, batch.tile())?;
+        let uniform = (uniform_a + uniform_b) / 2.0;
+
+        let loss = align.clone() * self.align_w + uniform.clone() * self.unif_w;
+        let pull = pull * self.align_w;
+        let [push_a, push_b] = [of_a, of_b].map(|g| g * (self.unif_w / 2.0));
+        Ok(views
+            .with_gradients(loss, push_a + pull.clone(), push_b - pull)
+            .in_parts(batch, || align.clone() * self.align_w)
+            .with_aux("align", Aux::Scalar(align))
+            .with_aux("uniform", Aux::Scalar(uniform)))
+    }
+}
+
+/// The mean of `|x_i|^alpha` over rows `[b, d]`, and its gradient `alpha |x_i|^(alpha - 2) x_i / b`.
+fn alignment(differences: Tensor<2>, alpha: f64) -> (Tensor<1>, Tensor<2>) {
+    let [b, _] = differences.dims();
+    let squares = differences.clone().square().sum_dim(1);
+    let coincident = squares.clone().lower_equal_elem(0.0);
+    let squares = squares.mask_fill(coincident.clone(), 1.0);
+    let power = |exponent: f64| (squares.clone().log() * exponent).exp().mask_fill(coincident.clone(), 0.0);
+    let share = 1.0 / b as f64;
+    (power(alpha / 2.0).sum() * share, differences * power(alpha / 2.0 - 1.0) * (alpha * share))
+}

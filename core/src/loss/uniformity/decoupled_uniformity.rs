@@ -1,0 +1,70 @@
+//! Decoupled Uniformity: the centroids of the samples' views are spread out, and that alone aligns the views.
+//!
+//! ```text
+//! L = log 2/(b(b-1)) sum_{i<j} exp( -t |m_i - m_j|^2 ),   m_i = 1/V sum_v f(x_i^v)
+//! ```
+//!
+//! with unit rows `f(x_i^v)` of any number `V` of views, `view_a`, `view_b`, `view_c`, ...; a centroid is not
+//! normalised again. Dufumier et al., *Integrating Prior Knowledge in Contrastive Learning with Kernel*
+//! (2023). A centroid is the longer, the more alike its views are, and long centroids can lie farther apart.
+//!
+//! The variants differ in `t` where it is not given: `paper` 1 (no `t` is printed), `released` 2. The default
+//! is `released`, the value of the published experiments. On several devices released code takes pairs within
+//! each device only.
+//!
+//! Use it with small batches: there is no positive term to balance. Coincident centroids are harmless. With
+//! `b = 1` there is no pair, and loss and gradient are 0 (released: NaN).
+
+use serde::{Deserialize, Serialize};
+
+use super::potential::uniformity;
+use crate::error::{Result, bounded};
+use crate::loss::batch::Batch;
+use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::views::ManyViews;
+
+/// See the [module](self).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecoupledUniformity {
+    /// Factor of the squared distances; `None` for the variant's own.
+    pub t: Option<f64>,
+    /// Which `t` where none is given.
+    pub variant: Variant,
+}
+
+impl Default for DecoupledUniformity {
+    fn default() -> Self {
+        Self { t: None, variant: Variant::Released }
+    }
+}
+
+/// The factor of the squared distances that a variant means.
+pub(crate) fn default_t(variant: Variant) -> f64 {
+    match variant {
+        Variant::Paper => 1.0,
+        Variant::Released => 2.0,
+    }
+}
+
+impl DecoupledUniformity {
+    fn t(&self) -> f64 {
+        self.t.unwrap_or(default_t(self.variant))
+    }
+}
+
+impl Objective for DecoupledUniformity {
+    fn name(&self) -> &'static str {
+        "decoupled-uniformity"
+    }
+
+    fn check(&self) -> Result<()> {
+        bounded("t", self.t()).map(drop)
+    }
+
+    fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
+        let views = ManyViews::of(batch, self.name())?;
+        let (loss, gradient) = uniformity(views.centroids(), self.t(), batch.tile())?;
+        Ok(views.of_centroids(loss, gradient))
+    }
+}

@@ -1,0 +1,139 @@
+//! The views of a batch: two, side by side or stacked into one set of anchors, or any number with their
+//! centroids.
+
+use burn::tensor::Tensor;
+
+use super::objective::Evaluation;
+use crate::error::{Error, Result};
+use crate::loss::batch::Batch;
+use crate::loss::pairwise::Contrasted;
+use crate::numeric::label_groups::Groups;
+use crate::numeric::unit_rows::UnitRows;
+
+/// Unit rows of `view_a` and `view_b`.
+#[derive(Debug, Clone)]
+pub(crate) struct TwoViews {
+    pub(crate) a: UnitRows,
+    pub(crate) b: UnitRows,
+    /// Samples in the batch.
+    pub(crate) size: usize,
+    names: [&'static str; 2],
+}
+
+impl TwoViews {
+    /// Reads `view_a` and `view_b` of a batch.
+    pub(crate) fn of(batch: &Batch, objective: &str) -> Result<Self> {
+        Self::named(batch, objective, ["view_a", "view_b"])
+    }
+
+    /// Reads two inputs of a batch as its views.
+    pub(crate) fn named(batch: &Batch, objective: &str, names: [&'static str; 2]) -> Result<Self> {
+        let a = batch.unit_rows(objective, names[0])?;
+        let b = batch.unit_rows(objective, names[1])?;
+        let [size, width] = a.rows().dims();
+        if size == 0 || width == 0 {
+            return Err(Error::shape(names[0], "at least one row and one column", format!("{size}x{width}")));
+        }
+        check_size(names[1], &b, [size, width])?;
+        Ok(Self { a, b, size, names })
+    }
+
+    /// Checks that the views hold as many samples as another pair of views does.
+    pub(crate) fn check_samples(&self, expected: usize) -> Result<()> {
+        check_size(self.names[0], &self.a, [expected, self.a.rows().dims()[1]])
+    }
+
+    /// Checks that the views are of the size of another pair of views.
+    pub(crate) fn check_like(&self, other: &Self) -> Result<()> {
+        check_size(self.names[0], &self.a, other.a.rows().dims())
+    }
+
+    /// Both views as one set of `2 b` rows, view a first.
+    pub(crate) fn stacked(&self) -> Tensor<2> {
+        Tensor::cat(vec![self.a.rows(), self.b.rows()], 0)
+    }
+
+    /// What the own pairs contribute to the mean loss of an anchor, `-1/b sum_i cos(a_i, b_i) / temperature`.
+    pub(crate) fn own_pairs(&self, temperature: f64) -> Tensor<1> {
+        (self.a.rows() * self.b.rows()).sum() * (-1.0 / (self.size as f64 * temperature))
+    }
+
+    /// The evaluation of `scale` times the sum over `2 b` stacked anchors that were compared with themselves.
+    pub(crate) fn of_stacked(&self, contrasted: Contrasted, scale: f64) -> Evaluation {
+        let loss = contrasted.per_anchor.sum() * scale;
+        let gradient = (contrasted.anchors + contrasted.candidates) * scale;
+        self.with_stacked_gradient(loss, gradient)
+    }
+
+    /// The evaluation of a loss whose gradient with respect to the stacked unit rows is given.
+    pub(crate) fn with_stacked_gradient(&self, loss: Tensor<1>, gradient: Tensor<2>) -> Evaluation {
+        let to_a = gradient.clone().slice(0..self.size);
+        let to_b = gradient.slice(self.size..2 * self.size);
+        self.with_gradients(loss, to_a, to_b)
+    }
+
+    /// The evaluation of a loss whose gradients with respect to the unit rows of each view are given.
+    pub(crate) fn with_gradients(&self, loss: Tensor<1>, to_a: Tensor<2>, to_b: Tensor<2>) -> Evaluation {
+        Evaluation::new(loss)
+            .with_gradient(self.names[0], self.a.pull_back(to_a))
+            .with_gradient(self.names[1], self.b.pull_back(to_b))
+    }
+
+    /// Groups of the stacked rows: the labels of the samples, once for each view.
+    pub(crate) fn groups<T: Ord + Clone>(&self, labels: impl Iterator<Item = T> + Clone) -> Groups {
+        Groups::new(labels.clone().chain(labels), &self.a.rows().device())
+    }
+
+    /// Each stacked row alone.
+    pub(crate) fn each_row(&self) -> Groups {
+        Groups::new(0..2 * self.size, &self.a.rows().device())
+    }
+}
+
+/// Any number of views of the same samples: `view_a`, `view_b`, and `view_c`, ... as far as they are there.
+pub(crate) struct ManyViews {
+    /// Names and unit rows, at least two.
+    pub(crate) views: Vec<(String, UnitRows)>,
+    /// Samples in the batch.
+    pub(crate) size: usize,
+}
+
+impl ManyViews {
+    /// Reads all views of a batch.
+    pub(crate) fn of(batch: &Batch, objective: &str) -> Result<Self> {
+        let TwoViews { a, b, size, .. } = TwoViews::of(batch, objective)?;
+        let shape = a.rows().dims();
+        let mut views = vec![("view_a".to_owned(), a), ("view_b".to_owned(), b)];
+        for name in ('c'..='z').map(|letter| format!("view_{letter}")) {
+            if batch.tracked(&name).is_none() {
+                break;
+            }
+            let view = batch.unit_rows(objective, &name)?;
+            check_size(&name, &view, shape)?;
+            views.push((name, view));
+        }
+        Ok(Self { views, size })
+    }
+
+    /// The mean of a sample's views, `[b, d]`; not of length one any more.
+    pub(crate) fn centroids(&self) -> Tensor<2> {
+        let views: Vec<Tensor<3>> = self.views.iter().map(|(_, view)| view.rows().unsqueeze_dim(0)).collect();
+        Tensor::cat(views, 0).mean_dim(0).squeeze_dim(0)
+    }
+
+    /// The evaluation of a loss whose gradient with respect to the centroids is given.
+    pub(crate) fn of_centroids(&self, loss: Tensor<1>, gradient: Tensor<2>) -> Evaluation {
+        let share = gradient / self.views.len() as f64;
+        let pulled = |view: &UnitRows| view.pull_back(share.clone());
+        (self.views.iter()).fold(Evaluation::new(loss), |e, (name, view)| e.with_gradient(name, pulled(view)))
+    }
+}
+
+fn check_size(name: &str, view: &UnitRows, [rows, columns]: [usize; 2]) -> Result<()> {
+    let [found_rows, found_columns] = view.rows().dims();
+    if [found_rows, found_columns] == [rows, columns] {
+        Ok(())
+    } else {
+        Err(Error::shape(name, format!("{rows}x{columns}"), format!("{found_rows}x{found_columns}")))
+    }
+}

@@ -1,0 +1,205 @@
+//! Named float tensors with one metadata document in a safetensors file, checked on the way in and out.
+
+use std::collections::{BTreeMap, HashMap};
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{DType, Tensor, TensorData};
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+
+use super::error::{CheckpointError, Result};
+use crate::nn::names::TensorPath;
+
+/// A tensor on the host.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HostTensor {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f32>,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Archive {
+    pub(crate) tensors: BTreeMap<String, HostTensor>,
+}
+
+/// The metadata document under `key`, without reading a tensor.
+pub(crate) fn metadata(bytes: &[u8], key: &'static str) -> Result<String> {
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(format)?;
+    let document = header.metadata().as_ref().and_then(|entries| entries.get(key)).cloned();
+    document.ok_or_else(|| CheckpointError::Metadata {
+        key,
+        reason: "is absent; this file was not written by simile (see `simile import`)".into(),
+    })
+}
+
+impl Archive {
+    /// Reads every tensor.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+        let file = SafeTensors::deserialize(bytes).map_err(format)?;
+        let read = |(name, view): (&str, TensorView<'_>)| Ok((name.to_string(), read(name, &view)?));
+        Ok(Self { tensors: file.iter().map(read).collect::<Result<_>>()? })
+    }
+
+    /// How many numbers there are.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.tensors.values().map(|tensor| tensor.values.len() as u64).sum()
+    }
+
+    /// The bytes of a file, the same for the same content.
+    pub(crate) fn to_bytes(&self, key: &'static str, document: String) -> Result<Vec<u8>> {
+        let mut buffers = Vec::with_capacity(self.tensors.len());
+        for (name, tensor) in &self.tensors {
+            check_finite(name, &tensor.values)?;
+            buffers.push(tensor.values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>());
+        }
+        let mut views = Vec::with_capacity(buffers.len());
+        for ((name, tensor), buffer) in self.tensors.iter().zip(&buffers) {
+            views.push((name, TensorView::new(Dtype::F32, tensor.shape.clone(), buffer).map_err(format)?));
+        }
+        // One key only: a second one would come in random order and the bytes would differ from run to run.
+        safetensors::serialize(views, Some(HashMap::from([(key.to_string(), document)]))).map_err(format)
+    }
+
+    /// Adds the tensors of a module under `prefix`, reading them back from the device.
+    pub(crate) async fn add_module<M: Module>(&mut self, prefix: &str, module: &M) -> Result<()> {
+        for Flat { name, shape, values } in flattened(prefix, module) {
+            self.add(name, shape, values).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds a flattened tensor, reading it back from the device.
+    pub(crate) async fn add(&mut self, name: String, shape: Vec<usize>, tensor: Tensor<1>) -> Result<()> {
+        match tensor.into_data_async().await {
+            Ok(data) => {
+                self.tensors.insert(name, HostTensor { shape, values: data.iter::<f32>().collect() });
+                Ok(())
+            }
+            Err(error) => Err(CheckpointError::Device { name, reason: format!("{error:?}") }),
+        }
+    }
+
+    /// The module with the tensors under `prefix` in place of its own. The tensors are taken out of the archive.
+    ///
+    /// Everything is checked before the first one is replaced.
+    pub(crate) fn restore<M: Module>(&mut self, prefix: &str, module: M) -> Result<M> {
+        let mut collect = Collect::new(prefix);
+        module.visit(&mut collect);
+        for Flat { name, shape, .. } in collect.tensors {
+            match self.tensors.get(&name) {
+                None => return Err(CheckpointError::MissingTensor { name }),
+                Some(tensor) if tensor.shape != shape => {
+                    return Err(CheckpointError::Shape {
+                        name,
+                        expected: shape,
+                        found: tensor.shape.clone(),
+                    });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(module.map(&mut Replace { path: TensorPath::default(), prefix, archive: self }))
+    }
+
+    /// Fails if a tensor is left that nobody took.
+    pub(crate) fn finish(self) -> Result<()> {
+        match self.tensors.into_keys().next() {
+            None => Ok(()),
+            Some(name) => Err(CheckpointError::UnknownTensor { name }),
+        }
+    }
+}
+
+fn read(name: &str, view: &TensorView<'_>) -> Result<HostTensor> {
+    if view.dtype() != Dtype::F32 {
+        return Err(CheckpointError::ElementType { name: name.into(), found: format!("{:?}", view.dtype()) });
+    }
+    let (chunks, _) = view.data().as_chunks::<4>();
+    let values: Vec<f32> = chunks.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    check_finite(name, &values)?;
+    Ok(HostTensor { shape: view.shape().to_vec(), values })
+}
+
+pub(super) fn check_finite(name: &str, values: &[f32]) -> Result<()> {
+    match values.iter().copied().enumerate().find(|(_, value)| !value.is_finite()) {
+        None => Ok(()),
+        Some((position, value)) => Err(CheckpointError::NotFinite { name: name.into(), position, value }),
+    }
+}
+
+pub(super) fn format(error: safetensors::SafeTensorError) -> CheckpointError {
+    CheckpointError::Format { reason: error.to_string() }
+}
+
+fn join(prefix: &str, path: &TensorPath) -> String {
+    if prefix.is_empty() { path.name() } else { format!("{prefix}.{}", path.name()) }
+}
+
+/// A tensor on its device, flattened.
+#[derive(Debug)]
+pub(crate) struct Flat {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Tensor<1>,
+}
+
+/// The float tensors of a module, their names under `prefix`.
+pub(crate) fn flattened<M: Module>(prefix: &str, module: &M) -> Vec<Flat> {
+    // The validation copy has its running statistics settled.
+    let mut collect = Collect::new(prefix);
+    module.valid().visit(&mut collect);
+    collect.tensors
+}
+
+struct Collect<'a> {
+    path: TensorPath,
+    prefix: &'a str,
+    tensors: Vec<Flat>,
+}
+
+impl<'a> Collect<'a> {
+    fn new(prefix: &'a str) -> Self {
+        Self { path: TensorPath::default(), prefix, tensors: vec![] }
+    }
+}
+
+impl ModuleVisitor for Collect<'_> {
+    fn enter_module(&mut self, name: &str, container: &str) {
+        self.path.enter(name, container);
+    }
+
+    fn exit_module(&mut self, _name: &str, container: &str) {
+        self.path.exit(container);
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let tensor = param.val();
+        let (shape, count) = (tensor.dims().to_vec(), tensor.shape().num_elements());
+        let (name, values) = (join(self.prefix, &self.path), tensor.without_autodiff().reshape([count]));
+        self.tensors.push(Flat { name, shape, values });
+    }
+}
+
+/// Puts the tensors of an archive into a module.
+struct Replace<'a> {
+    path: TensorPath,
+    prefix: &'a str,
+    archive: &'a mut Archive,
+}
+
+impl ModuleMapper for Replace<'_> {
+    fn enter_module(&mut self, name: &str, container: &str) {
+        self.path.enter(name, container);
+    }
+
+    fn exit_module(&mut self, _name: &str, container: &str) {
+        self.path.exit(container);
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let Some(tensor) = self.archive.tensors.remove(&join(self.prefix, &self.path)) else { return param };
+        let data = TensorData::new(tensor.values, tensor.shape);
+        let (id, device) = (param.id, param.lazy_device());
+        param.transform_for_load(Tensor::from_data(data, (&device, DType::F32)), id)
+    }
+}

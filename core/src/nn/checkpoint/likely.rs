@@ -1,0 +1,134 @@
+//! Which network tensors are of, judged by their names and shapes: what to try where they are not those that were asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Shapes by name, without what stands before the names of the network.
+pub(super) type Shapes<'a> = BTreeMap<&'a str, &'a [usize]>;
+
+/// Parts of the first word of tensors that lie behind an encoder or beside it.
+const BESIDE: [&str; 14] = [
+    "head",
+    "classif",
+    "proj",
+    "pred",
+    "linear",
+    "logit",
+    "prototype",
+    "queue",
+    "criterion",
+    "loss",
+    "temperature",
+    "decoder",
+    "optim",
+    "centers",
+];
+
+/// Whether a tensor that was not taken belongs to the network all the same: it lies in a part that the network has, such
+/// as `layer1`, or in one that no head and no loss is known by. A second copy of the whole network, as momentum contrast
+/// keeps one, does not.
+pub(super) fn belongs(name: &str, expected: &[String], shapes: &Shapes<'_>) -> bool {
+    let first = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();
+    let part = first(name);
+    if expected.iter().any(|known| first(known) == part) {
+        return true;
+    }
+    let all_under =
+        |before: &str| expected.iter().all(|known| shapes.contains_key(format!("{before}{known}").as_str()));
+    let is_copy = || {
+        let mut before = expected.iter().filter_map(|known| name.strip_suffix(known.as_str()));
+        before.any(|before| before.ends_with('.') && all_under(before))
+    };
+    let is_beside = part.starts_with("fc") || BESIDE.iter().any(|word| part.contains(word));
+    !is_beside && !is_copy()
+}
+
+/// What the network seems to be, as a sentence, if it can be told.
+pub(super) fn likely(shapes: &Shapes<'_>) -> Option<String> {
+    let known = |name: &str| Some(format!("these look like the tensors of `{name}`"));
+    let shape = |name: &str| shapes.get(name).copied();
+    let blocks = [1, 2, 3, 4].map(|stage| count(shapes, &format!("layer{stage}.")));
+    let is_deep = shape("layer1.0.conv3.weight").is_some();
+    match (blocks, is_deep) {
+        ([2, 2, 2, 2], false) => return known("resnet18"),
+        ([3, 4, 6, 3], true) => return known("resnet50"),
+        ([0, ..] | [_, 0, ..], _) => {}
+        ([a, b, c, d], _) => {
+            let layers = 2 + (a + b + c + d) * if is_deep { 3 } else { 2 };
+            let blocks = format!("{a}, {b}, {c} and {d} blocks");
+            return Some(format!(
+                "these look like the tensors of a ResNet-{layers} ({blocks}), which simile has not"
+            ));
+        }
+    }
+    match (shape("layers.0.conv.weight"), shape("layers.0.weight"), shape("conv3.weight")) {
+        (Some([.., 3]), ..) if shapes.contains_key("mean.weight") => known("vae"),
+        (Some([.., 7]), ..) => known("simple-conv"),
+        (Some([.., 1]), ..) => known("simple-conv-1x1"),
+        (_, Some([_, _]), _) => known("mlp"),
+        (_, Some([.., 4]), _) => known("dcgan"),
+        (.., Some([120, 16, 5, 5])) => known("lenet5"),
+        _ => None,
+    }
+}
+
+/// How many numbered blocks there are under `start`.
+fn count(shapes: &Shapes<'_>, start: &str) -> usize {
+    let number = |name: &&str| name.strip_prefix(start)?.split('.').next()?.parse::<usize>().ok();
+    shapes.keys().filter_map(number).collect::<BTreeSet<_>>().len()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::super::archive::flattened;
+    use super::super::blank_encoder;
+    use super::*;
+    use crate::nn::{Architecture, EncoderConfig};
+
+    #[test]
+    fn every_encoder_is_told_by_its_tensors() {
+        for name in [
+            Architecture::LeNet5,
+            Architecture::ResNet18,
+            Architecture::SimpleConv,
+            Architecture::SimpleConv1x1,
+            Architecture::Mlp,
+            Architecture::Vae,
+            Architecture::Dcgan,
+        ] {
+            let config = EncoderConfig { name, ..EncoderConfig::default() };
+            let tensors = flattened("", &blank_encoder(&config, &Device::flex()).unwrap());
+            let shapes: Shapes<'_> =
+                tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.shape.as_slice())).collect();
+            let said = likely(&shapes).unwrap();
+            assert!(said.ends_with(&format!("`{}`", name.name())), "{said}");
+        }
+        let deep: Vec<String> = [3, 4, 23, 3]
+            .iter()
+            .zip(1..)
+            .flat_map(|(&blocks, stage)| {
+                (0..blocks).map(move |block| format!("layer{stage}.{block}.conv3.weight"))
+            })
+            .collect();
+        let said = likely(&deep.iter().map(|name| (name.as_str(), &[1_usize][..])).collect()).unwrap();
+        assert!(said.contains("ResNet-101"), "{said}");
+        assert_eq!(likely(&[("blocks.0.attn.qkv.weight", &[1_usize][..])].into_iter().collect()), None);
+    }
+
+    #[test]
+    fn heads_and_copies_are_no_part_of_the_network() {
+        let expected = ["conv1.weight", "layer1.0.conv1.weight"].map(String::from);
+        let copy = expected.each_ref().map(|name| format!("ema.{name}"));
+        let shapes: Shapes<'_> = copy.iter().map(|name| (name.as_str(), &[1_usize][..])).collect();
+        for name in ["layer1.2.conv1.weight", "conv1.bias", "layer5.0.conv1.weight", "blocks.0.weight"] {
+            assert!(belongs(name, &expected, &shapes), "{name}");
+        }
+        for name in
+            ["fc.weight", "fc2.bias", "head.mlp.0.weight", "projector.2.weight", "queue", "ema.conv1.weight"]
+        {
+            assert!(!belongs(name, &expected, &shapes), "{name}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Named tensors of whatever program, and the encoder that is made of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use burn::module::Module;
+use burn::tensor::Device;
+use half::{bf16, f16};
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+
+use super::archive::{Archive, HostTensor, check_finite, flattened, format};
+use super::error::{CheckpointError, Result};
+use super::likely::{Shapes, belongs, likely};
+use super::{Checkpoint, Metadata, blank_encoder, field};
+use crate::nn::{Architecture, EncoderConfig};
+
+/// What PyTorch counts in each batch norm, and no encoder here needs.
+const COUNTER: &str = "num_batches_tracked";
+
+/// Tensors by the names that another program gave them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Weights {
+    tensors: BTreeMap<String, HostTensor>,
+    /// Tensors that hold no floats, with what they hold.
+    others: BTreeMap<String, String>,
+}
+
+/// An encoder out of another program's tensors.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// The encoder, without a head.
+    pub checkpoint: Checkpoint,
+    /// What stood before the names of its tensors: `""`, `"state_dict.module."`, ...
+    pub prefix: String,
+    /// Tensors that the encoder has no use for, such as a classifier.
+    pub unused: Vec<String>,
+}
+
+impl Weights {
+    /// The tensors of a safetensors file. Floats of any width become 32-bit floats.
+    ///
+    /// # Errors
+    /// The bytes are not such a file, or not all of one.
+    pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
+        let file = SafeTensors::deserialize(bytes).map_err(format)?;
+        let mut weights = Self::default();
+        for (name, view) in file.iter() {
+            match floats(&view) {
+                Some(values) => weights.insert(name, view.shape().to_vec(), values)?,
+                None => weights.insert_other(name, &format!("{:?}", view.dtype())),
+            }
+        }
+        Ok(weights)
+    }
+
+    /// Adds a tensor of floats, in row order.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Shape`] if the values are not as many as the shape says.
+    pub fn insert(&mut self, name: &str, shape: Vec<usize>, values: Vec<f32>) -> Result<()> {
+        let count = shape.iter().try_fold(1_usize, |count, &side| count.checked_mul(side));
+        if count != Some(values.len()) {
+            return Err(CheckpointError::Shape {
+                name: name.into(),
+                expected: shape,
+                found: vec![values.len()],
+            });
+        }
+        self.tensors.insert(name.into(), HostTensor { shape, values });
+        Ok(())
+    }
+
+    /// Notes a tensor that holds something else, such as integers, so that it can be named.
+    pub fn insert_other(&mut self, name: &str, kind: &str) {
+        self.others.insert(name.into(), kind.into());
+    }
+
+    /// Takes tensors out whose names begin so, and gives their names.
+    pub fn leave_out(&mut self, beginning: &str) -> Vec<String> {
+        let all = self.tensors.keys().chain(self.others.keys());
+        let names: Vec<String> = all.filter(|name| name.starts_with(beginning)).cloned().collect();
+        for name in &names {
+            self.tensors.remove(name);
+            self.others.remove(name);
+        }
+        names
+    }
+
+    /// The encoder that `metadata` describes, of the tensors whose names begin with `prefix`. Without one it is looked
+    /// for: the names as they are if they are all there, else the only prefix under which they are.
+    ///
+    /// # Errors
+    /// A tensor is missing, has another shape, or holds something else than finite floats; the encoder is there under
+    /// several prefixes; tensors are left over that belong to the network, so that it is another one
+    /// ([`CheckpointError::LeftOver`]); or the metadata contradicts itself.
+    pub fn into_encoder(
+        mut self,
+        metadata: Metadata,
+        prefix: Option<&str>,
+        device: &Device,
+    ) -> Result<Imported> {
+        metadata.validate()?;
+        if metadata.head.is_some() {
+            return Err(field("head", "given", "none, an imported file has no projection head"));
+        }
+        let blank = blank_encoder(&metadata.encoder, device)?;
+        let expected: Vec<String> = flattened("", &blank).into_iter().map(|tensor| tensor.name).collect();
+        let prefix = match prefix {
+            Some(prefix) => prefix.to_owned(),
+            None => self.prefix(&expected)?,
+        };
+        self.check_whole(&prefix, &expected, metadata.encoder.name)?;
+        let mut archive = Archive::default();
+        for name in &expected {
+            let theirs = format!("{prefix}{name}");
+            match (self.tensors.remove(&theirs), self.others.remove(&theirs)) {
+                (Some(tensor), _) => {
+                    check_finite(&theirs, &tensor.values)?;
+                    archive.tensors.insert(name.clone(), tensor);
+                }
+                (None, Some(found)) => return Err(CheckpointError::ElementType { name: theirs, found }),
+                (None, None) => return Err(CheckpointError::MissingTensor { name: theirs }),
+            }
+        }
+        let encoder = archive.restore("", blank)?;
+        let left: BTreeSet<String> = self.tensors.into_keys().chain(self.others.into_keys()).collect();
+        let unused = left.into_iter().filter(|name| !name.ends_with(COUNTER)).collect();
+        Ok(Imported { checkpoint: Checkpoint { metadata, encoder, head: None }, prefix, unused })
+    }
+
+    /// Fails if all the tensors of the encoder are there and others of the network besides, as of a deeper one whose first
+    /// blocks it has. A head behind the encoder, or another copy of it, may be there.
+    fn check_whole(&self, prefix: &str, expected: &[String], encoder: Architecture) -> Result<()> {
+        let of_network =
+            || self.tensors.iter().filter_map(|(name, tensor)| Some((name.strip_prefix(prefix)?, tensor)));
+        let taken: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
+        if !taken.iter().all(|name| self.tensors.contains_key(&format!("{prefix}{name}"))) {
+            return Ok(());
+        }
+        let shapes: Shapes<'_> = of_network().map(|(name, tensor)| (name, tensor.shape.as_slice())).collect();
+        let left = shapes.keys().filter(|name| !taken.contains(*name) && !name.ends_with(COUNTER));
+        let of_it = left.filter(|name| belongs(name, expected, &shapes));
+        let names: Vec<String> = of_it.map(|name| format!("{prefix}{name}")).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let same = format!("`{}`", encoder.name());
+        let likely = likely(&shapes).filter(|said| !said.contains(&same));
+        let likely = likely.unwrap_or_else(|| "this is the file of another network".into());
+        Err(CheckpointError::LeftOver { names, likely })
+    }
+
+    /// The tensors of an encoder in a checkpoint of ours, for another one to start from: whatever its head and its size
+    /// of images are.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is that of an encoder with other layers than `encoder`.
+    pub fn of_encoder(bytes: &[u8], encoder: &EncoderConfig) -> Result<(Self, Metadata)> {
+        let metadata = Metadata::from_bytes(bytes)?;
+        let theirs = EncoderConfig { input_size: encoder.input_size, ..metadata.encoder.clone() };
+        if theirs != *encoder {
+            let written = |config: &EncoderConfig| serde_json::to_string(config).unwrap_or_default();
+            return Err(field("encoder", written(&metadata.encoder), written(encoder)));
+        }
+        Ok((Self::from_safetensors(bytes)?, metadata))
+    }
+
+    /// A module with the tensors of the same names in place of its own, of which none may be missing.
+    pub(crate) fn put_into<M: Module>(&self, module: M) -> Result<M> {
+        Archive { tensors: self.tensors.clone() }.restore("", module)
+    }
+
+    /// Where the tensors `expected` are; where none has all of them, where most are, so that the first missing one is
+    /// named in full.
+    fn prefix(&self, expected: &[String]) -> Result<String> {
+        let names: BTreeSet<&str> =
+            self.tensors.keys().chain(self.others.keys()).map(String::as_str).collect();
+        let Some(first) = expected.first() else { return Ok(String::new()) };
+        let before = |name: &&str| {
+            let prefix = name.strip_suffix(first.as_str())?;
+            (prefix.is_empty() || prefix.ends_with('.')).then(|| prefix.to_owned())
+        };
+        let found = |prefix: &str| {
+            expected.iter().filter(|name| names.contains(format!("{prefix}{name}").as_str())).count()
+        };
+        let mut best: (usize, Vec<String>) = (0, vec![]);
+        for prefix in names.iter().filter_map(before) {
+            let count = found(&prefix);
+            if prefix.is_empty() && count == expected.len() {
+                return Ok(prefix);
+            }
+            match count.cmp(&best.0) {
+                std::cmp::Ordering::Greater => best = (count, vec![prefix]),
+                std::cmp::Ordering::Equal => best.1.push(prefix),
+                std::cmp::Ordering::Less => {}
+            }
+        }
+        match best {
+            (count, prefixes) if count == expected.len() && prefixes.len() > 1 => {
+                Err(CheckpointError::Ambiguous { prefixes })
+            }
+            (_, prefixes) => Ok(prefixes.into_iter().next().unwrap_or_default()),
+        }
+    }
+}
+
+/// The values of a tensor of floats of any width.
+fn floats(view: &TensorView<'_>) -> Option<Vec<f32>> {
+    let bytes = view.data();
+    Some(match view.dtype() {
+        Dtype::F32 => bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
+        Dtype::F64 => bytes.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes) as f32).collect(),
+        Dtype::F16 => bytes.as_chunks().0.iter().map(|&bytes| f16::from_le_bytes(bytes).to_f32()).collect(),
+        Dtype::BF16 => bytes.as_chunks().0.iter().map(|&bytes| bf16::from_le_bytes(bytes).to_f32()).collect(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use safetensors::tensor::TensorView;
+
+    use super::*;
+
+    fn metadata() -> Metadata {
+        Metadata::new(EncoderConfig::default(), vec![0.0; 3], vec![1.0; 3])
+    }
+
+    /// The tensors of a LeNet-5 with `value` in each place, under a prefix.
+    fn add(weights: &mut Weights, prefix: &str, value: f32) {
+        let blank = blank_encoder(&EncoderConfig::default(), &Device::flex()).unwrap();
+        for tensor in flattened("", &blank) {
+            let count = tensor.shape.iter().product();
+            weights.insert(&format!("{prefix}{}", tensor.name), tensor.shape, vec![value; count]).unwrap();
+        }
+    }
+
+    fn read(weights: Weights, prefix: Option<&str>) -> Result<Imported> {
+        weights.into_encoder(metadata(), prefix, &Device::flex())
+    }
+
+    #[test]
+    fn tensors_are_found_behind_what_wraps_them() {
+        for prefix in ["", "module.", "state_dict.module.encoder."] {
+            let mut weights = Weights::default();
+            add(&mut weights, prefix, 0.5);
+            weights.insert("head.weight", vec![2], vec![1.0, 2.0]).unwrap();
+            weights.insert_other("bn1.num_batches_tracked", "Long");
+            weights.insert_other("state_dict.epoch", "Long");
+            let imported = read(weights, None).unwrap();
+            assert_eq!(imported.prefix, prefix);
+            assert_eq!(imported.unused, ["head.weight", "state_dict.epoch"]);
+        }
+    }
+
+    #[test]
+    fn of_two_encoders_one_has_to_be_named() {
+        let mut weights = Weights::default();
+        add(&mut weights, "encoder_k.", 0.25);
+        add(&mut weights, "encoder_q.", 0.5);
+        let error = read(weights.clone(), None).unwrap_err();
+        assert!(error.to_string().contains("`encoder_k.` and `encoder_q.`"), "{error}");
+        let imported = read(weights.clone(), Some("encoder_q.")).unwrap();
+        let values = flattened("", &imported.checkpoint.encoder)[0].values.clone();
+        assert_eq!(values.max().into_scalar::<f32>(), 0.5);
+        // One with bare names is the encoder itself, whatever else is there.
+        add(&mut weights, "", 0.75);
+        assert_eq!(read(weights, None).unwrap().prefix, "");
+    }
+
+    /// A deeper network of the same kind has all the tensors of the shallower one, and other features.
+    #[test]
+    fn the_first_blocks_of_a_deeper_network_are_refused() {
+        let config = EncoderConfig { name: Architecture::ResNet18, ..EncoderConfig::default() };
+        let blank = flattened("", &blank_encoder(&config, &Device::flex()).unwrap());
+        let mut weights = Weights::default();
+        let mut add = |name: String, shape: &[usize]| {
+            let values = vec![0.5; shape.iter().product()];
+            weights.insert(&format!("module.{name}"), shape.to_vec(), values).unwrap();
+        };
+        for tensor in &blank {
+            // ResNet-34: blocks 2, 2..4, 2..6 and 2 of the stages are like their second ones.
+            if let Some((stage, rest)) = tensor.name.split_once(".1.") {
+                let more = match stage {
+                    "layer1" | "layer4" => 2..3,
+                    "layer2" => 2..4,
+                    "layer3" => 2..6,
+                    _ => 0..0,
+                };
+                more.for_each(|block| add(format!("{stage}.{block}.{rest}"), &tensor.shape));
+            }
+            add(tensor.name.clone(), &tensor.shape);
+        }
+        add("fc.weight".into(), &[10, 512]);
+        let metadata = Metadata::new(config, vec![0.0; 3], vec![1.0; 3]);
+        let read = |weights: &Weights| weights.clone().into_encoder(metadata.clone(), None, &Device::flex());
+        let text = read(&weights).unwrap_err().to_string();
+        assert!(text.contains("`module.layer1.2.bn1.bias`") && text.contains("ResNet-34"), "{text}");
+        assert!(!text.contains("fc.weight"), "{text}");
+        // On purpose.
+        for stage in 1..=4 {
+            for block in 2..6 {
+                weights.leave_out(&format!("module.layer{stage}.{block}."));
+            }
+        }
+        assert_eq!(read(&weights).unwrap().unused, ["module.fc.weight"]);
+    }
+
+    #[test]
+    fn what_is_missing_is_named_in_full() {
+        let mut weights = Weights::default();
+        add(&mut weights, "module.", 0.5);
+        weights.tensors.remove("module.fc.bias");
+        let missing = CheckpointError::MissingTensor { name: "module.fc.bias".into() };
+        assert_eq!(read(weights.clone(), None).unwrap_err(), missing);
+        weights.insert_other("module.fc.bias", "Long");
+        assert!(matches!(read(weights.clone(), None), Err(CheckpointError::ElementType { .. })));
+        weights.insert("module.fc.bias", vec![84], vec![f32::NAN; 84]).unwrap();
+        assert!(matches!(read(weights, None), Err(CheckpointError::NotFinite { .. })));
+        let nothing = CheckpointError::MissingTensor { name: "conv1.weight".into() };
+        assert_eq!(read(Weights::default(), None).unwrap_err(), nothing);
+        assert!(Weights::default().insert("a", vec![usize::MAX, 2], vec![]).is_err());
+    }
+
+    #[test]
+    fn floats_of_every_width_are_read() {
+        let half = f16::from_f32(-1.5).to_le_bytes();
+        let brain = bf16::from_f32(2.0).to_le_bytes();
+        let double = 0.125_f64.to_le_bytes();
+        let whole = 3_i64.to_le_bytes();
+        let view = |kind, bytes| TensorView::new(kind, vec![1], bytes).unwrap();
+        let tensors = [
+            ("a", view(Dtype::F16, &half)),
+            ("b", view(Dtype::BF16, &brain)),
+            ("c", view(Dtype::F64, &double)),
+            ("d", view(Dtype::I64, &whole)),
+        ];
+        let weights = Weights::from_safetensors(&safetensors::serialize(tensors, None).unwrap()).unwrap();
+        let values: Vec<f32> = weights.tensors.values().map(|tensor| tensor.values[0]).collect();
+        assert_eq!(values, [-1.5, 2.0, 0.125]);
+        assert_eq!(weights.others["d"], "I64");
+    }
+}

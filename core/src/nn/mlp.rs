@@ -1,0 +1,53 @@
+//! The network of LfF's Colored MNIST: three layers of 100 features, each with ReLU, on the pixels as they are (Nam et
+//! al., *Learning from Failure*, 2020).
+
+use burn::module::Module;
+use burn::tensor::activation::relu;
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::layers::Linear;
+
+/// Number of features, of every layer.
+pub const EMBEDDING_SIZE: usize = 100;
+const LAYERS: usize = 3;
+
+/// The network; tensor names are `layers.0.weight`, `layers.0.bias`, ...
+#[derive(Module, Debug)]
+pub struct Mlp {
+    layers: Vec<Linear>,
+}
+
+impl Mlp {
+    /// A network for images of so many values.
+    pub fn new(values: usize, device: &Device, rng: &mut impl Rng) -> Self {
+        let inputs = std::iter::once(values).chain(std::iter::repeat(EMBEDDING_SIZE)).take(LAYERS);
+        Self { layers: inputs.map(|inputs| Linear::new(inputs, EMBEDDING_SIZE, true, device, rng)).collect() }
+    }
+
+    /// `[n, channels, h, w]` to `[n, 100]`.
+    pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        self.layers.iter().fold(images.flatten(1, 3), |hidden, layer| relu(layer.forward(hidden)))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::module::Module as _;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::nn::{Architecture, EncoderConfig};
+
+    #[test]
+    fn it_has_lffs_layers() {
+        let config = EncoderConfig { name: Architecture::Mlp, input_size: 28, ..EncoderConfig::default() };
+        let network = config.init(&Device::flex(), &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
+        assert_eq!(network.num_params(), (3 * 784 + 1) * 100 + 2 * 101 * 100);
+        assert_eq!(network.forward(Tensor::ones([2, 3, 28, 28], &Device::flex())).dims(), [2, 100]);
+        let large = EncoderConfig { input_size: 1024, ..config };
+        assert!(large.validate().unwrap_err().to_string().contains("encoder.input_size"));
+    }
+}

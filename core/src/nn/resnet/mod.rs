@@ -1,0 +1,378 @@
+//! Residual networks (He et al., *Deep Residual Learning for Image Recognition*, 2016, table 1) with torchvision's
+//! layers and tensor names, without the classifier: `[n, 512]` for 18 layers, `[n, 2048]` for 50.
+//!
+//! As in torchvision, the stride of a bottleneck lies in its 3×3 convolution ("v1.5"), convolutions have no bias and
+//! start from a normal of variance `2 / (k² out)` (He et al. 2015, fan-out), and the gain of the last normalisation
+//! of a block starts at 1. What the four works change is the [`Stem`] and, in Decoupled Uniformity, a linear layer of
+//! 2048 features at the end that is part of the encoder and of what is evaluated.
+
+#[cfg(test)]
+mod step;
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+use simile_kernels::{Windows, max_pool, mean_pool};
+
+use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
+
+/// How a network begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stem {
+    /// 7×7 at stride 2, then a 3×3 maximum at stride 2: images of 224 pixels.
+    #[default]
+    Imagenet,
+    /// 3×3 at stride 1 and no pool: images of 32 pixels (CCL-K, ConTeX, difficulty-based).
+    Cifar,
+    /// The same with a padding of 2, as Decoupled Uniformity released it.
+    CifarPadded,
+}
+
+/// How many layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Two 3×3 convolutions a block.
+    Eighteen,
+    /// 1×1, 3×3 and 1×1 a block, the last of which has four times the width.
+    Fifty,
+}
+
+/// Widths of the four stages.
+const WIDTHS: [usize; 4] = [64, 128, 256, 512];
+
+impl Depth {
+    fn blocks(self) -> [usize; 4] {
+        match self {
+            Self::Eighteen => [2, 2, 2, 2],
+            Self::Fifty => [3, 4, 6, 3],
+        }
+    }
+
+    fn expansion(self) -> usize {
+        match self {
+            Self::Eighteen => 1,
+            Self::Fifty => 4,
+        }
+    }
+
+    /// Number of features after the last stage.
+    pub fn features(self) -> usize {
+        WIDTHS[3] * self.expansion()
+    }
+}
+
+/// A convolution without bias, `weight` `[out, in, k, k]`.
+#[derive(Module, Debug)]
+pub struct PlainConvolution {
+    weight: Param<Tensor<4>>,
+    stride: usize,
+    padding: usize,
+}
+
+/// Shape of a [`PlainConvolution`].
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    inputs: usize,
+    outputs: usize,
+    kernel: usize,
+    stride: usize,
+}
+
+impl PlainConvolution {
+    /// Padded by half of the kernel.
+    fn new(shape: Shape, device: &Device, rng: &mut impl Rng) -> Self {
+        let Shape { inputs, outputs, kernel, stride } = shape;
+        let weight = normal_fan_out([outputs, inputs, kernel, kernel], device, rng);
+        Self { weight, stride, padding: kernel / 2 }
+    }
+
+    /// The convolution of maps `[n, h, w, channels]`, normalised, with the identity added, rectified.
+    fn forward(
+        &self,
+        norm: &BatchNorm,
+        maps: Tensor<4>,
+        identity: Option<Tensor<4>>,
+        rectified: bool,
+    ) -> Tensor<4> {
+        let weight = in_type_of(&self.weight, &maps);
+        let windows = Windows { stride: self.stride, padding: self.padding };
+        norm.of_convolution(maps, (weight, None), windows, identity, rectified)
+    }
+}
+
+/// One member of torchvision's `downsample`, which is a sequence: `downsample.0` and `downsample.1`.
+#[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a network has four pairs of them")]
+enum Shortcut {
+    Convolution(PlainConvolution),
+    Normalisation(BatchNorm),
+}
+
+/// A residual block; the third layer is that of a bottleneck.
+#[derive(Module, Debug)]
+struct Block {
+    conv1: PlainConvolution,
+    bn1: BatchNorm,
+    conv2: PlainConvolution,
+    bn2: BatchNorm,
+    conv3: Option<PlainConvolution>,
+    bn3: Option<BatchNorm>,
+    downsample: Vec<Shortcut>,
+}
+
+impl Block {
+    fn new(
+        depth: Depth,
+        inputs: usize,
+        width: usize,
+        stride: usize,
+        device: &Device,
+        rng: &mut impl Rng,
+    ) -> Self {
+        let outputs = width * depth.expansion();
+        let mut convolution = |inputs, outputs, kernel, stride| {
+            PlainConvolution::new(Shape { inputs, outputs, kernel, stride }, device, rng)
+        };
+        let norm = |features| BatchNorm::new(features, true, device);
+        let (conv1, conv2, conv3) = match depth {
+            Depth::Eighteen => (convolution(inputs, width, 3, stride), convolution(width, width, 3, 1), None),
+            Depth::Fifty => (
+                convolution(inputs, width, 1, 1),
+                convolution(width, width, 3, stride),
+                Some(convolution(width, outputs, 1, 1)),
+            ),
+        };
+        let downsample = if stride == 1 && inputs == outputs {
+            Vec::new()
+        } else {
+            let shortcut = convolution(inputs, outputs, 1, stride);
+            vec![Shortcut::Convolution(shortcut), Shortcut::Normalisation(norm(outputs))]
+        };
+        let bn3 = conv3.is_some().then(|| norm(outputs));
+        Self { conv1, bn1: norm(width), conv2, bn2: norm(width), conv3, bn3, downsample }
+    }
+
+    fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
+        let identity = match self.downsample.as_slice() {
+            [Shortcut::Convolution(conv), Shortcut::Normalisation(norm)] => {
+                conv.forward(norm, maps.clone(), None, false)
+            }
+            _ => maps.clone(),
+        };
+        let hidden = self.conv1.forward(&self.bn1, maps, None, true);
+        match (&self.conv3, &self.bn3) {
+            (Some(conv3), Some(bn3)) => {
+                let hidden = self.conv2.forward(&self.bn2, hidden, None, true);
+                conv3.forward(bn3, hidden, Some(identity), true)
+            }
+            _ => self.conv2.forward(&self.bn2, hidden, Some(identity), true),
+        }
+    }
+}
+
+/// A residual network. Tensor names are torchvision's, so that its checkpoints load both ways.
+#[derive(Module, Debug)]
+pub struct ResNet {
+    conv1: PlainConvolution,
+    bn1: BatchNorm,
+    layer1: Vec<Block>,
+    layer2: Vec<Block>,
+    layer3: Vec<Block>,
+    layer4: Vec<Block>,
+    fc: Option<Linear>,
+    pool: bool,
+}
+
+/// Settings of a [`ResNet`].
+#[derive(Debug, Clone, Copy)]
+pub struct ResNetConfig {
+    /// How many layers.
+    pub depth: Depth,
+    /// How it begins.
+    pub stem: Stem,
+    /// Channels of the images.
+    pub channels: usize,
+    /// Width of a linear layer at the end; without it the embedding is the pooled last stage.
+    pub output: Option<usize>,
+}
+
+impl ResNet {
+    /// A network initialised as torchvision does, drawn from the caller's generator.
+    pub fn new(config: &ResNetConfig, device: &Device, rng: &mut impl Rng) -> Self {
+        let ResNetConfig { depth, stem, channels, output } = *config;
+        let (kernel, stride) = if stem == Stem::Imagenet { (7, 2) } else { (3, 1) };
+        let shape = Shape { inputs: channels, outputs: WIDTHS[0], kernel, stride };
+        let mut conv1 = PlainConvolution::new(shape, device, rng);
+        if stem == Stem::CifarPadded {
+            conv1.padding = 2;
+        }
+        let mut inputs = WIDTHS[0];
+        let mut stage = |index: usize| -> Vec<Block> {
+            let width = WIDTHS[index];
+            let blocks = (0..depth.blocks()[index]).map(|block| {
+                let stride = if block == 0 && index > 0 { 2 } else { 1 };
+                let made = Block::new(depth, inputs, width, stride, device, rng);
+                inputs = width * depth.expansion();
+                made
+            });
+            blocks.collect()
+        };
+        let [layer1, layer2, layer3, layer4] = [0, 1, 2, 3].map(&mut stage);
+        Self {
+            conv1,
+            bn1: BatchNorm::new(WIDTHS[0], true, device),
+            layer1,
+            layer2,
+            layer3,
+            layer4,
+            fc: output.map(|width| Linear::new(depth.features(), width, true, device, rng)),
+            pool: stem == Stem::Imagenet,
+        }
+    }
+
+    /// `[n, channels, h, w]` to `[n, features]`.
+    pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        let mut maps = self.conv1.forward(&self.bn1, images.permute([0, 2, 3, 1]), None, true);
+        if self.pool {
+            maps = max_pool(maps, 3, Windows { stride: 2, padding: 1 });
+        }
+        let stages = [&self.layer1, &self.layer2, &self.layer3, &self.layer4];
+        maps = stages.into_iter().flatten().fold(maps, |maps, block| block.forward(maps));
+        let pooled = mean_pool(maps);
+        match &self.fc {
+            Some(fc) => fc.forward(pooled),
+            None => pooled,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::{DType, TensorData};
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+
+    use super::*;
+    use crate::nn::EncoderConfig;
+    use crate::nn::checkpoint::{Checkpoint, Imported, Metadata, Weights};
+    use crate::numeric::matrix::Matrix;
+
+    fn network(depth: Depth, stem: Stem, output: Option<usize>) -> ResNet {
+        let config = ResNetConfig { depth, stem, channels: 3, output };
+        ResNet::new(&config, &Device::flex(), &mut ChaCha8Rng::seed_from_u64(1))
+    }
+
+    fn images(side: usize) -> Tensor<4> {
+        let values: Vec<f32> = (0..2 * 3 * side * side).map(|i| (i as f32 * 0.37).sin()).collect();
+        Tensor::from_data(TensorData::new(values, [2, 3, side, side]), (&Device::flex(), DType::F32))
+    }
+
+    /// torchvision's counts, 11,689,512 and 25,557,032, without the classifier's 1000 · (features + 1).
+    #[test]
+    fn parameters_are_as_many_as_torchvisions() {
+        for (depth, with_classifier) in [(Depth::Eighteen, 11_689_512), (Depth::Fifty, 25_557_032)] {
+            let expected = with_classifier - 1000 * (depth.features() + 1);
+            // Running statistics are no parameters to torchvision, and are tensors to Burn: as many as gains and shifts.
+            let network = network(depth, Stem::Imagenet, None);
+            let statistics = 2 * norms(&network);
+            assert_eq!(network.num_params(), expected + statistics, "{depth:?}");
+        }
+    }
+
+    /// Features of all normalisations together.
+    fn norms(network: &ResNet) -> usize {
+        let of = |norm: &BatchNorm| norm.weight.as_ref().map_or(0, |gain| gain.val().dims()[0]);
+        let blocks = [&network.layer1, &network.layer2, &network.layer3, &network.layer4];
+        let of_block = |block: &Block| {
+            let shortcut = block.downsample.iter().map(|layer| match layer {
+                Shortcut::Convolution(_) => 0,
+                Shortcut::Normalisation(norm) => of(norm),
+            });
+            of(&block.bn1) + of(&block.bn2) + block.bn3.as_ref().map_or(0, of) + shortcut.sum::<usize>()
+        };
+        of(&network.bn1) + blocks.into_iter().flatten().map(of_block).sum::<usize>()
+    }
+
+    /// Numbers from -1 to 1 of a multiplicative hash, as `tests/vectors/resnet.py` makes them.
+    fn noise(count: usize, seed: u32) -> Vec<f64> {
+        let hashed = |i: u32| (i + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503));
+        let mixed = |h: u32| (h ^ (h >> 15)).wrapping_mul(2_246_822_519);
+        (0..count as u32).map(|i| f64::from(mixed(hashed(i))) / f64::from(1_u32 << 31) - 1.0).collect()
+    }
+
+    fn value(name: &str, shape: &[usize]) -> Vec<u8> {
+        let noise = noise(shape.iter().product(), name.bytes().map(u32::from).sum());
+        let scaled = |v: f64| match shape {
+            _ if name.ends_with("running_var") => 1.0 + 0.5 * v,
+            [_, inputs, height, width] => v * (6.0 / (inputs * height * width) as f64).sqrt(),
+            _ if name.ends_with("weight") => 1.0 + 0.2 * v,
+            _ => 0.1 * v,
+        };
+        noise.into_iter().flat_map(|v| (scaled(v) as f32).to_le_bytes()).collect()
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Reference {
+        cases: Vec<Case>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Case {
+        encoder: crate::nn::Architecture,
+        input_size: usize,
+        largest: f64,
+        first: Vec<Vec<f64>>,
+        sum: Vec<f64>,
+    }
+
+    /// The same tensors under torchvision's names give torchvision's features.
+    #[test]
+    fn an_imported_network_gives_torchvisions_features() {
+        let json = include_str!("../../../../tests/vectors/resnet.json");
+        for case in serde_json::from_str::<Reference>(json).unwrap().cases {
+            let side = case.input_size;
+            let config = EncoderConfig { name: case.encoder, input_size: side, ..EncoderConfig::default() };
+            let device = Device::flex();
+            let encoder = config.init(&device, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
+            let metadata = Metadata::new(config, vec![0.0; 3], vec![1.0; 3]);
+            let blank = Checkpoint { metadata: metadata.clone(), encoder, head: None };
+            let bytes = pollster::block_on(blank.to_bytes()).unwrap();
+
+            let file = SafeTensors::deserialize(&bytes).unwrap();
+            let values: Vec<(&str, Vec<usize>, Vec<u8>)> = (file.iter())
+                .map(|(name, view)| (name, view.shape().to_vec(), value(name, view.shape())))
+                .collect();
+            let views = values.iter().map(|(name, shape, bytes)| {
+                (*name, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap())
+            });
+            let file = safetensors::serialize(views.collect::<Vec<_>>(), None).unwrap();
+            let weights = Weights::from_safetensors(&file).unwrap();
+            let Imported { checkpoint: imported, unused, .. } =
+                weights.into_encoder(metadata, None, &device).unwrap();
+            assert!(unused.is_empty(), "{unused:?}");
+
+            let pixels: Vec<f32> = noise(2 * 3 * side * side, 0).into_iter().map(|v| v as f32).collect();
+            let images = Tensor::from_data(TensorData::new(pixels, [2, 3, side, side]), &device);
+            let features = Matrix::from_data(&imported.encoder.forward(images).into_data()).unwrap();
+            for (row, (first, sum)) in features.iter_rows().zip(case.first.iter().zip(&case.sum)) {
+                let pairs = row.iter().zip(first);
+                let worst = pairs.map(|(found, expected)| (found - expected).abs()).fold(0.0, f64::max);
+                assert!(worst < 1e-4 * case.largest, "{:?}: {worst}", case.encoder);
+                assert!((row.iter().sum::<f64>() - sum).abs() < 1e-4 * sum, "{:?}", case.encoder);
+            }
+        }
+    }
+
+    #[test]
+    fn stems_and_ends_decide_the_shapes() {
+        for (stem, output, features) in
+            [(Stem::Imagenet, None, 512), (Stem::Cifar, None, 512), (Stem::CifarPadded, Some(2048), 2048)]
+        {
+            assert_eq!(network(Depth::Eighteen, stem, output).forward(images(32)).dims(), [2, features]);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Rows that share a label: their sums, and which pairs of a tile they form.
+//!
+//! Supervised objectives compare rows by an integer label. What is wanted of it is linear in the rows (the
+//! sum of all rows of a label, `n d` work) or a mask over pairs, which is made a tile at a time, so that no
+//! `n x n` matrix exists.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use burn::backend::Dispatch;
+use burn::tensor::{Bool, Device, IndexingUpdateOp, Int, Tensor};
+use simile_kernels::PairWeights;
+
+use crate::numeric::matrix::indices;
+
+/// The partition of rows into groups of equal label.
+#[derive(Debug, Clone)]
+pub struct Groups {
+    /// Group of each row, from 0 without gaps.
+    of_row: Vec<usize>,
+    sizes: Vec<usize>,
+    on_device: Tensor<1, Int>,
+}
+
+impl Groups {
+    /// Groups rows of equal `labels`, which can be of any ordered type: an integer, or a pair of integers.
+    pub fn new<T: Ord>(labels: impl IntoIterator<Item = T>, device: &Device) -> Self {
+        let mut known = BTreeMap::new();
+        let of_row: Vec<usize> = (labels.into_iter())
+            .map(|label| {
+                let next = known.len();
+                *known.entry(label).or_insert(next)
+            })
+            .collect();
+        let mut sizes = vec![0; known.len()];
+        for &group in &of_row {
+            sizes[group] += 1;
+        }
+        let on_device = indices(&of_row, device);
+        Self { of_row, sizes, on_device }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.of_row.len()
+    }
+
+    /// The groups, for log-sum-exps over the rows of the same group or of others.
+    pub fn pair_weights(&self) -> PairWeights<Dispatch> {
+        PairWeights::groups(self.on_device.clone())
+    }
+
+    /// Number of rows in the group of row `i`, itself included; 0 where there is no such row.
+    pub fn size_of(&self, i: usize) -> usize {
+        self.of_row.get(i).map_or(0, |&group| self.sizes[group])
+    }
+
+    /// For each row the sum of `values` over the rows of its group, `[rows, d]`.
+    pub fn sums(&self, values: Tensor<2>) -> Tensor<2> {
+        let [_, width] = values.dims();
+        let by_group = Tensor::zeros([self.sizes.len(), width], (&values.device(), values.dtype()));
+        by_group
+            .select_assign(0, self.on_device.clone(), values, IndexingUpdateOp::Add)
+            .select(0, self.on_device.clone())
+    }
+
+    /// Whether rows `range` and all rows are of one group, `[range, rows]`.
+    pub fn same(&self, range: Range<usize>) -> Tensor<2, Bool> {
+        let shape = [range.len(), self.rows()];
+        let own: Tensor<2, Int> = self.on_device.clone().slice(range).unsqueeze_dim(1);
+        let other: Tensor<2, Int> = self.on_device.clone().unsqueeze_dim(0);
+        own.expand(shape).equal(other.expand(shape))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::DType;
+
+    use super::*;
+    use crate::numeric::matrix::Matrix;
+
+    #[test]
+    fn rows_of_a_group_share_their_sum() {
+        let device = Device::flex();
+        let groups = Groups::new([(7, 1), (3, 1), (7, 1), (7, 0)], &device);
+        let values = Matrix::from_fn(4, 2, |i, j| (10 * i + j) as f64).to_tensor(&device, DType::F64);
+        let sums = Matrix::from_data(&groups.sums(values).into_data()).unwrap();
+        assert_eq!(sums.data(), [20.0, 22.0, 10.0, 11.0, 20.0, 22.0, 30.0, 31.0]);
+        assert_eq!([0, 1, 4].map(|i| groups.size_of(i)), [2, 1, 0]);
+        let same: Vec<bool> = groups.same(2..4).into_data().iter::<bool>().collect();
+        assert_eq!(same, [true, false, true, false, false, false, false, true]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Results that are not finite numbers are errors, which name the value of the case that they most likely come from.
+
+use serde_json::Value;
+
+use super::Request;
+use super::outcome::Outcome;
+use crate::error::{Error, Result, shown};
+
+/// The outcome, if every number in it is finite.
+///
+/// # Errors
+/// [`Error::Degenerate`] says which result is not, and which parameter or input is furthest from 1.
+pub(super) fn checked(case: &Request, outcome: Outcome, is_double: bool) -> Result<Outcome> {
+    let Some(result) = not_finite(&outcome) else { return Ok(outcome) };
+    let mut furthest = None;
+    visit(&case.params, "", &mut furthest);
+    for (name, value) in &case.inputs {
+        visit(value, name, &mut furthest);
+    }
+    let culprit = match furthest {
+        Some(Furthest { place, value, .. }) => {
+            format!("the number furthest from 1 is {} in `{place}`", shown(value))
+        }
+        None => "its inputs hold no number but 0".into(),
+    };
+    let remedy = match is_double {
+        true => "scale it towards 1",
+        false => "scale it towards 1, or compute in double precision",
+    };
+    Err(Error::Degenerate {
+        reason: format!("`{}`: {result} is not a finite number; {culprit}", case.objective),
+        remedy: remedy.into(),
+    })
+}
+
+/// What of an outcome is not finite.
+fn not_finite(outcome: &Outcome) -> Option<String> {
+    if outcome.loss.is_some_and(|loss| !loss.is_finite()) {
+        return Some("the loss".into());
+    }
+    let is_finite = |rows: &Vec<Vec<f64>>| rows.iter().flatten().all(|value| value.is_finite());
+    let gradient = outcome.gradients.iter().find(|(_, rows)| !is_finite(rows));
+    // In JSON a number that is not finite is null.
+    gradient
+        .map(|(name, _)| format!("the gradient of `{name}`"))
+        .or_else(|| null(&outcome.aux, "aux").map(|place| format!("`{place}`")))
+}
+
+/// Where the first null is; nothing as a whole is none.
+fn null(value: &Value, place: &str) -> Option<String> {
+    match value {
+        Value::Array(values) => {
+            values.iter().any(|value| value.is_null() || null(value, place).is_some()).then(|| place.into())
+        }
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            let place = format!("{place}.{name}");
+            if value.is_null() { Some(place) } else { null(value, &place) }
+        }),
+        _ => None,
+    }
+}
+
+/// A number that is many orders of magnitude from 1.
+struct Furthest {
+    place: String,
+    value: f64,
+    distance: f64,
+}
+
+/// Looks through a document for the number that is furthest from 1.
+fn visit(value: &Value, place: &str, furthest: &mut Option<Furthest>) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| visit(value, place, furthest)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+                visit(value, &place, furthest);
+            }
+        }
+        Value::Number(number) => {
+            let number = number.as_f64().filter(|number| *number != 0.0);
+            let Some((value, distance)) = number.map(|number| (number, number.abs().ln().abs())) else {
+                return;
+            };
+            if furthest.as_ref().is_none_or(|found| distance > found.distance) {
+                *furthest = Some(Furthest { place: place.into(), value, distance });
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::tensor::{DType, Device};
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(case: &Value, dtype: DType) -> Result<Outcome> {
+        pollster::block_on(Request::parse(&case.to_string())?.run(&Device::flex(), dtype, None))
+    }
+
+    #[test]
+    fn what_is_not_finite_names_the_input_that_is_too_large() {
+        let case = json!({
+            "objective": "cross-entropy",
+            "inputs": { "logits": [[3e38, -3e38], [1.0, 2.0]], "labels": [1, 0] },
+        });
+        let error = run(&case, DType::F32).unwrap_err().to_string();
+        assert!(error.contains("the loss") && error.contains("3e38 in `logits`"), "{error}");
+        assert!(error.contains("double precision"), "{error}");
+        assert_eq!(run(&case, DType::F64).unwrap().loss.map(|loss| loss / 3e38 > 0.99), Some(true));
+    }
+
+    #[test]
+    fn nulls_are_found_in_any_depth() {
+        assert_eq!(null(&json!({ "a": [[1.0], [2.0, null]] }), "aux").unwrap(), "aux.a");
+        assert_eq!(null(&json!({ "a": { "b": null } }), "aux").unwrap(), "aux.a.b");
+        assert_eq!(null(&json!({ "a": "nan", "b": [1, "inf"] }), "aux"), None);
+        assert_eq!(null(&Value::Null, "aux"), None);
+    }
+}

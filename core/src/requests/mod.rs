@@ -1,0 +1,237 @@
+//! One objective, probe or optimiser on the numbers of a JSON document: what `simile loss` and the page run.
+//!
+//! The document names an `objective`, a `variant`, `params` and `inputs`; other fields are ignored, so that a
+//! file of reference numbers is a case too. Embeddings, logits and the like are lists of rows.
+//! `inputs_normalised` says that embeddings are unit rows already: gradients are then partial derivatives
+//! with respect to them.
+
+mod eval;
+mod finite;
+mod forces;
+mod input;
+mod kernels;
+mod lff;
+mod optim;
+mod outcome;
+
+use burn::tensor::{DType, Device};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::loss;
+use crate::loss::Evaluation;
+use crate::loss::batch::Batch;
+
+use self::input::{check_range, parse_condition, parse_indices, parse_rows, with_queues};
+pub use self::outcome::Outcome;
+
+/// Inputs that are lists of integers.
+const INDICES: [&str; 5] = ["labels", "bias", "errors", "ce_labels", "ce_bias"];
+/// Inputs that stay on the host.
+const CONDITIONS: [&str; 6] = ["z", "z_a", "z_b", "prior", "bias_features", "weights"];
+
+/// Runs a case that is not an objective, from its `params` and `inputs`.
+pub type Runner = fn(&Value, &Value) -> Result<Outcome>;
+
+/// The cases that are neither objectives nor evaluation: states and tables.
+const RUNNERS: &[(&str, Runner)] =
+    &[("kernel-gram", kernels::gram), ("kceo-weights", kernels::weights), ("lff-weights", lff::run)];
+
+/// The names that a case may give as its `objective`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let tables = RUNNERS.iter().map(|(name, _)| *name);
+    loss::names().chain(tables).chain(eval::names()).chain(optim::NAMES)
+}
+
+fn runner(name: &str) -> Option<Runner> {
+    RUNNERS.iter().find(|(known, _)| *known == name).map(|(_, run)| *run)
+}
+
+/// A case as it is written.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Request {
+    /// Name of the objective.
+    pub objective: String,
+    /// Its variant; the objective's default if absent.
+    #[serde(default)]
+    pub variant: Option<String>,
+    /// Its parameters.
+    #[serde(default)]
+    pub params: Value,
+    /// Its inputs.
+    pub inputs: Map<String, Value>,
+}
+
+impl Request {
+    /// Parses a case.
+    ///
+    /// # Errors
+    /// Says where the document is not a case.
+    pub fn parse(json: &str) -> Result<Self> {
+        let understood = |e: serde_json::Error| {
+            Error::parameter("case", "not understood", &format!("{e}; expected objective, params and inputs"))
+        };
+        let document: Value = serde_json::from_str(json).map_err(understood)?;
+        let mut case = Self::deserialize(&document).map_err(understood)?;
+        if case.objective == "kernel-gram"
+            && case.params.get("kernels").is_none()
+            && let Some(kernels) = kernels::kernels_of_reference(&document)
+        {
+            match &mut case.params {
+                Value::Object(params) => drop(params.insert("kernels".into(), kernels)),
+                params => *params = serde_json::json!({ "kernels": kernels }),
+            }
+        }
+        Ok(case)
+    }
+
+    /// Runs the case and reads the results back.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate), or the device failed, or a result is not a finite number: then the message names
+    /// the parameter or input that is furthest from 1.
+    pub async fn run(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<Outcome> {
+        let outcome = self.outcome(device, dtype, tile).await?;
+        finite::checked(self, outcome, dtype == DType::F64)
+    }
+
+    async fn outcome(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<Outcome> {
+        let evaluated = eval::run(&self.objective, self.variant.as_deref(), &self.params, &self.inputs);
+        if let Some(outcome) = evaluated {
+            return outcome;
+        }
+        let inputs = || Value::Object(self.inputs.clone());
+        if let Some(variant) = optim::variant(&self.objective) {
+            return optim::run(variant, &self.params, &inputs(), device, dtype).await;
+        }
+        match runner(&self.objective) {
+            Some(run) => run(&self.params, &inputs()),
+            None if names().any(|name| name == self.objective) => {
+                self.evaluate(device, dtype, tile)?.read().await
+            }
+            None => Err(Error::unknown("objective", &self.objective, names())),
+        }
+    }
+
+    /// What a result hides although it is a number: a bandwidth so small that no two samples are alike.
+    pub fn warnings(&self) -> Vec<String> {
+        let kernel = self.params.get("kernel").and_then(|kernel| serde_json::from_value(kernel.clone()).ok());
+        let Some(kernel) = kernel else { return Vec::new() };
+        let kernel: Kernel = kernel;
+        let warn = |name: &str| {
+            let z = parse_condition(name, self.inputs.get(name)?).ok()?;
+            kernel.fits(&z).ok()?;
+            kernel.warning(&z).map(|warning| format!("`{name}`: {warning}"))
+        };
+        ["z", "z_a", "z_b"].into_iter().filter_map(warn).collect()
+    }
+
+    /// Evaluates an objective on a device in the given float type, `tile` anchors at once.
+    ///
+    /// # Errors
+    /// What is unknown, missing, ill-shaped or not finite, by name.
+    pub fn evaluate(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<Evaluation> {
+        let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone())?;
+        let batch = self.batch(device, dtype)?.with_tile(tile).with_details(true);
+        objective.evaluate(&batch)
+    }
+
+    /// The inputs as a batch.
+    ///
+    /// # Errors
+    /// What is ill-shaped or not finite, by name.
+    pub fn batch(&self, device: &Device, dtype: DType) -> Result<Batch> {
+        let mut batch = Batch::default();
+        for (name, value) in &self.inputs {
+            batch = match name.as_str() {
+                "inputs_normalised" => batch.with_unit_rows(value.as_bool().unwrap_or(false)),
+                "queue" if value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array) => {
+                    with_queues(batch, value, device, dtype)?
+                }
+                name if INDICES.contains(&name) => batch.with_indices(name, parse_indices(name, value)?),
+                name if CONDITIONS.contains(&name) => {
+                    batch.with_condition(name, parse_condition(name, value)?)
+                }
+                name => {
+                    let matrix = parse_rows(name, value)?;
+                    check_range(name, &matrix, dtype)?;
+                    batch.with_matrix(name, matrix, device, dtype)
+                }
+            };
+        }
+        Ok(batch)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn run(json: &str) -> Result<Outcome> {
+        pollster::block_on(Request::parse(json)?.run(&Device::flex(), DType::F64, None))
+    }
+
+    #[test]
+    fn an_unknown_objective_names_the_nearest() {
+        let error = run(r#"{"objective": "fair-cclkk", "inputs": {}}"#).unwrap_err();
+        let Error::Unknown { known, .. } = &error else { unreachable!("{error}") };
+        assert_eq!(known.first().map(String::as_str), Some("fair-cclk"));
+        assert!(
+            run(r#"{"objective": "lff-weight", "inputs": {}}"#)
+                .unwrap_err()
+                .to_string()
+                .contains("lff-weights")
+        );
+    }
+
+    #[test]
+    fn a_queue_for_each_view_changes_what_swav_assigns() {
+        let case = |queue: &str| {
+            run(&format!(
+                r#"{{"objective": "swav", "params": {{"epsilon": 0.3}}, "inputs": {{{queue}
+                "view_a": [[1, 0], [0, 1]], "view_b": [[1, 1], [0, 1]], "prototypes": [[1, 0], [0, 1], [-1, 0]]}}}}"#
+            ))
+        };
+        let with = case(r#""queue": [[[1, 0], [0.6, 0.8], [1, 0]], [[0, 1], [-1, 0], [0, 1]]],"#).unwrap();
+        let without = case("").unwrap();
+        assert_ne!(with.loss, without.loss);
+        assert_eq!(with.aux["assignments_a"].as_array().unwrap().len(), 2, "those of the batch");
+        let error = case(r#""queue": [[[1, 0]], [[0, 1, 0]]],"#).unwrap_err().to_string();
+        assert!(error.contains("queue_1"), "{error}");
+    }
+
+    #[test]
+    fn a_list_of_conditioning_values_is_one_for_each_sample() {
+        let case = r#"{"objective": "fair-cclk", "params": {"kernel": {"name": "rbf"}}, "inputs":
+            {"view_a": [[1, 0], [0, 1], [1, 1]], "view_b": [[1, 0], [0, 1], [1, 1]], "z": [0.1, 0.2, 0.9]}}"#;
+        assert!(run(case).unwrap().loss.unwrap().is_finite());
+    }
+
+    #[test]
+    fn a_bandwidth_under_which_no_two_samples_are_alike_is_said() {
+        let warnings = |kernel: &str| {
+            let case = format!(
+                r#"{{"objective": "fair-cclk", "params": {{"kernel": {kernel}}}, "inputs": {{"z": [1, 2, 4]}}}}"#
+            );
+            Request::parse(&case).unwrap().warnings()
+        };
+        for kernel in [
+            r#"{"name": "rbf", "sigma": 1e-30}"#,
+            r#"{"name": "laplacian", "sigma": 1e-30}"#,
+            r#"{"name": "laplacian-l1", "gamma": 1e6}"#,
+        ] {
+            let found = warnings(kernel);
+            assert!(found[0].contains("`z`") && found[0].contains("median distance"), "{kernel}: {found:?}");
+        }
+        for kernel in [
+            r#"{"name": "rbf", "sigma": 1}"#,
+            r#"{"name": "rbf", "sigma": "median"}"#,
+            r#"{"name": "exact-match"}"#,
+        ] {
+            assert_eq!(warnings(kernel), Vec::<String>::new(), "{kernel}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Batches of samples whose condition is alike, so that a conditional objective finds in a batch what it compares.
+//!
+//! In a random batch of 256 only a few samples share an anchor's colour, and those few carry all of its weight. Here a
+//! batch is made of groups: for each a sample is drawn, and with it come the samples whose condition is nearest to
+//! its own. Ours; none of the four works composes batches by the condition.
+
+use rand::RngExt;
+
+use super::sampler::{Purpose, stream};
+use crate::error::{Error, Result};
+use crate::numeric::matrix::Matrix;
+
+/// Groups of near neighbours in the space of the condition.
+#[derive(Debug, Clone)]
+pub struct Neighbourhoods {
+    condition: Matrix,
+    batch: usize,
+    groups: usize,
+    seed: u64,
+}
+
+impl Neighbourhoods {
+    /// Batches of `batch` samples in `groups` groups; `condition` has one row a sample, compared by Euclidean
+    /// distance in its own units.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if there is not at least one sample a group, or `batch` is above the number of samples.
+    pub fn new(condition: Matrix, batch: usize, groups: usize, seed: u64) -> Result<Self> {
+        if !(1..=condition.rows()).contains(&batch) {
+            let range = format!("expected 1 to {}, the number of samples", condition.rows());
+            return Err(Error::parameter("batch_size", batch, &range));
+        }
+        if !(1..=batch).contains(&groups) {
+            return Err(Error::parameter("neighbourhoods", groups, &format!("expected 1 to {batch}")));
+        }
+        Ok(Self { condition, batch, groups, seed })
+    }
+
+    /// The samples of step `step`, each once: they follow from the seed and the step alone.
+    pub fn batch(&self, step: u64) -> Vec<usize> {
+        let mut rng = stream(self.seed, Purpose::Order, step);
+        let mut taken = vec![false; self.condition.rows()];
+        let mut batch = Vec::with_capacity(self.batch);
+        for group in 0..self.groups {
+            // The groups differ by one at most where the batch does not divide.
+            let size = (self.batch - batch.len()) / (self.groups - group);
+            let centre = self.condition.row(rng.random_range(0..self.condition.rows()));
+            let distance = |row: &[f64]| row.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+            let mut free: Vec<(f64, usize)> = (self.condition.iter_rows().enumerate())
+                .filter(|&(sample, _)| !taken[sample])
+                .map(|(sample, row)| (distance(row), sample))
+                .collect();
+            let order = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+            if size < free.len() {
+                free.select_nth_unstable_by(size, order);
+                free.truncate(size);
+            }
+            free.sort_unstable_by(order);
+            for (_, sample) in free {
+                taken[sample] = true;
+                batch.push(sample);
+            }
+        }
+        batch
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Samples on a line, in an order that has nothing to do with their place.
+    fn line(samples: usize) -> Matrix {
+        Matrix::from_fn(samples, 1, |i, _| (i * 37 % samples) as f64)
+    }
+
+    #[test]
+    fn a_group_is_an_interval_of_the_condition() {
+        let batches = Neighbourhoods::new(line(100), 12, 1, 3).unwrap();
+        for step in 0..20 {
+            let batch = batches.batch(step);
+            let mut places: Vec<usize> = batch.iter().map(|&i| i * 37 % 100).collect();
+            places.sort_unstable();
+            assert_eq!((places.len(), places[11] - places[0]), (12, 11), "{places:?}");
+        }
+    }
+
+    #[test]
+    fn samples_are_taken_once_and_batches_are_full() {
+        for groups in [1, 3, 7, 12] {
+            let batches = Neighbourhoods::new(line(13), 12, groups, 3).unwrap();
+            for step in 0..10 {
+                let mut batch = batches.batch(step);
+                assert_eq!(batch, batches.batch(step));
+                batch.sort_unstable();
+                batch.dedup();
+                assert_eq!(batch.len(), 12);
+            }
+        }
+        let batches = Neighbourhoods::new(line(100), 12, 3, 3).unwrap();
+        assert_ne!(batches.batch(0), batches.batch(1));
+    }
+
+    #[test]
+    fn sizes_out_of_range_are_named() {
+        let error = |batch, groups| Neighbourhoods::new(line(9), batch, groups, 0).unwrap_err().to_string();
+        assert!(error(10, 2).contains("batch_size") && error(0, 0).contains("batch_size"));
+        assert!(error(4, 5).contains("neighbourhoods") && error(4, 0).contains("neighbourhoods"));
+    }
+}
