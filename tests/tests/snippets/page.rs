@@ -34,8 +34,8 @@ pub(crate) const SNIPPETS: [(usize, Snippet); 23] = [
 
 fn setting_0(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "info-nce",
@@ -45,14 +45,14 @@ fn setting_0(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_1(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "nt-xent",
@@ -62,14 +62,14 @@ fn setting_1(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_2(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "weaksup-info-nce",
@@ -79,14 +79,14 @@ fn setting_2(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_5(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "fair-info-nce",
@@ -96,14 +96,14 @@ fn setting_5(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_6(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "dcl",
@@ -114,14 +114,14 @@ fn setting_6(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_7(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "hcl",
@@ -133,14 +133,14 @@ fn setting_7(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_8(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "weaksup-cclk",
@@ -155,14 +155,14 @@ fn setting_8(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_12(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "fair-cclk",
@@ -177,14 +177,14 @@ fn setting_12(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_16(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "hardneg-cclk",
@@ -199,14 +199,14 @@ fn setting_16(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_20(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "supcon",
@@ -216,14 +216,14 @@ fn setting_20(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_23(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "contex",
@@ -234,14 +234,14 @@ fn setting_23(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_26(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "contex-p",
@@ -252,14 +252,14 @@ fn setting_26(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_29(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, labels, bias, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "biascon",
@@ -269,14 +269,14 @@ fn setting_29(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels).with_indices("bias", bias);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_30(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "decoupled-uniformity",
@@ -286,14 +286,14 @@ fn setting_30(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_31(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "kernel-decoupled-uniformity",
@@ -308,14 +308,14 @@ fn setting_31(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_34(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "dc",
@@ -325,14 +325,14 @@ fn setting_34(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_37(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "dclw",
@@ -343,14 +343,14 @@ fn setting_37(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_40(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "align-uniform",
@@ -361,14 +361,14 @@ fn setting_40(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_41(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "barlow-twins",
@@ -378,14 +378,14 @@ fn setting_41(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_42(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "fair-cclk",
@@ -400,14 +400,14 @@ fn setting_42(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_43(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "fair-cclk",
@@ -421,14 +421,14 @@ fn setting_43(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_44(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "fair-cclk",
@@ -442,14 +442,14 @@ fn setting_44(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
 fn setting_45(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
-    use simile_core::loss::batch::Batch;
     use simile_core::loss;
+    use simile_core::loss::batch::Batch;
 
     let objective = loss::build(
         "fair-cclk",
@@ -463,6 +463,6 @@ fn setting_45(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let loss = loss::loss(objective.as_ref(), &batch)?;
+    let value = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
