@@ -45,7 +45,7 @@ fn setting_0(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -62,7 +62,7 @@ fn setting_1(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -79,7 +79,7 @@ fn setting_2(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -96,7 +96,7 @@ fn setting_5(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -114,7 +114,7 @@ fn setting_6(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -133,7 +133,7 @@ fn setting_7(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -155,7 +155,7 @@ fn setting_8(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -177,7 +177,7 @@ fn setting_12(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -199,7 +199,7 @@ fn setting_16(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -216,7 +216,7 @@ fn setting_20(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -234,7 +234,7 @@ fn setting_23(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -252,7 +252,7 @@ fn setting_26(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -269,7 +269,7 @@ fn setting_29(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels).with_indices("bias", bias);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -286,7 +286,7 @@ fn setting_30(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -308,7 +308,7 @@ fn setting_31(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -325,7 +325,7 @@ fn setting_34(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -343,7 +343,7 @@ fn setting_37(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -361,7 +361,7 @@ fn setting_40(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -378,7 +378,7 @@ fn setting_41(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -400,7 +400,7 @@ fn setting_42(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -421,7 +421,7 @@ fn setting_43(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -442,7 +442,7 @@ fn setting_44(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }
 
@@ -463,6 +463,6 @@ fn setting_45(inputs: Inputs) -> Result<Tensor<1>> {
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
-    let value = loss::loss(objective.as_ref(), &batch)?;
+    let loss = loss::loss(objective.as_ref(), &batch)?;
     Ok(loss)
 }

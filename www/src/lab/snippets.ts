@@ -38,7 +38,7 @@ let objective = loss::build(
     serde_json::json!(${parameters}),
 )?;
 let batch = Batch::views(view_a, view_b)${parts.join("")};
-let value = loss::loss(objective.as_ref(), &batch)?;
+let loss = loss::loss(objective.as_ref(), &batch)?;
 `;
 }
 
