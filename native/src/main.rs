@@ -1,28 +1,23 @@
 //! The command line of Simile.
 
-mod against;
 mod allocator;
 mod cli;
-mod command;
+mod commands;
+mod config;
 mod console;
 mod data;
-mod device;
+mod devices;
 mod exit;
+mod experiment;
 mod export;
 #[cfg(test)]
 mod fuzz;
-mod metric;
-mod model;
+mod import;
+mod metrics;
 mod names;
-mod probe;
-mod pytorch;
-mod recipe;
 mod report;
 mod reproduce;
-mod run;
-mod spread;
 mod sweep;
-mod torch;
 
 use std::process::ExitCode;
 
@@ -30,7 +25,7 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     allocator::keep_freed_memory();
-    match command::run(cli::Cli::parse()) {
+    match commands::run(cli::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::code(&error),
     }

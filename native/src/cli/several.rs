@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Device;
+use crate::experiment::record::TOP1;
 use crate::reproduce::table::Scale;
-use crate::run::record::TOP1;
 
 /// Run the rows of a published table or figure and print our numbers beside the paper's
 #[derive(Debug, Args)]

@@ -14,7 +14,7 @@ use super::file::{content, find, is_gzip, read, unpack};
 use super::official::Official;
 use super::pictures_check::PicturesReport;
 use super::{Result, load_cifar, load_imagenet32, load_stl10, mnist, pictures_check};
-use crate::recipe::data::{DataSection, DatasetName};
+use crate::config::data::{DataSection, DatasetName};
 
 /// Pictures that are named in text; all of them are in the JSON document.
 const MOST_SHOWN: usize = 20;

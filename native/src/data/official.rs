@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn every_recipe_name_is_listed_and_what_must_be_got_says_how() {
-        use crate::recipe::data::DatasetName;
+        use crate::config::data::DatasetName;
         use serde::Deserialize as _;
         use serde::de::IntoDeserializer as _;
         for set in ALL {

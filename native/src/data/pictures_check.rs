@@ -9,7 +9,7 @@ use super::official::Official;
 use super::pictures::{Framing, Pictures, read_pictures};
 use super::settings::{Broken, Fit};
 use super::{Result, gather};
-use crate::recipe::data::DataSection;
+use crate::config::data::DataSection;
 
 /// What was found out about the pictures.
 #[derive(Debug, Serialize)]
@@ -84,9 +84,9 @@ pub(super) fn check(official: &Official, section: &DataSection, folder: &Path) -
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::config::data::DatasetName;
     use crate::data::gather::birds_of_two_species;
     use crate::data::official::official;
-    use crate::recipe::data::DatasetName;
 
     #[test]
     fn birds_without_pictures_or_attributes_are_told_so() {

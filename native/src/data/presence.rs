@@ -6,7 +6,7 @@ use simile_core::data::formats::cifar::Cifar;
 
 use super::official::official;
 use super::{DataError, Result, cifar, gather, imagenet32, mnist, stl10};
-use crate::recipe::data::{DataSection, DatasetName};
+use crate::config::data::{DataSection, DatasetName};
 
 /// What keeps the data of a recipe from being read out of `folder`, and how it is got; nothing if it is all there.
 pub(crate) fn lacking(section: &DataSection, folder: Option<&Path>) -> Option<String> {

@@ -19,9 +19,9 @@ use anyhow::Result;
 
 use self::figures::Figures;
 pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, time, wide};
+use crate::experiment::folder::{FIGURES, RECIPE, RESULT, RunFolder};
+use crate::experiment::record::{Measurement, RunResult};
 use crate::names::resuming;
-use crate::run::folder::{FIGURES, RECIPE, RESULT, RunFolder};
-use crate::run::record::{Measurement, RunResult};
 
 /// Everything that a finished run left behind.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::RunRecord;
-use crate::recipe::Recipe;
-use crate::run::record::ArmResult;
+use crate::config::Recipe;
+use crate::experiment::record::ArmResult;
 
 /// Keys that decide nothing about the numbers, or are what repeats differ in.
 const IGNORED: [&str; 3] = ["name", "train.seed", "train.log_every"];

@@ -10,10 +10,10 @@ use super::charts::trade_off;
 use super::curves::{key, of_pools};
 use super::page::{time, wide};
 use super::pool::{Pool, pools, references};
-use crate::against::{Against, in_words as against_in_words};
-use crate::metric::Reading;
-use crate::run::record::{ArmResult, MSE, ProbeFit, R2, TOP1};
-use crate::spread::Spread;
+use crate::experiment::record::{ArmResult, MSE, ProbeFit, R2, TOP1};
+use crate::metrics::format::Reading;
+use crate::metrics::mean_std::Spread;
+use crate::metrics::two_sample::{Against, in_words as against_in_words};
 
 /// Accuracy on a categorical condition.
 const NAMED: &str = "condition_top1";
@@ -334,7 +334,7 @@ mod tests {
     fn a_network_that_was_never_trained_has_a_row_and_so_has_no_network() {
         let mut one = run("a", 0, "", vec![with("x", &[(R2, 0.25)])]);
         let of = |top1: f64, r2: f64| BTreeMap::from([(TOP1.to_owned(), top1), (R2.to_owned(), r2)]);
-        one.result.untrained = Some(crate::run::record::Untrained {
+        one.result.untrained = Some(crate::experiment::record::Untrained {
             name: "Untrained network".into(),
             metrics: of(0.4321, 0.9),
             probes: BTreeMap::new(),

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::RunRecord;
-use crate::recipe::{Changes, Recipe};
-use crate::run::record::{ArmResult, RunResult, TOP1};
+use crate::config::{Changes, Recipe};
+use crate::experiment::record::{ArmResult, RunResult, TOP1};
 
 /// An arm with an accuracy.
 pub(crate) fn arm(name: &str, top1: f64) -> ArmResult {

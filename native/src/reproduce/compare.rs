@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::plan::RowResult;
 use super::table::{Metric, Row, Scale, Table};
-use crate::against::Against;
-use crate::spread::Spread;
+use crate::metrics::mean_std::Spread;
+use crate::metrics::two_sample::Against;
 
 /// One row of the comparison.
 #[derive(Debug, Clone, Serialize)]

@@ -8,13 +8,13 @@ use serde::Serialize;
 use simile_core::numeric::matrix::Matrix;
 
 use super::table::{FigureSection, Row, Scale, Table};
+use crate::config::Recipe;
 use crate::exit::usage;
-use crate::recipe::Recipe;
+use crate::experiment::draw::weighed::{Focus, Weighed};
+use crate::experiment::splits::Splits;
 use crate::report::figures::{KernelFigure, Sheet};
 use crate::report::picture::contact_sheet;
 use crate::report::{document, kernel_figure, sheet_figure, wide};
-use crate::run::draw::weighed::{Focus, Weighed};
-use crate::run::splits::Splits;
 
 /// Images in a row of samples.
 const COLUMNS: usize = 20;

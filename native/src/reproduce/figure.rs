@@ -7,11 +7,11 @@ use maud::{Markup, PreEscaped, html};
 
 use super::compare::{Cell, ComparedRow};
 use super::table::{FigureSection, Metric};
+use crate::metrics::mean_std::Spread;
 use crate::report::RunRecord;
 use crate::report::charts::{Line, lines, series_colour};
 use crate::report::figures::{Gallery, MapFigure};
 use crate::report::{curves, gallery, maps};
-use crate::spread::Spread;
 
 /// Where the value of a row comes from.
 type Source = fn(&Cell) -> Option<Spread>;

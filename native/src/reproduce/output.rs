@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::compare::{Cell, ComparedRow};
 use super::figure::{figures, pictures};
 use super::table::{FigureSection, Metric, Scale, Table};
-use crate::against::in_words;
+use crate::metrics::two_sample::in_words;
 use crate::report::{document, wide};
 
 /// What stands in a cell without a number.

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use super::table::{Row, Scale, Table};
+use crate::config::data::PriorSection;
 use crate::console::line;
-use crate::device::DeviceChoice;
+use crate::devices::DeviceChoice;
+use crate::experiment::folder::{RESULT, RunFolder};
+use crate::experiment::jobs::side_by_side;
+use crate::experiment::record::{ArmResult, RunResult};
+use crate::experiment::start::{Settled, settle};
 use crate::names::slug;
-use crate::recipe::data::PriorSection;
-use crate::run::folder::{RESULT, RunFolder};
-use crate::run::jobs::side_by_side;
-use crate::run::record::{ArmResult, RunResult};
-use crate::run::start::{Settled, settle};
 
 /// What is asked for beside the table.
 #[derive(Debug, Clone)]
@@ -146,9 +146,9 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::device::DeviceName;
+    use crate::devices::DeviceName;
+    use crate::experiment::folder::{MODEL, WEIGHTS};
     use crate::reproduce::compare::compare;
-    use crate::run::folder::{MODEL, WEIGHTS};
 
     const TABLE: &str = r#"
 title = "t"

@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use super::table::Table;
+use crate::config::explain::suggestion;
 use crate::exit::usage;
-use crate::recipe::explain::suggestion;
 
 /// A table that ships.
 #[derive(Debug, Clone, Copy)]
@@ -104,10 +104,10 @@ mod tests {
     use simile_core::nn::head::HeadKind;
 
     use super::*;
+    use crate::config::sections::Arm;
+    use crate::config::shipped::SHIPPED;
+    use crate::config::{Changes, Recipe};
     use crate::names::slug;
-    use crate::recipe::sections::Arm;
-    use crate::recipe::shipped::SHIPPED;
-    use crate::recipe::{Changes, Recipe};
     use crate::reproduce::table::{FigureSection, NO_RECIPE, Row, Scale};
 
     const SCALES: [Scale; 2] = [Scale::Cpu, Scale::Full];
@@ -120,7 +120,7 @@ mod tests {
     }
 
     /// What a recipe of one arm minimises.
-    fn objective(recipe: &Recipe) -> crate::recipe::sections::ObjectiveSection {
+    fn objective(recipe: &Recipe) -> crate::config::sections::ObjectiveSection {
         recipe.arms().remove(0).objective
     }
 

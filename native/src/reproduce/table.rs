@@ -7,10 +7,10 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::crossed::{Column, Line, crossed};
+use crate::config::explain::explain;
+use crate::config::{Changes, Recipe};
 use crate::exit::usage;
 use crate::names::slug;
-use crate::recipe::explain::explain;
-use crate::recipe::{Changes, Recipe};
 
 /// How much of the published budget is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::axis::{Axis, Point};
 use super::plan::{Ran, Tried};
 use crate::exit::usage;
-use crate::run::record::ArmResult;
-use crate::spread::Spread;
+use crate::experiment::record::ArmResult;
+use crate::metrics::mean_std::Spread;
 
 /// One point.
 #[derive(Debug, Serialize)]

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::axis::Axis;
 use super::outcome::{Aim, Outcome};
-use crate::metric::Reading;
+use crate::experiment::record::{MSE, R2, TOP1};
+use crate::metrics::format::Reading;
+use crate::metrics::mean_std::Spread;
 use crate::report::charts::{Line, lines, surface};
 use crate::report::{document, wide};
-use crate::run::record::{MSE, R2, TOP1};
-use crate::spread::Spread;
 
 /// Metrics that are shown where they were measured; a file has all of them.
 const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];

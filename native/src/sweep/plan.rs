@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use super::axis::{Axis, Point};
+use crate::config::{Changes, Recipe};
 use crate::data::settings::JudgedBy;
-use crate::device::DeviceChoice;
+use crate::devices::DeviceChoice;
 use crate::exit::usage;
-use crate::recipe::{Changes, Recipe};
-use crate::run::jobs::side_by_side;
-use crate::run::record::ArmResult;
-use crate::run::start::{Settled, settle};
+use crate::experiment::jobs::side_by_side;
+use crate::experiment::record::ArmResult;
+use crate::experiment::start::{Settled, settle};
 
 /// What is asked for beside the settings.
 #[derive(Debug, Clone)]
@@ -147,7 +147,7 @@ fn folder_of(axes: &[Axis], point: &Point) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::device::DeviceName;
+    use crate::devices::DeviceName;
     use crate::exit::Usage;
 
     fn plan<'a>(set: &'a [String], arm: Option<&'a str>) -> Plan<'a> {

@@ -7,10 +7,10 @@ use simile_core::data::formats::lines::Text;
 use simile_core::data::sets::class_folders::{Selection, catalogue};
 
 use super::{Gathered, root, split, text};
+use crate::config::data::DatasetName;
 use crate::data::settings::{FoldersSection, SplitSection};
 use crate::data::walk::pictures;
 use crate::data::{DataError, Result};
-use crate::recipe::data::DatasetName;
 
 /// Folders of Caltech-101 and -256 that are no class: pictures of anything.
 const CLUTTER: [&str; 2] = ["BACKGROUND_Google", "257.clutter"];

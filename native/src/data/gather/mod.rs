@@ -18,7 +18,7 @@ use super::file::content;
 use super::settings::SplitSection;
 use super::table::{self, Table};
 use super::{DataError, Result};
-use crate::recipe::data::{DataSection, DatasetName};
+use crate::config::data::{DataSection, DatasetName};
 
 /// Seed of the pictures that are held out of a table without a split.
 const HOLD_OUT_SEED: u64 = 0;

@@ -4,8 +4,8 @@ use burn::tensor::{DType, Device};
 use simile_core::requests::Request;
 
 use super::{Target, file, said};
-use crate::recipe::shipped::SHIPPED;
-use crate::recipe::{Changes, Recipe};
+use crate::config::shipped::SHIPPED;
+use crate::config::{Changes, Recipe};
 use crate::reproduce::table::Table;
 use crate::sweep::axis::Axis;
 

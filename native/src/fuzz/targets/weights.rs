@@ -11,8 +11,8 @@ use simile_core::nn::{Architecture, EncoderConfig};
 
 use super::super::repair;
 use super::{Target, said};
-use crate::pytorch;
-use crate::torch::{self, hostile};
+use crate::export::pytorch;
+use crate::import::torch::{self, hostile};
 
 pub(super) fn targets() -> Vec<Target> {
     vec![

@@ -10,7 +10,7 @@ use plotters::prelude::{
 use plotters::style::Color as _;
 
 use super::{RULE, SIZE, letters, range, series, short, themed};
-use crate::spread::Spread;
+use crate::metrics::mean_std::Spread;
 
 /// One line: what was found at each named value, where anything was.
 pub(crate) struct Line {

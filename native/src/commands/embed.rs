@@ -1,0 +1,60 @@
+//! `simile embed`
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde::Serialize;
+use simile_core::augment::preprocess::middle;
+use simile_core::data::Images;
+use simile_core::numeric::matrix::Matrix;
+
+use crate::cli::Embed;
+use crate::console::Console;
+use crate::data::settings::Fit;
+use crate::data::{Framing, read_picture};
+use crate::experiment::model;
+use crate::experiment::prepared::Prepared;
+use crate::export::vectors::{Format, csv};
+
+#[derive(Serialize)]
+struct Answer {
+    images: Vec<String>,
+    vectors: Matrix,
+}
+
+#[derive(Serialize)]
+struct Written {
+    file: PathBuf,
+    images: usize,
+    dimensions: usize,
+}
+
+pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
+    let format = arguments.out.as_deref().map(Format::of).transpose()?;
+    let device = arguments.device.device.open()?;
+    let checkpoint = model::load(&arguments.model, &device.device)?;
+    let (side, channels) = (checkpoint.metadata.input_size, checkpoint.metadata.encoder.channels);
+    let framing = Framing { side: checkpoint.metadata.resize.unwrap_or(side), channels, fit: Fit::Middle };
+    let mut pixels = Vec::new();
+    for path in &arguments.images {
+        pixels.extend(middle(&read_picture(path, framing)?, side)?.pixels);
+    }
+    let images = Images::new(side, side, channels, pixels)?;
+    let normalisation = model::normalisation(&checkpoint);
+    let vectors = Prepared::new(&images, (side, None), &normalisation, &device.device)?
+        .features(&checkpoint.encoder)?;
+
+    let names: Vec<String> = arguments.images.iter().map(|path| path.display().to_string()).collect();
+    match (&arguments.out, format) {
+        (Some(file), Some(format)) => {
+            format.write(file, &names, &vectors)?;
+            let (images, dimensions) = (vectors.rows(), vectors.columns());
+            let written = Written { file: file.clone(), images, dimensions };
+            console.answer(&written, || format!("{}: {images} x {dimensions}", file.display()))
+        }
+        _ => {
+            let text = String::from_utf8(csv(&names, &vectors)?)?;
+            console.answer(&Answer { images: names, vectors }, || text)
+        }
+    }
+}

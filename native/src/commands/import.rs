@@ -1,0 +1,84 @@
+//! `simile import`
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, anyhow};
+use burn::tensor::Device;
+use serde::Serialize;
+use simile_core::nn::EncoderConfig;
+use simile_core::nn::checkpoint::{CheckpointError, Imported, Metadata, Weights};
+
+use crate::cli::Import;
+use crate::console::Console;
+use crate::exit::usage;
+use crate::experiment::folder;
+use crate::import::torch;
+
+/// Tensors that are named where many are left out, such as those of an optimiser.
+const FEW: usize = 8;
+
+#[derive(Serialize)]
+struct Answer {
+    file: PathBuf,
+    encoder: EncoderConfig,
+    embedding_size: usize,
+    /// What stood before the names of its tensors.
+    prefix: String,
+    /// Tensors of the source that the encoder has no use for, such as a classifier.
+    unused: Vec<String>,
+}
+
+pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
+    let source = &arguments.source;
+    let encoder = EncoderConfig {
+        name: arguments.encoder,
+        input_size: arguments.input_size,
+        channels: arguments.mean.len(),
+        stem: arguments.stem,
+        output: arguments.output,
+    };
+    encoder.validate().map_err(usage)?;
+    let metadata = Metadata::new(encoder.clone(), arguments.mean.clone(), arguments.std.clone());
+    metadata.validate().map_err(usage)?;
+    let bytes = fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;
+    let mut weights = weights(&bytes).with_context(|| format!("{} cannot be imported", source.display()))?;
+    for beginning in &arguments.leave_out {
+        if weights.leave_out(beginning).is_empty() {
+            let reason = format!("{} has no tensor whose name begins with `{beginning}`", source.display());
+            return Err(usage(reason));
+        }
+    }
+    let Imported { checkpoint, prefix, unused } = weights
+        .into_encoder(metadata, arguments.prefix.as_deref(), &Device::flex())
+        .map_err(|error| match error {
+            CheckpointError::LeftOver { .. } => anyhow!("{error}; `--leave-out TEXT` does without them"),
+            error => error.into(),
+        })
+        .with_context(|| format!("{} is not a {}", source.display(), encoder.name.name()))?;
+    folder::write(&arguments.out, &pollster::block_on(checkpoint.to_bytes())?)?;
+    let (file, embedding_size) = (arguments.out.clone(), encoder.embedding_size());
+    let answer = Answer { file, embedding_size, encoder, prefix, unused };
+    console.answer(&answer, || text(&answer))
+}
+
+/// The tensors of a file of either kind, told apart by how they begin.
+fn weights(bytes: &[u8]) -> Result<Weights> {
+    // A length, and then a header in JSON.
+    let is_safetensors = bytes.get(8) == Some(&b'{');
+    Ok(if is_safetensors { Weights::from_safetensors(bytes)? } else { torch::read(bytes)? })
+}
+
+fn text(answer: &Answer) -> String {
+    let (name, size) = (answer.encoder.name.name(), answer.embedding_size);
+    let mut text = format!("{}: {name}, {size} features", answer.file.display());
+    if !answer.prefix.is_empty() {
+        text += &format!("\nfrom the tensors under `{}`", answer.prefix);
+    }
+    match answer.unused.len() {
+        0 => {}
+        count @ 1..=FEW => text += &format!("\nleft out: {}", answer.unused[..count].join(", ")),
+        count => text += &format!("\nleft out: {} and {} more", answer.unused[..FEW].join(", "), count - FEW),
+    }
+    text
+}

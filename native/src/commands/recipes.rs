@@ -1,0 +1,257 @@
+//! `simile recipes`
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::cli::{Recipes, RecipesAction};
+use crate::config::data::{DataSection, DatasetName};
+use crate::config::explain::suggestion;
+use crate::config::shipped::{SHIPPED, Shipped};
+use crate::config::{Changes, Recipe};
+use crate::console::{Console, table};
+use crate::data::lacking as lacking_data;
+use crate::exit::usage;
+use crate::experiment::needs::lacking_models;
+use crate::reproduce::shipped::{ShippedTable, TABLES};
+use crate::reproduce::table::{Row, Scale};
+
+/// Something that can be run by name.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Listed {
+    /// By `simile train`.
+    Recipe {
+        name: &'static str,
+        title: &'static str,
+        /// Paper, command, expected time and result.
+        header: String,
+        /// What all of it costs.
+        cost: String,
+        #[serde(flatten)]
+        trained: Trained,
+    },
+    /// A table, by `simile reproduce`.
+    Table(Published),
+    /// A figure, likewise.
+    Figure(Published),
+}
+
+#[derive(Serialize)]
+struct Published {
+    name: &'static str,
+    title: String,
+    paper: String,
+    /// What the published budget is.
+    cost: String,
+    /// What runs, or would run, all of it.
+    command: String,
+    /// Data sets of its rows, by the names that recipes give them.
+    datasets: Vec<String>,
+    rows: Vec<ListedRow>,
+    /// Why nothing of it can be run yet, if so.
+    missing: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ListedRow {
+    name: String,
+    /// Why it cannot be run yet, if so.
+    missing: Option<String>,
+    #[serde(flatten)]
+    trained: Option<Trained>,
+}
+
+/// What is trained, on what.
+#[derive(Serialize)]
+struct Trained {
+    dataset: String,
+    /// Names of the objectives, one for each arm.
+    objectives: Vec<String>,
+    /// Whether the data are in the folder that was named.
+    data: Presence,
+    /// What is not there of data and weights, and what gets or makes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lacks: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Presence {
+    /// Images are drawn.
+    NoneNeeded,
+    Present,
+    Absent,
+    /// No folder was named.
+    NotLookedFor,
+}
+
+/// Where data are looked for, with what was found there.
+struct Search<'a> {
+    folder: Option<&'a Path>,
+    known: Vec<(DataSection, Option<String>)>,
+}
+
+#[derive(Serialize)]
+struct One {
+    name: &'static str,
+    toml: &'static str,
+}
+
+pub(super) fn run(arguments: &Recipes, console: Console) -> Result<()> {
+    match &arguments.action {
+        None => list(arguments.data.as_deref(), console),
+        Some(RecipesAction::Show { name }) => show(name, console),
+    }
+}
+
+fn list(folder: Option<&Path>, console: Console) -> Result<()> {
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(usage(format_args!("{} is not a folder", folder.display())));
+    }
+    let mut search = Search { folder, known: Vec::new() };
+    let mut listed =
+        SHIPPED.iter().map(|shipped| recipe(shipped, &mut search)).collect::<Result<Vec<_>>>()?;
+    for table in TABLES {
+        listed.push(published(table, &mut search)?);
+    }
+    console.answer(&listed, || {
+        let mut recipes = table(["Recipe", "What it does", "Objectives", "Data"]);
+        let mut tables = table(["Table or figure", "What it shows", "Published budget", "Data"]);
+        for row in &listed {
+            match row {
+                Listed::Recipe { name, title, trained, .. } => recipes.add_row([
+                    (*name).to_owned(),
+                    (*title).to_owned(),
+                    trained.objectives.join(", "),
+                    trained.data.of(&trained.dataset),
+                ]),
+                Listed::Table(published) | Listed::Figure(published) => tables.add_row(published.cells()),
+            };
+        }
+        let looked = match folder {
+            Some(folder) => format!("Data are looked for in {}.", folder.display()),
+            None => "`simile recipes --data DIR` says which data are in a folder.".to_owned(),
+        };
+        format!(
+            "{recipes}\n`simile recipes show NAME` prints one; `simile train NAME` runs it.\n\n{tables}\n\
+             `simile reproduce TABLE` runs the rows of one and prints our numbers beside the published ones.\n{looked}"
+        )
+    })
+}
+
+fn recipe(shipped: &Shipped, search: &mut Search<'_>) -> Result<Listed> {
+    let header = shipped.header().collect::<Vec<_>>().join("\n");
+    let recipe = Recipe::load(shipped.name, &Changes::default())?;
+    Ok(Listed::Recipe {
+        name: shipped.name,
+        title: shipped.title(),
+        header,
+        cost: shipped.says("Time"),
+        trained: search.trained(&recipe),
+    })
+}
+
+fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Listed> {
+    let table = shipped.read()?;
+    let mut listed = |row: &Row| -> Result<ListedRow> {
+        let missing = table.missing(row).map(str::to_owned);
+        let trained = match missing {
+            None => Some(search.trained(&table.recipe_of(row, Scale::Full, 0)?)),
+            Some(_) => None,
+        };
+        Ok(ListedRow { name: row.name.clone(), missing, trained })
+    };
+    let rows = table.row.iter().map(&mut listed).collect::<Result<Vec<ListedRow>>>()?;
+    let reasons: Vec<&String> = rows.iter().filter_map(|row| row.missing.as_ref()).collect();
+    let missing =
+        (reasons.len() == rows.len()).then(|| reasons.first().map(|&reason| reason.clone())).flatten();
+    let trained = rows.iter().filter_map(|row| row.trained.as_ref());
+    let datasets: BTreeSet<String> = trained.map(|trained| trained.dataset.clone()).collect();
+    let figure = table.figure.is_some();
+    let published = Published {
+        name: shipped.name,
+        command: shipped.full_command(),
+        datasets: datasets.into_iter().collect(),
+        rows,
+        missing,
+        title: table.title,
+        paper: table.paper,
+        cost: table.cost,
+    };
+    Ok(if figure { Listed::Figure(published) } else { Listed::Table(published) })
+}
+
+impl Search<'_> {
+    fn trained(&mut self, recipe: &Recipe) -> Trained {
+        let data = match self.data(&recipe.data) {
+            _ if recipe.data.dataset == DatasetName::Digits => Presence::NoneNeeded,
+            _ if self.folder.is_none() => Presence::NotLookedFor,
+            None => Presence::Present,
+            Some(_) => Presence::Absent,
+        };
+        let lacks = self.data(&recipe.data).filter(|_| data == Presence::Absent);
+        Trained {
+            dataset: recipe.data.dataset.name(),
+            objectives: recipe.arms().into_iter().map(|arm| arm.objective.name).collect(),
+            data,
+            lacks: lacks.or_else(|| lacking_models(recipe)),
+        }
+    }
+
+    /// What is not there of data, looked for once.
+    fn data(&mut self, section: &DataSection) -> Option<String> {
+        if let Some((_, found)) = self.known.iter().find(|(known, _)| known == section) {
+            return found.clone();
+        }
+        let found = lacking_data(section, self.folder);
+        self.known.push((section.clone(), found.clone()));
+        found
+    }
+}
+
+impl Presence {
+    /// A data set and whether it is there, in a cell.
+    fn of(self, dataset: &str) -> String {
+        match self {
+            Self::NoneNeeded => format!("{dataset}: drawn"),
+            Self::Present => format!("{dataset}: present"),
+            Self::Absent => format!("{dataset}: absent"),
+            Self::NotLookedFor => dataset.to_owned(),
+        }
+    }
+}
+
+impl Published {
+    /// Name, title, what it costs or lacks, and its data.
+    fn cells(&self) -> [String; 4] {
+        let lacking = self.rows.iter().filter(|row| row.missing.is_some()).count();
+        let cost = match (&self.missing, lacking) {
+            (Some(missing), _) => format!("missing: {missing}"),
+            (None, 0) => self.cost.clone(),
+            (None, lacking) => format!("{}; {lacking} of {} rows are missing", self.cost, self.rows.len()),
+        };
+        let rows = || self.rows.iter().filter_map(|row| row.trained.as_ref());
+        let mut data: Vec<String> = Vec::new();
+        for cell in rows().map(|trained| trained.data.of(&trained.dataset)) {
+            if !data.contains(&cell) {
+                data.push(cell);
+            }
+        }
+        [self.name.to_owned(), self.title.clone(), cost, data.join(", ")]
+    }
+}
+
+fn show(name: &str, console: Console) -> Result<()> {
+    let recipe = Shipped::find(name).map(|recipe| One { name: recipe.name, toml: recipe.text });
+    let table = || TABLES.iter().find(|table| table.name == name);
+    let found = recipe.or_else(|| table().map(|table| One { name: table.name, toml: table.text }));
+    let Some(found) = found else {
+        let recipes = SHIPPED.iter().map(|recipe| recipe.name);
+        let known: Vec<&str> = recipes.chain(TABLES.iter().map(|table| table.name)).collect();
+        return Err(usage(format_args!("nothing is named `{name}`{}", suggestion(name, &known))));
+    };
+    console.answer(&found, || found.toml.to_owned())
+}

@@ -1,0 +1,220 @@
+//! `simile reproduce`
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::cli::Reproduce;
+use crate::config::data::DataSection;
+use crate::console::{Console, line};
+use crate::exit::usage;
+use crate::experiment::folder::{self, RESULT};
+use crate::experiment::interrupt;
+use crate::experiment::needs::lacking;
+use crate::names::slug;
+use crate::reproduce::compare::compare;
+use crate::reproduce::drawn::{Drawn, Panel, panels};
+use crate::reproduce::output::Comparison;
+use crate::reproduce::plan::{Plan, run_folder};
+use crate::reproduce::shipped::ShippedTable;
+use crate::reproduce::table::{Row, Scale, Table};
+
+pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
+    let shipped = ShippedTable::find(&arguments.table)?;
+    let mut table = shipped.read()?;
+    let scale = word(arguments.scale);
+    // A figure of a table shares its runs.
+    let runs = table.of.as_deref().unwrap_or(shipped.name);
+    let out = arguments.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("{runs}-{scale}")));
+    if table.is_trained() {
+        let asked: Vec<String> = rows(&table, &arguments.rows)?.iter().map(|row| row.name.clone()).collect();
+        name_what_lacks(&mut table, &asked, arguments, &out)?;
+    }
+    let rows = rows(&table, &arguments.rows)?;
+    something_runs(&shipped, &table, &rows)?;
+    if let Some(panels) = panels(&table, &rows, arguments.data.as_deref())? {
+        return draw(arguments, &shipped, &table, panels, &out, console);
+    }
+    let device = arguments.device.device;
+    let plan = Plan {
+        scale: arguments.scale,
+        seeds: arguments.seeds,
+        data: arguments.data.as_deref(),
+        device,
+        out: &out,
+        jobs: arguments.jobs as usize,
+    };
+    interrupt::listen()?;
+    let results = plan.run(&table, &rows)?;
+
+    let comparison = Comparison {
+        name: shipped.name,
+        title: &table.title,
+        paper: &table.paper,
+        notes: &table.notes,
+        scale: arguments.scale,
+        reduction: Comparison::reduction(&table, arguments.scale),
+        seeds: arguments.seeds,
+        device: device.open()?.to_string(),
+        version: env!("CARGO_PKG_VERSION"),
+        command: command(arguments, scale),
+        metrics: &table.metric,
+        figure: table.figure.as_ref(),
+        rows: compare(&table, arguments.scale, &results)?,
+    };
+    let files = [
+        ("md", comparison.markdown().into_bytes()),
+        ("csv", comparison.csv()?),
+        ("json", serde_json::to_vec_pretty(&comparison)?),
+        ("html", comparison.html()?.into_bytes()),
+    ];
+    write(&out, &shipped, &table, files)?;
+    console.answer(&comparison, || comparison.text())
+}
+
+/// A figure for which nothing is trained.
+fn draw(
+    arguments: &Reproduce,
+    shipped: &ShippedTable,
+    table: &Table,
+    panels: Vec<Panel>,
+    out: &Path,
+    console: Console,
+) -> Result<()> {
+    let drawn = Drawn {
+        name: shipped.name,
+        title: &table.title,
+        paper: &table.paper,
+        notes: &table.notes,
+        version: env!("CARGO_PKG_VERSION"),
+        command: format!("simile reproduce {}", arguments.table),
+        panels,
+    };
+    let files = [("md", drawn.markdown().into_bytes()), ("json", serde_json::to_vec_pretty(&drawn)?)];
+    let csv = drawn.csv()?.map(|csv| ("csv", csv));
+    let page = [("html", drawn.html().into_bytes())];
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    write(out, shipped, table, files.into_iter().chain(csv).chain(page))?;
+    console.answer(&drawn, || drawn.text())
+}
+
+/// Has rows whose data or weights are not there say so, unless they were run before.
+fn name_what_lacks(table: &mut Table, asked: &[String], arguments: &Reproduce, out: &Path) -> Result<()> {
+    let mut known: Vec<(DataSection, Option<PathBuf>, Option<String>)> = Vec::new();
+    let needed: BTreeSet<String> = table
+        .row
+        .iter()
+        .filter(|row| asked.contains(&row.name) && table.missing(row).is_none())
+        .flat_map(|row| table.lineage(row))
+        .map(|row| row.name.clone())
+        .collect();
+    let mut found: Vec<(String, String)> = Vec::new();
+    for row in table.row.iter().filter(|row| needed.contains(&row.name)) {
+        let done = |seed| run_folder(out, row, seed).join(RESULT).is_file();
+        if (0..arguments.seeds).all(done) {
+            continue;
+        }
+        let recipe = table.recipe_of(row, arguments.scale, 0)?;
+        let (data, weights) = (&recipe.data, &recipe.encoder.weights);
+        let before = known.iter().find(|(section, file, _)| section == data && file == weights);
+        let lack = match before {
+            Some((_, _, lack)) => lack.clone(),
+            None => {
+                let lack = lacking(&recipe, arguments.data.as_deref());
+                known.push((recipe.data, recipe.encoder.weights, lack.clone()));
+                lack
+            }
+        };
+        found.extend(lack.map(|lack| (row.name.clone(), lack)));
+    }
+    for (name, lack) in found {
+        for row in table.row.iter_mut().filter(|row| row.name == name) {
+            row.missing = Some(lack.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Says what is missing where nothing can be run, and which command would run it.
+fn something_runs(shipped: &ShippedTable, table: &Table, rows: &[&Row]) -> Result<()> {
+    if rows.iter().any(|row| table.missing(row).is_none()) {
+        return Ok(());
+    }
+    let reasons = rows.iter().filter_map(|row| table.missing(row)).collect::<BTreeSet<_>>();
+    let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
+    let command = shipped.full_command();
+    Err(usage(format_args!("{} cannot be run: {reasons}. With that, `{command}` would", shipped.name)))
+}
+
+/// The rows that are asked for, all of them where none is named.
+fn rows<'t>(table: &'t Table, names: &[String]) -> Result<Vec<&'t Row>> {
+    if names.is_empty() {
+        return Ok(table.row.iter().collect());
+    }
+    let mut asked: Vec<&Row> = Vec::new();
+    for name in names {
+        let is_named = |own: &str| own == name || slug(own) == *name;
+        let alone = table.row.iter().find(|row| is_named(&row.name));
+        let found: Vec<&Row> = match alone {
+            Some(row) => vec![row],
+            None => table.row.iter().filter(|row| row.groups().any(is_named)).collect(),
+        };
+        if found.is_empty() {
+            let known: Vec<&str> = table.row.iter().map(|row| row.name.as_str()).collect();
+            return Err(usage(format_args!("the table has no row `{name}`; known: {}", known.join(", "))));
+        }
+        asked.extend(found);
+    }
+    Ok(table.row.iter().filter(|row| asked.iter().any(|found| found.name == row.name)).collect())
+}
+
+/// `table.md` and so on; a figure's files have its name, as several may be drawn of the same runs.
+fn write(
+    out: &Path,
+    shipped: &ShippedTable,
+    table: &Table,
+    files: impl IntoIterator<Item = (&'static str, Vec<u8>)>,
+) -> Result<()> {
+    let name = if table.figure.is_some() { shipped.name } else { "table" };
+    for (ending, bytes) in files {
+        let path: PathBuf = out.join(format!("{name}.{ending}"));
+        folder::write(&path, &bytes)?;
+        line(format_args!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+fn command(arguments: &Reproduce, scale: &str) -> String {
+    let rows: String = arguments.rows.iter().map(|row| format!(" --row {}", slug(row))).collect();
+    format!("simile reproduce {} --scale {scale} --seeds {}{rows}", arguments.table, arguments.seeds)
+}
+
+fn word(scale: Scale) -> &'static str {
+    match scale {
+        Scale::Smoke => "smoke",
+        Scale::Cpu => "cpu",
+        Scale::Full => "full",
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_asked_for_by_its_name_and_many_by_their_line_or_column() {
+        let table = ShippedTable::find("contex-table5").unwrap().read().unwrap();
+        let asked = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            rows(&table, &names).map(|rows| rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(asked(&["rubi-0.999"]).unwrap(), ["RUBi, ρ = 0.999"]);
+        assert_eq!(asked(&["ρ = 0.9"]).unwrap().len(), 8);
+        assert_eq!(asked(&["LfF"]).unwrap().len(), 6);
+        assert_eq!(asked(&["lff", "0.9", "LfF, ρ = 0.9"]).unwrap().len(), 6 + 8 - 1);
+        assert!(asked(&["LfF", "nothing"]).unwrap_err().to_string().contains("no row `nothing`"));
+    }
+}

@@ -1,0 +1,74 @@
+//! `simile train`
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use comfy_table::CellAlignment;
+
+use crate::cli::Train;
+use crate::config::{Changes, Recipe};
+use crate::console::{Console, line, table};
+use crate::devices::Team;
+use crate::exit::usage;
+use crate::experiment::folder::{MODEL, REPORT};
+use crate::experiment::record::{MSE, R2, RunResult, TOP1};
+use crate::experiment::start::{Anew, resume, train};
+use crate::metrics::format::Reading;
+use crate::report::time;
+
+/// Metrics of the answer, where they were measured; `result.json` has all of them.
+const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
+
+pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
+    let Train { data, set, arms, seed, smoke, .. } = arguments;
+    let devices = &arguments.devices.device;
+    let (folder, result) = match (&arguments.resume, &arguments.recipe) {
+        (Some(run), _) => resume(run, Anew { data: data.as_deref(), devices, set })?,
+        (None, Some(name)) => {
+            let recipe = Recipe::load(name, &Changes { set, arms, seed: *seed, smoke: *smoke })?;
+            train(recipe, arguments.out.as_deref(), data.clone(), Team::open(devices)?)?
+        }
+        (None, None) => return Err(usage("name a recipe, or a run with --resume")),
+    };
+    line(format_args!("model  {}", folder.path(MODEL).display()));
+    line(format_args!("report {}", folder.path(REPORT).display()));
+    // The numbers of an arm that diverged are of the network before, and no answer to what was asked.
+    match result.diverged() {
+        Some(message) => anyhow::bail!("{message}"),
+        None => console.answer(&result, || text(&result)),
+    }
+}
+
+fn text(result: &RunResult) -> String {
+    let measured = |name: &&&str| result.arms.iter().any(|arm| arm.metrics.contains_key(**name));
+    let shown: Vec<(&str, Reading)> =
+        SHOWN.iter().filter(measured).map(|&name| (name, Reading::of(name, &result.condition))).collect();
+    let titles = shown.iter().map(|(_, reading)| reading.title.as_str());
+    let mut table = table(["Arm"].into_iter().chain(titles).chain(["Final loss", "Training"]));
+    let numbers = |metrics: &BTreeMap<String, f64>| -> Vec<String> {
+        shown.iter().map(|(name, reading)| reading.number(metrics.get(*name).copied())).collect()
+    };
+    for arm in &result.arms {
+        let last = arm.last.iter().map(|metrics| (format!("{}, last", arm.name), metrics));
+        for (name, metrics) in std::iter::once((arm.name.clone(), &arm.metrics)).chain(last) {
+            let rest = [format!("{:.4}", arm.final_loss), time(arm.training_seconds)];
+            table.add_row([name].into_iter().chain(numbers(metrics)).chain(rest));
+        }
+    }
+    for (name, metrics) in result.references() {
+        table.add_row([name.to_owned()].into_iter().chain(numbers(metrics)));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut protocols: Vec<String> = vec![];
+    for arm in &result.arms {
+        if result.arms.iter().all(|other| other.protocol == arm.protocol) {
+            protocols = vec![format!("\nmeasured by {}", arm.protocol)];
+            break;
+        }
+        protocols.push(format!("\n{}: measured by {}", arm.name, arm.protocol));
+    }
+    let (protocols, time) = (protocols.concat(), time(result.seconds));
+    format!("{table}{protocols}\n{time} in all, seed {}, {}", result.seed, result.device)
+}

@@ -1,0 +1,103 @@
+//! In what two recipes differ, key by key.
+
+use anyhow::Result;
+use toml::{Table, Value};
+
+use super::Recipe;
+
+/// A key whose values differ.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Difference {
+    /// As `--set` takes it.
+    pub(crate) key: String,
+    /// What the one recipe says, if it says anything.
+    one: Option<Value>,
+    /// What the other says.
+    other: Option<Value>,
+}
+
+impl Difference {
+    /// What the one recipe says, in words.
+    pub(crate) fn one(&self) -> String {
+        said(self.one.as_ref())
+    }
+
+    /// What the other says.
+    pub(crate) fn other(&self) -> String {
+        said(self.other.as_ref())
+    }
+}
+
+fn said(value: Option<&Value>) -> String {
+    value.map_or_else(|| "not set".into(), ToString::to_string)
+}
+
+/// Every key in which two recipes differ, defaults included.
+///
+/// # Errors
+/// If one of them cannot be written.
+pub(crate) fn differences(one: &Recipe, other: &Recipe) -> Result<Vec<Difference>> {
+    let mut found = Vec::new();
+    of_tables("", &Table::try_from(one)?, &Table::try_from(other)?, &mut found);
+    Ok(found)
+}
+
+fn of_tables(path: &str, one: &Table, other: &Table, found: &mut Vec<Difference>) {
+    let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
+    for key in keys {
+        let key_path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        of_values(key_path, one.get(key), other.get(key), found);
+    }
+}
+
+fn of_values(key: String, one: Option<&Value>, other: Option<&Value>, found: &mut Vec<Difference>) {
+    match (one, other) {
+        (Some(Value::Table(one)), Some(Value::Table(other))) => of_tables(&key, one, other, found),
+        (Some(Value::Array(ones)), Some(Value::Array(others))) if names(ones) == names(others) => {
+            match names(ones) {
+                Some(names) => {
+                    for (at, name) in names.iter().enumerate() {
+                        of_values(format!("{key}.{name}"), ones.get(at), others.get(at), found);
+                    }
+                }
+                None if ones == others => {}
+                None => found.push(Difference { key, one: one.cloned(), other: other.cloned() }),
+            }
+        }
+        _ if one == other => {}
+        _ => found.push(Difference { key, one: one.cloned(), other: other.cloned() }),
+    }
+}
+
+/// The names of arms.
+fn names(values: &[Value]) -> Option<Vec<&str>> {
+    values
+        .iter()
+        .map(|value| value.get("name")?.as_str())
+        .collect::<Option<Vec<_>>>()
+        .filter(|names| !names.is_empty())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::config::Changes;
+
+    #[test]
+    fn keys_are_named_as_they_are_set() {
+        let load = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|&setting| setting.to_owned()).collect();
+            Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap()
+        };
+        let recipe = load(&[]);
+        assert_eq!(differences(&recipe, &load(&[])).unwrap(), []);
+        let other = load(&["arm.Fair-CCLK.objective.lambda=0.5", "train.batch=17", "train.ema=0.5"]);
+        let found = differences(&recipe, &other).unwrap();
+        let of = |key: &str| found.iter().find(|difference| difference.key == key).unwrap();
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(of("train.batch").other(), "17");
+        assert_eq!(of("train.ema").one(), "not set");
+        assert_eq!(of("arm.Fair-CCLK.objective.lambda").other(), "0.5");
+    }
+}

@@ -1,0 +1,82 @@
+//! `[selection]`: which encoder of a run is kept. Training images are held out, or the data set has a validation part; the
+//! encoder is judged on these while it trains, and the best of these encoders is the one that is then judged on the test
+//! images. Without the section it is the last one.
+
+use serde::{Deserialize, Serialize};
+
+use super::Fault;
+use super::explain::suggestion;
+use crate::experiment::record::TOP1;
+
+/// Metrics that say how well classes are named; more is better in all of them.
+const METRICS: [&str; 7] = [TOP1, "top5", "class_mean", "class_worst", "unbiased", "worst_group", "roc_auc"];
+
+/// How the class is read off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Reading {
+    /// By the probe that judges in the end.
+    #[default]
+    Linear,
+    /// By the nearest neighbours.
+    Knn,
+    /// By the class scores of the network itself.
+    Classifier,
+}
+
+/// `[selection]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SelectionSection {
+    /// How many training images to choose by. They are never trained on.
+    #[serde(default)]
+    pub(crate) held_out: usize,
+    /// Whether to choose by the data set's own validation part instead.
+    #[serde(default)]
+    pub(crate) official: bool,
+    /// Iterations from one evaluation to the next; those of an epoch if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) every: Option<usize>,
+    /// Which metric is to be largest.
+    #[serde(default = "default_metric")]
+    pub(crate) metric: String,
+    #[serde(default)]
+    pub(crate) probe: Reading,
+    /// Evaluations without a better one after which training stops; it never does if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) patience: Option<usize>,
+}
+
+fn default_metric() -> String {
+    TOP1.into()
+}
+
+impl SelectionSection {
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        if self.official == (self.held_out > 0) {
+            let reason = "`selection.held_out` says how many training images to choose by, or `selection.official = true` \
+                          that the data set's validation part is; one of the two";
+            return Err(Fault::new("selection", "held_out", reason));
+        }
+        let counts = [("every", self.every.unwrap_or(1)), ("patience", self.patience.unwrap_or(1))];
+        if let Some((key, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
+            return Err(Fault::new("selection", key, format!("`selection.{key}` must be at least 1")));
+        }
+        if METRICS.contains(&self.metric.as_str()) {
+            return Ok(());
+        }
+        let hint = suggestion(&self.metric, &METRICS);
+        Err(Fault::new("selection", "metric", format!("no encoder is chosen by `{}`{hint}", self.metric)))
+    }
+
+    /// In words, for a protocol.
+    pub(crate) fn in_words(&self, images: usize) -> String {
+        let probe = match self.probe {
+            Reading::Linear => "of the same classifier",
+            Reading::Knn => "of the nearest neighbours",
+            Reading::Classifier => "of its own class scores",
+        };
+        let part = if self.official { "images of the validation part" } else { "held-out training images" };
+        format!("{} {probe} on {images} {part}", self.metric)
+    }
+}

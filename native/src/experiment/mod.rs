@@ -1,0 +1,33 @@
+//! A run: its folder, its data, its steps, what it records, and how it is continued.
+
+pub(crate) mod context;
+mod digest;
+mod doubts;
+pub(crate) mod draw;
+mod events;
+mod exact;
+mod feed;
+mod finish;
+pub(crate) mod folder;
+mod further;
+pub(crate) mod interrupt;
+pub(crate) mod jobs;
+mod lock;
+mod log;
+mod memory;
+pub(crate) mod model;
+pub(crate) mod needs;
+mod pictures;
+pub(crate) mod prepared;
+pub(crate) mod prior;
+pub(crate) mod record;
+mod rehearsal;
+mod room;
+mod selection;
+mod session;
+pub(crate) mod splits;
+pub(crate) mod start;
+pub(crate) mod state;
+mod training;
+mod untrained;
+mod weights;

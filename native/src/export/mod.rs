@@ -1,0 +1,4 @@
+//! Files for other programs: vectors as NumPy's `.npy` or CSV, and encoders as PyTorch code.
+
+pub(crate) mod pytorch;
+pub(crate) mod vectors;

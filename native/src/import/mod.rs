@@ -1,0 +1,3 @@
+//! Weights that other programs wrote.
+
+pub(crate) mod torch;

@@ -1,0 +1,129 @@
+//! Metrics as people read them: a title with its unit, and as many digits as say something. Files keep their names.
+
+use crate::metrics::mean_std::{Spread, written};
+
+/// Name, title, factor to the unit of the title, digits.
+const PLAIN: [(&str, &str, f64, usize); 10] = [
+    ("top1", "Top-1 %", 100.0, 2),
+    ("top5", "Top-5 %", 100.0, 2),
+    ("roc_auc", "ROC-AUC %", 100.0, 2),
+    ("class_mean", "Mean of classes %", 100.0, 2),
+    ("class_worst", "Worst class %", 100.0, 2),
+    ("unbiased", "Unbiased accuracy %", 100.0, 2),
+    ("worst_group", "Worst group %", 100.0, 2),
+    ("effective_rank", "Effective rank", 1.0, 1),
+    ("uniformity", "Uniformity", 1.0, 3),
+    ("silhouette", "Silhouette", 1.0, 3),
+];
+/// The same of what can be read off a variable, after its name.
+const OF_VARIABLE: [(&str, &str, f64, usize); 4] = [
+    ("_mse", "MSE", 1.0, 1),
+    ("_r2", "R²", 1.0, 3),
+    ("_top1", "top-1 %", 100.0, 2),
+    ("_roc_auc", "ROC-AUC %", 100.0, 2),
+];
+/// Objectives on the frozen network, after their name.
+const OF_OBJECTIVE: [(&str, &str); 2] = [("_train", "train"), ("_test", "test")];
+/// What metrics of the condition begin with.
+const CONDITION: &str = "condition";
+
+/// How a metric is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reading {
+    /// With the unit: `Top-1 %`.
+    pub(crate) title: String,
+    factor: f64,
+    digits: usize,
+}
+
+impl Reading {
+    /// Of a metric by its name in `result.json`; `condition` is the variable whose leak was measured.
+    pub(crate) fn of(name: &str, condition: &str) -> Self {
+        if let Some(linear) = name.strip_suffix("_nonlinear") {
+            let reading = Self::of(linear, condition);
+            return Self { title: format!("{}, non-linear probe", reading.title), ..reading };
+        }
+        if let Some(of_probe) = name.strip_prefix("classifier_") {
+            let reading = Self::of(of_probe, condition);
+            return Self { title: format!("{}, own classifier", reading.title), ..reading };
+        }
+        if let Some(&(_, title, factor, digits)) = PLAIN.iter().find(|(known, ..)| *known == name) {
+            return Self { title: title.into(), factor, digits };
+        }
+        for (ending, title, factor, digits) in OF_VARIABLE {
+            if let Some(variable) = name.strip_suffix(ending) {
+                let variable = if variable == CONDITION { condition } else { variable };
+                return Self { title: format!("{} {title}", capitalised(variable)), factor, digits };
+            }
+        }
+        for (ending, part) in OF_OBJECTIVE {
+            if let Some(objective) = name.strip_suffix(ending) {
+                let title = format!("{}, {part}", objective.replace('_', "-"));
+                return Self { title, factor: 1.0, digits: 3 };
+            }
+        }
+        Self { title: name.into(), factor: 1.0, digits: 4 }
+    }
+
+    /// A value in the unit of the title.
+    pub(crate) fn value(&self, value: f64) -> f64 {
+        value * self.factor
+    }
+
+    /// A value with its digits, or a dash where there is none.
+    pub(crate) fn number(&self, value: Option<f64>) -> String {
+        self.spread(value.map(|mean| Spread { mean, std: None }))
+    }
+
+    /// The same with its deviation.
+    pub(crate) fn spread(&self, spread: Option<Spread>) -> String {
+        let in_unit = |spread: Spread| Spread {
+            mean: self.value(spread.mean),
+            std: spread.std.map(|std| self.value(std)),
+        };
+        written(spread.map(in_unit), self.digits)
+    }
+
+    /// Digits after the point.
+    pub(crate) fn digits(&self) -> usize {
+        self.digits
+    }
+}
+
+/// A name as the head of a column.
+fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_a_title_with_its_unit() {
+        for (name, title, shown) in [
+            ("top1", "Top-1 %", "50.00"),
+            ("class_mean", "Mean of classes %", "50.00"),
+            ("condition_r2", "Colour R²", "0.500"),
+            ("condition_mse", "Colour MSE", "0.5"),
+            ("condition_top1_nonlinear", "Colour top-1 %, non-linear probe", "50.00"),
+            ("place_roc_auc", "Place ROC-AUC %", "50.00"),
+            ("classifier_unbiased", "Unbiased accuracy %, own classifier", "50.00"),
+            ("nt_xent_test", "nt-xent, test", "0.500"),
+            ("something", "something", "0.5000"),
+        ] {
+            let reading = Reading::of(name, "colour");
+            assert_eq!(
+                (reading.title.as_str(), reading.number(Some(0.5)).as_str()),
+                (title, shown),
+                "{name}"
+            );
+        }
+        assert_eq!(
+            Reading::of("top1", "").spread(Some(Spread { mean: 0.5, std: Some(0.01) })),
+            "50.00 ± 1.00"
+        );
+        assert_eq!(Reading::of("top1", "").number(None), "–");
+    }
+}
