@@ -29,7 +29,7 @@ use super::biased::Sight;
 use super::passes;
 use super::state::TRAINED;
 use super::with_classifier::{entropy, to_classify};
-use super::{Method, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::Objective;
@@ -105,7 +105,7 @@ impl BiasGuided {
     }
 }
 
-impl Method for BiasGuided {
+impl Algorithm for BiasGuided {
     fn name(&self) -> &'static str {
         "bias-network"
     }
@@ -123,10 +123,10 @@ impl Method for BiasGuided {
                 Some(_) => to_classify(views, &context, self.name())?,
                 None => (plain.clone(), context.indices(self.name(), "labels", views.samples())?.to_vec()),
             };
-            return entropy(passes::output(biased, self.sight.of_images(images)), classes);
+            return entropy(passes::output(biased, self.sight.shrink(images)), classes);
         }
         let guide = biased.valid();
-        let seen = self.sight.of_images(plain.clone().without_autodiff());
+        let seen = self.sight.shrink(plain.clone().without_autodiff());
         let features = guide.encoder.forward(seen);
         let batch = match reader {
             Some(reader) => {
@@ -195,7 +195,7 @@ mod tests {
 
     const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
 
-    fn method(objective: Box<dyn Objective>, first_steps: u64) -> BiasGuided {
+    fn algorithm(objective: Box<dyn Objective>, first_steps: u64) -> BiasGuided {
         let encoder = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
         let biased = Networks { encoder, ..networks(3) };
         let steps = (first_steps, None);
@@ -217,15 +217,16 @@ mod tests {
         let context = Batch::default().with_indices("labels", LABELS.to_vec());
         for objective in objectives() {
             let name = objective.name();
-            let mut method = method(objective, 4);
-            let of =
-                |method: &BiasGuided| [weights(&method.trained.biased), weights(&method.trained.debiased)];
-            let [biased, debiased] = of(&method);
-            assert!(falls(&train(&mut method, &context, 4)), "{name}");
-            let [taught, waiting] = of(&method);
+            let mut algorithm = algorithm(objective, 4);
+            let of = |algorithm: &BiasGuided| {
+                [weights(&algorithm.trained.biased), weights(&algorithm.trained.debiased)]
+            };
+            let [biased, debiased] = of(&algorithm);
+            assert!(falls(&train(&mut algorithm, &context, 4)), "{name}");
+            let [taught, waiting] = of(&algorithm);
             assert!(taught != biased && waiting == debiased, "{name}");
-            assert!(falls(&train(&mut method, &context, 6)), "{name}");
-            let [fixed, learnt] = of(&method);
+            assert!(falls(&train(&mut algorithm, &context, 6)), "{name}");
+            let [fixed, learnt] = of(&algorithm);
             assert!(fixed == taught && learnt != waiting, "{name}");
         }
     }
@@ -234,27 +235,27 @@ mod tests {
     fn what_reads_the_biased_network_learns_too() {
         let context = Batch::default().with_indices("labels", LABELS.to_vec());
         for objective in objectives() {
-            let mut method = method(objective, 0);
-            let weight = |method: &BiasGuided| {
-                let reader = method.trained.reader.as_ref()?;
+            let mut algorithm = algorithm(objective, 0);
+            let weight = |algorithm: &BiasGuided| {
+                let reader = algorithm.trained.reader.as_ref()?;
                 Some(reader.weight.val().into_data().iter::<f32>().collect::<Vec<_>>())
             };
-            let before = weight(&method);
-            let loss = method.loss(&views(6, 3), context.clone()).unwrap();
+            let before = weight(&algorithm);
+            let loss = algorithm.loss(&views(6, 3), context.clone()).unwrap();
             let mut optimizer = Optimizer::new(crate::optim::OptimizerConfig::default()).unwrap();
-            method.descend(loss, &mut optimizer, 1e-2).unwrap();
-            assert_eq!(weight(&method) == before, before.is_none(), "{}", method.objective.name());
+            algorithm.descend(loss, &mut optimizer, 1e-2).unwrap();
+            assert_eq!(weight(&algorithm) == before, before.is_none(), "{}", algorithm.objective.name());
         }
     }
 
     #[test]
     fn the_schedule_is_that_of_the_second_stage() {
         let context = Batch::default().with_indices("labels", LABELS.to_vec());
-        let mut method = method(Box::new(Rubi::default()), 2);
-        let stand = |method: &BiasGuided| (method.stage(10), method.is_scheduled());
-        assert_eq!(stand(&method), (0..2, false));
-        train(&mut method, &context, 2);
-        assert_eq!(stand(&method), (2..10, true));
+        let mut algorithm = algorithm(Box::new(Rubi::default()), 2);
+        let stand = |algorithm: &BiasGuided| (algorithm.stage(10), algorithm.is_scheduled());
+        assert_eq!(stand(&algorithm), (0..2, false));
+        train(&mut algorithm, &context, 2);
+        assert_eq!(stand(&algorithm), (2..10, true));
     }
 
     #[test]
@@ -262,23 +263,23 @@ mod tests {
         let context = Batch::default()
             .with_indices("labels", vec![0, 0, 0, 1, 1, 1])
             .with_indices("ce_labels", vec![1, 2]);
-        let value = |method: &mut BiasGuided, views: &Views| -> f64 {
-            method.loss(views, context.clone()).unwrap().inner().into_scalar()
+        let value = |algorithm: &mut BiasGuided, views: &Views| -> f64 {
+            algorithm.loss(views, context.clone()).unwrap().inner().into_scalar()
         };
-        let mut method = method(Box::new(SoftCon::default()), 0);
+        let mut algorithm = algorithm(Box::new(SoftCon::default()), 0);
         let (plain, seen) = (views(6, 9).a.inner(), views(6, 3));
-        let of_views = value(&mut method, &seen);
+        let of_views = value(&mut algorithm, &seen);
         let seen = seen.with_plain(plain).unwrap();
-        assert_ne!(value(&mut method, &seen), of_views);
+        assert_ne!(value(&mut algorithm, &seen), of_views);
 
         // With a classifier the embeddings are compared, and its cross-entropy is added.
         let seen = seen.with_classified(views(2, 4).a.inner()).unwrap();
-        method.ce_weight = Some(0.0);
-        let contrast = value(&mut method, &seen);
-        method.ce_weight = Some(1.0);
-        let added = value(&mut method, &seen) - contrast;
+        algorithm.ce_weight = Some(0.0);
+        let contrast = value(&mut algorithm, &seen);
+        algorithm.ce_weight = Some(1.0);
+        let added = value(&mut algorithm, &seen) - contrast;
         assert!((0.3..3.0).contains(&added), "{added}");
-        method.ce_weight = None;
-        assert_ne!(value(&mut method, &seen), contrast);
+        algorithm.ce_weight = None;
+        assert_ne!(value(&mut algorithm, &seen), contrast);
     }
 }

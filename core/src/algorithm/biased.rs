@@ -40,7 +40,7 @@ impl Sight {
     }
 
     /// `[n, channels, h, w]` to `[n, channels, side, side]`.
-    pub(super) fn of_images(self, images: Tensor<4>) -> Tensor<4> {
+    pub(super) fn shrink(self, images: Tensor<4>) -> Tensor<4> {
         let [.., height, width] = images.dims();
         if [height, width] == [self.side; 2] {
             return images;
@@ -64,7 +64,7 @@ mod tests {
     fn smaller_images_are_averages_over_areas() {
         let values: Vec<f32> = (0..3 * 16 * 16).map(|i| (i as f32).sin()).collect();
         let images = Tensor::<1>::from_floats(values.as_slice(), &Device::flex()).reshape([1, 3, 16, 16]);
-        let seen = Sight::of(&networks(8), &networks(16)).unwrap().of_images(images.clone());
+        let seen = Sight::of(&networks(8), &networks(16)).unwrap().shrink(images.clone());
         assert_eq!(seen.dims(), [1, 3, 8, 8]);
         let seen: Vec<f32> = seen.into_data().iter::<f32>().collect();
         for (channel, row, column) in [(0, 0, 0), (1, 7, 3), (2, 4, 7)] {
@@ -72,7 +72,7 @@ mod tests {
             let mean = (at(0, 0) + at(0, 1) + at(1, 0) + at(1, 1)) / 4.0;
             assert!((seen[(channel * 8 + row) * 8 + column] - mean).abs() < 1e-6);
         }
-        let same = Sight::of(&networks(16), &networks(16)).unwrap().of_images(images.clone());
+        let same = Sight::of(&networks(16), &networks(16)).unwrap().shrink(images.clone());
         assert_eq!(same.into_data().iter::<f32>().collect::<Vec<_>>(), values);
     }
 

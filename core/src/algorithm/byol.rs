@@ -10,7 +10,7 @@ use rand::Rng;
 
 use super::passes::{self, project_constant};
 use super::state::TRAINED;
-use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::Byol;
@@ -57,7 +57,7 @@ impl BootstrapLatent {
     }
 }
 
-impl Method for BootstrapLatent {
+impl Algorithm for BootstrapLatent {
     fn name(&self) -> &'static str {
         "byol"
     }
@@ -109,9 +109,9 @@ mod tests {
     fn it_learns() {
         let networks = networks(8);
         let average = MovingAverage::rising(0.9, 10).unwrap();
-        let mut method =
+        let mut algorithm =
             BootstrapLatent::new(&networks, &networks.head, average, &Device::flex(), &mut rng(2)).unwrap();
-        assert!(falls(&train(&mut method, &Batch::default(), 4)));
+        assert!(falls(&train(&mut algorithm, &Batch::default(), 4)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A method as it is written in a recipe.
+//! An algorithm as it is written in a recipe.
 
 use burn::tensor::Device;
 use rand::Rng;
@@ -8,19 +8,20 @@ use super::biased::biased_network;
 use super::wcl::BIASED_RATE;
 use super::with_classifier::TOTAL;
 use super::{
-    AdversarialGenerator, BiasGuided, BootstrapLatent, Cached, DifficultyEncoder, DifficultyWeighted,
-    JustTrainTwice, LearningFromFailure, LearningNotToLearn, Method, MomentumContrast, MovingAverage,
-    Networks, Prototypes, RepresentationDebiasing, Single, VariationalAutoencoder, WithClassifier,
+    AdversarialGenerator, Algorithm, BiasGuided, BootstrapLatent, Cached, DifficultyEncoder,
+    DifficultyWeighted, JustTrainTwice, LearningFromFailure, LearningNotToLearn, MomentumContrast,
+    MovingAverage, Networks, Prototypes, RepresentationDebiasing, Single, VariationalAutoencoder,
+    WithClassifier,
 };
 use crate::error::{Error, Result, positive, within};
 use crate::loss::{Lff, LffWeights, Objective, ObjectiveConfig, WclTriplet};
 use crate::nn::EncoderConfig;
 use crate::nn::head::{HeadConfig, HeadKind};
 
-/// Which method, with the settings of its state. The loss has settings of its own, an [`ObjectiveConfig`].
+/// Which algorithm, with the settings of its state. The loss has settings of its own, an [`ObjectiveConfig`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
-pub enum MethodConfig {
+pub enum AlgorithmConfig {
     /// Any objective on two views.
     Single {},
     /// Any objective on two views, for a batch larger than memory.
@@ -168,13 +169,13 @@ mod published {
     }
 }
 
-impl Default for MethodConfig {
+impl Default for AlgorithmConfig {
     fn default() -> Self {
         Self::Single {}
     }
 }
 
-/// What a method may have to know about the training set.
+/// What an algorithm may have to know about the training set.
 #[derive(Debug, Clone, Default)]
 pub struct TrainingSet {
     /// The class of each sample.
@@ -183,11 +184,11 @@ pub struct TrainingSet {
     pub biases: usize,
 }
 
-impl MethodConfig {
-    /// Checks that the method can train an objective over a run of `steps`, as far as that shows without data.
+impl AlgorithmConfig {
+    /// Checks that the algorithm can train an objective over a run of `steps`, as far as that shows without data.
     ///
     /// # Errors
-    /// A setting is out of range, or the objective is one of another method.
+    /// A setting is out of range, or the objective is one of another algorithm.
     pub fn check(&self, objective: &ObjectiveConfig, steps: u64) -> Result<()> {
         objective.build()?;
         let known = self.objectives();
@@ -223,16 +224,16 @@ impl MethodConfig {
                 let taken = objective.name != TOTAL;
                 classifier_beside(*ce_weight, taken, "which has a `ce_weight` of its own; set that one")
             }
-            Self::Jtt { first_steps } => of_stages(*first_steps, steps),
+            Self::Jtt { first_steps } => check_stages(*first_steps, steps),
             Self::BiasNetwork { first_steps, ce_weight, .. } => {
-                of_stages(*first_steps, steps)?;
+                check_stages(*first_steps, steps)?;
                 let taken = objective.name == "softcon";
                 classifier_beside(*ce_weight, taken, "which is a classifier itself; leave it out")
             }
         }
     }
 
-    /// The objectives that the method can train; empty for any.
+    /// The objectives that the algorithm can train; empty for any.
     fn objectives(&self) -> &'static [&'static str] {
         match self {
             Self::Single {} | Self::Cached { .. } => &[],
@@ -253,10 +254,10 @@ impl MethodConfig {
         }
     }
 
-    /// The method at its start, for a run of `steps`.
+    /// The algorithm at its start, for a run of `steps`.
     ///
     /// # Errors
-    /// As [`check`](Self::check), or the method lacks something of the training set.
+    /// As [`check`](Self::check), or the algorithm lacks something of the training set.
     pub fn init(
         &self,
         networks: &Networks,
@@ -264,7 +265,7 @@ impl MethodConfig {
         (training, steps): (&TrainingSet, u64),
         device: &Device,
         rng: &mut impl Rng,
-    ) -> Result<Box<dyn Method>> {
+    ) -> Result<Box<dyn Algorithm>> {
         self.check(objective, steps)?;
         Ok(match self {
             Self::Single {} => Box::new(Single::new(networks, objective.build()?, device, rng)?),
@@ -357,7 +358,7 @@ impl MethodConfig {
 }
 
 /// Checks the steps of the first of two stages.
-fn of_stages(first_steps: u64, steps: u64) -> Result<()> {
+fn check_stages(first_steps: u64, steps: u64) -> Result<()> {
     match first_steps {
         1.. if first_steps < steps => Ok(()),
         _ => {
@@ -416,8 +417,8 @@ mod tests {
 
     const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
 
-    fn init(method: &str, objective: &str) -> Result<Box<dyn Method>> {
-        let config: MethodConfig = serde_json::from_str(method).unwrap();
+    fn init(algorithm: &str, objective: &str) -> Result<Box<dyn Algorithm>> {
+        let config: AlgorithmConfig = serde_json::from_str(algorithm).unwrap();
         let training = TrainingSet { labels: LABELS.to_vec(), biases: 2 };
         let objective = ObjectiveConfig::named(objective);
         config.init(&networks(3), &objective, (&training, 10), &Device::flex(), &mut rng(1))
@@ -429,7 +430,7 @@ mod tests {
             .with_indices("labels", LABELS.to_vec())
             .with_indices("samples", vec![0, 1, 2, 3, 4, 5])
             .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
-        let methods = [
+        let algorithms = [
             (r#"{"name": "single"}"#, "nt-xent"),
             (r#"{"name": "cached", "chunk": 4}"#, "nt-xent"),
             (r#"{"name": "moco", "queue": 512, "momentum": 0.9}"#, "moco"),
@@ -458,12 +459,12 @@ mod tests {
             (r#"{"name": "lnl"}"#, "lnl"),
             (r#"{"name": "jtt", "first_steps": 5}"#, "jtt"),
         ];
-        for (method, objective) in methods {
-            let mut built = init(method, objective).unwrap();
+        for (algorithm, objective) in algorithms {
+            let mut built = init(algorithm, objective).unwrap();
             let losses = train(built.as_mut(), &context, 3);
-            assert!(losses.iter().all(|loss| loss.is_finite()), "{method}: {losses:?}");
-            assert!(losses[1] != losses[0] && losses[2] != losses[1], "{method}: {losses:?}");
-            assert!(method.contains(&format!("\"{}\"", built.name())));
+            assert!(losses.iter().all(|loss| loss.is_finite()), "{algorithm}: {losses:?}");
+            assert!(losses[1] != losses[0] && losses[2] != losses[1], "{algorithm}: {losses:?}");
+            assert!(algorithm.contains(&format!("\"{}\"", built.name())));
         }
     }
 
@@ -475,7 +476,7 @@ mod tests {
 
     #[test]
     fn settings_out_of_range_are_named() {
-        for (method, objective, parameter) in [
+        for (algorithm, objective, parameter) in [
             (r#"{"name": "cached", "chunk": 0}"#, "nt-xent", "method.chunk"),
             (r#"{"name": "moco", "queue": 0}"#, "moco", "method.queue"),
             (r#"{"name": "byol", "momentum": 2}"#, "byol", "method.momentum"),
@@ -498,11 +499,11 @@ mod tests {
                 "method.ce_weight",
             ),
         ] {
-            let error = init(method, objective).unwrap_err().to_string();
+            let error = init(algorithm, objective).unwrap_err().to_string();
             assert!(error.contains(parameter), "{error}");
         }
         for unknown in [r#"{"name": "single", "queue": 3}"#, r#"{"name": "mocco"}"#] {
-            assert!(serde_json::from_str::<MethodConfig>(unknown).is_err(), "{unknown}");
+            assert!(serde_json::from_str::<AlgorithmConfig>(unknown).is_err(), "{unknown}");
         }
     }
 }

@@ -19,7 +19,7 @@ use rand_distr::StandardNormal;
 
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::CrossEntropy;
@@ -83,7 +83,7 @@ fn entropy(scores: Tensor<2>, is_true: bool) -> Result<Tensor<1>> {
     loss::loss(&CrossEntropy::default(), &batch)
 }
 
-impl Method for AdversarialGenerator {
+impl Algorithm for AdversarialGenerator {
     fn name(&self) -> &'static str {
         "dcgan"
     }
@@ -154,28 +154,28 @@ mod tests {
     /// True images are told from made ones, and the generator moves.
     #[test]
     fn both_networks_learn() {
-        let mut method = AdversarialGenerator::new(&adversaries(), &Device::flex(), &mut rng(2)).unwrap();
+        let mut algorithm = AdversarialGenerator::new(&adversaries(), &Device::flex(), &mut rng(2)).unwrap();
         let adam = Adam { learning_rate: 1e-3, beta1: 0.5, ..Adam::default() };
         let mut optimizer = Optimizer::new(OptimizerConfig::Adam(adam)).unwrap();
         let views = small(&views(6, 7));
-        let made = |method: &AdversarialGenerator| {
-            let numbers = method.numbers(6, &Device::flex()).inner();
-            method.trained.generator.valid().forward(numbers)
+        let made = |algorithm: &AdversarialGenerator| {
+            let numbers = algorithm.numbers(6, &Device::flex()).inner();
+            algorithm.trained.generator.valid().forward(numbers)
         };
-        let before = made(&method);
+        let before = made(&algorithm);
         for _ in 0..12 {
-            let loss = method.loss(&views, Batch::default()).unwrap();
+            let loss = algorithm.loss(&views, Batch::default()).unwrap();
             assert!(loss.clone().inner().into_scalar::<f32>().is_finite());
-            method.descend(loss, &mut optimizer, 1e-3).unwrap();
+            algorithm.descend(loss, &mut optimizer, 1e-3).unwrap();
         }
         let score = |images: Tensor<4>| {
-            let model = &method.trained.model;
+            let model = &algorithm.trained.model;
             model.head.forward(model.encoder.forward(images.autodiff())).inner().mean().into_scalar::<f32>()
         };
-        let (of_true, of_made) = (score(views.a.clone().inner()), score(made(&method)));
+        let (of_true, of_made) = (score(views.a.clone().inner()), score(made(&algorithm)));
         assert!(of_true > of_made, "true images score {of_true}, made ones {of_made}");
-        method.steps = 0;
-        let moved = (made(&method) - before).abs().mean().into_scalar::<f32>();
+        algorithm.steps = 0;
+        let moved = (made(&algorithm) - before).abs().mean().into_scalar::<f32>();
         assert!(moved > 1e-3, "the generator stood still: {moved}");
     }
 

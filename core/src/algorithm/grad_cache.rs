@@ -24,7 +24,7 @@ use rand::Rng;
 
 use super::passes::{self, OfViews};
 use super::state::TRAINED;
-use super::{Method, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -87,7 +87,7 @@ impl Cached {
     }
 }
 
-impl Method for Cached {
+impl Algorithm for Cached {
     fn name(&self) -> &'static str {
         "cached"
     }
@@ -238,14 +238,14 @@ mod tests {
     use crate::optim::rules::Sgd;
 
     /// The parameters after one step of plain descent, which is linear in the gradient.
-    fn descended(method: &mut dyn Method) -> (f32, Vec<f32>) {
+    fn descended(algorithm: &mut dyn Algorithm) -> (f32, Vec<f32>) {
         let context = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1]);
         let sgd = Sgd { learning_rate: 1.0, momentum: 0.0, ..Sgd::default() };
         let mut optimizer = Optimizer::new(OptimizerConfig::Sgd(sgd)).unwrap();
-        let loss = method.loss(&views(5, 3), context).unwrap();
+        let loss = algorithm.loss(&views(5, 3), context).unwrap();
         let value = loss.clone().without_autodiff().into_scalar::<f32>();
-        method.descend(loss, &mut optimizer, 1.0).unwrap();
-        let features = method.model().valid().encoder.forward(views(5, 4).a.inner());
+        algorithm.descend(loss, &mut optimizer, 1.0).unwrap();
+        let features = algorithm.model().valid().encoder.forward(views(5, 4).a.inner());
         (value, features.into_data().iter::<f32>().collect())
     }
 
@@ -287,9 +287,9 @@ mod tests {
 
     #[test]
     fn a_loss_falls() {
-        let mut method =
+        let mut algorithm =
             Cached::new(&networks(3), Box::new(NtXent::default()), 4, &Device::flex(), &mut rng(1)).unwrap();
-        assert!(super::super::testing::falls(&train(&mut method, &Batch::default(), 4)));
-        assert!(method.save(&mut StateWriter::default()).is_ok());
+        assert!(super::super::testing::falls(&train(&mut algorithm, &Batch::default(), 4)));
+        assert!(algorithm.save(&mut StateWriter::default()).is_ok());
     }
 }

@@ -1,7 +1,7 @@
 //! Just train twice: a first network finds the samples it fails on, a second one learns more from these.
 //!
 //! Liu et al., *Just Train Twice* (2021), with the loss of [`Jtt`]. The first stage is plain cross-entropy, meant to be
-//! short (1 epoch on CelebA, 60 on Waterbirds as published). [`begin_stage`](Method::begin_stage) then takes its scores
+//! short (1 epoch on CelebA, 60 on Waterbirds as published). [`begin_stage`](Algorithm::begin_stage) then takes its scores
 //! on the whole training set, keeps the error set, and starts a fresh network. Inputs: `labels`, and in the second stage the
 //! indices `samples` of the batch in the training set.
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -71,7 +71,7 @@ impl JustTrainTwice {
     }
 }
 
-impl Method for JustTrainTwice {
+impl Algorithm for JustTrainTwice {
     fn name(&self) -> &'static str {
         "jtt"
     }
@@ -140,7 +140,7 @@ mod tests {
     use super::super::testing::{falls, networks, rng, train};
     use super::*;
 
-    fn method(labels: &[usize]) -> JustTrainTwice {
+    fn algorithm(labels: &[usize]) -> JustTrainTwice {
         let (objective, device) = (Jtt::default(), Device::flex());
         JustTrainTwice::new(&networks(3), objective, 4, labels.to_vec(), &device, &mut rng(8)).unwrap()
     }
@@ -151,27 +151,27 @@ mod tests {
         let context = Batch::default()
             .with_indices("labels", labels.clone())
             .with_indices("samples", vec![0, 1, 2, 3, 4, 5]);
-        let mut method = method(&labels);
-        assert_eq!(method.stage(10), 0..4);
-        let first = train(&mut method, &context, 4);
+        let mut algorithm = algorithm(&labels);
+        assert_eq!(algorithm.stage(10), 0..4);
+        let first = train(&mut algorithm, &context, 4);
         assert!(falls(&first));
 
         let scores = Matrix::from_fn(6, 3, |_, class| if class == 0 { 1.0 } else { 0.0 });
-        assert_eq!(method.begin_stage(&scores, &mut rng(8)).unwrap(), 4);
-        assert_eq!(method.stage, Stage::Second { errors: vec![0, 1, 1, 0, 1, 1] });
-        assert_eq!(method.stage(10), 4..10);
-        let second = train(&mut method, &context, 4);
+        assert_eq!(algorithm.begin_stage(&scores, &mut rng(8)).unwrap(), 4);
+        assert_eq!(algorithm.stage, Stage::Second { errors: vec![0, 1, 1, 0, 1, 1] });
+        assert_eq!(algorithm.stage(10), 4..10);
+        let second = train(&mut algorithm, &context, 4);
         // The same random start, and four of six samples count 20 times.
         assert!(second[0] > 5.0 * first[0] && falls(&second));
-        assert!(method.begin_stage(&scores, &mut rng(8)).is_err());
+        assert!(algorithm.begin_stage(&scores, &mut rng(8)).is_err());
     }
 
     #[test]
     fn a_sample_beyond_the_training_set_is_named() {
-        let mut method = method(&[0, 1]);
-        method.begin_stage(&Matrix::zeros(2, 3), &mut rng(8)).unwrap();
+        let mut algorithm = algorithm(&[0, 1]);
+        algorithm.begin_stage(&Matrix::zeros(2, 3), &mut rng(8)).unwrap();
         let context = Batch::default().with_indices("labels", vec![0; 6]).with_indices("samples", vec![7; 6]);
-        let error = method.loss(&super::super::testing::views(6, 1), context).unwrap_err().to_string();
+        let error = algorithm.loss(&super::super::testing::views(6, 1), context).unwrap_err().to_string();
         assert!(error.contains("sample 7"), "{error}");
     }
 }

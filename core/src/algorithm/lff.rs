@@ -12,7 +12,7 @@ use rand::Rng;
 
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -59,7 +59,7 @@ impl LearningFromFailure {
     }
 }
 
-impl Method for LearningFromFailure {
+impl Algorithm for LearningFromFailure {
     fn name(&self) -> &'static str {
         "lff"
     }
@@ -122,10 +122,10 @@ mod tests {
         for averages in [None, Some(averages)] {
             let released = averages.is_some();
             let (device, objective) = (Device::flex(), Lff::default());
-            let mut method =
+            let mut algorithm =
                 LearningFromFailure::new(&networks(3), objective, averages, &device, &mut rng(5)).unwrap();
-            assert!(falls(&train(&mut method, &context(), 4)));
-            let seen = method.averages().is_some_and(|a| a.biased().iter().all(|&loss| loss > 0.0));
+            assert!(falls(&train(&mut algorithm, &context(), 4)));
+            let seen = algorithm.averages().is_some_and(|a| a.biased().iter().all(|&loss| loss > 0.0));
             assert_eq!(seen, released);
         }
     }

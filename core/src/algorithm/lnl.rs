@@ -11,7 +11,7 @@ use rand::Rng;
 
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::error::{Result, within};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -57,7 +57,7 @@ impl LearningNotToLearn {
     }
 }
 
-impl Method for LearningNotToLearn {
+impl Algorithm for LearningNotToLearn {
     fn name(&self) -> &'static str {
         "lnl"
     }
@@ -105,7 +105,7 @@ mod tests {
             .with_indices("labels", vec![0, 1, 2, 0, 1, 2])
             .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
         let (classifier, predictor) = (networks(3), networks(2).head);
-        let mut method = LearningNotToLearn::new(
+        let mut algorithm = LearningNotToLearn::new(
             &classifier,
             &predictor,
             Lnl::default(),
@@ -114,7 +114,7 @@ mod tests {
             &mut rng(7),
         )
         .unwrap();
-        train(&mut method, &context, steps)
+        train(&mut algorithm, &context, steps)
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rand::{Rng, RngExt};
 
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, MovingAverage, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -60,7 +60,7 @@ impl MomentumContrast {
     }
 }
 
-impl Method for MomentumContrast {
+impl Algorithm for MomentumContrast {
     fn name(&self) -> &'static str {
         "moco"
     }
@@ -112,7 +112,7 @@ mod tests {
     use crate::numeric::unit_rows::UnitRows;
     use crate::optim::OptimizerConfig;
 
-    fn method(queue: usize, momentum: f64) -> MomentumContrast {
+    fn algorithm(queue: usize, momentum: f64) -> MomentumContrast {
         let average = MovingAverage::constant(momentum).unwrap();
         MomentumContrast::new(
             &networks(4),
@@ -127,15 +127,15 @@ mod tests {
 
     #[test]
     fn it_learns() {
-        let mut method = method(16, 1.0);
-        let queue = method.queue.clone();
+        let mut algorithm = algorithm(16, 1.0);
+        let queue = algorithm.queue.clone();
         let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
         let views = views(6, 7);
         let step = |_| {
             // Were they to stay, the keys of a step would be negatives of the same few samples in the next.
-            method.queue = queue.clone();
-            let loss = method.loss(&views, Batch::default()).unwrap();
-            method.descend(loss.clone(), &mut optimizer, 1e-5).unwrap();
+            algorithm.queue = queue.clone();
+            let loss = algorithm.loss(&views, Batch::default()).unwrap();
+            algorithm.descend(loss.clone(), &mut optimizer, 1e-5).unwrap();
             loss.inner().into_scalar::<f32>()
         };
         let losses: Vec<f32> = (0..4).map(step).collect();
@@ -144,17 +144,17 @@ mod tests {
 
     #[test]
     fn keys_of_the_target_enter_the_queue_after_the_step() {
-        let mut method = method(16, 1.0);
-        let before = method.queue().rows();
+        let mut algorithm = algorithm(16, 1.0);
+        let before = algorithm.queue().rows();
         let views = views(6, 3);
-        let loss = method.loss(&views, Batch::default()).unwrap();
+        let loss = algorithm.loss(&views, Batch::default()).unwrap();
         let largest = |x: Tensor<2>| x.abs().max().into_scalar::<f32>();
-        assert_eq!(largest(method.queue().rows() - before.clone()), 0.0);
+        assert_eq!(largest(algorithm.queue().rows() - before.clone()), 0.0);
         // With a momentum of 1 the target stays at the start of the network.
-        let keys = UnitRows::normalise(method.keys.clone().unwrap()).rows();
+        let keys = UnitRows::normalise(algorithm.keys.clone().unwrap()).rows();
         let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
-        method.descend(loss, &mut optimizer, 1e-3).unwrap();
-        let after = method.queue().rows();
+        algorithm.descend(loss, &mut optimizer, 1e-3).unwrap();
+        let after = algorithm.queue().rows();
         assert!(largest(after.clone().slice([0..6]) - keys) < 1e-6);
         assert_eq!(largest(after.slice([6..16]) - before.slice([6..16])), 0.0);
     }

@@ -1,6 +1,6 @@
-//! Methods: objectives that need more than one network and a loss, each with the state it owns.
+//! Algorithms: objectives that need more than one network and a loss, each with the state it owns.
 //!
-//! | method | state beside the network |
+//! | algorithm | state beside the network |
 //! |---|---|
 //! | [`Single`] | none: any objective on two views |
 //! | [`Cached`] | none: the same for a batch larger than memory, or than one device |
@@ -17,7 +17,7 @@
 //! | [`VariationalAutoencoder`] | a decoder |
 //! | [`AdversarialGenerator`] | a generator |
 //!
-//! All of them are a [`Method`]: a trainer asks for the loss of a batch of views, hands it back to be descended, and
+//! All of them are an `Algorithm`]: a trainer asks for the loss of a batch of views, hands it back to be descended, and
 //! need not know which one it runs. What is trained by gradients beside the encoder goes through the same optimiser.
 //!
 //! ```
@@ -25,13 +25,13 @@
 //! use rand::SeedableRng;
 //! use rand_chacha::ChaCha8Rng;
 //! use simile_core::loss::batch::Batch;
-//! use simile_core::algorithm::{BootstrapLatent, Method, MovingAverage, Networks, Views};
+//! use simile_core::algorithm::{BootstrapLatent, Algorithm, MovingAverage, Networks, Views};
 //! use simile_core::optim::{Optimizer, OptimizerConfig};
 //!
 //! # fn main() -> simile_core::error::Result<()> {
 //! let device = Device::flex();
 //! let networks = Networks::default();
-//! let mut method: Box<dyn Method> = Box::new(BootstrapLatent::new(
+//! let mut algorithm: Box<dyn Algorithm> = Box::new(BootstrapLatent::new(
 //!     &networks,
 //!     &networks.head,
 //!     MovingAverage::constant(0.99)?,
@@ -41,8 +41,8 @@
 //! let mut optimizer = Optimizer::new(OptimizerConfig::default())?;
 //!
 //! let images = || Tensor::random([8, 3, 32, 32], Distribution::Default, &device);
-//! let loss = method.loss(&Views::new(images(), images())?, Batch::default())?;
-//! method.descend(loss, &mut optimizer, 1e-3)?;
+//! let loss = algorithm.loss(&Views::new(images(), images())?, Batch::default())?;
+//! algorithm.descend(loss, &mut optimizer, 1e-3)?;
 //! # Ok(())
 //! # }
 //! ```
@@ -88,7 +88,7 @@ use crate::optim::Optimizer;
 
 pub use bias_first::BiasGuided;
 pub use byol::BootstrapLatent;
-pub use config::{MethodConfig, TrainingSet, class_scores};
+pub use config::{AlgorithmConfig, TrainingSet, class_scores};
 pub use ema::MovingAverage;
 pub use gan::AdversarialGenerator;
 pub use grad_cache::Cached;
@@ -105,14 +105,14 @@ pub use wcl::{DifficultyEncoder, DifficultyWeighted};
 pub use with_classifier::WithClassifier;
 
 /// How a network, and what an objective needs beside it, are trained.
-pub trait Method: Debug {
+pub trait Algorithm: Debug {
     /// The name in recipes.
     fn name(&self) -> &'static str;
 
     /// The network that is evaluated and saved.
     fn model(&self) -> &Model;
 
-    /// The loss of two views of the same samples, tracked back to everything that this method trains.
+    /// The loss of two views of the same samples, tracked back to everything that this algorithm trains.
     ///
     /// `context` holds what else the objective asks for, such as `labels`, `z`, or the indices `samples` of the batch in
     /// the training set.
@@ -130,7 +130,7 @@ pub trait Method: Debug {
     /// Shares the work of every step with further devices.
     ///
     /// # Errors
-    /// The method computes on one device: all do but [`Cached`].
+    /// The algorithm computes on one device: all do but [`Cached`].
     fn share(&mut self, helpers: &[Device]) -> Result<()> {
         if helpers.is_empty() {
             return Ok(());
@@ -172,14 +172,14 @@ pub trait Method: Debug {
     /// A value has no written form.
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError>;
 
-    /// Takes over what [`save`](Self::save) wrote, into a method of the same settings.
+    /// Takes over what [`save`](Self::save) wrote, into an algorithm of the same settings.
     ///
     /// # Errors
     /// Something is missing or of another shape.
     fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError>;
 }
 
-/// Two views of the same samples, and what methods with a classifier see beside them.
+/// Two views of the same samples, and what algorithms with a classifier see beside them.
 #[derive(Debug, Clone)]
 pub struct Views {
     /// `[b, channels, size, size]`.
@@ -210,7 +210,7 @@ impl Views {
 
     /// The same views, with or without statistics of their own.
     #[must_use]
-    pub fn with_apart(self, apart: bool) -> Self {
+    pub fn with_per_view_batch_norm(self, apart: bool) -> Self {
         Self { apart, ..self }
     }
 
@@ -272,7 +272,7 @@ impl Views {
     }
 }
 
-/// What a network of a method looks like.
+/// What a network of an algorithm looks like.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Networks {
@@ -340,14 +340,14 @@ mod testing {
     }
 
     /// Losses of some steps on the same batch.
-    pub(super) fn train(method: &mut dyn Method, context: &Batch, steps: usize) -> Vec<f32> {
+    pub(super) fn train(algorithm: &mut dyn Algorithm, context: &Batch, steps: usize) -> Vec<f32> {
         let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
         let views = views(6, 7);
         (0..steps)
             .map(|_| {
-                let loss = method.loss(&views, context.clone()).unwrap();
+                let loss = algorithm.loss(&views, context.clone()).unwrap();
                 let value = loss.clone().inner().into_scalar::<f32>();
-                method.descend(loss, &mut optimizer, 1e-3).unwrap();
+                algorithm.descend(loss, &mut optimizer, 1e-3).unwrap();
                 value
             })
             .collect()

@@ -98,7 +98,7 @@ mod tests {
         let views = views(6, 2);
         let views = Views::new(views.a.inner(), views.b.inner() * 0.2 + 0.7).unwrap();
         for apart in [true, false] {
-            let views = views.clone().with_apart(apart);
+            let views = views.clone().with_per_view_batch_norm(apart);
             let trained = project(&model, &views).0.inner();
             let constant = project_constant(&model, &views).0.inner();
             let largest = |x: Tensor<2>| x.abs().max().into_scalar::<f32>();

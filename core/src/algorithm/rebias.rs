@@ -17,7 +17,7 @@ use rand::Rng;
 use super::biased::Sight;
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Result, within};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -61,7 +61,7 @@ impl RepresentationDebiasing {
     }
 }
 
-impl Method for RepresentationDebiasing {
+impl Algorithm for RepresentationDebiasing {
     fn name(&self) -> &'static str {
         "rebias"
     }
@@ -77,7 +77,7 @@ impl Method for RepresentationDebiasing {
             Ok((embeddings, loss::loss(&CrossEntropy::default(), &batch)?))
         };
         let (f, loss_f) = classify(&self.trained.debiased, views.a.clone())?;
-        let (g, loss_g) = classify(&self.trained.biased, self.sight.of_images(views.a.clone()))?;
+        let (g, loss_g) = classify(&self.trained.biased, self.sight.shrink(views.a.clone()))?;
         // The criterion counts with opposite signs, so each network gets one in which the other stands still.
         let dependence = |a: Tensor<2>, b: Tensor<2>| loss::loss(&self.independence, &Batch::views(a, b));
         let of_f = dependence(f.clone(), g.clone().without_autodiff())?;
@@ -110,7 +110,7 @@ mod tests {
     fn it_learns() {
         let context = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1, 2]);
         let networks = networks(3);
-        let mut method = RepresentationDebiasing::new(
+        let mut algorithm = RepresentationDebiasing::new(
             [&networks; 2],
             RebiasHsic::default(),
             1.0,
@@ -118,6 +118,6 @@ mod tests {
             &mut rng(6),
         )
         .unwrap();
-        assert!(falls(&train(&mut method, &context, 4)));
+        assert!(falls(&train(&mut algorithm, &context, 4)));
     }
 }

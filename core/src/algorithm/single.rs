@@ -9,7 +9,7 @@ use rand::Rng;
 use super::config::class_scores;
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::Objective;
@@ -43,7 +43,7 @@ impl Single {
     }
 }
 
-impl Method for Single {
+impl Algorithm for Single {
     fn name(&self) -> &'static str {
         "single"
     }
@@ -97,8 +97,8 @@ mod tests {
         let objectives: [Box<dyn Objective>; 2] =
             [Box::new(NtXent::default()), Box::new(CrossEntropy::default())];
         for objective in objectives {
-            let mut method = Single::new(&networks(3), objective, &Device::flex(), &mut rng(1)).unwrap();
-            assert!(falls(&train(&mut method, &labels, 4)));
+            let mut algorithm = Single::new(&networks(3), objective, &Device::flex(), &mut rng(1)).unwrap();
+            assert!(falls(&train(&mut algorithm, &labels, 4)));
         }
     }
 
@@ -108,20 +108,20 @@ mod tests {
         for [apart, chunked] in [[false, false], [true, false], [false, true]] {
             let recorder = Recorder::default();
             let (objective, device) = (Box::new(recorder.clone()), Device::flex());
-            let mut method: Box<dyn Method> = match chunked {
+            let mut algorithm: Box<dyn Algorithm> = match chunked {
                 true => Box::new(Cached::new(&networks, objective, 4, &device, &mut rng(1)).unwrap()),
                 false => Box::new(Single::new(&networks, objective, &device, &mut rng(1)).unwrap()),
             };
-            let views = views.clone().with_apart(apart);
+            let views = views.clone().with_per_view_batch_norm(apart);
             let given = Matrix::from_fn(6, 3, |i, j| (i * j) as f64);
-            method.loss(&views, Batch::default()).unwrap();
-            method.loss(&views, Batch::default().with_condition("z", given.clone())).unwrap();
+            algorithm.loss(&views, Batch::default()).unwrap();
+            algorithm.loss(&views, Batch::default().with_condition("z", given.clone())).unwrap();
 
             let seen = recorder.0.lock().unwrap();
             assert_eq!(seen[0].tensor("recorder", "view_a").unwrap().dims(), [6, 4]);
             for (name, images) in [("z_a", &views.a), ("z_b", &views.b)] {
                 let found = seen[0].condition("recorder", name, 6).unwrap();
-                let expected = method.model().encoder.forward(images.clone()).without_autodiff();
+                let expected = algorithm.model().encoder.forward(images.clone()).without_autodiff();
                 let expected = Matrix::from_data(&expected.into_data()).unwrap();
                 assert_eq!((found.rows(), found.columns()), (6, 84), "{name} is the embedding of LeNet-5");
                 let pairs = found.data().iter().zip(expected.data());
@@ -138,15 +138,15 @@ mod tests {
         let context = Batch::default()
             .with_indices("labels", vec![0, 1, 2, 0, 1, 2])
             .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
-        let mut method =
+        let mut algorithm =
             Single::new(&networks(3), Box::new(End::default()), &Device::flex(), &mut rng(1)).unwrap();
         let views = views(6, 2);
-        let found: f64 = method.loss(&views, context.clone()).unwrap().inner().into_scalar();
+        let found: f64 = algorithm.loss(&views, context.clone()).unwrap().inner().into_scalar();
         let other = Views { b: views.b.clone() * 0.0, ..views.clone() };
-        assert_eq!(found, method.loss(&other, context.clone()).unwrap().inner().into_scalar::<f64>());
+        assert_eq!(found, algorithm.loss(&other, context.clone()).unwrap().inner().into_scalar::<f64>());
 
-        let features = method.model.encoder.forward(views.a.clone());
-        let scores = method.model.head.forward(features.clone());
+        let features = algorithm.model.encoder.forward(views.a.clone());
+        let scores = algorithm.model.head.forward(features.clone());
         let of = |seen: Tensor<2>| -> f64 {
             let batch = context.clone().with_tensor("logits", scores.clone()).with_tensor("view_a", seen);
             loss::loss(&End::default(), &batch).unwrap().without_autodiff().into_scalar()

@@ -1,4 +1,4 @@
-//! What a method changes as it trains, on its way to and from the bytes of a run's state.
+//! What an algorithm changes as it trains, on its way to and from the bytes of a run's state.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::nn::checkpoint::{Archive, CheckpointError, Flat, flattened};
 
-/// Name of the module that the optimiser steps, in the state of every method.
+/// Name of the module that the optimiser steps, in the state of every algorithm.
 pub(super) const TRAINED: &str = "trained";
 
-/// Takes up the state of a method.
+/// Takes up the state of an algorithm.
 #[derive(Debug, Default)]
 pub struct StateWriter {
     pub(crate) tensors: Vec<Flat>,
@@ -44,7 +44,7 @@ impl StateWriter {
     }
 }
 
-/// Gives back what a [`StateWriter`] took up, by the same names.
+/// Gives back what a `StateWriter`] took up, by the same names.
 #[derive(Debug)]
 pub struct StateReader {
     archive: Archive,
@@ -59,7 +59,7 @@ impl StateReader {
         Self { archive, values, sizes }
     }
 
-    /// What is left once the method has taken its part.
+    /// What is left once the algorithm has taken its part.
     pub(crate) fn into_archive(self) -> Archive {
         self.archive
     }

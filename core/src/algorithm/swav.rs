@@ -15,7 +15,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -106,7 +106,7 @@ impl Prototypes {
     }
 }
 
-impl Method for Prototypes {
+impl Algorithm for Prototypes {
     fn name(&self) -> &'static str {
         "swav"
     }
@@ -196,22 +196,22 @@ mod tests {
     use super::super::testing::{falls, networks, rng, train, views};
     use super::*;
 
-    fn method(frozen_steps: u64) -> Prototypes {
+    fn algorithm(frozen_steps: u64) -> Prototypes {
         Prototypes::new(&networks(4), Swav::default(), 3, frozen_steps, &Device::flex(), &mut rng(3)).unwrap()
     }
 
-    fn moved(method: &mut Prototypes, steps: usize) -> f32 {
-        let before = method.prototypes();
-        train(method, &Batch::default(), steps);
-        (method.prototypes() - before).abs().max().into_scalar()
+    fn moved(algorithm: &mut Prototypes, steps: usize) -> f32 {
+        let before = algorithm.prototypes();
+        train(algorithm, &Batch::default(), steps);
+        (algorithm.prototypes() - before).abs().max().into_scalar()
     }
 
     #[test]
     fn prototypes_stand_still_and_then_move_on_the_sphere() {
-        let mut method = method(2);
-        assert!(moved(&mut method, 2) < 1e-6);
-        assert!(moved(&mut method, 2) > 1e-5);
-        let lengths = method.prototypes().square().sum_dim(1).sqrt();
+        let mut algorithm = algorithm(2);
+        assert!(moved(&mut algorithm, 2) < 1e-6);
+        assert!(moved(&mut algorithm, 2) > 1e-5);
+        let lengths = algorithm.prototypes().square().sum_dim(1).sqrt();
         assert!((lengths - 1.0).abs().max().into_scalar::<f32>() < 1e-6);
     }
 
@@ -233,19 +233,19 @@ mod tests {
         assert_eq!(later[..4], without[..4]);
         assert_ne!(later[4], without[4]);
 
-        let mut method = build(12, 0);
-        train(&mut method, &Batch::default(), 1);
-        let loss = method.loss(&views(6, 7), Batch::default()).unwrap();
-        let queues = method.queues.as_ref().unwrap();
+        let mut algorithm = build(12, 0);
+        train(&mut algorithm, &Batch::default(), 1);
+        let loss = algorithm.loss(&views(6, 7), Batch::default()).unwrap();
+        let queues = algorithm.queues.as_ref().unwrap();
         let expected = UnitRows::normalise(queues.pending[1].clone()).rows();
         let mut optimizer = Optimizer::new(crate::optim::OptimizerConfig::default()).unwrap();
-        method.descend(loss, &mut optimizer, 1e-3).unwrap();
-        let rows = method.queues.as_ref().unwrap().of_views[1].rows();
+        algorithm.descend(loss, &mut optimizer, 1e-3).unwrap();
+        let rows = algorithm.queues.as_ref().unwrap().of_views[1].rows();
         assert!((rows.slice([6..12]) - expected).abs().max().into_scalar::<f32>() < 1e-6);
     }
 
     #[test]
     fn it_learns() {
-        assert!(falls(&train(&mut method(0), &Batch::default(), 6)));
+        assert!(falls(&train(&mut algorithm(0), &Batch::default(), 6)));
     }
 }

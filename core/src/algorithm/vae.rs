@@ -12,7 +12,7 @@ use rand_distr::StandardNormal;
 
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -59,7 +59,7 @@ impl VariationalAutoencoder {
     }
 }
 
-impl Method for VariationalAutoencoder {
+impl Algorithm for VariationalAutoencoder {
     fn name(&self) -> &'static str {
         "vae"
     }

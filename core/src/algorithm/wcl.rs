@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Result, positive};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -58,7 +58,7 @@ struct Trained {
 }
 
 impl DifficultyWeighted {
-    /// Two networks at their random starts, of which [`Method::model`] is the one to be `evaluated`.
+    /// Two networks at their random starts, of which [`Algorithm::model`] is the one to be `evaluated`.
     ///
     /// # Errors
     /// A setting is out of range.
@@ -93,7 +93,7 @@ impl DifficultyWeighted {
 /// The setting of the rate in a recipe.
 pub(super) const BIASED_RATE: &str = "method.biased_learning_rate";
 
-impl Method for DifficultyWeighted {
+impl Algorithm for DifficultyWeighted {
     fn name(&self) -> &'static str {
         "difficulty"
     }
@@ -147,7 +147,7 @@ mod tests {
     use crate::optim::OptimizerConfig;
     use crate::optim::rules::Sgd;
 
-    fn method(evaluated: DifficultyEncoder) -> DifficultyWeighted {
+    fn algorithm(evaluated: DifficultyEncoder) -> DifficultyWeighted {
         let weighted = Box::new(WclWeightedInfoNce::default());
         let triplet = WclTriplet::default();
         DifficultyWeighted::new(&networks(4), triplet, weighted, evaluated, &Device::flex(), &mut rng(4))
@@ -156,24 +156,24 @@ mod tests {
 
     #[test]
     fn it_learns() {
-        assert!(falls(&train(&mut method(DifficultyEncoder::Debiased), &Batch::default(), 4)));
+        assert!(falls(&train(&mut algorithm(DifficultyEncoder::Debiased), &Batch::default(), 4)));
     }
 
     #[test]
     fn each_network_descends_at_its_own_rate() {
         // Plain descent moves weights in proportion to the rate, at half of the base rate as at the whole.
         let moved = |rate, evaluated| {
-            let mut method = method(evaluated).with_biased_learning_rate(rate).unwrap();
+            let mut algorithm = algorithm(evaluated).with_biased_learning_rate(rate).unwrap();
             let sgd = Sgd { learning_rate: 1e-3, momentum: 0.0, ..Sgd::default() };
             let mut optimizer = Optimizer::new(OptimizerConfig::Sgd(sgd)).unwrap();
-            let weight = |method: &DifficultyWeighted| {
-                let tensor = flattened("", &method.model().head).remove(0).values;
+            let weight = |algorithm: &DifficultyWeighted| {
+                let tensor = flattened("", &algorithm.model().head).remove(0).values;
                 tensor.into_data().iter::<f64>().collect::<Vec<_>>()
             };
-            let before = weight(&method);
-            let loss = method.loss(&views(6, 7), Batch::default()).unwrap();
-            method.descend(loss, &mut optimizer, 5e-4).unwrap();
-            weight(&method).iter().zip(before).map(|(after, before)| (after - before).abs()).sum::<f64>()
+            let before = weight(&algorithm);
+            let loss = algorithm.loss(&views(6, 7), Batch::default()).unwrap();
+            algorithm.descend(loss, &mut optimizer, 5e-4).unwrap();
+            weight(&algorithm).iter().zip(before).map(|(after, before)| (after - before).abs()).sum::<f64>()
         };
         let of = |evaluated| moved(Some(1e-2), evaluated) / moved(None, evaluated);
         assert!((of(DifficultyEncoder::BiasAmplifying) - 10.0).abs() < 0.01);
@@ -183,11 +183,12 @@ mod tests {
     #[test]
     fn both_networks_move_and_either_is_evaluated() {
         let of = |evaluated| {
-            let mut method = method(evaluated);
-            let project = |method: &DifficultyWeighted| project_constant(method.model(), &views(6, 9)).0;
-            let before = project(&method);
-            train(&mut method, &Batch::default(), 1);
-            let after = project(&method);
+            let mut algorithm = algorithm(evaluated);
+            let project =
+                |algorithm: &DifficultyWeighted| project_constant(algorithm.model(), &views(6, 9)).0;
+            let before = project(&algorithm);
+            train(&mut algorithm, &Batch::default(), 1);
+            let after = project(&algorithm);
             assert!((after.clone() - before).abs().max().into_scalar::<f32>() > 1e-5);
             after
         };

@@ -16,7 +16,7 @@ use rand::Rng;
 
 use super::passes;
 use super::state::TRAINED;
-use super::{Method, Networks, StateReader, StateWriter, Views};
+use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -54,7 +54,7 @@ impl WithClassifier {
     }
 }
 
-impl Method for WithClassifier {
+impl Algorithm for WithClassifier {
     fn name(&self) -> &'static str {
         "with-classifier"
     }
@@ -92,12 +92,16 @@ impl Method for WithClassifier {
 }
 
 /// The images whose classes are learned, and these.
-pub(super) fn to_classify(views: &Views, context: &Batch, method: &str) -> Result<(Tensor<4>, Vec<usize>)> {
+pub(super) fn to_classify(
+    views: &Views,
+    context: &Batch,
+    algorithm: &str,
+) -> Result<(Tensor<4>, Vec<usize>)> {
     let (images, name) = match &views.classified {
         Some(images) => (images, "ce_labels"),
         None => (&views.a, "labels"),
     };
-    let classes = context.indices(method, name, images.dims()[0])?.to_vec();
+    let classes = context.indices(algorithm, name, images.dims()[0])?.to_vec();
     Ok((images.clone(), classes))
 }
 
@@ -120,18 +124,18 @@ mod tests {
             .with_indices("bias", vec![0, 0, 1, 1, 0, 1])
     }
 
-    fn method(objective: Box<dyn Objective>) -> WithClassifier {
+    fn algorithm(objective: Box<dyn Objective>) -> WithClassifier {
         WithClassifier::new(&networks(3), objective, 0.01, &Device::flex(), &mut rng(5)).unwrap()
     }
 
-    fn value(method: &mut WithClassifier, views: &Views, context: Batch) -> f64 {
-        method.loss(views, context).unwrap().inner().into_scalar()
+    fn value(algorithm: &mut WithClassifier, views: &Views, context: Batch) -> f64 {
+        algorithm.loss(views, context).unwrap().inner().into_scalar()
     }
 
     #[test]
     fn cross_entropy_beside_biascon_is_the_released_total() {
         let (mut apart, mut total) =
-            (method(Box::new(BiasCon::default())), method(Box::new(BiasConTotal::default())));
+            (algorithm(Box::new(BiasCon::default())), algorithm(Box::new(BiasConTotal::default())));
         let (beside, views) = (views(4, 8).a, views(6, 3));
         let found = value(&mut apart, &views, context());
         assert!((found - value(&mut total, &views, context())).abs() < 1e-5);
@@ -142,7 +146,7 @@ mod tests {
         let other = value(&mut apart, &views, with.clone());
         assert!((other - value(&mut total, &views, with.clone())).abs() < 1e-5);
         assert!(other != found && (other - found).abs() < 0.02, "{other} {found}");
-        let mut none = method(Box::new(BiasCon::default()));
+        let mut none = algorithm(Box::new(BiasCon::default()));
         none.ce_weight = 0.0;
         let of_classes = (other - value(&mut none, &views, with)) / 0.01;
         assert!((0.5..2.0).contains(&of_classes), "of three classes, untrained: {of_classes}");
@@ -151,10 +155,10 @@ mod tests {
     #[test]
     fn what_is_compared_is_the_embedding() {
         let views = views(6, 3);
-        let mut method = method(Box::new(ConTeX::default()));
-        method.ce_weight = 0.0;
-        let found = value(&mut method, &views, context());
-        let of = |images: &Tensor<4>| method.model.encoder.forward(images.clone());
+        let mut algorithm = algorithm(Box::new(ConTeX::default()));
+        algorithm.ce_weight = 0.0;
+        let found = value(&mut algorithm, &views, context());
+        let of = |images: &Tensor<4>| algorithm.model.encoder.forward(images.clone());
         let batch = context().with_tensor("view_a", of(&views.a)).with_tensor("view_b", of(&views.b));
         let expected: f64 = loss::loss(&ConTeX::default(), &batch).unwrap().without_autodiff().into_scalar();
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
@@ -162,18 +166,18 @@ mod tests {
 
     #[test]
     fn the_classifier_and_the_embedding_both_learn() {
-        let mut method = method(Box::new(ConTeX::default()));
-        let weights = |method: &WithClassifier| {
+        let mut algorithm = algorithm(Box::new(ConTeX::default()));
+        let weights = |algorithm: &WithClassifier| {
             let of =
                 |flat: crate::nn::checkpoint::Flat| flat.values.into_data().iter::<f32>().collect::<Vec<_>>();
-            crate::nn::checkpoint::flattened("", &method.model.head)
+            crate::nn::checkpoint::flattened("", &algorithm.model.head)
                 .into_iter()
                 .flat_map(of)
                 .collect::<Vec<_>>()
         };
-        let before = weights(&method);
-        assert!(falls(&train(&mut method, &context(), 6)));
-        assert_ne!(weights(&method), before);
+        let before = weights(&algorithm);
+        assert!(falls(&train(&mut algorithm, &context(), 6)));
+        assert_ne!(weights(&algorithm), before);
     }
 
     #[test]
@@ -184,7 +188,7 @@ mod tests {
         let beside = Tensor::zeros([4, 3, 32, 32], &Device::flex());
         assert!(views.clone().with_plain(beside.clone()).unwrap_err().to_string().contains("plain"));
         let views = views.with_classified(beside).unwrap();
-        let error = method(Box::new(BiasCon::default())).loss(&views, context()).unwrap_err().to_string();
+        let error = algorithm(Box::new(BiasCon::default())).loss(&views, context()).unwrap_err().to_string();
         assert!(error.contains("ce_labels"), "{error}");
     }
 }

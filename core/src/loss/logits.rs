@@ -112,7 +112,7 @@ pub(crate) fn check_shape(input: &str, tensor: &Tensor<2>, [rows, columns]: [usi
 }
 
 /// Evaluates a function of named inputs by autodiff; the gradients carry the same names.
-pub(crate) fn of_inputs<const N: usize>(
+pub(crate) fn grad_inputs<const N: usize>(
     inputs: [(&str, Tensor<2>); N],
     value: impl FnOnce([Tensor<2>; N]) -> Tensor<1>,
 ) -> Evaluation {

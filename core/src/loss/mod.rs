@@ -79,9 +79,7 @@ pub mod supervised;
 pub mod uniformity;
 mod views;
 
-pub use cclk::{
-    Estimate, FairCclk, HardNegCclk, KernelWeights, TrainableFairCclk, TrainableKernel, WeakSupCclk,
-};
+pub use cclk::{FairCclk, HardNegCclk, KernelWeights, TrainableFairCclk, TrainableKernel, WeakSupCclk};
 pub use debias::bias_balance::{BiasBalance, bias_prior};
 pub use debias::biascon::BiasCon;
 pub use debias::biascon_total::BiasConTotal;

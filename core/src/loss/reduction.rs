@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::objective::{Aux, Evaluation, Variant};
 use super::views::TwoViews;
 use crate::error::{Result, bounded};
-use crate::loss::pairwise::Contrasted;
+use crate::loss::pairwise::PairwiseResult;
 
 /// What is made of the losses of all anchors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,13 +60,13 @@ impl Scale {
     }
 
     /// The evaluation of stacked anchors that were compared with themselves.
-    pub(crate) fn evaluation(&self, views: &TwoViews, contrasted: Contrasted) -> Evaluation {
+    pub(crate) fn evaluation(&self, views: &TwoViews, contrasted: PairwiseResult) -> Evaluation {
         let anchors = 2 * views.size;
         let (mean, unscaled) = (1.0 / anchors as f64, self.unscaled(anchors));
         let per_anchor = contrasted.per_anchor.clone();
         let sum = per_anchor.clone().sum();
         views
-            .of_stacked(contrasted, self.ratio() * unscaled)
+            .from_stacked(contrasted, self.ratio() * unscaled)
             .with_aux("loss_unscaled", Aux::Scalar(sum.clone() * unscaled))
             .with_aux("scale", Aux::Number(self.ratio()))
             .with_aux("loss_mean", Aux::Scalar(sum * mean))

@@ -6,8 +6,8 @@ use burn::tensor::Tensor;
 use super::objective::Evaluation;
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
-use crate::loss::pairwise::Contrasted;
-use crate::numeric::label_groups::Groups;
+use crate::loss::pairwise::PairwiseResult;
+use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::unit_rows::UnitRows;
 
 /// Unit rows of `view_a` and `view_b`.
@@ -59,7 +59,7 @@ impl TwoViews {
     }
 
     /// The evaluation of `scale` times the sum over `2 b` stacked anchors that were compared with themselves.
-    pub(crate) fn of_stacked(&self, contrasted: Contrasted, scale: f64) -> Evaluation {
+    pub(crate) fn from_stacked(&self, contrasted: PairwiseResult, scale: f64) -> Evaluation {
         let loss = contrasted.per_anchor.sum() * scale;
         let gradient = (contrasted.anchors + contrasted.candidates) * scale;
         self.with_stacked_gradient(loss, gradient)
@@ -79,14 +79,14 @@ impl TwoViews {
             .with_gradient(self.names[1], self.b.pull_back(to_b))
     }
 
-    /// Groups of the stacked rows: the labels of the samples, once for each view.
-    pub(crate) fn groups<T: Ord + Clone>(&self, labels: impl Iterator<Item = T> + Clone) -> Groups {
-        Groups::new(labels.clone().chain(labels), &self.a.rows().device())
+    /// LabelGroups of the stacked rows: the labels of the samples, once for each view.
+    pub(crate) fn groups<T: Ord + Clone>(&self, labels: impl Iterator<Item = T> + Clone) -> LabelGroups {
+        LabelGroups::new(labels.clone().chain(labels), &self.a.rows().device())
     }
 
     /// Each stacked row alone.
-    pub(crate) fn each_row(&self) -> Groups {
-        Groups::new(0..2 * self.size, &self.a.rows().device())
+    pub(crate) fn each_row(&self) -> LabelGroups {
+        LabelGroups::new(0..2 * self.size, &self.a.rows().device())
     }
 }
 
@@ -122,7 +122,7 @@ impl ManyViews {
     }
 
     /// The evaluation of a loss whose gradient with respect to the centroids is given.
-    pub(crate) fn of_centroids(&self, loss: Tensor<1>, gradient: Tensor<2>) -> Evaluation {
+    pub(crate) fn from_centroids(&self, loss: Tensor<1>, gradient: Tensor<2>) -> Evaluation {
         let share = gradient / self.views.len() as f64;
         let pulled = |view: &UnitRows| view.pull_back(share.clone());
         (self.views.iter()).fold(Evaluation::new(loss), |e, (name, view)| e.with_gradient(name, pulled(view)))

@@ -91,7 +91,7 @@ impl Layer {
         let weight = in_type_of(&self.weight, &maps);
         let windows = Windows { stride: 2, padding: 1 };
         match &self.bn {
-            Some(bn) => bn.of_convolution(maps, (weight, None), windows, None, false),
+            Some(bn) => bn.after_convolution(maps, (weight, None), windows, None, false),
             None => convolve(maps, weight, None, windows),
         }
     }

@@ -77,7 +77,7 @@ impl Convolution {
     /// Of maps `[n, h, w, channels]`, normalised and rectified.
     pub(super) fn normalised(&self, norm: &BatchNorm, maps: Tensor<4>, windows: Windows) -> Tensor<4> {
         let weight = in_type_of(&self.weight, &maps);
-        norm.of_convolution(maps, (weight, Some(self.bias.val())), windows, None, true)
+        norm.after_convolution(maps, (weight, Some(self.bias.val())), windows, None, true)
     }
 }
 
@@ -171,7 +171,7 @@ impl BatchNorm {
     ///
     /// A bias of the convolution is taken out again with the mean of a batch: it moves the running mean alone, and has no
     /// gradient.
-    pub(super) fn of_convolution(
+    pub(super) fn after_convolution(
         &self,
         maps: Tensor<4>,
         (weight, bias): (Tensor<4>, Option<Tensor<1>>),

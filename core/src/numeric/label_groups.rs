@@ -15,15 +15,15 @@ use crate::numeric::matrix::indices;
 
 /// The partition of rows into groups of equal label.
 #[derive(Debug, Clone)]
-pub struct Groups {
+pub struct LabelGroups {
     /// Group of each row, from 0 without gaps.
     of_row: Vec<usize>,
     sizes: Vec<usize>,
     on_device: Tensor<1, Int>,
 }
 
-impl Groups {
-    /// Groups rows of equal `labels`, which can be of any ordered type: an integer, or a pair of integers.
+impl LabelGroups {
+    /// LabelGroups rows of equal `labels`, which can be of any ordered type: an integer, or a pair of integers.
     pub fn new<T: Ord>(labels: impl IntoIterator<Item = T>, device: &Device) -> Self {
         let mut known = BTreeMap::new();
         let of_row: Vec<usize> = (labels.into_iter())
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn rows_of_a_group_share_their_sum() {
         let device = Device::flex();
-        let groups = Groups::new([(7, 1), (3, 1), (7, 1), (7, 0)], &device);
+        let groups = LabelGroups::new([(7, 1), (3, 1), (7, 1), (7, 0)], &device);
         let values = Matrix::from_fn(4, 2, |i, j| (10 * i + j) as f64).to_tensor(&device, DType::F64);
         let sums = Matrix::from_data(&groups.sums(values).into_data()).unwrap();
         assert_eq!(sums.data(), [20.0, 22.0, 10.0, 11.0, 20.0, 22.0, 30.0, 31.0]);

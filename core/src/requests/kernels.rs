@@ -10,7 +10,7 @@ use super::input::parse_part;
 use super::outcome::Outcome;
 use crate::error::{Error, Result, within};
 use crate::kernel::Kernel;
-use crate::kernel::conditional::Estimator;
+use crate::kernel::conditional::WeightScheme;
 use crate::numeric::matrix::Matrix;
 
 #[derive(Deserialize)]
@@ -91,8 +91,8 @@ pub(super) fn weights(params: &Value, inputs: &Value) -> Result<Outcome> {
     let WeightParams { kernel, lambda, clip_threshold } = parse_part("params", params)?;
     within("clip_threshold", clip_threshold, 0.0, 1.0)?;
     let z = conditions(inputs)?;
-    let weights = |estimator: Estimator| estimator.weights(&kernel, &z, lambda);
-    let unclipped = weights(Estimator::Clipped { threshold: f64::NEG_INFINITY })?;
+    let weights = |scheme: WeightScheme, threshold: f64| scheme.weights(&kernel, &z, lambda, threshold);
+    let unclipped = weights(WeightScheme::Released, f64::NEG_INFINITY)?;
     let margin = (0..z.rows())
         .flat_map(|i| (0..z.rows()).filter(move |&j| j != i).map(move |j| (i, j)))
         .map(|pair| (unclipped[pair] - clip_threshold).abs())
@@ -102,9 +102,9 @@ pub(super) fn weights(params: &Value, inputs: &Value) -> Result<Outcome> {
     let condition = magnitudes.clone().fold(0.0, f64::max) / magnitudes.fold(f64::INFINITY, f64::min);
     let aux = json!({
         "K": kernel.gram(&z),
-        "W_paper": weights(Estimator::Operator)?,
-        "W_released": weights(Estimator::Clipped { threshold: clip_threshold })?,
-        "W_normalised": weights(Estimator::Normalised)?,
+        "W_paper": weights(WeightScheme::Paper, clip_threshold)?,
+        "W_released": weights(WeightScheme::Released, clip_threshold)?,
+        "W_normalised": weights(WeightScheme::Normalised, clip_threshold)?,
         "clip_margin": margin,
         "cond_K_plus_lambda": condition,
         "min_eig_K_plus_lambda": eigenvalues.iter().copied().fold(f64::INFINITY, f64::min),

@@ -1,7 +1,7 @@
 //! The exponential moving average of a network over its updates: `average <- m average + (1 - m) network`.
 //!
 //! Running statistics of batch norm are averaged with the parameters, so that the average can be evaluated as it is; the
-//! momentum encoders of methods ([`MovingAverage`]) see batches, and have statistics of their own.
+//! momentum encoders of algorithms ([`MovingAverage`]) see batches, and have statistics of their own.
 
 use std::collections::BTreeMap;
 

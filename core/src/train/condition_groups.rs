@@ -12,14 +12,14 @@ use crate::numeric::matrix::Matrix;
 
 /// Groups of near neighbours in the space of the condition.
 #[derive(Debug, Clone)]
-pub struct Neighbourhoods {
+pub struct ConditionGroups {
     condition: Matrix,
     batch: usize,
     groups: usize,
     seed: u64,
 }
 
-impl Neighbourhoods {
+impl ConditionGroups {
     /// Batches of `batch` samples in `groups` groups; `condition` has one row a sample, compared by Euclidean
     /// distance in its own units.
     ///
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_group_is_an_interval_of_the_condition() {
-        let batches = Neighbourhoods::new(line(100), 12, 1, 3).unwrap();
+        let batches = ConditionGroups::new(line(100), 12, 1, 3).unwrap();
         for step in 0..20 {
             let batch = batches.batch(step);
             let mut places: Vec<usize> = batch.iter().map(|&i| i * 37 % 100).collect();
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn samples_are_taken_once_and_batches_are_full() {
         for groups in [1, 3, 7, 12] {
-            let batches = Neighbourhoods::new(line(13), 12, groups, 3).unwrap();
+            let batches = ConditionGroups::new(line(13), 12, groups, 3).unwrap();
             for step in 0..10 {
                 let mut batch = batches.batch(step);
                 assert_eq!(batch, batches.batch(step));
@@ -98,13 +98,13 @@ mod tests {
                 assert_eq!(batch.len(), 12);
             }
         }
-        let batches = Neighbourhoods::new(line(100), 12, 3, 3).unwrap();
+        let batches = ConditionGroups::new(line(100), 12, 3, 3).unwrap();
         assert_ne!(batches.batch(0), batches.batch(1));
     }
 
     #[test]
     fn sizes_out_of_range_are_named() {
-        let error = |batch, groups| Neighbourhoods::new(line(9), batch, groups, 0).unwrap_err().to_string();
+        let error = |batch, groups| ConditionGroups::new(line(9), batch, groups, 0).unwrap_err().to_string();
         assert!(error(10, 2).contains("batch_size") && error(0, 0).contains("batch_size"));
         assert!(error(4, 5).contains("neighbourhoods") && error(4, 0).contains("neighbourhoods"));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::MethodConfig;
+use crate::algorithm::AlgorithmConfig;
 use crate::error::{Error, within};
 use crate::loss::ObjectiveConfig;
 use crate::nn::checkpoint::Weights;
@@ -22,8 +22,8 @@ pub struct TrainerConfig {
     #[serde(default)]
     pub objective: ObjectiveConfig,
     /// What stands beside the network while it is.
-    #[serde(default)]
-    pub method: MethodConfig,
+    #[serde(default, rename = "method")]
+    pub algorithm: AlgorithmConfig,
     /// The network.
     #[serde(default)]
     pub encoder: EncoderConfig,
@@ -41,8 +41,8 @@ pub struct TrainerConfig {
     /// Steps of one epoch, for schedules that change once an epoch.
     pub steps_per_epoch: u64,
     /// Whether batch norm takes the statistics of each view apart, as CCLK released it, or of both together.
-    #[serde(default)]
-    pub views_apart: bool,
+    #[serde(default, rename = "views_apart")]
+    pub per_view_batch_norm: bool,
     /// Seed of the network, the order of samples, and the views.
     #[serde(default)]
     pub seed: u64,
@@ -123,14 +123,14 @@ impl Default for TrainerConfig {
     fn default() -> Self {
         Self {
             objective: ObjectiveConfig::default(),
-            method: MethodConfig::default(),
+            algorithm: AlgorithmConfig::default(),
             encoder: EncoderConfig::default(),
             head: HeadConfig::default(),
             optimizer: OptimizerConfig::default(),
             schedule: Schedule::default(),
             steps: 0,
             steps_per_epoch: 0,
-            views_apart: false,
+            per_view_batch_norm: false,
             seed: 0,
             ema: None,
             accumulate: one(),

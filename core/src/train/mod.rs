@@ -40,7 +40,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 
-pub use condition_groups::Neighbourhoods;
+pub use condition_groups::ConditionGroups;
 pub use config::{Precision, TrainerConfig};
 pub use embed::{embed, score};
 pub use sampler::{
@@ -49,7 +49,7 @@ pub use sampler::{
 pub use views::ViewSource;
 
 use self::average::Average;
-use crate::algorithm::{Method, Networks, TrainingSet, Views};
+use crate::algorithm::{Algorithm, Networks, TrainingSet, Views};
 use crate::error::Error;
 use crate::loss::batch::Batch;
 use crate::nn::Model;
@@ -93,7 +93,7 @@ struct PendingLoss {
 #[derive(Debug)]
 pub struct Trainer {
     config: TrainerConfig,
-    method: Box<dyn Method>,
+    algorithm: Box<dyn Algorithm>,
     optimizer: Optimizer,
     average: Option<Average>,
     loss: PendingLoss,
@@ -104,7 +104,7 @@ impl Trainer {
     /// A run at its beginning.
     ///
     /// # Errors
-    /// A parameter outside its range, or the method lacks something of the training set.
+    /// A parameter outside its range, or the algorithm lacks something of the training set.
     pub fn new(config: TrainerConfig, training: &TrainingSet, device: &Device) -> Result<Self, TrainError> {
         config.check()?;
         config.precision.check(&config.encoder, device)?;
@@ -112,21 +112,21 @@ impl Trainer {
         let networks = Networks { encoder, head, weights };
         let mut rng = stream(config.seed, Purpose::Initialisation, 0);
         let training = (training, config.steps);
-        let method = config.method.init(&networks, &config.objective, training, device, &mut rng)?;
+        let algorithm = config.algorithm.init(&networks, &config.objective, training, device, &mut rng)?;
         let optimizer = config.optimizer()?;
-        let average = config.ema.map(|momentum| Average::new(momentum, method.model()));
-        Ok(Self { config, method, optimizer, average, loss: PendingLoss::default(), step: 0 })
+        let average = config.ema.map(|momentum| Average::new(momentum, algorithm.model()));
+        Ok(Self { config, algorithm, optimizer, average, loss: PendingLoss::default(), step: 0 })
     }
 
     /// Shares the work of every step with further devices.
     ///
     /// # Errors
-    /// The method computes on one device, or one of them lacks the precision.
+    /// The algorithm computes on one device, or one of them lacks the precision.
     pub fn share(&mut self, helpers: &[Device]) -> Result<(), TrainError> {
         for device in helpers {
             self.config.precision.check(&self.config.encoder, device)?;
         }
-        Ok(self.method.share(helpers)?)
+        Ok(self.algorithm.share(helpers)?)
     }
 
     /// The settings.
@@ -146,7 +146,7 @@ impl Trainer {
 
     /// The network that is evaluated as it is now, in training mode: the average where there is one.
     pub fn model(&self) -> &Model {
-        self.average.as_ref().map_or_else(|| self.method.model(), Average::model)
+        self.average.as_ref().map_or_else(|| self.algorithm.model(), Average::model)
     }
 
     /// Its encoder.
@@ -161,19 +161,19 @@ impl Trainer {
 
     /// Whether the next step waits for [`begin_stage`](Self::begin_stage).
     pub fn awaits_scores(&self) -> bool {
-        !self.is_finished() && self.step >= self.method.stage(self.config.steps).end
+        !self.is_finished() && self.step >= self.algorithm.stage(self.config.steps).end
     }
 
-    /// Begins the next stage of the method with a fresh optimiser. `scores` are the class scores of all training
+    /// Begins the next stage of the algorithm with a fresh optimiser. `scores` are the class scores of all training
     /// samples, see [`score`]. Returns the number of samples that the network fails on.
     ///
     /// # Errors
-    /// The method has no further stage, or the scores are not those of the training set.
+    /// The algorithm has no further stage, or the scores are not those of the training set.
     pub fn begin_stage(&mut self, scores: &Matrix) -> Result<usize, TrainError> {
         let mut rng = stream(self.config.seed, Purpose::Initialisation, self.step);
-        let failures = self.method.begin_stage(scores, &mut rng)?;
+        let failures = self.algorithm.begin_stage(scores, &mut rng)?;
         self.optimizer = self.config.optimizer()?;
-        self.average = self.config.ema.map(|momentum| Average::new(momentum, self.method.model()));
+        self.average = self.config.ema.map(|momentum| Average::new(momentum, self.algorithm.model()));
         Ok(failures)
     }
 
@@ -184,10 +184,10 @@ impl Trainer {
 
     /// The learning rate of the next step.
     pub fn learning_rate(&self) -> f64 {
-        if !self.method.is_scheduled() {
+        if !self.algorithm.is_scheduled() {
             return self.config.optimizer.learning_rate();
         }
-        let stage = self.method.stage(self.config.steps);
+        let stage = self.algorithm.stage(self.config.steps);
         let (step, steps) = (self.step.saturating_sub(stage.start), stage.end - stage.start);
         let steps_per_epoch = self.config.steps_per_epoch;
         let factor = self.config.schedule.factor(Progress { step, steps, steps_per_epoch });
@@ -211,28 +211,30 @@ impl Trainer {
         self.step_on(Views::new(view_a, view_b)?, context)
     }
 
-    /// As [`step`](Self::step), with what a method may see beside the views.
+    /// As [`step`](Self::step), with what an algorithm may see beside the views.
     ///
     /// # Errors
     /// As [`step`](Self::step).
     pub fn step_on(&mut self, views: Views, context: Batch) -> Result<Tensor<1>, TrainError> {
         if self.awaits_scores() {
             return Err(Error::Degenerate {
-                reason: format!("a stage of the method `{}` has ended", self.method.name()),
+                reason: format!("a stage of the method `{}` has ended", self.algorithm.name()),
                 remedy: "hand the class scores of the training set to `begin_stage`".into(),
             }
             .into());
         }
         self.check(&views.a, &views.b)?;
         let precision = self.config.precision;
-        let views = views.map(|images| precision.of(images)).with_apart(self.config.views_apart);
-        let loss = self.method.loss(&views, context)?;
+        let views = views
+            .map(|images| precision.of(images))
+            .with_per_view_batch_norm(self.config.per_view_batch_norm);
+        let loss = self.algorithm.loss(&views, context)?;
         let value = loss.clone().without_autodiff();
         let learning_rate = self.learning_rate();
         let updates = self.optimizer.steps();
-        self.method.descend(loss, &mut self.optimizer, learning_rate)?;
+        self.algorithm.descend(loss, &mut self.optimizer, learning_rate)?;
         if let Some(average) = self.average.as_mut().filter(|_| self.optimizer.steps() > updates) {
-            average.follow(self.method.model());
+            average.follow(self.algorithm.model());
         }
         self.step += 1;
 

@@ -36,7 +36,7 @@ pub fn stream(seed: u64, purpose: Purpose, index: u64) -> ChaCha8Rng {
     rng
 }
 
-/// Settings of a [`Sampler`].
+/// Settings of a `Sampler`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
     /// Number of samples in the data set.

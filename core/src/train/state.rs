@@ -33,22 +33,22 @@ struct State {
     tensor_steps: Option<BTreeMap<String, u64>>,
     losses: u64,
     slots: Vec<String>,
-    method: Map<String, Value>,
+    algorithm: Map<String, Value>,
 }
 
 impl Trainer {
-    /// Networks and whatever else the method has changed, optimiser and position, as the bytes of a safetensors file.
+    /// Networks and whatever else the algorithm has changed, optimiser and position, as the bytes of a safetensors file.
     ///
     /// # Errors
     /// A value is not finite, or the device failed.
     pub async fn to_bytes(&self) -> Result<Vec<u8>, CheckpointError> {
         let mut archive = Archive::default();
-        let mut method = StateWriter::default();
-        self.method.save(&mut method)?;
+        let mut algorithm = StateWriter::default();
+        self.algorithm.save(&mut algorithm)?;
         if let Some(average) = &self.average {
-            average.save(&mut method);
+            average.save(&mut algorithm);
         }
-        for Flat { name, shape, values } in method.tensors {
+        for Flat { name, shape, values } in algorithm.tensors {
             archive.add(name, shape, values).await?;
         }
         for (name, slot) in self.optimizer.slots() {
@@ -67,7 +67,7 @@ impl Trainer {
             tensor_steps: by_tensor,
             losses: self.loss.count,
             slots: self.optimizer.slots().keys().cloned().collect(),
-            method: method.values,
+            algorithm: algorithm.values,
         };
         archive.to_bytes(KEY, written(&state)?)
     }
@@ -98,8 +98,8 @@ impl Trainer {
             return Err(CheckpointError::Field { field: "step".into(), found, expected }.into());
         }
 
-        let mut reader = StateReader::new(Archive::parse(bytes)?, state.method);
-        trainer.method.restore(&mut reader)?;
+        let mut reader = StateReader::new(Archive::parse(bytes)?, state.algorithm);
+        trainer.algorithm.restore(&mut reader)?;
         if let Some(average) = &mut trainer.average {
             average.restore(&mut reader)?;
         }

@@ -6,7 +6,7 @@ use burn::tensor::{DType, TensorData};
 use rand::RngExt;
 
 use super::*;
-use crate::algorithm::MethodConfig;
+use crate::algorithm::AlgorithmConfig;
 use crate::loss::ObjectiveConfig;
 use crate::nn::Architecture;
 use crate::nn::checkpoint::Weights;
@@ -114,12 +114,12 @@ fn assert_resumes(config: &TrainerConfig, steps: u64) {
     advance(&mut resumed, 2);
     assert_eq!(mean_loss(&mut whole), mean_loss(&mut resumed));
     let states = [&whole, &resumed].map(|trainer| pollster::block_on(trainer.to_bytes()).unwrap());
-    assert!(states[0] == states[1], "{:?} ends elsewhere", config.method);
+    assert!(states[0] == states[1], "{:?} ends elsewhere", config.algorithm);
 }
 
 #[test]
 fn a_resumed_run_of_every_method_equals_an_uninterrupted_one() {
-    let method = |json: &str| serde_json::from_str::<MethodConfig>(json).unwrap();
+    let algorithm = |json: &str| serde_json::from_str::<AlgorithmConfig>(json).unwrap();
     for (json, objective, output) in [
         (r#"{"name": "cached", "chunk": 5}"#, "nt-xent", 128),
         (r#"{"name": "moco", "queue": 30}"#, "moco", 128),
@@ -140,15 +140,15 @@ fn a_resumed_run_of_every_method_equals_an_uninterrupted_one() {
         let head = HeadConfig { output, ..HeadConfig::default() };
         let objective = ObjectiveConfig::named(objective);
         let adam = config(OptimizerConfig::Adam(Adam::default()));
-        let config = TrainerConfig { method: method(json), objective, head, ..adam };
+        let config = TrainerConfig { algorithm: algorithm(json), objective, head, ..adam };
         assert_resumes(&config, 2);
     }
     // Within the second stage, and where it is due.
     for steps in [3, 4] {
         let head = HeadConfig { output: 3, ..HeadConfig::default() };
-        let method = method(r#"{"name": "jtt", "first_steps": 3}"#);
+        let algorithm = algorithm(r#"{"name": "jtt", "first_steps": 3}"#);
         let objective = ObjectiveConfig::named("jtt");
-        let config = TrainerConfig { method, objective, head, ..config(OptimizerConfig::default()) };
+        let config = TrainerConfig { algorithm, objective, head, ..config(OptimizerConfig::default()) };
         assert_resumes(&config, steps);
     }
 }
@@ -156,8 +156,8 @@ fn a_resumed_run_of_every_method_equals_an_uninterrupted_one() {
 #[test]
 fn a_resumed_autoencoder_equals_an_uninterrupted_one() {
     let encoder = EncoderConfig { name: Architecture::Vae, output: Some(6), ..EncoderConfig::default() };
-    let (method, objective) = (MethodConfig::Vae {}, ObjectiveConfig::named("vae"));
-    assert_resumes(&TrainerConfig { encoder, method, objective, ..config(OptimizerConfig::default()) }, 2);
+    let (algorithm, objective) = (AlgorithmConfig::Vae {}, ObjectiveConfig::named("vae"));
+    assert_resumes(&TrainerConfig { encoder, algorithm, objective, ..config(OptimizerConfig::default()) }, 2);
 }
 
 #[test]
@@ -207,12 +207,12 @@ fn first_weight(model: &Model) -> f64 {
 fn the_average_follows_each_update_by_its_formula() {
     let sgd = OptimizerConfig::Sgd(Sgd { learning_rate: 1.0, ..Sgd::default() });
     let mut trainer = new(TrainerConfig { ema: Some(0.75), accumulate: 2, ..config(sgd) });
-    let mut expected = first_weight(trainer.method.model());
+    let mut expected = first_weight(trainer.algorithm.model());
     for _ in 0..3 {
         advance(&mut trainer, 1);
         assert!((first_weight(trainer.model()) - expected).abs() < 1e-6, "no update, no average");
         advance(&mut trainer, 1);
-        let online = first_weight(trainer.method.model());
+        let online = first_weight(trainer.algorithm.model());
         assert!((online - expected).abs() > 1e-6);
         expected = 0.75 * expected + 0.25 * online;
         assert!((first_weight(trainer.model()) - expected).abs() < 1e-6);
@@ -225,7 +225,7 @@ fn a_run_starts_from_given_weights() {
     advance(&mut before, 2);
     let metadata = Metadata::new(EncoderConfig::default(), vec![0.0; 3], vec![1.0; 3]);
     let file = pollster::block_on(before.checkpoint(metadata).to_bytes()).unwrap();
-    let (weights, _) = Weights::of_encoder(&file, &EncoderConfig::default()).unwrap();
+    let (weights, _) = Weights::from_encoder_file(&file, &EncoderConfig::default()).unwrap();
     let started =
         TrainerConfig { weights: Some(Arc::new(weights)), seed: 77, ..config(OptimizerConfig::default()) };
     let trainer = new(started.clone());
@@ -238,7 +238,7 @@ fn a_run_starts_from_given_weights() {
     };
     assert_eq!(values(&trainer), values(&before));
     let wide = EncoderConfig { channels: 1, ..EncoderConfig::default() };
-    assert!(Weights::of_encoder(&file, &wide).unwrap_err().to_string().contains("channels"));
+    assert!(Weights::from_encoder_file(&file, &wide).unwrap_err().to_string().contains("channels"));
     let unfit = TrainerConfig { encoder: wide, ..started };
     let error = Trainer::new(unfit, &training_set(), &Device::flex()).unwrap_err();
     assert!(error.to_string().contains("conv1.weight"), "{error}");
@@ -247,9 +247,9 @@ fn a_run_starts_from_given_weights() {
 #[test]
 fn each_stage_runs_through_the_schedule() {
     let head = HeadConfig { output: 3, ..HeadConfig::default() };
-    let method = MethodConfig::Jtt { first_steps: 4 };
+    let algorithm = AlgorithmConfig::Jtt { first_steps: 4 };
     let objective = ObjectiveConfig::named("jtt");
-    let config = TrainerConfig { method, objective, head, ..config(OptimizerConfig::default()) };
+    let config = TrainerConfig { algorithm, objective, head, ..config(OptimizerConfig::default()) };
     let mut trainer = new(config);
     let first = trainer.learning_rate();
     advance(&mut trainer, 3);
@@ -268,7 +268,7 @@ fn milestones_are_counted_within_the_steps_of_the_main_network() {
     let json = r#"{"name": "bias-network", "encoder": {"name": "simple-conv-1x1", "input_size": 8}, "first_steps": 6}"#;
     let head = HeadConfig { output: 3, ..HeadConfig::default() };
     let config = TrainerConfig {
-        method: serde_json::from_str(json).unwrap(),
+        algorithm: serde_json::from_str(json).unwrap(),
         objective: ObjectiveConfig::named("rubi"),
         head,
         schedule: Schedule::Step { milestones: vec![0.5], factor: 0.1 },

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
-use simile_core::algorithm::MethodConfig;
+use simile_core::algorithm::AlgorithmConfig;
 use simile_core::augment::{Augmentation, Normalisation};
 use simile_core::optim::OptimizerConfig;
 use simile_core::optim::schedule::Schedule;
@@ -57,7 +57,7 @@ pub(crate) struct Recipe {
     pub(crate) objective: Option<ObjectiveSection>,
     /// Which networks and memory stand beside the encoder while it is minimised; an arm can have its own.
     #[serde(default)]
-    pub(crate) method: MethodConfig,
+    pub(crate) method: AlgorithmConfig,
     #[serde(default)]
     pub(crate) optimizer: OptimizerConfig,
     #[serde(default)]
@@ -320,7 +320,8 @@ impl Recipe {
             (selection.held_out, selection.every) = (selection.held_out.min(64), Some(1));
         }
         for method in self.arms.iter_mut().flat_map(|arm| &mut arm.method).chain([&mut self.method]) {
-            if let MethodConfig::Jtt { first_steps } | MethodConfig::BiasNetwork { first_steps, .. } = method
+            if let AlgorithmConfig::Jtt { first_steps } | AlgorithmConfig::BiasNetwork { first_steps, .. } =
+                method
             {
                 *first_steps = 1;
             }

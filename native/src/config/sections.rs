@@ -1,7 +1,7 @@
 //! The sections of a recipe that belong to the command line; the others are core's own settings.
 
 use serde::{Deserialize, Serialize};
-use simile_core::algorithm::MethodConfig;
+use simile_core::algorithm::AlgorithmConfig;
 use simile_core::augment::Augmentation;
 use simile_core::error::Error;
 use simile_core::eval::sgd_probe::SgdProbeConfig;
@@ -146,7 +146,7 @@ pub(crate) struct Arm {
     pub(crate) objective: ObjectiveSection,
     /// The recipe's if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) method: Option<MethodConfig>,
+    pub(crate) method: Option<AlgorithmConfig>,
 }
 
 fn default_condition() -> String {
@@ -238,7 +238,7 @@ impl HeadSection {
 
 impl Arm {
     /// The arm's method.
-    pub(crate) fn method(&self) -> MethodConfig {
+    pub(crate) fn method(&self) -> AlgorithmConfig {
         self.method.clone().unwrap_or_default()
     }
 

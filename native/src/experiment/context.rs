@@ -8,7 +8,7 @@ use simile_core::eval::cluster::kmeans::KMeansConfig;
 use simile_core::loss::batch::Batch;
 use simile_core::loss::{Conditioning, bias_prior};
 use simile_core::numeric::matrix::Matrix;
-use simile_core::train::{Neighbourhoods, Purpose, WeightedSampler, bias_weights, stream};
+use simile_core::train::{ConditionGroups, Purpose, WeightedSampler, bias_weights, stream};
 
 use crate::config::sections::ObjectiveSection;
 use crate::exit::usage;
@@ -93,10 +93,10 @@ impl Context {
     ///
     /// # Errors
     /// A usage error if there is no condition, or the batch cannot be made of so many groups.
-    pub(crate) fn neighbourhoods(&self, groups: usize, batch: usize, seed: u64) -> Result<Neighbourhoods> {
+    pub(crate) fn neighbourhoods(&self, groups: usize, batch: usize, seed: u64) -> Result<ConditionGroups> {
         let variable = self.variable.clone();
         let variable = variable.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
-        Neighbourhoods::new(variable, batch, groups, seed).map_err(usage)
+        ConditionGroups::new(variable, batch, groups, seed).map_err(usage)
     }
 
     /// Batches in which a class has its rare biases more often.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use simile_core::algorithm::MethodConfig;
+use simile_core::algorithm::AlgorithmConfig;
 use simile_core::data::{Condition, Dataset};
 use simile_core::kernel::{Kernel, median_distance};
 use simile_core::numeric::matrix::Matrix;
@@ -84,7 +84,7 @@ fn first_batch(arm: &Arm, recipe: &Recipe, context: &Context, train: &Dataset) -
 /// Both views of an image are the same image.
 fn views_alike(arm: &Arm, recipe: &Recipe, train: &Dataset) -> Result<Option<String>> {
     let compares =
-        arm.scores(train.classes.len(), 0).is_none() && !matches!(arm.method(), MethodConfig::Vae {});
+        arm.scores(train.classes.len(), 0).is_none() && !matches!(arm.method(), AlgorithmConfig::Vae {});
     if !compares {
         return Ok(None);
     }

@@ -7,7 +7,7 @@ use simile_core::algorithm::Views;
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
 use simile_core::train::{
-    BESIDE_SEED, Neighbourhoods, Sampler, Sampling, Trainer, ViewSource, WeightedSampler,
+    BESIDE_SEED, ConditionGroups, Sampler, Sampling, Trainer, ViewSource, WeightedSampler,
 };
 
 use super::context::Context;
@@ -30,7 +30,7 @@ pub(super) struct Feed {
 /// Which images a step sees.
 enum Order {
     Shuffled,
-    Neighbourhoods(Neighbourhoods),
+    ConditionGroups(ConditionGroups),
     Weighted(WeightedSampler),
 }
 
@@ -51,7 +51,7 @@ impl Feed {
         let context = Context::new(&arm.objective, train, seed)?;
         context.note().into_iter().for_each(line);
         let order = match (arm.objective.neighbourhoods, arm.objective.oversample) {
-            (Some(groups), _) => Order::Neighbourhoods(context.neighbourhoods(groups, batch, seed)?),
+            (Some(groups), _) => Order::ConditionGroups(context.neighbourhoods(groups, batch, seed)?),
             (None, Some(most)) => Order::Weighted(context.weighted(most, batch, seed)?),
             (None, None) => Order::Shuffled,
         };
@@ -108,7 +108,7 @@ impl Feed {
     /// The images whose views a step sees.
     fn indices(&mut self, step: u64) -> Vec<usize> {
         match &self.order {
-            Order::Neighbourhoods(neighbourhoods) => neighbourhoods.batch(step),
+            Order::ConditionGroups(neighbourhoods) => neighbourhoods.batch(step),
             Order::Weighted(weighted) => weighted.batch(step),
             Order::Shuffled => self.sampler.batch(step).to_vec(),
         }

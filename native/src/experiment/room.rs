@@ -3,7 +3,7 @@
 //! taken, so that a run which passes can still need more than there is.
 
 use anyhow::Result;
-use simile_core::algorithm::MethodConfig;
+use simile_core::algorithm::AlgorithmConfig;
 use simile_core::data::Dataset;
 use simile_core::data::synthetic::digits::SIDE;
 use simile_core::nn::head::HeadConfig;
@@ -109,8 +109,8 @@ fn of_head(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
 /// What a method keeps beside its networks, for projections of a width.
 fn of_method(arm: &Arm, width: usize) -> Option<Need<'static>> {
     let (key, count) = match arm.method() {
-        MethodConfig::Moco { queue, .. } => ("method.queue", queue),
-        MethodConfig::Swav { prototypes, .. } => ("method.prototypes", prototypes),
+        AlgorithmConfig::Moco { queue, .. } => ("method.queue", queue),
+        AlgorithmConfig::Swav { prototypes, .. } => ("method.prototypes", prototypes),
         _ => return None,
     };
     // As they are drawn, and on the device.

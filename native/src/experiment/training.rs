@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use simile_core::algorithm::MethodConfig;
+use simile_core::algorithm::AlgorithmConfig;
 use simile_core::data::Dataset;
 use simile_core::error::Error;
 use simile_core::nn::checkpoint::{CheckpointError, Weights};
@@ -203,8 +203,8 @@ pub(super) fn share(trainer: &mut Trainer, batch: usize, team: &Team) -> Result<
     let helpers = team.helpers();
     trainer.share(&helpers).map_err(usage)?;
     let devices = 1 + helpers.len();
-    match trainer.config().method {
-        MethodConfig::Cached { chunk } if batch.div_ceil(chunk) < devices => Err(usage(format_args!(
+    match trainer.config().algorithm {
+        AlgorithmConfig::Cached { chunk } if batch.div_ceil(chunk) < devices => Err(usage(format_args!(
             "a batch of {batch} in chunks of {chunk} leaves some of {devices} devices without work; lower \
              method.chunk, or raise train.batch"
         ))),
@@ -225,14 +225,14 @@ pub(super) fn config(
     let classes = training.labels.iter().max().map_or(0, |label| label + 1);
     Ok(TrainerConfig {
         objective: arm.objective.config().map_err(usage)?,
-        method: arm.method(),
+        algorithm: arm.method(),
         encoder: encoder.config,
         head: head.of(arm.scores(classes.max(images.classes.len()), training.biases)),
         optimizer,
         schedule,
         steps: train.iterations as u64,
         steps_per_epoch,
-        views_apart: train.views_apart,
+        per_view_batch_norm: train.views_apart,
         seed: train.seed,
         ema: train.ema,
         accumulate: train.accumulate as u64,

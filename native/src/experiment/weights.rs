@@ -21,7 +21,7 @@ use crate::experiment::model;
 /// # Errors
 /// If they are those of another encoder.
 pub(super) fn begin(recipe: &mut Recipe, bytes: &[u8]) -> Result<Arc<Weights>> {
-    let (weights, metadata) = Weights::of_encoder(bytes, &recipe.encoder.config)?;
+    let (weights, metadata) = Weights::from_encoder_file(bytes, &recipe.encoder.config)?;
     if recipe.data.normalise.is_none() {
         line("images are normalised as these weights expect; `data.normalise` can say otherwise");
         let Normalisation { mean, std } = Normalisation { mean: metadata.mean, std: metadata.std };
@@ -42,7 +42,7 @@ pub(super) fn of_recipe(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
     }
     let bytes =
         fs::read(&file).with_context(|| format!("cannot read `encoder.weights`, {}", file.display()))?;
-    Weights::of_encoder(&bytes, &recipe.encoder.config)
+    Weights::from_encoder_file(&bytes, &recipe.encoder.config)
         .with_context(|| format!("{} cannot be `encoder.weights`", file.display()))?;
     Ok(Some(bytes))
 }

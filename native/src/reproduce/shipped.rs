@@ -99,7 +99,7 @@ impl ShippedTable {
 mod tests {
     use std::collections::BTreeSet;
 
-    use simile_core::algorithm::MethodConfig;
+    use simile_core::algorithm::AlgorithmConfig;
     use simile_core::augment::Augmentation;
     use simile_core::nn::head::HeadKind;
 
@@ -126,7 +126,9 @@ mod tests {
 
     fn steps(recipe: &Recipe) -> [u64; 2] {
         let first = match recipe.arms().remove(0).method() {
-            MethodConfig::BiasNetwork { first_steps, .. } | MethodConfig::Jtt { first_steps } => first_steps,
+            AlgorithmConfig::BiasNetwork { first_steps, .. } | AlgorithmConfig::Jtt { first_steps } => {
+                first_steps
+            }
             _ => 0,
         };
         [first, recipe.train.iterations as u64 - first]
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn both_losses_of_two_encoders_are_of_one_variant_that_the_row_names() {
         for (place, arm) in arms() {
-            let MethodConfig::Difficulty { triplet, biased_learning_rate, .. } = arm.method() else {
+            let AlgorithmConfig::Difficulty { triplet, biased_learning_rate, .. } = arm.method() else {
                 continue;
             };
             assert!(biased_learning_rate.is_some(), "{place}: one rate for both encoders");
@@ -360,7 +362,7 @@ mod tests {
                     assert!(recipe.classified.is_none(), "{}", row.name);
                 }
                 if line == "LfF" {
-                    assert_eq!(method, MethodConfig::Lff { ema_alpha: Some(0.7) });
+                    assert_eq!(method, AlgorithmConfig::Lff { ema_alpha: Some(0.7) });
                 }
             }
         }

@@ -125,7 +125,14 @@ fn cases() -> Vec<Case> {
             &[LogSumExp::apart(19).with_power(1.5), LogSumExp::apart(19).with_power(0.5)],
             2.0,
         ),
-        case("other groups", [38, 38], 6, groups(38), &[LogSumExp::unlike(), LogSumExp::apart(19)], 2.0),
+        case(
+            "other groups",
+            [38, 38],
+            6,
+            groups(38),
+            &[LogSumExp::exclude_same_label(), LogSumExp::apart(19)],
+            2.0,
+        ),
         case("the own group", [38, 38], 6, groups(38), &[LogSumExp::like()], 2.0),
         case(
             "weights of pairs",
@@ -219,7 +226,12 @@ fn an_anchor_without_pairs_has_no_gradient() {
         let rows = target.leaf(&noise(6 * 4, 1), [6, 4]);
         let (device, dtype) = (&target.device, target.dtype);
         let weights = Given::Groups(vec![0; 6]).on(device, dtype, [6, 6]);
-        let comparison = || Comparison::new([LogSumExp::unlike(), LogSumExp::unlike().with_power(0.0)], 60.0);
+        let comparison = || {
+            Comparison::new(
+                [LogSumExp::exclude_same_label(), LogSumExp::exclude_same_label().with_power(0.0)],
+                60.0,
+            )
+        };
         for within in [false, true] {
             let (rows, weights) = (rows.clone(), weights.clone());
             let sums = match within {

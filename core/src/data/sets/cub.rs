@@ -51,13 +51,13 @@ pub fn catalogue(files: &Annotations<'_>) -> Result<Catalogue> {
         class_rows.insert(id, classes.len());
         classes.push(name.to_owned());
     }
-    let labels = of_images(&files.labels, &rows, |line, class| {
+    let labels = by_image(&files.labels, &rows, |line, class| {
         let known = class_rows.get(class).copied();
         known.ok_or_else(|| {
             files.labels.error(line, format!("class {class} is not in {}", files.classes.origin))
         })
     })?;
-    let parts = of_images(&files.split, &rows, |line, word| match word {
+    let parts = by_image(&files.split, &rows, |line, word| match word {
         "1" => Ok(Part::Train),
         "0" => Ok(Part::Test),
         other => Err(files.split.error(line, format!("`{other}`, expected 1 to train on or 0 to test"))),
@@ -73,7 +73,7 @@ pub fn catalogue(files: &Annotations<'_>) -> Result<Catalogue> {
 }
 
 /// What the second word of each line says of the picture that the first one names.
-fn of_images<T: Clone>(
+fn by_image<T: Clone>(
     text: &Text<'_>,
     rows: &HashMap<&str, usize>,
     mut read: impl FnMut(usize, &str) -> Result<T>,

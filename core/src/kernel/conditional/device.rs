@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use burn::tensor::{DType, Device, Tensor};
 
-use super::{Form, Operator};
+use super::{ConditionalEmbedding, Form};
 use crate::loss::pairwise::PairWeights;
 use crate::numeric::matrix::Matrix;
 
-impl Operator {
+impl ConditionalEmbedding {
     /// `W` on a device.
-    pub fn on_device(&self, device: &Device, dtype: DType) -> DeviceOperator {
+    pub fn on_device(&self, device: &Device, dtype: DType) -> DeviceEmbedding {
         let place = |matrix: &Matrix| without_negligible(matrix, dtype).to_tensor(device, dtype);
         let column = |values: &[f64]| place(&Matrix::column(values));
         let form = match &self.form {
@@ -27,7 +27,7 @@ impl Operator {
                 DeviceForm::Factors { shift: column(diagonal), left: place(left), right: place(right) }
             }
         };
-        DeviceOperator { form, diagonal: column(&self.diagonal()) }
+        DeviceEmbedding { form, diagonal: column(&self.diagonal()) }
     }
 }
 
@@ -46,7 +46,7 @@ fn without_negligible(matrix: &Matrix, dtype: DType) -> Cow<'_, Matrix> {
 
 /// `W` on a device.
 #[derive(Debug, Clone)]
-pub struct DeviceOperator {
+pub struct DeviceEmbedding {
     form: DeviceForm,
     /// Of `W`, `[b, 1]`. It comes from the host: a gather from `W` mixes up rows with fusion (Burn 0.22.1, wgpu).
     diagonal: Tensor<2>,
@@ -64,7 +64,7 @@ enum DeviceForm {
     },
 }
 
-impl DeviceOperator {
+impl DeviceEmbedding {
     /// The weights of the pairs of samples by one operator, or by one for each view of an anchor. Their diagonals are
     /// unspecified: terms leave a sample's pairs with itself out.
     pub fn pair_weights(operators: &[&Self]) -> PairWeights {

@@ -8,28 +8,29 @@
 //! poster of Decoupled Uniformity. `W` carries no gradient: it depends on the conditioning variable alone. It is
 //! solved on the host in `f64`.
 //!
-//! | estimator | Gram matrix | weights |
+//! | scheme | Gram matrix | weights |
 //! |---|---|---|
-//! | [`Estimator::Operator`] | as it is | as they come, with the diagonal and negative entries (paper) |
-//! | [`Estimator::Clipped`] | diagonal set to 1 | diagonal 0, entries below `clip_threshold` set to 0, not renormalised (released) |
-//! | [`Estimator::Normalised`] | as it is | diagonal and negative entries 0, each row divided by its sum (ours) |
+//! | [`WeightScheme::Paper`] | as it is | as they come, with the diagonal and negative entries (paper) |
+//! | [`WeightScheme::Released`] | diagonal set to 1 | diagonal 0, entries below `clip_threshold` set to 0, not renormalised (released) |
+//! | [`WeightScheme::Normalised`] | as it is | diagonal and negative entries 0, each row divided by its sum (ours) |
 //!
-//! The normalised estimator is a conditional distribution over the other samples: what the paper derives the
+//! The normalised scheme is a conditional distribution over the other samples: what the paper derives the
 //! operator to be an estimate of, without the negative probabilities that a finite batch gives.
 
 mod device;
 mod ridge;
+mod weight_scheme;
 
 use faer::linalg::solvers::{DenseSolveCore, Solve};
 use faer::{Mat, Side};
-use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, positive, shown};
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
 
-pub use device::DeviceOperator;
-pub use ridge::Smoother;
+pub use device::DeviceEmbedding;
+pub use ridge::KernelRidge;
+pub use weight_scheme::WeightScheme;
 
 /// Batches up to this size hold `W` as a dense matrix even where factors exist.
 const DENSE_ROWS: usize = 128;
@@ -40,55 +41,9 @@ const LARGEST: f64 = 1e140;
 /// Where `Z^T Z + ridge I` has a condition number below this, its Cholesky factor keeps eight digits of `W`.
 const WELL_SCALED: f64 = 1e8;
 
-/// How weights are made from `W`; see the [module](self).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Estimator {
-    /// As printed.
-    Operator,
-    /// As released.
-    Clipped {
-        /// Smaller weights become 0; released: `1e-6`.
-        threshold: f64,
-    },
-    /// Non-negative rows of sum 1.
-    Normalised,
-}
-
-impl Estimator {
-    /// The weights that an estimator makes of the rows of `z`, `[b, b]`. A row of [`Normalised`](Self::Normalised) without
-    /// positive weights is 0.
-    ///
-    /// # Errors
-    /// As [`Operator::new`].
-    pub fn weights(&self, kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Matrix> {
-        let operator = match self {
-            Self::Operator => return Ok(Operator::new(kernel, z, ridge)?.to_matrix()),
-            Self::Clipped { .. } => Operator::with_unit_diagonal(kernel, z, ridge)?,
-            Self::Normalised => Operator::new(kernel, z, ridge)?,
-        };
-        let mut weights = operator.to_matrix();
-        for i in 0..weights.rows() {
-            weights[(i, i)] = 0.0;
-            let row = weights.row_mut(i);
-            match self {
-                Self::Clipped { threshold } => {
-                    row.iter_mut().filter(|w| **w < *threshold).for_each(|w| *w = 0.0)
-                }
-                _ => {
-                    row.iter_mut().for_each(|w| *w = w.max(0.0));
-                    let sum: f64 = row.iter().sum();
-                    row.iter_mut().filter(|_| sum > 0.0).for_each(|w| *w /= sum);
-                }
-            }
-        }
-        Ok(weights)
-    }
-}
-
 /// The matrix `W` of a batch, `[b, b]`, dense or as `diag(d) + L R^T` with few columns.
 #[derive(Debug, Clone)]
-pub struct Operator {
+pub struct ConditionalEmbedding {
     form: Form,
     error: Option<f64>,
 }
@@ -99,7 +54,7 @@ enum Form {
     Factors { diagonal: Vec<f64>, left: Matrix, right: Matrix },
 }
 
-impl Operator {
+impl ConditionalEmbedding {
     /// `(K + ridge I)^-1 K` for the rows of `z`.
     ///
     /// Kernels with `r` features `Z`, fewer than samples (linear, cosine, polynomial), take `b r^2` work:
@@ -372,7 +327,7 @@ mod tests {
         let z = values(20, 1.0);
         for kernel in kernels() {
             for ridge in [0.01, 1.0, 100.0] {
-                let w = Operator::new(&kernel, &z, ridge).unwrap().to_matrix();
+                let w = ConditionalEmbedding::new(&kernel, &z, ridge).unwrap().to_matrix();
                 let error = residual(&kernel.gram(&z), ridge, &w);
                 assert!(error < 1e-9, "{kernel:?}, ridge {ridge}: {error}");
                 let transposed = Matrix::from_fn(20, 20, |i, j| w[(j, i)]);
@@ -388,12 +343,12 @@ mod tests {
             for ridge in [0.01, 1.0] {
                 let gram = kernel.gram(&z);
                 let features = kernel.features(&z).unwrap();
-                let few = Operator::from_features(&features, ridge).unwrap().to_matrix();
+                let few = ConditionalEmbedding::from_features(&features, ridge).unwrap().to_matrix();
                 assert!(largest_difference(&few, &regress(&gram, ridge).unwrap()) < 1e-9, "{kernel:?}");
 
                 let mut unit = gram;
                 (0..40).for_each(|i| unit[(i, i)] = 1.0);
-                let few = Operator::from_features_with_unit_diagonal(&features, ridge).unwrap();
+                let few = ConditionalEmbedding::from_features_with_unit_diagonal(&features, ridge).unwrap();
                 let Some(few) = few else { continue };
                 assert!(
                     largest_difference(&few.to_matrix(), &regress(&unit, ridge).unwrap()) < 1e-7,
@@ -408,15 +363,15 @@ mod tests {
         let z = values(DENSE_ROWS + 6, 1.0);
         let device = Device::flex();
         for kernel in [Kernel::Cosine, Kernel::Linear { scale: 1.0 }] {
-            let operator = Operator::new(&kernel, &z, 0.1).unwrap();
+            let operator = ConditionalEmbedding::new(&kernel, &z, 0.1).unwrap();
             assert!(matches!(operator.form, Form::Factors { .. }));
-            let dense = Operator::exact(Form::Dense(operator.to_matrix()));
+            let dense = ConditionalEmbedding::exact(Form::Dense(operator.to_matrix()));
             let (few, dense) =
                 (operator.on_device(&device, DType::F64), dense.on_device(&device, DType::F64));
             let difference = |a: Tensor<2>, b: Tensor<2>| (a - b).abs().max().into_scalar::<f64>();
             assert!(difference(few.diagonal(), dense.diagonal()) < 1e-12);
-            let total = |operator: &DeviceOperator| {
-                let weights = DeviceOperator::pair_weights(&[operator]);
+            let total = |operator: &DeviceEmbedding| {
+                let weights = DeviceEmbedding::pair_weights(&[operator]);
                 let term = LogSumExp::apart(z.rows()).weighted(Weight::Above(0.0)).with_power(0.0);
                 let rows = Tensor::zeros([z.rows(), 1], (&device, DType::F64));
                 own_log_sum_exps(rows, weights, Comparison::new([term], 1.0))
@@ -431,7 +386,7 @@ mod tests {
     fn badly_scaled_features_stay_a_projection() {
         let colours = values(200, 255.0);
         let cubic = Kernel::Polynomial { gamma: 1.0, offset: 0.0, degree: 3, scale: 1.0 };
-        let w = Operator::new(&cubic, &colours, 0.01).unwrap().to_matrix();
+        let w = ConditionalEmbedding::new(&cubic, &colours, 0.01).unwrap().to_matrix();
         let trace: f64 = (0..200).map(|i| w[(i, i)]).sum();
         assert!((trace - 10.0).abs() < 1e-3, "ten features, trace {trace}");
         assert!(w.data().iter().all(|v| v.abs() <= 1.0 + 1e-9));
@@ -445,7 +400,7 @@ mod tests {
         (0..7).for_each(|i| gram[(i, i)] = 1.0);
         let eigenvalues = to_faer(&gram).self_adjoint_eigenvalues(Side::Lower).unwrap();
         assert!(eigenvalues.iter().any(|&e| e < -0.5));
-        let w = Operator::with_unit_diagonal(&kernel, &z, 0.5).unwrap().to_matrix();
+        let w = ConditionalEmbedding::with_unit_diagonal(&kernel, &z, 0.5).unwrap().to_matrix();
         assert!(residual(&gram, 0.5, &w) < 1e-9);
     }
 
@@ -455,17 +410,24 @@ mod tests {
         let first = z.row(0).to_vec();
         z.row_mut(5).copy_from_slice(&first);
         for kernel in kernels() {
-            let error = Operator::new(&kernel, &z, 0.0).unwrap_err().to_string();
+            let error = ConditionalEmbedding::new(&kernel, &z, 0.0).unwrap_err().to_string();
             assert!(error.contains("lambda"), "{kernel:?}: {error}");
         }
-        assert!(Operator::new(&Kernel::Cosine, &z, -1.0).unwrap_err().to_string().contains("lambda"));
-        assert!(Operator::new(&Kernel::Cosine, &z, f64::NAN).unwrap_err().to_string().contains("lambda"));
+        assert!(
+            ConditionalEmbedding::new(&Kernel::Cosine, &z, -1.0).unwrap_err().to_string().contains("lambda")
+        );
+        assert!(
+            ConditionalEmbedding::new(&Kernel::Cosine, &z, f64::NAN)
+                .unwrap_err()
+                .to_string()
+                .contains("lambda")
+        );
     }
 
     #[test]
     fn without_a_ridge_a_regular_gram_matrix_gives_the_identity() {
         let z = Matrix::from_fn(6, 1, |i, _| i as f64);
-        let w = Operator::new(&Kernel::rbf(0.5), &z, 0.0).unwrap().to_matrix();
+        let w = ConditionalEmbedding::new(&Kernel::rbf(0.5), &z, 0.0).unwrap().to_matrix();
         assert!(largest_difference(&w, &Matrix::from_fn(6, 6, |i, j| f64::from(u8::from(i == j)))) < 1e-12);
     }
 
@@ -473,7 +435,9 @@ mod tests {
     fn exact_match_averages_over_clusters() {
         let clusters = [0.0, 1.0, 0.0, 2.0, 1.0, 0.0];
         let ridge = 0.3;
-        let w = Operator::new(&Kernel::ExactMatch, &Matrix::column(&clusters), ridge).unwrap().to_matrix();
+        let w = ConditionalEmbedding::new(&Kernel::ExactMatch, &Matrix::column(&clusters), ridge)
+            .unwrap()
+            .to_matrix();
         for i in 0..6 {
             let members = clusters.iter().filter(|&&c| c == clusters[i]).count() as f64;
             for j in 0..6 {
@@ -485,7 +449,7 @@ mod tests {
 
     #[test]
     fn normalised_rows_are_distributions_over_the_others() {
-        let weights = Estimator::Normalised.weights(&Kernel::Cosine, &values(12, 1.0), 0.1).unwrap();
+        let weights = WeightScheme::Normalised.weights(&Kernel::Cosine, &values(12, 1.0), 0.1, 0.0).unwrap();
         for i in 0..12 {
             assert!((weights.row(i).iter().sum::<f64>() - 1.0).abs() < 1e-12);
             assert_eq!(weights[(i, i)], 0.0);
@@ -497,16 +461,16 @@ mod tests {
         let z = values(60, 1.0);
         let ridge = 0.1;
         for kernel in [Kernel::rbf(0.8), Kernel::Laplacian { scale: 1.5 }] {
-            let exact = Operator::new(&kernel, &z, ridge).unwrap().to_matrix();
+            let exact = ConditionalEmbedding::new(&kernel, &z, ridge).unwrap().to_matrix();
             for rank in [10, 20, 60] {
                 let factor = kernel.low_rank(&z, &Approximation { rank, tolerance: 0.0 }).unwrap();
-                let close = Operator::from_low_rank(&factor, ridge).unwrap();
+                let close = ConditionalEmbedding::from_low_rank(&factor, ridge).unwrap();
                 let bound = close.approximation_error().unwrap() + 1e-10;
                 assert!(largest_difference(&exact, &close.to_matrix()) <= bound);
             }
-            let unit = Operator::with_unit_diagonal(&kernel, &z, ridge).unwrap().to_matrix();
+            let unit = ConditionalEmbedding::with_unit_diagonal(&kernel, &z, ridge).unwrap().to_matrix();
             let factor = kernel.low_rank(&z, &Approximation { rank: 60, tolerance: 0.0 }).unwrap();
-            let close = Operator::from_low_rank_with_unit_diagonal(&factor, ridge).unwrap();
+            let close = ConditionalEmbedding::from_low_rank_with_unit_diagonal(&factor, ridge).unwrap();
             assert!(close.approximation_error().unwrap() < 1e-9);
             assert!(largest_difference(&unit, &close.to_matrix()) < 1e-7);
         }

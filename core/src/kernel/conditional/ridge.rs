@@ -5,7 +5,7 @@ use faer::Side;
 use faer::linalg::solvers::{Llt, Solve};
 use simile_kernels::is_cpu;
 
-use super::{DeviceOperator, Operator, check_pivots, check_ridge, representable, to_faer};
+use super::{ConditionalEmbedding, DeviceEmbedding, check_pivots, check_ridge, representable, to_faer};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
@@ -14,22 +14,22 @@ use crate::numeric::matrix::Matrix;
 ///
 /// Systems are solved in `f64` on the host. Where the rows lie there too, a factor solves for them; a GPU would have to be waited
 /// for, and gets the entries of `W`, so that nothing is read back.
-pub struct Smoother(Form);
+pub struct KernelRidge(Form);
 
 #[allow(clippy::large_enum_variant, reason = "there is one a batch")]
 enum Form {
     /// Its entries, or their factors.
-    Operator(DeviceOperator),
+    ConditionalEmbedding(DeviceEmbedding),
     /// The Cholesky factor of `K + ridge I`: `W C = C - ridge (K + ridge I)^-1 C` takes a third of the work that the
     /// entries of `W` take.
     Factor { factor: Llt<f64>, ridge: f64 },
 }
 
-impl Smoother {
+impl KernelRidge {
     /// The operator for the rows of `z`, to be applied to tensors like `like`, `[b, d]`.
     ///
     /// # Errors
-    /// As [`Operator::new`].
+    /// As [`ConditionalEmbedding::new`].
     pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64, like: &Tensor<2>) -> Result<Self> {
         check_ridge(ridge)?;
         kernel.fits(z)?;
@@ -47,8 +47,8 @@ impl Smoother {
                 return Ok(Self(Form::Factor { factor, ridge }));
             }
         }
-        let operator = Operator::new(kernel, z, ridge)?;
-        Ok(Self(Form::Operator(operator.on_device(&like.device(), like.dtype()))))
+        let operator = ConditionalEmbedding::new(kernel, z, ridge)?;
+        Ok(Self(Form::ConditionalEmbedding(operator.on_device(&like.device(), like.dtype()))))
     }
 
     /// `W C`. The operator is symmetric, so it is its own transpose in the backward direction.
@@ -57,7 +57,7 @@ impl Smoother {
     /// The rows cannot be read.
     pub fn apply(&self, c: Tensor<2>) -> Result<Tensor<2>> {
         match &self.0 {
-            Form::Operator(operator) => Ok(operator.apply(c)),
+            Form::ConditionalEmbedding(operator) => Ok(operator.apply(c)),
             Form::Factor { factor, ridge } => {
                 let rows = Matrix::from_data(&c.clone().into_data())?;
                 let solution = factor.solve(to_faer(&rows));

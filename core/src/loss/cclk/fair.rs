@@ -25,11 +25,12 @@ use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
-use super::{BothOperators, Estimate, FLOOR, KernelWeights, Mass, SignedEstimate, signed_sums, weighted};
+use super::{BothEmbeddings, FLOOR, KernelWeights, Mass, SignedEstimate, signed_sums, weighted};
 use crate::error::Result;
+use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
 use crate::loss::infonce::info_nce::directed;
-use crate::loss::pairwise::{Contrast, Positives, log_add, other_view};
+use crate::loss::pairwise::{PairwiseLoss, Positives, log_add, other_view};
 use crate::numeric::matrix::check_values;
 
 /// Fair-CCLK; see the [module](self).
@@ -94,11 +95,11 @@ fn conditional_negatives(
     settings: &KernelWeights,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothOperators,
+    operators: &BothEmbeddings,
 ) -> Result<Evaluation> {
     let evaluation = match settings.variant {
-        Estimate::Paper => as_printed(settings, views, batch, operators),
-        Estimate::Released | Estimate::Normalised => without_signs(settings, views, batch, operators),
+        WeightScheme::Paper => as_printed(settings, views, batch, operators),
+        WeightScheme::Released | WeightScheme::Normalised => without_signs(settings, views, batch, operators),
     };
     Ok(operators.note(evaluation?).in_parts(batch, || views.own_pairs(settings.temperature)))
 }
@@ -108,10 +109,10 @@ fn without_signs(
     settings: &KernelWeights,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothOperators,
+    operators: &BothEmbeddings,
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
-    let compared = Contrast::within(z, settings.temperature, batch.tile())?
+    let compared = PairwiseLoss::within(z, settings.temperature, batch.tile())?
         .mean(Positives::Partner(other_view(b)))
         .with_weights(operators.stacked());
     let loss = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
@@ -119,7 +120,7 @@ fn without_signs(
     };
     let others = (b - 1) as f64;
     let contrasted = match settings.variant {
-        Estimate::Released => compared
+        WeightScheme::Released => compared
             .log_sum_exp(weighted(b, settings.clip_threshold))
             .evaluate(|rows| loss(rows.means[0].clone(), rows.sums[0].clone(), others)),
         _ => compared.log_sum_exp(weighted(b, 0.0)).log_sum_exp(Mass::term(b)).evaluate(|rows| {
@@ -127,14 +128,14 @@ fn without_signs(
             loss(rows.means[0].clone(), negatives, others / 2.0)
         }),
     };
-    Ok(views.of_stacked(contrasted, 1.0 / (2 * b) as f64))
+    Ok(views.from_stacked(contrasted, 1.0 / (2 * b) as f64))
 }
 
 fn as_printed(
     settings: &KernelWeights,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothOperators,
+    operators: &BothEmbeddings,
 ) -> Result<Evaluation> {
     let mass = (views.size - 1) as f64;
     let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {

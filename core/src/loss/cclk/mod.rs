@@ -33,28 +33,15 @@ use super::infonce::info_nce::Side;
 use super::objective::{Aux, Evaluation};
 use super::views::TwoViews;
 use crate::error::{Error, Result, bounded, within};
-use crate::kernel::conditional::{DeviceOperator, Operator};
+use crate::kernel::conditional::{ConditionalEmbedding, DeviceEmbedding, WeightScheme};
 use crate::kernel::{Approximation, Kernel};
 use crate::loss::batch::Batch;
-use crate::loss::pairwise::{Contrast, EMPTY, LogSumExp, PairWeights, Positives, Rows, Weight, itself};
+use crate::loss::pairwise::{EMPTY, LogSumExp, PairWeights, PairwiseLoss, Positives, Rows, Weight, itself};
 use crate::numeric::matrix::Matrix;
 
 pub use fair::{FairCclk, HardNegCclk};
 pub use trainable::{TrainableFairCclk, TrainableKernel};
 pub use weak::WeakSupCclk;
-
-/// Which estimate of the conditional embedding is used; see the [module](self).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Estimate {
-    /// As printed.
-    Paper,
-    /// As released.
-    Released,
-    /// Non-negative rows of sum 1: ours, and the default.
-    #[default]
-    Normalised,
-}
 
 /// Settings of the three objectives.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -76,7 +63,7 @@ pub struct KernelWeights {
     /// Averages the directions a to b and b to a (variant `paper` only; the others always do).
     pub symmetric: bool,
     /// The estimate.
-    pub variant: Estimate,
+    pub variant: WeightScheme,
 }
 
 impl Default for KernelWeights {
@@ -88,7 +75,7 @@ impl Default for KernelWeights {
             approximation: None,
             clip_threshold: 1e-6,
             symmetric: false,
-            variant: Estimate::Normalised,
+            variant: WeightScheme::Normalised,
         }
     }
 }
@@ -106,45 +93,45 @@ impl KernelWeights {
     }
 
     /// `W` as the variant defines the Gram matrix.
-    fn operator(&self, z: &Matrix) -> Result<Operator> {
-        let is_released = self.variant == Estimate::Released;
+    fn operator(&self, z: &Matrix) -> Result<ConditionalEmbedding> {
+        let is_released = self.variant == WeightScheme::Released;
         match &self.approximation {
-            None if is_released => Operator::with_unit_diagonal(&self.kernel, z, self.lambda),
-            None => Operator::new(&self.kernel, z, self.lambda),
+            None if is_released => ConditionalEmbedding::with_unit_diagonal(&self.kernel, z, self.lambda),
+            None => ConditionalEmbedding::new(&self.kernel, z, self.lambda),
             Some(approximation) => {
                 let factor = self.kernel.low_rank(z, approximation)?;
                 if is_released {
-                    Operator::from_low_rank_with_unit_diagonal(&factor, self.lambda)
+                    ConditionalEmbedding::from_low_rank_with_unit_diagonal(&factor, self.lambda)
                 } else {
-                    Operator::from_low_rank(&factor, self.lambda)
+                    ConditionalEmbedding::from_low_rank(&factor, self.lambda)
                 }
             }
         }
     }
 
     /// The operators of both views, from `z`, or from `z_a` and `z_b`.
-    fn operators(&self, batch: &Batch, objective: &str, views: &TwoViews) -> Result<BothOperators> {
+    fn operators(&self, batch: &Batch, objective: &str, views: &TwoViews) -> Result<BothEmbeddings> {
         let rows = views.a.rows();
         let (device, dtype) = (rows.device(), rows.dtype());
         if batch.has_condition("z_a") {
             let of = |name| self.operator(batch.condition(objective, name, views.size)?);
-            return Ok(BothOperators::new(&of("z_a")?, &of("z_b")?, &device, dtype));
+            return Ok(BothEmbeddings::new(&of("z_a")?, &of("z_b")?, &device, dtype));
         }
         let operator = self.operator(batch.condition(objective, "z", views.size)?)?;
-        Ok(BothOperators::shared(&operator, &device, dtype))
+        Ok(BothEmbeddings::shared(&operator, &device, dtype))
     }
 }
 
 /// The operators of view a and view b on the device of the embeddings.
-struct BothOperators {
-    a: DeviceOperator,
-    b: DeviceOperator,
+struct BothEmbeddings {
+    a: DeviceEmbedding,
+    b: DeviceEmbedding,
     is_shared: bool,
     approximation_error: Option<f64>,
 }
 
-impl BothOperators {
-    fn new(a: &Operator, b: &Operator, device: &Device, dtype: DType) -> Self {
+impl BothEmbeddings {
+    fn new(a: &ConditionalEmbedding, b: &ConditionalEmbedding, device: &Device, dtype: DType) -> Self {
         let errors = a.approximation_error().zip(b.approximation_error());
         Self {
             a: a.on_device(device, dtype),
@@ -154,7 +141,7 @@ impl BothOperators {
         }
     }
 
-    fn shared(both: &Operator, device: &Device, dtype: DType) -> Self {
+    fn shared(both: &ConditionalEmbedding, device: &Device, dtype: DType) -> Self {
         let on_device = both.on_device(device, dtype);
         let approximation_error = both.approximation_error();
         Self { a: on_device.clone(), b: on_device, is_shared: true, approximation_error }
@@ -171,8 +158,8 @@ impl BothOperators {
     /// The weights of stacked rows among themselves: each anchor weighs the samples of either view alike.
     fn stacked(&self) -> PairWeights {
         match self.is_shared {
-            true => DeviceOperator::pair_weights(&[&self.a]),
-            false => DeviceOperator::pair_weights(&[&self.a, &self.b]),
+            true => DeviceEmbedding::pair_weights(&[&self.a]),
+            false => DeviceEmbedding::pair_weights(&[&self.a, &self.b]),
         }
     }
 
@@ -181,7 +168,7 @@ impl BothOperators {
         Tensor::cat(vec![self.a.diagonal(), self.b.diagonal()], 0).squeeze_dim(1)
     }
 
-    fn of(&self, side: Side) -> &DeviceOperator {
+    fn of(&self, side: Side) -> &DeviceEmbedding {
         match side {
             Side::A => &self.a,
             Side::B => &self.b,
@@ -229,12 +216,12 @@ fn signed_sums<'a>(
     batch: &Batch,
     anchors: Tensor<2>,
     candidates: Tensor<2>,
-    operator: &'a DeviceOperator,
-) -> Result<Contrast<'a>> {
+    operator: &'a DeviceEmbedding,
+) -> Result<PairwiseLoss<'a>> {
     let [b, _] = anchors.dims();
-    Ok(Contrast::new(anchors, candidates, settings.temperature, batch.tile())?
+    Ok(PairwiseLoss::new(anchors, candidates, settings.temperature, batch.tile())?
         .mean(Positives::Partner(itself(b)))
-        .with_weights(DeviceOperator::pair_weights(&[operator]))
+        .with_weights(DeviceEmbedding::pair_weights(&[operator]))
         .log_sum_exp(weighted(b, 0.0))
         .log_sum_exp(LogSumExp::apart(b).weighted(Weight::Below(0.0))))
 }
@@ -275,7 +262,7 @@ fn with_kceo_diagonal(
     settings: &KernelWeights,
     views: &TwoViews,
     batch: &Batch,
-    operator: &DeviceOperator,
+    operator: &DeviceEmbedding,
 ) -> Result<Evaluation> {
     if !batch.is_detailed() {
         return Ok(evaluation);

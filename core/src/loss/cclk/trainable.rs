@@ -34,6 +34,7 @@ use super::super::differentiate;
 use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
 use crate::error::{Error, Result, bounded, positive};
+use crate::kernel::conditional::WeightScheme;
 use crate::kernel::{Kernel, squared_distance};
 use crate::loss::batch::Batch;
 use crate::loss::pairwise::{EMPTY, other_view};
@@ -62,7 +63,7 @@ pub struct TrainableFairCclk {
     /// Kernel of the conditioning variable.
     pub kernel: TrainableKernel,
     /// `normalised`, the only one there is.
-    pub variant: super::Estimate,
+    pub variant: WeightScheme,
 }
 
 impl Default for TrainableFairCclk {
@@ -71,7 +72,7 @@ impl Default for TrainableFairCclk {
             temperature: 0.5,
             lambda: 0.01,
             kernel: TrainableKernel::Rbf,
-            variant: super::Estimate::Normalised,
+            variant: WeightScheme::Normalised,
         }
     }
 }
@@ -137,7 +138,7 @@ impl Objective for TrainableFairCclk {
     }
 
     fn check(&self) -> Result<()> {
-        if self.variant != super::Estimate::Normalised {
+        if self.variant != WeightScheme::Normalised {
             return Err(Error::parameter(
                 "variant",
                 "not normalised",

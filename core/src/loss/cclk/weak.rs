@@ -23,11 +23,12 @@ use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
-use super::{BothOperators, Estimate, FLOOR, KernelWeights, Mass, SignedEstimate, signed_sums, weighted};
+use super::{BothEmbeddings, FLOOR, KernelWeights, Mass, SignedEstimate, signed_sums, weighted};
 use crate::error::Result;
+use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
 use crate::loss::infonce::info_nce::directed;
-use crate::loss::pairwise::{Contrast, EMPTY, LogSumExp, Positives, Rows, log_add, other_view};
+use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Rows, log_add, other_view};
 
 /// Smallest positive mass of the released code.
 const RELEASED_FLOOR: f64 = 1e-7;
@@ -54,9 +55,9 @@ impl Objective for WeakSupCclk {
         let views = TwoViews::of(batch, self.name())?;
         let operators = self.0.operators(batch, self.name(), &views)?;
         let evaluation = match self.0.variant {
-            Estimate::Paper => as_printed(&self.0, &views, batch, &operators),
-            Estimate::Released => as_released(&self.0, &views, batch, &operators),
-            Estimate::Normalised => normalised(&self.0, &views, batch, &operators),
+            WeightScheme::Paper => as_printed(&self.0, &views, batch, &operators),
+            WeightScheme::Released => as_released(&self.0, &views, batch, &operators),
+            WeightScheme::Normalised => normalised(&self.0, &views, batch, &operators),
         };
         Ok(operators.note(evaluation?))
     }
@@ -66,7 +67,7 @@ fn as_printed(
     settings: &KernelWeights,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothOperators,
+    operators: &BothEmbeddings,
 ) -> Result<Evaluation> {
     let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
         let operator = operators.of(side);
@@ -88,10 +89,10 @@ fn as_released(
     settings: &KernelWeights,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothOperators,
+    operators: &BothEmbeddings,
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
-    let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
+    let contrasted = PairwiseLoss::within(z, settings.temperature, batch.tile())?
         .with_weights(operators.stacked())
         .log_sum_exp(weighted(b, settings.clip_threshold))
         .log_sum_exp(LogSumExp::apart(2 * b))
@@ -100,7 +101,7 @@ fn as_released(
             log_add(positive.clone(), rows.sums[1].clone()) - positive
         });
     let positive = released_positive(&contrasted.rows);
-    let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+    let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
     Ok(evaluation.in_parts(batch, || positive.mean().neg()))
 }
 
@@ -113,7 +114,7 @@ fn normalised(
     settings: &KernelWeights,
     views: &TwoViews,
     batch: &Batch,
-    operators: &BothOperators,
+    operators: &BothEmbeddings,
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
     let own_weights = operators.own_weights().clamp_min(0.0);
@@ -125,7 +126,7 @@ fn normalised(
         let neighbours = rows.sums[0].clone() - total.clone() - std::f64::consts::LN_2;
         log_add(rows.means[0].clone() + own - total, neighbours)
     };
-    let contrasted = Contrast::within(z, settings.temperature, batch.tile())?
+    let contrasted = PairwiseLoss::within(z, settings.temperature, batch.tile())?
         .mean(Positives::Partner(other_view(b)))
         .with_weights(operators.stacked())
         .log_sum_exp(weighted(b, 0.0))
@@ -136,7 +137,7 @@ fn normalised(
             log_add(positive.clone(), rows.sums[1].clone()) - positive
         });
     let part = batch.is_detailed().then(|| positive(&contrasted.rows).mean().neg());
-    let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+    let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
     Ok(match part {
         Some(part) => evaluation.in_parts(batch, || part),
         None => evaluation,

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, bounded};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, LogSumExp, Positives, Rows, log_add};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, log_add};
 use crate::loss::views::TwoViews;
 
 /// Added by the released code inside the logarithm.
@@ -59,14 +59,14 @@ impl BiasCon {
         let (label, part) = (views.groups(labels.iter()), views.groups(labels.iter().zip(bias)));
         let alone = (0..2 * views.size).filter(|&i| label.size_of(i) == part.size_of(i)).count();
         let z = views.stacked();
-        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Group { group: label, part })
             .log_sum_exp(LogSumExp::apart(2 * views.size))
             .evaluate(|rows| attraction(rows, self.temperature, self.variant));
         let without_epsilon = attraction(&contrasted.rows, self.temperature, Variant::Paper).mean();
         let positives = contrasted.rows.means[0].clone();
         let evaluation = views
-            .of_stacked(contrasted, 1.0 / (2 * views.size) as f64)
+            .from_stacked(contrasted, 1.0 / (2 * views.size) as f64)
             .in_parts(batch, || positives.mean().neg());
         Ok(evaluation
             .with_aux("anchors_without_positive", Aux::Number(alone as f64))

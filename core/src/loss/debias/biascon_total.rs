@@ -19,7 +19,7 @@ use crate::error::{Result, factor};
 use crate::loss::batch::Batch;
 use crate::loss::debias::bias_balance::BiasBalance;
 use crate::loss::debias::biascon::BiasCon;
-use crate::loss::logits::{cross_entropy, of_inputs, targets};
+use crate::loss::logits::{cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 
 /// See the [module](self).
@@ -68,7 +68,7 @@ impl Objective for BiasConTotal {
             let shift = BiasBalance::default().shift(prior, bias, classes)?;
             logits = logits.clone() + shift.to_tensor(&logits.device(), logits.dtype());
         }
-        let entropy = of_inputs([("logits", logits)], |[logits]| cross_entropy(logits, &targets).mean());
+        let entropy = grad_inputs([("logits", logits)], |[logits]| cross_entropy(logits, &targets).mean());
         let contrastive = self.contrastive().evaluate_as(self.name(), batch)?;
 
         let con = contrastive.loss.clone();

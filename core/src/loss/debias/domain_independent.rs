@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
-use crate::loss::logits::{below, cross_entropy, of_inputs, targets};
+use crate::loss::logits::{below, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::matrix::indices;
@@ -110,7 +110,7 @@ impl Objective for DomainIndependent {
             bias.iter().flat_map(|&domain| domain * classes..(domain + 1) * classes).collect();
         let block: Tensor<2, Int> = indices(&block, &logits.device()).reshape([rows, classes]);
         let targets = targets(batch, self.name(), "labels", &logits.clone().gather(1, block.clone()))?;
-        Ok(of_inputs([("logits", logits)], |[logits]| {
+        Ok(grad_inputs([("logits", logits)], |[logits]| {
             cross_entropy(logits.gather(1, block), &targets).mean()
         }))
     }

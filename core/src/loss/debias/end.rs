@@ -31,7 +31,7 @@ use crate::error::{Error, Result, factor};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::numeric::label_groups::Groups;
+use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::Matrix;
 
 /// See the [module](self).
@@ -111,7 +111,7 @@ impl Term {
 
 /// `R_orthogonal`. The pairs of a bias follow from the sum `t` of its rows: those of row `p` sum to `< x_p, t - x_p >`.
 fn orthogonal(unit: &Tensor<2>, bias: &[usize]) -> Term {
-    let groups = Groups::new(bias, &unit.device());
+    let groups = LabelGroups::new(bias, &unit.device());
     let sizes: Vec<usize> = (0..bias.len()).map(|p| groups.size_of(p)).collect();
     let pairs = sizes.iter().map(|size| size - 1).sum::<usize>() / 2;
     let share = 1.0 / pairs.max(1) as f64;
@@ -126,8 +126,8 @@ fn orthogonal(unit: &Tensor<2>, bias: &[usize]) -> Term {
 
 /// `R_parallel` over all pairs of equal class and different bias.
 fn all_pairs(unit: &Tensor<2>, labels: &[usize], bias: &[usize]) -> Term {
-    let class = Groups::new(labels, &unit.device());
-    let part = Groups::new(labels.iter().zip(bias), &unit.device());
+    let class = LabelGroups::new(labels, &unit.device());
+    let part = LabelGroups::new(labels.iter().zip(bias), &unit.device());
     let pairs = (0..labels.len()).map(|p| class.size_of(p) - part.size_of(p)).sum::<usize>() / 2;
     Term::parallel(unit, class.sums(unit.clone()) - part.sums(unit.clone()), pairs)
 }

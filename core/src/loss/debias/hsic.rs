@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, bounded};
 use crate::loss::batch::Batch;
-use crate::loss::logits::of_inputs;
+use crate::loss::logits::grad_inputs;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 
 /// HSIC as an objective to descend; see the [module](self).
@@ -72,7 +72,7 @@ impl Objective for RebiasHsic {
         let kernels = |a, b| (squared_exponential(a, self.sigma_x), squared_exponential(b, self.sigma_y));
         let (k, l) = kernels(a.clone(), b.clone());
         let biased = biased_hsic(k, l);
-        let evaluation = of_inputs([("view_a", a), ("view_b", b)], |[a, b]| {
+        let evaluation = grad_inputs([("view_a", a), ("view_b", b)], |[a, b]| {
             let (k, l) = kernels(a, b);
             unbiased_hsic(k, l)
         });

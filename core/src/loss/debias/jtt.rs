@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, factor};
 use crate::loss::batch::Batch;
-use crate::loss::logits::{below, cross_entropy, of_inputs, targets};
+use crate::loss::logits::{below, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::numeric::matrix::Matrix;
 
@@ -61,7 +61,7 @@ impl Objective for Jtt {
         let weights: Vec<f64> = errors.iter().map(|&error| self.weight(error == 1)).collect();
         let place = (&logits.device(), logits.dtype());
         let weights = Tensor::<1>::from_data(TensorData::new(weights, [errors.len()]), place);
-        Ok(of_inputs([("logits", logits)], |[logits]| (cross_entropy(logits, &targets) * weights).mean()))
+        Ok(grad_inputs([("logits", logits)], |[logits]| (cross_entropy(logits, &targets) * weights).mean()))
     }
 }
 

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, positive, within};
 use crate::loss::batch::Batch;
-use crate::loss::logits::{check_shape, cross_entropy, of_inputs, targets};
+use crate::loss::logits::{check_shape, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::supervised::cross_entropy::sample_weights;
 use crate::loss::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
@@ -70,7 +70,7 @@ impl Objective for Lff {
             let (b, d) = (losses(&biased), losses(&debiased));
             b.clone() / (b + d + self.eps)
         });
-        let evaluation = of_inputs([("logits_b", biased), ("logits_d", debiased)], |[biased, debiased]| {
+        let evaluation = grad_inputs([("logits_b", biased), ("logits_d", debiased)], |[biased, debiased]| {
             let weighted = losses(&debiased) * weights.clone();
             amplified.per_sample(biased, &targets).mean() + weighted.mean()
         });

@@ -30,9 +30,9 @@ use crate::error::{Error, Result, bounded};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{cross_entropy, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, LogSumExp, Positives};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives};
 use crate::loss::views::TwoViews;
-use crate::numeric::label_groups::Groups;
+use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::unit_rows::UnitRows;
 
 /// Weights below this are rounding errors of `1 - cos` in `f32`.
@@ -66,22 +66,22 @@ impl Objective for SoftCon {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let label = Groups::new(batch.indices(self.name(), "labels", b)?, &z.device());
-        let sample = Groups::new(0..b, &z.device());
+        let label = LabelGroups::new(batch.indices(self.name(), "labels", b)?, &z.device());
+        let sample = LabelGroups::new(0..b, &z.device());
         let features = batch.condition(self.name(), "bias_features", b)?;
         if features.columns() == 0 {
             return Err(Error::shape("bias_features", "at least one column", "none"));
         }
         let features = features.to_tensor(&z.device(), z.dtype());
         let features = UnitRows::normalise(features).rows();
-        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Samples {
                 count: b,
                 weights: Box::new(|range| shares(&features, &label, &sample, range)),
             })
             .log_sum_exp(LogSumExp::apart(2 * b))
             .evaluate(|rows| attraction(rows, self.temperature, self.variant));
-        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
         if batch.tracked("logits").is_none() {
             return Ok(evaluation);
         }
@@ -94,7 +94,7 @@ impl Objective for SoftCon {
 }
 
 /// `m_ij / M_i` of a range of samples, with `M_i` the sum over both views of each.
-fn shares(features: &Tensor<2>, label: &Groups, sample: &Groups, range: Range<usize>) -> Tensor<2> {
+fn shares(features: &Tensor<2>, label: &LabelGroups, sample: &LabelGroups, range: Range<usize>) -> Tensor<2> {
     let cosines =
         crate::loss::pairwise::rows_of(features, range.clone()).matmul(features.clone().transpose());
     let weights = cosines.neg() + 1.0;

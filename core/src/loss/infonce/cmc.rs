@@ -26,7 +26,7 @@ use super::moco::against_bank;
 use crate::error::{Result, bounded};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
-use crate::loss::pairwise::Contrasted;
+use crate::loss::pairwise::PairwiseResult;
 use crate::loss::views::TwoViews;
 use burn::tensor::Tensor;
 
@@ -86,7 +86,7 @@ impl Objective for Cmc {
 
 impl Cmc {
     /// Gradient with respect to the positives of anchors.
-    fn to_positives(&self, contrasted: &Contrasted, anchors: Tensor<2>) -> Tensor<2> {
+    fn to_positives(&self, contrasted: &PairwiseResult, anchors: Tensor<2>) -> Tensor<2> {
         let of_own: Tensor<2> = contrasted.of_means[0].clone().unsqueeze_dim(1);
         anchors * of_own / self.temperature
     }

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, bounded};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant, differentiate};
-use crate::loss::pairwise::{Contrast, LogSumExp, Positives, other_view, where_present};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view, where_present};
 use crate::loss::views::TwoViews;
 
 /// DC; see the [module](self).
@@ -79,7 +79,7 @@ impl Objective for Dc {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b))
             .evaluate(|rows| {
@@ -88,7 +88,7 @@ impl Objective for Dc {
             });
         let [one_way_ab, one_way_ba] = by_view(&contrasted.per_anchor, b);
         let own_pairs = || views.own_pairs(self.temperature) * (scale(self.variant, b) * (2 * b) as f64);
-        let evaluation = views.of_stacked(contrasted, scale(self.variant, b)).in_parts(batch, own_pairs);
+        let evaluation = views.from_stacked(contrasted, scale(self.variant, b)).in_parts(batch, own_pairs);
         Ok(evaluation
             .with_aux("one_way_ab", Aux::Scalar(one_way_ab))
             .with_aux("one_way_ba", Aux::Scalar(one_way_ba)))
@@ -108,7 +108,7 @@ impl Objective for Dclw {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let negatives = Contrast::within(z, self.temperature, batch.tile())?
+        let negatives = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .log_sum_exp(LogSumExp::apart(b))
             .evaluate(|rows| where_present(rows.sums[0].clone(), &rows.sums[0]));
         // Both views share the cosine of their own pair, so the positives of one direction are those of the other.

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result, bounded};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, LogSumExp, Positives, other_view};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
 use crate::loss::views::TwoViews;
 
 /// See the [module](self).
@@ -58,12 +58,12 @@ impl Objective for Dcl {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
-        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b))
             .evaluate(|rows| debias.loss(rows.means[0].clone(), rows.sums[0].clone()));
         let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), contrasted.rows.sums[0].clone());
-        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
         let evaluation = evaluation.in_parts(batch, || views.own_pairs(self.temperature));
         Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
     }

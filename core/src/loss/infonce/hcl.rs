@@ -23,7 +23,7 @@ use super::dcl::Debias;
 use crate::error::{Result, factor};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, LogSumExp, Positives, Rows, other_view};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, other_view};
 use crate::loss::views::TwoViews;
 
 /// See the [module](self).
@@ -60,13 +60,13 @@ impl Objective for Hcl {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
-        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b).with_power(1.0 + self.beta))
             .log_sum_exp(LogSumExp::apart(b).with_power(self.beta))
             .evaluate(|rows| debias.loss(rows.means[0].clone(), reweighted(rows, b)));
         let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), reweighted(&contrasted.rows, b));
-        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
         let evaluation = evaluation.in_parts(batch, || views.own_pairs(self.temperature));
         Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
     }

@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result, bounded};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, Contrasted, LogSumExp, Positives, itself};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, PairwiseResult, Positives, itself};
 use crate::loss::views::TwoViews;
-use crate::numeric::label_groups::Groups;
+use crate::numeric::label_groups::LabelGroups;
 use burn::tensor::Tensor;
 
 /// InfoNCE across views; see the [module](self).
@@ -62,7 +62,7 @@ impl Objective for InfoNce {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
-            Ok(Contrast::new(anchors, candidates, self.temperature, batch.tile())?
+            Ok(PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?
                 .mean(Positives::Partner(itself(views.size)))
                 .log_sum_exp(LogSumExp::over_all())
                 .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone()))
@@ -101,9 +101,9 @@ impl Objective for FairInfoNce {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let cluster = batch.indices(self.name(), "labels", views.size)?;
-        let cluster = Groups::new(cluster, &views.a.rows().device());
+        let cluster = LabelGroups::new(cluster, &views.a.rows().device());
         let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
-            Ok(Contrast::new(anchors, candidates, self.temperature, batch.tile())?
+            Ok(PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?
                 .mean(Positives::Partner(itself(views.size)))
                 .with_weights(cluster.pair_weights())
                 .log_sum_exp(LogSumExp::like())
@@ -126,7 +126,7 @@ pub(crate) fn directed(
     views: &TwoViews,
     batch: &Batch,
     symmetric: bool,
-    direction: impl Fn(Tensor<2>, Tensor<2>, Side) -> Result<Contrasted>,
+    direction: impl Fn(Tensor<2>, Tensor<2>, Side) -> Result<PairwiseResult>,
 ) -> Result<Evaluation> {
     let (a, b) = (views.a.rows(), views.b.rows());
     let mean = 1.0 / views.size as f64;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result, bounded};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, Contrasted, LogSumExp, Positives, log_add};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, PairwiseResult, Positives, log_add};
 use crate::loss::views::TwoViews;
 use crate::numeric::matrix::indices;
 use crate::numeric::unit_rows::UnitRows;
@@ -89,12 +89,12 @@ pub(crate) fn against_bank(
     (name, bank): (&str, Tensor<2>),
     temperature: f64,
     tile: Option<usize>,
-) -> Result<Contrasted> {
+) -> Result<PairwiseResult> {
     let ([_, width], [size, columns]) = (anchors.dims(), bank.dims());
     if size == 0 || columns != width {
         return Err(Error::shape(name, format!("at least one row of {width}"), format!("{size}x{columns}")));
     }
-    Ok(Contrast::new(anchors, bank, temperature, tile)?
+    Ok(PairwiseLoss::new(anchors, bank, temperature, tile)?
         .with_constant_candidates()
         .mean(Positives::Rows(positives))
         .log_sum_exp(LogSumExp::over_all())

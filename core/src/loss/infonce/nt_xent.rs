@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, bounded};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, LogSumExp, Positives, other_view};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
 use crate::loss::views::TwoViews;
 
 /// See the [module](self).
@@ -48,11 +48,11 @@ impl Objective for NtXent {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
-        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(2 * b))
             .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());
-        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
         Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
     }
 }

@@ -55,7 +55,7 @@ impl Rows {
 }
 
 /// Value and gradient of the sum of all anchors' losses.
-pub struct Contrasted {
+pub struct PairwiseResult {
     /// Loss of each anchor.
     pub per_anchor: Tensor<1>,
     /// The reductions.
@@ -70,7 +70,7 @@ pub struct Contrasted {
 
 /// Anchors compared with candidates. Rows are unit vectors (see [`crate::numeric::unit_rows`]); the gradients are
 /// partial derivatives with respect to these rows.
-pub struct Contrast<'a> {
+pub struct PairwiseLoss<'a> {
     anchors: Tensor<2>,
     candidates: Tensor<2>,
     temperature: f64,
@@ -82,7 +82,7 @@ pub struct Contrast<'a> {
     sums: Vec<LogSumExp>,
 }
 
-impl<'a> Contrast<'a> {
+impl<'a> PairwiseLoss<'a> {
     /// Compares anchors `[n, d]` with candidates `[m, d]`; `tile` anchors at once, or as many as suit the
     /// size.
     ///
@@ -108,8 +108,8 @@ impl<'a> Contrast<'a> {
         Ok(Self { anchors, candidates, temperature, tile, constant_candidates, within, weights, means, sums })
     }
 
-    /// Compares rows `[n, d]` with themselves. The gradient of [`Contrasted::candidates`] can then be part of that of
-    /// [`Contrasted::anchors`].
+    /// Compares rows `[n, d]` with themselves. The gradient of [`PairwiseResult::candidates`] can then be part of that of
+    /// [`PairwiseResult::anchors`].
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -147,7 +147,7 @@ impl<'a> Contrast<'a> {
 
     /// Evaluates `loss`, which maps the reductions to the losses of the anchors, and its gradient. The loss of an anchor may
     /// depend on the reductions of others.
-    pub fn evaluate(self, loss: impl FnOnce(&Rows) -> Tensor<1>) -> Contrasted {
+    pub fn evaluate(self, loss: impl FnOnce(&Rows) -> Tensor<1>) -> PairwiseResult {
         let scaled = self.anchors.clone() / self.temperature;
         let sums = self.pair_sums();
         let values = sums.as_ref().map(|sums| columns(&sums.values())).unwrap_or_default();
@@ -189,7 +189,7 @@ impl<'a> Contrast<'a> {
                 candidates = Some(plus(candidates, spread));
             }
         }
-        Contrasted {
+        PairwiseResult {
             per_anchor,
             rows: rows.constant(),
             anchors: anchors.unwrap_or_else(|| scaled.zeros_like()),

@@ -9,7 +9,7 @@ use burn::tensor::{DType, Device, IndexingUpdateOp, Tensor};
 use simile_kernels::tile_rows;
 
 use super::rows::rows_of;
-use crate::numeric::label_groups::Groups;
+use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::{Matrix, indices};
 
 /// A tile of the comparison.
@@ -60,13 +60,13 @@ pub enum Positives<'a> {
     /// The mean over the candidates of the anchor's group that are not in its part of that group. Anchors and
     /// candidates are the same rows. An anchor without such a candidate has weight 0.
     Group {
-        /// Groups of equal label.
-        group: Groups,
+        /// LabelGroups of equal label.
+        group: LabelGroups,
         /// A finer partition: each row alone, or the rows of equal label and bias.
-        part: Groups,
+        part: LabelGroups,
     },
     /// Row `i` of a tensor `[anchors, d]` that is no candidate, weight one; it receives no gradient, see
-    /// [`Contrasted::of_means`](super::Contrasted::of_means).
+    /// [`PairwiseResult::of_means`](super::PairwiseResult::of_means).
     Rows(Tensor<2>),
     /// Weights of the pairs of samples, the same for all views of either. Anchors and candidates are the same rows, the
     /// samples of one view after those of another.
@@ -191,7 +191,7 @@ fn ranges(samples: usize) -> impl Iterator<Item = Range<usize>> {
 
 /// `1 / |P(i)|` of each row, 0 where nothing is left of its group, and 1 where something is; `[rows, 1]`
 /// both.
-fn shares(group: &Groups, part: &Groups, device: &Device, dtype: DType) -> (Tensor<2>, Tensor<2>) {
+fn shares(group: &LabelGroups, part: &LabelGroups, device: &Device, dtype: DType) -> (Tensor<2>, Tensor<2>) {
     let counts: Vec<usize> =
         (0..group.rows()).map(|i| group.size_of(i).saturating_sub(part.size_of(i))).collect();
     let column = |value: fn(usize) -> f64| {
@@ -203,6 +203,6 @@ fn shares(group: &Groups, part: &Groups, device: &Device, dtype: DType) -> (Tens
 }
 
 /// For each row the sum over its group without its part of it.
-fn rest_of_group(group: &Groups, part: &Groups, rows: Tensor<2>) -> Tensor<2> {
+fn rest_of_group(group: &LabelGroups, part: &LabelGroups, rows: Tensor<2>) -> Tensor<2> {
     group.sums(rows.clone()) - part.sums(rows)
 }

@@ -36,10 +36,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, within};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, LogSumExp, Positives, Rows, log_add, other_view, where_present};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, log_add, other_view, where_present};
 use crate::loss::reduction::{Reduction, Scale};
 use crate::loss::views::TwoViews;
-use crate::numeric::label_groups::Groups;
+use crate::numeric::label_groups::LabelGroups;
 
 /// See the [module](self).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -105,11 +105,11 @@ impl Objective for ConTeX {
         let labels = Labels::of(batch, self.name(), &views)?;
         let mix = self.mix();
         let z = views.stacked();
-        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Group { group: labels.label.clone(), part: labels.part.clone() })
             .mean(Positives::Partner(other_view(views.size)))
             .with_weights(labels.label.pair_weights())
-            .log_sum_exp(LogSumExp::unlike())
+            .log_sum_exp(LogSumExp::exclude_same_label())
             .log_sum_exp(LogSumExp::apart(views.size))
             .evaluate(|rows| class_term(rows) * mix + self.own_term(rows) * (1.0 - mix));
         let parts = batch.is_detailed().then(|| {
@@ -141,9 +141,9 @@ impl Objective for ConTeX {
 /// Who is a positive and who a negative of whom.
 pub(crate) struct Labels {
     /// Stacked rows by label.
-    pub(crate) label: Groups,
+    pub(crate) label: LabelGroups,
     /// The part of the anchor's label that holds no positives: the anchor, or all rows of its bias.
-    pub(crate) part: Groups,
+    pub(crate) part: LabelGroups,
 }
 
 impl Labels {

@@ -22,7 +22,7 @@ use super::contex::{Labels, class_term, nt_xent_own_term};
 use crate::error::{Result, within};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, LogSumExp, Positives, Tile, other_view, rows_of};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Tile, other_view, rows_of};
 use crate::loss::reduction::{Reduction, Scale};
 use crate::loss::views::TwoViews;
 use burn::tensor::Tensor;
@@ -76,11 +76,11 @@ impl Objective for ConTeXClipped {
         let views = TwoViews::of(batch, self.name())?;
         let labels = Labels::of(batch, self.name(), &views)?;
         let z = views.stacked();
-        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Tiles(Box::new(|tile| farther_positives(&labels, tile))))
             .mean(Positives::Partner(other_view(views.size)))
             .with_weights(labels.label.pair_weights())
-            .log_sum_exp(LogSumExp::unlike())
+            .log_sum_exp(LogSumExp::exclude_same_label())
             .log_sum_exp(LogSumExp::apart(views.size))
             .evaluate(|rows| class_term(rows) * self.mix + nt_xent_own_term(rows) * (1.0 - self.mix));
         let class = class_term(&contrasted.rows).mean() * self.scale().ratio();

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
-use crate::loss::logits::{cross_entropy, of_inputs, targets};
+use crate::loss::logits::{cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 
 /// See the [module](self).
@@ -69,7 +69,8 @@ impl Objective for GeneralisedCrossEntropy {
         let logits = batch.tensor(self.name(), "logits")?;
         let targets = targets(batch, self.name(), "labels", &logits)?;
         let per_sample = self.per_sample(logits.clone(), &targets);
-        let evaluation = of_inputs([("logits", logits)], |[logits]| self.per_sample(logits, &targets).mean());
+        let evaluation =
+            grad_inputs([("logits", logits)], |[logits]| self.per_sample(logits, &targets).mean());
         Ok(evaluation.with_aux("per_sample", Aux::Vector(per_sample)))
     }
 }

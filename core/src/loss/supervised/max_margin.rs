@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, factor};
 use crate::loss::batch::Batch;
-use crate::loss::logits::{check_shape, cross_entropy, of_inputs};
+use crate::loss::logits::{check_shape, cross_entropy, grad_inputs};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::numeric::unit_rows::SMALLEST_NORM;
 
@@ -111,9 +111,10 @@ impl Objective for MaxMargin {
             Tensor::ones([plain.dims()[0], 1], (&plain.device(), plain.dtype())),
             burn::tensor::IndexingUpdateOp::Add,
         );
-        let evaluation = of_inputs([("features", features), ("fc_weight", weight)], |[features, weight]| {
-            cross_entropy(self.scores(&features, &weight, &one_hot), &targets).mean()
-        });
+        let evaluation =
+            grad_inputs([("features", features), ("fc_weight", weight)], |[features, weight]| {
+                cross_entropy(self.scores(&features, &weight, &one_hot), &targets).mean()
+            });
         Ok(evaluation.with_aux("loss_without_margin", Aux::Scalar(cross_entropy(plain, &targets).mean())))
     }
 }

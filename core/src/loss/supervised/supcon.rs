@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, LogSumExp, Positives};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives};
 use crate::loss::reduction::{Reduction, Scale};
 use crate::loss::views::TwoViews;
 
@@ -62,7 +62,7 @@ impl SupCon {
         let views = TwoViews::of(batch, objective)?;
         let labels = batch.indices(objective, "labels", views.size)?;
         let z = views.stacked();
-        let contrasted = Contrast::within(z, self.temperature, batch.tile())?
+        let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Group { group: views.groups(labels.iter()), part: views.each_row() })
             .log_sum_exp(LogSumExp::apart(2 * views.size))
             .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());

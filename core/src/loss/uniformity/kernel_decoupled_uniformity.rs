@@ -32,7 +32,7 @@ use super::decoupled_uniformity::default_t;
 use super::potential::uniformity;
 use crate::error::{Error, Result, bounded, factor};
 use crate::kernel::Kernel;
-use crate::kernel::conditional::Smoother;
+use crate::kernel::conditional::KernelRidge;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Conditioning, Evaluation, Objective, Variant};
 use crate::loss::views::ManyViews;
@@ -104,10 +104,10 @@ impl Objective for KernelDecoupledUniformity {
         let views = ManyViews::of(batch, self.name())?;
         let prior = batch.condition(self.name(), "z", views.size)?;
         let centroids = views.centroids();
-        let smoother = Smoother::new(&self.kernel, prior, self.ridge(views.size)?, &centroids)?;
+        let smoother = KernelRidge::new(&self.kernel, prior, self.ridge(views.size)?, &centroids)?;
         let estimated = smoother.apply(centroids)?;
         let (loss, gradient) = uniformity(estimated.clone(), self.t(), batch.tile())?;
-        let evaluation = views.of_centroids(loss, smoother.apply(gradient)?);
+        let evaluation = views.from_centroids(loss, smoother.apply(gradient)?);
         Ok(if batch.is_detailed() {
             let (at_two, _) = uniformity(estimated, 2.0, batch.tile())?;
             evaluation.with_aux("loss_t2", Aux::Scalar(at_two))

@@ -154,7 +154,7 @@ impl Weights {
     ///
     /// # Errors
     /// The file cannot be read, or is that of an encoder with other layers than `encoder`.
-    pub fn of_encoder(bytes: &[u8], encoder: &EncoderConfig) -> Result<(Self, Metadata)> {
+    pub fn from_encoder_file(bytes: &[u8], encoder: &EncoderConfig) -> Result<(Self, Metadata)> {
         let metadata = Metadata::from_bytes(bytes)?;
         let theirs = EncoderConfig { input_size: encoder.input_size, ..metadata.encoder.clone() };
         if theirs != *encoder {

@@ -98,7 +98,7 @@ impl PlainConvolution {
     ) -> Tensor<4> {
         let weight = in_type_of(&self.weight, &maps);
         let windows = Windows { stride: self.stride, padding: self.padding };
-        norm.of_convolution(maps, (weight, None), windows, identity, rectified)
+        norm.after_convolution(maps, (weight, None), windows, identity, rectified)
     }
 }
 

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde::Serialize;
 use simile_core::data::Dataset;
-use simile_core::kernel::conditional::Operator;
-use simile_core::loss::{Estimate, KernelWeights};
+use simile_core::kernel::conditional::{ConditionalEmbedding, WeightScheme};
+use simile_core::loss::KernelWeights;
 use simile_core::numeric::matrix::Matrix;
 
 use super::colour::{colours, hue};
@@ -59,11 +59,11 @@ impl Weighed {
         }
         let z = values.select(&order);
         let mut gram = settings.kernel.gram(&z);
-        let operator = if settings.variant == Estimate::Released {
+        let operator = if settings.variant == WeightScheme::Released {
             (0..gram.rows()).for_each(|i| gram[(i, i)] = 1.0);
-            Operator::with_unit_diagonal(&settings.kernel, &z, settings.lambda)?
+            ConditionalEmbedding::with_unit_diagonal(&settings.kernel, &z, settings.lambda)?
         } else {
-            Operator::new(&settings.kernel, &z, settings.lambda)?
+            ConditionalEmbedding::new(&settings.kernel, &z, settings.lambda)?
         };
         let written = match section.parameters.get("kernel") {
             Some(kernel) => serde_json::to_value(kernel)?,

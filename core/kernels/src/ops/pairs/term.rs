@@ -72,7 +72,7 @@ impl LogSumExp {
     }
 
     /// The sum over the candidates of another group than the anchor's.
-    pub fn unlike() -> Self {
+    pub fn exclude_same_label() -> Self {
         Self { pairs: Pairs::Unlike, ..Self::over_all() }
     }
 

@@ -25,7 +25,9 @@ use crate::loss::batch::Batch;
 use crate::loss::infonce::dcl::Debias;
 use crate::loss::infonce::hcl::reweighted;
 use crate::loss::objective::{Evaluation, Objective, Variant};
-use crate::loss::pairwise::{Contrast, LogSumExp, PairWeights, Positives, Rows, Weight, log_add, other_view};
+use crate::loss::pairwise::{
+    LogSumExp, PairWeights, PairwiseLoss, Positives, Rows, Weight, log_add, other_view,
+};
 use crate::loss::views::TwoViews;
 
 /// What is done about positives among the negatives.
@@ -144,7 +146,7 @@ impl WclWeightedInfoNce {
         let negatives = LogSumExp::apart(b).with_power(power).weighted(Weight::Above(0.0));
         let tile = tile_rows(batch.tile(), 2 * b, 2 * b);
         let tiles = (0..2 * b).step_by(tile).map(|start| weights(start..(start + tile).min(2 * b)));
-        let mut contrast = Contrast::within(z, self.temperature, batch.tile())?
+        let mut contrast = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
             .with_weights(PairWeights::pairs(Tensor::cat(tiles.collect(), 0)))
             .log_sum_exp(negatives);
@@ -160,7 +162,7 @@ impl WclWeightedInfoNce {
                 Correction::Hcl => debias.loss(own, reweighted(rows, b)),
             }
         });
-        let evaluation = views.of_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
         Ok(if batch.is_detailed() && b > 1 {
             evaluation.with_aux("weights", weight_table(weights(0..2 * b)))
         } else {

@@ -1,0 +1,50 @@
+//! How pairs are weighed by the conditional embedding operator: as printed, as released, or as a distribution.
+
+use serde::{Deserialize, Serialize};
+
+use super::ConditionalEmbedding;
+use crate::error::Result;
+use crate::kernel::Kernel;
+use crate::numeric::matrix::Matrix;
+
+/// How weights are made from `W`; the table of the [folder](super) compares them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WeightScheme {
+    /// As printed: `W` with its diagonal and its negative entries.
+    Paper,
+    /// As released: `W` of a Gram matrix with unit diagonal, small entries and the diagonal 0.
+    Released,
+    /// Non-negative rows of sum 1: ours, and the default.
+    #[default]
+    Normalised,
+}
+
+impl WeightScheme {
+    /// The weights of the rows of `z` among themselves, `[b, b]`, with `ridge` added to the Gram matrix's diagonal.
+    /// `clip_threshold` is that of [`Released`](Self::Released), which sets smaller weights to 0 (released: `1e-6`). A row
+    /// of [`Normalised`](Self::Normalised) without positive weights is 0.
+    ///
+    /// # Errors
+    /// As [`ConditionalEmbedding::new`].
+    pub fn weights(self, kernel: &Kernel, z: &Matrix, ridge: f64, clip_threshold: f64) -> Result<Matrix> {
+        let operator = match self {
+            Self::Paper => return Ok(ConditionalEmbedding::new(kernel, z, ridge)?.to_matrix()),
+            Self::Released => ConditionalEmbedding::with_unit_diagonal(kernel, z, ridge)?,
+            Self::Normalised => ConditionalEmbedding::new(kernel, z, ridge)?,
+        };
+        let mut weights = operator.to_matrix();
+        for i in 0..weights.rows() {
+            weights[(i, i)] = 0.0;
+            let row = weights.row_mut(i);
+            if self == Self::Released {
+                row.iter_mut().filter(|weight| **weight < clip_threshold).for_each(|weight| *weight = 0.0);
+            } else {
+                row.iter_mut().for_each(|weight| *weight = weight.max(0.0));
+                let sum: f64 = row.iter().sum();
+                row.iter_mut().filter(|_| sum > 0.0).for_each(|weight| *weight /= sum);
+            }
+        }
+        Ok(weights)
+    }
+}
