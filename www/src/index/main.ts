@@ -1,13 +1,13 @@
 import type { CheckpointSource, DeviceChoice } from "simile-web";
-import { type Answer, Contender, type Origin } from "./contender.js";
-import { acceptFiles } from "./drop.js";
-import { element } from "./element.js";
-import { Gallery } from "./gallery.js";
-import { GROUNDS } from "./ground.js";
-import { ImageMap } from "./map.js";
-import { Pad } from "./pad.js";
-import { Panel } from "./panel.js";
-import { amount, messageOf, placeOf, say } from "./words.js";
+import { type Answer, Contender, type Origin } from "../contender.js";
+import { acceptFiles } from "../drop.js";
+import { element } from "../element.js";
+import { Gallery } from "../gallery.js";
+import { GROUNDS } from "../ground.js";
+import { ImageMap } from "../map.js";
+import { Pad } from "../pad.js";
+import { Panel } from "../panel.js";
+import { amount, messageOf, placeOf, say } from "../words.js";
 
 const SHIPPED: readonly Origin[] = [
   {
