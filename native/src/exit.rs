@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::console::line;
-use crate::experiment::interrupt;
+use crate::interrupt;
 
 /// A request that makes no sense as it was written: an unknown name, key or value. Exit code 2, as for the
 /// mistakes that the argument parser finds by itself.

@@ -13,10 +13,12 @@ mod export;
 #[cfg(test)]
 mod fuzz;
 mod import;
+mod interrupt;
 mod metrics;
 mod names;
 mod report;
 mod reproduce;
+mod run_folder;
 mod sweep;
 
 use std::process::ExitCode;

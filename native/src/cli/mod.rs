@@ -9,6 +9,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use simile_core::nn::Architecture;
 use simile_core::nn::resnet::Stem;
 
+use crate::config::probe::Probe;
 use crate::devices::{ChoiceParser, DeviceChoice};
 
 mod several;
@@ -135,14 +136,6 @@ pub(crate) struct Evaluate {
     pub(crate) probe: Probe,
     #[command(flatten)]
     pub(crate) device: Device,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Probe {
-    /// A ridge-penalised linear classifier, fitted by L-BFGS
-    Linear,
-    /// The nearest neighbours' classes, weighted by similarity
-    Knn,
 }
 
 /// Write the representation of images

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Device;
-use crate::experiment::record::TOP1;
+use crate::metrics::names::TOP1;
 use crate::reproduce::table::Scale;
 
 /// Run the rows of a published table or figure and print our numbers beside the paper's

@@ -13,7 +13,7 @@ use simile_core::nn::EncoderConfig;
 use crate::cli::{Data, DataCheck, DataFetch, DataList, DataPreview};
 use crate::config::data::{DataSection, DatasetName};
 use crate::config::explain::suggestion;
-use crate::config::sections::ProbeSection;
+use crate::config::probe::ProbeSection;
 use crate::config::shipped::Shipped;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line, table};
@@ -21,8 +21,8 @@ use crate::data::{
     ALL, Fetched, Official, Report, check as check_files, fetch as fetch_files, official, preview as draw,
 };
 use crate::exit::usage;
-use crate::experiment::folder;
-use crate::experiment::splits::{Splits, no_folder};
+use crate::experiment::prepare::splits::{Splits, no_folder};
+use crate::run_folder::folder;
 
 /// What is in a data set.
 #[derive(Serialize)]

@@ -12,9 +12,9 @@ use crate::cli::Embed;
 use crate::console::Console;
 use crate::data::settings::Fit;
 use crate::data::{Framing, read_picture};
-use crate::experiment::model;
-use crate::experiment::prepared::Prepared;
+use crate::experiment::prepare::images::PreparedImages;
 use crate::export::vectors::{Format, csv};
+use crate::run_folder::model;
 
 #[derive(Serialize)]
 struct Answer {
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     }
     let images = Images::new(side, side, channels, pixels)?;
     let normalisation = model::normalisation(&checkpoint);
-    let vectors = Prepared::new(&images, (side, None), &normalisation, &device.device)?
+    let vectors = PreparedImages::new(&images, (side, None), &normalisation, &device.device)?
         .features(&checkpoint.encoder)?;
 
     let names: Vec<String> = arguments.images.iter().map(|path| path.display().to_string()).collect();

@@ -12,21 +12,23 @@ use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::Metadata;
 
 use super::data::{Named, section};
-use crate::cli::{Evaluate, Probe};
+use crate::cli::Evaluate;
 use crate::config::Recipe;
 use crate::config::measured::MeasuredObjective;
-use crate::config::sections::ProbeSection;
+use crate::config::probe::Probe;
+use crate::config::probe::ProbeSection;
 use crate::console::{Console, line, table};
-use crate::experiment::folder::RunFolder;
-use crate::experiment::model;
-use crate::experiment::prepared::Prepared;
-use crate::experiment::prior;
-use crate::experiment::record::{BASE_RATE, ProbeFit};
-use crate::experiment::splits::Splits;
-use crate::experiment::state::Standing;
-use crate::metrics::format::Reading;
-use crate::metrics::probe::objective::{self, Frozen, Viewing};
-use crate::metrics::probe::{Measured, Represented, base_rates, in_words, measure};
+use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
+use crate::experiment::evaluate::probe::{Measured, Represented, base_rates, in_words, measure};
+use crate::experiment::prepare::images::PreparedImages;
+use crate::experiment::prepare::prior;
+use crate::experiment::prepare::splits::Splits;
+use crate::metrics::format::MetricFormat;
+use crate::metrics::names::BASE_RATE;
+use crate::run_folder::folder::RunFolder;
+use crate::run_folder::model;
+use crate::run_folder::record::ProbeFit;
+use crate::run_folder::state::RunState;
 
 #[derive(Serialize)]
 struct Answer {
@@ -55,8 +57,9 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
         judging(arguments, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = model::normalisation(&checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
-    let features =
-        |images| Prepared::new(images, sides, &normalisation, &device.device)?.features(&checkpoint.encoder);
+    let features = |images| {
+        PreparedImages::new(images, sides, &normalisation, &device.device)?.features(&checkpoint.encoder)
+    };
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
     let Measured { mut metrics, probes, .. } = measure(
         &probe,
@@ -140,16 +143,16 @@ fn judging(
 
 /// The data folder that the run was given, where its state still says so.
 fn data_of_run(folder: &RunFolder) -> Option<std::path::PathBuf> {
-    Standing::read(folder).ok().flatten().and_then(|standing| standing.data)
+    RunState::read(folder).ok().flatten().and_then(|state| state.data)
 }
 
 fn text(answer: &Answer) -> String {
     let mut table = table(["Metric", "Value", BASE_RATE]);
     for (name, &value) in &answer.metrics {
-        let reading = Reading::of(name, &answer.condition);
-        let number = reading.number(Some(value));
-        let base = reading.number(answer.base_rates.get(name).copied());
-        table.add_row([reading.title, number, base]);
+        let format = MetricFormat::of(name, &answer.condition);
+        let number = format.number(Some(value));
+        let base = format.number(answer.base_rates.get(name).copied());
+        table.add_row([format.title, number, base]);
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);

@@ -12,9 +12,9 @@ use simile_core::nn::checkpoint::Checkpoint;
 use crate::cli::{Export, Target};
 use crate::console::Console;
 use crate::exit::usage;
-use crate::experiment::folder;
-use crate::experiment::model;
 use crate::export::pytorch;
+use crate::run_folder::folder;
+use crate::run_folder::model;
 
 #[derive(Serialize)]
 struct Answer {

@@ -12,8 +12,8 @@ use simile_core::nn::checkpoint::{CheckpointError, Imported, Metadata, Weights};
 use crate::cli::Import;
 use crate::console::Console;
 use crate::exit::usage;
-use crate::experiment::folder;
 use crate::import::torch;
+use crate::run_folder::folder;
 
 /// Tensors that are named where many are left out, such as those of an optimiser.
 const FEW: usize = 8;

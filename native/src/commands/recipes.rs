@@ -14,7 +14,7 @@ use crate::config::{Changes, Recipe};
 use crate::console::{Console, table};
 use crate::data::lacking as lacking_data;
 use crate::exit::usage;
-use crate::experiment::needs::lacking_models;
+use crate::experiment::prepare::missing::lacking_models;
 use crate::reproduce::shipped::{ShippedTable, TABLES};
 use crate::reproduce::table::{Row, Scale};
 

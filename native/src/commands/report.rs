@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::cli::Report;
 use crate::console::Console;
-use crate::experiment::folder::{self, REPORT};
 use crate::report::{RunRecord, page};
+use crate::run_folder::folder::{self, REPORT};
 
 #[derive(Serialize)]
 struct Answer {

@@ -10,9 +10,8 @@ use crate::cli::Reproduce;
 use crate::config::data::DataSection;
 use crate::console::{Console, line};
 use crate::exit::usage;
-use crate::experiment::folder::{self, RESULT};
-use crate::experiment::interrupt;
-use crate::experiment::needs::lacking;
+use crate::experiment::prepare::missing::lacking;
+use crate::interrupt;
 use crate::names::slug;
 use crate::reproduce::compare::compare;
 use crate::reproduce::drawn::{Drawn, Panel, panels};
@@ -20,6 +19,7 @@ use crate::reproduce::output::Comparison;
 use crate::reproduce::plan::{Plan, run_folder};
 use crate::reproduce::shipped::ShippedTable;
 use crate::reproduce::table::{Row, Scale, Table};
+use crate::run_folder::folder::{self, RESULT};
 
 pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     let shipped = ShippedTable::find(&arguments.table)?;

@@ -6,9 +6,9 @@ use anyhow::Result;
 
 use crate::cli::Sweep as Arguments;
 use crate::console::{Console, line};
-use crate::experiment::folder;
-use crate::experiment::interrupt;
+use crate::interrupt;
 use crate::names::{quoted, slug};
+use crate::run_folder::folder;
 use crate::sweep::axis::{Axis, points};
 use crate::sweep::outcome::{Aim, Outcome};
 use crate::sweep::output::Sweep;

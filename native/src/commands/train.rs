@@ -8,13 +8,15 @@ use comfy_table::CellAlignment;
 use crate::cli::Train;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line, table};
-use crate::devices::Team;
+use crate::devices::DeviceSet;
 use crate::exit::usage;
-use crate::experiment::folder::{MODEL, REPORT};
-use crate::experiment::record::{MSE, R2, RunResult, TOP1};
-use crate::experiment::start::{Anew, resume, train};
-use crate::metrics::format::Reading;
+use crate::experiment::resume::{ResumeOptions, resume};
+use crate::experiment::run;
+use crate::metrics::format::MetricFormat;
+use crate::metrics::names::{MSE, R2, TOP1};
 use crate::report::time;
+use crate::run_folder::folder::{MODEL, REPORT};
+use crate::run_folder::record::RunResult;
 
 /// Metrics of the answer, where they were measured; `result.json` has all of them.
 const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
@@ -23,10 +25,10 @@ pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let Train { data, set, arms, seed, smoke, .. } = arguments;
     let devices = &arguments.devices.device;
     let (folder, result) = match (&arguments.resume, &arguments.recipe) {
-        (Some(run), _) => resume(run, Anew { data: data.as_deref(), devices, set })?,
+        (Some(run), _) => resume(run, ResumeOptions { data: data.as_deref(), devices, set })?,
         (None, Some(name)) => {
             let recipe = Recipe::load(name, &Changes { set, arms, seed: *seed, smoke: *smoke })?;
-            train(recipe, arguments.out.as_deref(), data.clone(), Team::open(devices)?)?
+            run::run(recipe, arguments.out.as_deref(), data.clone(), DeviceSet::open(devices)?)?
         }
         (None, None) => return Err(usage("name a recipe, or a run with --resume")),
     };
@@ -41,12 +43,15 @@ pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
 
 fn text(result: &RunResult) -> String {
     let measured = |name: &&&str| result.arms.iter().any(|arm| arm.metrics.contains_key(**name));
-    let shown: Vec<(&str, Reading)> =
-        SHOWN.iter().filter(measured).map(|&name| (name, Reading::of(name, &result.condition))).collect();
-    let titles = shown.iter().map(|(_, reading)| reading.title.as_str());
+    let shown: Vec<(&str, MetricFormat)> = SHOWN
+        .iter()
+        .filter(measured)
+        .map(|&name| (name, MetricFormat::of(name, &result.condition)))
+        .collect();
+    let titles = shown.iter().map(|(_, format)| format.title.as_str());
     let mut table = table(["Arm"].into_iter().chain(titles).chain(["Final loss", "Training"]));
     let numbers = |metrics: &BTreeMap<String, f64>| -> Vec<String> {
-        shown.iter().map(|(name, reading)| reading.number(metrics.get(*name).copied())).collect()
+        shown.iter().map(|(name, format)| format.number(metrics.get(*name).copied())).collect()
     };
     for arm in &result.arms {
         let last = arm.last.iter().map(|metrics| (format!("{}, last", arm.name), metrics));

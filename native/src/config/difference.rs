@@ -78,6 +78,17 @@ fn names(values: &[Value]) -> Option<Vec<&str>> {
         .filter(|names| !names.is_empty())
 }
 
+/// In what two recipes differ that decides the numbers of a run.
+///
+/// # Errors
+/// If one of them cannot be written.
+pub(crate) fn decisive(one: &Recipe, other: &Recipe) -> Result<Vec<Difference>> {
+    const ANYTIME: [&str; 2] = ["train.checkpoint_every", "train.checkpoint_minutes"];
+    let mut differences = differences(one, other)?;
+    differences.retain(|difference| !ANYTIME.contains(&difference.key.as_str()));
+    Ok(differences)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

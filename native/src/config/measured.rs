@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Fault;
 use super::explain::{reword, suggestion};
-use super::sections::ObjectiveSection;
+use super::objective::ObjectiveSection;
 
 /// Those that compare what a network makes of two views, and need no second network.
 const MEASURED: [&str; 18] = [

@@ -4,48 +4,13 @@ use serde::{Deserialize, Serialize};
 use simile_core::algorithm::AlgorithmConfig;
 use simile_core::augment::Augmentation;
 use simile_core::error::Error;
-use simile_core::eval::sgd_probe::SgdProbeConfig;
-use simile_core::loss::{Conditioning, ObjectiveConfig};
 use simile_core::nn::head::{HeadConfig, HeadKind};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::train::Precision;
-use toml::Table;
 
 use super::Fault;
 use super::explain::{reword, suggestion};
-use super::measured::{self, MeasuredObjective};
-use super::penalty::Penalty;
-
-/// `[objective]`: what to minimise and what it conditions on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ObjectiveSection {
-    pub(crate) name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) variant: Option<String>,
-    /// Which variable of the data set is the conditioning variable `z`. Where none is named an objective that needs one
-    /// takes `colour`, and one that needs none takes none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) condition: Option<String>,
-    /// Number of k-means clusters of the condition that take the place of the classes as `labels`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) clusters: Option<usize>,
-    /// Clusters that agree in so many binary columns of the condition, those of largest entropy, take that place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) top_attributes: Option<usize>,
-    /// Make each batch of so many groups of samples whose condition is nearest to each other's; shuffled if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) neighbourhoods: Option<usize>,
-    /// Which categorical variable of the data set is the `bias`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) bias: Option<String>,
-    /// Draw each batch with replacement, a sample as often as its bias is rare in its class, and at most so many times as
-    /// often as the one drawn least (BiasCon: 10); shuffled if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) oversample: Option<f64>,
-    /// Whatever the objective itself knows: temperature, lambda, kernel, ...
-    #[serde(flatten)]
-    pub(crate) parameters: Table,
-}
+use super::objective::ObjectiveSection;
 
 /// `[classified]`: the images whose classes are learned beside a contrastive objective, by a method with a classifier.
 /// Without the section they are the batch's own first views.
@@ -79,7 +44,7 @@ pub(crate) struct TrainSection {
     /// What encoders compute in as they train.
     #[serde(default)]
     pub(crate) precision: Precision,
-    /// The mean loss of every so many iterations is a line of `metrics.jsonl`. Reading it waits for the device.
+    /// The mean loss of every so many iterations is a line of `metrics.jsonl`. Readout it waits for the device.
     #[serde(default = "default_log_every")]
     pub(crate) log_every: usize,
     /// A checkpoint to resume from is written every so many iterations.
@@ -88,39 +53,6 @@ pub(crate) struct TrainSection {
     /// And at the latest after so many minutes. No number of the run depends on it.
     #[serde(default = "default_checkpoint_minutes")]
     pub(crate) checkpoint_minutes: f64,
-}
-
-/// `[probe]`: how the representation is judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct ProbeSection {
-    /// Which variable of the data set the leak is measured of.
-    pub(crate) condition: String,
-    /// Other variables to read off, each of whose metrics begins with its name.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) also: Vec<String>,
-    /// How the linear classifier of the class is fitted.
-    pub(crate) solver: Solver,
-    /// L-BFGS steps of the linear classifier.
-    pub(crate) steps: usize,
-    /// The ridge penalty of linear probes, or several of which one is chosen on held-out training images.
-    pub(crate) ridge: Penalty,
-    /// Objectives that are evaluated on the frozen network.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) objectives: Vec<MeasuredObjective>,
-    /// Settings of the solver `sgd`.
-    pub(crate) sgd: SgdProbeConfig,
-}
-
-/// How a linear classifier is fitted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Solver {
-    /// To the minimum, `steps` and `ridge`.
-    #[default]
-    Lbfgs,
-    /// By descent, `[probe.sgd]`.
-    Sgd,
 }
 
 /// `[head]`: the layers between the embedding and the objective. What is left out follows from the objective: a linear
@@ -149,10 +81,6 @@ pub(crate) struct Arm {
     pub(crate) method: Option<AlgorithmConfig>,
 }
 
-fn default_condition() -> String {
-    "colour".into()
-}
-
 fn default_accumulate() -> usize {
     1
 }
@@ -167,28 +95,6 @@ fn default_checkpoint_every() -> usize {
 
 fn default_checkpoint_minutes() -> f64 {
     10.0
-}
-
-impl Default for ProbeSection {
-    fn default() -> Self {
-        Self {
-            condition: default_condition(),
-            also: vec![],
-            solver: Solver::default(),
-            steps: 500,
-            ridge: Penalty::default(),
-            objectives: vec![],
-            sgd: SgdProbeConfig::default(),
-        }
-    }
-}
-
-impl ProbeSection {
-    pub(super) fn check(&self) -> Result<(), Fault> {
-        measured::check(&self.objectives)?;
-        self.ridge.check().map_err(|reason| Fault::new("probe", "ridge", reason))?;
-        self.sgd.validate().map_err(|error| Fault::new("probe", "sgd", error.to_string()))
-    }
 }
 
 impl TrainSection {
@@ -268,32 +174,5 @@ impl Arm {
             }
             error => reword(&error.to_string()),
         })
-    }
-}
-
-impl ObjectiveSection {
-    /// The variable that clusters and neighbourhoods are made of.
-    pub(crate) fn variable(&self) -> String {
-        self.condition.clone().unwrap_or_else(default_condition)
-    }
-
-    /// The variable that the objective gets as `z`.
-    pub(crate) fn condition(&self) -> Option<String> {
-        (self.condition.is_some() || self.conditioning() == Conditioning::Given).then(|| self.variable())
-    }
-
-    /// Where the objective has its conditioning variable from.
-    pub(crate) fn conditioning(&self) -> Conditioning {
-        self.config().map_or(Conditioning::None, |config| config.conditioning())
-    }
-
-    /// The objective as core takes it.
-    ///
-    /// # Errors
-    /// A parameter that JSON has no form of.
-    pub(crate) fn config(&self) -> Result<ObjectiveConfig, String> {
-        let parameters = serde_json::to_value(&self.parameters).map_err(|error| error.to_string())?;
-        let parameters = parameters.as_object().cloned().unwrap_or_default();
-        Ok(ObjectiveConfig { name: self.name.clone(), variant: self.variant.clone(), parameters })
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Fault;
 use super::explain::suggestion;
-use crate::experiment::record::TOP1;
+use crate::metrics::names::TOP1;
 
 /// Metrics that say how well classes are named; more is better in all of them.
 const METRICS: [&str; 7] = [TOP1, "top5", "class_mean", "class_worst", "unbiased", "worst_group", "roc_auc"];
@@ -14,7 +14,7 @@ const METRICS: [&str; 7] = [TOP1, "top5", "class_mean", "class_worst", "unbiased
 /// How the class is read off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Reading {
+pub(crate) enum Readout {
     /// By the probe that judges in the end.
     #[default]
     Linear,
@@ -41,7 +41,7 @@ pub(crate) struct SelectionSection {
     #[serde(default = "default_metric")]
     pub(crate) metric: String,
     #[serde(default)]
-    pub(crate) probe: Reading,
+    pub(crate) probe: Readout,
     /// Evaluations without a better one after which training stops; it never does if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) patience: Option<usize>,
@@ -72,9 +72,9 @@ impl SelectionSection {
     /// In words, for a protocol.
     pub(crate) fn in_words(&self, images: usize) -> String {
         let probe = match self.probe {
-            Reading::Linear => "of the same classifier",
-            Reading::Knn => "of the nearest neighbours",
-            Reading::Classifier => "of its own class scores",
+            Readout::Linear => "of the same classifier",
+            Readout::Knn => "of the nearest neighbours",
+            Readout::Classifier => "of its own class scores",
         };
         let part = if self.official { "images of the validation part" } else { "held-out training images" };
         format!("{} {probe} on {images} {part}", self.metric)

@@ -21,7 +21,7 @@ pub(crate) struct DeviceChoice {
 
 /// The devices of a run: the first one has the network, the loss and the probes; the others take part in the steps.
 #[derive(Debug, Clone)]
-pub(crate) struct Team {
+pub(crate) struct DeviceSet {
     pub(crate) first: Present,
     helpers: Vec<Present>,
 }
@@ -113,7 +113,7 @@ impl TypedValueParser for ChoiceParser {
     }
 }
 
-impl Team {
+impl DeviceSet {
     /// The devices to compute on.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Team {
     }
 }
 
-impl fmt::Display for Team {
+impl fmt::Display for DeviceSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.first)?;
         self.helpers.iter().try_for_each(|device| write!(f, ", {device}"))
@@ -192,14 +192,14 @@ mod tests {
 
     #[cfg(feature = "flex")]
     #[test]
-    fn a_team_is_found_again_by_what_it_was_called() {
+    fn a_set_of_devices_is_found_again_by_what_it_was_called() {
         let cpu = DeviceChoice::from(DeviceName::Cpu);
-        let team = Team::open(&[cpu]).unwrap();
-        assert_eq!(team.to_string(), "cpu (CPU)");
-        assert_eq!(Team::again(&team.to_string()).unwrap().first.name, DeviceName::Cpu);
-        let error = Team::again("cpu (CPU), vulkan:7 (GPU)").unwrap_err();
+        let devices = DeviceSet::open(&[cpu]).unwrap();
+        assert_eq!(devices.to_string(), "cpu (CPU)");
+        assert_eq!(DeviceSet::again(&devices.to_string()).unwrap().first.name, DeviceName::Cpu);
+        let error = DeviceSet::again("cpu (CPU), vulkan:7 (GPU)").unwrap_err();
         assert!(error.to_string().contains("vulkan:7"), "{error}");
-        let error = Team::open(&[cpu, cpu]).unwrap_err();
+        let error = DeviceSet::open(&[cpu, cpu]).unwrap_err();
         assert!(error.is::<crate::exit::Usage>() && error.to_string().contains("twice"), "{error}");
         let error = DeviceChoice { name: DeviceName::Cpu, index: 1 }.open().unwrap_err();
         assert!(error.to_string().contains("counted from 0"), "{error}");

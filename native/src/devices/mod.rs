@@ -10,7 +10,7 @@ use burn::tensor::{DeviceType, Devices};
 use clap::ValueEnum;
 use serde::Serialize;
 
-pub(crate) use choice::{ChoiceParser, DeviceChoice, Team};
+pub(crate) use choice::{ChoiceParser, DeviceChoice, DeviceSet};
 
 /// A device as the user names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]

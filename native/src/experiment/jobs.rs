@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::interrupt;
-use super::memory::room_beside;
 use crate::console::labelled;
 use crate::exit::Interrupted;
+use crate::experiment::memory::available::room_beside;
+use crate::interrupt;
 
 /// After this time a run has loaded its data, and the memory that it takes can be seen.
 const SETTLED: Duration = Duration::from_secs(3);

@@ -1,33 +1,15 @@
-//! A run: its folder, its data, its steps, what it records, and how it is continued.
+//! An experiment: a recipe that is run. [`run`] tells it from beginning to end: prepare, train, evaluate, write. The other
+//! files are what it calls, and the ways to it: a run that goes on ([`resume`]), and one of several ([`settle`]).
 
-pub(crate) mod context;
-mod digest;
-mod doubts;
-pub(crate) mod draw;
-mod events;
-mod exact;
-mod feed;
-mod finish;
-pub(crate) mod folder;
-mod further;
-pub(crate) mod interrupt;
+pub(crate) mod evaluate;
 pub(crate) mod jobs;
-mod lock;
-mod log;
+mod longer;
 mod memory;
-pub(crate) mod model;
-pub(crate) mod needs;
-mod pictures;
-pub(crate) mod prepared;
-pub(crate) mod prior;
-pub(crate) mod record;
-mod rehearsal;
-mod room;
-mod selection;
+mod preflight;
+pub(crate) mod prepare;
+pub(crate) mod resume;
+pub(crate) mod run;
 mod session;
-pub(crate) mod splits;
-pub(crate) mod start;
-pub(crate) mod state;
-mod training;
-mod untrained;
-mod weights;
+pub(crate) mod settle;
+mod train;
+mod write;

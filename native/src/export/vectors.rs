@@ -6,7 +6,7 @@ use anyhow::Result;
 use simile_core::numeric::matrix::Matrix;
 
 use crate::exit::usage;
-use crate::experiment::folder;
+use crate::run_folder::folder;
 
 /// A file format, chosen by the ending of the file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

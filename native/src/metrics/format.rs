@@ -1,6 +1,6 @@
 //! Metrics as people read them: a title with its unit, and as many digits as say something. Files keep their names.
 
-use crate::metrics::mean_std::{Spread, written};
+use crate::metrics::mean_std::{MeanStd, written};
 
 /// Name, title, factor to the unit of the title, digits.
 const PLAIN: [(&str, &str, f64, usize); 10] = [
@@ -29,23 +29,23 @@ const CONDITION: &str = "condition";
 
 /// How a metric is shown.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reading {
+pub(crate) struct MetricFormat {
     /// With the unit: `Top-1 %`.
     pub(crate) title: String,
     factor: f64,
     digits: usize,
 }
 
-impl Reading {
+impl MetricFormat {
     /// Of a metric by its name in `result.json`; `condition` is the variable whose leak was measured.
     pub(crate) fn of(name: &str, condition: &str) -> Self {
         if let Some(linear) = name.strip_suffix("_nonlinear") {
-            let reading = Self::of(linear, condition);
-            return Self { title: format!("{}, non-linear probe", reading.title), ..reading };
+            let format = Self::of(linear, condition);
+            return Self { title: format!("{}, non-linear probe", format.title), ..format };
         }
         if let Some(of_probe) = name.strip_prefix("classifier_") {
-            let reading = Self::of(of_probe, condition);
-            return Self { title: format!("{}, own classifier", reading.title), ..reading };
+            let format = Self::of(of_probe, condition);
+            return Self { title: format!("{}, own classifier", format.title), ..format };
         }
         if let Some(&(_, title, factor, digits)) = PLAIN.iter().find(|(known, ..)| *known == name) {
             return Self { title: title.into(), factor, digits };
@@ -72,16 +72,16 @@ impl Reading {
 
     /// A value with its digits, or a dash where there is none.
     pub(crate) fn number(&self, value: Option<f64>) -> String {
-        self.spread(value.map(|mean| Spread { mean, std: None }))
+        self.mean_std(value.map(|mean| MeanStd { mean, std: None }))
     }
 
     /// The same with its deviation.
-    pub(crate) fn spread(&self, spread: Option<Spread>) -> String {
-        let in_unit = |spread: Spread| Spread {
-            mean: self.value(spread.mean),
-            std: spread.std.map(|std| self.value(std)),
+    pub(crate) fn mean_std(&self, mean_std: Option<MeanStd>) -> String {
+        let in_unit = |mean_std: MeanStd| MeanStd {
+            mean: self.value(mean_std.mean),
+            std: mean_std.std.map(|std| self.value(std)),
         };
-        written(spread.map(in_unit), self.digits)
+        written(mean_std.map(in_unit), self.digits)
     }
 
     /// Digits after the point.
@@ -113,17 +113,13 @@ mod tests {
             ("nt_xent_test", "nt-xent, test", "0.500"),
             ("something", "something", "0.5000"),
         ] {
-            let reading = Reading::of(name, "colour");
-            assert_eq!(
-                (reading.title.as_str(), reading.number(Some(0.5)).as_str()),
-                (title, shown),
-                "{name}"
-            );
+            let format = MetricFormat::of(name, "colour");
+            assert_eq!((format.title.as_str(), format.number(Some(0.5)).as_str()), (title, shown), "{name}");
         }
         assert_eq!(
-            Reading::of("top1", "").spread(Some(Spread { mean: 0.5, std: Some(0.01) })),
+            MetricFormat::of("top1", "").mean_std(Some(MeanStd { mean: 0.5, std: Some(0.01) })),
             "50.00 ± 1.00"
         );
-        assert_eq!(Reading::of("top1", "").number(None), "–");
+        assert_eq!(MetricFormat::of("top1", "").number(None), "–");
     }
 }

@@ -4,13 +4,13 @@ use serde::Serialize;
 
 /// Mean and standard deviation of values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Spread {
+pub(crate) struct MeanStd {
     pub(crate) mean: f64,
     /// With n − 1; none for one value.
     pub(crate) std: Option<f64>,
 }
 
-impl Spread {
+impl MeanStd {
     /// Of what was measured; none if nothing was.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
@@ -36,8 +36,8 @@ fn number(value: f64, digits: usize) -> String {
 }
 
 /// The spread in words, or a dash where there is none.
-pub(crate) fn written(spread: Option<Spread>, digits: usize) -> String {
-    spread.map_or_else(|| "–".into(), |spread| spread.text(digits))
+pub(crate) fn written(mean_std: Option<MeanStd>, digits: usize) -> String {
+    mean_std.map_or_else(|| "–".into(), |mean_std| mean_std.text(digits))
 }
 
 #[cfg(test)]
@@ -46,9 +46,9 @@ mod tests {
 
     #[test]
     fn spread_is_that_of_a_sample() {
-        assert_eq!(written(Spread::of(&[1.0, 2.0, 3.0]), 2), "2.00 ± 1.00");
-        assert_eq!(written(Spread::of(&[0.5]), 1), "0.5");
-        assert_eq!(written(Spread::of(&[]), 1), "–");
-        assert_eq!(written(Spread::of(&[1e200]), 1), "1.000e200");
+        assert_eq!(written(MeanStd::of(&[1.0, 2.0, 3.0]), 2), "2.00 ± 1.00");
+        assert_eq!(written(MeanStd::of(&[0.5]), 1), "0.5");
+        assert_eq!(written(MeanStd::of(&[]), 1), "–");
+        assert_eq!(written(MeanStd::of(&[1e200]), 1), "1.000e200");
     }
 }

@@ -1,6 +1,6 @@
-//! Metrics of a representation: how they are measured, how several runs are compared by them, and how they are shown.
+//! Metrics of a representation: their names, how several runs are compared by them, and how they are shown.
 
 pub(crate) mod format;
 pub(crate) mod mean_std;
-pub(crate) mod probe;
+pub(crate) mod names;
 pub(crate) mod two_sample;

@@ -14,7 +14,7 @@ const LEVEL: f64 = 0.95;
 
 /// One group of runs against another.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Against {
+pub(crate) struct TwoSampleTest {
     /// Mean of the first minus mean of the second.
     pub(crate) difference: f64,
     /// Percentile bootstrap interval of it, 95 %.
@@ -30,7 +30,7 @@ pub(crate) struct Against {
     pub(crate) exact: bool,
 }
 
-impl Against {
+impl TwoSampleTest {
     /// `runs` against `others`; none where a side has fewer than two runs, which have no spread.
     ///
     /// # Errors
@@ -60,8 +60,8 @@ impl Against {
     }
 }
 
-/// What the numbers of [`Against::text`] are, for comparisons that were made.
-pub(crate) fn in_words<'a>(compared: impl IntoIterator<Item = &'a Against>) -> Option<String> {
+/// What the numbers of [`TwoSampleTest::text`] are, for comparisons that were made.
+pub(crate) fn in_words<'a>(compared: impl IntoIterator<Item = &'a TwoSampleTest>) -> Option<String> {
     let first = compared.into_iter().next()?;
     let splits = if first.exact {
         format!("all {} splits of the runs into two groups are counted", first.splits)
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn three_seeds_a_side_say_what_they_cannot() {
-        let found = Against::of(&[80.0, 82.0, 84.0], &[70.0, 71.0, 72.0]).unwrap().unwrap();
+        let found = TwoSampleTest::of(&[80.0, 82.0, 84.0], &[70.0, 71.0, 72.0]).unwrap().unwrap();
         // Two of the twenty splits are as far apart: three seeds cannot say more.
         assert!((found.p_value - 0.1).abs() < 1e-12 && (found.least_p_value - 0.1).abs() < 1e-12);
         assert!(found.exact && found.splits == 20);
@@ -98,9 +98,9 @@ mod tests {
 
     #[test]
     fn one_seed_is_not_tested_and_many_are_drawn() {
-        assert!(Against::of(&[1.0], &[2.0, 3.0]).unwrap().is_none());
+        assert!(TwoSampleTest::of(&[1.0], &[2.0, 3.0]).unwrap().is_none());
         let many: Vec<f64> = (0..15).map(f64::from).collect();
-        let found = Against::of(&many, &many).unwrap().unwrap();
+        let found = TwoSampleTest::of(&many, &many).unwrap().unwrap();
         assert!(!found.exact && found.least_p_value < 0.001);
         assert!(in_words([&found]).unwrap().contains("10000 splits of the runs into two groups are drawn"));
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::charts::series_colour;
-use super::figures::{ConfusionFigure, Groups};
+use crate::run_folder::figures::{ConfusionFigure, Groups};
 
 /// Beyond so many classes a matrix is not read any more.
 const CLASSES: usize = 24;

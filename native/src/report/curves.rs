@@ -9,7 +9,7 @@ use serde_json::json;
 use super::RunRecord;
 use super::charts::{Chart, Series, curves, series_colour, shown};
 use super::pool::Pool;
-use crate::experiment::record::{ArmResult, Measurement};
+use crate::run_folder::record::{ArmResult, Measurement};
 
 /// What moves the cursor.
 pub(crate) const SCRIPT: &str = include_str!("script.js");

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::figures::{Gallery, Shown};
+use crate::run_folder::figures::{Gallery, Shown};
 
 /// Rows of all galleries of a page, so that it stays small.
 const BUDGET: usize = 48;
@@ -48,7 +48,7 @@ fn sheet(title: &str, shown: &Shown, own: Option<&String>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::figures::GalleryRow;
+    use crate::run_folder::figures::GalleryRow;
 
     #[test]
     fn a_neighbour_of_another_class_is_underlined() {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use maud::{Markup, PreEscaped, html};
 
 use super::charts::series_colour;
-use super::figures::MapFigure;
+use crate::run_folder::figures::MapFigure;
 
 /// Side of a map in its own unit.
 const SIDE: f64 = 1000.0;

@@ -3,7 +3,6 @@
 mod accuracy;
 pub(crate) mod charts;
 pub(crate) mod curves;
-pub(crate) mod figures;
 pub(crate) mod gallery;
 pub(crate) mod maps;
 mod page;
@@ -17,11 +16,11 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use self::figures::Figures;
 pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, time, wide};
-use crate::experiment::folder::{FIGURES, RECIPE, RESULT, RunFolder};
-use crate::experiment::record::{Measurement, RunResult};
 use crate::names::resuming;
+use crate::run_folder::figures::Figures;
+use crate::run_folder::folder::{FIGURES, RECIPE, RESULT, RunFolder};
+use crate::run_folder::record::{Measurement, RunResult};
 
 /// Everything that a finished run left behind.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::fmt::Display;
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::figures::{Figures, HeatMap, KernelFigure, Sheet};
 use super::{RunRecord, accuracy, curves, gallery, maps, results};
+use crate::run_folder::figures::{Figures, HeatMap, KernelFigure, Sheet};
 
 const STYLE: &str = include_str!("style.css");
 

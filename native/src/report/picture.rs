@@ -11,7 +11,7 @@ use plotters::style::colors::colormaps::{ColorMap as _, ViridisRGB};
 use simile_core::data::Images;
 use simile_core::numeric::matrix::Matrix;
 
-use super::figures::HeatMap;
+use crate::run_folder::figures::HeatMap;
 
 /// Images side by side, `columns` in a row, as one PNG.
 ///

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 use super::RunRecord;
 use crate::config::Recipe;
-use crate::experiment::record::ArmResult;
+use crate::run_folder::record::ArmResult;
 
 /// Keys that decide nothing about the numbers, or are what repeats differ in.
 const IGNORED: [&str; 3] = ["name", "train.seed", "train.log_every"];

@@ -10,10 +10,11 @@ use super::charts::trade_off;
 use super::curves::{key, of_pools};
 use super::page::{time, wide};
 use super::pool::{Pool, pools, references};
-use crate::experiment::record::{ArmResult, MSE, ProbeFit, R2, TOP1};
-use crate::metrics::format::Reading;
-use crate::metrics::mean_std::Spread;
-use crate::metrics::two_sample::{Against, in_words as against_in_words};
+use crate::metrics::format::MetricFormat;
+use crate::metrics::mean_std::MeanStd;
+use crate::metrics::names::{MSE, R2, TOP1};
+use crate::metrics::two_sample::{TwoSampleTest, in_words as test_in_words};
+use crate::run_folder::record::{ArmResult, ProbeFit};
 
 /// Accuracy on a categorical condition.
 const NAMED: &str = "condition_top1";
@@ -23,23 +24,23 @@ const LEAKS: [(&str, &str); 2] = [(R2, "R²"), (NAMED, "accuracy")];
 /// A column: a metric, as it is read for the condition of a run. Runs with other conditions have other columns.
 struct Column {
     metric: String,
-    reading: Reading,
+    format: MetricFormat,
 }
 
 /// The columns of some metrics, each with the condition of the run that it was measured in.
 fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     for (metric, condition) in measured {
-        let reading = Reading::of(metric, condition);
-        if !columns.iter().any(|column| column.reading.title == reading.title) {
-            columns.push(Column { metric: metric.to_owned(), reading });
+        let format = MetricFormat::of(metric, condition);
+        if !columns.iter().any(|column| column.format.title == format.title) {
+            columns.push(Column { metric: metric.to_owned(), format });
         }
     }
     // What is asked for first stands first.
     let first = [TOP1, R2, MSE, NAMED];
     columns.sort_by_key(|column| {
         let rank = first.iter().position(|one| *one == column.metric).unwrap_or(first.len());
-        (rank, column.metric.clone(), column.reading.title.clone())
+        (rank, column.metric.clone(), column.format.title.clone())
     });
     columns
 }
@@ -47,12 +48,12 @@ fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column
 impl Column {
     /// Its value among the metrics of a run with a condition, if that is what the column is of.
     fn of(&self, condition: &str, metrics: &BTreeMap<String, f64>) -> Option<f64> {
-        let is_mine = Reading::of(&self.metric, condition).title == self.reading.title;
+        let is_mine = MetricFormat::of(&self.metric, condition).title == self.format.title;
         metrics.get(&self.metric).copied().filter(|_| is_mine)
     }
 
     fn number(&self, condition: &str, metrics: &BTreeMap<String, f64>) -> String {
-        self.reading.number(self.of(condition, metrics))
+        self.format.number(self.of(condition, metrics))
     }
 }
 
@@ -67,14 +68,14 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
     let has = |metric: &str| shown.iter().any(|column| column.metric == metric);
     let titles = |metric: &str| -> String {
         let of_metric = shown.iter().filter(|column| column.metric == metric);
-        of_metric.map(|column| column.reading.title.as_str()).collect::<Vec<_>>().join(" and ")
+        of_metric.map(|column| column.format.title.as_str()).collect::<Vec<_>>().join(" and ")
     };
     html! {
         (wide(&html! { table {
             thead { tr {
                 th { "Arm" }
                 @if several { th { "Run" } th { "Seed" } }
-                @for column in &shown { th { (column.reading.title) } }
+                @for column in &shown { th { (column.format.title) } }
                 th { "Final loss" } th { "Iterations" } th { "Training" }
             } }
             tbody { @for run in runs {
@@ -198,28 +199,28 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
         let metrics = [TOP1, R2, MSE, NAMED].into_iter();
         metrics.filter(|metric| !pool.values(metric).is_empty()).map(|metric| (metric, pool.condition))
     }));
-    let spread = |column: &Column, condition: &str, runs: &[&BTreeMap<String, f64>]| {
+    let mean_std = |column: &Column, condition: &str, runs: &[&BTreeMap<String, f64>]| {
         let values: Vec<f64> = runs.iter().filter_map(|metrics| column.of(condition, metrics)).collect();
-        column.reading.spread(Spread::of(&values))
+        column.format.mean_std(MeanStd::of(&values))
     };
     let of_pool = |column: &Column, pool: &Pool<'_>| {
         let metrics: Vec<_> = pool.runs.iter().map(|(_, arm)| &arm.metrics).collect();
-        spread(column, pool.condition, &metrics)
+        mean_std(column, pool.condition, &metrics)
     };
-    let top1 = Reading::of(TOP1, "");
+    let top1 = MetricFormat::of(TOP1, "");
     let accuracies =
         |pool: &Pool<'_>| pool.values(TOP1).into_iter().map(|value| top1.value(value)).collect::<Vec<f64>>();
     let first = pools.first().map(accuracies).unwrap_or_default();
     let against = std::iter::once(Ok(None))
-        .chain(pools.iter().skip(1).map(|pool| Against::of(&accuracies(pool), &first)))
-        .collect::<Result<Vec<Option<Against>>>>()?;
+        .chain(pools.iter().skip(1).map(|pool| TwoSampleTest::of(&accuracies(pool), &first)))
+        .collect::<Result<Vec<Option<TwoSampleTest>>>>()?;
     let tested = against.iter().any(Option::is_some);
     let differ = pools.iter().any(|pool| !pool.differs.is_empty());
     Ok(html! {
         (wide(&html! { table {
             thead { tr {
                 th { "Arm" } th { "Recipe" } th { "Runs" }
-                @for column in &shown { th { (column.reading.title) } }
+                @for column in &shown { th { (column.format.title) } }
                 @if tested { th { (top1.title) ", against the first" } }
                 @if differ { th { "Differs in" } }
             } }
@@ -232,7 +233,7 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
                 } }
                 @for reference in references(runs) { tr.soft {
                     td { (reference.name) } td { "–" } td { (reference.runs.len()) }
-                    @for column in &shown { td { (spread(column, reference.condition, &reference.runs)) } }
+                    @for column in &shown { td { (mean_std(column, reference.condition, &reference.runs)) } }
                     @if tested { td { "–" } }
                     @if differ { td {} }
                 } }
@@ -240,8 +241,8 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
         } }))
         p.soft {
             "Mean ± standard deviation over the runs (n − 1)."
-            @if let Some(words) = against_in_words(against.iter().flatten()) {
-                " Against the first arm: " (words) "."
+            @if let Some(words) = test_in_words(against.iter().flatten()) {
+                " TwoSampleTest the first arm: " (words) "."
             }
         }
         @if differ {
@@ -334,7 +335,7 @@ mod tests {
     fn a_network_that_was_never_trained_has_a_row_and_so_has_no_network() {
         let mut one = run("a", 0, "", vec![with("x", &[(R2, 0.25)])]);
         let of = |top1: f64, r2: f64| BTreeMap::from([(TOP1.to_owned(), top1), (R2.to_owned(), r2)]);
-        one.result.untrained = Some(crate::experiment::record::Untrained {
+        one.result.untrained = Some(crate::run_folder::record::Untrained {
             name: "Untrained network".into(),
             metrics: of(0.4321, 0.9),
             probes: BTreeMap::new(),

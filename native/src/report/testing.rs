@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::RunRecord;
 use crate::config::{Changes, Recipe};
-use crate::experiment::record::{ArmResult, RunResult, TOP1};
+use crate::metrics::names::TOP1;
+use crate::run_folder::record::{ArmResult, RunResult};
 
 /// An arm with an accuracy.
 pub(crate) fn arm(name: &str, top1: f64) -> ArmResult {

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::plan::RowResult;
 use super::table::{Metric, Row, Scale, Table};
-use crate::metrics::mean_std::Spread;
-use crate::metrics::two_sample::Against;
+use crate::metrics::mean_std::MeanStd;
+use crate::metrics::two_sample::TwoSampleTest;
 
 /// One row of the comparison.
 #[derive(Debug, Clone, Serialize)]
@@ -49,7 +49,7 @@ pub(crate) struct Cell {
     /// Whether our mean is within the published ±.
     pub(crate) within: Option<bool>,
     /// Our seeds against ours of the first row of the block.
-    pub(crate) against: Option<Against>,
+    pub(crate) against: Option<TwoSampleTest>,
 }
 
 /// Every row with every metric. At a scale whose numbers mean nothing, none is held against a published one.
@@ -96,11 +96,11 @@ pub(crate) fn compare(table: &Table, scale: Scale, results: &[RowResult<'_>]) ->
 }
 
 fn cell(metric: &Metric, values: Vec<f64>, published: &[f64], first: Option<&[f64]>) -> Result<Cell> {
-    let spread = Spread::of(&values);
-    let (mean, std) = (spread.map(|spread| spread.mean), spread.and_then(|spread| spread.std));
+    let mean_std = MeanStd::of(&values);
+    let (mean, std) = (mean_std.map(|mean_std| mean_std.mean), mean_std.and_then(|mean_std| mean_std.std));
     let (of_paper, plus_minus) = (published.first().copied(), published.get(1).copied());
     let difference = mean.zip(of_paper).map(|(mean, published)| mean - published);
-    let against = first.map(|first| Against::of(&values, first)).transpose()?.flatten();
+    let against = first.map(|first| TwoSampleTest::of(&values, first)).transpose()?.flatten();
     Ok(Cell {
         metric: metric.name.clone(),
         mean,

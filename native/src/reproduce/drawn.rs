@@ -10,11 +10,11 @@ use simile_core::numeric::matrix::Matrix;
 use super::table::{FigureSection, Row, Scale, Table};
 use crate::config::Recipe;
 use crate::exit::usage;
-use crate::experiment::draw::weighed::{Focus, Weighed};
-use crate::experiment::splits::Splits;
-use crate::report::figures::{KernelFigure, Sheet};
+use crate::experiment::evaluate::draw::weighed::{Focus, Weighed};
+use crate::experiment::prepare::splits::Splits;
 use crate::report::picture::contact_sheet;
 use crate::report::{document, kernel_figure, sheet_figure, wide};
+use crate::run_folder::figures::{KernelFigure, Sheet};
 
 /// Images in a row of samples.
 const COLUMNS: usize = 20;

@@ -7,14 +7,14 @@ use maud::{Markup, PreEscaped, html};
 
 use super::compare::{Cell, ComparedRow};
 use super::table::{FigureSection, Metric};
-use crate::metrics::mean_std::Spread;
+use crate::metrics::mean_std::MeanStd;
 use crate::report::RunRecord;
 use crate::report::charts::{Line, lines, series_colour};
-use crate::report::figures::{Gallery, MapFigure};
 use crate::report::{curves, gallery, maps};
+use crate::run_folder::figures::{Gallery, MapFigure};
 
 /// Where the value of a row comes from.
-type Source = fn(&Cell) -> Option<Spread>;
+type Source = fn(&Cell) -> Option<MeanStd>;
 
 /// A chart of each metric that was measured or published; nothing for figures that are no charts.
 ///
@@ -28,8 +28,8 @@ pub(super) fn figures(figure: &FigureSection, rows: &[ComparedRow], metrics: &[M
         FigureSection::Spread { over } => (over, distinct(rows, |row| row.series.as_ref()), Vec::new()),
         _ => return Ok(html! {}),
     };
-    let ours: Source = |cell| cell.mean.map(|mean| Spread { mean, std: cell.std });
-    let published: Source = |cell| cell.published.map(|mean| Spread { mean, std: cell.published_std });
+    let ours: Source = |cell| cell.mean.map(|mean| MeanStd { mean, std: cell.std });
+    let published: Source = |cell| cell.published.map(|mean| MeanStd { mean, std: cell.published_std });
     let mut charts = Vec::new();
     for (index, metric) in metrics.iter().enumerate() {
         for (whose, source) in [("ours", ours), ("published", published)] {
@@ -89,7 +89,7 @@ fn line(
     name: &str,
     places: &[String],
     rows: &[ComparedRow],
-    value: impl Fn(&ComparedRow) -> Option<Spread>,
+    value: impl Fn(&ComparedRow) -> Option<MeanStd>,
 ) -> Line {
     let at = |place: &String| {
         let here = |row: &&ComparedRow| {
@@ -101,11 +101,15 @@ fn line(
 }
 
 /// Mean and deviation of each series over its rows.
-fn over_rows(names: &[String], rows: &[ComparedRow], value: impl Fn(&ComparedRow) -> Option<Spread>) -> Line {
+fn over_rows(
+    names: &[String],
+    rows: &[ComparedRow],
+    value: impl Fn(&ComparedRow) -> Option<MeanStd>,
+) -> Line {
     let of_series = |name: &String| {
         let rows = rows.iter().filter(|row| row.series.as_ref() == Some(name));
-        let means: Vec<f64> = rows.filter_map(|row| value(row).map(|spread| spread.mean)).collect();
-        Spread::of(&means)
+        let means: Vec<f64> = rows.filter_map(|row| value(row).map(|mean_std| mean_std.mean)).collect();
+        MeanStd::of(&means)
     };
     Line { points: names.iter().map(of_series).collect(), joined: false }
 }

@@ -119,7 +119,7 @@ impl<'t> Comparison<'t> {
                 seeds => format!("{seeds} seeds"),
             },
             if self.scale.is_comparable() { " Difference: ours minus the published mean." } else { "" },
-            self.against_in_words(),
+            self.test_in_words(),
             self.device,
             self.version,
             self.command,
@@ -128,7 +128,7 @@ impl<'t> Comparison<'t> {
     }
 
     /// How rows were compared with the first of their block.
-    fn against_in_words(&self) -> String {
+    fn test_in_words(&self) -> String {
         let compared = self.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.against.as_ref());
         let compared = compared.filter(|_| self.scale.is_comparable());
         let Some(words) = in_words(compared) else { return String::new() };
@@ -142,7 +142,7 @@ impl<'t> Comparison<'t> {
             [one] => format!("the first row, {one}"),
             _ => "the first row of the same block (the same data set, bias or place on the line)".to_owned(),
         };
-        format!(" Against {first}: {words}.")
+        format!(" TwoSampleTest {first}: {words}.")
     }
 
     /// For a terminal.

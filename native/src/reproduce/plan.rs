@@ -9,11 +9,11 @@ use super::table::{Row, Scale, Table};
 use crate::config::data::PriorSection;
 use crate::console::line;
 use crate::devices::DeviceChoice;
-use crate::experiment::folder::{RESULT, RunFolder};
 use crate::experiment::jobs::side_by_side;
-use crate::experiment::record::{ArmResult, RunResult};
-use crate::experiment::start::{Settled, settle};
+use crate::experiment::settle::{Settled, settle};
 use crate::names::slug;
+use crate::run_folder::folder::{RESULT, RunFolder};
+use crate::run_folder::record::{ArmResult, RunResult};
 
 /// What is asked for beside the table.
 #[derive(Debug, Clone)]
@@ -147,8 +147,8 @@ mod tests {
 
     use super::*;
     use crate::devices::DeviceName;
-    use crate::experiment::folder::{MODEL, WEIGHTS};
     use crate::reproduce::compare::compare;
+    use crate::run_folder::folder::{MODEL, WEIGHTS};
 
     const TABLE: &str = r#"
 title = "t"

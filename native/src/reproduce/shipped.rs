@@ -120,7 +120,7 @@ mod tests {
     }
 
     /// What a recipe of one arm minimises.
-    fn objective(recipe: &Recipe) -> crate::config::sections::ObjectiveSection {
+    fn objective(recipe: &Recipe) -> crate::config::objective::ObjectiveSection {
         recipe.arms().remove(0).objective
     }
 

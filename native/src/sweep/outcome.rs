@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::axis::{Axis, Point};
 use super::plan::{Ran, Tried};
 use crate::exit::usage;
-use crate::experiment::record::ArmResult;
-use crate::metrics::mean_std::Spread;
+use crate::metrics::mean_std::MeanStd;
+use crate::run_folder::record::ArmResult;
 
 /// One point.
 #[derive(Debug, Serialize)]
@@ -43,7 +43,7 @@ pub(crate) struct Measured {
     #[serde(skip)]
     pub(crate) seeds: Vec<u64>,
     #[serde(flatten)]
-    pub(crate) spread: Spread,
+    pub(crate) mean_std: MeanStd,
 }
 
 /// By what points are compared.
@@ -71,7 +71,7 @@ impl Outcome {
         let measured = |name: &String| {
             let found = runs.iter().filter_map(|(seed, run)| Some((*seed, run.metric(name)?)));
             let (seeds, values): (Vec<u64>, Vec<f64>) = found.unzip();
-            Spread::of(&values).map(|spread| (name.clone(), Measured { values, seeds, spread }))
+            MeanStd::of(&values).map(|mean_std| (name.clone(), Measured { values, seeds, mean_std }))
         };
         Self {
             settings: axes.iter().zip(&tried.point).map(value).collect(),
@@ -94,12 +94,12 @@ impl Outcome {
 
     /// A metric's mean.
     pub(crate) fn mean(&self, name: &str) -> Option<f64> {
-        self.spread(name).map(|spread| spread.mean)
+        self.mean_std(name).map(|mean_std| mean_std.mean)
     }
 
     /// A metric's mean and deviation.
-    pub(crate) fn spread(&self, name: &str) -> Option<Spread> {
-        self.metrics.get(name).map(|measured| measured.spread)
+    pub(crate) fn mean_std(&self, name: &str) -> Option<MeanStd> {
+        self.metrics.get(name).map(|measured| measured.mean_std)
     }
 }
 
@@ -139,8 +139,8 @@ mod tests {
     use super::*;
 
     fn outcome(at: usize, values: &[f64]) -> Outcome {
-        let spread = Spread::of(values).unwrap();
-        let measured = Measured { values: values.to_vec(), seeds: vec![0; values.len()], spread };
+        let mean_std = MeanStd::of(values).unwrap();
+        let measured = Measured { values: values.to_vec(), seeds: vec![0; values.len()], mean_std };
         let metrics = BTreeMap::from([("top1".to_owned(), measured)]);
         let (settings, folder) = (BTreeMap::new(), String::new());
         Outcome { settings, metrics, diverged: vec![], folder, point: vec![at] }

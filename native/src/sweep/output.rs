@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::axis::Axis;
 use super::outcome::{Aim, Outcome};
-use crate::experiment::record::{MSE, R2, TOP1};
-use crate::metrics::format::Reading;
-use crate::metrics::mean_std::Spread;
+use crate::metrics::format::MetricFormat;
+use crate::metrics::mean_std::MeanStd;
+use crate::metrics::names::{MSE, R2, TOP1};
 use crate::report::charts::{Line, lines, surface};
 use crate::report::{document, wide};
 
@@ -46,14 +46,14 @@ impl Sweep<'_> {
 
     fn heads(&self) -> Vec<String> {
         let keys = self.axes.iter().map(|axis| axis.short().to_owned());
-        keys.chain(self.metrics().into_iter().map(|name| reading(name).title)).collect()
+        keys.chain(self.metrics().into_iter().map(|name| format(name).title)).collect()
     }
 
     fn cells(&self, outcome: &Outcome) -> Vec<String> {
         let settings = self.axes.iter().zip(&outcome.point).map(|(axis, &at)| axis.values[at].clone());
         let metrics = self.metrics();
         let number = |name: &&str| {
-            let number = reading(name).spread(outcome.spread(name));
+            let number = format(name).mean_std(outcome.mean_std(name));
             match outcome.divergence().filter(|_| *name == self.aim.by) {
                 None => number,
                 Some(diverged) if outcome.metrics.is_empty() => diverged,
@@ -72,12 +72,12 @@ impl Sweep<'_> {
         let settings = self.axes.iter().zip(&best.point);
         let settings: Vec<String> =
             settings.map(|(axis, &at)| format!("{} = {}", axis.short(), axis.values[at])).collect();
-        let by = reading(self.aim.by);
+        let by = format(self.aim.by);
         format!(
             "Best by validation: {}, with {} {}",
             settings.join(", "),
             by.title,
-            by.spread(best.spread(self.aim.by))
+            by.mean_std(best.mean_std(self.aim.by))
         )
     }
 
@@ -98,7 +98,7 @@ impl Sweep<'_> {
                 1 => "one seed each".into(),
                 seeds => format!("{seeds} seeds each, mean ± standard deviation (n − 1)"),
             },
-            reading(aim.by).title,
+            format(aim.by).title,
         )];
         on_test.into_iter().chain(diverged).chain(how).collect()
     }
@@ -150,7 +150,7 @@ impl Sweep<'_> {
     /// # Errors
     /// If a chart cannot be drawn.
     pub(crate) fn html(&self) -> Result<String> {
-        let measured = |name: &&str| self.points.iter().any(|point| point.spread(name).is_some());
+        let measured = |name: &&str| self.points.iter().any(|point| point.mean_std(name).is_some());
         let drawn = self.metrics().into_iter().filter(|name| *name == self.aim.by || LEAKS.contains(name));
         let drawn = drawn.filter(measured);
         let figures = drawn.map(|name| self.figures(name)).collect::<Result<Vec<_>>>()?;
@@ -169,40 +169,41 @@ impl Sweep<'_> {
 
     /// A line over one key, a heat map over each pair of several.
     fn figures(&self, metric: &str) -> Result<Markup> {
-        let reading = reading(metric);
-        let in_unit = |spread: Spread| Spread {
-            mean: reading.value(spread.mean),
-            std: spread.std.map(|std| reading.value(std)),
+        let format = format(metric);
+        let in_unit = |mean_std: MeanStd| MeanStd {
+            mean: format.value(mean_std.mean),
+            std: mean_std.std.map(|std| format.value(std)),
         };
         let aim = if metric == self.aim.by { self.aim } else { Aim { by: metric, lowest: true } };
         let of_rest = if self.axes.len() > 2 { ", the best over the other keys" } else { "" };
         let mut drawn = Vec::new();
         if let [axis] = self.axes {
             let at = |value| self.points.iter().find(|outcome| outcome.point == [value]);
-            let points = (0..axis.values.len()).map(|value| at(value)?.spread(metric).map(in_unit)).collect();
-            drawn.push(lines(axis.short(), &axis.values, &reading.title, &[Line { points, joined: true }])?);
+            let points =
+                (0..axis.values.len()).map(|value| at(value)?.mean_std(metric).map(in_unit)).collect();
+            drawn.push(lines(axis.short(), &axis.values, &format.title, &[Line { points, joined: true }])?);
         }
         for (x, first) in self.axes.iter().enumerate() {
             for (y, second) in self.axes.iter().enumerate().skip(x + 1) {
                 let value = |column, row| {
                     let here = |point: &&Outcome| point.point[x] == column && point.point[y] == row;
                     let means = self.points.iter().filter(here).map(|point| point.mean(metric));
-                    means.fold(None, |best, mean| aim.better(best, mean)).map(|mean| reading.value(mean))
+                    means.fold(None, |best, mean| aim.better(best, mean)).map(|mean| format.value(mean))
                 };
                 let sides = [(first.short(), &first.values[..]), (second.short(), &second.values[..])];
-                drawn.push(surface(sides[0], sides[1], reading.digits(), value)?);
+                drawn.push(surface(sides[0], sides[1], format.digits(), value)?);
             }
         }
         Ok(html! {
             @for svg in &drawn { figure {
                 (PreEscaped(svg))
-                figcaption { b { (reading.title) } (of_rest) "." }
+                figcaption { b { (format.title) } (of_rest) "." }
             } }
         })
     }
 }
 
 /// Recipes of a sweep may differ in the condition; its metrics are named after none.
-fn reading(metric: &str) -> Reading {
-    Reading::of(metric, "condition")
+fn format(metric: &str) -> MetricFormat {
+    MetricFormat::of(metric, "condition")
 }

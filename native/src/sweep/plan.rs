@@ -13,8 +13,8 @@ use crate::data::settings::JudgedBy;
 use crate::devices::DeviceChoice;
 use crate::exit::usage;
 use crate::experiment::jobs::side_by_side;
-use crate::experiment::record::ArmResult;
-use crate::experiment::start::{Settled, settle};
+use crate::experiment::settle::{Settled, settle};
+use crate::run_folder::record::ArmResult;
 
 /// What is asked for beside the settings.
 #[derive(Debug, Clone)]

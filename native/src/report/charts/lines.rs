@@ -10,11 +10,11 @@ use plotters::prelude::{
 use plotters::style::Color as _;
 
 use super::{RULE, SIZE, letters, range, series, short, themed};
-use crate::metrics::mean_std::Spread;
+use crate::metrics::mean_std::MeanStd;
 
 /// One line: what was found at each named value, where anything was.
 pub(crate) struct Line {
-    pub(crate) points: Vec<Option<Spread>>,
+    pub(crate) points: Vec<Option<MeanStd>>,
     /// Whether a line joins them.
     pub(crate) joined: bool,
 }
@@ -27,9 +27,9 @@ pub(crate) fn lines(x_name: &str, names: &[String], y_name: &str, all: &[Line]) 
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        let ends = |spread: &Spread| {
-            let std = spread.std.unwrap_or_default();
-            [spread.mean - std, spread.mean + std]
+        let ends = |mean_std: &MeanStd| {
+            let std = mean_std.std.unwrap_or_default();
+            [mean_std.mean - std, mean_std.mean + std]
         };
         let measured = all.iter().flat_map(|line| line.points.iter().flatten());
         let (low, high) = range(measured.flat_map(ends), 0.08);
@@ -57,22 +57,22 @@ pub(crate) fn lines(x_name: &str, names: &[String], y_name: &str, all: &[Line]) 
             let colour: RGBColor = series(index).0;
             let points = || {
                 let measured = line.points.iter().enumerate();
-                measured.filter_map(|(at, spread)| {
-                    spread.as_ref().map(|spread| (SegmentValue::CenterOf(at), spread))
+                measured.filter_map(|(at, mean_std)| {
+                    mean_std.as_ref().map(|mean_std| (SegmentValue::CenterOf(at), mean_std))
                 })
             };
-            let way = points().map(|(place, spread)| (place, spread.mean));
+            let way = points().map(|(place, mean_std)| (place, mean_std.mean));
             if line.joined {
                 chart.draw_series(LineSeries::new(way, colour.stroke_width(2)))?;
             }
-            chart.draw_series(points().filter(|(_, spread)| spread.std.is_some()).map(
-                |(place, spread)| {
-                    let bar = ends(spread).map(|end| (place.clone(), end));
+            chart.draw_series(points().filter(|(_, mean_std)| mean_std.std.is_some()).map(
+                |(place, mean_std)| {
+                    let bar = ends(mean_std).map(|end| (place.clone(), end));
                     PathElement::new(bar, colour.stroke_width(1))
                 },
             ))?;
             chart.draw_series(
-                points().map(|(place, spread)| Circle::new((place, spread.mean), 4, colour.filled())),
+                points().map(|(place, mean_std)| Circle::new((place, mean_std.mean), 4, colour.filled())),
             )?;
         }
         root.present()?;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn every_point_has_a_dot_and_those_of_several_runs_a_bar() {
         let names: Vec<String> = ["0.01", "0.1", "1"].map(str::to_owned).to_vec();
-        let one = Line { points: vec![Spread::of(&[1.0]), None, Spread::of(&[2.0, 3.0])], joined: true };
+        let one = Line { points: vec![MeanStd::of(&[1.0]), None, MeanStd::of(&[2.0, 3.0])], joined: true };
         let svg = lines("lambda", &names, "top-1", &[one]).unwrap();
         assert_eq!(svg.matches("<circle").count(), 2);
         assert!(names.iter().all(|name| svg.contains(&format!("\n{name}\n"))), "{svg}");

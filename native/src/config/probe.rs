@@ -1,0 +1,73 @@
+//! `[probe]`: how the representation is judged.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use simile_core::eval::sgd_probe::SgdProbeConfig;
+
+use super::Fault;
+use super::measured::{self, MeasuredObjective};
+use super::objective::default_condition;
+use super::penalty::Penalty;
+
+/// `[probe]`: how the representation is judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ProbeSection {
+    /// Which variable of the data set the leak is measured of.
+    pub(crate) condition: String,
+    /// Other variables to read off, each of whose metrics begins with its name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) also: Vec<String>,
+    /// How the linear classifier of the class is fitted.
+    pub(crate) solver: Solver,
+    /// L-BFGS steps of the linear classifier.
+    pub(crate) steps: usize,
+    /// The ridge penalty of linear probes, or several of which one is chosen on held-out training images.
+    pub(crate) ridge: Penalty,
+    /// Objectives that are evaluated on the frozen network.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) objectives: Vec<MeasuredObjective>,
+    /// Settings of the solver `sgd`.
+    pub(crate) sgd: SgdProbeConfig,
+}
+
+/// How a linear classifier is fitted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Solver {
+    /// To the minimum, `steps` and `ridge`.
+    #[default]
+    Lbfgs,
+    /// By descent, `[probe.sgd]`.
+    Sgd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Probe {
+    /// A ridge-penalised linear classifier, fitted by L-BFGS
+    Linear,
+    /// The nearest neighbours' classes, weighted by similarity
+    Knn,
+}
+
+impl Default for ProbeSection {
+    fn default() -> Self {
+        Self {
+            condition: default_condition(),
+            also: vec![],
+            solver: Solver::default(),
+            steps: 500,
+            ridge: Penalty::default(),
+            objectives: vec![],
+            sgd: SgdProbeConfig::default(),
+        }
+    }
+}
+
+impl ProbeSection {
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        measured::check(&self.objectives)?;
+        self.ridge.check().map_err(|reason| Fault::new("probe", "ridge", reason))?;
+        self.sgd.validate().map_err(|error| Fault::new("probe", "sgd", error.to_string()))
+    }
+}

@@ -1,0 +1,112 @@
+//! The pictures of a run's report, made while data and encoders are at hand.
+
+mod colour;
+mod gallery;
+mod map;
+pub(crate) mod weighed;
+
+use anyhow::Result;
+use simile_core::augment::{Augmentation, ImageStore};
+use simile_core::data::{Condition, Dataset, Images};
+use simile_core::eval::groups::Groups;
+use simile_core::eval::metrics::ConfusionMatrix;
+use simile_core::numeric::matrix::Matrix;
+use simile_core::train::{Purpose, stream};
+
+use self::weighed::{BATCH, Weighed};
+use crate::config::Recipe;
+use crate::config::sections::Arm;
+use crate::experiment::session::Session;
+use crate::report::picture::contact_sheet;
+use crate::run_folder::figures::{self, ConfusionFigure, Figures, Sheet};
+
+/// Images in a row of samples.
+const SAMPLES: usize = 12;
+
+/// The figures of a run before its first arm is done: samples of its images.
+///
+/// # Errors
+/// If a view cannot be made.
+pub(crate) fn of_samples(session: &Session) -> Result<Figures> {
+    let Recipe { augment, train, .. } = &session.recipe;
+    let samples = samples(&session.splits.train, augment, train.seed, &session.devices.first.device)?;
+    Ok(Figures { samples, ..Figures::default() })
+}
+
+/// The first training images and two views of each, as training sees them.
+///
+/// # Errors
+/// If a view cannot be made.
+fn samples(
+    train: &Dataset,
+    augmentation: &Augmentation,
+    seed: u64,
+    device: &burn::tensor::Device,
+) -> Result<Vec<Sheet>> {
+    let count = SAMPLES.min(train.len());
+    let first: Vec<usize> = (0..count).collect();
+    let images = train.images.select(&first);
+    let store = ImageStore::new(&images, device);
+    let mut rng = stream(seed, Purpose::Augmentation, 0);
+    let mut sheets = vec![Sheet { caption: "image".into(), picture: contact_sheet(&images, count)? }];
+    for caption in ["view a", "view b"] {
+        let view = augmentation.view(store.batch(&first)?, &mut rng)?;
+        let [_, channels, height, width] = view.dims();
+        let bytes: Vec<u8> = view
+            .permute([0, 2, 3, 1])
+            .into_data()
+            .iter::<f32>()
+            .map(|value| (value * 255.0).round() as u8)
+            .collect();
+        let picture = contact_sheet(&Images::new(height, width, channels, bytes)?, count)?;
+        sheets.push(Sheet { caption: caption.into(), picture });
+    }
+    Ok(sheets)
+}
+
+/// What the figures of an arm are drawn from.
+#[derive(Clone, Copy)]
+pub(crate) struct Drawing<'a> {
+    pub(crate) arm: &'a Arm,
+    /// The variable whose leak is measured.
+    pub(crate) condition: &'a str,
+    pub(crate) train: &'a Dataset,
+    pub(crate) test: &'a Dataset,
+    /// Of the test images.
+    pub(crate) features: &'a Matrix,
+    /// The class that the linear probe gives each test image.
+    pub(crate) guesses: &'a [usize],
+}
+
+impl Drawing<'_> {
+    /// Adds the figures of the arm.
+    ///
+    /// # Errors
+    /// If one cannot be drawn.
+    pub(crate) fn add_to(&self, figures: &mut Figures) -> Result<()> {
+        let weighed = Weighed::of(self.arm, self.train, BATCH)?;
+        figures.kernels.extend(weighed.map(|weighed| weighed.figure(&self.arm.name)).transpose()?);
+        figures.maps.push(map::map(self)?);
+        figures.confusions.push(self.confusion()?);
+        figures.galleries.push(gallery::gallery(self)?);
+        Ok(())
+    }
+
+    fn confusion(&self) -> Result<ConfusionFigure> {
+        let Self { test, guesses, .. } = self;
+        let classes = test.classes.len();
+        let groups = match test.conditions.get(self.condition) {
+            Some(Condition::Categorical { values, names }) => {
+                let groups = Groups::new(guesses, &test.labels, values, classes, names.len())?;
+                Some(figures::Groups { names: names.clone(), accuracy: groups.accuracy() })
+            }
+            _ => None,
+        };
+        Ok(ConfusionFigure {
+            arm: self.arm.name.clone(),
+            names: test.classes.clone(),
+            counts: ConfusionMatrix::new(guesses, &test.labels, classes)?.counts().to_vec(),
+            groups,
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! The kernel of a batch's conditioning variable beside the weights that are made of it.
+
+use anyhow::Result;
+use serde::Serialize;
+use simile_core::data::Dataset;
+use simile_core::kernel::conditional::{ConditionalEmbedding, WeightScheme};
+use simile_core::loss::KernelWeights;
+use simile_core::numeric::matrix::Matrix;
+
+use super::colour::{colours, hue};
+use crate::config::objective::ObjectiveSection;
+use crate::config::sections::Arm;
+use crate::report::picture::{heat_map, strip};
+use crate::run_folder::figures::KernelFigure;
+
+/// Samples of the batch that a report draws.
+pub(crate) const BATCH: usize = 96;
+
+/// A sorted batch, its Gram matrix and its weights.
+pub(crate) struct Weighed {
+    /// Kernel and ridge in words.
+    pub(crate) caption: String,
+    /// How the batch was sorted.
+    pub(crate) order: String,
+    /// The condition's colours in that order, where it is one.
+    colours: Option<Vec<[u8; 3]>>,
+    /// `K`
+    pub(crate) gram: Matrix,
+    /// `(K + λI)⁻¹ K`
+    pub(crate) weights: Matrix,
+}
+
+/// How a matrix spreads what an anchor gives to the batch, mean over the anchors.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Focus {
+    /// Share of the absolute weight that lies on the anchor itself.
+    pub(crate) own: f64,
+    /// Effective number of the others, `(Σ|w|)² / Σw²`.
+    pub(crate) others: f64,
+}
+
+impl Weighed {
+    /// Of the first `batch` images; `None` if the arm's objective has no kernel of a condition.
+    ///
+    /// # Errors
+    /// If the weights cannot be solved for.
+    pub(crate) fn of(arm: &Arm, train: &Dataset, batch: usize) -> Result<Option<Self>> {
+        let section = &arm.objective;
+        let Some(name) = section.condition() else { return Ok(None) };
+        let Some(condition) = train.conditions.get(&name) else { return Ok(None) };
+        let Some(settings) = settings(section)? else { return Ok(None) };
+        let values = condition.to_matrix();
+        let mut order: Vec<usize> = (0..batch.min(values.rows())).collect();
+        let colours = colours(condition);
+        match &colours {
+            Some(colours) => order.sort_by(|&a, &b| hue(colours[a]).total_cmp(&hue(colours[b]))),
+            None => order.sort_by(|&a, &b| {
+                values.row(a).partial_cmp(values.row(b)).unwrap_or(std::cmp::Ordering::Equal)
+            }),
+        }
+        let z = values.select(&order);
+        let mut gram = settings.kernel.gram(&z);
+        let operator = if settings.variant == WeightScheme::Released {
+            (0..gram.rows()).for_each(|i| gram[(i, i)] = 1.0);
+            ConditionalEmbedding::with_unit_diagonal(&settings.kernel, &z, settings.lambda)?
+        } else {
+            ConditionalEmbedding::new(&settings.kernel, &z, settings.lambda)?
+        };
+        let written = match section.parameters.get("kernel") {
+            Some(kernel) => serde_json::to_value(kernel)?,
+            None => serde_json::to_value(&settings.kernel)?,
+        };
+        let by = if colours.is_some() { "hue" } else { "value" };
+        Ok(Some(Self {
+            caption: format!(
+                "K compares the {name} of two images; {}, λ = {}.",
+                in_words(&written),
+                settings.lambda
+            ),
+            order: format!("The first {} training images, sorted by {by}.", order.len()),
+            colours: colours.map(|colours| order.iter().map(|&i| colours[i]).collect()),
+            gram,
+            weights: operator.to_matrix(),
+        }))
+    }
+
+    /// As the report shows it.
+    ///
+    /// # Errors
+    /// If a picture cannot be encoded.
+    pub(crate) fn figure(&self, arm: &str) -> Result<KernelFigure> {
+        Ok(KernelFigure {
+            arm: arm.to_owned(),
+            caption: self.caption.clone(),
+            order: self.order.clone(),
+            strip: self.colours.as_deref().map(strip).transpose()?,
+            gram: heat_map(&self.gram)?,
+            weights: heat_map(&self.weights)?,
+        })
+    }
+}
+
+impl Focus {
+    /// Of a square matrix.
+    pub(crate) fn of(matrix: &Matrix) -> Self {
+        let (mut own, mut others) = (0.0, 0.0);
+        for (i, row) in matrix.iter_rows().enumerate() {
+            let of_others =
+                || row.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, weight)| weight.abs());
+            let (sum, squares) =
+                (of_others().sum::<f64>(), of_others().map(|weight| weight * weight).sum::<f64>());
+            let diagonal = row.get(i).map_or(0.0, |weight| weight.abs());
+            own += diagonal / (sum + diagonal).max(f64::MIN_POSITIVE);
+            others += sum * sum / squares.max(f64::MIN_POSITIVE);
+        }
+        let count = matrix.rows().max(1) as f64;
+        Self { own: own / count, others: others / count }
+    }
+}
+
+/// The kernel and the estimate of an objective that has them.
+fn settings(section: &ObjectiveSection) -> Result<Option<KernelWeights>> {
+    let mut parameters = serde_json::to_value(&section.parameters)?;
+    if let (Some(variant), Some(object)) = (&section.variant, parameters.as_object_mut()) {
+        object.insert("variant".into(), variant.clone().into());
+    }
+    let read = section.name.ends_with("cclk").then(|| serde_json::from_value::<KernelWeights>(parameters));
+    Ok(read.and_then(Result::ok))
+}
+
+/// `rbf kernel (sigma 20)` for `{"name": "rbf", "sigma": 20}`.
+fn in_words(kernel: &serde_json::Value) -> String {
+    let name = kernel["name"].as_str().unwrap_or("unnamed");
+    let settings = kernel.as_object().into_iter().flatten().filter(|(key, _)| *key != "name");
+    let settings: Vec<String> = settings.map(|(key, value)| format!("{key} {value}")).collect();
+    if settings.is_empty() {
+        format!("{name} kernel")
+    } else {
+        format!("{name} kernel ({})", settings.join(", "))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn focus_counts_what_is_weighed() {
+        let even = Matrix::from_fn(5, 5, |_, _| 0.2);
+        assert!((Focus::of(&even).own - 0.2).abs() < 1e-12 && (Focus::of(&even).others - 4.0).abs() < 1e-12);
+        let identity = Matrix::from_fn(5, 5, |i, j| f64::from(u8::from(i == j)));
+        assert_eq!(Focus::of(&identity), Focus { own: 1.0, others: 0.0 });
+        let signs = Matrix::new(2, 2, vec![0.5, -0.5, 0.5, -0.5]).unwrap();
+        assert_eq!(Focus::of(&signs), Focus { own: 0.5, others: 1.0 });
+    }
+
+    #[test]
+    fn a_kernel_is_named_with_its_settings() {
+        let words = in_words(&serde_json::json!({ "name": "rbf", "sigma": 20.0 }));
+        assert_eq!(words, "rbf kernel (sigma 20.0)");
+        assert_eq!(in_words(&serde_json::json!({ "name": "cosine" })), "cosine kernel");
+    }
+}

@@ -1,0 +1,77 @@
+//! How a trained network is judged: by probes of its features, in numbers and in figures.
+
+pub(crate) mod draw;
+pub(crate) mod probe;
+pub(crate) mod untrained;
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use simile_core::nn::Model;
+use simile_core::numeric::matrix::Matrix;
+
+use self::draw::Drawing;
+use self::probe::objective::{self, Frozen, Viewing};
+use self::probe::{Measured, Metrics, Represented, judge, measure};
+use super::session::Session;
+use crate::config::probe::Probe;
+use crate::config::sections::Arm;
+use crate::exit::usage;
+use crate::experiment::prepare::splits::Splits;
+use crate::run_folder::record::ProbeFit;
+
+/// A network as the test images show it.
+pub(crate) struct Evaluation {
+    pub(crate) metrics: Metrics,
+    /// How the probes were fitted that have a penalty.
+    pub(crate) probes: BTreeMap<String, ProbeFit>,
+    /// The class that the linear probe gives each test image.
+    guesses: Vec<usize>,
+    /// Of the test images, `[n, embedding size]`.
+    features: Matrix,
+}
+
+impl Evaluation {
+    /// The figures of the arm, to be drawn.
+    pub(crate) fn drawing<'a>(&'a self, session: &'a Session, arm: &'a Arm) -> Drawing<'a> {
+        let Splits { train, test, .. } = &session.splits;
+        let condition = &session.recipe.probe.condition;
+        Drawing { arm, condition, train, test, features: &self.features, guesses: &self.guesses }
+    }
+}
+
+/// Fits probes to the training images and measures them on the test images, with the objectives of `probe.objectives` and
+/// the scores of the network's own classifier, where it has one.
+///
+/// # Errors
+/// If features are not finite, or an objective is not defined on a batch.
+pub(crate) fn evaluate(session: &Session, arm: &Arm, model: &Model) -> Result<Evaluation> {
+    let normalisation = session.normalisation()?;
+    let Splits { train, test, .. } = &session.splits;
+    let train_features = session.prepared(train, &normalisation)?.features(&model.encoder)?;
+    let test_images = session.prepared(test, &normalisation)?;
+    let features = test_images.features(&model.encoder)?;
+    let Measured { mut metrics, guesses, probes } = measure(
+        &session.recipe.probe,
+        Probe::Linear,
+        Represented { features: &train_features, dataset: train },
+        Represented { features: &features, dataset: test },
+    )?;
+    let viewing = Viewing {
+        augmentation: &session.recipe.augment,
+        normalisation: &normalisation,
+        device: &session.devices.first.device,
+    };
+    let network = Frozen::new(&model.encoder, Some(&model.head));
+    let objectives = &session.recipe.probe.objectives;
+    metrics.extend(objective::measure(objectives, &network, &viewing, [train, test])?);
+    let classes = train.classes.len();
+    if arm.scores(classes, 0) == Some(classes) {
+        let scores = arm.by_class(test_images.scores(model)?).map_err(usage)?;
+        if scores.columns() == classes {
+            let own = judge(&session.recipe.probe, &scores, test)?;
+            metrics.extend(own.into_iter().map(|(name, value)| (format!("classifier_{name}"), value)));
+        }
+    }
+    Ok(Evaluation { metrics, probes, guesses, features })
+}

@@ -1,0 +1,60 @@
+//! One probe: its penalty is chosen on held-out training images, then it is fitted to all of them.
+
+use anyhow::Result;
+use simile_core::data::Condition;
+use simile_core::eval::choice::{Answers, Choice, Reader, cut};
+use simile_core::eval::linear_probe::LinearProbeConfig;
+use simile_core::numeric::matrix::Matrix;
+
+use crate::config::probe::ProbeSection;
+use crate::run_folder::record::ProbeFit;
+
+/// Training images that a penalty is chosen on at most, those that are held out included.
+const CHOSEN_ON: usize = 25_000;
+/// The same cut for every run, so that runs are compared by the same probe.
+pub(super) const SEED: u64 = 0;
+
+/// A probe with how it was fitted.
+pub(super) struct Fitted {
+    pub(super) reader: Reader,
+    pub(super) fit: ProbeFit,
+}
+
+/// Fits a linear probe to standardised rows with the penalty of a recipe, or the best of several.
+///
+/// # Errors
+/// If the answers are not those of the rows, or the probe cannot be fitted.
+pub(super) fn linear(section: &ProbeSection, rows: &Matrix, answers: &Answers) -> Result<Fitted> {
+    let config = config(section);
+    let penalties = section.ridge.all();
+    let several = (penalties.len() > 1).then(|| cut(rows.rows(), CHOSEN_ON, SEED)).flatten();
+    let (penalty, from, held_out) = match several {
+        // Where no image can be held out, the strongest says least of what is not there.
+        None => (penalties.iter().copied().fold(0.0, f64::max), None, 0),
+        Some((fitted, judged)) => {
+            let part = |part: &[usize]| (rows.select(part), answers.select(part));
+            let (to, by) = (part(&fitted), part(&judged));
+            let Choice { penalty, reader, .. } =
+                Choice::among(penalties, &config, (&to.0, &to.1), (&by.0, &by.1))?;
+            (penalty, Some(reader), judged.len())
+        }
+    };
+    let config = LinearProbeConfig { regularisation: penalty, ..config };
+    let reader = Reader::fit(&config, rows, answers, from.as_ref())?;
+    Ok(Fitted { reader, fit: ProbeFit { ridge: penalty, held_out, random_features: 0 } })
+}
+
+/// The classifier of a recipe, whose penalty is still to be said.
+pub(super) fn config(section: &ProbeSection) -> LinearProbeConfig {
+    LinearProbeConfig { steps: section.steps, ..Default::default() }
+}
+
+/// A variable as a probe reads it off.
+pub(super) fn answers(condition: &Condition) -> Answers {
+    match condition {
+        Condition::Numeric(values) => Answers::Values(values.clone()),
+        Condition::Categorical { values, names } => {
+            Answers::Classes { labels: values.clone(), classes: names.len() }
+        }
+    }
+}

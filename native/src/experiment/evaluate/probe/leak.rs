@@ -1,0 +1,271 @@
+//! What of the condition can be read off a representation.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use simile_core::data::{Condition, Dataset};
+use simile_core::eval::choice::Answers;
+use simile_core::eval::metrics::predictions;
+use simile_core::eval::regression::{mean_squared_error, variance};
+use simile_core::numeric::matrix::Matrix;
+
+use super::classes::roc_auc_of_two;
+use super::fit::{answers, linear};
+use super::lifted::Lifted;
+use super::{Metrics, Split};
+use crate::config::probe::ProbeSection;
+use crate::metrics::names::{MSE, R2};
+use crate::run_folder::record::ProbeFit;
+
+/// How metrics of the condition begin.
+const CONDITION: &str = "condition";
+/// How those of the probe that is not linear end.
+const NONLINEAR: &str = "_nonlinear";
+
+/// Metrics of every variable that is read off, and how the probe of each was fitted.
+pub(super) type Leaks = (Metrics, BTreeMap<String, ProbeFit>);
+
+pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_>) -> Result<Leaks> {
+    let (mut metrics, mut fits) = Leaks::default();
+    for (name, variable) in variables(section, train.dataset) {
+        let (answers, truth) = of_both(variable, train.dataset, test.dataset)?;
+        if !can_vary(&answers) {
+            continue;
+        }
+        let plain = linear(section, &train.rows, &answers)?;
+        let found = judged(&plain.reader.scores(&test.rows)?, &truth)?;
+        metrics.extend(found.clone().into_iter().map(|(metric, value)| (named(&metric, name), value)));
+        if name == CONDITION {
+            let lifted = Lifted::fit(section, &train.rows, &answers, &plain)?;
+            let found = match &lifted {
+                Some(lifted) => judged(&lifted.scores(&test.rows)?, &truth)?,
+                None => found,
+            };
+            metrics.extend(nonlinear(found));
+            let fit = lifted.map_or_else(|| plain.fit.clone(), |lifted| lifted.fit);
+            fits.insert(format!("{name}{NONLINEAR}"), fit);
+        }
+        fits.insert(name.to_owned(), plain.fit);
+    }
+    Ok((metrics, fits))
+}
+
+/// What the same metrics are for somebody who sees no representation: the mean of a number, the most frequent value.
+///
+/// # Errors
+/// If a variable is not there.
+pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
+    let mut metrics = Metrics::new();
+    for (name, variable) in variables(section, train) {
+        let (seen, truth) = of_both(variable, train, test)?;
+        let found = match (&seen, &truth) {
+            _ if !can_vary(&seen) => continue,
+            (Answers::Classes { labels, classes }, _) => {
+                judged(&most_frequent(labels, *classes, test.len()), &truth)?
+            }
+            (_, Condition::Numeric(values)) => of_mean(values),
+            _ => continue,
+        };
+        if name == CONDITION {
+            metrics.extend(nonlinear(found.clone()));
+        }
+        metrics.extend(found.into_iter().map(|(metric, value)| (named(&metric, name), value)));
+    }
+    Ok(metrics)
+}
+
+/// The scores of somebody who gives every image the shares that classes have among `labels`.
+pub(super) fn most_frequent(labels: &[usize], classes: usize, images: usize) -> Matrix {
+    let mut counts = vec![0.0; classes];
+    for &label in labels {
+        if let Some(count) = counts.get_mut(label) {
+            *count += 1.0;
+        }
+    }
+    Matrix::from_fn(images, classes, |_, class| counts[class])
+}
+
+/// Every variable that is read off: how its metrics begin, and its name in the data set.
+fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<(&'a str, &'a str)> {
+    if train.conditions.is_empty() {
+        return Vec::new();
+    }
+    let also = section.also.iter().map(|name| (name.as_str(), name.as_str()));
+    std::iter::once((CONDITION, section.condition.as_str())).chain(also).collect()
+}
+
+/// One value, of which a run warns, is read off nothing.
+fn can_vary(answers: &Answers) -> bool {
+    !matches!(answers, Answers::Classes { classes, .. } if *classes < 2)
+}
+
+/// A variable's true values in the test images judged by scores, `[n, m]`.
+fn judged(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
+    let mut metrics = Metrics::new();
+    match truth {
+        Condition::Numeric(values) => {
+            let (mse, of_mean) = (mean_squared_error(scores, values)?, variance(values));
+            metrics.insert(MSE.into(), mse);
+            metrics.extend((of_mean > 0.0).then(|| (R2.to_owned(), 1.0 - mse / of_mean)));
+        }
+        Condition::Categorical { values, .. } => {
+            let guessed = predictions(scores)?;
+            let right = guessed.iter().zip(values).filter(|(guess, truth)| guess == truth).count();
+            metrics.insert("condition_top1".into(), right as f64 / values.len().max(1) as f64);
+            let area = roc_auc_of_two(scores, values)?;
+            metrics.extend(area.map(|area| ("condition_roc_auc".to_owned(), area)));
+        }
+    }
+    Ok(metrics)
+}
+
+/// Predicting the mean of the test images is what R² is measured from.
+fn of_mean(values: &Matrix) -> Metrics {
+    let of_mean = variance(values);
+    let r2 = (of_mean > 0.0).then(|| (R2.to_owned(), 0.0));
+    Metrics::from([(MSE.to_owned(), of_mean)]).into_iter().chain(r2).collect()
+}
+
+fn nonlinear(metrics: Metrics) -> impl Iterator<Item = (String, f64)> {
+    let metrics = metrics.into_iter().filter(|(name, _)| name != MSE);
+    metrics.map(|(name, value)| (format!("{name}{NONLINEAR}"), value))
+}
+
+fn named(metric: &str, name: &str) -> String {
+    metric.replacen(CONDITION, name, 1)
+}
+
+/// A variable as a probe is fitted to it, and its true values in the test images.
+fn of_both(name: &str, train: &Dataset, test: &Dataset) -> Result<(Answers, Condition)> {
+    match (condition(name, train)?, condition(name, test)?) {
+        (Condition::Numeric(_), Condition::Categorical { .. })
+        | (Condition::Categorical { .. }, Condition::Numeric(_)) => {
+            anyhow::bail!("`{name}` is numeric in one split and categorical in the other")
+        }
+        (train, truth) => Ok((answers(&train), truth)),
+    }
+}
+
+fn condition(name: &str, set: &Dataset) -> Result<Condition> {
+    let known: Vec<&str> = set.conditions.keys().map(String::as_str).collect();
+    set.conditions.get(name).cloned().with_context(|| {
+        format!("the data set has no variable `{name}` to probe; known: {}", known.join(", "))
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use simile_core::data::Images;
+
+    use super::super::{Represented, base_rates, measure};
+    use super::*;
+    use crate::config::penalty::Penalty;
+    use crate::config::probe::Probe;
+
+    /// Features of a few hundred images, of which there are few for a probe that has many weights.
+    const MANY: usize = 40;
+    const FEW: usize = 6;
+
+    /// Images with random features, of which `value` makes the condition.
+    fn set([images, width]: [usize; 2], seed: u64, value: impl Fn(&[f64], f64) -> f64) -> (Matrix, Dataset) {
+        let mut state = seed;
+        let mut uniform = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        // Nearly normal: a sum of twelve uniform numbers has variance 1.
+        let mut normal = || (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+        let features = Matrix::from_fn(images, width, |_, _| normal());
+        let values = Matrix::from_fn(images, 1, |i, _| value(features.row(i), normal()));
+        let labels = (0..images).map(|i| usize::from(i % 4 == 0)).collect();
+        let pixels = Images::new(1, 1, 1, vec![0; images]).unwrap();
+        let sign = |value: &f64| usize::from(*value > 0.0);
+        let side = Condition::Categorical {
+            values: values.data().iter().map(sign).collect(),
+            names: vec!["low".into(), "high".into()],
+        };
+        let set = Dataset::new(pixels, labels, vec!["a".into(), "b".into()])
+            .and_then(|set| set.with_condition("age", Condition::Numeric(values)))
+            .and_then(|set| set.with_condition("side", side))
+            .and_then(|set| {
+                let one = Condition::Categorical { values: vec![0; images], names: vec!["north".into()] };
+                set.with_condition("hospital", one)
+            });
+        (features, set.unwrap())
+    }
+
+    fn section(condition: &str) -> ProbeSection {
+        ProbeSection { condition: condition.into(), ..ProbeSection::default() }
+    }
+
+    fn found(
+        section: &ProbeSection,
+        width: usize,
+        value: impl Fn(&[f64], f64) -> f64,
+    ) -> super::super::Measured {
+        let (train, test) = (set([400, width], 1, &value), set([1000, width], 2, &value));
+        let of = |(features, dataset)| Represented { features, dataset };
+        measure(section, Probe::Linear, of((&train.0, &train.1)), of((&test.0, &test.1))).unwrap()
+    }
+
+    /// A value that is linear in the features, but for some noise.
+    fn linear_value(row: &[f64], noise: f64) -> f64 {
+        row.iter().sum::<f64>() / (row.len() as f64).sqrt() + 0.5 * noise
+    }
+
+    #[test]
+    fn of_a_few_hundred_images_the_nonlinear_probe_finds_what_the_linear_one_does() {
+        for (condition, metric) in [("age", "condition_r2"), ("side", "condition_top1")] {
+            let measured = found(&section(condition), MANY, linear_value);
+            let (linear, nonlinear) =
+                (measured.metrics[metric], measured.metrics[&format!("{metric}_nonlinear")]);
+            assert!(linear > 0.7, "{condition}: {linear}");
+            assert!(nonlinear > linear - 0.01, "{condition}: {nonlinear} of {linear}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_linear_is_found_by_random_features_alone() {
+        let measured = found(&section("age"), FEW, |row, noise| row[0] + 2.0 * row[0].abs() + 0.1 * noise);
+        let of = |metric: &str| measured.metrics[metric];
+        assert!(of("condition_r2_nonlinear") > of("condition_r2") + 0.1, "{:?}", measured.metrics);
+        assert_eq!(measured.probes["condition_nonlinear"].random_features, 512);
+        assert_eq!(measured.probes["condition"].random_features, 0);
+    }
+
+    #[test]
+    fn every_probe_says_its_ridge() {
+        let chosen = found(&section("age"), MANY, linear_value).probes;
+        assert_eq!(chosen.keys().collect::<Vec<_>>(), ["class", "condition", "condition_nonlinear"]);
+        // The class is noise: nothing but a strong ridge keeps a probe from finding it.
+        assert_eq!((chosen["class"].ridge, chosen["class"].held_out), (0.1, 80));
+        let given = ProbeSection { ridge: Penalty::Given(1e-5), ..section("age") };
+        let given = found(&given, MANY, linear_value).probes;
+        assert_eq!((given["class"].ridge, given["condition"].ridge), (1e-5, 1e-5));
+        assert_eq!(given["condition"].held_out, 0);
+    }
+
+    #[test]
+    fn base_rates_are_those_of_the_mean_and_the_most_frequent_value() {
+        let ((_, train), (_, test)) = (set([400, MANY], 1, linear_value), set([1000, MANY], 2, linear_value));
+        let of_mean = base_rates(&section("age"), &train, &test).unwrap();
+        assert_eq!((of_mean["condition_r2"], of_mean["condition_r2_nonlinear"]), (0.0, 0.0));
+        assert_eq!(of_mean["condition_mse"], variance(&test.conditions["age"].to_matrix()));
+        assert_eq!(of_mean["top1"], 0.75, "three of four are of class a");
+        let both = ProbeSection { also: vec!["side".into()], ..section("side") };
+        let of_value = base_rates(&both, &train, &test).unwrap();
+        let Condition::Categorical { values, .. } = &test.conditions["side"] else { unreachable!() };
+        let high = values.iter().sum::<usize>() as f64 / 1000.0;
+        let share = of_value["condition_top1"];
+        assert!(share == high || (share - (1.0 - high)).abs() < 1e-12, "{share} of {high}");
+        assert_eq!((of_value["condition_roc_auc"], of_value["side_top1"]), (0.5, share));
+    }
+
+    #[test]
+    fn one_value_is_read_off_nothing() {
+        let measured = found(&section("hospital"), MANY, linear_value);
+        assert!(measured.metrics.keys().all(|name| !name.starts_with("condition")));
+        assert!(!measured.probes.contains_key("condition"));
+    }
+}

@@ -1,0 +1,83 @@
+//! The probe that is not linear: ridge regression, or a linear classifier, on the representation and random features of
+//! it side by side.
+//!
+//! Its penalty is chosen on held-out training images. On the same images the linear probe is judged, and the random
+//! features are used only where they are clearly better there: what a linear probe finds, this one finds too.
+
+use anyhow::Result;
+use simile_core::eval::choice::{Answers, Choice, Reader, cut};
+use simile_core::eval::linear_probe::LinearProbeConfig;
+use simile_core::eval::random_features::RandomFeatures;
+use simile_core::eval::standardise::Standardise;
+use simile_core::numeric::matrix::Matrix;
+use simile_core::train::{Purpose, stream};
+
+use super::fit::{Fitted, SEED, config};
+use crate::config::probe::ProbeSection;
+use crate::run_folder::record::ProbeFit;
+
+/// Random features beside those of the representation.
+const LIFTED: usize = 512;
+/// Training images that it is fitted on at most.
+const FITTED: usize = 10_000;
+/// Penalties that are tried: more features ask for stronger ones.
+const PENALTIES: [f64; 4] = [1.0, 1e-1, 1e-2, 1e-3];
+
+/// A probe of rows beside their random features.
+pub(super) struct Lifted {
+    features: RandomFeatures,
+    scale: Standardise,
+    reader: Reader,
+    pub(super) fit: ProbeFit,
+}
+
+impl Lifted {
+    /// Fits one to standardised rows; `None` if it finds no more than the linear probe does.
+    ///
+    /// # Errors
+    /// If the probe cannot be fitted.
+    pub(super) fn fit(
+        section: &ProbeSection,
+        rows: &Matrix,
+        answers: &Answers,
+        linear: &Fitted,
+    ) -> Result<Option<Self>> {
+        let Some((fitted, judged)) = cut(rows.rows(), FITTED, SEED) else { return Ok(None) };
+        let config = config(section);
+        let part = |part: &[usize]| (rows.select(part), answers.select(part));
+        let (to, by) = (part(&fitted), part(&judged));
+        let plain = Choice::among(&[linear.fit.ridge], &config, (&to.0, &to.1), (&by.0, &by.1))?;
+
+        let mut rng = stream(SEED, Purpose::Initialisation, 0);
+        let features = RandomFeatures::draw(rows.columns(), LIFTED, &mut rng);
+        let (scale, lifted_to) = standardised(&features, &to.0)?;
+        let lifted_by = scale.apply(&features.beside(&by.0)?)?;
+        let lifted = Choice::among(&PENALTIES, &config, (&lifted_to, &to.1), (&lifted_by, &by.1))?;
+        if !lifted.is_clearly_better_than(&plain) {
+            return Ok(None);
+        }
+        let mut all = [fitted, judged.clone()].concat();
+        all.sort_unstable();
+        let (scale, whole) = standardised(&features, &rows.select(&all))?;
+        let config = LinearProbeConfig { regularisation: lifted.penalty, ..config };
+        let reader = Reader::fit(&config, &whole, &answers.select(&all), Some(&lifted.reader))?;
+        let fit = ProbeFit { ridge: lifted.penalty, held_out: judged.len(), random_features: LIFTED };
+        Ok(Some(Self { features, scale, reader, fit }))
+    }
+
+    /// Class scores, or predicted values, of standardised rows.
+    ///
+    /// # Errors
+    /// If the rows have another width.
+    pub(super) fn scores(&self, rows: &Matrix) -> Result<Matrix> {
+        Ok(self.reader.scores(&self.scale.apply(&self.features.beside(rows)?)?)?)
+    }
+}
+
+/// Rows beside their random features, on one scale.
+fn standardised(features: &RandomFeatures, rows: &Matrix) -> Result<(Standardise, Matrix)> {
+    let lifted = features.beside(rows)?;
+    let scale = Standardise::fit(&lifted)?;
+    let rows = scale.apply(&lifted)?;
+    Ok((scale, rows))
+}

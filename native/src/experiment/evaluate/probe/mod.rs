@@ -1,0 +1,214 @@
+//! How a representation is judged: by what can be read off it and by its shape. Probes see features that were
+//! standardised with the training set's mean and deviation.
+//!
+//! | metric | what it is |
+//! |---|---|
+//! | `top1`, `top5` | fraction of test images whose class is the probe's first guess, or among its first five |
+//! | `roc_auc` | area under the ROC curve of the second class, where there are two |
+//! | `class_mean`, `class_worst` | accuracy averaged over classes, and that of the worst class |
+//! | `unbiased`, `worst_group` | mean and least accuracy over the cells of class × condition, where it is categorical |
+//! | `condition_mse`, `condition_r2` | ridge regression of a numeric condition, in its own units squared, and as R² |
+//! | `condition_top1` | fraction of test images whose categorical condition a linear classifier names |
+//! | `condition_roc_auc` | area under the ROC curve of its second value, where it has two |
+//! | `condition_..._nonlinear` | the same from the representation and 512 random rectified features of it, where they help |
+//! | `NAME_...` | the same of the variables in `probe.also` |
+//! | `classifier_...` | the first rows by the class scores of the network itself, where it has any; `di` adds up those of all domains |
+//! | `effective_rank` | of the test features |
+//! | `uniformity` | of the test features on the unit sphere |
+//! | `silhouette` | of the classes |
+//! | `nt_xent_train`, `nt_xent_test`, ... | objectives of `probe.objectives` on the frozen network |
+
+mod classes;
+mod fit;
+mod leak;
+mod lifted;
+pub(crate) mod objective;
+mod shape;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use simile_core::data::Dataset;
+use simile_core::eval::projection::Pca;
+use simile_core::eval::standardise::Standardise;
+use simile_core::numeric::matrix::Matrix;
+
+use crate::config::probe::Probe;
+use crate::config::probe::{ProbeSection, Solver};
+use crate::console::line;
+use crate::run_folder::record::ProbeFit;
+
+pub(crate) use self::classes::judge;
+
+/// Metrics by name.
+pub(crate) type Metrics = BTreeMap<String, f64>;
+
+/// What was found of the test images.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    pub(crate) metrics: Metrics,
+    /// The class that is read off each.
+    pub(crate) guesses: Vec<usize>,
+    /// How the probes were fitted that have a penalty: of the class, the condition, and others by their name.
+    pub(crate) probes: BTreeMap<String, ProbeFit>,
+}
+
+/// Features of a data set, with what is known of each row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Represented<'a> {
+    pub(crate) features: &'a Matrix,
+    pub(crate) dataset: &'a Dataset,
+}
+
+/// One split as the probes see it.
+struct Split<'a> {
+    /// As the encoder gives them.
+    features: &'a Matrix,
+    /// The same, standardised.
+    rows: Matrix,
+    dataset: &'a Dataset,
+}
+
+impl<'a> Split<'a> {
+    fn new(set: Represented<'a>, scale: &Standardise) -> Result<Self> {
+        let Represented { features, dataset } = set;
+        Ok(Self { features, rows: scale.apply(features)?, dataset })
+    }
+}
+
+/// Fits on `train`, measures on `test`.
+///
+/// # Errors
+/// If the condition is not known for the data set, or features are not finite.
+pub(crate) fn measure(
+    section: &ProbeSection,
+    probe: Probe,
+    train: Represented<'_>,
+    test: Represented<'_>,
+) -> Result<Measured> {
+    let scale = Standardise::fit(train.features).context("probing the representation")?;
+    let (train, test) = (Split::new(train, &scale)?, Split::new(test, &scale)?);
+    let shape = shape::measure(&test)?;
+    let (train, test) = narrowed(train, test)?;
+    let Measured { mut metrics, guesses, mut probes } = classes::measure(section, probe, &train, &test)?;
+    let (leaks, fits) = leak::measure(section, &train, &test)?;
+    metrics.extend(leaks.into_iter().chain(shape));
+    probes.extend(fits);
+    Ok(Measured { metrics: finite(metrics), guesses, probes })
+}
+
+/// What the same metrics of class and condition are without a representation: whoever names the class, or the value,
+/// that is most frequent among the training images, and the mean of a number.
+///
+/// # Errors
+/// If the condition is not known for the data set.
+pub(crate) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
+    let guess = leak::most_frequent(&train.labels, train.classes.len(), test.len());
+    let mut metrics = judge(section, &guess, test)?;
+    metrics.extend(leak::base_rates(section, train, test)?);
+    Ok(finite(metrics))
+}
+
+/// The metrics that are numbers. Files have no form for others, so that a run would not be readable that wrote one.
+fn finite(metrics: Metrics) -> Metrics {
+    let is_finite = |(name, value): &(String, f64)| {
+        if !value.is_finite() {
+            line(format_args!(
+                "`{name}` is {value} and is left out: the values it is reckoned from are too large or too small"
+            ));
+        }
+        value.is_finite()
+    };
+    metrics.into_iter().filter(is_finite).collect()
+}
+
+/// As [`measure`], but of the class alone.
+///
+/// # Errors
+/// If features are not finite.
+pub(crate) fn measure_classes(
+    section: &ProbeSection,
+    probe: Probe,
+    train: Represented<'_>,
+    test: Represented<'_>,
+) -> Result<Metrics> {
+    let scale = Standardise::fit(train.features).context("probing the representation")?;
+    let (train, test) = narrowed(Split::new(train, &scale)?, Split::new(test, &scale)?)?;
+    Ok(finite(classes::measure(section, probe, &train, &test)?.metrics))
+}
+
+/// Rows in the directions that the training images span, where these are far fewer than the features. The weights of a
+/// penalised linear probe lie in them, so that it reads the same off these rows, and is fitted in a fraction of the time.
+fn narrowed<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'a>)> {
+    let (images, features) = (train.rows.rows(), train.rows.columns());
+    if 2 * images > features {
+        return Ok((train, test));
+    }
+    let spanned = Pca::fit(&train.rows, images)?;
+    let of = |split: Split<'a>| -> Result<Split<'a>> {
+        Ok(Split { rows: spanned.project(&split.rows)?, ..split })
+    };
+    Ok((of(train)?, of(test)?))
+}
+
+/// How the class is read off, in words.
+pub(crate) fn in_words(section: &ProbeSection, probe: Probe) -> String {
+    let ProbeSection { steps, sgd, .. } = section;
+    let ridge = section.ridge.in_words();
+    match (probe, section.solver) {
+        (Probe::Knn, _) => "the nearest neighbours by cosine, at most 200, weighted".into(),
+        (Probe::Linear, Solver::Lbfgs) => {
+            format!("a linear classifier on standardised features by L-BFGS, {steps} steps at most, {ridge}")
+        }
+        (Probe::Linear, Solver::Sgd) => format!(
+            "a linear classifier on standardised features by SGD, {} epochs in batches of {}, rate {}, momentum {}, \
+             decay {}",
+            sgd.epochs, sgd.batch, sgd.learning_rate, sgd.momentum, sgd.weight_decay
+        ),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use simile_core::data::{Condition, Images};
+
+    use super::*;
+    use crate::config::penalty::Penalty;
+
+    #[test]
+    fn metrics_that_no_file_could_hold_are_left_out() {
+        let metrics = [("top1", 0.5), ("condition_mse", f64::INFINITY), ("condition_r2", f64::NAN)];
+        let kept = finite(metrics.map(|(name, value)| (name.to_owned(), value)).into());
+        assert_eq!(kept, Metrics::from([("top1".to_owned(), 0.5)]));
+    }
+
+    #[test]
+    fn what_few_images_span_is_read_as_all_of_their_features_are() {
+        let set = |images: usize, first: usize| {
+            let wave = |i: usize, j: usize| ((i + first) as f64 * 1.7 + (j * j) as f64 * 0.31).sin();
+            let features = Matrix::from_fn(images, 90, |i, j| wave(i, j) + 0.3 * wave(3 * i + 1, 7 * j));
+            let pixels = Images::new(1, 1, 1, vec![0; images]).unwrap();
+            let age = Matrix::from_fn(images, 1, |i, _| features[(i, 3)] + 0.2 * wave(5 * i, 2));
+            let labels = (0..images).map(|i| usize::from(age[(i, 0)] > 0.0)).collect();
+            let dataset = Dataset::new(pixels, labels, vec!["a".into(), "b".into()]).unwrap();
+            (features, dataset.with_condition("age", Condition::Numeric(age)).unwrap())
+        };
+        let (train, test) = (set(40, 0), set(50, 1000));
+        let scale = Standardise::fit(&train.0).unwrap();
+        let split = |(features, dataset)| Split::new(Represented { features, dataset }, &scale).unwrap();
+        let both = || (split((&train.0, &train.1)), split((&test.0, &test.1)));
+        let section =
+            ProbeSection { condition: "age".into(), ridge: Penalty::Given(1e-2), ..ProbeSection::default() };
+        let read = |(train, test): (Split<'_>, Split<'_>)| {
+            let leak = leak::measure(&section, &train, &test).unwrap().0["condition_r2"];
+            (leak, classes::measure(&section, Probe::Linear, &train, &test).unwrap().guesses)
+        };
+        let (whole, few) = (both(), both());
+        let few = narrowed(few.0, few.1).unwrap();
+        assert_eq!((few.0.rows.columns(), few.1.rows.columns()), (40, 40));
+        let (whole, few) = (read(whole), read(few));
+        assert!((whole.0 - few.0).abs() < 1e-9, "{} {}", whole.0, few.0);
+        assert_eq!(whole.1, few.1);
+    }
+}

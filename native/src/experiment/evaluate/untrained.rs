@@ -1,0 +1,91 @@
+//! What the numbers of a run are to be held against: the same probes on the encoder before its first step, and what is
+//! named without any encoder.
+
+use anyhow::Result;
+use simile_core::algorithm::Networks;
+use simile_core::nn::head::HeadConfig;
+use simile_core::train::{Purpose, stream};
+
+use crate::config::probe::Probe;
+use crate::console::line;
+use crate::exit::usage;
+use crate::experiment::evaluate::probe::{Measured, Metrics, Represented, base_rates, measure};
+use crate::experiment::prepare::splits::Splits;
+use crate::experiment::session::Session;
+use crate::metrics::format::MetricFormat;
+use crate::metrics::names::TOP1;
+use crate::run_folder::record::Untrained;
+
+/// The same probes on the encoder before its first step, measured once: every arm begins with the same encoder, whose
+/// weights follow from the seed.
+///
+/// # Errors
+/// If features are not finite.
+pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
+    if let Some(untrained) = &session.state.untrained {
+        return Ok(untrained.clone());
+    }
+    let Splits { train, test, .. } = &session.splits;
+    let networks = Networks {
+        encoder: session.recipe.encoder.config.clone(),
+        head: HeadConfig::default(),
+        weights: session.weights.clone(),
+    };
+    let name = match &session.weights {
+        None => "Untrained network",
+        Some(_) => "Network as it was loaded",
+    };
+    line(format_args!("{}: probing", name.to_lowercase()));
+    let mut rng = stream(session.recipe.train.seed, Purpose::Initialisation, 0);
+    let encoder = networks.init(&session.devices.first.device, &mut rng).map_err(usage)?.encoder;
+    let normalisation = session.normalisation()?;
+    let images = [session.prepared(train, &normalisation)?, session.prepared(test, &normalisation)?];
+    let [train_features, test_features] = [images[0].features(&encoder)?, images[1].features(&encoder)?];
+    let Measured { metrics, probes, .. } = measure(
+        &session.recipe.probe,
+        Probe::Linear,
+        Represented { features: &train_features, dataset: train },
+        Represented { features: &test_features, dataset: test },
+    )?;
+    let untrained = Untrained { name: name.into(), metrics, probes };
+    session.state.base_rates = base_rates(&session.recipe.probe, train, test)?;
+    session.state.untrained = Some(untrained.clone());
+    Ok(untrained)
+}
+
+/// A warning if the class can be read off the untrained network better than off the trained one.
+pub(crate) fn was_better(untrained: &Untrained, metrics: &Metrics, condition: &str) -> Option<String> {
+    let (trained, before) = (metrics.get(TOP1).copied()?, untrained.metrics.get(TOP1).copied()?);
+    let format = MetricFormat::of(TOP1, condition);
+    (before > trained).then(|| {
+        format!(
+            "{} is {} after training and {} before it: what was learned is of less use for the class than what the \
+             network began with; look at the loss and the crops, try a lower optimizer.learning_rate, another \
+             temperature or more train.iterations",
+            format.title,
+            format.number(Some(trained)),
+            format.number(Some(before)),
+        )
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn training_that_loses_what_was_there_is_said() {
+        let top1 = |value: f64| BTreeMap::from([(TOP1.to_owned(), value)]);
+        let before =
+            |value: f64| Untrained { name: String::new(), metrics: top1(value), probes: BTreeMap::new() };
+        let words = was_better(&before(0.846), &top1(0.778), "age").unwrap();
+        assert!(
+            words.contains("77.80 after training and 84.60 before") && words.contains("try a lower"),
+            "{words}"
+        );
+        assert_eq!(was_better(&before(0.846), &top1(0.9), "age"), None);
+    }
+}

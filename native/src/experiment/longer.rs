@@ -1,0 +1,64 @@
+//! The recipe of a run that goes on: the one that it was begun with, or one of more iterations that is asked for.
+
+use anyhow::Result;
+
+use crate::config::Recipe;
+use crate::config::difference::{Difference, decisive};
+use crate::console::line;
+use crate::exit::usage;
+use crate::run_folder::folder::{RECIPE, RunFolder};
+use crate::run_folder::state::RunState;
+
+/// The only key that a run can be asked to go on with a larger value of.
+const LENGTH: &str = "train.iterations";
+
+/// The recipe to go on with, and whether it is one of more iterations. `written` is what `recipe.toml` says now.
+///
+/// # Errors
+/// A usage error that names the key whose value is another one than the run was begun with.
+pub(super) fn recipe(
+    folder: &RunFolder,
+    state: &RunState,
+    written: &Recipe,
+    set: &[String],
+) -> Result<(Recipe, bool)> {
+    let begun = state.recipe(folder)?;
+    let asked = written.with(set)?;
+    let is_set = |key: &str| {
+        set.iter().any(|setting| setting.split('=').next().is_some_and(|name| name.trim() == key))
+    };
+    let longer = asked.train.iterations > begun.train.iterations && is_set(LENGTH);
+    let mut others = decisive(&begun, &asked)?;
+    others.retain(|difference| !(longer && difference.key == LENGTH));
+    let Some(Difference { key, .. }) = others.first() else {
+        if longer {
+            line(format_args!(
+                "the run goes on from {} to {} iterations; from here on its schedule is that of the longer run",
+                begun.train.iterations, asked.train.iterations
+            ));
+        }
+        return Ok((asked, longer));
+    };
+    let (was, is) = (others[0].one(), others[0].other());
+    let path = folder.path(RECIPE);
+    Err(usage(match (key.as_str(), is_set(key)) {
+        (LENGTH, true) => {
+            format!("the run has {was} iterations already; --set {LENGTH}=N takes more of them, not {is}")
+        }
+        (LENGTH, false) => format!(
+            "{}: `{key}` is {is}, and the run was begun with {was}; put that back, or ask for more on purpose, such as \
+             with --set {key}={}",
+            path.display(),
+            asked.train.iterations.max(begun.train.iterations + 1)
+        ),
+        (_, true) => {
+            format!(
+                "--set {key}: the run was begun with {was}; only {LENGTH} can become more, begin another run"
+            )
+        }
+        (_, false) => format!(
+            "{}: `{key}` is {is}, and the run was begun with {was}; put that back, or begin another run",
+            path.display()
+        ),
+    }))
+}

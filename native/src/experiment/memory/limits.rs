@@ -1,0 +1,147 @@
+//! Whether the counts of a recipe fit into memory, found out before anything of that size is asked for: a count that is
+//! larger by a few digits is refused by its name, where it would end the process. What is reckoned is the least that is
+//! taken, so that a run which passes can still need more than there is.
+
+use anyhow::Result;
+use simile_core::algorithm::AlgorithmConfig;
+use simile_core::data::Dataset;
+use simile_core::data::synthetic::digits::SIDE;
+use simile_core::nn::head::HeadConfig;
+
+use crate::config::Recipe;
+use crate::config::data::{DataSection, DatasetName};
+use crate::config::sections::Arm;
+use crate::console::line;
+use crate::exit::usage;
+use crate::experiment::memory::available::available;
+
+/// Bytes of a number on a device.
+const NUMBER: u128 = 4;
+/// Bytes of a number on the host.
+const HOST_NUMBER: u128 = 8;
+/// Channels of drawn digits.
+const CHANNELS: usize = 3;
+
+/// What a count takes at least.
+struct Need<'a> {
+    key: &'a str,
+    count: usize,
+    bytes: u128,
+}
+
+impl Need<'_> {
+    /// # Errors
+    /// A usage error that names the count if it takes more than `available` bytes.
+    fn within(&self, available: u64) -> Result<()> {
+        let Self { key, count, bytes } = *self;
+        if bytes <= u128::from(available) {
+            return Ok(());
+        }
+        Err(usage(format_args!(
+            "`{key}` is {count}, which needs {} of memory, and {} are free; lower it",
+            size(bytes),
+            size(available.into())
+        )))
+    }
+}
+
+/// Checks the images that are drawn, before they are.
+///
+/// # Errors
+/// A usage error that names the count.
+pub(crate) fn check_drawn(section: &DataSection) -> Result<()> {
+    if section.dataset != DatasetName::Digits {
+        return Ok(());
+    }
+    // As they are drawn, and on the device.
+    let image = 2 * (SIDE * SIDE * CHANNELS) as u128;
+    for (key, count) in [("data.train", section.train), ("data.test", section.test)] {
+        let count = count.unwrap_or_default();
+        Need { key, count, bytes: image * count as u128 }.within(available())?;
+    }
+    Ok(())
+}
+
+/// Checks a variable of so many columns for the images of a data set, before it is made.
+///
+/// # Errors
+/// A usage error that names the count.
+pub(crate) fn check_columns(key: &str, count: usize, images: usize) -> Result<()> {
+    Need { key, count, bytes: HOST_NUMBER * count as u128 * images as u128 }.within(available())
+}
+
+/// Checks the batch and the networks of a run on these images, and says what of a batch will never be filled.
+///
+/// # Errors
+/// A usage error that names the count.
+pub(crate) fn check_run(recipe: &Recipe, train: &Dataset) -> Result<()> {
+    let free = available();
+    let (batch, images) = (recipe.train.batch, train.len());
+    if batch > images {
+        line(format_args!(
+            "`train.batch` is {batch} and there are {images} training images: every batch is all of them; set \
+             train.batch={images} or less"
+        ));
+    }
+    let encoder = &recipe.encoder.config;
+    let image = encoder.input_size.pow(2) * encoder.channels;
+    let views = 2 * NUMBER * image as u128 * batch.min(images) as u128;
+    Need { key: "train.batch", count: batch, bytes: views }.within(free)?;
+    let embedding = encoder.embedding_size();
+    for arm in recipe.arms() {
+        let head = recipe.head.of(arm.scores(train.classes.len(), 0));
+        of_head(&head, embedding).into_iter().try_for_each(|need| need.within(free))?;
+        of_method(&arm, head.output).map_or(Ok(()), |need| need.within(free))?;
+    }
+    Ok(())
+}
+
+/// The layers of a head with their gradients.
+fn of_head(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
+    let hidden = head.hidden.unwrap_or(embedding);
+    let weights = |inputs: usize, outputs: usize| 2 * NUMBER * inputs as u128 * outputs as u128;
+    [
+        Need { key: "head.hidden", count: hidden, bytes: weights(embedding, hidden) },
+        Need { key: "head.output", count: head.output, bytes: weights(hidden, head.output) },
+    ]
+}
+
+/// What a method keeps beside its networks, for projections of a width.
+fn of_method(arm: &Arm, width: usize) -> Option<Need<'static>> {
+    let (key, count) = match arm.method() {
+        AlgorithmConfig::Moco { queue, .. } => ("method.queue", queue),
+        AlgorithmConfig::Swav { prototypes, .. } => ("method.prototypes", prototypes),
+        _ => return None,
+    };
+    // As they are drawn, and on the device.
+    Some(Need { key, count, bytes: 2 * NUMBER * count as u128 * width as u128 })
+}
+
+/// Bytes with a unit.
+fn size(bytes: u128) -> String {
+    const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+    let steps = (0..UNITS.len() - 1).take_while(|&step| bytes >= 1000_u128.pow(step as u32 + 1)).count();
+    let value = bytes as f64 / 1000_f64.powi(steps as i32);
+    format!("{value:.0} {}", UNITS[steps])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_said_in_the_unit_that_fits() {
+        let sizes = [0, 999, 1_500, 6_144_000_000_000_000, u128::from(u64::MAX)].map(size);
+        assert_eq!(sizes, ["0 bytes", "999 bytes", "2 kB", "6 PB", "18447 PB"]);
+    }
+
+    #[test]
+    fn a_count_beyond_memory_is_named_with_what_it_needs() {
+        let need = Need { key: "method.queue", count: 1_000_000_000, bytes: 4_000_000_000_000 };
+        let text = need.within(16_000_000_000).unwrap_err().to_string();
+        assert!(text.contains("`method.queue` is 1000000000") && text.contains("4 TB"), "{text}");
+        assert!(text.contains("16 GB are free") && text.contains("lower it"), "{text}");
+        assert!(need.within(u64::MAX).is_ok());
+    }
+}

@@ -1,0 +1,197 @@
+//! What would stop a run sooner or later, found out before it has a folder and before hours are spent on other arms: all
+//! that comes after training is done once, with made-up features of some images in place of a network's.
+
+mod warnings;
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use simile_core::data::{Condition, Dataset, Images, split_indices};
+use simile_core::eval::sgd_probe::SgdProbeConfig;
+use simile_core::numeric::matrix::Matrix;
+use simile_core::train::Trainer;
+
+use crate::config::Recipe;
+use crate::config::probe::Probe;
+use crate::config::probe::ProbeSection;
+use crate::config::sections::Arm;
+use crate::config::selection::Readout;
+use crate::console::line;
+use crate::devices::DeviceSet;
+use crate::exit::{told, usage};
+use crate::experiment::evaluate::draw::Drawing;
+use crate::experiment::evaluate::probe::{Represented, measure, measure_classes};
+use crate::experiment::memory::limits;
+use crate::experiment::prepare::context::Context;
+use crate::experiment::prepare::splits::Splits;
+use crate::experiment::train::trainer::{share, trainer_config};
+use crate::run_folder::figures::Figures;
+use crate::run_folder::record::Warnings;
+
+/// Checks that every device computes in the recipe's precision.
+///
+/// # Errors
+/// A usage error that names the device.
+pub(super) fn check_precision(recipe: &Recipe, devices: &DeviceSet) -> Result<()> {
+    for device in std::iter::once(&devices.first.device).chain(&devices.helpers()) {
+        recipe.train.precision.check(&recipe.encoder.config, device).map_err(usage)?;
+    }
+    Ok(())
+}
+
+/// Prepares every arm as far as that takes no images: its condition, its clusters, its networks and its probes. Returns
+/// what of each arm to doubt.
+///
+/// # Errors
+/// What the run would be refused for.
+pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Warnings> {
+    let Splits { train, test, .. } = splits;
+    let seed = recipe.train.seed;
+    probed(recipe, train)?;
+    let of_probes = warnings::of_probes(recipe, train);
+    let mut doubted = Warnings::new();
+    limits::check_run(recipe, train)?;
+    judged(recipe, splits)?;
+    for arm in recipe.arms() {
+        let prepared = || -> Result<Vec<String>> {
+            let context = Context::new(&arm.objective, train, seed)?;
+            if let Some(groups) = arm.objective.neighbourhoods {
+                context.neighbourhoods(groups, recipe.train.batch, seed)?;
+            }
+            match (arm.objective.neighbourhoods, arm.objective.oversample) {
+                (Some(_), Some(_)) => {
+                    return Err(usage(
+                        "`neighbourhoods` and `oversample` both say which images a batch has; leave one out",
+                    ));
+                }
+                (None, Some(most)) => drop(context.weighted(most, recipe.train.batch, seed)?),
+                (_, None) => {}
+            }
+            let config = trainer_config(&arm, recipe, &context, (train, 1), None)?;
+            let trainer = Trainer::new(config, &context.training_set(), &devices.first.device);
+            share(&mut trainer.map_err(usage)?, recipe.train.batch, devices)?;
+            drawn(&arm, recipe, splits)?;
+            warnings::of_arm(&arm, recipe, &context, train)
+        };
+        let mut found = prepared().with_context(|| format!("arm `{}`", arm.name))?;
+        found.iter().for_each(|doubt| line(format_args!("warning: {}: {doubt}", arm.name)));
+        found.extend(of_probes.iter().cloned());
+        doubted.insert(arm.name, found);
+    }
+    of_probes.iter().for_each(|doubt| line(format_args!("warning: {doubt}")));
+    for measured in &recipe.probe.objectives {
+        let name = &measured.objective.name;
+        Context::new(&measured.objective, test, seed).with_context(|| format!("measuring `{name}`"))?;
+    }
+    Ok(doubted)
+}
+
+/// Images that stand for all of a part, and features of each.
+const SOME: usize = 512;
+const FEATURES: usize = 3;
+/// Images that figures are drawn of.
+const FEW: usize = 24;
+
+/// The probes can be fitted and measured, and the metric is there that an encoder is chosen by.
+fn judged(recipe: &Recipe, Splits { train, test, validation }: &Splits) -> Result<()> {
+    if let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] {
+        let name = train.classes.get(train.labels[first]).map_or("?", String::as_str);
+        return Err(usage(format_args!(
+            "all {} training images are of the class `{name}`; to read off a class takes at least two",
+            train.len()
+        )));
+    }
+    let probe = ProbeSection { steps: recipe.probe.steps.min(1), ..recipe.probe.clone() };
+    let probe = ProbeSection { sgd: SgdProbeConfig { epochs: 1, ..probe.sgd.clone() }, ..probe };
+    let fitted = Made::of(train, 0)?;
+    let measured = Made::of(test, 1)?;
+    measure(&probe, Probe::Linear, fitted.represented(), measured.represented())
+        .context(format!("on {} {} images", test.len(), recipe.data.judged()))
+        .map_err(refused)?;
+    let (Some(selection), Some(validation)) = (&recipe.selection, validation) else { return Ok(()) };
+    let held_out = Made::of(validation, 2)?;
+    let way = if selection.probe == Readout::Knn { Probe::Knn } else { Probe::Linear };
+    let metrics = measure_classes(&probe, way, fitted.represented(), held_out.represented())
+        .context(format!("on {} images to choose by", validation.len()))
+        .map_err(refused)?;
+    match metrics.contains_key(&selection.metric) {
+        true => Ok(()),
+        false => Err(usage(format_args!(
+            "`selection.metric` is `{}`, which these data do not have; known: {}",
+            selection.metric,
+            metrics.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+        ))),
+    }
+}
+
+fn refused(error: anyhow::Error) -> anyhow::Error {
+    usage(format_args!("what comes after training would fail: {}", told(&error)))
+}
+
+/// The figures of an arm can be drawn.
+fn drawn(arm: &Arm, recipe: &Recipe, Splits { train, test, .. }: &Splits) -> Result<()> {
+    let few = test.subset(&(0..test.len().min(FEW)).collect::<Vec<_>>())?;
+    let condition = &recipe.probe.condition;
+    let features = made(few.len(), 1);
+    Drawing { arm, condition, train, test: &few, features: &features, guesses: &few.labels }
+        .add_to(&mut Figures::default())
+        .context(format!("drawing {} {} images", test.len(), recipe.data.judged()))
+        .map_err(refused)
+}
+
+/// What is known of images, with features that no network made.
+struct Made {
+    features: Matrix,
+    dataset: Dataset,
+}
+
+impl Made {
+    /// Of all images of a small part; of a large one some, with at least one of every class and value that occurs.
+    fn of(set: &Dataset, part: usize) -> Result<Self> {
+        let (_, some) = split_indices(set.len(), SOME.min(set.len()), 0);
+        let mut kept: BTreeSet<usize> = some.into_iter().collect();
+        kept.extend(first_of_each(&set.labels));
+        for condition in set.conditions.values() {
+            if let Condition::Categorical { values, .. } = condition {
+                kept.extend(first_of_each(values));
+            }
+        }
+        let kept: Vec<usize> = kept.into_iter().collect();
+        let dataset = Dataset {
+            // Probes do not look at them.
+            images: Images::new(1, 1, 1, vec![0; kept.len()])?,
+            labels: kept.iter().map(|&at| set.labels[at]).collect(),
+            classes: set.classes.clone(),
+            conditions: set.conditions.iter().map(|(name, one)| (name.clone(), one.select(&kept))).collect(),
+        };
+        Ok(Self { features: made(kept.len(), part), dataset })
+    }
+
+    fn represented(&self) -> Represented<'_> {
+        Represented { features: &self.features, dataset: &self.dataset }
+    }
+}
+
+/// Numbers without any order, the same each time.
+fn made(rows: usize, part: usize) -> Matrix {
+    Matrix::from_fn(rows, FEATURES, |i, j| ((i * FEATURES + j) as f64 * 12.9898 + part as f64).sin())
+}
+
+/// Where each value occurs first.
+fn first_of_each(values: &[usize]) -> impl Iterator<Item = usize> + '_ {
+    let mut met = BTreeSet::new();
+    values.iter().enumerate().filter(move |(_, value)| met.insert(**value)).map(|(at, _)| at)
+}
+
+/// The variables to read off are there, unless there is none at all.
+fn probed(recipe: &Recipe, train: &Dataset) -> Result<()> {
+    let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
+    let mut names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
+    match names.find(|name| !known.is_empty() && !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(usage(format_args!(
+            "the data set has no variable `{name}` to probe; name one with `probe.condition`: {}",
+            known.join(", ")
+        ))),
+    }
+}

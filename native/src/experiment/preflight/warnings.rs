@@ -1,0 +1,242 @@
+//! What makes the numbers of a run doubtful although nothing forbids it, found in its first batch and said before it
+//! begins, each with its value and a remedy.
+
+use anyhow::Result;
+use simile_core::algorithm::AlgorithmConfig;
+use simile_core::data::{Condition, Dataset};
+use simile_core::kernel::{Kernel, median_distance};
+use simile_core::numeric::matrix::Matrix;
+use simile_core::train::{Purpose, Sampler, Sampling, stream};
+
+use crate::config::Recipe;
+use crate::config::objective::ObjectiveSection;
+use crate::config::sections::Arm;
+use crate::exit::usage;
+use crate::experiment::prepare::context::Context;
+
+/// Views that are drawn to see whether two of an image ever differ.
+const DRAWN: usize = 1024;
+/// Images of the batch that a kernel compares at most.
+const COMPARED: usize = 1024;
+/// A kernel in whose rows the others sum up to less than this tells all images apart.
+const FEWEST_ALIKE: f64 = 0.1;
+/// A kernel that is above this beside its diagonal, on average, tells none apart.
+const MOST_ALIKE: f64 = 0.95;
+
+/// What of an arm to doubt.
+///
+/// # Errors
+/// If its first batch cannot be made.
+pub(crate) fn of_arm(arm: &Arm, recipe: &Recipe, context: &Context, train: &Dataset) -> Result<Vec<String>> {
+    let mut found: Vec<String> = Vec::new();
+    found.extend(views_alike(arm, recipe, train)?);
+    let section = &arm.objective;
+    let bias = section.bias.as_ref().and_then(|name| one_value(name, train));
+    found.extend(
+        bias.map(|value| {
+            format!("{value}; there is no bias to learn from, name another with objective.bias")
+        }),
+    );
+    let name = section.variable();
+    let condition = weighs(section).then(|| train.conditions.get(&name)).flatten();
+    match (condition, one_value(&name, train)) {
+        (None, _) => {}
+        (Some(_), Some(value)) => found.push(format!(
+            "{value}; there is nothing to condition on, name another variable with objective.condition"
+        )),
+        (Some(condition), None) => {
+            let mut batch = first_batch(arm, recipe, context, train)?;
+            batch.truncate(COMPARED);
+            let z = condition.to_matrix().select(&batch);
+            found.extend(kernel(section).and_then(|kernel| degenerate(&kernel, &name, &z)));
+        }
+    }
+    Ok(found)
+}
+
+/// What of the variables that are read off to doubt.
+pub(crate) fn of_probes(recipe: &Recipe, train: &Dataset) -> Vec<String> {
+    let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
+    let values = names.filter_map(|name| one_value(name, train));
+    values
+        .map(|value| {
+            format!("{value}; how much of it leaks cannot be said, name another with probe.condition")
+        })
+        .collect()
+}
+
+/// The samples of the first step.
+fn first_batch(arm: &Arm, recipe: &Recipe, context: &Context, train: &Dataset) -> Result<Vec<usize>> {
+    let (batch, seed) = (recipe.train.batch, recipe.train.seed);
+    match arm.objective.neighbourhoods {
+        Some(groups) => Ok(context.neighbourhoods(groups, batch, seed)?.batch(0)),
+        None => {
+            let sampling = Sampling { samples: train.len(), batch, drop_last: false, seed };
+            Ok(Sampler::new(sampling)?.batch(0).to_vec())
+        }
+    }
+}
+
+/// Both views of an image are the same image.
+fn views_alike(arm: &Arm, recipe: &Recipe, train: &Dataset) -> Result<Option<String>> {
+    let compares =
+        arm.scores(train.classes.len(), 0).is_none() && !matches!(arm.method(), AlgorithmConfig::Vae {});
+    if !compares {
+        return Ok(None);
+    }
+    let (height, width) = (train.images.height, train.images.width);
+    let mut rng = stream(recipe.train.seed, Purpose::Augmentation, 0);
+    let mut view = || recipe.augment.draw(DRAWN, height, width, &mut rng).map_err(usage);
+    Ok((view()? == view()?).then(|| {
+        "the two views of an image are equal, because nothing in [augment] changes them, so that they agree whatever \
+         the encoder is; write for example augment.crop = { scale = [0.3, 1.0] }"
+            .to_owned()
+    }))
+}
+
+/// A variable with one value, in words.
+fn one_value(name: &str, train: &Dataset) -> Option<String> {
+    let value = match train.conditions.get(name)? {
+        Condition::Categorical { values, names } => {
+            let first = values.first()?;
+            values
+                .iter()
+                .all(|value| value == first)
+                .then(|| names.get(*first).cloned().unwrap_or_default())?
+        }
+        Condition::Numeric(values) => {
+            let first = values.iter_rows().next()?;
+            let written = || first.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+            values.iter_rows().all(|row| row == first).then(written)?
+        }
+    };
+    Some(format!("`{name}` is {value} in all {} training images", train.len()))
+}
+
+/// Whether an objective compares the values of its condition.
+fn weighs(section: &ObjectiveSection) -> bool {
+    let groups = [section.clusters, section.top_attributes, section.neighbourhoods];
+    kernel(section).is_some() || section.name == "fair-cclk-trainable" || groups.iter().any(Option::is_some)
+}
+
+/// The kernel of the condition, where the objective has one whose bandwidth is not learned.
+fn kernel(section: &ObjectiveSection) -> Option<Kernel> {
+    let default = match section.name.as_str() {
+        "fair-cclk" | "weaksup-cclk" => Kernel::Cosine,
+        "kernel-decoupled-uniformity" => Kernel::rbf(1.0),
+        _ => return None,
+    };
+    match section.parameters.get("kernel") {
+        Some(written) => {
+            serde_json::to_value(written).ok().and_then(|kernel| serde_json::from_value(kernel).ok())
+        }
+        None => Some(default),
+    }
+}
+
+/// A kernel whose matrix is nearly black but for its diagonal, or nearly white.
+fn degenerate(kernel: &Kernel, condition: &str, z: &Matrix) -> Option<String> {
+    let (gram, others) = (kernel.gram(z), z.rows().saturating_sub(1));
+    if others == 0 {
+        return None;
+    }
+    let own: Vec<f64> = (0..z.rows()).map(|i| gram[(i, i)].abs().sqrt().max(f64::MIN_POSITIVE)).collect();
+    let alike = |i: usize, j: usize| gram[(i, j)] / (own[i] * own[j]);
+    let of_row = |i: usize| (0..z.rows()).filter(|&j| j != i).map(|j| alike(i, j)).sum::<f64>();
+    let sums: Vec<f64> = (0..z.rows()).map(of_row).collect();
+    let count = z.rows() as f64;
+    let sum = sums.iter().map(|sum| sum.abs()).sum::<f64>() / count;
+    let mean = sums.iter().sum::<f64>() / (count * others as f64);
+    let rule = match median_distance(z) {
+        Ok(median) => format!("kernel.sigma = \"median\", which is {median:.4} here"),
+        Err(_) => "kernel.sigma = \"median\"".to_owned(),
+    };
+    if sum < FEWEST_ALIKE {
+        return Some(format!(
+            "the kernel tells all images of the first batch apart by `{condition}`: the row of an image in K sums up to \
+             {sum:.2e} over the {others} others, so that next to nothing is weighed; take a wider one, such as {rule}"
+        ));
+    }
+    (mean > MOST_ALIKE).then(|| {
+        format!(
+            "the kernel takes all images of the first batch for alike by `{condition}`: K is {mean:.4} on average beside \
+             its diagonal, so that the condition decides nothing; take a narrower one, such as {rule}"
+        )
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use simile_core::data::synthetic::colour_mnist::Colours;
+    use simile_core::data::synthetic::digits::draw_digits;
+
+    use super::*;
+    use crate::config::Changes;
+
+    fn of(set: &[&str], change: impl FnOnce(Dataset) -> Dataset) -> Vec<String> {
+        let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+        let arms = vec!["Fair-CCLK".to_owned()];
+        let recipe = Recipe::load("fair-digits", &Changes { set: &set, arms: &arms, ..Changes::default() });
+        let (recipe, train) = (recipe.unwrap(), change(draw_digits(300, Colours::Palette, 0).unwrap()));
+        let arm = recipe.arms().remove(0);
+        let context = Context::new(&arm.objective, &train, 0).unwrap();
+        let found = of_arm(&arm, &recipe, &context, &train).unwrap();
+        found.into_iter().chain(of_probes(&recipe, &train)).collect()
+    }
+
+    fn one_doubt(set: &[&str], words: &[&str]) {
+        let found = of(set, |train| train);
+        assert_eq!(found.len(), 1, "{set:?}: {found:?}");
+        assert!(words.iter().all(|word| found[0].contains(word)), "{found:?}");
+    }
+
+    #[test]
+    fn shipped_settings_are_not_doubted() {
+        assert_eq!(of(&[], |train| train), [""; 0]);
+        assert_eq!(of(&["arm.Fair-CCLK.objective.kernel={ name = \"cosine\" }"], |train| train), [""; 0]);
+        assert_eq!(of(&["augment={ flip = 0.1 }"], |train| train), [""; 0]);
+    }
+
+    #[test]
+    fn views_that_never_differ_are_named() {
+        for same in ["augment={}", "augment={ flip = 1.0 }", "augment={ grey = 1.0 }"] {
+            one_doubt(&[same], &["two views", "augment.crop"]);
+        }
+        let classes = ["arm.Fair-CCLK.objective={ name = \"cross-entropy\" }", "augment={}"];
+        assert_eq!(of(&classes, |train| train), [""; 0], "class scores need no second view");
+    }
+
+    #[test]
+    fn a_kernel_that_is_black_or_white_is_named_with_its_value_and_a_rule() {
+        let kernel =
+            |sigma: &str| format!("arm.Fair-CCLK.objective.kernel={{ name = \"rbf\", sigma = {sigma} }}");
+        one_doubt(&[&kernel("0.5")], &["apart", "`colour`", "wider", "median"]);
+        one_doubt(&[&kernel("3000")], &["alike", "`colour`", "narrower", "median"]);
+        one_doubt(&["arm.Fair-CCLK.objective.kernel={ name = \"exact-match\" }"], &["apart", "wider"]);
+        assert_eq!(of(&[&kernel("\"median\"")], |train| train), [""; 0]);
+    }
+
+    #[test]
+    fn a_variable_with_one_value_is_named_wherever_it_is_used() {
+        let same = |train: Dataset| {
+            let count = train.len();
+            let one = Condition::Categorical {
+                values: vec![1; count],
+                names: vec!["south".into(), "north".into()],
+            };
+            let train = train.with_condition("hospital", one).unwrap();
+            train.with_condition("age", Condition::Numeric(Matrix::from_fn(count, 1, |_, _| 7.5))).unwrap()
+        };
+        let found = |set: &[&str]| of(set, same).join("\n");
+        let of_objective = found(&["arm.Fair-CCLK.objective.condition=hospital"]);
+        assert!(
+            of_objective.contains("`hospital` is north in all 300")
+                && of_objective.contains("objective.condition")
+        );
+        let of_bias = found(&["arm.Fair-CCLK.objective={ name = \"biascon\", bias = \"hospital\" }"]);
+        assert!(of_bias.contains("objective.bias"), "{of_bias}");
+        let of_probe = found(&["probe.condition=age", "probe.also=[\"hospital\"]"]);
+        assert!(of_probe.contains("`age` is 7.5") && of_probe.contains("`hospital` is north"), "{of_probe}");
+    }
+}

@@ -1,0 +1,196 @@
+//! What objectives and methods need beside the views, for the whole training set.
+
+use anyhow::{Context as _, Result};
+use simile_core::algorithm::TrainingSet;
+use simile_core::data::{Condition, Dataset};
+use simile_core::eval::cluster::attribute::attribute_clusters;
+use simile_core::eval::cluster::kmeans::KMeansConfig;
+use simile_core::loss::batch::Batch;
+use simile_core::loss::{Conditioning, bias_prior};
+use simile_core::numeric::matrix::Matrix;
+use simile_core::train::{ConditionGroups, Purpose, WeightedSampler, bias_weights, stream};
+
+use crate::config::objective::ObjectiveSection;
+use crate::exit::usage;
+
+/// Labels, condition and bias of the training images.
+pub(crate) struct Context {
+    /// What clusters and neighbourhoods are made of.
+    variable: Option<Matrix>,
+    /// Whether the objective gets it as `z`.
+    is_condition: bool,
+    labels: Vec<usize>,
+    bias: Option<Bias>,
+    /// What was found out about clusters.
+    note: Option<String>,
+}
+
+struct Bias {
+    values: Vec<usize>,
+    count: usize,
+    /// `P(class | bias)`.
+    prior: Matrix,
+}
+
+impl Context {
+    /// Reads off the training images what `section` names.
+    ///
+    /// # Errors
+    /// A usage error if the data set has no such variable.
+    pub(crate) fn new(section: &ObjectiveSection, train: &Dataset, seed: u64) -> Result<Self> {
+        let name = section.variable();
+        let variable = train.conditions.get(&name).map(|condition| condition.to_matrix());
+        let wanted = match section.conditioning() {
+            Conditioning::Given => true,
+            Conditioning::Representation => section.condition.is_some(),
+            Conditioning::None => false,
+        };
+        if wanted && variable.is_none() {
+            let reason = format!("the data set has no variable `{name}` to condition `{}` on", section.name);
+            return Err(unknown(&reason, train, |_| true));
+        }
+        let mut note = None;
+        let labels = match (section.clusters, section.top_attributes, &variable) {
+            (None, None, _) => train.labels.clone(),
+            (Some(_), Some(_), _) => {
+                return Err(usage(
+                    "`clusters` and `top_attributes` both say what a cluster is; leave one out",
+                ));
+            }
+            (Some(count), None, Some(values)) => {
+                let mut rng = stream(seed, Purpose::Objective, 0);
+                KMeansConfig::new(count).fit(values, &mut rng).context("clustering the condition")?.labels
+            }
+            (None, Some(count), Some(values)) => {
+                let found = attribute_clusters(values, count).map_err(usage)?;
+                let size = values.rows() as f64 / found.count as f64;
+                note = Some(format!("{count} attributes make {} clusters of {size:.1} images", found.count));
+                found.ids
+            }
+            (_, _, None) => {
+                let reason = format!("the data set has no variable `{name}` to cluster");
+                return Err(unknown(&reason, train, |_| true));
+            }
+        };
+        let bias = match &section.bias {
+            Some(name) => Some(Bias::new(name, train, &labels)?),
+            None => None,
+        };
+        Ok(Self { variable, is_condition: section.condition().is_some(), labels, bias, note })
+    }
+
+    /// What a user may want to know of the clusters.
+    pub(crate) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// What a method has to know.
+    pub(crate) fn training_set(&self) -> TrainingSet {
+        TrainingSet { labels: self.labels.clone(), biases: self.bias.as_ref().map_or(0, |bias| bias.count) }
+    }
+
+    /// Batches of images whose condition is alike.
+    ///
+    /// # Errors
+    /// A usage error if there is no condition, or the batch cannot be made of so many groups.
+    pub(crate) fn neighbourhoods(&self, groups: usize, batch: usize, seed: u64) -> Result<ConditionGroups> {
+        let variable = self.variable.clone();
+        let variable = variable.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
+        ConditionGroups::new(variable, batch, groups, seed).map_err(usage)
+    }
+
+    /// Batches in which a class has its rare biases more often.
+    ///
+    /// # Errors
+    /// A usage error if no bias is named, or a sample cannot be drawn at most so many times as often as another.
+    pub(crate) fn weighted(&self, most: f64, batch: usize, seed: u64) -> Result<WeightedSampler> {
+        let bias = self.bias.as_ref();
+        let bias = bias.ok_or_else(|| usage("`oversample` draws by the bias; name one, `objective.bias`"))?;
+        let weights = bias_weights(&self.labels, &bias.values, most).map_err(usage)?;
+        WeightedSampler::new(&weights, batch, seed).map_err(usage)
+    }
+
+    /// A batch with the classes of other training images, `indices`, that are classified beside it.
+    pub(crate) fn with_classes(&self, batch: Batch, indices: &[usize]) -> Batch {
+        let pick = |values: &[usize]| indices.iter().map(|&i| values[i]).collect();
+        let batch = batch.with_indices("ce_labels", pick(&self.labels));
+        match &self.bias {
+            Some(bias) => batch.with_indices("ce_bias", pick(&bias.values)),
+            None => batch,
+        }
+    }
+
+    /// The inputs of the training images `indices`.
+    pub(crate) fn of(&self, indices: &[usize]) -> Batch {
+        let pick = |values: &[usize]| indices.iter().map(|&i| values[i]).collect();
+        let mut batch = Batch::default()
+            .with_indices("labels", pick(&self.labels))
+            .with_indices("samples", indices.to_vec());
+        if let Some(bias) = &self.bias {
+            batch =
+                batch.with_indices("bias", pick(&bias.values)).with_condition("prior", bias.prior.clone());
+        }
+        match &self.variable {
+            Some(variable) if self.is_condition => batch.with_condition("z", variable.select(indices)),
+            _ => batch,
+        }
+    }
+}
+
+impl Bias {
+    fn new(name: &str, train: &Dataset, labels: &[usize]) -> Result<Self> {
+        let categorical = |condition: &Condition| matches!(condition, Condition::Categorical { .. });
+        let reason = match train.conditions.get(name) {
+            Some(Condition::Categorical { values, names }) => {
+                let classes = labels.iter().max().map_or(0, |label| label + 1);
+                let prior = bias_prior(labels, values, classes.max(train.classes.len()), names.len())?;
+                return Ok(Self { values: values.clone(), count: names.len(), prior });
+            }
+            Some(Condition::Numeric(_)) => {
+                format!("`{name}` is numeric and a bias is categorical; name another, or set `condition`")
+            }
+            None => format!("the data set has no variable `{name}` to be the bias"),
+        };
+        Err(unknown(&reason, train, categorical))
+    }
+}
+
+fn unknown(reason: &str, train: &Dataset, fits: impl Fn(&Condition) -> bool) -> anyhow::Error {
+    let known: Vec<&str> =
+        train.conditions.iter().filter(|(_, c)| fits(c)).map(|(name, _)| name.as_str()).collect();
+    usage(format_args!("{reason}; known: {}", known.join(", ")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use simile_core::data::Images;
+
+    use super::*;
+
+    #[test]
+    fn an_objective_that_needs_no_condition_takes_none_unless_one_is_named() {
+        let images = Images::new(1, 1, 3, (0..12).collect()).unwrap();
+        let colours = Matrix::from_fn(4, 3, |i, j| (3 * i + j) as f64);
+        let names = vec!["one".to_owned(), "two".to_owned()];
+        let train = Dataset::new(images, vec![0, 1, 0, 1], names).unwrap();
+        let train = train.with_condition("colour", Condition::Numeric(colours.clone())).unwrap();
+        let z = |objective: &str| {
+            let section: ObjectiveSection = toml::from_str(objective).unwrap();
+            let context = Context::new(&section, &train, 0).unwrap();
+            context.neighbourhoods(2, 2, 0).unwrap();
+            let batch = context.of(&[0, 2]);
+            batch.condition("any", "z", 2).ok().cloned()
+        };
+        let misspelt = toml::from_str("name = \"hardneg-cclk\"\ncondition = \"color\"").unwrap();
+        let error = Context::new(&misspelt, &train, 0).err().unwrap().to_string();
+        assert!(error.contains("`color`") && error.contains("known: colour"), "{error}");
+        let of_both = Some(colours.select(&[0, 2]));
+        assert_eq!(z("name = \"hardneg-cclk\""), None);
+        assert_eq!(z("name = \"nt-xent\"\nneighbourhoods = 2"), None);
+        assert_eq!(z("name = \"hardneg-cclk\"\ncondition = \"colour\""), of_both);
+        for needy in ["fair-cclk", "weaksup-cclk", "kernel-decoupled-uniformity"] {
+            assert_eq!(z(&format!("name = \"{needy}\"")), of_both, "{needy}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What a run needs beside its recipe, looked for before anything is trained.
+
+use std::path::Path;
+
+use crate::config::Recipe;
+use crate::data::lacking as lacking_data;
+use crate::experiment::prepare::weights;
+use crate::run_folder::model;
+
+/// What is missing to run a recipe with the data in `folder`, and what would get or make it; nothing if all is there.
+pub(crate) fn lacking(recipe: &Recipe, folder: Option<&Path>) -> Option<String> {
+    lacking_data(&recipe.data, folder).or_else(|| lacking_models(recipe))
+}
+
+/// Which of the models that a recipe names is not there.
+pub(crate) fn lacking_models(recipe: &Recipe) -> Option<String> {
+    let weights = || {
+        let path = recipe.encoder.weights.as_ref()?;
+        (!model::file(path).is_file()).then(|| weights::not_there(recipe, path))
+    };
+    let prior = || {
+        let path = &recipe.data.prior.as_ref()?.model;
+        let absent = !model::file(path).is_file();
+        absent.then(|| format!("`data.prior.model`, {}, is not there; train it first", path.display()))
+    };
+    weights().or_else(prior)
+}

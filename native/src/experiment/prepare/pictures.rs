@@ -1,0 +1,111 @@
+//! The splits of a data set of picture files.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use simile_core::data::formats::features::Features;
+use simile_core::data::{Condition, Dataset, Part, split_indices};
+use simile_core::nn::EncoderConfig;
+
+use crate::config::data::DataSection;
+use crate::console::line;
+use crate::data::settings::{FeaturesSection, JudgedBy};
+use crate::data::{Cache, Framing, Gathered, Pictures, read_features, read_pictures};
+use crate::exit::usage;
+
+/// Seed of the pictures that `data.train` and `data.test` choose; lists are sorted by class as a rule, so the first ones
+/// would be of one class.
+const CHOICE_SEED: u64 = 0;
+/// Pictures that are named one by one where many cannot be read.
+const MOST_COMPLAINTS: usize = 5;
+
+/// Reads the pictures to train on and those to judge by, in the size that the encoder takes, and the validation part if it
+/// is wanted.
+///
+/// # Errors
+/// If a part has no picture, one cannot be read and such are refused, or features are missing.
+pub(crate) fn read(
+    section: &DataSection,
+    gathered: &Gathered,
+    folder: &Path,
+    encoder: &EncoderConfig,
+    validation: bool,
+) -> Result<(Dataset, Dataset, Option<Dataset>)> {
+    gathered.notes.iter().for_each(line);
+    let features = match &section.features {
+        Some(section) => Some((section, read_features(section, folder)?)),
+        None => None,
+    };
+    let framing = Framing {
+        side: section.side.unwrap_or(encoder.input_size),
+        channels: encoder.channels,
+        fit: section.fit,
+    };
+    let judged_by = match section.judged_by {
+        JudgedBy::Test => Part::Test,
+        JudgedBy::Validation => Part::Validation,
+    };
+    let part = |part: Part, most: Option<usize>| -> Result<Dataset> {
+        let indices = chosen(gathered.catalogue.of(part), most);
+        if indices.is_empty() {
+            let key = match part {
+                Part::Validation if validation => "; hold out training pictures with selection.held_out",
+                Part::Validation => "; judge by another with data.judged_by=test",
+                _ => "",
+            };
+            return Err(usage(format_args!("the data set has no {} pictures{key}", name(part))));
+        }
+        one_part(section, gathered, &indices, framing, features.as_ref())
+            .with_context(|| format!("reading the {} pictures", name(part)))
+    };
+    let validation = validation.then(|| part(Part::Validation, section.test)).transpose()?;
+    Ok((part(Part::Train, section.train)?, part(judged_by, section.test)?, validation))
+}
+
+fn one_part(
+    section: &DataSection,
+    gathered: &Gathered,
+    indices: &[usize],
+    framing: Framing,
+    features: Option<&(&FeaturesSection, Features)>,
+) -> Result<Dataset> {
+    let catalogue = gathered.catalogue.select(indices);
+    let Pictures { images, kept, broken } =
+        read_pictures(&gathered.root, &catalogue.files, framing, section.broken, Cache::of_user().as_ref())?;
+    for error in broken.iter().take(MOST_COMPLAINTS) {
+        line(format_args!("left out: {error}"));
+    }
+    if broken.len() > MOST_COMPLAINTS {
+        line(format_args!("left out: {} pictures in all", broken.len()));
+    }
+    anyhow::ensure!(!kept.is_empty(), "none of {} pictures can be read", catalogue.len());
+    let catalogue = if broken.is_empty() { catalogue } else { catalogue.select(&kept) };
+    let features = match features {
+        Some((section, features)) => features.of(&catalogue.files)?.map(|table| (&section.name, table)),
+        None => None,
+    };
+    let dataset = catalogue.into_dataset(images)?;
+    Ok(match features {
+        Some((name, table)) => dataset.with_condition(name, Condition::Numeric(table))?,
+        None => dataset,
+    })
+}
+
+/// At most so many, drawn with a seed, in their order.
+fn chosen(indices: Vec<usize>, most: Option<usize>) -> Vec<usize> {
+    match most {
+        Some(most) if most < indices.len() => {
+            let (_, taken) = split_indices(indices.len(), most, CHOICE_SEED);
+            taken.into_iter().filter_map(|at| indices.get(at).copied()).collect()
+        }
+        _ => indices,
+    }
+}
+
+fn name(part: Part) -> &'static str {
+    match part {
+        Part::Train => "training",
+        Part::Validation => "validation",
+        Part::Test => "test",
+    }
+}

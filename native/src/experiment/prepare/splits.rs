@@ -1,0 +1,246 @@
+//! The images that a run trains on and those that it is judged by.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use simile_core::data::formats::cifar::Cifar;
+use simile_core::data::resize::{Interpolation, resize};
+use simile_core::data::synthetic::attributes::MadeAttributes;
+use simile_core::data::synthetic::biased_mnist::{UNBIASED, biased_mnist};
+use simile_core::data::synthetic::colour_mnist::colour_mnist;
+use simile_core::data::synthetic::digits::{SIDE, draw_digits};
+use simile_core::data::{Condition, Dataset, Images};
+use simile_core::nn::EncoderConfig;
+use simile_core::train::TEST_SEED;
+
+use crate::config::Recipe;
+use crate::config::data::{DataSection, DatasetName};
+use crate::console::line;
+use crate::data::settings::AttributesSection;
+use crate::data::{CifarSplits, Mnist, gather, load_cifar, load_imagenet32, load_mnist, load_stl10};
+use crate::exit::usage;
+
+use crate::experiment::memory::limits;
+use crate::experiment::prepare::pictures;
+
+/// Turns the seed of a run into that of the colours of images that are chosen by, as [`TEST_SEED`] does for test images.
+const VALIDATION_SEED: u64 = 1 << 62;
+/// Seed of the choice of images to hold out; the same for every run, so that runs are compared on the same images.
+const HOLD_OUT_SEED: u64 = 0;
+
+/// Training images, and those that a probe is measured on: the test images, or held-out training images.
+#[derive(Debug)]
+pub(crate) struct Splits {
+    pub(crate) train: Dataset,
+    pub(crate) test: Dataset,
+    /// Images to choose an encoder by: held-out training images, or the data set's own part.
+    pub(crate) validation: Option<Dataset>,
+}
+
+/// What of a data set is wanted, and in which shape.
+struct Wanted<'a> {
+    section: &'a DataSection,
+    seed: u64,
+    encoder: &'a EncoderConfig,
+    /// Whether images keep the size of their files.
+    own_size: bool,
+    /// Training images to choose an encoder by.
+    held_out: usize,
+    /// Whether it is chosen by the data set's own validation part.
+    official: bool,
+}
+
+impl Splits {
+    /// The data of a recipe. Training images keep their own size where its views are resized.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(crate) fn of(recipe: &Recipe, folder: Option<&Path>) -> Result<Self> {
+        Self::assemble(
+            &Wanted {
+                section: &recipe.data,
+                seed: recipe.train.seed,
+                encoder: &recipe.encoder.config,
+                own_size: recipe.augment.size.is_some(),
+                held_out: recipe.selection.as_ref().map_or(0, |selection| selection.held_out),
+                official: recipe.selection.as_ref().is_some_and(|selection| selection.official),
+            },
+            folder,
+        )
+    }
+
+    /// Reads or generates data in the size that an encoder takes. `folder` holds the files of data sets that have any.
+    ///
+    /// # Errors
+    /// A usage error if a folder is needed and none was named, or the encoder takes other channels; a failure if a file
+    /// is missing or damaged.
+    pub(crate) fn load(
+        section: &DataSection,
+        folder: Option<&Path>,
+        seed: u64,
+        encoder: &EncoderConfig,
+    ) -> Result<Self> {
+        Self::assemble(
+            &Wanted { section, seed, encoder, own_size: false, held_out: 0, official: false },
+            folder,
+        )
+    }
+
+    fn assemble(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<Self> {
+        let &Wanted { section, seed, encoder, own_size, held_out, .. } = wanted;
+        limits::check_drawn(section)?;
+        let (train, test, official) = read(wanted, folder)?;
+        let train = first(train, section.train, "data.train")?;
+        let test = first(test, section.test, "data.test")?;
+        // Held out before they are coloured: a validation set is coloured as the test set is.
+        let (train, test) = match section.validation {
+            0 => (train, test),
+            held_out => train.split(held_out, HOLD_OUT_SEED).context("holding out images for validation")?,
+        };
+        let (train, validation) = match held_out {
+            0 => (train, official),
+            held_out => {
+                let (train, validation) =
+                    train.split(held_out, HOLD_OUT_SEED).context("holding out images to choose by")?;
+                (train, Some(validation))
+            }
+        };
+        let side = if own_size { train.images.height } else { SIDE };
+        let correlation = section.correlation.unwrap_or(UNBIASED);
+        let finished = |dataset, correlation, seed| -> Result<Dataset> {
+            let dataset = coloured(section, dataset, side, correlation, seed)?;
+            let dataset = match &section.attributes {
+                Some(made) => attributed(made, dataset, seed)?,
+                None => dataset,
+            };
+            check_channels(&dataset.images, encoder)?;
+            if own_size { Ok(dataset) } else { fitted(dataset, encoder) }
+        };
+        Ok(Self {
+            train: finished(train, correlation, seed)?,
+            test: finished(test, UNBIASED, seed ^ TEST_SEED)?,
+            validation: validation
+                .map(|dataset| finished(dataset, UNBIASED, seed ^ VALIDATION_SEED))
+                .transpose()?,
+        })
+    }
+}
+
+/// Training and test images as their files have them, and those of the validation part if they are wanted; drawn digits
+/// have their colours already.
+fn read(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
+    if wanted.section.dataset.has_pictures() {
+        let folder = folder.ok_or_else(no_folder)?;
+        let gathered = gather(wanted.section, folder)?.ok_or_else(|| usage("`data.table` is missing"))?;
+        return pictures::read(wanted.section, &gathered, folder, wanted.encoder, wanted.official);
+    }
+    let (train, test) = read_arrays(wanted, folder)?;
+    Ok((train, test, None))
+}
+
+/// Both splits of a data set that is no picture files.
+fn read_arrays(
+    &Wanted { section, seed, .. }: &Wanted<'_>,
+    folder: Option<&Path>,
+) -> Result<(Dataset, Dataset)> {
+    let folder = || folder.ok_or_else(no_folder);
+    let cifar = |which: Cifar| -> Result<(Dataset, Dataset)> {
+        let CifarSplits { train, test, missing } = load_cifar(which, folder()?)?;
+        if !missing.is_empty() {
+            line(format_args!("without {}, which are not there", missing.join(", ")));
+        }
+        Ok((train, test))
+    };
+    match section.dataset {
+        DatasetName::Digits => {
+            let count = |given: Option<usize>| given.unwrap_or_default();
+            let train = draw_digits(count(section.train), section.colours, seed)?;
+            Ok((train, draw_digits(count(section.test), section.colours, seed ^ TEST_SEED)?))
+        }
+        DatasetName::Mnist | DatasetName::ColourMnist | DatasetName::BiasedMnist => {
+            let Mnist { train, test } = load_mnist(folder()?)?;
+            Ok((train, test))
+        }
+        DatasetName::Cifar10 => cifar(Cifar::Ten),
+        DatasetName::Cifar100 => cifar(Cifar::Hundred),
+        DatasetName::Stl10 => Ok(load_stl10(folder()?)?),
+        DatasetName::Imagenet32 => Ok(load_imagenet32(folder()?)?),
+        other => Err(usage(format_args!("{other:?} is a data set of pictures"))),
+    }
+}
+
+/// Grey digits as the recipe colours them, ColorMNIST's at a `side` of its own; anything else as it is.
+fn coloured(
+    section: &DataSection,
+    dataset: Dataset,
+    side: usize,
+    correlation: f64,
+    seed: u64,
+) -> Result<Dataset> {
+    Ok(match section.dataset {
+        DatasetName::ColourMnist => colour_mnist(&dataset, section.colours, side, seed)?,
+        DatasetName::BiasedMnist => biased_mnist(&dataset, correlation, seed)?,
+        _ => dataset,
+    })
+}
+
+/// With a variable of made attributes.
+fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Dataset> {
+    limits::check_columns("data.attributes.count", section.count, set.len().max(set.classes.len()))?;
+    let made = MadeAttributes { count: section.count, noise: section.noise, codes: section.seed };
+    let table = match (section.of.as_str(), set.conditions.get(&section.of)) {
+        ("class", _) => made.of(&set.labels, seed)?,
+        (_, Some(Condition::Categorical { values, .. })) => made.of(values, seed)?,
+        (of, _) => {
+            let categorical =
+                |(_, condition): &(_, &Condition)| matches!(condition, Condition::Categorical { .. });
+            let names = set.conditions.iter().filter(categorical).map(|(name, _)| name.as_str());
+            let known: Vec<&str> = ["class"].into_iter().chain(names).collect();
+            return Err(usage(format_args!(
+                "`data.attributes.of` is `{of}`, of which no attributes are made; known: {}",
+                known.join(", ")
+            )));
+        }
+    };
+    Ok(set.with_condition("attributes", Condition::Numeric(table))?)
+}
+
+fn check_channels(images: &Images, encoder: &EncoderConfig) -> Result<()> {
+    let channels = images.channels;
+    if channels == encoder.channels {
+        return Ok(());
+    }
+    Err(usage(format_args!(
+        "the images have {channels} channels and the encoder takes {}; set encoder.channels={channels}",
+        encoder.channels
+    )))
+}
+
+/// Images in the size that the encoder takes.
+fn fitted(dataset: Dataset, encoder: &EncoderConfig) -> Result<Dataset> {
+    let Images { height, width, .. } = dataset.images;
+    let side = encoder.input_size;
+    if (height, width) == (side, side) {
+        return Ok(dataset);
+    }
+    let images = resize(&dataset.images, side, side, Interpolation::Bilinear)?;
+    Ok(Dataset { images, ..dataset })
+}
+
+/// The data set has files and nobody said where.
+pub(crate) fn no_folder() -> anyhow::Error {
+    usage("this data set has files; name their folder with --data DIR (`simile data list` says which)")
+}
+
+/// As many images as `key` asks for; all of them where there are fewer, which is said.
+fn first(dataset: Dataset, count: Option<usize>, key: &str) -> Result<Dataset> {
+    let images = dataset.len();
+    match count {
+        Some(count) if count < images => Ok(dataset.subset(&(0..count).collect::<Vec<_>>())?),
+        Some(count) if count > images => {
+            line(format_args!("`{key}` is {count}, and there are {images} images: all are taken"));
+            Ok(dataset)
+        }
+        _ => Ok(dataset),
+    }
+}

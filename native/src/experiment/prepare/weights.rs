@@ -1,0 +1,70 @@
+//! The weights that a run starts from, kept in its folder so that it can go on without the file they came from.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use simile_core::augment::Normalisation;
+use simile_core::nn::EncoderConfig;
+use simile_core::nn::checkpoint::Weights;
+
+use crate::config::Recipe;
+use crate::config::views::Normalise;
+use crate::console::line;
+use crate::run_folder::folder::{RunFolder, WEIGHTS};
+use crate::run_folder::model;
+
+/// The weights in the bytes of the file that a recipe names. Where the recipe does not say how images are normalised, it is
+/// made to say that they are as these weights expect.
+///
+/// # Errors
+/// If they are those of another encoder.
+pub(crate) fn begin(recipe: &mut Recipe, bytes: &[u8]) -> Result<Arc<Weights>> {
+    let (weights, metadata) = Weights::from_encoder_file(bytes, &recipe.encoder.config)?;
+    if recipe.data.normalise.is_none() {
+        line("images are normalised as these weights expect; `data.normalise` can say otherwise");
+        let Normalisation { mean, std } = Normalisation { mean: metadata.mean, std: metadata.std };
+        recipe.data.normalise = Some(Normalise::Own(Normalisation { mean, std }));
+    }
+    Ok(Arc::new(weights))
+}
+
+/// The bytes of the file that a recipe names, if it does.
+///
+/// # Errors
+/// If it cannot be read, or holds another encoder.
+pub(crate) fn read(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
+    let Some(path) = &recipe.encoder.weights else { return Ok(None) };
+    let file = model::file(path);
+    if !file.is_file() {
+        anyhow::bail!(not_there(recipe, path));
+    }
+    let bytes =
+        fs::read(&file).with_context(|| format!("cannot read `encoder.weights`, {}", file.display()))?;
+    Weights::from_encoder_file(&bytes, &recipe.encoder.config)
+        .with_context(|| format!("{} cannot be `encoder.weights`", file.display()))?;
+    Ok(Some(bytes))
+}
+
+/// That there is no such file, and the command that makes one.
+pub(crate) fn not_there(recipe: &Recipe, path: &Path) -> String {
+    let EncoderConfig { name, input_size, stem, output, .. } = &recipe.encoder.config;
+    let stem = stem.and_then(|stem| serde_json::to_value(stem).ok());
+    let stem = stem.as_ref().and_then(|stem| stem.as_str()).map(|stem| format!(" --stem {stem}"));
+    let output = output.map(|width| format!(" --output {width}"));
+    format!(
+        "`encoder.weights`, {0}, is not there; `simile import FILE --encoder {1} --input-size {input_size}{2}{3} --out {0}` \
+         makes it of another program's weights, such as torchvision's",
+        path.display(),
+        name.name(),
+        stem.unwrap_or_default(),
+        output.unwrap_or_default()
+    )
+}
+
+/// Whether a recipe names the same weights, byte by byte, as those that a run was begun with.
+pub(crate) fn are_those_of(recipe: &Recipe, folder: &RunFolder) -> bool {
+    let named = recipe.encoder.weights.as_ref().and_then(|path| fs::read(model::file(path)).ok());
+    named.is_some_and(|named| folder.read(WEIGHTS).is_ok_and(|kept| kept == named))
+}

@@ -1,0 +1,132 @@
+//! A run goes on from where its folder says that it stands.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::config::Recipe;
+use crate::console::line;
+use crate::devices::{DeviceChoice, DeviceSet};
+use crate::exit::usage;
+use crate::experiment::longer;
+use crate::experiment::prepare::weights;
+use crate::experiment::run::{begin, complete, prepare, read_images};
+use crate::experiment::session::Session;
+use crate::experiment::write;
+use crate::interrupt;
+use crate::names::{quoted, resuming};
+use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, WEIGHTS};
+use crate::run_folder::record::RunResult;
+use crate::run_folder::state::RunState;
+
+/// What may be different when a run goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResumeOptions<'a> {
+    /// Where the data set's files are now, if that has changed.
+    pub(crate) data: Option<&'a Path>,
+    pub(crate) devices: &'a [DeviceChoice],
+    /// Keys of the recipe: more iterations.
+    pub(crate) set: &'a [String],
+}
+
+/// Goes on with the run in a folder.
+///
+/// # Errors
+/// A usage error if there is no run, it has finished, or a key is to change that decides what was done already; a failure
+/// if a file of it is missing or damaged, or another process works on it; whatever stops the run.
+pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolder, RunResult)> {
+    let folder = RunFolder::open(run)?.taken()?;
+    let written = recipe_of(&folder)?;
+    let Some(mut state) = RunState::read(&folder)? else {
+        return from_the_start(folder, written, options);
+    };
+    state.verify(&folder)?;
+    let (recipe, is_longer) = longer::recipe(&folder, &state, &written, options.set)?;
+    if is_longer {
+        state.follow(&recipe)?;
+    } else if state.finished && has_result(&folder) && folder.path(REPORT).is_file() {
+        return Err(has_finished(&folder));
+    }
+    state.drop_outdated(&folder);
+    if state.current().is_none() {
+        line(format_args!("{}: all arms are done; writing result and report", run.display()));
+        return Ok((folder.clone(), write::result_and_report(&folder, &recipe, state)?));
+    }
+    state.data = options.data.map(Path::to_owned).or(state.data);
+    let devices = same_devices(&state, options.devices)?;
+    let weights = match &recipe.encoder.weights {
+        Some(_) => Some(weights::begin(&mut recipe.clone(), &state.file(&folder, WEIGHTS)?)?),
+        None => None,
+    };
+    let splits = read_images(&recipe, state.data.as_deref(), &devices)?;
+    if is_longer {
+        // First the state: it alone says how long the run is.
+        state.write(&folder)?;
+    }
+    if !options.set.is_empty() {
+        folder.write(RECIPE, recipe.to_toml()?)?;
+    }
+    interrupt::listen()?;
+    let session = Session::new(folder.clone(), recipe, devices, splits, weights, state)?;
+    Ok((folder, complete(session)?))
+}
+
+/// Begins the run of a folder that has its recipe and no state: its process ended before there was one.
+fn from_the_start(
+    folder: RunFolder,
+    recipe: Recipe,
+    options: ResumeOptions<'_>,
+) -> Result<(RunFolder, RunResult)> {
+    if has_result(&folder) {
+        return Err(has_finished(&folder));
+    }
+    if !options.set.is_empty() {
+        return Err(usage("the run was not begun, so that nothing of it goes on; leave --set out"));
+    }
+    line(format_args!("{} has no state; its run begins with the first step", folder.root().display()));
+    let devices = DeviceSet::open(options.devices)?;
+    let prepared = prepare(recipe, options.data.map(Path::to_owned), devices)?;
+    let session = begin(folder.clone(), prepared)?;
+    Ok((folder, complete(session)?))
+}
+
+/// Whether the result is written, and can be read.
+pub(super) fn has_result(folder: &RunFolder) -> bool {
+    folder.read_json::<RunResult>(RESULT).is_ok()
+}
+
+fn has_finished(folder: &RunFolder) -> anyhow::Error {
+    let run = folder.root();
+    let report = match folder.path(REPORT).is_file() {
+        true => format!("see {}", folder.path(REPORT).display()),
+        false => format!("`simile report {}` writes its report", quoted(&run.display().to_string())),
+    };
+    usage(format_args!(
+        "the run in {} has finished; {report}. `{} --set train.iterations=N` trains on, up to N iterations",
+        run.display(),
+        resuming(run)
+    ))
+}
+
+/// The recipe of a run folder.
+///
+/// # Errors
+/// If it is missing or damaged.
+pub(super) fn recipe_of(folder: &RunFolder) -> Result<Recipe> {
+    Recipe::resolved(&String::from_utf8_lossy(&folder.read(RECIPE)?), &folder.path(RECIPE))
+}
+
+/// The devices that the run was begun on, unless the user names others, which change the numbers from here on.
+fn same_devices(state: &RunState, asked: &[DeviceChoice]) -> Result<DeviceSet> {
+    if asked == [DeviceChoice::AUTO] {
+        return DeviceSet::again(&state.device);
+    }
+    let devices = DeviceSet::open(asked)?;
+    if devices.to_string() != state.device {
+        line(format_args!(
+            "the run was begun on {} and goes on on {devices}; its numbers will differ",
+            state.device
+        ));
+    }
+    Ok(devices)
+}

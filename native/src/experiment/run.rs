@@ -1,0 +1,161 @@
+//! A run from beginning to end: prepare, train, evaluate, write.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::config::Recipe;
+use crate::config::sections::Arm;
+use crate::console::line;
+use crate::devices::DeviceSet;
+use crate::experiment::evaluate::{draw, evaluate, untrained};
+use crate::experiment::preflight::{self, preflight};
+use crate::experiment::prepare::splits::Splits;
+use crate::experiment::prepare::{prior, weights};
+use crate::experiment::session::Session;
+use crate::experiment::train::selection::{self, Candidate};
+use crate::experiment::train::{Trained, train};
+use crate::experiment::write;
+use crate::interrupt;
+use crate::run_folder::figures::Figures;
+use crate::run_folder::folder::{RECIPE, RunFolder, WEIGHTS};
+use crate::run_folder::record::{ArmResult, RunResult, Warnings};
+use crate::run_folder::state::RunState;
+use crate::run_folder::tensorboard::EventLog;
+
+/// Runs a recipe in `out`, or in a folder of the recipe's name that is free.
+///
+/// # Errors
+/// If the data cannot be read or the folder cannot be made; whatever stops the run.
+pub(crate) fn run(
+    recipe: Recipe,
+    out: Option<&Path>,
+    data: Option<PathBuf>,
+    devices: DeviceSet,
+) -> Result<(RunFolder, RunResult)> {
+    let prepared = prepare(recipe, data, devices)?;
+    let folder = RunFolder::create(out, &prepared.recipe.name)?;
+    line(format_args!("{} into {}", prepared.recipe.name, folder.root().display()));
+    let session = begin(folder.clone(), prepared)?;
+    Ok((folder, complete(session)?))
+}
+
+/// Everything that a run needs, tried out before it has a folder.
+pub(super) struct Prepared {
+    recipe: Recipe,
+    /// Folder of the data set's files.
+    data: Option<PathBuf>,
+    devices: DeviceSet,
+    splits: Splits,
+    /// The file of the weights that encoders start from, if they do not start at random.
+    weights: Option<Vec<u8>>,
+    warnings: Warnings,
+}
+
+/// Reads weights and images, and tries out all that comes after them.
+///
+/// # Errors
+/// If a file is missing or damaged; a usage error for whatever would stop the run later on.
+pub(super) fn prepare(recipe: Recipe, data: Option<PathBuf>, devices: DeviceSet) -> Result<Prepared> {
+    // Reading images may take long; these two come first.
+    preflight::check_precision(&recipe, &devices)?;
+    let weights = weights::read(&recipe)?;
+    let splits = read_images(&recipe, data.as_deref(), &devices)?;
+    let warnings = preflight(&recipe, &splits, &devices)?;
+    interrupt::listen()?;
+    Ok(Prepared { recipe, data, devices, splits, weights, warnings })
+}
+
+/// The images of a recipe, with the variable of another network where it names one.
+///
+/// # Errors
+/// If a file is missing or damaged, or the encoder takes other images.
+pub(super) fn read_images(recipe: &Recipe, data: Option<&Path>, devices: &DeviceSet) -> Result<Splits> {
+    let splits = Splits::of(recipe, data)?;
+    prior::add(splits, recipe.data.prior.as_ref(), &devices.first.device)
+}
+
+/// Writes recipe, weights and state into the run's folder; from here on it can be resumed.
+///
+/// # Errors
+/// If the folder cannot be written to.
+pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
+    let Prepared { mut recipe, data, devices, splits, weights: bytes, warnings } = prepared;
+    let weights = bytes.as_ref().map(|bytes| weights::begin(&mut recipe, bytes)).transpose()?;
+    if !folder.path(RECIPE).is_file() {
+        // The first of all files: a folder that has it can be resumed.
+        folder.write(RECIPE, recipe.to_toml()?)?;
+    }
+    let mut state = RunState::at_start(&recipe, devices.to_string(), data)?;
+    state.warnings = warnings;
+    if let Some(bytes) = bytes {
+        state.keep(&folder, WEIGHTS, &bytes)?;
+    }
+    state.write(&folder)?;
+    Session::new(folder, recipe, devices, splits, weights, state)
+}
+
+/// Trains, evaluates and writes every arm that is not done; then writes result and report. An arm that diverged is done;
+/// its result says so.
+///
+/// # Errors
+/// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user asks for it; whatever else stops the run.
+pub(super) fn complete(mut session: Session) -> Result<RunResult> {
+    let arms = session.recipe.arms();
+    let mut figures = match session.state.figures(&session.folder)? {
+        Some(figures) => figures,
+        None => draw::of_samples(&session)?,
+    };
+    while let Some(at) = session.state.current() {
+        let result = run_arm(&mut session, (at, &arms[at]), &mut figures)?;
+        session.state.keep_figures(&session.folder, at + 1, &figures)?;
+        session.state.arms[at].result = Some(result);
+        session.save()?;
+        if interrupt::asked() && at + 1 < arms.len() {
+            return Err(session.interrupted());
+        }
+    }
+    write::result_and_report(&session.folder, &session.recipe, session.state)
+}
+
+/// Trains one arm, evaluates its network, and writes what came of it.
+fn run_arm(session: &mut Session, (at, arm): (usize, &Arm), figures: &mut Figures) -> Result<ArmResult> {
+    let mut events = EventLog::open(&session.folder, &arm.name)?;
+    let Trained { trainer, stopped } = train(session, (at, arm), &mut events)?;
+
+    line(format_args!("{}: probing", arm.name));
+    let last = Candidate { iteration: trainer.step_number(), model: trainer.model().clone() };
+    let best = selection::best_before(session, at, last.iteration)?;
+    let chosen = best.as_ref().unwrap_or(&last);
+    let evaluation = evaluate(session, arm, &chosen.model)?;
+    let metrics_of_last = match &best {
+        Some(_) => Some(evaluate(session, arm, &last.model)?.metrics),
+        None => None,
+    };
+    let untrained = untrained::measured(session)?;
+    let condition = &session.recipe.probe.condition;
+    let mut warnings = session.state.warnings.get(&arm.name).cloned().unwrap_or_default();
+    if let Some(warning) = untrained::was_better(&untrained, &evaluation.metrics, condition) {
+        line(format_args!("warning: {}: {warning}", arm.name));
+        warnings.push(warning);
+    }
+
+    write::metrics(session, &mut events, last.iteration, &evaluation.metrics)?;
+    write::models(session, at, chosen, best.is_some().then_some(&last))?;
+    evaluation.drawing(session, arm).add_to(figures)?;
+    let iterations = last.iteration as usize;
+    Ok(ArmResult {
+        name: arm.name.clone(),
+        objective: arm.objective.name.clone(),
+        iterations,
+        final_loss: write::final_loss(&session.folder.measurements()?, arm, iterations),
+        training_seconds: session.state.arms[at].seconds,
+        protocol: write::protocol(session, at, chosen.iteration),
+        metrics: evaluation.metrics,
+        probes: evaluation.probes,
+        last: metrics_of_last,
+        evaluations: session.state.arms[at].evaluations.clone(),
+        stopped,
+        warnings,
+    })
+}

@@ -1,0 +1,194 @@
+//! The iterations of an arm.
+
+mod loader;
+pub(crate) mod selection;
+pub(crate) mod trainer;
+
+use std::time::Instant;
+
+use anyhow::Result;
+use simile_core::train::Trainer;
+
+use self::loader::DataLoader;
+use self::trainer::is_divergence;
+use super::session::Session;
+use crate::config::sections::Arm;
+use crate::console::{Progress, line};
+use crate::exit::told;
+use crate::interrupt;
+use crate::run_folder::record::{Measurement, Stopped, Why};
+use crate::run_folder::state::Checkpointed;
+use crate::run_folder::tensorboard::EventLog;
+
+/// A network that has been trained, and why that ended early if it did.
+pub(crate) struct Trained {
+    pub(crate) trainer: Trainer,
+    pub(crate) stopped: Option<Stopped>,
+}
+
+/// Trains the arm at a place in the recipe, from its last checkpoint on, with a checkpoint every so many iterations and
+/// minutes.
+///
+/// # Errors
+/// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user asks for it; whatever else stops the run but
+/// that the arm diverges.
+pub(crate) fn train(session: &mut Session, at: (usize, &Arm), events: &mut EventLog) -> Result<Trained> {
+    let mut training = ArmTraining::open(session, at, events)?;
+    let outcome = training.iterate();
+    training.progress.finish();
+    let stopped = outcome?;
+    if let Some(stopped) = &stopped {
+        line(format_args!("{}: {}", training.arm.name, stopped.message));
+    }
+    Ok(Trained { trainer: training.trainer, stopped })
+}
+
+/// An arm in training.
+struct ArmTraining<'a> {
+    session: &'a mut Session,
+    arm: &'a Arm,
+    /// Place of the arm in the recipe.
+    at: usize,
+    loader: DataLoader,
+    trainer: Trainer,
+    events: &'a mut EventLog,
+    progress: Progress,
+    clock: Clock,
+}
+
+impl<'a> ArmTraining<'a> {
+    fn open(session: &'a mut Session, (at, arm): (usize, &'a Arm), events: &'a mut EventLog) -> Result<Self> {
+        let device = &session.devices.first.device;
+        let loader = DataLoader::new(arm, &session.recipe, &session.splits.train, device)?;
+        let newest = session.state.arms[at].trainer.clone();
+        let trainer = trainer::open(session, arm, &loader, newest.as_deref())?;
+        if newest.is_none() {
+            // From here on there is always a state to go on from, or to go back to.
+            session.checkpoint(at, &trainer, Checkpointed::ByCount)?;
+        }
+        let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.arms[at].seconds);
+        line(format_args!("{}: training on {}", arm.name, session.devices));
+        let progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
+        Ok(Self { session, arm, at, loader, trainer, events, progress, clock })
+    }
+
+    /// All iterations that are left; why they ended early, if they did.
+    fn iterate(&mut self) -> Result<Option<Stopped>> {
+        while !self.trainer.is_finished() {
+            if let Some(stopped) = selection::no_better(self.session, self.at) {
+                return Ok(Some(stopped));
+            }
+            let result = self.step();
+            self.session.state.arms[self.at].seconds = self.clock.seconds();
+            match result.and_then(|()| self.checkpoint_if_due()) {
+                Ok(()) => {}
+                Err(error) if is_divergence(&error) => return self.back_to_good(&error).map(Some),
+                Err(error) => return Err(error),
+            }
+            if interrupt::asked() {
+                return Err(self.session.interrupted());
+            }
+        }
+        Ok(None)
+    }
+
+    /// One step, with what is written of it.
+    fn step(&mut self) -> Result<()> {
+        if self.trainer.awaits_scores() {
+            self.begin_stage()?;
+        }
+        let learning_rate = self.trainer.learning_rate();
+        self.loader.step(&mut self.trainer)?;
+        let iteration = self.trainer.step_number();
+        if self.is_due(self.session.recipe.train.log_every as u64)
+            && let Some(loss) = pollster::block_on(self.trainer.mean_loss())?
+        {
+            let (arm, count) = (self.arm.name.clone(), iteration as usize);
+            self.events.scalars(count, [("loss", loss), ("learning_rate", learning_rate)])?;
+            self.session.log.append(&Measurement { arm, iteration: count, loss, learning_rate })?;
+            self.progress.at(iteration, format_args!("loss {loss:.4}"));
+        }
+        self.session.state.arms[self.at].iteration = iteration;
+        let every = selection::evaluated_every(self.session, self.loader.batches_per_epoch());
+        if every > 0 && self.is_due(every) {
+            selection::evaluate(self.session, (self.at, self.arm), &self.trainer, self.events)?;
+        }
+        Ok(())
+    }
+
+    /// Whether this iteration is one of `every` so many, or the last.
+    fn is_due(&self, every: u64) -> bool {
+        self.trainer.step_number().is_multiple_of(every) || self.trainer.is_finished()
+    }
+
+    /// Has the first network say which training images it fails on, for a second one to learn more from.
+    fn begin_stage(&mut self) -> Result<()> {
+        let normalisation = self.session.normalisation()?;
+        let train = &self.session.splits.train;
+        let scores = self.session.prepared(train, &normalisation)?.scores(self.trainer.model())?;
+        let failures = self.trainer.begin_stage(&scores)?;
+        line(format_args!(
+            "{}: the network fails on {failures} of {} training images; the next stage begins",
+            self.arm.name,
+            train.len()
+        ));
+        Ok(())
+    }
+
+    fn checkpoint_if_due(&mut self) -> Result<()> {
+        let by_count = self.is_due(self.session.recipe.train.checkpoint_every as u64);
+        if !by_count && !self.clock.is_due() && !interrupt::asked() {
+            return Ok(());
+        }
+        self.clock.rewind();
+        self.events.flush()?;
+        let why = if by_count { Checkpointed::ByCount } else { Checkpointed::ByTime };
+        match self.session.checkpoint(self.at, &self.trainer, why) {
+            // That numbers are not finite is found out where it does not depend on a clock or a signal.
+            Err(error) if !by_count && is_divergence(&error) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Goes back to the last checkpoint by count, because what came after it is not finite. What was evaluated since was,
+    /// and stays.
+    fn back_to_good(&mut self, error: &anyhow::Error) -> Result<Stopped> {
+        let good = self.session.state.arms[self.at].good.clone();
+        self.trainer = trainer::open(self.session, self.arm, &self.loader, good.as_deref())?;
+        let iteration = self.trainer.step_number();
+        let state = &mut self.session.state.arms[self.at];
+        (state.iteration, state.trainer) = (iteration, good);
+        let message =
+            format!("{}; {} is kept as it was at iteration {iteration}", told(error), self.arm.name);
+        Ok(Stopped { why: Why::Diverged, message })
+    }
+}
+
+/// The time that an arm has been trained, and since its last checkpoint.
+struct Clock {
+    started: Instant,
+    /// Seconds of training before this process went on with it.
+    seconds_before: f64,
+    checkpoint: Instant,
+    /// Minutes from one checkpoint to the next.
+    minutes: f64,
+}
+
+impl Clock {
+    fn new(minutes: f64, seconds_before: f64) -> Self {
+        let now = Instant::now();
+        Self { started: now, seconds_before, checkpoint: now, minutes }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.seconds_before + self.started.elapsed().as_secs_f64()
+    }
+
+    fn is_due(&self) -> bool {
+        self.checkpoint.elapsed().as_secs_f64() >= self.minutes * 60.0
+    }
+
+    fn rewind(&mut self) {
+        self.checkpoint = Instant::now();
+    }
+}

@@ -1,0 +1,134 @@
+//! The encoder of a run that is judged in the end: the last one, or the best on images that are held out for this.
+
+use anyhow::{Context as _, Result};
+use simile_core::data::Dataset;
+use simile_core::nn::Model;
+use simile_core::nn::checkpoint::Checkpoint;
+use simile_core::train::Trainer;
+
+use crate::config::probe::Probe;
+use crate::config::sections::Arm;
+use crate::config::selection::{Readout, SelectionSection};
+use crate::console::line;
+use crate::exit::usage;
+use crate::experiment::evaluate::probe::{Metrics, Represented, judge, measure_classes};
+use crate::experiment::session::Session;
+use crate::run_folder::record::{Evaluation, Stopped, Why};
+use crate::run_folder::tensorboard::EventLog;
+
+/// A network as it was after so many iterations.
+pub(crate) struct Candidate {
+    pub(crate) iteration: u64,
+    pub(crate) model: Model,
+}
+
+/// Iterations from one evaluation to the next; 0 if there are none.
+pub(crate) fn evaluated_every(session: &Session, batches_per_epoch: u64) -> u64 {
+    let every =
+        |selection: &SelectionSection| selection.every.map_or(batches_per_epoch, |every| every as u64);
+    session.recipe.selection.as_ref().map_or(0, every)
+}
+
+/// Judges the network as it is now on the images to choose by, and keeps it if it is the best.
+pub(crate) fn evaluate(
+    session: &mut Session,
+    (at, arm): (usize, &Arm),
+    trainer: &Trainer,
+    events: &mut EventLog,
+) -> Result<()> {
+    let (Some(section), Some(validation)) = (&session.recipe.selection, &session.splits.validation) else {
+        return Ok(());
+    };
+    let metrics = judged(session, arm, section, validation, trainer)?;
+    let value = metrics.get(&section.metric).copied().ok_or_else(|| {
+        let known: Vec<&str> = metrics.keys().map(String::as_str).collect();
+        usage(format_args!(
+            "`selection.metric` is `{}`, which these data do not have; known: {}",
+            section.metric,
+            known.join(", ")
+        ))
+    })?;
+    let iteration = trainer.step_number();
+    let tags: Vec<(String, f64)> =
+        metrics.iter().map(|(name, value)| (format!("validation/{name}"), *value)).collect();
+    events.scalars(iteration as usize, tags.iter().map(|(tag, value)| (tag.as_str(), *value)))?;
+    let is_best = session.state.arms[at].evaluations.iter().all(|earlier| value > earlier.value);
+    let mark = if is_best { ", the best so far" } else { "" };
+    line(format_args!("{}: iteration {iteration}, {} {value:.4}{mark}", arm.name, section.metric));
+    if is_best {
+        let mut metadata = session.metadata()?;
+        metadata.head = Some(trainer.config().head.clone());
+        let bytes = pollster::block_on(trainer.checkpoint(metadata).to_bytes())?;
+        session.state.keep_best(&session.folder, at, iteration, &bytes)?;
+    }
+    session.state.arms[at].evaluations.push(Evaluation { iteration, value, metrics });
+    Ok(())
+}
+
+fn judged(
+    session: &Session,
+    arm: &Arm,
+    section: &SelectionSection,
+    validation: &Dataset,
+    trainer: &Trainer,
+) -> Result<Metrics> {
+    let normalisation = session.normalisation()?;
+    let held_out = session.prepared(validation, &normalisation)?;
+    let probe = match section.probe {
+        Readout::Classifier => {
+            let scores = arm.by_class(held_out.scores(trainer.model())?).map_err(usage)?;
+            return judge(&session.recipe.probe, &scores, validation);
+        }
+        Readout::Linear => Probe::Linear,
+        Readout::Knn => Probe::Knn,
+    };
+    let train = session.prepared(&session.splits.train, &normalisation)?.features(trainer.encoder())?;
+    let features = held_out.features(trainer.encoder())?;
+    measure_classes(
+        &session.recipe.probe,
+        probe,
+        Represented { features: &train, dataset: &session.splits.train },
+        Represented { features: &features, dataset: validation },
+    )
+}
+
+/// Says why training is to end now, if the evaluations have not become better for long enough.
+pub(crate) fn no_better(session: &Session, at: usize) -> Option<Stopped> {
+    let SelectionSection { patience, metric, .. } = session.recipe.selection.as_ref()?;
+    let evaluations = &session.state.arms[at].evaluations;
+    let (best, last) = (best(evaluations)?, evaluations.last()?);
+    let since = evaluations.iter().filter(|later| later.iteration > best.iteration).count();
+    let message = || format!("no better {metric} in {since} evaluations, up to iteration {}", last.iteration);
+    (since >= (*patience)?).then(|| Stopped { why: Why::NoBetter, message: message() })
+}
+
+/// The network that is judged, where that is not the last one.
+pub(crate) fn best_before(session: &Session, at: usize, last: u64) -> Result<Option<Candidate>> {
+    let arm = &session.state.arms[at];
+    let (Some(best), Some(name)) = (best(&arm.evaluations), &arm.best) else { return Ok(None) };
+    let bytes = session.state.file(&session.folder, name)?;
+    if best.iteration == last {
+        return Ok(None);
+    }
+    let Checkpoint { encoder, head, .. } =
+        Checkpoint::from_bytes(&bytes, &session.devices.first.device).context("reading the best encoder")?;
+    let head = head.context("the best encoder was kept without its head")?;
+    Ok(Some(Candidate { iteration: best.iteration, model: Model { encoder, head } }))
+}
+
+/// Which encoder the final metrics are of, in words.
+pub(crate) fn in_words(session: &Session, at: usize, iteration: u64) -> String {
+    match &session.recipe.selection {
+        None => format!("the encoder of iteration {iteration}, the last"),
+        Some(selection) => format!(
+            "the encoder of iteration {iteration}, chosen among {} by {}",
+            session.state.arms[at].evaluations.len(),
+            selection.in_words(session.splits.validation.as_ref().map_or(0, Dataset::len))
+        ),
+    }
+}
+
+/// The first of the best.
+fn best(evaluations: &[Evaluation]) -> Option<&Evaluation> {
+    evaluations.iter().reduce(|best, other| if other.value > best.value { other } else { best })
+}

@@ -1,0 +1,102 @@
+//! The trainer of an arm: its settings, its state, its devices.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use simile_core::algorithm::AlgorithmConfig;
+use simile_core::data::Dataset;
+use simile_core::error::Error;
+use simile_core::nn::checkpoint::{CheckpointError, Weights};
+use simile_core::train::{TrainError, Trainer, TrainerConfig};
+
+use super::loader::DataLoader;
+use crate::config::Recipe;
+use crate::config::sections::Arm;
+use crate::devices::DeviceSet;
+use crate::exit::usage;
+use crate::experiment::prepare::context::Context;
+use crate::experiment::session::Session;
+
+/// The trainer of an arm, with the state that a file of the run holds, or at its start.
+///
+/// # Errors
+/// A usage error if the recipe's settings do not go together; a failure if the file is damaged.
+pub(super) fn open(
+    session: &Session,
+    arm: &Arm,
+    loader: &DataLoader,
+    state: Option<&str>,
+) -> Result<Trainer> {
+    let context = loader.context();
+    let training_set = context.training_set();
+    let epoch = (&session.splits.train, loader.batches_per_epoch());
+    let config = trainer_config(arm, &session.recipe, context, epoch, session.weights.clone())?;
+    let device = &session.devices.first.device;
+    let mut trainer = match state {
+        Some(name) => {
+            let bytes = session.state.file(&session.folder, name)?;
+            Trainer::resume(config, &training_set, device, &bytes).context("continuing the run")?
+        }
+        None => Trainer::new(config, &training_set, device).map_err(usage)?,
+    };
+    share(&mut trainer, session.recipe.train.batch, &session.devices)?;
+    Ok(trainer)
+}
+
+/// Gives every device its part of each step.
+///
+/// # Errors
+/// A usage error if the method computes on one device, or a batch has no part for each.
+pub(crate) fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) -> Result<()> {
+    let helpers = devices.helpers();
+    trainer.share(&helpers).map_err(usage)?;
+    let count = 1 + helpers.len();
+    match trainer.config().algorithm {
+        AlgorithmConfig::Cached { chunk } if batch.div_ceil(chunk) < count => Err(usage(format_args!(
+            "a batch of {batch} in chunks of {chunk} leaves some of {count} devices without work; lower \
+             method.chunk, or raise train.batch"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The settings of a trainer, for training images that a number of steps goes through once.
+pub(crate) fn trainer_config(
+    arm: &Arm,
+    recipe: &Recipe,
+    context: &Context,
+    (images, steps_per_epoch): (&Dataset, u64),
+    weights: Option<Arc<Weights>>,
+) -> Result<TrainerConfig> {
+    let Recipe { encoder, head, optimizer, schedule, train, .. } = recipe.clone();
+    let training = context.training_set();
+    let classes = training.labels.iter().max().map_or(0, |label| label + 1);
+    Ok(TrainerConfig {
+        objective: arm.objective.config().map_err(usage)?,
+        algorithm: arm.method(),
+        encoder: encoder.config,
+        head: head.of(arm.scores(classes.max(images.classes.len()), training.biases)),
+        optimizer,
+        schedule,
+        steps: train.iterations as u64,
+        steps_per_epoch,
+        per_view_batch_norm: train.views_apart,
+        seed: train.seed,
+        ema: train.ema,
+        accumulate: train.accumulate as u64,
+        precision: train.precision,
+        weights,
+    })
+}
+
+/// Whether the network holds, or gave, numbers that are not finite.
+pub(crate) fn is_divergence(error: &anyhow::Error) -> bool {
+    let of_network = |input: &str| ["embedding", "logits", "view_a", "view_b"].contains(&input);
+    error.chain().any(|cause| {
+        matches!(
+            cause.downcast_ref(),
+            Some(TrainError::Diverged { .. } | TrainError::State(CheckpointError::NotFinite { .. }))
+        ) || matches!(cause.downcast_ref(), Some(CheckpointError::NotFinite { .. }))
+            || matches!(cause.downcast_ref(), Some(Error::NotFinite { input, .. }) if of_network(input))
+    })
+}

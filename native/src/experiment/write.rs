@@ -1,0 +1,131 @@
+//! What a run writes down in the end: the models of an arm, and the result and report of all of them.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use simile_core::nn::Encoder;
+use simile_core::nn::checkpoint::Checkpoint;
+
+use crate::config::Recipe;
+use crate::config::probe::Probe;
+use crate::config::sections::Arm;
+use crate::experiment::evaluate::probe::{Metrics, in_words};
+use crate::experiment::prepare::splits::Splits;
+use crate::experiment::session::Session;
+use crate::experiment::train::selection::{self, Candidate};
+use crate::names::slug;
+use crate::report::{RunRecord, page};
+use crate::run_folder::folder::{FIGURES, LAST_MODEL, MODEL, REPORT, RESULT, RunFolder};
+use crate::run_folder::record::{Measurement, RunResult};
+use crate::run_folder::state::RunState;
+use crate::run_folder::tensorboard::EventLog;
+
+/// Writes the metrics of an arm for TensorBoard, and puts the lines of `metrics.jsonl` on the disk.
+///
+/// # Errors
+/// If they cannot be written.
+pub(super) fn metrics(
+    session: &mut Session,
+    events: &mut EventLog,
+    iteration: u64,
+    metrics: &Metrics,
+) -> Result<()> {
+    events.scalars(iteration as usize, metrics.iter().map(|(name, value)| (name.as_str(), *value)))?;
+    events.flush()?;
+    session.log.flush().map(drop)
+}
+
+/// Writes the encoder that an arm is judged by, and the last one where that is another.
+///
+/// # Errors
+/// If the folder cannot be written to.
+pub(super) fn models(
+    session: &mut Session,
+    at: usize,
+    chosen: &Candidate,
+    last: Option<&Candidate>,
+) -> Result<()> {
+    write_model(session, MODEL, at, &chosen.model.encoder)?;
+    last.map_or(Ok(()), |last| write_model(session, LAST_MODEL, at, &last.model.encoder))
+}
+
+/// Writes an encoder under a name, and under that of the arm too where there are several.
+fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) -> Result<()> {
+    let checkpoint = Checkpoint { metadata: session.metadata()?, encoder: encoder.clone(), head: None };
+    let bytes = pollster::block_on(checkpoint.to_bytes())?;
+    let arms = session.recipe.arms();
+    if arms.len() > 1 {
+        session.state.keep(&session.folder, &model_of(name, &arms[at].name), &bytes)?;
+    }
+    // The model of an earlier arm is replaced by that of the next one.
+    if at + 1 == arms.len() {
+        session.state.keep(&session.folder, name, &bytes)
+    } else {
+        session.folder.write(name, &bytes)
+    }
+}
+
+/// File name of an arm's encoder: `model-fair.safetensors`.
+fn model_of(name: &str, arm: &str) -> String {
+    name.replacen("model", &format!("model-{}", slug(arm)), 1)
+}
+
+/// How the metrics of an arm were measured, and of the encoder after which iteration.
+pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
+    let Splits { train, test, .. } = &session.splits;
+    let Recipe { data, probe, .. } = &session.recipe;
+    let objectives = probe.objectives.iter().map(|one| format!("; {}", one.in_words()));
+    format!(
+        "{}, fitted to {} training images and measured on {} {} images{}; {}",
+        in_words(probe, Probe::Linear),
+        train.len(),
+        test.len(),
+        data.judged(),
+        objectives.collect::<String>(),
+        selection::in_words(session, at, iteration)
+    )
+}
+
+/// Mean of the losses in the last tenth of the iterations.
+pub(super) fn final_loss(measurements: &[Measurement], arm: &Arm, iterations: usize) -> f64 {
+    let losses: BTreeMap<usize, f64> = measurements
+        .iter()
+        .filter(|line| line.arm == arm.name && line.iteration <= iterations)
+        .filter(|line| line.iteration > iterations - iterations.div_ceil(10))
+        .map(|line| (line.iteration, line.loss))
+        .collect();
+    losses.values().sum::<f64>() / losses.len().max(1) as f64
+}
+
+/// Writes result and report of a run whose arms are all done, and only then that it has finished. Neither data nor a
+/// device is needed for it.
+///
+/// # Errors
+/// If a file of an arm is missing or another one, or the folder cannot be written to.
+pub(super) fn result_and_report(
+    folder: &RunFolder,
+    recipe: &Recipe,
+    mut state: RunState,
+) -> Result<RunResult> {
+    if let Some(figures) = state.figures(folder)? {
+        state.keep(folder, FIGURES, &serde_json::to_vec_pretty(&figures)?)?;
+        state.move_figures(FIGURES);
+    }
+    let result = RunResult {
+        recipe: recipe.name.clone(),
+        condition: recipe.probe.condition.clone(),
+        seed: recipe.train.seed,
+        device: state.device.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        seconds: state.seconds,
+        arms: state.results(),
+        untrained: state.untrained.clone(),
+        base_rates: state.base_rates.clone(),
+    };
+    folder.write_json(RESULT, &result)?;
+    let record = RunRecord::read(folder.root())?;
+    folder.write(REPORT, page(&[record])?)?;
+    state.finished = true;
+    state.write(folder)?;
+    Ok(result)
+}

@@ -1,0 +1,73 @@
+//! Whether a file is the one that was written.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::run_folder::folder::bytes_of;
+
+/// Length and CRC-32C of some bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Digest {
+    pub(crate) bytes: u64,
+    pub(crate) crc32c: u32,
+}
+
+impl Digest {
+    /// That of some bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self::default().followed_by(bytes)
+    }
+
+    /// That of what it is of, with further bytes behind it.
+    pub(crate) fn followed_by(self, bytes: &[u8]) -> Self {
+        Self { bytes: self.bytes + bytes.len() as u64, crc32c: crc32c::crc32c_append(self.crc32c, bytes) }
+    }
+
+    /// The bytes of a file that has it.
+    ///
+    /// # Errors
+    /// If the file is missing, cannot be read, or is another one.
+    pub(crate) fn read(self, path: &Path) -> Result<Vec<u8>> {
+        let length = match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                anyhow::bail!("{} is missing; {REMEDY}", path.display())
+            }
+            found => found.with_context(|| format!("cannot read {}", path.display()))?.len(),
+        };
+        // One of another length is not read: it may not fit into memory.
+        let read = if length == self.bytes { bytes_of(path) } else { Ok(Vec::new()) };
+        let bytes = read.with_context(|| format!("cannot read {}", path.display()))?;
+        anyhow::ensure!(
+            length == self.bytes && Self::of(&bytes) == self,
+            "{} is damaged: it is not the file that the run wrote; {REMEDY}",
+            path.display()
+        );
+        Ok(bytes)
+    }
+}
+
+/// What to do about a file that a run cannot go on without.
+pub(crate) const REMEDY: &str = "put it back from a copy, or begin the run again in another folder";
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_grows_with_its_file_and_sees_one_bit() {
+        let whole = Digest::of(b"one two");
+        assert_eq!(Digest::of(b"one").followed_by(b" two"), whole);
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a");
+        assert!(whole.read(&path).unwrap_err().to_string().contains("missing"));
+        fs::write(&path, b"one two").unwrap();
+        assert_eq!(whole.read(&path).unwrap(), b"one two");
+        fs::write(&path, b"one twp").unwrap();
+        assert!(whole.read(&path).unwrap_err().to_string().contains("damaged"));
+    }
+}

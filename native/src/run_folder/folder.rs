@@ -1,0 +1,314 @@
+//! The run folder and its files. A file is either whole or not there: each is written beside its place and moved.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tempfile::NamedTempFile;
+
+use crate::exit::usage;
+use crate::names::resuming;
+use crate::run_folder::lock::Lock;
+use crate::run_folder::record::Measurement;
+
+pub(crate) const RECIPE: &str = "recipe.toml";
+pub(crate) const METRICS: &str = "metrics.jsonl";
+pub(crate) const MODEL: &str = "model.safetensors";
+pub(crate) const LAST_MODEL: &str = "model-last.safetensors";
+pub(crate) const WEIGHTS: &str = "weights.safetensors";
+pub(crate) const RESULT: &str = "result.json";
+pub(crate) const FIGURES: &str = "figures.json";
+pub(crate) const REPORT: &str = "report.html";
+pub(crate) const STATE: &str = "state";
+/// In `state/`: what the process that works on the run holds.
+const LOCK: &str = "lock";
+/// Bytes that no file of a run has.
+const LARGEST: u64 = 1 << 32;
+/// How a file begins that is not yet in its place.
+const UNFINISHED: &str = ".tmp-simile-";
+
+/// A folder of one run.
+#[derive(Debug, Clone)]
+pub(crate) struct RunFolder {
+    root: PathBuf,
+    /// Held by whoever writes to it.
+    _lock: Option<Arc<Lock>>,
+}
+
+impl RunFolder {
+    /// Makes the folder `out`, or one that is free under `runs/` where the user named none, and takes it for this process.
+    ///
+    /// # Errors
+    /// A usage error if `out` holds something; a failure if it cannot be made or written to, or another process has it.
+    pub(crate) fn create(out: Option<&Path>, name: &str) -> Result<Self> {
+        let root = match out {
+            Some(out) => named(out)?,
+            None => unused(Path::new("runs"), name)?,
+        };
+        let making = || format!("cannot make the run folder {}", root.display());
+        fs::create_dir_all(root.join(STATE)).with_context(making)?;
+        let folder = Self { root, _lock: None }.taken()?;
+        // Another process may have begun a run since it was looked at.
+        refuse_what_holds_something(&folder.root)?;
+        // Found out now, and not at the first checkpoint.
+        unfinished(&folder.root)
+            .with_context(|| format!("cannot write to the run folder {}", folder.root.display()))?;
+        Ok(folder)
+    }
+
+    /// The folder of a run that was started before, to read.
+    ///
+    /// # Errors
+    /// A usage error if it holds no run.
+    pub(crate) fn open(root: &Path) -> Result<Self> {
+        let folder = Self { root: root.to_owned(), _lock: None };
+        if folder.path(RECIPE).is_file() {
+            Ok(folder)
+        } else {
+            Err(usage(format_args!("{} is not a run folder: it has no {RECIPE}", root.display())))
+        }
+    }
+
+    /// The folder, taken for this process to go on with its run, without what a process that was killed left half written.
+    ///
+    /// # Errors
+    /// If another process works on it, or it cannot be written to.
+    pub(crate) fn taken(self) -> Result<Self> {
+        let state = self.path(STATE);
+        fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
+        let lock = Arc::new(Lock::take(&state.join(LOCK), &self.root)?);
+        for place in [&self.root, &state] {
+            for name in entries(place).into_iter().filter(|name| name.starts_with(UNFINISHED)) {
+                // One that stays does no harm.
+                let _ = fs::remove_file(place.join(name));
+            }
+        }
+        Ok(Self { _lock: Some(lock), ..self })
+    }
+
+    /// The folder itself.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The place of one of its files.
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Writes a file whole.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to or the disk is full; what stood there before is then still there.
+    pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<()> {
+        write(&self.path(name), bytes.as_ref())
+    }
+
+    /// Writes a JSON document whole.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(crate) fn write_json(&self, name: impl AsRef<Path>, value: &impl Serialize) -> Result<()> {
+        self.write(name, serde_json::to_string_pretty(value)? + "\n")
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it is not there or cannot be read.
+    pub(crate) fn read(&self, name: impl AsRef<Path>) -> Result<Vec<u8>> {
+        let path = self.path(name);
+        bytes_of(&path).with_context(|| format!("cannot read {}", path.display()))
+    }
+
+    /// Reads a JSON document.
+    ///
+    /// # Errors
+    /// If it is not there or is not of that form.
+    pub(crate) fn read_json<T: DeserializeOwned>(&self, name: impl AsRef<Path>) -> Result<T> {
+        let name = name.as_ref();
+        serde_json::from_slice(&self.read(name)?)
+            .with_context(|| format!("{} is damaged", self.path(name).display()))
+    }
+
+    /// All lines of `metrics.jsonl`.
+    ///
+    /// # Errors
+    /// If it is not there or a line is not a measurement.
+    pub(crate) fn measurements(&self) -> Result<Vec<Measurement>> {
+        let bytes = self.read(METRICS)?;
+        let lines = bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+        lines
+            .map(|(at, line)| {
+                serde_json::from_slice(line)
+                    .with_context(|| format!("{}, line {}: damaged", self.path(METRICS).display(), at + 1))
+            })
+            .collect()
+    }
+}
+
+/// The bytes of a file that is one, and not a pipe or a device that never ends.
+pub(crate) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    let found = fs::metadata(path)?;
+    let refuse = |kind, reason| Err(io::Error::new(kind, reason));
+    match found.len() {
+        _ if !found.is_file() => refuse(ErrorKind::InvalidInput, "it is not a file"),
+        LARGEST.. => refuse(ErrorKind::FileTooLarge, "it is too large to be of a run"),
+        _ => fs::read(path),
+    }
+}
+
+/// Writes a file whole: beside its place first, moved when all of it is on the disk.
+///
+/// # Errors
+/// Names the file.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    if fs::metadata(path).is_ok_and(|place| !place.is_file()) {
+        // A device or a pipe is written to; moving a file there would replace it.
+        return fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()));
+    }
+    let place = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let whole = || -> io::Result<()> {
+        let mut file = unfinished(place)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        readable(&file)?;
+        file.persist(path).map_err(|error| error.error)?;
+        on_disk(place);
+        Ok(())
+    };
+    whole().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A temporary file is its owner's alone; a result is as readable as any other file.
+#[cfg(unix)]
+fn readable(file: &NamedTempFile) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable(_: &NamedTempFile) -> io::Result<()> {
+    Ok(())
+}
+
+fn unfinished(place: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(place)
+}
+
+/// Puts the names in a folder on the disk, where the system can: those that a file was moved to.
+fn on_disk(place: &Path) {
+    if cfg!(unix) {
+        // The file itself is there; a system that cannot do this still has the name after all but a loss of power.
+        let _ = File::open(place).and_then(|place| place.sync_all());
+    }
+}
+
+/// Names of what lies in a folder; none where it cannot be read.
+pub(crate) fn entries(place: &Path) -> Vec<String> {
+    let found = fs::read_dir(place).into_iter().flatten().flatten();
+    found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// The folder that the user names, new or empty.
+fn named(out: &Path) -> Result<PathBuf> {
+    if out.is_file() {
+        return Err(usage(format_args!("{} is a file; name a folder with --out", out.display())));
+    }
+    refuse_what_holds_something(out)?;
+    Ok(out.to_owned())
+}
+
+/// Whatever lies in a folder is somebody's, but for what a process leaves that was killed before its run began.
+fn refuse_what_holds_something(root: &Path) -> Result<()> {
+    if root.join(RECIPE).is_file() {
+        return Err(usage(format_args!(
+            "{} holds a run; name another folder with --out, or go on with it: {}",
+            root.display(),
+            resuming(root)
+        )));
+    }
+    let is_left = |name: &String| match name.as_str() {
+        STATE => entries(&root.join(STATE)).iter().all(|name| name == LOCK || name.starts_with(UNFINISHED)),
+        name => name.starts_with(UNFINISHED),
+    };
+    match entries(root).iter().all(is_left) {
+        true => Ok(()),
+        false => Err(usage(format_args!("{} is not empty; name another folder with --out", root.display()))),
+    }
+}
+
+/// Makes the first folder of a name, with a number if need be, that is not there. No two processes get the same.
+fn unused(parent: &Path, name: &str) -> Result<PathBuf> {
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let mut number = 1_u32;
+    loop {
+        let path = parent.join(if number == 1 { name.to_owned() } else { format!("{name}-{number}") });
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < u32::MAX => number += 1,
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot make the run folder {}", path.display()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::exit::Usage;
+
+    #[test]
+    fn a_folder_that_holds_something_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("precious.txt"), "data").unwrap();
+        let error = RunFolder::create(Some(place.path()), "x").unwrap_err();
+        assert!(error.is::<Usage>() && error.to_string().contains("not empty"), "{error}");
+        fs::rename(place.path().join("precious.txt"), place.path().join(RECIPE)).unwrap();
+        let error = RunFolder::create(Some(place.path()), "x").unwrap_err();
+        assert!(error.is::<Usage>() && error.to_string().contains("--resume"), "{error}");
+    }
+
+    #[test]
+    fn what_was_killed_before_its_recipe_is_begun_again_in_its_place() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("run");
+        drop(RunFolder::create(Some(&run), "x").unwrap());
+        fs::write(run.join(STATE).join(format!("{UNFINISHED}a")), "half").unwrap();
+        fs::write(run.join(format!("{UNFINISHED}b")), "half").unwrap();
+        let folder = RunFolder::create(Some(&run), "x").unwrap();
+        assert_eq!((entries(&run), entries(&folder.path(STATE))), (vec![STATE.into()], vec![LOCK.into()]));
+    }
+
+    #[test]
+    fn the_default_place_is_free_and_nobody_elses() {
+        let place = tempfile::tempdir().unwrap();
+        let parent = place.path().join("runs");
+        let mut found: Vec<PathBuf> = thread::scope(|scope| {
+            let begun: Vec<_> = (0..8).map(|_| scope.spawn(|| unused(&parent, "a").unwrap())).collect();
+            begun.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        found.sort();
+        let expected = (1..=8).map(|n| parent.join(if n == 1 { "a".into() } else { format!("a-{n}") }));
+        assert_eq!(found, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.json");
+        write(&path, b"old").unwrap();
+        let nowhere = place.path().join("missing").join("a.json");
+        assert!(write(&nowhere, b"new").unwrap_err().to_string().contains("missing"));
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+}

@@ -1,0 +1,369 @@
+//! Where a run stands, on disk: `state/state.json`, which names the files that belong to it with their digests and is
+//! replaced last, so that whenever the process ends, the folder holds one whole state.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Recipe;
+use crate::run_folder::digest::{Digest, REMEDY};
+use crate::run_folder::exact;
+use crate::run_folder::figures::Figures;
+use crate::run_folder::folder::{RunFolder, STATE, WEIGHTS, bytes_of, entries};
+use crate::run_folder::record::{ArmResult, Evaluation, Untrained, Warnings};
+
+/// Where the whole run stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunState {
+    version: u32,
+    /// The recipe that it follows, as TOML: what `recipe.toml` has to say still.
+    recipe: String,
+    /// The device, whose change would change the numbers.
+    pub(crate) device: String,
+    /// Folder of the data set's files.
+    pub(crate) data: Option<PathBuf>,
+    /// The arm in training; empty once all are done.
+    arm: String,
+    /// Wall time so far in seconds.
+    pub(crate) seconds: f64,
+    /// What `metrics.jsonl` began with at that moment.
+    pub(crate) metrics: Digest,
+    /// Every arm of the recipe, in its order.
+    pub(crate) arms: Vec<ArmState>,
+    /// What of each arm to doubt since before it began, by its name.
+    pub(crate) warnings: Warnings,
+    /// What the probes read off the encoder before its first step, once it was measured.
+    pub(crate) untrained: Option<Untrained>,
+    /// What is named without any encoder.
+    pub(crate) base_rates: BTreeMap<String, f64>,
+    /// File of the figures so far.
+    figures: Option<String>,
+    /// Whether result and report are written.
+    pub(crate) finished: bool,
+    /// Every file that it would go on from, by its path in the run folder.
+    files: BTreeMap<String, Digest>,
+}
+
+/// Where one arm stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ArmState {
+    pub(crate) name: String,
+    /// Iterations that are done.
+    pub(crate) iteration: u64,
+    /// Wall time of its training so far in seconds.
+    pub(crate) seconds: f64,
+    /// File of the trainer's state, once the arm was begun.
+    pub(crate) trainer: Option<String>,
+    /// The same as of the last multiple of `checkpoint_every`, to go back to if the run diverges: which state that is must
+    /// not depend on when other checkpoints were made.
+    pub(crate) good: Option<String>,
+    /// File of the best network among the evaluated ones.
+    pub(crate) best: Option<String>,
+    /// Evaluations so far.
+    pub(crate) evaluations: Vec<Evaluation>,
+    /// What came of it, once it is done.
+    pub(crate) result: Option<ArmResult>,
+}
+
+/// Which of its two places a checkpoint takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checkpointed {
+    /// One by the number of iterations: to go on from, and to go back to.
+    ByCount,
+    /// One by the clock or on a signal: to go on from.
+    ByTime,
+}
+
+const DOCUMENT: &str = "state.json";
+/// What this program writes and reads.
+const VERSION: u32 = 3;
+/// How the last line of the document begins: the checksum of all bytes before.
+const SEAL: &str = ",\n  \"crc32c\": ";
+
+impl RunState {
+    /// A run at its beginning.
+    ///
+    /// # Errors
+    /// If the recipe cannot be written.
+    pub(crate) fn at_start(recipe: &Recipe, device: String, data: Option<PathBuf>) -> Result<Self> {
+        let arm = |arm: crate::config::sections::Arm| ArmState { name: arm.name, ..ArmState::default() };
+        // A path that is no text has no place in a JSON document; `--data` can name it again.
+        let data = data.filter(|data| data.to_str().is_some());
+        let arms = recipe.arms().into_iter().map(arm).collect();
+        let recipe = recipe.to_toml()?;
+        Ok(Self { version: VERSION, recipe, device, data, arms, ..Self::default() })
+    }
+
+    /// Reads where a run stands; none if it has no such document.
+    ///
+    /// # Errors
+    /// If it is damaged, or another version of this program wrote it.
+    pub(crate) fn read(folder: &RunFolder) -> Result<Option<Self>> {
+        let path = document(folder);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = bytes_of(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let damaged = || format!("{} is damaged, or of another version of simile; {REMEDY}", path.display());
+        let state: Self = unsealed(&text).with_context(damaged)?;
+        anyhow::ensure!(state.version == VERSION, damaged());
+        Ok(Some(state))
+    }
+
+    /// Checks every file that the state names.
+    ///
+    /// # Errors
+    /// Names the one that is missing or is another one.
+    pub(crate) fn verify(&self, folder: &RunFolder) -> Result<()> {
+        self.files.iter().try_for_each(|(name, digest)| digest.read(&folder.path(name)).map(drop))
+    }
+
+    /// The bytes of a file that the state names.
+    ///
+    /// # Errors
+    /// If it is missing or is another one.
+    pub(crate) fn file(&self, folder: &RunFolder, name: &str) -> Result<Vec<u8>> {
+        let digest = self.files.get(name).copied().unwrap_or_default();
+        digest.read(&folder.path(name))
+    }
+
+    /// The recipe that the run follows.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub(crate) fn recipe(&self, folder: &RunFolder) -> Result<Recipe> {
+        Recipe::resolved(&self.recipe, &document(folder))
+    }
+
+    /// Follows a recipe of more iterations from here on: every arm has some before it, and what was made of them is made
+    /// again.
+    ///
+    /// # Errors
+    /// If the recipe cannot be written.
+    pub(crate) fn follow(&mut self, recipe: &Recipe) -> Result<()> {
+        self.recipe = recipe.to_toml()?;
+        self.finished = false;
+        self.figures = None;
+        self.arms.iter_mut().for_each(|arm| arm.result = None);
+        self.files.retain(|name, _| is_of_state(name) || name == WEIGHTS);
+        Ok(())
+    }
+
+    /// Place of the arm in training; none once all are done.
+    pub(crate) fn current(&self) -> Option<usize> {
+        self.arms.iter().position(|arm| arm.result.is_none())
+    }
+
+    /// Results of the arms that are done.
+    pub(crate) fn results(&self) -> Vec<ArmResult> {
+        self.arms.iter().filter_map(|arm| arm.result.clone()).collect()
+    }
+
+    /// Keeps a file whose absence or damage would change the run.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub(crate) fn keep(&mut self, folder: &RunFolder, name: &str, bytes: &[u8]) -> Result<()> {
+        folder.write(name, bytes)?;
+        self.files.insert(name.to_owned(), Digest::of(bytes));
+        Ok(())
+    }
+
+    /// Keeps the state of the trainer of an arm.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub(crate) fn keep_trainer(
+        &mut self,
+        folder: &RunFolder,
+        at: usize,
+        bytes: &[u8],
+        why: Checkpointed,
+    ) -> Result<()> {
+        let name = format!("{STATE}/arm-{at}-iteration-{}.safetensors", self.arms[at].iteration);
+        self.keep(folder, &name, bytes)?;
+        let arm = &mut self.arms[at];
+        if why == Checkpointed::ByCount {
+            arm.good = Some(name.clone());
+        }
+        arm.trainer = Some(name);
+        Ok(())
+    }
+
+    /// Keeps the best network of an arm so far.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub(crate) fn keep_best(
+        &mut self,
+        folder: &RunFolder,
+        at: usize,
+        iteration: u64,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let name = format!("{STATE}/arm-{at}-best-{iteration}.safetensors");
+        self.keep(folder, &name, bytes)?;
+        self.arms[at].best = Some(name);
+        Ok(())
+    }
+
+    /// Keeps the figures of the arms that are done, so many of them.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub(crate) fn keep_figures(&mut self, folder: &RunFolder, done: usize, figures: &Figures) -> Result<()> {
+        let name = format!("{STATE}/figures-{done}.json");
+        self.keep(folder, &name, exact::to_text(figures)?.as_bytes())?;
+        self.figures = Some(name);
+        Ok(())
+    }
+
+    /// Figures of the arms that are done; none before the first arm is, and once they lie in the run folder itself.
+    ///
+    /// # Errors
+    /// If the file is missing or is another one.
+    pub(crate) fn figures(&self, folder: &RunFolder) -> Result<Option<Figures>> {
+        let Some(name) = self.figures.as_deref().filter(|name| is_of_state(name)) else { return Ok(None) };
+        let figures = exact::from_bytes(&self.file(folder, name)?);
+        figures.map(Some).with_context(|| format!("reading {}", folder.path(name).display()))
+    }
+
+    /// Says that the figures lie in a file of the run folder itself from now on.
+    pub(crate) fn move_figures(&mut self, name: &str) {
+        self.figures = Some(name.to_owned());
+    }
+
+    /// Writes where the run stands, and drops what belonged to the state before it.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to; the state before it then still stands.
+    pub(crate) fn write(&mut self, folder: &RunFolder) -> Result<()> {
+        let used: Vec<&String> = self
+            .arms
+            .iter()
+            .flat_map(|arm| [&arm.trainer, &arm.good, &arm.best])
+            .chain([&self.figures])
+            .flatten()
+            .collect();
+        self.files.retain(|name, _| !is_of_state(name) || used.contains(&name));
+        self.arm = self.current().map_or_else(String::new, |at| self.arms[at].name.clone());
+        folder.write(PathBuf::from(STATE).join(DOCUMENT), sealed(self)?)?;
+        self.drop_outdated(folder);
+        Ok(())
+    }
+
+    /// Removes what the state does not name: checkpoints before it, also those of a process that was killed.
+    pub(crate) fn drop_outdated(&self, folder: &RunFolder) {
+        let state = folder.path(STATE);
+        let is_ours = |name: &String| name.starts_with("arm-") || name.starts_with("figures-");
+        for name in entries(&state).into_iter().filter(is_ours) {
+            if !self.files.contains_key(&format!("{STATE}/{name}")) {
+                // Nothing refers to it any more; a file that stays does no harm.
+                let _ = fs::remove_file(state.join(name));
+            }
+        }
+    }
+}
+
+/// Whether a file lies in `state/`.
+fn is_of_state(name: &str) -> bool {
+    Path::new(name).parent() == Some(Path::new(STATE))
+}
+
+fn document(folder: &RunFolder) -> PathBuf {
+    folder.path(STATE).join(DOCUMENT)
+}
+
+/// The document with the checksum of all that stands before it as its last entry.
+fn sealed(state: &RunState) -> Result<String> {
+    let text = exact::to_text(state)?;
+    let open = text.trim_end_matches('}').trim_end();
+    Ok(format!("{open}{SEAL}{}\n}}\n", crc32c::crc32c(open.as_bytes())))
+}
+
+fn unsealed(text: &[u8]) -> Result<RunState> {
+    let text = std::str::from_utf8(text)?;
+    let (open, seal) = text.rsplit_once(SEAL).context("it has no checksum")?;
+    let seal = seal.strip_suffix("\n}\n").context("its end is missing")?;
+    anyhow::ensure!(seal == crc32c::crc32c(open.as_bytes()).to_string(), "its checksum is another one");
+    Ok(exact::from_bytes(text.as_bytes())?)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn begun() -> (tempfile::TempDir, RunFolder, RunState) {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
+        let arms = ["a", "b"].map(|name| ArmState { name: name.into(), ..ArmState::default() });
+        let state = RunState { version: VERSION, arms: arms.to_vec(), seconds: 0.1, ..RunState::default() };
+        (place, folder, state)
+    }
+
+    fn checkpoints(folder: &RunFolder) -> Vec<String> {
+        let mut found = entries(&folder.path(STATE));
+        found.retain(|name| name.starts_with("arm-"));
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn the_folder_holds_one_state_at_a_time_and_the_one_to_go_back_to() {
+        let (_place, folder, mut state) = begun();
+        assert_eq!(RunState::read(&folder).unwrap(), None);
+        state.write(&folder).unwrap();
+        assert_eq!(RunState::read(&folder).unwrap(), Some(state.clone()));
+        for (iteration, why) in
+            [(3, Checkpointed::ByCount), (4, Checkpointed::ByTime), (5, Checkpointed::ByTime)]
+        {
+            state.arms[0].iteration = iteration;
+            state.keep_trainer(&folder, 0, &[iteration as u8], why).unwrap();
+            state.write(&folder).unwrap();
+            assert_eq!(RunState::read(&folder).unwrap(), Some(state.clone()));
+        }
+        assert_eq!(checkpoints(&folder), ["arm-0-iteration-3.safetensors", "arm-0-iteration-5.safetensors"]);
+        let arm = &state.arms[0];
+        assert_eq!(state.file(&folder, arm.trainer.as_ref().unwrap()).unwrap(), [5]);
+        assert_eq!(state.file(&folder, arm.good.as_ref().unwrap()).unwrap(), [3]);
+        state.keep_best(&folder, 0, 2, &[2]).unwrap();
+        state.keep_best(&folder, 0, 4, &[4]).unwrap();
+        state.write(&folder).unwrap();
+        assert_eq!(checkpoints(&folder)[0], "arm-0-best-4.safetensors");
+        // What a process leaves that is killed between two states.
+        folder.write("state/arm-0-iteration-6.safetensors", [6]).unwrap();
+        state.drop_outdated(&folder);
+        assert_eq!(checkpoints(&folder).len(), 3);
+    }
+
+    #[test]
+    fn a_state_that_is_not_the_one_written_is_refused() {
+        let (_place, folder, mut state) = begun();
+        state.keep_trainer(&folder, 0, b"trainer", Checkpointed::ByCount).unwrap();
+        state.keep(&folder, "model-a.safetensors", b"model").unwrap();
+        state.write(&folder).unwrap();
+        state.verify(&folder).unwrap();
+        let path = document(&folder);
+        let text = fs::read(&path).unwrap();
+        for at in 0..text.len() {
+            let mut flipped = text.clone();
+            flipped[at] ^= 1;
+            fs::write(&path, flipped).unwrap();
+            assert!(RunState::read(&folder).is_err(), "bit of byte {at}");
+        }
+        fs::write(&path, &text).unwrap();
+        assert_eq!(RunState::read(&folder).unwrap(), Some(state.clone()));
+        for name in ["state/arm-0-iteration-0.safetensors", "model-a.safetensors"] {
+            let whole = folder.read(name).unwrap();
+            folder.write(name, b"another").unwrap();
+            assert!(state.verify(&folder).is_err_and(|error| error.to_string().contains(name)));
+            fs::remove_file(folder.path(name)).unwrap();
+            assert!(state.verify(&folder).is_err_and(|error| error.to_string().contains("missing")));
+            folder.write(name, whole).unwrap();
+        }
+    }
+}
