@@ -1,6 +1,6 @@
 // The images that a query is compared with: digits drawn by core's generator.
 import { drawDigits } from "simile-web";
-import { nearestGround } from "./ground.js";
+import { nearestBackground } from "./background.js";
 
 const COUNT = 600;
 const SEED = 2026;
@@ -12,8 +12,8 @@ export class Gallery {
     readonly pixels: readonly ImageData[],
     /** The digit of each image. */
     readonly labels: ArrayLike<number>,
-    /** The ground of each image, as an index of the palette. */
-    readonly grounds: ArrayLike<number>,
+    /** The background of each image, as an index of the palette. */
+    readonly backgrounds: ArrayLike<number>,
   ) {}
 
   static async draw(): Promise<Gallery> {
@@ -27,7 +27,7 @@ export class Gallery {
       images,
       data,
       labels,
-      images.map((_, at) => nearestGround(grounds.subarray(at * 3, at * 3 + 3))),
+      images.map((_, at) => nearestBackground(grounds.subarray(at * 3, at * 3 + 3))),
     );
   }
 }

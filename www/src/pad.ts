@@ -1,6 +1,6 @@
-// The drawing area: one dark stroke after the other on a coloured ground.
+// The drawing area: one dark stroke after the other on a coloured background.
 
-import { GROUNDS } from "./ground.js";
+import { BACKGROUNDS } from "./background.js";
 import type { Query } from "./panel.js";
 
 const STROKE_SHARE = 0.085;
@@ -37,7 +37,7 @@ export class Pad {
   #picture: ImageBitmap | undefined;
   /** What is known of the picture or the example. */
   #known: Query | undefined;
-  #ground = 0;
+  #background = 0;
 
   constructor(readonly canvas: HTMLCanvasElement) {
     const context = canvas.getContext("2d", { willReadFrequently: true });
@@ -53,14 +53,14 @@ export class Pad {
     return this.#picture ?? this.canvas;
   }
 
-  /** Whether a picture is shown, which brings its own ground. */
+  /** Whether a picture is shown, which brings its own background. */
   get showsPicture(): boolean {
     return this.#picture !== undefined;
   }
 
-  /** What is known of the digit and its ground. */
+  /** What is known of the digit and its background. */
   get subject(): Query {
-    return this.#picture && this.#known ? this.#known : { digit: this.#known?.digit, ground: this.#ground };
+    return this.#picture && this.#known ? this.#known : { digit: this.#known?.digit, background: this.#background };
   }
 
   get isEmpty(): boolean {
@@ -68,8 +68,8 @@ export class Pad {
   }
 
   /** Index of the palette. */
-  set ground(index: number) {
-    this.#ground = index;
+  set background(index: number) {
+    this.#background = index;
     this.#change();
   }
 
@@ -81,7 +81,7 @@ export class Pad {
   /** Shows a digit that the first stroke of the visitor takes away. */
   showExample(): void {
     this.#reset();
-    this.#known = { digit: EXAMPLE_DIGIT, ground: undefined };
+    this.#known = { digit: EXAMPLE_DIGIT, background: undefined };
     this.#strokes = [EXAMPLE.map(([x, y]) => [x * this.canvas.width, y * this.canvas.height])];
     this.#change();
   }
@@ -130,7 +130,7 @@ export class Pad {
   #paint(): void {
     const { width, height } = this.canvas;
     const context = this.#context;
-    context.fillStyle = GROUNDS[this.#ground]?.[1] ?? "";
+    context.fillStyle = BACKGROUNDS[this.#background]?.[1] ?? "";
     context.fillRect(0, 0, width, height);
     if (this.#picture) {
       // Small digits are shown as the encoder sees them, photographs as photographs.

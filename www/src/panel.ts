@@ -1,29 +1,29 @@
 // What one encoder answers, as a part of the page.
-import type { Answer, Contender, Origin } from "./contender.js";
+import type { Answer, Model, Origin } from "./model.js";
 import type { Gallery } from "./gallery.js";
-import { GROUNDS } from "./ground.js";
-import { make } from "./make.js";
+import { BACKGROUNDS } from "./background.js";
+import { createElement } from "./create-element.js";
 import type { Neighbour } from "./space.js";
 
 /** What is known of the query, as far as it is known. */
 export interface Query {
   readonly digit: number | undefined;
-  readonly ground: number | undefined;
+  readonly background: number | undefined;
 }
 
 export class Panel {
-  readonly element = make("article", "panel");
-  readonly #neighbours = make("ol", "neighbours");
-  readonly #verdict = make("p", "verdict");
-  readonly #tally = make("p", "note");
+  readonly element = createElement("article", "panel");
+  readonly #neighbours = createElement("ol", "neighbours");
+  readonly #verdict = createElement("p", "verdict");
+  readonly #tally = createElement("p", "note");
 
   constructor(
     { title, note }: Origin,
     private readonly onChoose: (index: number) => void,
   ) {
-    const heading = make("h3", "", title);
-    const about = make("span", "about", note);
-    const top = make("header", "heading");
+    const heading = createElement("h3", "", title);
+    const about = createElement("span", "about", note);
+    const top = createElement("header", "heading");
     top.append(heading, about);
     this.#neighbours.setAttribute("aria-label", `Most alike for ${title}, nearest first`);
     this.#verdict.setAttribute("aria-live", "polite");
@@ -36,10 +36,10 @@ export class Panel {
   }
 
   /** Says what the encoder makes of the gallery as a whole. */
-  introduce({ tally }: Contender, gallery: Gallery): void {
+  introduce({ tally }: Model, gallery: Gallery): void {
     this.#tally.textContent =
       `Of the neighbours of all ${gallery.images.length} images, ${percent(tally.digit)} show the same digit and ` +
-      `${percent(tally.ground)} have the same ground; by chance it would be 10 % of either.`;
+      `${percent(tally.background)} have the same ground; by chance it would be 10 % of either.`;
   }
 
   show({ neighbours }: Answer, gallery: Gallery, query: Query): void {
@@ -54,38 +54,38 @@ export class Panel {
 
   /** A button that makes the neighbour the next query. */
   #item({ index, similarity }: Neighbour, gallery: Gallery): HTMLElement {
-    const button = make("button");
+    const button = createElement("button");
     button.type = "button";
-    const ground = GROUNDS[gallery.grounds[index] ?? 0]?.[0] ?? "";
-    button.setAttribute("aria-label", `${gallery.labels[index]} on ${ground}, similarity ${similarity.toFixed(2)}`);
+    const background = BACKGROUNDS[gallery.backgrounds[index] ?? 0]?.[0] ?? "";
+    button.setAttribute("aria-label", `${gallery.labels[index]} on ${background}, similarity ${similarity.toFixed(2)}`);
     button.addEventListener("click", () => this.onChoose(index));
 
-    const picture = make("canvas");
+    const picture = createElement("canvas");
     const image = gallery.images[index];
     if (image) {
       picture.width = image.width;
       picture.height = image.height;
       picture.getContext("2d")?.drawImage(image, 0, 0);
     }
-    const bar = make("span", "bar");
+    const bar = createElement("span", "bar");
     bar.style.setProperty("--share", `${Math.max(similarity, 0) * 100}%`);
-    button.append(picture, bar, make("span", "value", similarity.toFixed(2)));
-    const item = make("li");
+    button.append(picture, bar, createElement("span", "value", similarity.toFixed(2)));
+    const item = createElement("li");
     item.append(button);
     return item;
   }
 }
 
 /** One sentence on what the neighbours share with each other and with the query. */
-function verdict(neighbours: readonly Neighbour[], gallery: Gallery, { digit, ground }: Query): string {
+function verdict(neighbours: readonly Neighbour[], gallery: Gallery, { digit, background }: Query): string {
   const count = neighbours.length;
   const labels = neighbours.map(({ index }) => gallery.labels[index] ?? 0);
   const shown = digit ?? mostFrequent(labels);
   const same = labels.filter((label) => label === shown).length;
   const digits = `${same} of ${count} show ${shown === 8 ? "an" : "a"} ${shown}`;
-  if (ground === undefined) return `${digits}.`;
-  const near = neighbours.filter(({ index }) => gallery.grounds[index] === ground).length;
-  return `${digits}; ${near} of ${count} lie on ${GROUNDS[ground]?.[0] ?? "that ground"}.`;
+  if (background === undefined) return `${digits}.`;
+  const near = neighbours.filter(({ index }) => gallery.backgrounds[index] === background).length;
+  return `${digits}; ${near} of ${count} lie on ${BACKGROUNDS[background]?.[0] ?? "that ground"}.`;
 }
 
 function mostFrequent(values: readonly number[]): number {

@@ -6,21 +6,21 @@ import type { Space } from "./space.js";
 /** How many of the neighbours of all images have something in common with them, as shares of 1. */
 export interface Tally {
   readonly digit: number;
-  readonly ground: number;
+  readonly background: number;
 }
 
 /** What the `count` nearest images of each image, itself left out, share with it. */
-export function* tally(space: Space, { labels, grounds }: Gallery, count: number): Steps<Tally> {
+export function* tally(space: Space, { labels, backgrounds }: Gallery, count: number): Steps<Tally> {
   let digit = 0;
-  let ground = 0;
+  let background = 0;
   for (const [index, vector] of space.vectors.entries()) {
     const others = space.nearest(vector, count + 1).filter((other) => other.index !== index);
     for (const other of others.slice(0, count)) {
       if (labels[other.index] === labels[index]) digit++;
-      if (grounds[other.index] === grounds[index]) ground++;
+      if (backgrounds[other.index] === backgrounds[index]) background++;
     }
     yield;
   }
   const all = space.vectors.length * count;
-  return { digit: digit / all, ground: ground / all };
+  return { digit: digit / all, background: background / all };
 }

@@ -1,5 +1,5 @@
 // The images nearest to the one that is asked about, as a list of buttons.
-import { make } from "../make.js";
+import { createElement } from "../create-element.js";
 import type { Neighbour } from "../space.js";
 import type { Collection } from "./collection.js";
 
@@ -14,7 +14,7 @@ export class Nearest {
   }
 
   #item({ index, similarity }: Neighbour, { names, thumbnails }: Collection): HTMLElement {
-    const [button, picture, bar] = [make("button"), make("canvas"), make("span", "bar")];
+    const [button, picture, bar] = [createElement("button"), createElement("canvas"), createElement("span", "bar")];
     button.type = "button";
     button.title = names[index] ?? "";
     button.setAttribute("aria-label", `${names[index]}, similarity ${similarity.toFixed(2)}`);
@@ -25,8 +25,8 @@ export class Nearest {
       picture.getContext("2d")?.drawImage(thumbnail, 0, 0);
     }
     bar.style.setProperty("--share", `${Math.max(similarity, 0) * 100}%`);
-    button.append(picture, bar, make("span", "value", similarity.toFixed(2)));
-    const item = make("li");
+    button.append(picture, bar, createElement("span", "value", similarity.toFixed(2)));
+    const item = createElement("li");
     item.append(button);
     return item;
   }

@@ -1,9 +1,9 @@
 import type { CheckpointSource, DeviceChoice } from "simile-web";
-import { type Answer, Contender, type Origin } from "../contender.js";
+import { type Answer, Model, type Origin } from "../model.js";
 import { acceptFiles } from "../drop.js";
 import { element } from "../element.js";
 import { Gallery } from "../gallery.js";
-import { GROUNDS } from "../ground.js";
+import { BACKGROUNDS } from "../background.js";
 import { ImageMap } from "../map.js";
 import { Pad } from "../pad.js";
 import { Panel } from "../panel.js";
@@ -27,7 +27,7 @@ interface Entry {
   readonly origin: Origin;
   readonly panel: Panel;
   readonly radio: HTMLInputElement;
-  contender?: Contender;
+  model?: Model;
   answer?: Answer | undefined;
 }
 
@@ -47,7 +47,7 @@ let isStale = false;
 choice.value = parameters.get("device") ?? "auto";
 // A select that has no such option is empty.
 if (!choice.value) choice.value = "auto";
-buildGrounds();
+buildBackgrounds();
 pad.onChange = () => void query();
 map.onChoose = (index) => chooseFromGallery(index);
 choice.addEventListener("change", () => {
@@ -105,7 +105,7 @@ function detach(entry: Entry): void {
   entries.splice(entries.indexOf(entry), 1);
   entry.panel.element.remove();
   entry.radio.parentElement?.remove();
-  entry.contender?.encoder.dispose();
+  entry.model?.encoder.dispose();
 }
 
 /** Loads an encoder when those before it are loaded; `onLoaded` is called before it is shown. */
@@ -115,21 +115,21 @@ function load(entry: Entry, onLoaded = () => {}): void {
     try {
       say(`Loading ${title}…`);
       gallery ??= await Gallery.draw();
-      const contender = await Contender.load(entry.origin, gallery, {
+      const model = await Model.load(entry.origin, gallery, {
         device: choice.value as DeviceChoice,
         onProgress: (loaded, total) => say(`Loading ${title}… ${amount(loaded, total)}`),
         onDevice: () => onMap === entry && describe(entry),
       });
       onLoaded();
-      entry.contender?.encoder.dispose();
-      entry.contender = contender;
+      entry.model?.encoder.dispose();
+      entry.model = model;
       entry.radio.disabled = false;
-      entry.panel.introduce(contender, gallery);
+      entry.panel.introduce(model, gallery);
       say("");
       await query();
       if (!onMap || onMap === entry) await showOnMap(entry);
     } catch (error) {
-      if (!entry.contender) entry.panel.wait("Could not be loaded.");
+      if (!entry.model) entry.panel.wait("Could not be loaded.");
       say(messageOf(error), "error");
     }
   });
@@ -157,14 +157,14 @@ async function query(): Promise<void> {
 }
 
 async function ask(entry: Entry): Promise<void> {
-  const { contender, panel } = entry;
-  if (!contender || !gallery) return;
+  const { model, panel } = entry;
+  if (!model || !gallery) return;
   if (pad.isEmpty) {
     panel.clear();
     entry.answer = undefined;
   } else {
     const { subject } = pad;
-    const answer = await contender.answer(pad.image);
+    const answer = await model.answer(pad.image);
     entry.answer = answer;
     panel.show(answer, gallery, subject);
   }
@@ -172,11 +172,11 @@ async function ask(entry: Entry): Promise<void> {
 }
 
 async function showOnMap(entry: Entry): Promise<void> {
-  const { contender, radio } = entry;
-  if (!contender || !gallery) return;
+  const { model, radio } = entry;
+  if (!model || !gallery) return;
   onMap = entry;
   radio.checked = true;
-  await map.show(gallery.images, contender.space.vectors);
+  await map.show(gallery.images, model.space.vectors);
   if (onMap !== entry) return;
   element("map-note", HTMLElement).textContent =
     `${gallery.images.length} digits that this page drew, where the two main directions of their embeddings put ` +
@@ -191,9 +191,9 @@ function showAnswer({ answer }: Entry): void {
   element("timing", HTMLElement).textContent = answer ? `· ${answer.milliseconds.toFixed(0)} ms for your digit` : "";
 }
 
-function describe({ contender, origin }: Entry): void {
-  if (!contender) return;
-  const { info, device } = contender.encoder;
+function describe({ model, origin }: Entry): void {
+  if (!model) return;
+  const { info, device } = model.encoder;
   element("device", HTMLElement).textContent = placeOf(device);
   element("encoder", HTMLElement).textContent =
     `${origin.title}: ${info.encoder}, ${info.inputSize.join(" × ")} in, ${info.embeddingSize} numbers out`;
@@ -201,7 +201,7 @@ function describe({ contender, origin }: Entry): void {
 
 function chooseFromGallery(index: number): void {
   const image = gallery?.images[index];
-  if (image) pad.show(image, { digit: gallery?.labels[index], ground: gallery?.grounds[index] });
+  if (image) pad.show(image, { digit: gallery?.labels[index], background: gallery?.backgrounds[index] });
 }
 
 function takeFiles(files: readonly File[]): void {
@@ -210,7 +210,7 @@ function takeFiles(files: readonly File[]): void {
   if (file.name.endsWith(".safetensors")) loadYours(file);
   else if (file.type.startsWith("image/")) {
     createImageBitmap(file, { premultiplyAlpha: "none", colorSpaceConversion: "none" }).then(
-      (image) => pad.show(image, { digit: undefined, ground: undefined }),
+      (image) => pad.show(image, { digit: undefined, background: undefined }),
       () => say(`${file.name} cannot be read as an image`, "error"),
     );
   } else say(`${file.name} is neither an image nor a .safetensors checkpoint`, "error");
@@ -226,9 +226,9 @@ function loadYours(file: File): void {
   });
 }
 
-function buildGrounds(): void {
+function buildBackgrounds(): void {
   element("grounds", HTMLElement).append(
-    ...GROUNDS.map(([name, colour], at) => {
+    ...BACKGROUNDS.map(([name, colour], at) => {
       const input = document.createElement("input");
       input.type = "radio";
       input.name = "ground";
@@ -236,7 +236,7 @@ function buildGrounds(): void {
       input.checked = at === 0;
       input.setAttribute("aria-label", name);
       input.style.setProperty("--ground", colour);
-      input.addEventListener("change", () => (pad.ground = at));
+      input.addEventListener("change", () => (pad.background = at));
       return input;
     }),
   );

@@ -1,7 +1,7 @@
 // A map of test images that follows a network while it learns: discs with the numbers of their classes.
 import type { MappedImages } from "simile-web";
 import { emptied } from "../canvas.js";
-import { GROUNDS } from "../ground.js";
+import { BACKGROUNDS } from "../background.js";
 import { onThemeChange } from "../theme.js";
 
 type Point = readonly [x: number, y: number];
@@ -9,7 +9,7 @@ type Point = readonly [x: number, y: number];
 /** What a disc's colour tells. */
 export type Colouring = "ground" | "class";
 
-const PALETTE = GROUNDS.map(([, colour]) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)));
+const PALETTE = BACKGROUNDS.map(([, colour]) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)));
 const INK = "#1f2022";
 const RADIUS = 0.0165;
 const SMALLEST_RADIUS = 5;
@@ -90,8 +90,8 @@ export class Cloud {
       const place = (value: number) => size * (MARGIN + (1 - 2 * MARGIN) * ((value + 1) / 2));
       context.beginPath();
       context.arc(place(x), place(y), radius, 0, 2 * Math.PI);
-      const ofGround = [...colours.subarray(3 * at, 3 * at + 3)];
-      const colour = this.#colouring === "ground" ? ofGround : (PALETTE[(labels[at] ?? 0) % PALETTE.length] ?? []);
+      const ofBackground = [...colours.subarray(3 * at, 3 * at + 3)];
+      const colour = this.#colouring === "ground" ? ofBackground : (PALETTE[(labels[at] ?? 0) % PALETTE.length] ?? []);
       context.fillStyle = `rgb(${colour.join(" ")})`;
       context.fill();
       context.fillStyle = isDark(colour) ? "#ffffff" : INK;

@@ -1,14 +1,14 @@
 // One network on the page: how far it is, what can be read off it, its map, and its file.
 import type { MappedImages, Reading } from "simile-web";
-import { make } from "../make.js";
+import { createElement } from "../create-element.js";
 import { Cloud, type Colouring } from "./cloud.js";
 
 export class Panel {
-  readonly element = make("section", "panel");
+  readonly element = createElement("section", "panel");
   readonly #cloud: Cloud;
-  readonly #progress = make("progress");
-  readonly #save = make("button", "", "Download the network");
-  readonly #subject = make("dt");
+  readonly #progress = createElement("progress");
+  readonly #save = createElement("button", "", "Download the network");
+  readonly #subject = createElement("dt");
   readonly #figures: Readonly<Record<"step" | "loss" | "accuracy" | "leak", HTMLElement>>;
 
   constructor(
@@ -23,23 +23,23 @@ export class Panel {
     this.#progress.setAttribute("aria-label", `Steps of ${title}`);
     this.#save.type = "button";
     this.#save.addEventListener("click", onSave);
-    const heading = make("header", "heading");
-    heading.append(make("h3", "", title), make("span", "about", note), this.#progress);
+    const heading = createElement("header", "heading");
+    heading.append(createElement("h3", "", title), createElement("span", "about", note), this.#progress);
 
-    const numbers = make("dl", "numbers");
+    const numbers = createElement("dl", "numbers");
     const figure = (name: HTMLElement) => {
-      const [entry, value] = [make("div"), make("dd")];
+      const [entry, value] = [createElement("div"), createElement("dd")];
       entry.append(name, value);
       numbers.append(entry);
       return value;
     };
     this.#figures = {
-      step: figure(make("dt", "", "Step")),
-      loss: figure(make("dt", "", "Loss")),
+      step: figure(createElement("dt", "", "Step")),
+      loss: figure(createElement("dt", "", "Loss")),
       accuracy: figure(this.#subject),
-      leak: figure(make("dt", "", "Colour R²")),
+      leak: figure(createElement("dt", "", "Colour R²")),
     };
-    const buttons = make("div", "buttons");
+    const buttons = createElement("div", "buttons");
     buttons.append(this.#save);
     this.element.append(heading, numbers, this.#cloud.canvas, buttons);
     this.clear();

@@ -1,4 +1,4 @@
-// One of the encoders that are asked: what it is, and what it knows of the gallery.
+// An encoder that is compared with others, with its embeddings of the gallery.
 import { type CheckpointSource, type DeviceChoice, type DeviceInfo, Encoder } from "simile-web";
 import type { Gallery } from "./gallery.js";
 import { inSlices } from "./slices.js";
@@ -9,7 +9,7 @@ import { rowsOf } from "./vector.js";
 /** Neighbours that are asked for. */
 export const NEIGHBOURS = 8;
 
-/** What a contender is called, and where its checkpoint lies. */
+/** A title for a model, and the place of its checkpoint. */
 export interface Origin {
   readonly title: string;
   readonly note: string;
@@ -29,14 +29,14 @@ export interface Answer {
   readonly milliseconds: number;
 }
 
-export class Contender {
+export class Model {
   private constructor(
     readonly encoder: Encoder,
     readonly space: Space,
     readonly tally: Tally,
   ) {}
 
-  static async load({ source }: Origin, gallery: Gallery, options: LoadOptions): Promise<Contender> {
+  static async load({ source }: Origin, gallery: Gallery, options: LoadOptions): Promise<Model> {
     const { device, onProgress, onDevice } = options;
     const encoder = await Encoder.load(source, {
       device,
@@ -46,7 +46,7 @@ export class Contender {
     try {
       const { data, dims } = await encoder.embedBatch(gallery.pixels);
       const space = await inSlices(Space.fit(rowsOf(data, dims[1])));
-      return new Contender(encoder, space, await inSlices(tally(space, gallery, NEIGHBOURS)));
+      return new Model(encoder, space, await inSlices(tally(space, gallery, NEIGHBOURS)));
     } catch (error) {
       encoder.dispose();
       throw error;
