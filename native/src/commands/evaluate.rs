@@ -15,8 +15,7 @@ use super::data::{Named, section};
 use crate::cli::Evaluate;
 use crate::config::Recipe;
 use crate::config::measured::MeasuredObjective;
-use crate::config::probe::Probe;
-use crate::config::probe::ProbeSection;
+use crate::config::probe::{Probe, ProbeSection};
 use crate::console::{Console, line, table};
 use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
 use crate::experiment::evaluate::probe::{Measured, Represented, base_rates, in_words, measure};
@@ -71,15 +70,15 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
     let viewing =
         Viewing { augmentation: &augmentation, normalisation: &normalisation, device: &device.device };
     let (network, sets) = (Frozen::new(&checkpoint.encoder, None), [&splits.train, &splits.test]);
-    let found = objective::measure(&probe.objectives, &network, &viewing, sets)?;
+    let of_objectives = objective::measure(&probe.objectives, &network, &viewing, sets)?;
     let measured =
-        |one: &&MeasuredObjective| found.keys().any(|name| *name == format!("{}_test", one.metric()));
+        |one: &&MeasuredObjective| of_objectives.keys().any(|name| *name == format!("{}_test", one.metric()));
     let (with, without): (Vec<_>, Vec<_>) = probe.objectives.iter().partition(measured);
     for one in without {
         line(format_args!("not measured: {}; the file holds no head", one.in_words()));
     }
     let objectives: String = with.iter().map(|one| format!("; {}", one.in_words())).collect();
-    metrics.extend(found);
+    metrics.extend(of_objectives);
     let protocol = format!(
         "{}, fitted to {} training images and measured on {} {judged} images{objectives}",
         in_words(&probe, arguments.probe),

@@ -206,9 +206,9 @@ impl Search<'_> {
         if let Some((_, found)) = self.known.iter().find(|(known, _)| known == section) {
             return found.clone();
         }
-        let found = lacking_data(section, self.folder);
-        self.known.push((section.clone(), found.clone()));
-        found
+        let missing = lacking_data(section, self.folder);
+        self.known.push((section.clone(), missing.clone()));
+        missing
     }
 }
 
@@ -247,11 +247,11 @@ impl Published {
 fn show(name: &str, console: Console) -> Result<()> {
     let recipe = Shipped::find(name).map(|recipe| One { name: recipe.name, toml: recipe.text });
     let table = || TABLES.iter().find(|table| table.name == name);
-    let found = recipe.or_else(|| table().map(|table| One { name: table.name, toml: table.text }));
-    let Some(found) = found else {
+    let shipped = recipe.or_else(|| table().map(|table| One { name: table.name, toml: table.text }));
+    let Some(shipped) = shipped else {
         let recipes = SHIPPED.iter().map(|recipe| recipe.name);
         let known: Vec<&str> = recipes.chain(TABLES.iter().map(|table| table.name)).collect();
         return Err(usage(format_args!("nothing is named `{name}`{}", suggestion(name, &known))));
     };
-    console.answer(&found, || found.toml.to_owned())
+    console.answer(&shipped, || shipped.toml.to_owned())
 }

@@ -110,7 +110,7 @@ fn name_what_lacks(table: &mut Table, asked: &[String], arguments: &Reproduce, o
         .flat_map(|row| table.lineage(row))
         .map(|row| row.name.clone())
         .collect();
-    let mut found: Vec<(String, String)> = Vec::new();
+    let mut lacks: Vec<(String, String)> = Vec::new();
     for row in table.row.iter().filter(|row| needed.contains(&row.name)) {
         let done = |seed| run_folder(out, row, seed).join(RESULT).is_file();
         if (0..arguments.seeds).all(done) {
@@ -127,9 +127,9 @@ fn name_what_lacks(table: &mut Table, asked: &[String], arguments: &Reproduce, o
                 lack
             }
         };
-        found.extend(lack.map(|lack| (row.name.clone(), lack)));
+        lacks.extend(lack.map(|lack| (row.name.clone(), lack)));
     }
-    for (name, lack) in found {
+    for (name, lack) in lacks {
         for row in table.row.iter_mut().filter(|row| row.name == name) {
             row.missing = Some(lack.clone());
         }
@@ -157,15 +157,15 @@ fn rows<'t>(table: &'t Table, names: &[String]) -> Result<Vec<&'t Row>> {
     for name in names {
         let is_named = |own: &str| own == name || slug(own) == *name;
         let alone = table.row.iter().find(|row| is_named(&row.name));
-        let found: Vec<&Row> = match alone {
+        let rows: Vec<&Row> = match alone {
             Some(row) => vec![row],
             None => table.row.iter().filter(|row| row.groups().any(is_named)).collect(),
         };
-        if found.is_empty() {
+        if rows.is_empty() {
             let known: Vec<&str> = table.row.iter().map(|row| row.name.as_str()).collect();
             return Err(usage(format_args!("the table has no row `{name}`; known: {}", known.join(", "))));
         }
-        asked.extend(found);
+        asked.extend(rows);
     }
     Ok(table.row.iter().filter(|row| asked.iter().any(|found| found.name == row.name)).collect())
 }

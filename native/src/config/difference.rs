@@ -37,9 +37,9 @@ fn said(value: Option<&Value>) -> String {
 /// # Errors
 /// If one of them cannot be written.
 pub(crate) fn differences(one: &Recipe, other: &Recipe) -> Result<Vec<Difference>> {
-    let mut found = Vec::new();
-    of_tables("", &Table::try_from(one)?, &Table::try_from(other)?, &mut found);
-    Ok(found)
+    let mut differing = Vec::new();
+    of_tables("", &Table::try_from(one)?, &Table::try_from(other)?, &mut differing);
+    Ok(differing)
 }
 
 fn of_tables(path: &str, one: &Table, other: &Table, found: &mut Vec<Difference>) {
@@ -104,9 +104,9 @@ mod tests {
         let recipe = load(&[]);
         assert_eq!(differences(&recipe, &load(&[])).unwrap(), []);
         let other = load(&["arm.Fair-CCLK.objective.lambda=0.5", "train.batch=17", "train.ema=0.5"]);
-        let found = differences(&recipe, &other).unwrap();
-        let of = |key: &str| found.iter().find(|difference| difference.key == key).unwrap();
-        assert_eq!(found.len(), 3, "{found:?}");
+        let differing = differences(&recipe, &other).unwrap();
+        let of = |key: &str| differing.iter().find(|difference| difference.key == key).unwrap();
+        assert_eq!(differing.len(), 3, "{differing:?}");
         assert_eq!(of("train.batch").other(), "17");
         assert_eq!(of("train.ema").one(), "not set");
         assert_eq!(of("arm.Fair-CCLK.objective.lambda").other(), "0.5");

@@ -150,8 +150,8 @@ fn a_setting_reaches_one_arm_by_name() {
 fn arms_are_kept_by_name() {
     let load =
         |name: &str| Recipe::load("fair-digits", &Changes { arms: &[name.to_owned()], ..Changes::default() });
-    let kept: Vec<String> = load("Fair-CCLK").unwrap().arms().into_iter().map(|arm| arm.name).collect();
-    assert_eq!(kept, ["Fair-CCLK"]);
+    let names: Vec<String> = load("Fair-CCLK").unwrap().arms().into_iter().map(|arm| arm.name).collect();
+    assert_eq!(names, ["Fair-CCLK"]);
     assert!(usage_error(load("CCLK")).contains("known: SimCLR, Fair-CCLK"));
 }
 

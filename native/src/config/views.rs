@@ -61,8 +61,8 @@ impl Normalise {
                 error => error.to_string(),
             })?,
         };
-        let found = [constants.mean.len(), constants.std.len()];
-        if found != [channels; 2] {
+        let counts = [constants.mean.len(), constants.std.len()];
+        if counts != [channels; 2] {
             return Err(format!("`data.normalise` needs {channels} means and deviations, one a channel"));
         }
         match constants.std.iter().find(|&&std| !(std > 0.0 && std.is_finite())) {

@@ -104,7 +104,7 @@ impl DeviceName {
 
     /// The devices of this backend that this machine has now, real GPUs before software adapters.
     pub(crate) fn present(self) -> Vec<Present> {
-        let mut found: Vec<(Kind, Device)> = match self {
+        let mut here: Vec<(Kind, Device)> = match self {
             Self::Auto => return Self::BACKENDS.into_iter().flat_map(Self::present).collect(),
             #[cfg(feature = "flex")]
             Self::Cpu => vec![(Kind::Cpu, Device::flex())],
@@ -119,8 +119,8 @@ impl DeviceName {
             #[allow(unreachable_patterns, reason = "a backend that is not built in has no devices")]
             _ => Vec::new(),
         };
-        found.sort_by_key(|(kind, _)| *kind == Kind::Software);
-        let numbered = found.into_iter().enumerate();
+        here.sort_by_key(|(kind, _)| *kind == Kind::Software);
+        let numbered = here.into_iter().enumerate();
         numbered.map(|(index, (kind, device))| Present { name: self, index, kind, device }).collect()
     }
 }

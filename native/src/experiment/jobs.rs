@@ -152,9 +152,9 @@ mod tests {
     #[test]
     fn results_come_in_the_order_of_the_items() {
         for limit in [1, 3] {
-            let found = side_by_side(limit, &[3, 1, 2], |_| None, |_| String::new(), |&item| Ok(item * 10));
-            let found = found.unwrap();
-            assert_eq!(found, [30, 10, 20]);
+            let results = side_by_side(limit, &[3, 1, 2], |_| None, |_| String::new(), |&item| Ok(item * 10));
+            let results = results.unwrap();
+            assert_eq!(results, [30, 10, 20]);
         }
     }
 

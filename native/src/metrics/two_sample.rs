@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn three_seeds_a_side_say_what_they_cannot() {
-        let found = TwoSampleTest::of(&[80.0, 82.0, 84.0], &[70.0, 71.0, 72.0]).unwrap().unwrap();
+        let test = TwoSampleTest::of(&[80.0, 82.0, 84.0], &[70.0, 71.0, 72.0]).unwrap().unwrap();
         // Two of the twenty splits are as far apart: three seeds cannot say more.
-        assert!((found.p_value - 0.1).abs() < 1e-12 && (found.least_p_value - 0.1).abs() < 1e-12);
-        assert!(found.exact && found.splits == 20);
-        assert_eq!(found.difference, 11.0);
-        assert!(8.0 <= found.low && found.low < 11.0 && 11.0 < found.high && found.high <= 14.0);
-        let words = in_words([&found]).unwrap();
+        assert!((test.p_value - 0.1).abs() < 1e-12 && (test.least_p_value - 0.1).abs() < 1e-12);
+        assert!(test.exact && test.splits == 20);
+        assert_eq!(test.difference, 11.0);
+        assert!(8.0 <= test.low && test.low < 11.0 && 11.0 < test.high && test.high <= 14.0);
+        let words = in_words([&test]).unwrap();
         assert!(words.contains("all 20 splits") && words.contains("below 0.100"), "{words}");
     }
 
@@ -100,8 +100,8 @@ mod tests {
     fn one_seed_is_not_tested_and_many_are_drawn() {
         assert!(TwoSampleTest::of(&[1.0], &[2.0, 3.0]).unwrap().is_none());
         let many: Vec<f64> = (0..15).map(f64::from).collect();
-        let found = TwoSampleTest::of(&many, &many).unwrap().unwrap();
-        assert!(!found.exact && found.least_p_value < 0.001);
-        assert!(in_words([&found]).unwrap().contains("10000 splits of the runs into two groups are drawn"));
+        let test = TwoSampleTest::of(&many, &many).unwrap().unwrap();
+        assert!(!test.exact && test.least_p_value < 0.001);
+        assert!(in_words([&test]).unwrap().contains("10000 splits of the runs into two groups are drawn"));
     }
 }

@@ -94,15 +94,15 @@ pub(super) fn pools(runs: &[RunRecord]) -> Vec<Pool<'_>> {
 
 /// What the arms of runs are held against, each once for the runs that share it.
 pub(super) fn references(runs: &[RunRecord]) -> Vec<Reference<'_>> {
-    let mut found: Vec<Reference<'_>> = Vec::new();
+    let mut references: Vec<Reference<'_>> = Vec::new();
     for run in runs {
         let of_untrained = |key: &String| OF_UNTRAINED.contains(&section(key));
         let keys: BTreeMap<String, String> =
             keys(run, None).into_iter().filter(|(key, _)| of_untrained(key)).collect();
         for (name, metrics) in run.result.references() {
             let seed = run.result.seed;
-            match found.iter_mut().find(|one| one.name == name && one.keys == keys) {
-                None => found.push(Reference {
+            match references.iter_mut().find(|one| one.name == name && one.keys == keys) {
+                None => references.push(Reference {
                     name,
                     condition: &run.result.condition,
                     runs: vec![metrics],
@@ -117,7 +117,7 @@ pub(super) fn references(runs: &[RunRecord]) -> Vec<Reference<'_>> {
             }
         }
     }
-    found
+    references
 }
 
 /// The keys of a pool that differ: those of an arm from other arms of its name, the others from all.
@@ -188,19 +188,19 @@ mod tests {
     #[test]
     fn runs_that_differ_in_the_seed_alone_are_pooled() {
         let runs = [run("a", 0, "", vec![arm("x", 0.8)]), run("b", 1, "", vec![arm("x", 0.9)])];
-        let found = pools(&runs);
-        assert_eq!(found.len(), 1);
-        assert_eq!((found[0].values("top1"), found[0].differences().as_str()), (vec![0.8, 0.9], ""));
+        let pooled = pools(&runs);
+        assert_eq!(pooled.len(), 1);
+        assert_eq!((pooled[0].values("top1"), pooled[0].differences().as_str()), (vec![0.8, 0.9], ""));
     }
 
     #[test]
     fn other_settings_stand_side_by_side_and_are_named() {
         let changed = "train.batch=64;objective.temperature=0.9;train.log_every=7;train.checkpoint_every=9";
         let runs = [run("a", 0, "", vec![arm("x", 0.8)]), run("b", 1, changed, vec![arm("x", 0.9)])];
-        let found = pools(&runs);
-        assert_eq!(found.len(), 2);
-        assert_eq!(found[0].differences(), "objective.temperature = 0.5, train.batch = 16");
-        assert_eq!(found[1].differences(), "objective.temperature = 0.9, train.batch = 64");
+        let pooled = pools(&runs);
+        assert_eq!(pooled.len(), 2);
+        assert_eq!(pooled[0].differences(), "objective.temperature = 0.5, train.batch = 16");
+        assert_eq!(pooled[1].differences(), "objective.temperature = 0.9, train.batch = 64");
     }
 
     #[test]
@@ -210,10 +210,10 @@ mod tests {
             run("b", 0, "", vec![arm("x", 0.8)]),
             run("c", 1, "", vec![arm("x", 0.9)]),
         ];
-        let found = pools(&runs);
-        assert_eq!((found.len(), found[0].runs.len()), (1, 2));
+        let pooled = pools(&runs);
+        assert_eq!((pooled.len(), pooled[0].runs.len()), (1, 2));
         let again: Vec<(&str, u64)> =
-            found[0].again.iter().map(|(run, seed)| (run.place.as_str(), *seed)).collect();
+            pooled[0].again.iter().map(|(run, seed)| (run.place.as_str(), *seed)).collect();
         assert_eq!(again, [("b", 0)]);
     }
 
@@ -223,13 +223,13 @@ mod tests {
         let both = run("a", 0, "", vec![arm("x", 0.5), arm("y", 0.8)]);
         let alone = run("b", 1, "", vec![arm("y", 0.9)]);
         let runs = [both, alone];
-        let found = pools(&runs);
+        let pooled = pools(&runs);
         assert_eq!(
-            found.iter().map(|pool| (pool.arm, pool.runs.len())).collect::<Vec<_>>(),
+            pooled.iter().map(|pool| (pool.arm, pool.runs.len())).collect::<Vec<_>>(),
             [("x", 1), ("y", 2)]
         );
         assert!(
-            found.iter().all(|pool| pool.differs.is_empty()),
+            pooled.iter().all(|pool| pool.differs.is_empty()),
             "arms differ in their objectives by nature"
         );
     }

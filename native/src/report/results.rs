@@ -152,18 +152,18 @@ fn ridges(probes: &BTreeMap<String, ProbeFit>, condition: &str) -> Option<String
 
 /// How numbers were measured, each way once with the arms that it holds for; without them where there is one way.
 fn protocols(runs: &[RunRecord]) -> Vec<(String, &str)> {
-    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut protocols: Vec<(&str, Vec<&str>)> = Vec::new();
     for arm in runs.iter().flat_map(|run| &run.result.arms).filter(|arm| !arm.protocol.is_empty()) {
-        match found.iter_mut().find(|(protocol, _)| *protocol == arm.protocol) {
+        match protocols.iter_mut().find(|(protocol, _)| *protocol == arm.protocol) {
             Some((_, arms)) if arms.contains(&arm.name.as_str()) => {}
             Some((_, arms)) => arms.push(&arm.name),
-            None => found.push((&arm.protocol, vec![&arm.name])),
+            None => protocols.push((&arm.protocol, vec![&arm.name])),
         }
     }
-    let one = found.len() == 1;
+    let one = protocols.len() == 1;
     let named =
         |(protocol, arms): (_, Vec<&str>)| (if one { String::new() } else { arms.join(", ") }, protocol);
-    found.into_iter().map(named).collect()
+    protocols.into_iter().map(named).collect()
 }
 
 /// Accuracy against leak of several arms; over several runs the mean and spread of each arm, and their losses.

@@ -125,18 +125,19 @@ mod tests {
 
     #[test]
     fn a_cell_says_how_far_off_and_whether_within() {
-        let found = cell(&metric(), vec![80.0, 82.0, 84.0], &[83.0, 1.5], Some(&[70.0, 71.0, 72.0])).unwrap();
-        assert_eq!((found.mean, found.std, found.difference), (Some(82.0), Some(2.0), Some(-1.0)));
-        assert_eq!(found.within, Some(true));
-        assert_eq!(found.against.map(|against| against.difference), Some(11.0));
+        let compared =
+            cell(&metric(), vec![80.0, 82.0, 84.0], &[83.0, 1.5], Some(&[70.0, 71.0, 72.0])).unwrap();
+        assert_eq!((compared.mean, compared.std, compared.difference), (Some(82.0), Some(2.0), Some(-1.0)));
+        assert_eq!(compared.within, Some(true));
+        assert_eq!(compared.against.map(|against| against.difference), Some(11.0));
     }
 
     #[test]
     fn one_seed_has_no_spread_and_no_test() {
-        let found = cell(&metric(), vec![80.0], &[83.0], Some(&[70.0])).unwrap();
-        assert_eq!((found.std, found.within), (None, None));
-        assert!(found.against.is_none());
-        assert_eq!(found.difference, Some(-3.0));
+        let compared = cell(&metric(), vec![80.0], &[83.0], Some(&[70.0])).unwrap();
+        assert_eq!((compared.std, compared.within), (None, None));
+        assert!(compared.against.is_none());
+        assert_eq!(compared.difference, Some(-3.0));
         assert_eq!(cell(&metric(), vec![], &[83.0], None).unwrap().mean, None);
     }
 }

@@ -116,13 +116,13 @@ fn over_rows(
 
 /// The values of rows in the order in which they first occur.
 fn distinct<'r>(rows: &'r [ComparedRow], of: impl Fn(&'r ComparedRow) -> Option<&'r String>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    let mut groups: Vec<String> = Vec::new();
     for value in rows.iter().filter_map(of) {
-        if !found.contains(value) {
-            found.push(value.clone());
+        if !groups.contains(value) {
+            groups.push(value.clone());
         }
     }
-    found
+    groups
 }
 
 #[cfg(test)]

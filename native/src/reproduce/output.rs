@@ -82,8 +82,8 @@ impl<'t> Comparison<'t> {
     fn columns(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let rows: Vec<Vec<String>> = self.rows.iter().map(|row| self.cells(row)).collect();
         let filled = |at: usize| at == 0 || rows.iter().any(|row| row[at] != NOTHING);
-        let kept: Vec<usize> = (0..self.heads().len()).filter(|&at| filled(at)).collect();
-        let of = |cells: &[String]| kept.iter().map(|&at| cells[at].clone()).collect();
+        let columns: Vec<usize> = (0..self.heads().len()).filter(|&at| filled(at)).collect();
+        let of = |cells: &[String]| columns.iter().map(|&at| cells[at].clone()).collect();
         (of(&self.heads()), rows.iter().map(|row| of(row)).collect())
     }
 
@@ -244,7 +244,7 @@ mod tests {
             runs: Vec::new(),
             diverged: vec![],
         };
-        let made = Comparison {
+        let comparison = Comparison {
             name: "t",
             title: "Table",
             paper: "Paper.",
@@ -259,7 +259,7 @@ mod tests {
             figure: None,
             rows: vec![row],
         };
-        made.text() + &made.markdown() + &made.html().unwrap()
+        comparison.text() + &comparison.markdown() + &comparison.html().unwrap()
     }
 
     #[test]

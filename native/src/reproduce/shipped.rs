@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn decoupled_uniformity_with_and_without_a_kernel_has_one_variant_and_one_t() {
-        let mut found = 0;
+        let mut count = 0;
         for (place, arm) in arms().into_iter().filter(|(_, arm)| arm.objective.name.ends_with("uniformity")) {
             let number = |key: &str| arm.objective.parameters.get(key).and_then(toml::Value::as_float);
             assert_eq!(
@@ -167,9 +167,9 @@ mod tests {
             );
             let kernel = arm.objective.name.starts_with("kernel");
             assert_eq!(number("lambda"), kernel.then_some(0.01), "{place}");
-            found += 1;
+            count += 1;
         }
-        assert!(found > 20, "{found}");
+        assert!(count > 20, "{count}");
         for shipped in TABLES.iter().filter(|table| table.name.starts_with("du-")) {
             assert!(shipped.read().unwrap().notes.contains("as released: t = 2"), "{}", shipped.name);
         }
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn every_row_of_contex_names_its_variant_and_has_both() {
         for shipped in TABLES.iter().filter(|table| table.name.starts_with("contex")) {
-            let mut found = [0, 0];
+            let mut counts = [0, 0];
             for (row, recipe) in recipes(shipped.name, Scale::Full) {
                 let objective = objective(&recipe);
                 if objective.name != "contex" {
@@ -379,9 +379,9 @@ mod tests {
                 }
                 let variant = objective.variant.unwrap();
                 assert!(row.name.contains(&variant), "{}, {}", shipped.name, row.name);
-                found[usize::from(variant == "released")] += 1;
+                counts[usize::from(variant == "released")] += 1;
             }
-            assert!(found[0] == found[1] && found[0] > 0, "{}: {found:?}", shipped.name);
+            assert!(counts[0] == counts[1] && counts[0] > 0, "{}: {counts:?}", shipped.name);
         }
     }
 

@@ -153,10 +153,10 @@ impl RunFolder {
 
 /// The bytes of a file that is one, and not a pipe or a device that never ends.
 pub(crate) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
-    let found = fs::metadata(path)?;
+    let file = fs::metadata(path)?;
     let refuse = |kind, reason| Err(io::Error::new(kind, reason));
-    match found.len() {
-        _ if !found.is_file() => refuse(ErrorKind::InvalidInput, "it is not a file"),
+    match file.len() {
+        _ if !file.is_file() => refuse(ErrorKind::InvalidInput, "it is not a file"),
         LARGEST.. => refuse(ErrorKind::FileTooLarge, "it is too large to be of a run"),
         _ => fs::read(path),
     }
@@ -210,8 +210,8 @@ fn on_disk(place: &Path) {
 
 /// Names of what lies in a folder; none where it cannot be read.
 pub(crate) fn entries(place: &Path) -> Vec<String> {
-    let found = fs::read_dir(place).into_iter().flatten().flatten();
-    found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    let directory = fs::read_dir(place).into_iter().flatten().flatten();
+    directory.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// The folder that the user names, new or empty.
@@ -292,13 +292,13 @@ mod tests {
     fn the_default_place_is_free_and_nobody_elses() {
         let place = tempfile::tempdir().unwrap();
         let parent = place.path().join("runs");
-        let mut found: Vec<PathBuf> = thread::scope(|scope| {
+        let mut folders: Vec<PathBuf> = thread::scope(|scope| {
             let begun: Vec<_> = (0..8).map(|_| scope.spawn(|| unused(&parent, "a").unwrap())).collect();
             begun.into_iter().map(|one| one.join().unwrap()).collect()
         });
-        found.sort();
+        folders.sort();
         let expected = (1..=8).map(|n| parent.join(if n == 1 { "a".into() } else { format!("a-{n}") }));
-        assert_eq!(found, expected.collect::<Vec<_>>());
+        assert_eq!(folders, expected.collect::<Vec<_>>());
     }
 
     #[test]

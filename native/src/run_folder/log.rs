@@ -81,11 +81,11 @@ mod tests {
         let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
         let mut log = MetricsLog::open(&folder, Digest::default()).unwrap();
         log.append(&measurement(1)).unwrap();
-        let kept = log.flush().unwrap();
+        let first_line = log.flush().unwrap();
         log.append(&measurement(2)).unwrap();
         log.flush().unwrap();
         drop(log);
-        let mut log = MetricsLog::open(&folder, kept).unwrap();
+        let mut log = MetricsLog::open(&folder, first_line).unwrap();
         log.append(&measurement(3)).unwrap();
         let both = log.flush().unwrap();
         assert_eq!(folder.measurements().unwrap(), [measurement(1), measurement(3)]);

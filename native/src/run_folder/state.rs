@@ -306,10 +306,10 @@ mod tests {
     }
 
     fn checkpoints(folder: &RunFolder) -> Vec<String> {
-        let mut found = entries(&folder.path(STATE));
-        found.retain(|name| name.starts_with("arm-"));
-        found.sort();
-        found
+        let mut names = entries(&folder.path(STATE));
+        names.retain(|name| name.starts_with("arm-"));
+        names.sort();
+        names
     }
 
     #[test]

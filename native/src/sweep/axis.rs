@@ -124,10 +124,10 @@ mod tests {
 
     #[test]
     fn commas_inside_a_value_do_not_end_it() {
-        let found = axis(r#"kernel={ name = "rbf", sigma = 5 }, { name = "cosine" },[1,2],"a,b""#);
-        assert_eq!(found.key, "kernel");
+        let kernels = axis(r#"kernel={ name = "rbf", sigma = 5 }, { name = "cosine" },[1,2],"a,b""#);
+        assert_eq!(kernels.key, "kernel");
         assert_eq!(
-            found.values,
+            kernels.values,
             [r#"{ name = "rbf", sigma = 5 }"#, r#"{ name = "cosine" }"#, "[1,2]", r#""a,b""#]
         );
         for wrong in ["lambda", "=1", "lambda=", "lambda=1,,2", "lambda=1,1"] {

@@ -69,8 +69,8 @@ impl Outcome {
         }
         let names = runs.first().into_iter().flat_map(|(_, run)| run.metrics.keys());
         let measured = |name: &String| {
-            let found = runs.iter().filter_map(|(seed, run)| Some((*seed, run.metric(name)?)));
-            let (seeds, values): (Vec<u64>, Vec<f64>) = found.unzip();
+            let measured = runs.iter().filter_map(|(seed, run)| Some((*seed, run.metric(name)?)));
+            let (seeds, values): (Vec<u64>, Vec<f64>) = measured.unzip();
             MeanStd::of(&values).map(|mean_std| (name.clone(), Measured { values, seeds, mean_std }))
         };
         Self {
@@ -148,12 +148,12 @@ mod tests {
 
     #[test]
     fn the_best_has_the_best_mean_over_its_seeds() {
-        let mut found = [outcome(0, &[0.9, 0.1]), outcome(1, &[0.6, 0.6]), outcome(2, &[0.7, 0.2])];
-        Aim { by: "top1", lowest: false }.rank(&mut found).unwrap();
-        assert_eq!(found.iter().map(|outcome| outcome.point[0]).collect::<Vec<_>>(), [1, 0, 2]);
-        Aim { by: "top1", lowest: true }.rank(&mut found).unwrap();
-        assert_eq!(found[0].point, [2]);
-        let error = Aim { by: "top5", lowest: false }.rank(&mut found).unwrap_err();
+        let mut outcomes = [outcome(0, &[0.9, 0.1]), outcome(1, &[0.6, 0.6]), outcome(2, &[0.7, 0.2])];
+        Aim { by: "top1", lowest: false }.rank(&mut outcomes).unwrap();
+        assert_eq!(outcomes.iter().map(|outcome| outcome.point[0]).collect::<Vec<_>>(), [1, 0, 2]);
+        Aim { by: "top1", lowest: true }.rank(&mut outcomes).unwrap();
+        assert_eq!(outcomes[0].point, [2]);
+        let error = Aim { by: "top5", lowest: false }.rank(&mut outcomes).unwrap_err();
         assert!(error.to_string().contains("one of top1"), "{error}");
     }
 
@@ -165,14 +165,14 @@ mod tests {
         assert_eq!(once.divergence().as_deref(), Some("1 of 2 diverged"));
         assert_eq!(ever.divergence().as_deref(), Some("diverged"));
         for lowest in [false, true] {
-            let mut found = [outcome(2, &[0.1]), outcome(3, &[0.2])];
-            assert_eq!(found[0].divergence(), None);
-            found.swap(0, 1);
+            let mut outcomes = [outcome(2, &[0.1]), outcome(3, &[0.2])];
+            assert_eq!(outcomes[0].divergence(), None);
+            outcomes.swap(0, 1);
             let again = |seed| Outcome { diverged: vec![diverged(seed)], ..outcome(0, &[0.99]) };
-            let mut found = found.into_iter().collect::<Vec<_>>();
-            found.insert(0, again(1));
-            Aim { by: "top1", lowest }.rank(&mut found).unwrap();
-            assert_eq!(found[2].point, [0]);
+            let mut outcomes = outcomes.into_iter().collect::<Vec<_>>();
+            outcomes.insert(0, again(1));
+            Aim { by: "top1", lowest }.rank(&mut outcomes).unwrap();
+            assert_eq!(outcomes[2].point, [0]);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What would stop a run sooner or later, found out before it has a folder and before hours are spent on other arms: all
-//! that comes after training is done once, with made-up features of some images in place of a network's.
+//! Checks before a run has a folder: all that comes after training is done once, with made-up features of some images in
+//! place of a network's, so that a run which would fail in the end fails at once.
 
 mod warnings;
 
@@ -12,8 +12,7 @@ use simile_core::numeric::matrix::Matrix;
 use simile_core::train::Trainer;
 
 use crate::config::Recipe;
-use crate::config::probe::Probe;
-use crate::config::probe::ProbeSection;
+use crate::config::probe::{Probe, ProbeSection};
 use crate::config::sections::Arm;
 use crate::config::selection::Readout;
 use crate::console::line;
@@ -39,51 +38,55 @@ pub(super) fn check_precision(recipe: &Recipe, devices: &DeviceSet) -> Result<()
     Ok(())
 }
 
-/// Prepares every arm as far as that takes no images: its condition, its clusters, its networks and its probes. Returns
-/// what of each arm to doubt.
+/// Prepares every arm as far as that takes no images: its condition, its clusters, its networks, its probes and its
+/// figures. Prints the warnings and returns those of each arm.
 ///
 /// # Errors
-/// What the run would be refused for.
+/// A usage error for what would stop the run later on.
 pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Warnings> {
     let Splits { train, test, .. } = splits;
-    let seed = recipe.train.seed;
-    probed(recipe, train)?;
+    check_variables(recipe, train)?;
     let of_probes = warnings::of_probes(recipe, train);
-    let mut doubted = Warnings::new();
     limits::check_run(recipe, train)?;
-    judged(recipe, splits)?;
+    check_probes(recipe, splits)?;
+    let mut warnings = Warnings::new();
     for arm in recipe.arms() {
-        let prepared = || -> Result<Vec<String>> {
-            let context = Context::new(&arm.objective, train, seed)?;
-            if let Some(groups) = arm.objective.neighbourhoods {
-                context.neighbourhoods(groups, recipe.train.batch, seed)?;
-            }
-            match (arm.objective.neighbourhoods, arm.objective.oversample) {
-                (Some(_), Some(_)) => {
-                    return Err(usage(
-                        "`neighbourhoods` and `oversample` both say which images a batch has; leave one out",
-                    ));
-                }
-                (None, Some(most)) => drop(context.weighted(most, recipe.train.batch, seed)?),
-                (_, None) => {}
-            }
-            let config = trainer_config(&arm, recipe, &context, (train, 1), None)?;
-            let trainer = Trainer::new(config, &context.training_set(), &devices.first.device);
-            share(&mut trainer.map_err(usage)?, recipe.train.batch, devices)?;
-            drawn(&arm, recipe, splits)?;
-            warnings::of_arm(&arm, recipe, &context, train)
-        };
-        let mut found = prepared().with_context(|| format!("arm `{}`", arm.name))?;
-        found.iter().for_each(|doubt| line(format_args!("warning: {}: {doubt}", arm.name)));
-        found.extend(of_probes.iter().cloned());
-        doubted.insert(arm.name, found);
+        let of_arm = check_arm(&arm, recipe, splits, devices);
+        let mut of_arm = of_arm.with_context(|| format!("arm `{}`", arm.name))?;
+        of_arm.iter().for_each(|warning| line(format_args!("warning: {}: {warning}", arm.name)));
+        of_arm.extend(of_probes.iter().cloned());
+        warnings.insert(arm.name, of_arm);
     }
-    of_probes.iter().for_each(|doubt| line(format_args!("warning: {doubt}")));
+    of_probes.iter().for_each(|warning| line(format_args!("warning: {warning}")));
     for measured in &recipe.probe.objectives {
         let name = &measured.objective.name;
-        Context::new(&measured.objective, test, seed).with_context(|| format!("measuring `{name}`"))?;
+        Context::new(&measured.objective, test, recipe.train.seed)
+            .with_context(|| format!("measuring `{name}`"))?;
     }
-    Ok(doubted)
+    Ok(warnings)
+}
+
+/// An arm can be trained and drawn; its warnings.
+fn check_arm(arm: &Arm, recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Vec<String>> {
+    let (train, batch, seed) = (&splits.train, recipe.train.batch, recipe.train.seed);
+    let context = Context::new(&arm.objective, train, seed)?;
+    if let Some(groups) = arm.objective.neighbourhoods {
+        context.neighbourhoods(groups, batch, seed)?;
+    }
+    match (arm.objective.neighbourhoods, arm.objective.oversample) {
+        (Some(_), Some(_)) => {
+            return Err(usage(
+                "`neighbourhoods` and `oversample` both say which images a batch has; leave one out",
+            ));
+        }
+        (None, Some(most)) => drop(context.weighted(most, batch, seed)?),
+        (_, None) => {}
+    }
+    let config = trainer_config(arm, recipe, &context, (train, 1), None)?;
+    let trainer = Trainer::new(config, &context.training_set(), &devices.first.device);
+    share(&mut trainer.map_err(usage)?, batch, devices)?;
+    check_figures(arm, recipe, splits)?;
+    warnings::of_arm(arm, recipe, &context, train)
 }
 
 /// Images that stand for all of a part, and features of each.
@@ -93,7 +96,7 @@ const FEATURES: usize = 3;
 const FEW: usize = 24;
 
 /// The probes can be fitted and measured, and the metric is there that an encoder is chosen by.
-fn judged(recipe: &Recipe, Splits { train, test, validation }: &Splits) -> Result<()> {
+fn check_probes(recipe: &Recipe, Splits { train, test, validation }: &Splits) -> Result<()> {
     if let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] {
         let name = train.classes.get(train.labels[first]).map_or("?", String::as_str);
         return Err(usage(format_args!(
@@ -103,13 +106,13 @@ fn judged(recipe: &Recipe, Splits { train, test, validation }: &Splits) -> Resul
     }
     let probe = ProbeSection { steps: recipe.probe.steps.min(1), ..recipe.probe.clone() };
     let probe = ProbeSection { sgd: SgdProbeConfig { epochs: 1, ..probe.sgd.clone() }, ..probe };
-    let fitted = Made::of(train, 0)?;
-    let measured = Made::of(test, 1)?;
+    let fitted = StandIn::of(train, 0)?;
+    let measured = StandIn::of(test, 1)?;
     measure(&probe, Probe::Linear, fitted.represented(), measured.represented())
         .context(format!("on {} {} images", test.len(), recipe.data.judged()))
         .map_err(refused)?;
     let (Some(selection), Some(validation)) = (&recipe.selection, validation) else { return Ok(()) };
-    let held_out = Made::of(validation, 2)?;
+    let held_out = StandIn::of(validation, 2)?;
     let way = if selection.probe == Readout::Knn { Probe::Knn } else { Probe::Linear };
     let metrics = measure_classes(&probe, way, fitted.represented(), held_out.represented())
         .context(format!("on {} images to choose by", validation.len()))
@@ -129,10 +132,10 @@ fn refused(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// The figures of an arm can be drawn.
-fn drawn(arm: &Arm, recipe: &Recipe, Splits { train, test, .. }: &Splits) -> Result<()> {
+fn check_figures(arm: &Arm, recipe: &Recipe, Splits { train, test, .. }: &Splits) -> Result<()> {
     let few = test.subset(&(0..test.len().min(FEW)).collect::<Vec<_>>())?;
     let condition = &recipe.probe.condition;
-    let features = made(few.len(), 1);
+    let features = unordered(few.len(), 1);
     Drawing { arm, condition, train, test: &few, features: &features, guesses: &few.labels }
         .add_to(&mut Figures::default())
         .context(format!("drawing {} {} images", test.len(), recipe.data.judged()))
@@ -140,31 +143,35 @@ fn drawn(arm: &Arm, recipe: &Recipe, Splits { train, test, .. }: &Splits) -> Res
 }
 
 /// What is known of images, with features that no network made.
-struct Made {
+struct StandIn {
     features: Matrix,
     dataset: Dataset,
 }
 
-impl Made {
+impl StandIn {
     /// Of all images of a small part; of a large one some, with at least one of every class and value that occurs.
     fn of(set: &Dataset, part: usize) -> Result<Self> {
         let (_, some) = split_indices(set.len(), SOME.min(set.len()), 0);
-        let mut kept: BTreeSet<usize> = some.into_iter().collect();
-        kept.extend(first_of_each(&set.labels));
+        let mut chosen: BTreeSet<usize> = some.into_iter().collect();
+        chosen.extend(first_of_each(&set.labels));
         for condition in set.conditions.values() {
             if let Condition::Categorical { values, .. } = condition {
-                kept.extend(first_of_each(values));
+                chosen.extend(first_of_each(values));
             }
         }
-        let kept: Vec<usize> = kept.into_iter().collect();
+        let chosen: Vec<usize> = chosen.into_iter().collect();
         let dataset = Dataset {
             // Probes do not look at them.
-            images: Images::new(1, 1, 1, vec![0; kept.len()])?,
-            labels: kept.iter().map(|&at| set.labels[at]).collect(),
+            images: Images::new(1, 1, 1, vec![0; chosen.len()])?,
+            labels: chosen.iter().map(|&at| set.labels[at]).collect(),
             classes: set.classes.clone(),
-            conditions: set.conditions.iter().map(|(name, one)| (name.clone(), one.select(&kept))).collect(),
+            conditions: set
+                .conditions
+                .iter()
+                .map(|(name, one)| (name.clone(), one.select(&chosen)))
+                .collect(),
         };
-        Ok(Self { features: made(kept.len(), part), dataset })
+        Ok(Self { features: unordered(chosen.len(), part), dataset })
     }
 
     fn represented(&self) -> Represented<'_> {
@@ -173,7 +180,7 @@ impl Made {
 }
 
 /// Numbers without any order, the same each time.
-fn made(rows: usize, part: usize) -> Matrix {
+fn unordered(rows: usize, part: usize) -> Matrix {
     Matrix::from_fn(rows, FEATURES, |i, j| ((i * FEATURES + j) as f64 * 12.9898 + part as f64).sin())
 }
 
@@ -184,7 +191,7 @@ fn first_of_each(values: &[usize]) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// The variables to read off are there, unless there is none at all.
-fn probed(recipe: &Recipe, train: &Dataset) -> Result<()> {
+fn check_variables(recipe: &Recipe, train: &Dataset) -> Result<()> {
     let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
     let mut names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
     match names.find(|name| !known.is_empty() && !known.contains(&name.as_str())) {

@@ -28,11 +28,11 @@ const MOST_ALIKE: f64 = 0.95;
 /// # Errors
 /// If its first batch cannot be made.
 pub(crate) fn of_arm(arm: &Arm, recipe: &Recipe, context: &Context, train: &Dataset) -> Result<Vec<String>> {
-    let mut found: Vec<String> = Vec::new();
-    found.extend(views_alike(arm, recipe, train)?);
+    let mut warnings: Vec<String> = Vec::new();
+    warnings.extend(views_alike(arm, recipe, train)?);
     let section = &arm.objective;
     let bias = section.bias.as_ref().and_then(|name| one_value(name, train));
-    found.extend(
+    warnings.extend(
         bias.map(|value| {
             format!("{value}; there is no bias to learn from, name another with objective.bias")
         }),
@@ -41,17 +41,17 @@ pub(crate) fn of_arm(arm: &Arm, recipe: &Recipe, context: &Context, train: &Data
     let condition = weighs(section).then(|| train.conditions.get(&name)).flatten();
     match (condition, one_value(&name, train)) {
         (None, _) => {}
-        (Some(_), Some(value)) => found.push(format!(
+        (Some(_), Some(value)) => warnings.push(format!(
             "{value}; there is nothing to condition on, name another variable with objective.condition"
         )),
         (Some(condition), None) => {
             let mut batch = first_batch(arm, recipe, context, train)?;
             batch.truncate(COMPARED);
             let z = condition.to_matrix().select(&batch);
-            found.extend(kernel(section).and_then(|kernel| degenerate(&kernel, &name, &z)));
+            warnings.extend(kernel(section).and_then(|kernel| degenerate(&kernel, &name, &z)));
         }
     }
-    Ok(found)
+    Ok(warnings)
 }
 
 /// What of the variables that are read off to doubt.
@@ -181,14 +181,14 @@ mod tests {
         let (recipe, train) = (recipe.unwrap(), change(draw_digits(300, Colours::Palette, 0).unwrap()));
         let arm = recipe.arms().remove(0);
         let context = Context::new(&arm.objective, &train, 0).unwrap();
-        let found = of_arm(&arm, &recipe, &context, &train).unwrap();
-        found.into_iter().chain(of_probes(&recipe, &train)).collect()
+        let warnings = of_arm(&arm, &recipe, &context, &train).unwrap();
+        warnings.into_iter().chain(of_probes(&recipe, &train)).collect()
     }
 
     fn one_doubt(set: &[&str], words: &[&str]) {
-        let found = of(set, |train| train);
-        assert_eq!(found.len(), 1, "{set:?}: {found:?}");
-        assert!(words.iter().all(|word| found[0].contains(word)), "{found:?}");
+        let warnings = of(set, |train| train);
+        assert_eq!(warnings.len(), 1, "{set:?}: {warnings:?}");
+        assert!(words.iter().all(|word| warnings[0].contains(word)), "{warnings:?}");
     }
 
     #[test]
@@ -228,15 +228,15 @@ mod tests {
             let train = train.with_condition("hospital", one).unwrap();
             train.with_condition("age", Condition::Numeric(Matrix::from_fn(count, 1, |_, _| 7.5))).unwrap()
         };
-        let found = |set: &[&str]| of(set, same).join("\n");
-        let of_objective = found(&["arm.Fair-CCLK.objective.condition=hospital"]);
+        let warnings = |set: &[&str]| of(set, same).join("\n");
+        let of_objective = warnings(&["arm.Fair-CCLK.objective.condition=hospital"]);
         assert!(
             of_objective.contains("`hospital` is north in all 300")
                 && of_objective.contains("objective.condition")
         );
-        let of_bias = found(&["arm.Fair-CCLK.objective={ name = \"biascon\", bias = \"hospital\" }"]);
+        let of_bias = warnings(&["arm.Fair-CCLK.objective={ name = \"biascon\", bias = \"hospital\" }"]);
         assert!(of_bias.contains("objective.bias"), "{of_bias}");
-        let of_probe = found(&["probe.condition=age", "probe.also=[\"hospital\"]"]);
+        let of_probe = warnings(&["probe.condition=age", "probe.also=[\"hospital\"]"]);
         assert!(of_probe.contains("`age` is 7.5") && of_probe.contains("`hospital` is north"), "{of_probe}");
     }
 }

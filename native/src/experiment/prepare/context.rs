@@ -62,10 +62,11 @@ impl Context {
                 KMeansConfig::new(count).fit(values, &mut rng).context("clustering the condition")?.labels
             }
             (None, Some(count), Some(values)) => {
-                let found = attribute_clusters(values, count).map_err(usage)?;
-                let size = values.rows() as f64 / found.count as f64;
-                note = Some(format!("{count} attributes make {} clusters of {size:.1} images", found.count));
-                found.ids
+                let clustered = attribute_clusters(values, count).map_err(usage)?;
+                let size = values.rows() as f64 / clustered.count as f64;
+                note =
+                    Some(format!("{count} attributes make {} clusters of {size:.1} images", clustered.count));
+                clustered.ids
             }
             (_, _, None) => {
                 let reason = format!("the data set has no variable `{name}` to cluster");

@@ -57,13 +57,13 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Weights, TorchError> {
     let mut tensors = vec![];
     collect(&heap, root, "", DEEPEST, &mut HashSet::new(), &mut tensors)?;
     if tensors.is_empty() {
-        let found = match heap.get(root) {
+        let kind = match heap.get(root) {
             Value::Object(class) | Value::Class(class) => format!("an object of {class}"),
             Value::Tensor(_) => "one tensor".into(),
             Value::Dict(_) => "a dictionary".into(),
             _ => "a value".into(),
         };
-        return Err(TorchError::NoTensors { found });
+        return Err(TorchError::NoTensors { found: kind });
     }
     let mut weights = Weights::default();
     for (name, view) in tensors {

@@ -83,8 +83,8 @@ pub(crate) fn shown(series: &Series) -> Vec<(f64, f64)> {
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let every = points.len().div_ceil(POINTS).max(1);
     let last = points.len().saturating_sub(1);
-    let kept = points.iter().enumerate().filter(|(at, _)| (last - at).is_multiple_of(every));
-    kept.map(|(_, point)| *point).collect()
+    let thinned = points.iter().enumerate().filter(|(at, _)| (last - at).is_multiple_of(every));
+    thinned.map(|(_, point)| *point).collect()
 }
 
 /// Mean over the last twentieth of the curve.
@@ -138,8 +138,8 @@ mod tests {
     #[test]
     fn a_long_curve_keeps_its_ends_and_no_more_than_can_be_seen() {
         let points: Vec<_> = (0..100_001).map(|i| (f64::from(i), 1.0)).collect();
-        let kept = thinned(&points);
-        assert!(kept.len() <= POINTS + 1 && kept.last() == points.last(), "{}", kept.len());
+        let left = thinned(&points);
+        assert!(left.len() <= POINTS + 1 && left.last() == points.last(), "{}", left.len());
         let svg = curves("loss", &[line(&points)]).unwrap().svg;
         assert!(svg.len() < 40_000, "{} bytes", svg.len());
     }

@@ -30,13 +30,13 @@ pub(super) fn gallery(drawing: &Drawing<'_>) -> Result<Gallery> {
 
 /// The first image of each class, of the classes that come first.
 fn anchors(labels: &[usize]) -> Vec<usize> {
-    let mut found: Vec<usize> = Vec::new();
+    let mut anchors: Vec<usize> = Vec::new();
     for at in 0..labels.len() {
-        if found.len() < ANCHORS && found.iter().all(|&other| labels[other] != labels[at]) {
-            found.push(at);
+        if anchors.len() < ANCHORS && anchors.iter().all(|&other| labels[other] != labels[at]) {
+            anchors.push(at);
         }
     }
-    found
+    anchors
 }
 
 fn row(anchor: usize, unit: &Matrix, test: &Dataset) -> Result<GalleryRow> {
@@ -84,13 +84,13 @@ mod tests {
         let test = Dataset::new(images, labels, classes).unwrap();
         let angle = [0.0_f64, 0.1, 0.3, 2.0, 3.0];
         let unit = Matrix::from_fn(5, 2, |i, k| if k == 0 { angle[i].cos() } else { angle[i].sin() });
-        let found = row(0, &unit, &test).unwrap();
-        assert_eq!(found.nearest.classes, ["a", "b", "b", "c"]);
+        let gallery_row = row(0, &unit, &test).unwrap();
+        assert_eq!(gallery_row.nearest.classes, ["a", "b", "b", "c"]);
         assert_eq!(
-            (found.hardest.classes, found.easiest.classes),
+            (gallery_row.hardest.classes, gallery_row.easiest.classes),
             (vec!["b".into(), "b".into(), "c".to_owned()], vec!["c".into(), "b".into(), "b".to_owned()])
         );
-        assert_eq!(found.hardest.cosines[0], 0.955);
+        assert_eq!(gallery_row.hardest.cosines[0], 0.955);
         assert_eq!(anchors(&test.labels), [0, 2, 4]);
     }
 }

@@ -11,8 +11,7 @@ use simile_core::numeric::matrix::Matrix;
 
 use super::fit::linear;
 use super::{Measured, Metrics, Split};
-use crate::config::probe::Probe;
-use crate::config::probe::{ProbeSection, Solver};
+use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::metrics::names::TOP1;
 use crate::run_folder::record::ProbeFit;
 

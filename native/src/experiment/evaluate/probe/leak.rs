@@ -33,15 +33,15 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
             continue;
         }
         let plain = linear(section, &train.rows, &answers)?;
-        let found = judged(&plain.reader.scores(&test.rows)?, &truth)?;
-        metrics.extend(found.clone().into_iter().map(|(metric, value)| (named(&metric, name), value)));
+        let of_plain = judged(&plain.reader.scores(&test.rows)?, &truth)?;
+        metrics.extend(of_plain.clone().into_iter().map(|(metric, value)| (named(&metric, name), value)));
         if name == CONDITION {
             let lifted = Lifted::fit(section, &train.rows, &answers, &plain)?;
-            let found = match &lifted {
+            let of_lifted = match &lifted {
                 Some(lifted) => judged(&lifted.scores(&test.rows)?, &truth)?,
-                None => found,
+                None => of_plain,
             };
-            metrics.extend(nonlinear(found));
+            metrics.extend(nonlinear(of_lifted));
             let fit = lifted.map_or_else(|| plain.fit.clone(), |lifted| lifted.fit);
             fits.insert(format!("{name}{NONLINEAR}"), fit);
         }
@@ -58,7 +58,7 @@ pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset
     let mut metrics = Metrics::new();
     for (name, variable) in variables(section, train) {
         let (seen, truth) = of_both(variable, train, test)?;
-        let found = match (&seen, &truth) {
+        let rates = match (&seen, &truth) {
             _ if !can_vary(&seen) => continue,
             (Answers::Classes { labels, classes }, _) => {
                 judged(&most_frequent(labels, *classes, test.len()), &truth)?
@@ -67,9 +67,9 @@ pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset
             _ => continue,
         };
         if name == CONDITION {
-            metrics.extend(nonlinear(found.clone()));
+            metrics.extend(nonlinear(rates.clone()));
         }
-        metrics.extend(found.into_iter().map(|(metric, value)| (named(&metric, name), value)));
+        metrics.extend(rates.into_iter().map(|(metric, value)| (named(&metric, name), value)));
     }
     Ok(metrics)
 }

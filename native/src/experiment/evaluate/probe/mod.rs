@@ -33,8 +33,7 @@ use simile_core::eval::projection::Pca;
 use simile_core::eval::standardise::Standardise;
 use simile_core::numeric::matrix::Matrix;
 
-use crate::config::probe::Probe;
-use crate::config::probe::{ProbeSection, Solver};
+use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
 use crate::run_folder::record::ProbeFit;
 
@@ -179,8 +178,8 @@ mod tests {
     #[test]
     fn metrics_that_no_file_could_hold_are_left_out() {
         let metrics = [("top1", 0.5), ("condition_mse", f64::INFINITY), ("condition_r2", f64::NAN)];
-        let kept = finite(metrics.map(|(name, value)| (name.to_owned(), value)).into());
-        assert_eq!(kept, Metrics::from([("top1".to_owned(), 0.5)]));
+        let finite_metrics = finite(metrics.map(|(name, value)| (name.to_owned(), value)).into());
+        assert_eq!(finite_metrics, Metrics::from([("top1".to_owned(), 0.5)]));
     }
 
     #[test]
