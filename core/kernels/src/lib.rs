@@ -6,6 +6,7 @@ pub mod cpu;
 mod cube;
 mod device;
 mod ops;
+mod pair_terms;
 
 pub use cpu::augment::{Colour, View, Views};
 pub use cpu::resample::Filter;

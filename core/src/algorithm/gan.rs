@@ -28,8 +28,8 @@ use crate::nn::Encoder;
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::nn::dcgan::{Generator, LATENTS};
+use crate::numeric::random::{Purpose, stream};
 use crate::optim::Optimizer;
-use crate::train::{Purpose, stream};
 
 /// Discriminator and generator.
 #[derive(Debug)]

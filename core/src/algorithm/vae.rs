@@ -21,8 +21,8 @@ use crate::nn::Encoder;
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::nn::vae::VaeDecoder;
+use crate::numeric::random::{Purpose, stream};
 use crate::optim::Optimizer;
-use crate::train::{Purpose, stream};
 
 /// Encoder and decoder.
 #[derive(Debug)]

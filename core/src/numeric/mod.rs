@@ -2,4 +2,5 @@
 
 pub mod label_groups;
 pub mod matrix;
+pub mod random;
 pub mod unit_rows;

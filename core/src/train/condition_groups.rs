@@ -6,9 +6,9 @@
 
 use rand::RngExt;
 
-use super::sampler::{Purpose, stream};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::random::{Purpose, stream};
 
 /// Groups of near neighbours in the space of the condition.
 #[derive(Debug, Clone)]

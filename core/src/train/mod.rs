@@ -43,10 +43,10 @@ use rand_chacha::ChaCha8Rng;
 pub use condition_groups::ConditionGroups;
 pub use config::{Precision, TrainerConfig};
 pub use embed::{embed, score};
-pub use sampler::{
-    BESIDE_SEED, Purpose, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights, stream,
-};
+pub use sampler::{BESIDE_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};
 pub use views::ViewSource;
+
+pub use crate::numeric::random::{Purpose, stream};
 
 use self::average::Average;
 use crate::algorithm::{Algorithm, Networks, TrainingSet, Views};

@@ -1,13 +1,13 @@
-//! Which samples a step sees, and which random numbers it draws. Both follow from the seed and the number of the step
-//! alone, so a run can stop anywhere and go on as if it had not.
+//! Which samples a step sees. It follows from the seed and the number of the step alone, so a run can stop anywhere and go
+//! on as if it had not.
 
 use std::collections::BTreeMap;
 
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use crate::error::{Error, Result};
+use crate::numeric::random::{Purpose, stream};
 
 /// Turns the seed of a run into that of its test images, where they are drawn: no training image is among them.
 pub const TEST_SEED: u64 = 1 << 63;
@@ -15,28 +15,7 @@ pub const TEST_SEED: u64 = 1 << 63;
 /// Turns the seed of a run into that of the order of images that are classified beside the views: they are others.
 pub const BESIDE_SEED: u64 = 1 << 62;
 
-/// What random numbers are for. Each purpose has streams of its own, so that drawing more for one does not change
-/// another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// The first values of a network.
-    Initialisation = 0,
-    /// The order of samples in an epoch.
-    Order = 1,
-    /// The views of a step.
-    Augmentation = 2,
-    /// Whatever an objective draws, such as the first centres of k-means.
-    Objective = 3,
-}
-
-/// The generator for a purpose in step or epoch `index`.
-pub fn stream(seed: u64, purpose: Purpose, index: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream((index << 2) | purpose as u64);
-    rng
-}
-
-/// Settings of a `Sampler`].
+/// Settings of a [`Sampler`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
     /// Number of samples in the data set.
@@ -172,8 +151,6 @@ pub fn bias_weights(labels: &[usize], biases: &[usize], most: f64) -> Result<Vec
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
-    use rand::Rng;
-
     use super::*;
 
     fn sampler(samples: usize, batch: usize, drop_last: bool) -> Sampler {
@@ -209,19 +186,6 @@ mod tests {
         let walked: Vec<Vec<usize>> = (0..14).map(|step| walked.batch(step).to_vec()).collect();
         assert_eq!(walked[13], jumped.batch(13));
         assert_eq!(walked[2], jumped.batch(2));
-    }
-
-    #[test]
-    fn streams_differ_by_seed_purpose_and_index() {
-        let first = |seed, purpose, index| stream(seed, purpose, index).next_u64();
-        let all = [
-            first(1, Purpose::Augmentation, 0),
-            first(1, Purpose::Augmentation, 1),
-            first(1, Purpose::Order, 0),
-            first(2, Purpose::Augmentation, 0),
-        ];
-        assert!((0..4).all(|i| (0..i).all(|j| all[i] != all[j])));
-        assert_eq!(all[0], first(1, Purpose::Augmentation, 0));
     }
 
     #[test]

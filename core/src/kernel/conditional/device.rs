@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use burn::backend::Dispatch;
 use burn::tensor::{DType, Device, Tensor};
+use simile_kernels::PairWeights;
 
 use super::{ConditionalEmbedding, Form};
-use crate::loss::pairwise::PairWeights;
 use crate::numeric::matrix::Matrix;
 
 impl ConditionalEmbedding {
@@ -67,7 +68,7 @@ enum DeviceForm {
 impl DeviceEmbedding {
     /// The weights of the pairs of samples by one operator, or by one for each view of an anchor. Their diagonals are
     /// unspecified: terms leave a sample's pairs with itself out.
-    pub fn pair_weights(operators: &[&Self]) -> PairWeights {
+    pub fn pair_weights(operators: &[&Self]) -> PairWeights<Dispatch> {
         let factors = operators.iter().map(|operator| match &operator.form {
             DeviceForm::Dense(_) => None,
             DeviceForm::Factors { left, right, .. } => Some((left.clone(), right.clone())),

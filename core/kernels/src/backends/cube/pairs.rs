@@ -10,7 +10,7 @@ use cubecl::prelude::{CubeCount, CubeDim};
 
 use crate::cube::pairs::{BLOCK, Rule, UNITS, by_columns, by_rows, inner_products, log_sums, pulls};
 use crate::ops::pairs::plain;
-use crate::ops::pairs::term::{LogSumExp, Pairs, are_kept, kept_shape};
+use crate::pair_terms::{LogSumExp, Pairs, are_kept, kept_shape};
 use crate::{Comparison, PairOps, PairWeights};
 
 /// Entries of the logits that are formed at once where they are not kept.

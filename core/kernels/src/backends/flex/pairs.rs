@@ -7,7 +7,7 @@ use crate::cpu::pairs::Weights;
 use crate::cpu::pairs::half::Half;
 use crate::cpu::pairs::whole::Whole;
 use crate::ops::pairs::plain;
-use crate::ops::pairs::term::are_kept;
+use crate::pair_terms::are_kept;
 use crate::{Comparison, PairOps, PairWeights};
 
 impl PairOps for Flex {

@@ -26,7 +26,7 @@ use super::{LANES, PART, Weights, counts_once, keep_above};
 use crate::cpu::exp::exp;
 use crate::cpu::gemm::{add as add_product, matrix, product};
 use crate::cpu::parallel;
-use crate::ops::pairs::term::{Comparison, EMPTY, LogSumExp, Pairs};
+use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs};
 
 /// The largest difference of two similarities: with `exp(-60)` = 9e-27 a term keeps all of its digits in `f32` for
 /// weights down to 1e-11.

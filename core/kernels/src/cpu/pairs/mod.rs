@@ -9,7 +9,7 @@ use std::ops::Range;
 use pulp::Arch;
 
 use super::gemm::{assign, matrix};
-use crate::ops::pairs::term::{LogSumExp, Pairs, Weight};
+use crate::pair_terms::{LogSumExp, Pairs, Weight};
 
 /// Rows in one round of a loop.
 const PART: usize = 64;

@@ -9,7 +9,7 @@ use super::{LANES, PART, Weights};
 use crate::cpu::exp::exp;
 use crate::cpu::gemm::{add as add_product, assign, matrix};
 use crate::cpu::parallel;
-use crate::ops::pairs::term::{Comparison, EMPTY};
+use crate::pair_terms::{Comparison, EMPTY};
 
 /// Below it the exponential leaves `f32`, and is 0 here.
 const SMALLEST: f32 = -87.0;

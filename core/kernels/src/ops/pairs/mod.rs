@@ -1,13 +1,12 @@
 //! Log-sum-exps over pairs of rows, the reductions behind contrastive losses.
 
 pub(crate) mod plain;
-pub(crate) mod term;
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, backend_extension};
 use burn::tensor::{Int, Tensor};
 
-pub use term::{Comparison, EMPTY, LogSumExp, Pairs, Weight, tile_rows};
+pub use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, Weight, tile_rows};
 
 /// What the terms of a comparison refer to: groups of rows, or weights of pairs. Constants, without a gradient.
 #[derive(ExtensionType, Debug, Clone)]
@@ -127,7 +126,7 @@ mod fused {
     use burn::backend::fusion::custom::TensorSpec;
     use burn::tensor::Shape;
 
-    use super::term::{Comparison, kept_shape};
+    use crate::pair_terms::{Comparison, kept_shape};
 
     pub(super) fn sums(
         anchors: &TensorSpec,

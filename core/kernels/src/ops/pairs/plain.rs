@@ -7,7 +7,7 @@ use burn::backend::{Backend, TensorMetadata, get_or_init_device_settings};
 use burn::tensor::{Shape, Slice, TensorData};
 
 use super::PairWeights;
-use super::term::{Comparison, EMPTY, LogSumExp, Pairs, are_kept};
+use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, are_kept};
 
 /// What is known when gradients are formed.
 pub(crate) struct Known<B: Backend> {

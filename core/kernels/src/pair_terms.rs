@@ -1,4 +1,4 @@
-//! Which pairs a sum runs over and how much each counts: said once, rendered by each backend as suits it.
+//! The pairs that a sum runs over and the weight of each: described once, for operations and loops alike.
 
 use std::ops::Range;
 
