@@ -32,6 +32,9 @@ use cases::{CASES, Case};
 use inputs::batch;
 use process::Peer;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const WIDTH: usize = 128;
 /// Rounds of each side in turn.
 const ROUNDS: usize = 3;

@@ -19,6 +19,9 @@ use simile_core::optim::OptimizerConfig;
 use simile_core::optim::rules::Adam;
 use simile_core::train::{Purpose, Trainer, TrainerConfig, stream};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BATCH: usize = 256;
 const WIDTH: usize = 128;
 

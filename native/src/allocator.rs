@@ -1,14 +1,12 @@
 //! Where the program's memory comes from. A training step frees and takes the same large buffers again and again; the
-//! system's allocator gives them back and pays for fresh pages in the next step, and so would this one after a second.
+//! system's allocator gives them back and pays for fresh pages in the next step, and so would mimalloc after a second.
+//!
+//! Each program names its global allocator itself. Benchmarks are compiled with `cfg(test)`, where the program's own tests
+//! have an allocator that counts, so that no condition here could tell them apart.
 
 use std::ffi::c_long;
 
 use libmimalloc_sys::{mi_option_set_default, mi_option_t};
-
-// Tests have one that counts.
-#[cfg(not(test))]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// `mi_option_purge_delay`, to which the crate gives no name.
 const PURGE_DELAY: mi_option_t = 15;

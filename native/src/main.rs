@@ -25,6 +25,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+// Tests have one that counts.
+#[cfg(not(test))]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     allocator::keep_freed_memory();
     match commands::run(cli::Cli::parse()) {

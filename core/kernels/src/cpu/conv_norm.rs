@@ -8,13 +8,13 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
-
 use super::parallel;
 use super::upstream::Upstream;
 
 /// Places that one round of a loop has.
 const PART: usize = 512;
+/// Places that are looked at twice while they lie in a core's nearest cache.
+const RUN: usize = 8;
 
 /// Mean and sum of squared deviations by channel.
 #[derive(Debug, Clone)]
@@ -40,14 +40,13 @@ impl Moments {
         let count = part.len() / channels;
         let mut means = vec![0.0_f32; channels];
         let mut squares = vec![0.0_f32; channels];
-        Arch::new().dispatch(|| {
+        vectorised!({
             for row in part.chunks_exact(channels) {
-                means.iter_mut().zip(row).for_each(|(sum, y)| *sum += y);
+                add_row(&mut means, row);
             }
             means.iter_mut().for_each(|sum| *sum /= count as f32);
             for row in part.chunks_exact(channels) {
-                let add = |(square, (y, mean)): (&mut f32, (&f32, &f32))| *square += (y - mean) * (y - mean);
-                squares.iter_mut().zip(row.iter().zip(&means)).for_each(add);
+                add_squares(&mut squares, row, &means);
             }
         });
         Self { count, means, squares }
@@ -132,21 +131,19 @@ pub struct Activation<'a> {
 impl Activation<'_> {
     /// In place, in a part of the maps that begins with value `first`.
     pub fn apply(&self, first: usize, maps: &mut [f32]) {
-        let channels = self.factors.len();
+        let Self { factors, offsets, .. } = self;
+        let channels = factors.len();
         let least = if self.rectified { 0.0 } else { f32::NEG_INFINITY };
-        let constants = || self.factors.iter().zip(&self.offsets);
-        Arch::new().dispatch(|| match self.identity {
+        vectorised!(match self.identity {
             Some(identity) => {
                 let rows = maps.chunks_exact_mut(channels).zip(identity[first..].chunks_exact(channels));
                 for (row, identity) in rows {
-                    for ((y, (factor, offset)), identity) in row.iter_mut().zip(constants()).zip(identity) {
-                        *y = rectify(*y * factor + offset + identity, least);
-                    }
+                    activate_sum(row, identity, [factors, offsets], least);
                 }
             }
             None => {
                 for row in maps.chunks_exact_mut(channels) {
-                    row.iter_mut().zip(constants()).for_each(|(y, (f, o))| *y = rectify(*y * f + o, least));
+                    activate(row, [factors, offsets], least);
                 }
             }
         });
@@ -154,12 +151,72 @@ impl Activation<'_> {
 
     /// Of all maps, to `output`.
     pub fn write(&self, maps: &[f32], output: &mut [f32]) {
-        let size = PART * self.factors.len();
+        let channels = self.factors.len();
+        let [size, run] = [PART, RUN].map(|places| places * channels);
         let parts = output.chunks_mut(size).zip(maps.chunks(size)).enumerate();
-        parallel::map(parts, |(at, (output, maps))| {
-            output.copy_from_slice(maps);
-            self.apply(at * size, output);
+        parallel::map(parts, |(part, (output, maps))| {
+            for (at, (output, maps)) in output.chunks_mut(run).zip(maps.chunks(run)).enumerate() {
+                output.copy_from_slice(maps);
+                self.apply(part * size + at * run, output);
+            }
         });
+    }
+
+    /// The gradient `upstream` of a row where the rectifier has let the row of `maps` through, 0 elsewhere.
+    #[inline(always)]
+    fn mask_row(&self, target: &mut [f32], upstream: &[f32], maps: &[f32]) {
+        let constants = self.factors.iter().zip(&self.offsets);
+        for (((target, g), y), (factor, offset)) in target.iter_mut().zip(upstream).zip(maps).zip(constants) {
+            let g = *g;
+            *target = if y * factor + offset > 0.0 { g } else { 0.0 };
+        }
+    }
+}
+
+/// `max(factor y + offset, least)` of a row.
+#[inline(always)]
+fn activate(row: &mut [f32], [factors, offsets]: [&[f32]; 2], least: f32) {
+    for ((y, factor), offset) in row.iter_mut().zip(factors).zip(offsets) {
+        *y = rectify(*y * factor + offset, least);
+    }
+}
+
+/// `max(factor y + offset + identity, least)` of a row.
+#[inline(always)]
+fn activate_sum(row: &mut [f32], identity: &[f32], [factors, offsets]: [&[f32]; 2], least: f32) {
+    for ((y, identity), (factor, offset)) in row.iter_mut().zip(identity).zip(factors.iter().zip(offsets)) {
+        *y = rectify(*y * factor + offset + identity, least);
+    }
+}
+
+/// Adds a row to sums by channel.
+#[inline(always)]
+fn add_row(sums: &mut [f32], row: &[f32]) {
+    sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+}
+
+/// Adds the squared deviations of a row from means to sums by channel.
+#[inline(always)]
+fn add_squares(squares: &mut [f32], row: &[f32], means: &[f32]) {
+    for ((square, y), mean) in squares.iter_mut().zip(row).zip(means) {
+        *square += (y - mean) * (y - mean);
+    }
+}
+
+/// Adds a gradient times the deviation of its row from means to sums by channel.
+#[inline(always)]
+fn add_along(along: &mut [f32], gradient: &[f32], row: &[f32], means: &[f32]) {
+    for ((along, g), (y, mean)) in along.iter_mut().zip(gradient).zip(row.iter().zip(means)) {
+        *along += g * (y - mean);
+    }
+}
+
+/// Puts the gradient of a row before the normalisation in place of the one after it.
+#[inline(always)]
+fn pull_back(gradient: &mut [f32], row: &[f32], factors: &[f32], [slopes, offsets]: [&[f32]; 2]) {
+    let constants = factors.iter().zip(slopes.iter().zip(offsets));
+    for ((g, y), (factor, (slope, offset))) in gradient.iter_mut().zip(row).zip(constants) {
+        *g = factor * (*g - offset - y * slope);
     }
 }
 
@@ -194,7 +251,7 @@ pub fn mask(upstream: &mut [f32], output: &[f32]) {
     let size = PART * 64;
     parallel::map(upstream.chunks_mut(size).zip(output.chunks(size)), |(upstream, output)| {
         let keep = |(g, y): (&mut f32, &f32)| *g = if *y > 0.0 { *g } else { 0.0 };
-        Arch::new().dispatch(|| upstream.iter_mut().zip(output).for_each(keep));
+        vectorised!(upstream.iter_mut().zip(output).for_each(keep));
     });
 }
 
@@ -202,11 +259,7 @@ pub fn mask(upstream: &mut [f32], output: &[f32]) {
 pub fn sum_of_places(maps: &[f32], channels: usize) -> Vec<f32> {
     let sums = parallel::map(maps.chunks(PART * channels), |part| {
         let mut sum = vec![0.0_f32; channels];
-        Arch::new().dispatch(|| {
-            for row in part.chunks_exact(channels) {
-                sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-            }
-        });
+        vectorised!(part.chunks_exact(channels).for_each(|row| add_row(&mut sum, row)));
         sum
     });
     parallel::sum(sums, channels)
@@ -218,27 +271,21 @@ fn sums(maps: &[f32], upstream: &Masked, means: &[f32]) -> [Vec<f32>; 2] {
     let size = PART * channels;
     let parts = upstream.upstream.chunks(size).zip(maps.chunks(size));
     let sums = parallel::map(parts, |(upstream_of, maps)| {
-        let (mut sum, mut along) = (vec![0.0_f32; channels], vec![0.0_f32; channels]);
-        let rows = || upstream_of.chunks_exact(channels).zip(maps.chunks_exact(channels));
-        Arch::new().dispatch(|| match &upstream.seen {
+        let [mut sum, mut along] = [vec![0.0_f32; channels], vec![0.0_f32; channels]];
+        let rows = upstream_of.chunks_exact(channels).zip(maps.chunks_exact(channels));
+        vectorised!(match &upstream.seen {
             None => {
-                for (g, y) in rows() {
-                    let sums = sum.iter_mut().zip(&mut along).zip(g).zip(y.iter().zip(means));
-                    for (((sum, along), g), (y, mean)) in sums {
-                        *sum += g;
-                        *along += g * (y - mean);
-                    }
+                for (g, y) in rows {
+                    add_row(&mut sum, g);
+                    add_along(&mut along, g, y, means);
                 }
             }
-            Some(Activation { factors, offsets, .. }) => {
-                for (g, y) in rows() {
-                    let sums = sum.iter_mut().zip(&mut along).zip(g).zip(y.iter().zip(means));
-                    let constants = factors.iter().zip(offsets);
-                    for ((((sum, along), g), (y, mean)), (factor, offset)) in sums.zip(constants) {
-                        let g = if y * factor + offset > 0.0 { *g } else { 0.0 };
-                        *sum += g;
-                        *along += g * (y - mean);
-                    }
+            Some(seen) => {
+                let mut masked = vec![0.0_f32; channels];
+                for (g, y) in rows {
+                    seen.mask_row(&mut masked, g, y);
+                    add_row(&mut sum, &masked);
+                    add_along(&mut along, &masked, y, means);
                 }
             }
         });
@@ -274,29 +321,18 @@ impl Upstream for OfMaps<'_> {
         let channels = self.factors.len();
         let (maps, upstream) = (&self.maps[range.clone()], &self.upstream.upstream[range]);
         scratch.resize(maps.len(), 0.0);
+        let Self { factors, slopes, offsets, .. } = self;
         let rows = scratch
             .chunks_exact_mut(channels)
             .zip(upstream.chunks_exact(channels))
             .zip(maps.chunks_exact(channels));
-        let constants = || self.factors.iter().zip(self.slopes.iter().zip(&self.offsets));
-        Arch::new().dispatch(|| match &self.upstream.seen {
-            None => {
-                for ((found, g), y) in rows {
-                    let values = found.iter_mut().zip(g).zip(y).zip(constants());
-                    for (((found, g), y), (factor, (slope, offset))) in values {
-                        *found = factor * (g - offset - y * slope);
-                    }
+        vectorised!({
+            for ((gradient, g), y) in rows {
+                match &self.upstream.seen {
+                    None => gradient.copy_from_slice(g),
+                    Some(seen) => seen.mask_row(gradient, g, y),
                 }
-            }
-            Some(seen) => {
-                for ((found, g), y) in rows {
-                    let seen = seen.factors.iter().zip(&seen.offsets);
-                    let values = found.iter_mut().zip(g).zip(y).zip(constants().zip(seen));
-                    for (((found, g), y), ((factor, (slope, offset)), (of_seen, offset_of_seen))) in values {
-                        let g = if y * of_seen + offset_of_seen > 0.0 { *g } else { 0.0 };
-                        *found = factor * (g - offset - y * slope);
-                    }
-                }
+                pull_back(gradient, y, factors, [slopes, offsets]);
             }
         });
         scratch

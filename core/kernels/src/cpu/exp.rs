@@ -2,8 +2,6 @@
 //!
 //! The C library takes one value after the other, which costs more than the matrix products around it.
 
-use pulp::Arch;
-
 /// Of arguments whose exponential and its reciprocal are in `f32`.
 const LARGEST: f32 = 87.0;
 /// Adding it pushes the fraction of a small number out of the mantissa, which rounds.
@@ -31,7 +29,7 @@ pub fn exp(x: f32) -> f32 {
 /// `1 / (1 + exp(-x))` of each value.
 pub fn sigmoid_of_slice(values: &mut [f32]) {
     let of = |x: f32| 1.0 / (1.0 + exp(-x.clamp(-LARGEST, LARGEST)));
-    Arch::new().dispatch(|| values.iter_mut().for_each(|x| *x = of(*x)));
+    vectorised!(values.iter_mut().for_each(|x| *x = of(*x)));
 }
 
 #[cfg(test)]

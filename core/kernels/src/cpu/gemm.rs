@@ -5,7 +5,6 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
-use pulp::Arch;
 
 /// Sums run in so many lanes, which the compiler keeps in vector registers.
 const LANES: usize = 16;
@@ -39,7 +38,7 @@ pub fn product(left: MatRef<'_, f32>, right: MatRef<'_, f32>) -> Vec<f32> {
 
 /// The inner product of two rows of one length.
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
-    Arch::new().dispatch(|| {
+    vectorised!({
         let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
         let mut lanes = [0.0_f32; LANES];
         for (a, b) in a.iter().zip(b) {

@@ -1,6 +1,9 @@
 //! Loops over numbers in the host's memory, slices in, slices out, on vector instructions: what the bodies for the CPU are
 //! made of. Nothing here knows a tensor.
 
+#[macro_use]
+mod vectorised;
+
 pub mod augment;
 pub mod conv_norm;
 pub mod convolution;

@@ -5,8 +5,6 @@
 //! dx = γ / sqrt(var + ε) ( g - mean(g) - x̂ mean(g x̂) ),  dγ = sum(g x̂),  dβ = sum(g)
 //! ```
 
-use pulp::Arch;
-
 use super::parallel;
 
 /// Values that one round of a loop has: they stay in a core's own cache between two looks at them.
@@ -69,7 +67,7 @@ pub fn normalise(
     let factors: Vec<f32> = gains.iter().zip(scales(variances, epsilon)).map(|(gain, s)| gain * s).collect();
     let parts = output.chunks_mut(layout.part()).zip(x.chunks(layout.part()));
     parallel::map(parts, |(output, x)| {
-        Arch::new().dispatch(|| {
+        vectorised!({
             let rows = output.chunks_exact_mut(layout.row()).zip(x.chunks_exact(layout.row()));
             for (output, x) in rows {
                 if layout.inner == 1 {
@@ -111,7 +109,7 @@ pub fn pull_back(
     let Statistics { means, variances } = statistics;
     let scales: Vec<f32> = scales(variances, epsilon).collect();
     let parts = parallel::map(gradient.chunks(layout.part()).zip(x.chunks(layout.part())), |(g, x)| {
-        Arch::new().dispatch(|| sums(g, x, layout, means))
+        vectorised!(sums(g, x, layout, means))
     });
     let (of_shift, along): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let shifts = parallel::sum(of_shift, layout.channels);
@@ -124,7 +122,7 @@ pub fn pull_back(
     let slopes: Vec<f32> = of_gain.iter().zip(&scales).map(|(sum, scale)| sum * scale * share).collect();
     let parts = gradient.chunks_mut(layout.part()).zip(x.chunks(layout.part()));
     parallel::map(parts, |(g, x)| {
-        Arch::new().dispatch(|| {
+        vectorised!({
             for (g, x) in g.chunks_exact_mut(layout.row()).zip(x.chunks_exact(layout.row())) {
                 let constants = factors.iter().zip(means).zip(middles.iter().zip(&slopes));
                 if layout.inner == 1 {
@@ -188,31 +186,28 @@ impl Moments {
         let mut found = Self::none(layout.channels);
         found.count = part.len() / layout.channels;
         let share = 1.0 / found.count.max(1) as f32;
-        Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                let Self { means, squares, .. } = &mut found;
-                for row in part.chunks_exact(layout.row()) {
-                    if layout.inner == 1 {
-                        means.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
-                    } else {
-                        let planes = means.iter_mut().zip(row.chunks_exact(layout.inner));
-                        planes.for_each(|(sum, plane)| *sum += add_up(plane, |x| x));
+        vectorised!({
+            let Self { means, squares, .. } = &mut found;
+            for row in part.chunks_exact(layout.row()) {
+                if layout.inner == 1 {
+                    means.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+                } else {
+                    let planes = means.iter_mut().zip(row.chunks_exact(layout.inner));
+                    planes.for_each(|(sum, plane)| *sum += add_up(plane, |x| x));
+                }
+            }
+            means.iter_mut().for_each(|sum| *sum *= share);
+            for row in part.chunks_exact(layout.row()) {
+                let sums = squares.iter_mut().zip(means.iter());
+                if layout.inner == 1 {
+                    sums.zip(row).for_each(|((square, mean), x)| *square += (x - mean) * (x - mean));
+                } else {
+                    for ((square, mean), plane) in sums.zip(row.chunks_exact(layout.inner)) {
+                        *square += add_up(plane, |x| (x - mean) * (x - mean));
                     }
                 }
-                means.iter_mut().for_each(|sum| *sum *= share);
-                for row in part.chunks_exact(layout.row()) {
-                    let sums = squares.iter_mut().zip(means.iter());
-                    if layout.inner == 1 {
-                        sums.zip(row).for_each(|((square, mean), x)| *square += (x - mean) * (x - mean));
-                    } else {
-                        for ((square, mean), plane) in sums.zip(row.chunks_exact(layout.inner)) {
-                            *square += add_up(plane, |x| (x - mean) * (x - mean));
-                        }
-                    }
-                }
-            },
-        );
+            }
+        });
         found
     }
 

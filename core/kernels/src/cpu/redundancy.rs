@@ -9,7 +9,6 @@
 //! for `B` with `G = A D / b`.
 
 use faer::MatRef;
-use pulp::Arch;
 
 use super::gemm::{assign, matrix, product};
 use super::parallel;
@@ -64,7 +63,7 @@ impl<'a> Standardised<'a> {
         let means: Vec<f32> = parallel::sum(sums, width).into_iter().map(|sum| sum * share).collect();
         let squares = parallel::map(values.chunks_mut(size), |part| {
             for row in part.chunks_exact_mut(width) {
-                Arch::new().dispatch(|| row.iter_mut().zip(&means).for_each(|(x, mean)| *x -= mean));
+                vectorised!(row.iter_mut().zip(&means).for_each(|(x, mean)| *x -= mean));
             }
             column_sums(part, width, |x| x * x)
         });
@@ -74,7 +73,7 @@ impl<'a> Standardised<'a> {
             .collect();
         parallel::map(values.chunks_mut(size), |part| {
             for row in part.chunks_exact_mut(width) {
-                Arch::new().dispatch(|| row.iter_mut().zip(&scale).for_each(|(x, scale)| *x *= scale));
+                vectorised!(row.iter_mut().zip(&scale).for_each(|(x, scale)| *x *= scale));
             }
         });
         Self { values, rows, width, scale }
@@ -94,7 +93,7 @@ impl<'a> Standardised<'a> {
             let mut along = vec![0.0_f32; width];
             for (g, x) in gradient.chunks_exact(width).zip(own.chunks_exact(width)) {
                 let add = |(sum, (g, x)): (&mut f32, (&f32, &f32))| *sum += g * x;
-                Arch::new().dispatch(|| along.iter_mut().zip(g.iter().zip(x)).for_each(add));
+                vectorised!(along.iter_mut().zip(g.iter().zip(x)).for_each(add));
             }
             (column_sums(gradient, width, |g| g), along)
         });
@@ -105,7 +104,7 @@ impl<'a> Standardised<'a> {
         parallel::map(pulled.chunks_mut(size).zip(self.parts()), |(gradient, own)| {
             for (gradient, x) in gradient.chunks_exact_mut(width).zip(own.chunks_exact(width)) {
                 let of_column = x.iter().zip(means.iter().zip(&along)).zip(&self.scale);
-                Arch::new().dispatch(|| {
+                vectorised!({
                     for (g, ((x, (mean, along)), scale)) in gradient.iter_mut().zip(of_column) {
                         *g = (*g - mean - x * along) * scale;
                     }
@@ -120,7 +119,7 @@ impl<'a> Standardised<'a> {
 fn column_sums(rows: &[f32], width: usize, value: impl Fn(f32) -> f32 + Copy) -> Vec<f32> {
     let mut sums = vec![0.0_f32; width];
     for row in rows.chunks_exact(width) {
-        Arch::new().dispatch(|| sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += value(*x)));
+        vectorised!(sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += value(*x)));
     }
     sums
 }

@@ -1,8 +1,6 @@
 //! Rows of numbers, one after the other in memory: of length one, their softmax, and what is pulled back through both.
 //! Every row is read and written while it is in the cache.
 
-use pulp::Arch;
-
 use super::exp::exp;
 use super::gemm::dot;
 use super::parallel;
@@ -29,7 +27,7 @@ pub fn to_unit_length(rows: &mut [f32], width: usize) -> Vec<f32> {
 }
 
 fn unit(row: &mut [f32]) -> f32 {
-    Arch::new().dispatch(|| {
+    vectorised!({
         let largest = row.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
         // A maximum passes over NaN, which must not be taken for zero.
         if largest <= SMALLEST_NORM as f32 && !row.iter().any(|x| x.is_nan()) {
@@ -54,7 +52,7 @@ pub fn pull_back_unit(gradient: &mut [f32], unit: &[f32], scale: &[f32]) {
         for ((gradient, unit), scale) in rows {
             let radial = dot(gradient, unit);
             let pull = |(g, u): (&mut f32, &f32)| *g = (*g - radial * u) * scale;
-            Arch::new().dispatch(|| gradient.iter_mut().zip(unit).for_each(pull));
+            vectorised!(gradient.iter_mut().zip(unit).for_each(pull));
         }
     });
 }
@@ -73,7 +71,7 @@ pub fn pull_back_softmax(gradient: &mut [f32], softmax: &[f32], columns: usize) 
         for (gradient, softmax) in rows {
             let mean = dot(gradient, softmax);
             let pull = |(g, p): (&mut f32, &f32)| *g = (*g - mean) * p;
-            Arch::new().dispatch(|| gradient.iter_mut().zip(softmax).for_each(pull));
+            vectorised!(gradient.iter_mut().zip(softmax).for_each(pull));
         }
     });
 }
@@ -85,10 +83,10 @@ pub fn soft_cross_entropy(scores: &mut [f32], targets: &[f32], columns: usize, s
     let losses = parallel::map(scores.chunks_mut(size).zip(targets.chunks(size)), |(scores, targets)| {
         let rows = scores.chunks_exact_mut(columns).zip(targets.chunks_exact(columns));
         let losses = rows.map(|(row, target)| {
-            Arch::new().dispatch(|| row.iter_mut().for_each(|x| *x *= scale));
+            vectorised!(row.iter_mut().for_each(|x| *x *= scale));
             let (agreed, mass) = (dot(row, target), sum(target));
             let log_sum = normalise(row);
-            Arch::new().dispatch(|| row.iter_mut().zip(target).for_each(|(p, q)| *p = mass * *p - q));
+            vectorised!(row.iter_mut().zip(target).for_each(|(p, q)| *p = mass * *p - q));
             mass * log_sum - agreed
         });
         losses.collect::<Vec<f32>>()
@@ -97,7 +95,7 @@ pub fn soft_cross_entropy(scores: &mut [f32], targets: &[f32], columns: usize, s
 }
 
 fn sum(row: &[f32]) -> f32 {
-    Arch::new().dispatch(|| {
+    vectorised!({
         let (parts, rest) = row.as_chunks::<LANES>();
         let mut lanes = [0.0_f32; LANES];
         for part in parts {
@@ -109,7 +107,7 @@ fn sum(row: &[f32]) -> f32 {
 
 /// Puts the softmax in place of a row and returns its log-sum-exp.
 fn normalise(row: &mut [f32]) -> f32 {
-    Arch::new().dispatch(|| {
+    vectorised!({
         let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let mut lanes = [0.0_f32; LANES];
         let (parts, rest) = row.as_chunks_mut::<LANES>();

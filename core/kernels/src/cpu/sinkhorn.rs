@@ -1,8 +1,6 @@
 //! Sinkhorn's algorithm: the exponentials are formed once, and each iteration only finds what rows and columns are
 //! multiplied by.
 
-use pulp::Arch;
-
 use super::exp::exp;
 use super::gemm::dot;
 use super::parallel;
@@ -23,7 +21,7 @@ pub fn largest(scores: &[f32], scale: f32) -> Option<f32> {
 pub fn assign(scores: &mut [f32], columns: usize, largest: f32, scale: f32, iterations: usize) {
     let size = PART * columns;
     parallel::map(scores.chunks_mut(size), |part| {
-        Arch::new().dispatch(|| part.iter_mut().for_each(|x| *x = exp((*x - largest) * scale)));
+        vectorised!(part.iter_mut().for_each(|x| *x = exp((*x - largest) * scale)));
     });
     let terms = scores;
     let mut by_row = vec![1.0_f32; terms.len() / columns];
@@ -42,7 +40,7 @@ pub fn assign(scores: &mut [f32], columns: usize, largest: f32, scale: f32, iter
     }
     parallel::map(terms.chunks_mut(size).zip(by_row.chunks(PART)), |(part, by_row)| {
         for (row, of_row) in part.chunks_exact_mut(columns).zip(by_row) {
-            Arch::new().dispatch(|| row.iter_mut().zip(&by_column).for_each(|(x, c)| *x = *x * of_row * c));
+            vectorised!(row.iter_mut().zip(&by_column).for_each(|(x, c)| *x = *x * of_row * c));
         }
     });
 }
@@ -51,7 +49,7 @@ pub fn assign(scores: &mut [f32], columns: usize, largest: f32, scale: f32, iter
 fn column_sums(rows: &[f32], factors: &[f32], columns: usize) -> Vec<f32> {
     let mut sums = vec![0.0_f32; columns];
     for (row, factor) in rows.chunks_exact(columns).zip(factors) {
-        Arch::new().dispatch(|| sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += factor * x));
+        vectorised!(sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += factor * x));
     }
     sums
 }

@@ -6,7 +6,6 @@
 //! 43 MB, and every intermediate that would be kept is 10 MB more, all of it fresh pages.
 
 use faer::MatRef;
-use pulp::Arch;
 
 use super::gemm::{assign, matrix, product};
 use super::parallel;
@@ -159,7 +158,7 @@ impl Block {
     /// The mean of the four outputs of each window.
     fn pool(self, tanh: &[f32], pooled: &mut [f32]) {
         let rows = tanh.chunks_exact(self.columns()).zip(pooled.chunks_exact_mut(self.out));
-        Arch::new().dispatch(|| {
+        vectorised!({
             for (row, pooled) in rows {
                 let (top, bottom) = row.split_at(2 * self.out);
                 let right = top[self.out..].iter().zip(&bottom[self.out..]);
@@ -220,13 +219,13 @@ impl Block {
         for pooled in upstream.chunks_exact(self.out) {
             OFFSETS.iter().for_each(|_| slope.extend_from_slice(pooled));
         }
-        Arch::new().dispatch(|| slope.iter_mut().zip(tanh).for_each(|(g, y)| *g *= 0.25 * (1.0 - y * y)));
+        vectorised!(slope.iter_mut().zip(tanh).for_each(|(g, y)| *g *= 0.25 * (1.0 - y * y)));
         slope
     }
 
     /// The gradient of some maps.
     fn fill(self, slope: MatRef<'_, f32>, kernel: &[f32], target: &mut [f32]) {
         let windows = product(slope, matrix(kernel, self.columns()).transpose());
-        Arch::new().dispatch(|| self.fold(&windows, target));
+        vectorised!(self.fold(&windows, target));
     }
 }

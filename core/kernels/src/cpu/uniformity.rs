@@ -8,8 +8,6 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
-
 use super::exp::exp;
 use super::gemm::{add, matrix, product};
 use super::parallel;
@@ -111,7 +109,7 @@ impl Pairs<'_> {
         let mut terms = product(self.matrix_of(rows), self.matrix_of(columns).transpose());
         for (i, line) in rows.clone().zip(terms.chunks_exact_mut(columns.len())) {
             let (own, others) = (self.half_squares[i], &self.half_squares[columns.clone()]);
-            Arch::new().dispatch(|| {
+            vectorised!({
                 line.iter_mut().zip(others).for_each(|(e, other)| *e = exp(self.factor * (*e - own - other)));
             });
             if columns.contains(&i) {

@@ -15,7 +15,6 @@
 //! Sums round worse than by the definition: to some 1e-5 of the largest value.
 
 use faer::MatRef;
-use pulp::Arch;
 
 use super::gemm::{add, assign, matrix, spread};
 use super::geometry::Geometry;
@@ -56,7 +55,7 @@ pub fn transformed(geometry: &Geometry) -> usize {
 pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
     let Geometry { inputs, outputs, .. } = *geometry;
     parallel::map(kernel.chunks_exact_mut(ENTRIES * outputs).enumerate(), |(input, entries)| {
-        Arch::new().dispatch(|| {
+        vectorised!({
             for first in (0..outputs).step_by(LANES) {
                 let tap = |row, column| {
                     let at = row * KERNEL + column;
@@ -180,7 +179,7 @@ fn entry_of(entries: &[f32], at: usize) -> &[f32] {
 fn of_weight(kernel: &[f32], inputs: usize, outputs: usize) -> Vec<f32> {
     let columns = parallel::map((0..outputs).step_by(LANES), |first| {
         let mut weight = vec![0.0; LANES * inputs * 9];
-        Arch::new().dispatch(|| {
+        vectorised!({
             for input in 0..inputs {
                 let entry = |row, column| {
                     Lanes::load(&kernel[((row * INPUTS + column) * inputs + input) * outputs + first..])
@@ -267,7 +266,7 @@ impl Grid {
         let images = maps.len() / (self.places() * channels);
         let tiles = images * self.tiles[0] * self.tiles[1];
         entries.resize(ENTRIES * tiles * channels, 0.0);
-        Arch::new().dispatch(|| {
+        vectorised!({
             for (tile, corner) in self.corners(images).enumerate() {
                 let places = self.places_of::<SIDE>(corner, before);
                 for first in (0..channels).step_by(LANES) {
@@ -308,7 +307,7 @@ impl Grid {
     ) {
         let tiles = products.len() / (ENTRIES * channels);
         let images = tiles / (self.tiles[0] * self.tiles[1]);
-        Arch::new().dispatch(|| {
+        vectorised!({
             for (tile, corner) in self.corners(images).enumerate() {
                 let places = self.places_of::<SIDE>(corner, before);
                 for first in (0..channels).step_by(LANES) {

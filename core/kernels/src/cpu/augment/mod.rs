@@ -6,8 +6,6 @@
 mod colour;
 mod view;
 
-use pulp::Arch;
-
 use super::parallel;
 use super::resample::{Taps, gaussian};
 
@@ -81,7 +79,7 @@ impl Scratch {
         self.taps.resample(views.filter, (left, width), target);
         self.rows.resize(sides.channels * height * target, 0.0);
         let Self { taps, rows } = self;
-        Arch::new().dispatch(|| {
+        vectorised!({
             let planes =
                 rows.chunks_exact_mut((height * target).max(1)).zip(image.chunks_exact(sides.area()));
             for (rows, plane) in planes {
@@ -96,7 +94,7 @@ impl Scratch {
     fn widen(&mut self, image: &mut [f32], ours: Sides, [top, _, height, _]: [usize; 4], views: &Views) {
         self.taps.resample(views.filter, (top, height), ours.height);
         let Self { taps, rows } = self;
-        Arch::new().dispatch(|| {
+        vectorised!({
             let planes = image.chunks_exact_mut(ours.area()).zip(rows.chunks_exact(height * ours.width));
             planes.for_each(|(plane, rows)| taps.across(rows, top, ours.width, plane));
             cut(image, views);
@@ -133,12 +131,12 @@ impl Scratch {
         self.rows.resize(sides.values(), 0.0);
         self.taps.blur(weights, sides.width);
         let Self { taps, rows } = self;
-        Arch::new().dispatch(|| {
+        vectorised!({
             let lines = rows.chunks_exact_mut(sides.width).zip(image.chunks_exact(sides.width));
             lines.for_each(|(row, line)| taps.along(line, row));
         });
         taps.blur(weights, sides.height);
-        Arch::new().dispatch(|| {
+        vectorised!({
             let planes = image.chunks_exact_mut(sides.area()).zip(rows.chunks_exact(sides.area()));
             planes.for_each(|(plane, rows)| taps.across(rows, 0, sides.width, plane));
         });

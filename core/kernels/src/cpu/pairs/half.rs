@@ -20,8 +20,6 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
-
 use super::{LANES, PART, Weights, counts_once, keep_above};
 use crate::cpu::exp::exp;
 use crate::cpu::gemm::{add as add_product, matrix, product};
@@ -220,12 +218,12 @@ impl<'h> Half<'h> {
                         add_heights(&mut heights, weights, factors[i], &factors[block.columns.clone()]);
                         left_out.zip(kept).into_iter().for_each(|(at, kept)| heights[at] = kept);
                     }
-                    Arch::new().dispatch(|| row.iter_mut().zip(&heights).for_each(|(e, h)| *e *= h));
+                    vectorised!(row.iter_mut().zip(&heights).for_each(|(e, h)| *e *= h));
                 }
                 pulls
             });
         let sum = of_powers.reduce(|mut sum, next| {
-            Arch::new().dispatch(|| sum.iter_mut().zip(&next).for_each(|(sum, next)| *sum += next));
+            vectorised!(sum.iter_mut().zip(&next).for_each(|(sum, next)| *sum += next));
             sum
         });
         sum.unwrap_or_default()
@@ -241,7 +239,7 @@ impl<'h> Half<'h> {
         for (k, &power) in powers.iter().enumerate() {
             let is_last = k + 1 == powers.len();
             let mut terms = if is_last { std::mem::take(&mut similarities) } else { similarities.clone() };
-            Arch::new().dispatch(|| terms.iter_mut().for_each(|s| *s = exp(power * (*s - limit))));
+            vectorised!(terms.iter_mut().for_each(|s| *s = exp(power * (*s - limit))));
             if block.same {
                 terms.iter_mut().skip(first).step_by(block.columns.len() + 1).for_each(|term| *term = 0.0);
             }
@@ -425,7 +423,7 @@ fn add(sums: &mut [f64], values: &[f32]) {
 
 /// Adds a row times the weights of its columns to the sums by column; returns the sum of the row times its own weights.
 fn add_products(row: &[f32], own: &[f32], other: &[f32], columns: &mut [f32]) -> f32 {
-    Arch::new().dispatch(|| {
+    vectorised!({
         let (row, row_rest) = row.as_chunks::<LANES>();
         let (own, own_rest) = own.as_chunks::<LANES>();
         let (other, other_rest) = other.as_chunks::<LANES>();
@@ -449,7 +447,7 @@ fn add_products(row: &[f32], own: &[f32], other: &[f32], columns: &mut [f32]) ->
 
 /// Adds `own weights * own factor + other weights * other factors` to `heights`.
 fn add_heights(heights: &mut [f32], [own, other]: [&[f32]; 2], factor: f32, others: &[f32]) {
-    Arch::new().dispatch(|| {
+    vectorised!({
         let factors = own.iter().zip(other).zip(others);
         heights.iter_mut().zip(factors).for_each(|(h, ((w, v), other))| *h += w * factor + v * other);
     });

@@ -6,8 +6,6 @@ pub mod whole;
 
 use std::ops::Range;
 
-use pulp::Arch;
-
 use super::gemm::{assign, matrix};
 use crate::pair_terms::{LogSumExp, Pairs, Weight};
 
@@ -145,7 +143,7 @@ impl Weights<'_> {
 /// Puts 0 in place of entries whose product with a sign is not above a threshold, and that product in place of others.
 fn keep_above(entries: &mut [f32], (sign, threshold): (f64, f64)) {
     let (sign, threshold) = (sign as f32, threshold as f32);
-    Arch::new().dispatch(|| {
+    vectorised!({
         entries.iter_mut().for_each(|w| *w = if *w * sign > threshold { *w * sign } else { 0.0 });
     });
 }

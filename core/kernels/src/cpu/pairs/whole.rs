@@ -3,8 +3,6 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
-
 use super::{LANES, PART, Weights};
 use crate::cpu::exp::exp;
 use crate::cpu::gemm::{add as add_product, assign, matrix};
@@ -151,7 +149,7 @@ fn log_sum_exp(row: &[f32], weights: Option<&[f32]>, power: f32) -> f32 {
         return EMPTY as f32;
     }
     let largest = power * largest;
-    let sum = Arch::new().dispatch(|| match weights {
+    let sum = vectorised!(match weights {
         None => sum_in_lanes(row, row, |x, _| exp_or_zero(power * x - largest)),
         Some(weights) => sum_in_lanes(row, weights, |x, w| {
             let term = w * exp_or_zero(power * x - largest);
@@ -163,7 +161,7 @@ fn log_sum_exp(row: &[f32], weights: Option<&[f32]>, power: f32) -> f32 {
 
 /// The largest value whose weight is above 0.
 fn largest(row: &[f32], weights: Option<&[f32]>) -> f32 {
-    Arch::new().dispatch(|| {
+    vectorised!({
         let mut lanes = [f32::NEG_INFINITY; LANES];
         let mut take = |at: usize, x: f32, w: f32| {
             if w > 0.0 && x > lanes[at] {
@@ -201,7 +199,7 @@ fn sum_in_lanes(row: &[f32], other: &[f32], term: impl Fn(f32, f32) -> f32) -> f
 
 /// Adds `factor w_j exp(power x_j - sum)`.
 fn add_pulls(pulls: &mut [f32], row: &[f32], weights: Option<&[f32]>, power: f32, sum: f32, factor: f32) {
-    Arch::new().dispatch(|| match weights {
+    vectorised!(match weights {
         None => {
             let add = |(pull, x): (&mut f32, &f32)| *pull += factor * exp_or_zero(power * x - sum);
             pulls.iter_mut().zip(row).for_each(add);
