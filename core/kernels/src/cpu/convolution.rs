@@ -3,7 +3,7 @@
 
 use super::geometry::Geometry;
 use super::upstream::Upstream;
-use super::{im2col, scratch, winograd};
+use super::{im2col, parallel, scratch, winograd};
 
 /// The convolution, in place of what `found` holds. `after` is called for each part of `found` while it lies in the cache,
 /// with the place of its first value; its results come in order.
@@ -35,7 +35,7 @@ pub fn backward(
     if wanted == [false; 2] {
         return [None, None];
     }
-    let mut of_maps = of_maps.then(|| vec![0.0; maps.len()]);
+    let mut of_maps = of_maps.then(|| parallel::zeros(maps.len()));
     let target = of_maps.as_deref_mut();
     let of_weight = with_kernel(weight, geometry, |kernel, is_minimal| {
         if is_minimal {

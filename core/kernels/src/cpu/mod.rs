@@ -15,6 +15,7 @@ mod lanes;
 pub mod norm;
 pub mod pairs;
 pub mod parallel;
+pub mod places;
 pub mod pool;
 pub mod redundancy;
 pub mod resample;

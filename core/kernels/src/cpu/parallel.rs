@@ -60,3 +60,28 @@ pub fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
     }
     total
 }
+
+/// So many zeros. A large vector is cleared by all threads: for one thread, that takes as long as a pass of a network's layer.
+#[cfg(feature = "rayon")]
+pub fn zeros(length: usize) -> Vec<f32> {
+    use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+    if length < SMALL || !length.is_multiple_of(RUN) {
+        return vec![0.0; length];
+    }
+    let runs: Vec<[f32; RUN]> = (0..length / RUN).into_par_iter().map(|_| [0.0; RUN]).collect();
+    runs.into_flattened()
+}
+
+/// Values that a thread clears at once.
+#[cfg(feature = "rayon")]
+const RUN: usize = 64;
+/// Fewer values are cleared sooner than another thread is woken.
+#[cfg(feature = "rayon")]
+const SMALL: usize = 1 << 17;
+
+/// So many zeros.
+#[cfg(not(feature = "rayon"))]
+pub fn zeros(length: usize) -> Vec<f32> {
+    vec![0.0; length]
+}

@@ -3,10 +3,11 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{DType, TensorData};
 use burn_flex::FlexTensor;
 
-use super::memory::{contiguous, floats, in_place, is_f32, tensor};
+use super::memory::{contiguous, contiguous_maps, floats, in_place, is_f32, tensor};
 use crate::cpu::conv_norm::{self as norm, Masked};
 use crate::cpu::convolution::{backward, forward};
 use crate::cpu::geometry::Geometry;
+use crate::cpu::parallel;
 use crate::cpu::pool;
 use crate::cpu::tanh_pool::Block;
 use crate::ops::convolution::{
@@ -52,8 +53,8 @@ impl ConvolutionOps for Flex {
         let Some(geometry) = geometry(&maps, &weight, windows).filter(|_| are_f32(&bias)) else {
             return plain_convolve::<Self>(maps, weight, Optional::of(bias), windows);
         };
-        let (maps, weight, bias) = (contiguous(maps), contiguous(weight), bias.map(contiguous));
-        let mut found = vec![0.0; geometry.results()];
+        let (maps, weight, bias) = (contiguous_maps(maps), contiguous(weight), bias.map(contiguous));
+        let mut found = parallel::zeros(geometry.results());
         forward(floats(&maps), floats(&weight), &geometry, &mut found, |_, part| {
             if let Some(bias) = &bias {
                 add_bias(part, floats(bias));
@@ -72,7 +73,8 @@ impl ConvolutionOps for Flex {
         let Some(geometry) = geometry(&maps, &weight, windows).filter(|_| is_f32(&upstream)) else {
             return plain_convolve_backward::<Self>(maps, weight, upstream, windows, wanted);
         };
-        let [maps, weight, upstream] = [maps, weight, upstream].map(contiguous);
+        let [weight, upstream] = [weight, upstream].map(contiguous);
+        let maps = contiguous_maps(maps);
         let [of_maps, of_weight, of_bias] = wanted;
         let upstream = &floats(&upstream);
         let found = backward(floats(&maps), floats(&weight), &geometry, upstream, [of_maps, of_weight]);
@@ -95,10 +97,11 @@ impl ConvolutionOps for Flex {
             let identity = Optional::of(identity);
             return plain_convolve_normalised::<Self>(maps, weight, affine, identity, joined);
         };
-        let [maps, weight, gain, shift] = [maps, weight, affine.gain, affine.shift].map(contiguous);
+        let [weight, gain, shift] = [weight, affine.gain, affine.shift].map(contiguous);
+        let maps = contiguous_maps(maps);
         let identity = identity.map(contiguous);
         let outputs = geometry.outputs;
-        let mut convolution = vec![0.0; geometry.results()];
+        let mut convolution = parallel::zeros(geometry.results());
         let parts = forward(floats(&maps), floats(&weight), &geometry, &mut convolution, |_, part| {
             norm::Moments::of(part, outputs)
         });
@@ -110,7 +113,7 @@ impl ConvolutionOps for Flex {
             variances: &variances,
             epsilon: joined.epsilon as f32,
         };
-        let mut output = vec![0.0; convolution.len()];
+        let mut output = parallel::zeros(convolution.len());
         norm.activation(identity.as_ref().map(floats), joined.rectified).write(&convolution, &mut output);
         let shape = geometry.shape();
         let (output, convolution) = (tensor(output, shape), tensor(convolution, shape));
@@ -131,7 +134,8 @@ impl ConvolutionOps for Flex {
         };
         let Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added } = kept;
         let [of_maps, of_weight, of_gain, of_shift, of_identity] = wanted;
-        let [maps, weight, convolution] = [maps, weight, convolution].map(contiguous);
+        let [weight, convolution] = [weight, convolution].map(contiguous);
+        let maps = contiguous_maps(maps);
         let [gain, shift, mean, variance] = [gain, shift, mean, variance].map(contiguous);
         let output = (is_added && joined.rectified).then(|| contiguous(output));
         let upstream = match &output {
@@ -176,7 +180,8 @@ impl ConvolutionOps for Flex {
             let identity = Optional::of(identity);
             return plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, joined);
         };
-        let [maps, weight, gain, shift] = [maps, weight, affine.gain, affine.shift].map(contiguous);
+        let [weight, gain, shift] = [weight, affine.gain, affine.shift].map(contiguous);
+        let maps = contiguous_maps(maps);
         let [mean, variance] = [moments.mean, moments.variance].map(contiguous);
         let identity = identity.map(contiguous);
         let norm = norm::Norm {
@@ -187,7 +192,7 @@ impl ConvolutionOps for Flex {
             epsilon: joined.epsilon as f32,
         };
         let activation = norm.activation(identity.as_ref().map(floats), joined.rectified);
-        let mut output = vec![0.0; geometry.results()];
+        let mut output = parallel::zeros(geometry.results());
         forward(floats(&maps), floats(&weight), &geometry, &mut output, |first, part| {
             activation.apply(first, part);
         });
@@ -202,7 +207,8 @@ impl ConvolutionOps for Flex {
         let Some((n, block)) = block(&maps, &weight).filter(|_| is_f32(&bias)) else {
             return plain_convolve_tanh_pool::<Self>(maps, weight, bias);
         };
-        let [maps, weight, bias] = [maps, weight, bias].map(contiguous);
+        let [weight, bias] = [weight, bias].map(contiguous);
+        let maps = contiguous_maps(maps);
         let [pooled, tanh] = block.forward(floats(&maps), floats(&weight), floats(&bias));
         let [height, width] = block.pooled();
         (tensor(pooled, [n, height, width, block.out]), tensor(tanh, [n, height, width, block.columns()]))
@@ -221,7 +227,8 @@ impl ConvolutionOps for Flex {
         let Some((n, block)) = found else {
             return plain_convolve_tanh_pool_backward::<Self>(maps, weight, tanh, upstream, wanted);
         };
-        let [maps, weight, tanh, upstream] = [maps, weight, tanh, upstream].map(contiguous);
+        let [weight, tanh, upstream] = [weight, tanh, upstream].map(contiguous);
+        let maps = contiguous_maps(maps);
         let [maps, weight, tanh, upstream] = [&maps, &weight, &tanh, &upstream].map(floats);
         let [of_maps, of_weight, of_bias] = block.backward(maps, weight, tanh, upstream, wanted);
         let Block { sides: [height, width], channels, out, kernel } = block;

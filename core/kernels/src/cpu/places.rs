@@ -1,0 +1,40 @@
+//! Maps whose channels lie apart, as images come, brought to where the channels of a place lie side by side.
+
+use super::parallel;
+
+/// Copies values `[n, height, width, channels]` that lie `strides` apart in `values`, row by row. One pass that reads and
+/// writes, an image at a time.
+pub fn side_by_side(values: &[f32], sides: [usize; 4], strides: [usize; 4]) -> Vec<f32> {
+    let [n, height, width, channels] = sides;
+    let [of_image, of_row, of_place, of_channel] = strides;
+    let row = width * channels;
+    let mut found = parallel::zeros(n * height * row);
+    parallel::map(found.chunks_exact_mut((height * row).max(1)).enumerate(), |(image, target)| {
+        for (y, target) in target.chunks_exact_mut(row.max(1)).enumerate() {
+            for channel in 0..channels {
+                let first = image * of_image + y * of_row + channel * of_channel;
+                let values = values[first..].iter().step_by(of_place.max(1));
+                target[channel..].iter_mut().step_by(channels).zip(values).for_each(|(to, from)| *to = *from);
+            }
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn planes_become_places() {
+        let (n, height, width, channels) = (2, 3, 4, 3);
+        let values: Vec<f32> = (0..n * channels * height * width).map(|i| i as f32).collect();
+        let strides = [channels * height * width, width, 1, height * width];
+        let found = side_by_side(&values, [n, height, width, channels], strides);
+        for (at, found) in found.into_iter().enumerate() {
+            let (place, channel) = (at / channels, at % channels);
+            let (image, within) = (place / (height * width), place % (height * width));
+            assert_eq!(found as usize, (image * channels + channel) * height * width + within);
+        }
+    }
+}
