@@ -272,17 +272,17 @@ fn sums(maps: &[f32], upstream: &Masked, means: &[f32]) -> [Vec<f32>; 2] {
     let parts = upstream.upstream.chunks(size).zip(maps.chunks(size));
     let sums = parallel::map(parts, |(upstream_of, maps)| {
         let [mut sum, mut along] = [vec![0.0_f32; channels], vec![0.0_f32; channels]];
-        let rows = upstream_of.chunks_exact(channels).zip(maps.chunks_exact(channels));
+        let rows = || upstream_of.chunks_exact(channels).zip(maps.chunks_exact(channels));
         vectorised!(match &upstream.seen {
             None => {
-                for (g, y) in rows {
+                for (g, y) in rows() {
                     add_row(&mut sum, g);
                     add_along(&mut along, g, y, means);
                 }
             }
             Some(seen) => {
                 let mut masked = vec![0.0_f32; channels];
-                for (g, y) in rows {
+                for (g, y) in rows() {
                     seen.mask_row(&mut masked, g, y);
                     add_row(&mut sum, &masked);
                     add_along(&mut along, &masked, y, means);
@@ -322,12 +322,9 @@ impl Upstream for OfMaps<'_> {
         let (maps, upstream) = (&self.maps[range.clone()], &self.upstream.upstream[range]);
         scratch.resize(maps.len(), 0.0);
         let Self { factors, slopes, offsets, .. } = self;
-        let rows = scratch
-            .chunks_exact_mut(channels)
-            .zip(upstream.chunks_exact(channels))
-            .zip(maps.chunks_exact(channels));
         vectorised!({
-            for ((gradient, g), y) in rows {
+            let rows = scratch.chunks_exact_mut(channels).zip(upstream.chunks_exact(channels));
+            for ((gradient, g), y) in rows.zip(maps.chunks_exact(channels)) {
                 match &self.upstream.seen {
                     None => gradient.copy_from_slice(g),
                     Some(seen) => seen.mask_row(gradient, g, y),

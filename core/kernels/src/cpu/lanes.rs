@@ -1,60 +1,69 @@
-//! Sixteen channels of one place, which the compiler keeps in vector registers.
+//! Channels of one place side by side, as many as a vector of the processor holds.
+//!
+//! For transforms that the compiler does not bring into vector instructions by itself, since they work on small arrays of
+//! such vectors.
 
 use std::ops::{Add, Mul, Sub};
 
-/// Channels side by side.
+use pulp::Simd;
+
+/// A number of channels that every processor's vectors divide.
 pub(crate) const LANES: usize = 16;
 
 /// Values that are changed alike.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lanes(pub(crate) [f32; LANES]);
+pub(crate) struct Lanes<S: Simd> {
+    simd: S,
+    values: S::f32s,
+}
 
-impl Lanes {
-    pub(crate) const ZERO: Self = Self([0.0; LANES]);
-
+impl<S: Simd> Lanes<S> {
     #[inline(always)]
-    pub(crate) fn from_fn(value: impl FnMut(usize) -> f32) -> Self {
-        Self(std::array::from_fn(value))
+    pub(crate) fn zero(simd: S) -> Self {
+        Self { simd, values: simd.splat_f32s(0.0) }
     }
 
     /// The first values of a slice that has enough of them; zeros otherwise.
     #[inline(always)]
-    pub(crate) fn load(values: &[f32]) -> Self {
-        values.first_chunk().map_or(Self::ZERO, |values| Self(*values))
+    pub(crate) fn load(simd: S, values: &[f32]) -> Self {
+        match S::as_simd_f32s(values) {
+            ([values, ..], _) => Self { simd, values: *values },
+            _ => Self::zero(simd),
+        }
     }
 
     /// Into the first places of a slice that has enough of them.
     #[inline(always)]
     pub(crate) fn store(self, target: &mut [f32]) {
-        if let Some(target) = target.first_chunk_mut() {
-            *target = self.0;
+        if let ([target, ..], _) = S::as_mut_simd_f32s(target) {
+            *target = self.values;
         }
     }
 }
 
-impl Add for Lanes {
+impl<S: Simd> Add for Lanes<S> {
     type Output = Self;
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        Self::from_fn(|lane| self.0[lane] + other.0[lane])
+        Self { values: self.simd.add_f32s(self.values, other.values), ..self }
     }
 }
 
-impl Sub for Lanes {
+impl<S: Simd> Sub for Lanes<S> {
     type Output = Self;
 
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        Self::from_fn(|lane| self.0[lane] - other.0[lane])
+        Self { values: self.simd.sub_f32s(self.values, other.values), ..self }
     }
 }
 
-impl Mul<f32> for Lanes {
+impl<S: Simd> Mul<f32> for Lanes<S> {
     type Output = Self;
 
     #[inline(always)]
     fn mul(self, factor: f32) -> Self {
-        Self::from_fn(|lane| self.0[lane] * factor)
+        Self { values: self.simd.mul_f32s(self.values, self.simd.splat_f32s(factor)), ..self }
     }
 }

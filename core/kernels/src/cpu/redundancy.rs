@@ -103,8 +103,8 @@ impl<'a> Standardised<'a> {
         let (means, along): (Vec<f32>, Vec<f32>) = (mean(means), mean(along));
         parallel::map(pulled.chunks_mut(size).zip(self.parts()), |(gradient, own)| {
             for (gradient, x) in gradient.chunks_exact_mut(width).zip(own.chunks_exact(width)) {
-                let of_column = x.iter().zip(means.iter().zip(&along)).zip(&self.scale);
                 vectorised!({
+                    let of_column = x.iter().zip(means.iter().zip(&along)).zip(&self.scale);
                     for (g, ((x, (mean, along)), scale)) in gradient.iter_mut().zip(of_column) {
                         *g = (*g - mean - x * along) * scale;
                     }

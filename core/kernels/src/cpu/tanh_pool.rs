@@ -72,19 +72,22 @@ impl Block {
         (0..self.places()).map(move |at| (0..=self.kernel).map(move |y| corner(at) + y * row))
     }
 
-    /// The windows of some images, one after the other.
-    fn unfold(self, maps: &[f32]) -> Vec<f32> {
+    /// Writes the windows of some images, one after the other, in place of what `windows` holds.
+    fn unfold(self, maps: &[f32], windows: &mut Vec<f32>) {
         let images = maps.len() / self.image();
-        let mut windows = Vec::with_capacity(images * self.places() * self.window());
+        let length = images * self.places() * self.window();
+        windows.resize(length, 0.0);
+        let mut at = 0;
         for image in maps.chunks_exact(self.image()) {
             for rows in self.windows() {
                 for start in rows {
-                    windows.extend_from_slice(&image[start..start + self.run()]);
+                    copy_run(&image[start..], self.run(), &mut windows[at..]);
+                    at += self.run();
                 }
-                windows.push(1.0);
+                windows[at] = 1.0;
+                at += 1;
             }
         }
-        windows
     }
 
     /// Adds the values of windows to the places of the maps that they were taken from.
@@ -140,15 +143,15 @@ impl Block {
     pub fn forward(self, maps: &[f32], weight: &[f32], bias: &[f32]) -> [Vec<f32>; 2] {
         let kernel = self.matrix(weight, bias);
         let images = maps.len() / self.image();
-        let mut pooled = vec![0.0; images * self.places() * self.out];
-        let mut tanh = vec![0.0; images * self.places() * self.columns()];
+        let mut pooled = parallel::zeros(images * self.places() * self.out);
+        let mut tanh = parallel::zeros(images * self.places() * self.columns());
         let parts = maps
             .chunks(CHUNK * self.image())
             .zip(pooled.chunks_mut(CHUNK * self.places() * self.out))
             .zip(tanh.chunks_mut(CHUNK * self.places() * self.columns()));
-        parallel::map(parts, |((maps, pooled), tanh)| {
-            let windows = self.unfold(maps);
-            assign(tanh, matrix(&windows, self.window()), matrix(&kernel, self.columns()));
+        parallel::map_in(parts, Vec::new, |windows, ((maps, pooled), tanh)| {
+            self.unfold(maps, windows);
+            assign(tanh, matrix(windows, self.window()), matrix(&kernel, self.columns()));
             of_slice(tanh);
             self.pool(tanh, pooled);
         });
@@ -157,9 +160,9 @@ impl Block {
 
     /// The mean of the four outputs of each window.
     fn pool(self, tanh: &[f32], pooled: &mut [f32]) {
-        let rows = tanh.chunks_exact(self.columns()).zip(pooled.chunks_exact_mut(self.out));
         vectorised!({
-            for (row, pooled) in rows {
+            let rows = tanh.chunks_exact(self.columns());
+            for (row, pooled) in rows.zip(pooled.chunks_exact_mut(self.out)) {
                 let (top, bottom) = row.split_at(2 * self.out);
                 let right = top[self.out..].iter().zip(&bottom[self.out..]);
                 let four = top.iter().zip(bottom).zip(right);
@@ -183,7 +186,7 @@ impl Block {
         let [is_maps, is_weight, is_bias] = wanted;
         let kernel = self.matrix(weight, &vec![0.0; self.out]);
         let size = CHUNK * self.image();
-        let mut of_maps = is_maps.then(|| vec![0.0; maps.len()]);
+        let mut of_maps = is_maps.then(|| parallel::zeros(maps.len()));
         let mut targets: Vec<&mut [f32]> = match &mut of_maps {
             Some(of_maps) => of_maps.chunks_mut(size).collect(),
             None => maps.chunks(size).map(|_| Default::default()).collect(),
@@ -193,18 +196,23 @@ impl Block {
             .zip(targets.drain(..))
             .zip(tanh.chunks(CHUNK * self.places() * self.columns()))
             .zip(upstream.chunks(CHUNK * self.places() * self.out));
-        let of_kernels = parallel::map(parts, |(((maps, target), tanh), upstream)| {
-            let slope = self.slope(tanh, upstream);
-            let slope = matrix(&slope, self.columns());
-            if !target.is_empty() {
-                self.fill(slope, &kernel, target);
-            }
-            if !is_weight && !is_bias {
-                return Vec::new();
-            }
-            let windows = self.unfold(maps);
-            product(matrix(&windows, self.window()).transpose(), slope)
-        });
+        type Scratch = [Vec<f32>; 2];
+        let of_kernels = parallel::map_in(
+            parts,
+            Default::default,
+            |[slope, windows]: &mut Scratch, (((maps, target), tanh), upstream)| {
+                self.write_slope(tanh, upstream, slope);
+                let slope = matrix(slope, self.columns());
+                if !target.is_empty() {
+                    self.fill(slope, &kernel, windows, target);
+                }
+                if !is_weight && !is_bias {
+                    return Vec::new();
+                }
+                self.unfold(maps, windows);
+                product(matrix(windows, self.window()).transpose(), slope)
+            },
+        );
         drop(targets);
         if !is_weight && !is_bias {
             return [of_maps, None, None];
@@ -213,19 +221,42 @@ impl Block {
         [of_maps, is_weight.then_some(of_weight), is_bias.then_some(of_bias)]
     }
 
-    /// The gradient of `conv(maps)`, `[rows, 4 * out]`, from that of the pooled output.
-    fn slope(self, tanh: &[f32], upstream: &[f32]) -> Vec<f32> {
-        let mut slope = Vec::with_capacity(tanh.len());
-        for pooled in upstream.chunks_exact(self.out) {
-            OFFSETS.iter().for_each(|_| slope.extend_from_slice(pooled));
-        }
-        vectorised!(slope.iter_mut().zip(tanh).for_each(|(g, y)| *g *= 0.25 * (1.0 - y * y)));
-        slope
+    /// Writes the gradient of `conv(maps)`, `[rows, 4 * out]`, from that of the pooled output.
+    fn write_slope(self, tanh: &[f32], upstream: &[f32], slope: &mut Vec<f32>) {
+        slope.resize(tanh.len(), 0.0);
+        vectorised!({
+            let rows = slope.chunks_exact_mut(self.columns()).zip(tanh.chunks_exact(self.columns()));
+            for ((slope, tanh), pooled) in rows.zip(upstream.chunks_exact(self.out)) {
+                for (slope, tanh) in slope.chunks_exact_mut(self.out).zip(tanh.chunks_exact(self.out)) {
+                    for ((slope, y), g) in slope.iter_mut().zip(tanh).zip(pooled) {
+                        *slope = 0.25 * g * (1.0 - y * y);
+                    }
+                }
+            }
+        });
     }
 
-    /// The gradient of some maps.
-    fn fill(self, slope: MatRef<'_, f32>, kernel: &[f32], target: &mut [f32]) {
-        let windows = product(slope, matrix(kernel, self.columns()).transpose());
-        vectorised!(self.fold(&windows, target));
+    /// The gradient of some maps, with room for its windows.
+    fn fill(self, slope: MatRef<'_, f32>, kernel: &[f32], windows: &mut Vec<f32>, target: &mut [f32]) {
+        windows.resize(slope.nrows() * self.window(), 0.0);
+        assign(windows, slope, matrix(kernel, self.columns()).transpose());
+        vectorised!(self.fold(windows, target));
+    }
+}
+
+/// Copies a run of values. What comes after them may be copied too, to be written over by what is copied next: copies of
+/// one size are two instructions, of any size a call.
+#[inline(always)]
+fn copy_run(values: &[f32], length: usize, target: &mut [f32]) {
+    const PIECE: usize = 32;
+    for first in (0..length).step_by(PIECE) {
+        let (values, target) = (&values[first..], &mut target[first..]);
+        match (values.first_chunk::<PIECE>(), target.first_chunk_mut::<PIECE>()) {
+            (Some(values), Some(target)) => *target = *values,
+            _ => {
+                let rest = (length - first).min(PIECE);
+                target[..rest].copy_from_slice(&values[..rest]);
+            }
+        }
     }
 }

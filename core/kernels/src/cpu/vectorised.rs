@@ -1,14 +1,35 @@
 //! Loops on the vector instructions of the processor that runs them.
 
+use pulp::{Arch, NullaryFnOnce};
+
 /// Evaluates an expression with the widest vector instructions that the processor has.
 ///
-/// A macro, since what it evaluates has those instructions only where it is compiled into the function that asks for them:
-/// the compiler leaves a long closure out of it, and with it the instructions, unless each closure says otherwise.
+/// What it evaluates has those instructions only where it is compiled into the function that asks for them. The compiler
+/// leaves a closure of more than a few lines out of it unless told otherwise, which is why this is a macro.
 macro_rules! vectorised {
     ($work:expr) => {
-        ::pulp::Arch::new().dispatch(
+        $crate::cpu::vectorised::run(
             #[inline(always)]
             || $work,
         )
     };
+}
+
+/// See [`vectorised!`], through which it should be called.
+#[inline(always)]
+pub(crate) fn run<T>(work: impl FnMut() -> T) -> T {
+    Arch::new().dispatch(Work(work))
+}
+
+/// A closure that is called by reference: calling one by value goes through a function of the compiler's own, which is not
+/// inlined whatever the closure says.
+struct Work<F>(F);
+
+impl<T, F: FnMut() -> T> NullaryFnOnce for Work<F> {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(mut self) -> T {
+        (self.0)()
+    }
 }

@@ -14,7 +14,10 @@
 //!
 //! Sums round worse than by the definition: to some 1e-5 of the largest value.
 
+use std::marker::PhantomData;
+
 use faer::MatRef;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::gemm::{add, assign, matrix, spread};
 use super::geometry::Geometry;
@@ -33,6 +36,9 @@ const ENTRIES: usize = INPUTS * INPUTS;
 const TILES: usize = 32;
 /// Parts whose entries are kept at once for the gradient of the kernel.
 const ROUND: usize = 16;
+
+/// Outputs whose gradient of the kernel one round of a loop brings back.
+const BLOCK: usize = 64;
 
 /// With fewer tiles, bringing the kernel into its form costs more than it saves.
 const FEWEST_TILES: usize = 8;
@@ -54,18 +60,15 @@ pub fn transformed(geometry: &Geometry) -> usize {
 /// Brings `[out, in, 3, 3]` into the form `G g G^T`: `[in, 36, out]`, so that the inputs can be made side by side.
 pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
     let Geometry { inputs, outputs, .. } = *geometry;
-    parallel::map(kernel.chunks_exact_mut(ENTRIES * outputs).enumerate(), |(input, entries)| {
-        vectorised!({
-            for first in (0..outputs).step_by(LANES) {
-                let tap = |row, column| {
-                    let at = row * KERNEL + column;
-                    Lanes::from_fn(|lane| weight[((first + lane) * inputs + input) * 9 + at])
-                };
-                both(tap, &of_kernel, |row, column, value| {
-                    value.store(&mut entries[(row * INPUTS + column) * outputs + first..]);
-                });
-            }
-        });
+    let rows = kernel.chunks_exact_mut(ENTRIES * outputs).enumerate();
+    parallel::map_in(rows, Vec::new, |taps, (input, entries)| {
+        // Output by output first: what a vector takes together lies far apart.
+        taps.resize(KERNEL * KERNEL * outputs, 0.0);
+        for (output, weight) in weight.chunks_exact(inputs * KERNEL * KERNEL).enumerate() {
+            let window = &weight[input * KERNEL * KERNEL..(input + 1) * KERNEL * KERNEL];
+            taps.iter_mut().skip(output).step_by(outputs).zip(window).for_each(|(tap, value)| *tap = *value);
+        }
+        Arch::new().dispatch(TransformKernel { taps, entries, outputs });
     });
 }
 
@@ -85,10 +88,10 @@ pub fn forward<T: Send>(
     parallel::map_in(
         parts,
         Default::default,
-        |[entries, products]: &mut [Vec<f32>; 2], (at, (maps, found))| {
+        |[entries, products]: &mut [Entries; 2], (at, (maps, found))| {
             grid.gather_inputs(maps, inputs, entries);
-            entry_by_entry(entries, kernel, [inputs, outputs], false, products);
-            grid.write(products, found, outputs);
+            entry_by_entry(entries, kernel, outputs, false, products);
+            grid.write(products, found);
             after(at * size, found)
         },
     )
@@ -112,88 +115,161 @@ pub fn backward(
         Some(of_maps) => of_maps.chunks_mut(size).collect(),
         None => maps.chunks(size).map(|_| Default::default()).collect(),
     };
-    let mut of_kernel = is_weight_wanted.then(|| scratch::take(kernel.len()));
+    // Apart from each other as the matrices of [`Entries`] are.
+    let stride = inputs * outputs + Entries::GAP;
+    let mut of_kernel = is_weight_wanted.then(|| scratch::take(ENTRIES * stride));
     let mut parts = maps.chunks(size).zip(targets.drain(..)).enumerate().peekable();
-    let mut round: [[Vec<f32>; 2]; ROUND] = Default::default();
+    let mut round: [[Entries; 2]; ROUND] = Default::default();
     let mut how: fn(&mut [f32], MatRef<'_, f32>, MatRef<'_, f32>) = assign;
     while parts.peek().is_some() {
         let places = round.iter_mut().zip(parts.by_ref());
         let used = parallel::map_in(
             places,
             Default::default,
-            |[products, slope]: &mut [Vec<f32>; 2], (entries, (at, (maps, target)))| {
+            |(products, slope): &mut (Entries, Vec<f32>), (entries, (at, (maps, target)))| {
                 let [of_input, of_output] = entries;
                 let first = at * grid.images * result;
                 let slope = upstream.part(first..first + maps.len() / image * result, slope);
                 grid.gather_outputs(slope, outputs, of_output);
                 if !target.is_empty() {
-                    entry_by_entry(of_output, kernel, [outputs, inputs], true, products);
-                    grid.scatter(products, target, inputs);
+                    entry_by_entry(of_output, kernel, inputs, true, products);
+                    grid.scatter(products, target);
                 }
                 if is_weight_wanted {
                     grid.gather_inputs(maps, inputs, of_input);
                 }
             },
         );
-        let targets = of_kernel.iter_mut().flat_map(|kernel| kernel.chunks_exact_mut(inputs * outputs));
+        let targets = of_kernel.iter_mut().flat_map(|kernel| kernel.chunks_exact_mut(stride));
         parallel::map(targets.enumerate(), |(entry, target)| {
+            let target = &mut target[..inputs * outputs];
             for (at, [of_input, of_output]) in round.iter().take(used.len()).enumerate() {
-                let left = matrix(entry_of(of_input, entry), inputs);
                 let how = if at == 0 { how } else { add };
-                how(target, left.transpose(), matrix(entry_of(of_output, entry), outputs));
+                how(target, of_input.matrix(entry).transpose(), of_output.matrix(entry));
             }
         });
         how = add;
     }
     let of_kernel = of_kernel?;
-    let weight = of_weight(&of_kernel, inputs, outputs);
+    let weight = of_weight(&of_kernel, stride, inputs, outputs);
     scratch::give(of_kernel);
     Some(weight)
 }
 
-/// The product of each of the 36 matrices of `entries`, `[tiles, from]`, with that of the kernel.
-fn entry_by_entry(
-    entries: &[f32],
-    kernel: &[f32],
-    [from, to]: [usize; 2],
-    transposed: bool,
-    products: &mut Vec<f32>,
-) {
-    let tiles = entries.len() / (ENTRIES * from);
-    products.resize(ENTRIES * tiles * to, 0.0);
-    let (inputs, outputs) = if transposed { (to, from) } else { (from, to) };
-    let pairs = products.chunks_exact_mut(tiles * to).zip(entries.chunks_exact(tiles * from));
-    for (entry, (product, left)) in pairs.enumerate() {
-        let right = spread(&kernel[entry * outputs..], inputs, outputs, ENTRIES * outputs);
-        assign(product, matrix(left, from), if transposed { right.transpose() } else { right });
+/// The 36 entries of some tiles, a matrix `[tiles, channels]` each.
+#[derive(Debug, Default)]
+struct Entries {
+    values: Vec<f32>,
+    tiles: usize,
+    channels: usize,
+}
+
+impl Entries {
+    /// Values between the ends of two matrices. With none, a value of all 36 would often have one place in the cache.
+    const GAP: usize = LANES;
+
+    /// Makes room, with anything in it.
+    fn reshape(&mut self, tiles: usize, channels: usize) {
+        (self.tiles, self.channels) = (tiles, channels);
+        self.values.resize(ENTRIES * self.stride(), 0.0);
+    }
+
+    /// Values from the beginning of a matrix to that of the next.
+    fn stride(&self) -> usize {
+        self.tiles * self.channels + Self::GAP
+    }
+
+    fn matrix(&self, entry: usize) -> MatRef<'_, f32> {
+        let first = entry * self.stride();
+        matrix(&self.values[first..first + self.tiles * self.channels], self.channels)
     }
 }
 
-/// One of the 36 parts.
-fn entry_of(entries: &[f32], at: usize) -> &[f32] {
-    let size = entries.len() / ENTRIES;
-    &entries[at * size..(at + 1) * size]
+/// The product of each of the 36 matrices of `entries` with that of the kernel, which gives `to` channels.
+fn entry_by_entry(entries: &Entries, kernel: &[f32], to: usize, transposed: bool, products: &mut Entries) {
+    let (tiles, from) = (entries.tiles, entries.channels);
+    products.reshape(tiles, to);
+    let (inputs, outputs) = if transposed { (to, from) } else { (from, to) };
+    let stride = products.stride();
+    for (entry, product) in products.values.chunks_exact_mut(stride).enumerate() {
+        let right = spread(&kernel[entry * outputs..], inputs, outputs, ENTRIES * outputs);
+        let right = if transposed { right.transpose() } else { right };
+        assign(&mut product[..tiles * to], entries.matrix(entry), right);
+    }
 }
 
-/// `G^T u G` for `[36, in, out]`: `[out, in, 3, 3]`.
-fn of_weight(kernel: &[f32], inputs: usize, outputs: usize) -> Vec<f32> {
-    let columns = parallel::map((0..outputs).step_by(LANES), |first| {
-        let mut weight = vec![0.0; LANES * inputs * 9];
-        vectorised!({
-            for input in 0..inputs {
-                let entry = |row, column| {
-                    Lanes::load(&kernel[((row * INPUTS + column) * inputs + input) * outputs + first..])
-                };
-                both(entry, &to_kernel, |row, column, value| {
-                    for (lane, value) in value.0.iter().enumerate() {
-                        weight[(lane * inputs + input) * 9 + row * KERNEL + column] = *value;
-                    }
-                });
-            }
-        });
-        weight
+/// `G g G^T` of the windows of one input, `[9, out]` to `[36, out]`.
+struct TransformKernel<'a> {
+    taps: &'a [f32],
+    entries: &'a mut [f32],
+    outputs: usize,
+}
+
+impl WithSimd for TransformKernel<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { taps, entries, outputs } = self;
+        for first in (0..outputs).step_by(S::F32_LANES) {
+            both::<S, OfKernel, KERNEL, INPUTS>(
+                simd,
+                #[inline(always)]
+                |row, column| Lanes::load(simd, &taps[(row * KERNEL + column) * outputs + first..]),
+                #[inline(always)]
+                |row, column, value| value.store(&mut entries[(row * INPUTS + column) * outputs + first..]),
+            );
+        }
+    }
+}
+
+/// `G^T u G` of the gradient of the kernel, 36 matrices `[in, out]` that are `stride` values apart: `[out, in, 3, 3]`.
+fn of_weight(kernel: &[f32], stride: usize, inputs: usize, outputs: usize) -> Vec<f32> {
+    let mut weight = vec![0.0; inputs * outputs * KERNEL * KERNEL];
+    let blocks = weight.chunks_mut(BLOCK * inputs * KERNEL * KERNEL).enumerate();
+    parallel::map(blocks, |(block, weight)| {
+        let first = block * BLOCK;
+        Arch::new().dispatch(OfWeight { kernel, stride, weight, first, inputs, outputs });
     });
-    columns.concat()
+    weight
+}
+
+/// [`of_weight`] of some outputs.
+struct OfWeight<'a> {
+    kernel: &'a [f32],
+    stride: usize,
+    weight: &'a mut [f32],
+    /// The first of the outputs.
+    first: usize,
+    inputs: usize,
+    outputs: usize,
+}
+
+impl WithSimd for OfWeight<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { kernel, stride, weight, first, inputs, outputs } = self;
+        let window = KERNEL * KERNEL;
+        let mut taps = [[0.0; LANES]; KERNEL * KERNEL];
+        for input in 0..inputs {
+            for (at, weight) in weight.chunks_mut(S::F32_LANES * inputs * window).enumerate() {
+                let place = input * outputs + first + at * S::F32_LANES;
+                both::<S, ToKernel, INPUTS, KERNEL>(
+                    simd,
+                    #[inline(always)]
+                    |row, column| Lanes::load(simd, &kernel[(row * INPUTS + column) * stride + place..]),
+                    #[inline(always)]
+                    |row, column, value| value.store(&mut taps[row * KERNEL + column]),
+                );
+                for (lane, weight) in weight.chunks_exact_mut(inputs * window).enumerate() {
+                    let weight = &mut weight[input * window..(input + 1) * window];
+                    weight.iter_mut().zip(&taps).for_each(|(value, lanes)| *value = lanes[lane]);
+                }
+            }
+        }
+    }
 }
 
 /// How a map is cut into tiles.
@@ -246,173 +322,266 @@ impl Grid {
     }
 
     /// `B^T d B` of some images' maps, `[36, tiles, channels]`.
-    fn gather_inputs(&self, maps: &[f32], channels: usize, entries: &mut Vec<f32>) {
-        self.gather::<INPUTS>(maps, channels, 1, &of_input, entries);
+    fn gather_inputs(&self, maps: &[f32], channels: usize, entries: &mut Entries) {
+        self.gather::<OfInput, INPUTS>(maps, channels, 1, entries);
     }
 
     /// `A dY A^T` of the gradient of outputs.
-    fn gather_outputs(&self, upstream: &[f32], channels: usize, entries: &mut Vec<f32>) {
-        self.gather::<OUTPUTS>(upstream, channels, 0, &from_output, entries);
+    fn gather_outputs(&self, upstream: &[f32], channels: usize, entries: &mut Entries) {
+        self.gather::<FromOutput, OUTPUTS>(upstream, channels, 0, entries);
     }
 
-    fn gather<const SIDE: usize>(
+    fn gather<T: Transform<SIDE, INPUTS>, const SIDE: usize>(
         &self,
         maps: &[f32],
         channels: usize,
         before: usize,
-        transform: &impl Fn(&[Lanes; SIDE]) -> [Lanes; INPUTS],
-        entries: &mut Vec<f32>,
+        entries: &mut Entries,
     ) {
         let images = maps.len() / (self.places() * channels);
-        let tiles = images * self.tiles[0] * self.tiles[1];
-        entries.resize(ENTRIES * tiles * channels, 0.0);
-        vectorised!({
-            for (tile, corner) in self.corners(images).enumerate() {
-                let places = self.places_of::<SIDE>(corner, before);
-                for first in (0..channels).step_by(LANES) {
-                    let load = |row: usize, column: usize| match places[row][column] {
-                        Some(place) => Lanes::load(&maps[place * channels + first..]),
-                        None => Lanes::ZERO,
-                    };
-                    both(load, transform, |row, column, value| {
-                        let entry = row * INPUTS + column;
-                        value.store(&mut entries[(entry * tiles + tile) * channels + first..]);
-                    });
-                }
-            }
+        entries.reshape(images * self.tiles[0] * self.tiles[1], channels);
+        Arch::new().dispatch(Gather::<T, SIDE> {
+            grid: self,
+            maps,
+            before,
+            images,
+            entries,
+            how: PhantomData,
         });
     }
 
     /// The outputs of products, `[36, tiles, channels]`.
-    fn write(&self, products: &[f32], target: &mut [f32], channels: usize) {
-        self.results::<OUTPUTS>(products, channels, 0, &to_output, |place, value| {
-            value.store(&mut target[place..]);
+    fn write(&self, products: &Entries, target: &mut [f32]) {
+        let how = PhantomData::<ToOutput>;
+        Arch::new().dispatch(Results::<_, OUTPUTS> {
+            grid: self,
+            products,
+            before: 0,
+            target,
+            how,
+            is_added: false,
         });
     }
 
     /// Adds the gradients of inputs.
-    fn scatter(&self, products: &[f32], target: &mut [f32], channels: usize) {
-        self.results::<INPUTS>(products, channels, 1, &to_input, |place, value| {
-            (Lanes::load(&target[place..]) + value).store(&mut target[place..]);
-        });
-    }
-
-    fn results<const SIDE: usize>(
-        &self,
-        products: &[f32],
-        channels: usize,
-        before: usize,
-        transform: &impl Fn(&[Lanes; INPUTS]) -> [Lanes; SIDE],
-        mut put: impl FnMut(usize, Lanes),
-    ) {
-        let tiles = products.len() / (ENTRIES * channels);
-        let images = tiles / (self.tiles[0] * self.tiles[1]);
-        vectorised!({
-            for (tile, corner) in self.corners(images).enumerate() {
-                let places = self.places_of::<SIDE>(corner, before);
-                for first in (0..channels).step_by(LANES) {
-                    let load = |row: usize, column: usize| {
-                        let entry = row * INPUTS + column;
-                        Lanes::load(&products[(entry * tiles + tile) * channels + first..])
-                    };
-                    both(load, transform, |row, column, value| {
-                        if let Some(place) = places[row][column] {
-                            put(place * channels + first, value);
-                        }
-                    });
-                }
-            }
+    fn scatter(&self, products: &Entries, target: &mut [f32]) {
+        let how = PhantomData::<ToInput>;
+        Arch::new().dispatch(Results::<_, INPUTS> {
+            grid: self,
+            products,
+            before: 1,
+            target,
+            how,
+            is_added: true,
         });
     }
 }
 
-/// A transform of the rows of a square, and then of the columns, from and to memory: arrays of a whole square would be
-/// copied about.
+/// Entries of the tiles of some images' maps.
+struct Gather<'a, T, const SIDE: usize> {
+    grid: &'a Grid,
+    maps: &'a [f32],
+    before: usize,
+    images: usize,
+    entries: &'a mut Entries,
+    how: PhantomData<T>,
+}
+
+impl<T: Transform<SIDE, INPUTS>, const SIDE: usize> WithSimd for Gather<'_, T, SIDE> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { grid, maps, before, images, entries, .. } = self;
+        let (channels, stride) = (entries.channels, entries.stride());
+        let entries = entries.values.as_mut_slice();
+        for (tile, corner) in grid.corners(images).enumerate() {
+            let places = grid.places_of::<SIDE>(corner, before);
+            for first in (0..channels).step_by(S::F32_LANES) {
+                both::<S, T, SIDE, INPUTS>(
+                    simd,
+                    #[inline(always)]
+                    |row, column| match places[row][column] {
+                        Some(place) => Lanes::load(simd, &maps[place * channels + first..]),
+                        None => Lanes::zero(simd),
+                    },
+                    #[inline(always)]
+                    |row, column, value| {
+                        let entry = row * INPUTS + column;
+                        value.store(&mut entries[entry * stride + tile * channels + first..]);
+                    },
+                );
+            }
+        }
+    }
+}
+
+/// What products give, written to maps or added to them.
+struct Results<'a, T, const SIDE: usize> {
+    grid: &'a Grid,
+    products: &'a Entries,
+    before: usize,
+    target: &'a mut [f32],
+    how: PhantomData<T>,
+    is_added: bool,
+}
+
+impl<T: Transform<INPUTS, SIDE>, const SIDE: usize> WithSimd for Results<'_, T, SIDE> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { grid, products, before, target, is_added, .. } = self;
+        let Entries { tiles, channels, ref values } = *products;
+        let stride = products.stride();
+        let images = tiles / (grid.tiles[0] * grid.tiles[1]);
+        for (tile, corner) in grid.corners(images).enumerate() {
+            let places = grid.places_of::<SIDE>(corner, before);
+            for first in (0..channels).step_by(S::F32_LANES) {
+                both::<S, T, INPUTS, SIDE>(
+                    simd,
+                    #[inline(always)]
+                    |row, column| {
+                        let entry = row * INPUTS + column;
+                        Lanes::load(simd, &values[entry * stride + tile * channels + first..])
+                    },
+                    #[inline(always)]
+                    |row, column, value| {
+                        if let Some(place) = places[row][column] {
+                            let target = &mut target[place * channels + first..];
+                            let value = if is_added { Lanes::load(simd, target) + value } else { value };
+                            value.store(target);
+                        }
+                    },
+                );
+            }
+        }
+    }
+}
+
+/// A transform of a row or a column of a square.
+trait Transform<const FROM: usize, const TO: usize> {
+    fn of<S: Simd>(values: [Lanes<S>; FROM]) -> [Lanes<S>; TO];
+}
+
+/// A transform of the rows of a square, and then of the columns, from and to memory.
 #[inline(always)]
-fn both<const FROM: usize, const TO: usize>(
-    load: impl Fn(usize, usize) -> Lanes,
-    transform: &impl Fn(&[Lanes; FROM]) -> [Lanes; TO],
-    mut store: impl FnMut(usize, usize, Lanes),
+fn both<S: Simd, T: Transform<FROM, TO>, const FROM: usize, const TO: usize>(
+    simd: S,
+    load: impl Fn(usize, usize) -> Lanes<S>,
+    mut store: impl FnMut(usize, usize, Lanes<S>),
 ) {
-    let mut rows = [[Lanes::ZERO; TO]; FROM];
+    let mut rows = [[Lanes::zero(simd); TO]; FROM];
     for (at, row) in rows.iter_mut().enumerate() {
-        *row = transform(&std::array::from_fn(|column| load(at, column)));
+        // By a loop: what fills arrays in the library is not compiled into this function.
+        let mut values = [Lanes::zero(simd); FROM];
+        for (column, value) in values.iter_mut().enumerate() {
+            *value = load(at, column);
+        }
+        *row = T::of(values);
     }
     for column in 0..TO {
-        let values = transform(&rows.each_ref().map(|row| row[column]));
-        for (row, value) in values.into_iter().enumerate() {
+        let mut values = [Lanes::zero(simd); FROM];
+        for (value, row) in values.iter_mut().zip(&rows) {
+            *value = row[column];
+        }
+        for (row, value) in T::of(values).into_iter().enumerate() {
             store(row, column, value);
         }
     }
 }
 
 /// `B^T d`.
-#[inline(always)]
-fn of_input([d0, d1, d2, d3, d4, d5]: &[Lanes; INPUTS]) -> [Lanes; INPUTS] {
-    let (even, odd) = (*d4 - *d2 * 4.0, *d3 - *d1 * 4.0);
-    let (inner, outer) = (*d4 - *d2, (*d3 - *d1) * 2.0);
-    [
-        *d0 * 4.0 - *d2 * 5.0 + *d4,
-        even + odd,
-        even - odd,
-        inner + outer,
-        inner - outer,
-        *d1 * 4.0 - *d3 * 5.0 + *d5,
-    ]
+struct OfInput;
+
+impl Transform<INPUTS, INPUTS> for OfInput {
+    #[inline(always)]
+    fn of<S: Simd>([d0, d1, d2, d3, d4, d5]: [Lanes<S>; INPUTS]) -> [Lanes<S>; INPUTS] {
+        let (even, odd) = (d4 - d2 * 4.0, d3 - d1 * 4.0);
+        let (inner, outer) = (d4 - d2, (d3 - d1) * 2.0);
+        [
+            d0 * 4.0 - d2 * 5.0 + d4,
+            even + odd,
+            even - odd,
+            inner + outer,
+            inner - outer,
+            d1 * 4.0 - d3 * 5.0 + d5,
+        ]
+    }
 }
 
-/// `B t`, the adjoint of [`of_input`].
-#[inline(always)]
-fn to_input([t0, t1, t2, t3, t4, t5]: &[Lanes; INPUTS]) -> [Lanes; INPUTS] {
-    let (sum, difference) = (*t1 + *t2, *t1 - *t2);
-    let (far_sum, far_difference) = (*t3 + *t4, *t3 - *t4);
-    [
-        *t0 * 4.0,
-        *t5 * 4.0 - difference * 4.0 - far_difference * 2.0,
-        *t0 * -5.0 - sum * 4.0 - far_sum,
-        difference + far_difference * 2.0 - *t5 * 5.0,
-        *t0 + sum + far_sum,
-        *t5,
-    ]
+/// `B t`, the adjoint of [`OfInput`].
+struct ToInput;
+
+impl Transform<INPUTS, INPUTS> for ToInput {
+    #[inline(always)]
+    fn of<S: Simd>([t0, t1, t2, t3, t4, t5]: [Lanes<S>; INPUTS]) -> [Lanes<S>; INPUTS] {
+        let (sum, difference) = (t1 + t2, t1 - t2);
+        let (far_sum, far_difference) = (t3 + t4, t3 - t4);
+        [
+            t0 * 4.0,
+            t5 * 4.0 - difference * 4.0 - far_difference * 2.0,
+            t0 * -5.0 - sum * 4.0 - far_sum,
+            difference + far_difference * 2.0 - t5 * 5.0,
+            t0 + sum + far_sum,
+            t5,
+        ]
+    }
 }
 
 /// `A^T m`.
-#[inline(always)]
-fn to_output([m0, m1, m2, m3, m4, m5]: &[Lanes; INPUTS]) -> [Lanes; OUTPUTS] {
-    let (sum, difference) = (*m1 + *m2, *m1 - *m2);
-    let (far_sum, far_difference) = (*m3 + *m4, *m3 - *m4);
-    [
-        *m0 + sum + far_sum,
-        difference + far_difference * 2.0,
-        sum + far_sum * 4.0,
-        difference + far_difference * 8.0 + *m5,
-    ]
+struct ToOutput;
+
+impl Transform<INPUTS, OUTPUTS> for ToOutput {
+    #[inline(always)]
+    fn of<S: Simd>([m0, m1, m2, m3, m4, m5]: [Lanes<S>; INPUTS]) -> [Lanes<S>; OUTPUTS] {
+        let (sum, difference) = (m1 + m2, m1 - m2);
+        let (far_sum, far_difference) = (m3 + m4, m3 - m4);
+        [
+            m0 + sum + far_sum,
+            difference + far_difference * 2.0,
+            sum + far_sum * 4.0,
+            difference + far_difference * 8.0 + m5,
+        ]
+    }
 }
 
-/// `A y`, the adjoint of [`to_output`].
-#[inline(always)]
-fn from_output([y0, y1, y2, y3]: &[Lanes; OUTPUTS]) -> [Lanes; INPUTS] {
-    let (even, odd) = (*y0 + *y2, *y1 + *y3);
-    let (far_even, far_odd) = (*y0 + *y2 * 4.0, *y1 * 2.0 + *y3 * 8.0);
-    [*y0, even + odd, even - odd, far_even + far_odd, far_even - far_odd, *y3]
+/// `A y`, the adjoint of [`ToOutput`].
+struct FromOutput;
+
+impl Transform<OUTPUTS, INPUTS> for FromOutput {
+    #[inline(always)]
+    fn of<S: Simd>([y0, y1, y2, y3]: [Lanes<S>; OUTPUTS]) -> [Lanes<S>; INPUTS] {
+        let (even, odd) = (y0 + y2, y1 + y3);
+        let (far_even, far_odd) = (y0 + y2 * 4.0, y1 * 2.0 + y3 * 8.0);
+        [y0, even + odd, even - odd, far_even + far_odd, far_even - far_odd, y3]
+    }
 }
 
 /// `G g`.
-#[inline(always)]
-fn of_kernel([g0, g1, g2]: &[Lanes; KERNEL]) -> [Lanes; INPUTS] {
-    let (even, odd) = ((*g0 + *g2) * (-1.0 / 6.0), *g1 * (-1.0 / 6.0));
-    let (far_even, far_odd) = (*g0 * (1.0 / 24.0) + *g2 * (1.0 / 6.0), *g1 * (1.0 / 12.0));
-    [*g0 * 0.25, even + odd, even - odd, far_even + far_odd, far_even - far_odd, *g2]
+struct OfKernel;
+
+impl Transform<KERNEL, INPUTS> for OfKernel {
+    #[inline(always)]
+    fn of<S: Simd>([g0, g1, g2]: [Lanes<S>; KERNEL]) -> [Lanes<S>; INPUTS] {
+        let (even, odd) = ((g0 + g2) * (-1.0 / 6.0), g1 * (-1.0 / 6.0));
+        let (far_even, far_odd) = (g0 * (1.0 / 24.0) + g2 * (1.0 / 6.0), g1 * (1.0 / 12.0));
+        [g0 * 0.25, even + odd, even - odd, far_even + far_odd, far_even - far_odd, g2]
+    }
 }
 
-/// `G^T u`, the adjoint of [`of_kernel`].
-#[inline(always)]
-fn to_kernel([u0, u1, u2, u3, u4, u5]: &[Lanes; INPUTS]) -> [Lanes; KERNEL] {
-    let (sum, difference) = (*u1 + *u2, *u1 - *u2);
-    let (far_sum, far_difference) = (*u3 + *u4, *u3 - *u4);
-    [
-        *u0 * 0.25 - sum * (1.0 / 6.0) + far_sum * (1.0 / 24.0),
-        far_difference * (1.0 / 12.0) - difference * (1.0 / 6.0),
-        far_sum * (1.0 / 6.0) - sum * (1.0 / 6.0) + *u5,
-    ]
+/// `G^T u`, the adjoint of [`OfKernel`].
+struct ToKernel;
+
+impl Transform<INPUTS, KERNEL> for ToKernel {
+    #[inline(always)]
+    fn of<S: Simd>([u0, u1, u2, u3, u4, u5]: [Lanes<S>; INPUTS]) -> [Lanes<S>; KERNEL] {
+        let (sum, difference) = (u1 + u2, u1 - u2);
+        let (far_sum, far_difference) = (u3 + u4, u3 - u4);
+        [
+            u0 * 0.25 - sum * (1.0 / 6.0) + far_sum * (1.0 / 24.0),
+            far_difference * (1.0 / 12.0) - difference * (1.0 / 6.0),
+            far_sum * (1.0 / 6.0) - sum * (1.0 / 6.0) + u5,
+        ]
+    }
 }
