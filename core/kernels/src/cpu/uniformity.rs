@@ -18,6 +18,8 @@ const SPAN: f32 = 60.0;
 const BLOCK: usize = 512;
 /// Rows of a block in one round of a loop.
 const PART: usize = 64;
+/// Sums run in so many lanes, which the compiler keeps in vector registers.
+const LANES: usize = 16;
 
 /// The uniformity of rows of `width` values about their mean, and its gradient; `None` where they are too far apart for
 /// `f32`.
@@ -79,24 +81,26 @@ impl Pairs<'_> {
         let Sums { by_row, weighted } = sums;
         let parts = rows.clone().step_by(PART).map(|start| start..(start + PART).min(rows.end));
         let parts = parts.zip(weighted[self.span(rows)].chunks_mut(PART * self.width));
-        let terms = parallel::map(parts, |(part, weighted)| {
+        let of_parts = parallel::map(parts, |(part, weighted)| {
             let terms = self.terms(&part, columns);
             add(weighted, matrix(&terms, columns.len()), self.matrix_of(columns));
-            terms
+            let (mut of_rows, mut of_columns) = (Vec::with_capacity(part.len()), vec![0.0; columns.len()]);
+            for line in terms.chunks_exact(columns.len()) {
+                of_rows.push(add_line(line, &mut of_columns));
+            }
+            (terms, of_rows, of_columns)
         });
-        let lines = terms.iter().flat_map(|terms| terms.chunks_exact(columns.len()));
-        for (sum, line) in by_row[rows.clone()].iter_mut().zip(lines.clone()) {
-            *sum += f64::from(line.iter().sum::<f32>());
-        }
+        let all_rows = of_parts.iter().flat_map(|(_, of_rows, _)| of_rows);
+        by_row[rows.clone()].iter_mut().zip(all_rows).for_each(|(sum, e)| *sum += f64::from(*e));
         if rows == columns {
             return;
         }
-        for line in lines {
-            by_row[columns.clone()].iter_mut().zip(line).for_each(|(sum, e)| *sum += f64::from(*e));
+        for (_, _, of_columns) in &of_parts {
+            by_row[columns.clone()].iter_mut().zip(of_columns).for_each(|(sum, e)| *sum += f64::from(*e));
         }
         let parts = weighted[self.span(columns)].chunks_mut(PART * self.width);
         parallel::map(parts.enumerate(), |(at, weighted)| {
-            for (first, terms) in rows.clone().step_by(PART).zip(&terms) {
+            for (first, (terms, _, _)) in rows.clone().step_by(PART).zip(&of_parts) {
                 let terms = matrix(terms, columns.len()).subcols(at * PART, weighted.len() / self.width);
                 let of_rows = self.matrix_of(&(first..(first + PART).min(rows.end)));
                 add(weighted, terms.transpose(), of_rows);
@@ -127,4 +131,17 @@ impl Pairs<'_> {
     fn span(&self, rows: &Range<usize>) -> Range<usize> {
         rows.start * self.width..rows.end * self.width
     }
+}
+
+/// Adds a line of terms to the sums by column, and returns its own sum.
+fn add_line(line: &[f32], columns: &mut [f32]) -> f32 {
+    vectorised!({
+        let mut lanes = [0.0_f32; LANES];
+        let (runs, rest) = line.as_chunks::<LANES>();
+        for run in runs {
+            lanes.iter_mut().zip(run).for_each(|(sum, e)| *sum += e);
+        }
+        columns.iter_mut().zip(line).for_each(|(sum, e)| *sum += e);
+        lanes.iter().sum::<f32>() + rest.iter().sum::<f32>()
+    })
 }
