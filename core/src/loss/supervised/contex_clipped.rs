@@ -25,6 +25,7 @@ use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Tile, other_view, rows_of};
 use crate::loss::reduction::{Reduction, Scale};
 use crate::loss::views::TwoViews;
+use crate::numeric::matrix::Matrix;
 use burn::tensor::Tensor;
 
 /// See the [module](self).
@@ -94,11 +95,14 @@ impl Objective for ConTeXClipped {
 /// `1 / |P(i)|` for the positives that are farther from the anchor than its negatives together, 0 for the
 /// others.
 fn farther_positives(labels: &Labels, tile: &Tile) -> Tensor<2> {
-    let negatives: Tensor<2> = rows_of(&tile.sums[0], tile.range.clone()).unsqueeze_dim(1);
-    let is_positive =
-        labels.label.same(tile.range.clone()).bool_and(labels.part.same(tile.range.clone()).bool_not());
-    let positive = tile.similarity.zeros_like().mask_fill(is_positive, 1.0);
-    let share = positive.clone().sum_dim(1).clamp_min(1.0).recip();
-    let clipped = tile.similarity.clone().greater_equal(negatives.expand(tile.similarity.dims()));
-    (positive * share).mask_fill(clipped, 0.0)
+    let (range, similarity) = (tile.range.clone(), &tile.similarity);
+    let negatives: Tensor<2> = rows_of(&tile.sums[0], range.clone()).unsqueeze_dim(1);
+    let is_farther = similarity.clone().lower(negatives.expand(similarity.dims()));
+    let counts = (labels.label.same(range.clone()))
+        .bool_and(labels.part.same(range.clone()).bool_not())
+        .bool_and(is_farther);
+    let positives = |i| labels.label.size_of(i).saturating_sub(labels.part.size_of(i)).max(1);
+    let shares: Vec<f64> = range.map(|i| 1.0 / positives(i) as f64).collect();
+    let shares = Matrix::column(&shares).to_tensor(&similarity.device(), similarity.dtype());
+    shares.expand(similarity.dims()).mask_fill(counts.bool_not(), 0.0)
 }
