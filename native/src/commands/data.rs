@@ -3,22 +3,21 @@
 use std::path::Path;
 
 use anyhow::Result;
-use serde::de::IntoDeserializer as _;
-use serde::de::value::StrDeserializer;
-use serde::{Deserialize as _, Serialize};
+use serde::Serialize;
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
 use simile_core::nn::EncoderConfig;
 
 use crate::cli::{Data, DataCheck, DataFetch, DataList, DataPreview};
-use crate::config::data::{DataSection, DatasetName};
 use crate::config::explain::suggestion;
 use crate::config::probe::ProbeSection;
 use crate::config::shipped::Shipped;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line, table};
+use crate::data::source::{About, Kind};
 use crate::data::{
-    ALL, Fetched, Official, Report, check as check_files, fetch as fetch_files, official, preview as draw,
+    DataSection, DatasetName, Fetched, Report, check as check_files, fetch as fetch_files, preview as draw,
+    sets,
 };
 use crate::exit::usage;
 use crate::experiment::prepare::splits::{Splits, no_folder};
@@ -74,45 +73,44 @@ pub(super) fn run(action: &Data, console: Console) -> Result<()> {
 
 fn list(arguments: &DataList, console: Console) -> Result<()> {
     if let Some(name) = &arguments.name {
-        let set = known(name)?;
-        return console.answer(set, || in_full(set));
+        let about = known(name)?;
+        return console.answer(about, || in_full(about));
     }
-    console.answer(&ALL, || {
+    let listed: Vec<&About> = sets::ALL.iter().map(|set| set.about()).collect();
+    console.answer(&listed, || {
         let mut table = table(["Data set", "Variables", "Get it"]);
-        for set in ALL {
-            let get = match (set.downloads.is_empty(), set.home.is_empty()) {
-                (false, _) => format!("simile data fetch {}", set.name),
-                (true, false) => set.home.to_owned(),
+        for about in &listed {
+            let get = match (about.downloads.is_empty(), about.home.is_empty()) {
+                (false, _) => format!("simile data fetch {}", about.name),
+                (true, false) => about.home.to_owned(),
                 (true, true) => String::new(),
             };
-            table.add_row([set.name, set.variables, &get]);
+            table.add_row([about.name, about.variables, &get]);
         }
         format!("{table}\n`simile data list NAME` says its files, licence and address.")
     })
 }
 
 /// One data set, line by line.
-fn in_full(set: &Official) -> String {
-    let addresses: Vec<&str> = set.downloads.iter().map(|download| download.url).collect();
+fn in_full(about: &About) -> String {
+    let addresses: Vec<&str> = about.downloads.iter().map(|download| download.url).collect();
     let rows = [
-        ("files", set.files.to_owned()),
-        ("variables", set.variables.to_owned()),
-        ("home", set.home.to_owned()),
-        ("licence", set.licence.to_owned()),
-        ("get it", set.get.to_owned()),
+        ("files", about.files.to_owned()),
+        ("variables", about.variables.to_owned()),
+        ("home", about.home.to_owned()),
+        ("licence", about.licence.to_owned()),
+        ("get it", about.get.to_owned()),
         ("fetched", addresses.join("\n           ")),
     ];
     let lines =
         rows.iter().filter(|(_, text)| !text.is_empty()).map(|(key, text)| format!("{key:<10} {text}\n"));
-    format!("{}\n{}", set.name, lines.collect::<String>())
+    format!("{}\n{}", about.name, lines.collect::<String>())
 }
 
 /// The data set of a name.
-fn known(name: &str) -> Result<&'static Official> {
-    official(name).ok_or_else(|| {
-        let known: Vec<&str> = ALL.iter().map(|set| set.name).collect();
-        usage(format_args!("no data set is named `{name}`{}", suggestion(name, &known)))
-    })
+fn known(name: &str) -> Result<&'static About> {
+    let unknown = || usage(format_args!("no data set is named `{name}`{}", suggestion(name, sets::names())));
+    Ok(sets::find(name).ok_or_else(unknown)?.about())
 }
 
 #[derive(Serialize)]
@@ -123,17 +121,17 @@ struct FetchedSet {
 }
 
 fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
-    let set = known(&arguments.name)?;
-    if set.downloads.is_empty() {
-        let how = if set.home.is_empty() {
+    let about = known(&arguments.name)?;
+    if about.downloads.is_empty() {
+        let how = if about.home.is_empty() {
             "there is nothing to download".to_owned()
         } else {
-            format!("{} ({})", set.get, set.home)
+            format!("{} ({})", about.get, about.home)
         };
-        anyhow::bail!("{} cannot be fetched: {how}", set.name);
+        anyhow::bail!("{} cannot be fetched: {how}", about.name);
     }
-    line(format_args!("{}: {}; licence: {}", set.name, set.home, set.licence));
-    let files = fetch_files(set, &arguments.data, arguments.from.as_deref())?;
+    line(format_args!("{}: {}; licence: {}", about.name, about.home, about.licence));
+    let files = fetch_files(about, &arguments.data, arguments.from.as_deref())?;
     for file in files.iter().filter(|file| !file.verified) {
         let kept =
             file.receipt.as_ref().map_or_else(String::new, |path| format!(", kept in {}", path.display()));
@@ -142,7 +140,7 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
             file.url, file.md5
         ));
     }
-    let answer = FetchedSet { name: set.name, licence: set.licence, files };
+    let answer = FetchedSet { name: about.name, licence: about.licence, files };
     console.answer(&answer, || {
         let paths = answer.files.iter().flat_map(|file| &file.paths);
         paths.map(|path| format!("{}\n", path.display())).collect()
@@ -153,9 +151,9 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
 fn check(arguments: &DataCheck, console: Console) -> Result<()> {
     let name = arguments.name.as_str();
     let Named { data, encoder, .. } = section(name)?;
-    if let Some(set) = official_of(name, &data) {
+    if sets::find(name).is_some_and(|set| set.about().is_published()) {
         let folder = arguments.data.as_deref().ok_or_else(no_folder)?;
-        let files = check_files(folder, set, &data)?;
+        let files = check_files(folder, &data)?;
         let sound = files.sound;
         let contents =
             if sound { Some(Contents::of(&Splits::load(&data, Some(folder), 0, &encoder)?)) } else { None };
@@ -198,10 +196,10 @@ impl Contents {
 
 fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
     let Named { mut data, encoder, .. } = section(&arguments.name)?;
-    if data.dataset.has_pictures() {
+    if let Kind::Pictures(set) = data.dataset.kind() {
         // As many as can be shown, drawn from all classes, and no more than that is decoded.
         data.train = Some(data.train.unwrap_or(usize::MAX).min(arguments.count as usize));
-        if data.dataset != DatasetName::Table {
+        if !set.holds_out() {
             data.test = Some(1);
         }
     }
@@ -210,12 +208,6 @@ fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
     folder::write(&arguments.out, &draw(&train, images)?)?;
     let file = arguments.out.display().to_string();
     console.answer(&Previewed { file: file.clone(), images }, || file)
-}
-
-/// What is known of a data set that is checked file by file: one that has files, other than the user's own.
-fn official_of(name: &str, data: &DataSection) -> Option<&'static Official> {
-    let own = matches!(data.dataset, DatasetName::Table | DatasetName::Folders | DatasetName::Digits);
-    official(name).filter(|_| !own)
 }
 
 /// Both splits of a data set by its name or a recipe's.
@@ -237,22 +229,19 @@ pub(super) struct Named {
 
 /// The data of a recipe, or a data set by its name.
 pub(super) fn section(name: &str) -> Result<Named> {
-    let deserializer: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
-    if let Ok(dataset) = DatasetName::deserialize(deserializer)
-        && dataset != DatasetName::Table
-    {
+    // A table says nothing without its columns, which a recipe names.
+    if let Some(data) = DatasetName::find(name).map(DataSection::of).filter(|data| data.check().is_ok()) {
         return Ok(Named {
-            data: DataSection::of(dataset),
-            encoder: dataset.native(),
+            encoder: data.dataset.native(),
+            data,
             probe: None,
             augmentation: Augmentation::default(),
         });
     }
     if Shipped::find(name).is_none() && !Path::new(name).exists() {
-        let known: Vec<&str> = ALL.iter().map(|set| set.name).collect();
         return Err(usage(format_args!(
             "no data set or recipe is named `{name}`{}",
-            suggestion(name, &known)
+            suggestion(name, sets::names())
         )));
     }
     let recipe = Recipe::load(name, &Changes::default())?;

@@ -11,7 +11,7 @@ use simile_core::numeric::matrix::Matrix;
 use crate::cli::Embed;
 use crate::console::Console;
 use crate::data::settings::Fit;
-use crate::data::{Framing, read_picture};
+use crate::data::{ResizeSpec, read_picture};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::export::vectors::{Format, csv};
 use crate::run_folder::model;
@@ -34,10 +34,10 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     let device = arguments.device.device.open()?;
     let checkpoint = model::load(&arguments.model, &device.device)?;
     let (side, channels) = (checkpoint.metadata.input_size, checkpoint.metadata.encoder.channels);
-    let framing = Framing { side: checkpoint.metadata.resize.unwrap_or(side), channels, fit: Fit::Middle };
+    let resize = ResizeSpec { side: checkpoint.metadata.resize.unwrap_or(side), channels, fit: Fit::Middle };
     let mut pixels = Vec::new();
     for path in &arguments.images {
-        pixels.extend(middle(&read_picture(path, framing)?, side)?.pixels);
+        pixels.extend(middle(&read_picture(path, resize)?, side)?.pixels);
     }
     let images = Images::new(side, side, channels, pixels)?;
     let normalisation = model::normalisation(&checkpoint);

@@ -7,12 +7,11 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::{Recipes, RecipesAction};
-use crate::config::data::{DataSection, DatasetName};
 use crate::config::explain::suggestion;
 use crate::config::shipped::{SHIPPED, Shipped};
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, table};
-use crate::data::lacking as lacking_data;
+use crate::data::{DataSection, missing_files};
 use crate::exit::usage;
 use crate::experiment::prepare::missing::lacking_models;
 use crate::reproduce::shipped::{ShippedTable, TABLES};
@@ -187,14 +186,14 @@ fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Listed> 
 impl Search<'_> {
     fn trained(&mut self, recipe: &Recipe) -> Trained {
         let data = match self.data(&recipe.data) {
-            _ if recipe.data.dataset == DatasetName::Digits => Presence::NoneNeeded,
+            _ if recipe.data.dataset.is_drawn() => Presence::NoneNeeded,
             _ if self.folder.is_none() => Presence::NotLookedFor,
             None => Presence::Present,
             Some(_) => Presence::Absent,
         };
         let lacks = self.data(&recipe.data).filter(|_| data == Presence::Absent);
         Trained {
-            dataset: recipe.data.dataset.name(),
+            dataset: recipe.data.dataset.name().to_owned(),
             objectives: recipe.arms().into_iter().map(|arm| arm.objective.name).collect(),
             data,
             lacks: lacks.or_else(|| lacking_models(recipe)),
@@ -206,7 +205,7 @@ impl Search<'_> {
         if let Some((_, found)) = self.known.iter().find(|(known, _)| known == section) {
             return found.clone();
         }
-        let missing = lacking_data(section, self.folder);
+        let missing = missing_files(section, self.folder);
         self.known.push((section.clone(), missing.clone()));
         missing
     }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use crate::cli::Reproduce;
-use crate::config::data::DataSection;
 use crate::console::{Console, line};
+use crate::data::DataSection;
 use crate::exit::usage;
 use crate::experiment::prepare::missing::lacking;
 use crate::interrupt;

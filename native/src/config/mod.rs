@@ -1,6 +1,5 @@
 //! A recipe: everything that decides a run, in one TOML file.
 
-pub(crate) mod data;
 pub(crate) mod difference;
 pub(crate) mod encoder;
 pub(crate) mod explain;
@@ -26,7 +25,6 @@ use simile_core::augment::{Augmentation, Normalisation};
 use simile_core::optim::OptimizerConfig;
 use simile_core::optim::schedule::Schedule;
 
-use self::data::DataSection;
 use self::encoder::EncoderSection;
 use self::explain::{explain, line_of, line_of_key, reword, suggestion, unknown_key};
 use self::objective::ObjectiveSection;
@@ -34,7 +32,8 @@ use self::probe::ProbeSection;
 use self::sections::{Arm, ClassifiedSection, HeadSection, TrainSection};
 use self::selection::SelectionSection;
 use self::shipped::{SHIPPED, Shipped};
-use self::views::Normalise;
+use self::views::normalisation;
+use crate::data::DataSection;
 use crate::data::settings::JudgedBy;
 use crate::exit::usage;
 use crate::names::{self, slug};
@@ -193,7 +192,7 @@ impl Recipe {
     /// # Errors
     /// The name is unknown, or there is not one constant a channel.
     pub(crate) fn normalisation(&self) -> Result<Normalisation, String> {
-        Normalise::constants(self.data.normalise.as_ref(), self.encoder.config.channels)
+        normalisation(self.data.normalise.as_ref(), self.encoder.config.channels)
     }
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -270,7 +269,7 @@ impl Recipe {
                 return Err(Fault::new("selection", "official", reason));
             }
         }
-        self.data.check()
+        self.data.check().map_err(|refused| Fault::new("data", refused.key, refused.reason))
     }
 
     /// Images to classify have a method that takes them, and are seen as its encoder takes them.

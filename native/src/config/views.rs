@@ -1,12 +1,13 @@
 //! `[augment]`: how views are made, from one of core's presets and the keys that differ from it.
 
+use serde::Deserialize as _;
 use serde::de::{Deserializer, Error as _};
-use serde::{Deserialize, Serialize};
 use simile_core::augment::{Augmentation, Normalisation, PRESETS};
 use simile_core::error::Error;
 use toml::{Table, Value};
 
 use super::explain::suggestion;
+use crate::data::settings::Normalise;
 
 /// Reads the section; `preset = "NAME"` stands for the keys of that preset, which other keys then replace.
 ///
@@ -31,43 +32,28 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     table.try_into().map_err(|error: toml::de::Error| D::Error::custom(error.message()))
 }
 
-/// `data.normalise`: the published constants of a data set by name, or a mean and deviation for each channel.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "`normalise` is a name, such as \"cifar-10\", or { mean = [...], std = [...] }"
-)]
-pub(crate) enum Normalise {
-    /// See [`Normalisation::named`].
-    Named(String),
-    /// One value a channel each, of pixels from 0 to 1.
-    Own(Normalisation),
-}
-
-impl Normalise {
-    /// The constants for images of so many channels.
-    ///
-    /// # Errors
-    /// The name is unknown, or there is not one constant a channel.
-    pub(crate) fn constants(this: Option<&Self>, channels: usize) -> Result<Normalisation, String> {
-        let constants = match this {
-            None => Normalisation::identity(channels),
-            Some(Self::Own(own)) => own.clone(),
-            Some(Self::Named(name)) => Normalisation::named(name).map_err(|error| match error {
-                Error::Unknown { name, known, .. } => {
-                    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                    format!("no normalisation is named `{name}`{}", suggestion(&name, &known))
-                }
-                error => error.to_string(),
-            })?,
-        };
-        let counts = [constants.mean.len(), constants.std.len()];
-        if counts != [channels; 2] {
-            return Err(format!("`data.normalise` needs {channels} means and deviations, one a channel"));
-        }
-        match constants.std.iter().find(|&&std| !(std > 0.0 && std.is_finite())) {
-            Some(std) => Err(format!("`data.normalise` has a deviation of {std}, expected above 0")),
-            None => Ok(constants),
-        }
+/// The constants of `data.normalise` for images of so many channels.
+///
+/// # Errors
+/// The name is unknown, or there is not one constant a channel.
+pub(crate) fn normalisation(written: Option<&Normalise>, channels: usize) -> Result<Normalisation, String> {
+    let constants = match written {
+        None => Normalisation::identity(channels),
+        Some(Normalise::Own(own)) => own.clone(),
+        Some(Normalise::Named(name)) => Normalisation::named(name).map_err(|error| match error {
+            Error::Unknown { name, known, .. } => {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                format!("no normalisation is named `{name}`{}", suggestion(&name, &known))
+            }
+            error => error.to_string(),
+        })?,
+    };
+    let found = [constants.mean.len(), constants.std.len()];
+    if found != [channels; 2] {
+        return Err(format!("`data.normalise` needs {channels} means and deviations, one a channel"));
+    }
+    match constants.std.iter().find(|&&std| !(std > 0.0 && std.is_finite())) {
+        Some(std) => Err(format!("`data.normalise` has a deviation of {std}, expected above 0")),
+        None => Ok(constants),
     }
 }

@@ -6,7 +6,7 @@ use font8x8::UnicodeFonts;
 use image::{ImageFormat, Rgb, RgbImage};
 use simile_core::data::{Condition, Dataset};
 
-use super::Result;
+use super::error::Result;
 
 /// Pixels of a letter.
 const LETTER: u32 = 8;

@@ -1,9 +1,39 @@
-//! The keys of `[data]` that belong to a family of data sets.
+//! The keys of `[data]`, but for the name of the data set.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use simile_core::augment::Normalisation;
 use simile_core::data::sets::chexpert::Uncertain;
+use simile_core::data::synthetic::colour_mnist::Colours;
+
+/// The settings of `[data]` that decide how a data set is read, as a [`Source`](super::source::Source) gets them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Options<'a> {
+    pub(crate) train: Option<usize>,
+    pub(crate) test: Option<usize>,
+    pub(crate) colours: Colours,
+    pub(crate) correlation: Option<f64>,
+    pub(crate) table: Option<&'a TableSection>,
+    pub(crate) folders: Option<&'a FoldersSection>,
+    pub(crate) split: Option<&'a SplitSection>,
+    pub(crate) faces: Option<&'a FacesSection>,
+    pub(crate) chexpert: Option<&'a ChexpertSection>,
+}
+
+/// A key of `[data]` that is refused.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) key: &'static str,
+    pub(crate) reason: String,
+}
+
+impl Refused {
+    pub(crate) fn new(key: &'static str, reason: impl Into<String>) -> Self {
+        Self { key, reason: reason.into() }
+    }
+}
 
 /// What to do with a picture that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,4 +174,45 @@ impl Default for AttributesSection {
     fn default() -> Self {
         Self { of: "class".into(), count: 32, noise: 0.1, seed: 0 }
     }
+}
+
+/// `[data.table]`: which columns of which file say what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TableSection {
+    /// The CSV file in the data folder.
+    pub(crate) csv: PathBuf,
+    /// Column of the picture's path, relative to the data folder.
+    #[serde(default = "file_column")]
+    pub(crate) file: String,
+    /// Column of the class.
+    #[serde(default = "label_column")]
+    pub(crate) label: String,
+    /// Column that says `train`, `validation` or `test`; without it `data.test` pictures are held out at random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) split: Option<String>,
+    /// Columns of each conditioning variable, by its name.
+    #[serde(default)]
+    pub(crate) conditions: BTreeMap<String, Vec<String>>,
+}
+
+fn file_column() -> String {
+    "file".into()
+}
+
+fn label_column() -> String {
+    "label".into()
+}
+
+/// `data.normalise`: the published constants of a data set by name, or a mean and deviation for each channel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "`normalise` is a name, such as \"cifar-10\", or { mean = [...], std = [...] }"
+)]
+pub(crate) enum Normalise {
+    /// See [`Normalisation::named`].
+    Named(String),
+    /// One value a channel each, of pixels from 0 to 1.
+    Own(Normalisation),
 }

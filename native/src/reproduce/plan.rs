@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use super::table::{Row, Scale, Table};
-use crate::config::data::PriorSection;
 use crate::console::line;
+use crate::data::PriorSection;
 use crate::devices::DeviceChoice;
 use crate::experiment::jobs::side_by_side;
 use crate::experiment::settle::{Settled, settle};

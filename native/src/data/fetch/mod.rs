@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use self::transfer::{Transfer, agent, transfer};
-use super::archive::{Limits, is_archive, unpack};
-use super::official::{Download, Official};
-use super::{DataError, Result};
+use super::error::{DataError, Result};
+use super::files::archive::{Limits, is_archive, unpack};
+use super::source::{About, Download};
 use crate::console::line;
 
 /// One file that was fetched.
@@ -36,10 +36,10 @@ pub(crate) struct Fetched {
 ///
 /// # Errors
 /// If an address does not answer, what comes is not the official file, or an archive is refused.
-pub(crate) fn fetch(official: &Official, folder: &Path, mirror: Option<&str>) -> Result<Vec<Fetched>> {
+pub(crate) fn fetch(about: &About, folder: &Path, mirror: Option<&str>) -> Result<Vec<Fetched>> {
     let agent = agent()?;
     let mut fetched = Vec::new();
-    for download in official.downloads {
+    for download in about.downloads {
         let url = match mirror {
             Some(mirror) => format!("{}/{}", mirror.trim_end_matches('/'), download.file()),
             None => download.url.to_owned(),
@@ -112,12 +112,12 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::data::mnist::tests::real;
-    use crate::data::official::official;
+    use crate::data::arrays::mnist::tests::real;
+    use crate::data::sets;
 
     #[test]
     fn an_official_file_is_known_by_its_checksum_although_the_connection_was_cut() {
-        let labels = official("mnist").unwrap().downloads.last().unwrap();
+        let labels = sets::find("mnist").unwrap().about().downloads.last().unwrap();
         let content = fs::read(real("mnist-labels").join(labels.file())).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/{}", listener.local_addr().unwrap(), labels.file());

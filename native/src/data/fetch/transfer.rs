@@ -12,8 +12,8 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 use crate::console::{Progress, line};
-use crate::data::cache::hex;
-use crate::data::{DataError, Result};
+use crate::data::error::{DataError, Result};
+use crate::data::files::digest::hex;
 
 /// Requests that end without a new byte before the file is given up.
 const PATIENCE: u32 = 4;

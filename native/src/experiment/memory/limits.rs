@@ -5,13 +5,13 @@
 use anyhow::Result;
 use simile_core::algorithm::AlgorithmConfig;
 use simile_core::data::Dataset;
-use simile_core::data::synthetic::digits::SIDE;
 use simile_core::nn::head::HeadConfig;
 
 use crate::config::Recipe;
-use crate::config::data::{DataSection, DatasetName};
 use crate::config::sections::Arm;
 use crate::console::line;
+use crate::data::DataSection;
+use crate::data::source::Kind;
 use crate::exit::usage;
 use crate::experiment::memory::available::available;
 
@@ -19,8 +19,6 @@ use crate::experiment::memory::available::available;
 const NUMBER: u128 = 4;
 /// Bytes of a number on the host.
 const HOST_NUMBER: u128 = 8;
-/// Channels of drawn digits.
-const CHANNELS: usize = 3;
 
 /// What a count takes at least.
 struct Need<'a> {
@@ -50,11 +48,9 @@ impl Need<'_> {
 /// # Errors
 /// A usage error that names the count.
 pub(crate) fn check_drawn(section: &DataSection) -> Result<()> {
-    if section.dataset != DatasetName::Digits {
-        return Ok(());
-    }
+    let Kind::Drawn(set) = section.dataset.kind() else { return Ok(()) };
     // As they are drawn, and on the device.
-    let image = 2 * (SIDE * SIDE * CHANNELS) as u128;
+    let image = 2 * set.bytes() as u128;
     for (key, count) in [("data.train", section.train), ("data.test", section.test)] {
         let count = count.unwrap_or_default();
         Need { key, count, bytes: image * count as u128 }.within(available())?;

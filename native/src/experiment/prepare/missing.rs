@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use crate::config::Recipe;
-use crate::data::lacking as lacking_data;
+use crate::data::missing_files;
 use crate::experiment::prepare::weights;
 use crate::run_folder::model;
 
 /// What is missing to run a recipe with the data in `folder`, and what would get or make it; nothing if all is there.
 pub(crate) fn lacking(recipe: &Recipe, folder: Option<&Path>) -> Option<String> {
-    lacking_data(&recipe.data, folder).or_else(|| lacking_models(recipe))
+    missing_files(&recipe.data, folder).or_else(|| lacking_models(recipe))
 }
 
 /// Which of the models that a recipe names is not there.

@@ -7,10 +7,9 @@ use simile_core::data::formats::features::Features;
 use simile_core::data::{Condition, Dataset, Part, split_indices};
 use simile_core::nn::EncoderConfig;
 
-use crate::config::data::DataSection;
 use crate::console::line;
 use crate::data::settings::{FeaturesSection, JudgedBy};
-use crate::data::{Cache, Framing, Gathered, Pictures, read_features, read_pictures};
+use crate::data::{Annotations, Cache, DataSection, Pictures, ResizeSpec, read_features, read_pictures};
 use crate::exit::usage;
 
 /// Seed of the pictures that `data.train` and `data.test` choose; lists are sorted by class as a rule, so the first ones
@@ -26,17 +25,17 @@ const MOST_COMPLAINTS: usize = 5;
 /// If a part has no picture, one cannot be read and such are refused, or features are missing.
 pub(crate) fn read(
     section: &DataSection,
-    gathered: &Gathered,
+    annotations: &Annotations,
     folder: &Path,
     encoder: &EncoderConfig,
     validation: bool,
 ) -> Result<(Dataset, Dataset, Option<Dataset>)> {
-    gathered.notes.iter().for_each(line);
+    annotations.notes.iter().for_each(line);
     let features = match &section.features {
         Some(section) => Some((section, read_features(section, folder)?)),
         None => None,
     };
-    let framing = Framing {
+    let resize = ResizeSpec {
         side: section.side.unwrap_or(encoder.input_size),
         channels: encoder.channels,
         fit: section.fit,
@@ -46,7 +45,7 @@ pub(crate) fn read(
         JudgedBy::Validation => Part::Validation,
     };
     let part = |part: Part, most: Option<usize>| -> Result<Dataset> {
-        let indices = chosen(gathered.catalogue.of(part), most);
+        let indices = chosen(annotations.catalogue.of(part), most);
         if indices.is_empty() {
             let key = match part {
                 Part::Validation if validation => "; hold out training pictures with selection.held_out",
@@ -55,7 +54,7 @@ pub(crate) fn read(
             };
             return Err(usage(format_args!("the data set has no {} pictures{key}", name(part))));
         }
-        one_part(section, gathered, &indices, framing, features.as_ref())
+        one_part(section, annotations, &indices, resize, features.as_ref())
             .with_context(|| format!("reading the {} pictures", name(part)))
     };
     let validation = validation.then(|| part(Part::Validation, section.test)).transpose()?;
@@ -64,14 +63,19 @@ pub(crate) fn read(
 
 fn one_part(
     section: &DataSection,
-    gathered: &Gathered,
+    annotations: &Annotations,
     indices: &[usize],
-    framing: Framing,
+    resize: ResizeSpec,
     features: Option<&(&FeaturesSection, Features)>,
 ) -> Result<Dataset> {
-    let catalogue = gathered.catalogue.select(indices);
-    let Pictures { images, kept, broken } =
-        read_pictures(&gathered.root, &catalogue.files, framing, section.broken, Cache::of_user().as_ref())?;
+    let catalogue = annotations.catalogue.select(indices);
+    let Pictures { images, kept, broken } = read_pictures(
+        &annotations.root,
+        &catalogue.files,
+        resize,
+        section.broken,
+        Cache::of_user().as_ref(),
+    )?;
     for error in broken.iter().take(MOST_COMPLAINTS) {
         line(format_args!("left out: {error}"));
     }

@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result};
 use burn::tensor::Device;
 use simile_core::data::{Condition, Dataset};
 
-use crate::config::data::PriorSection;
 use crate::console::line;
+use crate::data::PriorSection;
 use crate::exit::usage;
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;

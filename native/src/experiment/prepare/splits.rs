@@ -3,21 +3,17 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use simile_core::data::formats::cifar::Cifar;
 use simile_core::data::resize::{Interpolation, resize};
 use simile_core::data::synthetic::attributes::MadeAttributes;
-use simile_core::data::synthetic::biased_mnist::{UNBIASED, biased_mnist};
-use simile_core::data::synthetic::colour_mnist::colour_mnist;
-use simile_core::data::synthetic::digits::{SIDE, draw_digits};
 use simile_core::data::{Condition, Dataset, Images};
 use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
 use crate::config::Recipe;
-use crate::config::data::{DataSection, DatasetName};
 use crate::console::line;
+use crate::data::DataSection;
 use crate::data::settings::AttributesSection;
-use crate::data::{CifarSplits, Mnist, gather, load_cifar, load_imagenet32, load_mnist, load_stl10};
+use crate::data::source::{Arrays, Finish, Kind};
 use crate::exit::usage;
 
 use crate::experiment::memory::limits;
@@ -105,10 +101,13 @@ impl Splits {
                 (train, Some(validation))
             }
         };
-        let side = if own_size { train.images.height } else { SIDE };
-        let correlation = section.correlation.unwrap_or(UNBIASED);
-        let finished = |dataset, correlation, seed| -> Result<Dataset> {
-            let dataset = coloured(section, dataset, side, correlation, seed)?;
+        let finished = |dataset, is_train, seed| -> Result<Dataset> {
+            let dataset = match section.dataset.kind() {
+                Kind::Arrays(set) => {
+                    set.finish(dataset, &section.options(), Finish { is_train, own_size, seed })?
+                }
+                Kind::Drawn(_) | Kind::Pictures(_) => dataset,
+            };
             let dataset = match &section.attributes {
                 Some(made) => attributed(made, dataset, seed)?,
                 None => dataset,
@@ -117,71 +116,36 @@ impl Splits {
             if own_size { Ok(dataset) } else { fitted(dataset, encoder) }
         };
         Ok(Self {
-            train: finished(train, correlation, seed)?,
-            test: finished(test, UNBIASED, seed ^ TEST_SEED)?,
+            train: finished(train, true, seed)?,
+            test: finished(test, false, seed ^ TEST_SEED)?,
             validation: validation
-                .map(|dataset| finished(dataset, UNBIASED, seed ^ VALIDATION_SEED))
+                .map(|dataset| finished(dataset, false, seed ^ VALIDATION_SEED))
                 .transpose()?,
         })
     }
 }
 
-/// Training and test images as their files have them, and those of the validation part if they are wanted; drawn digits
+/// Training and test images as their files have them, and those of the validation part if they are wanted; drawn images
 /// have their colours already.
 fn read(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
-    if wanted.section.dataset.has_pictures() {
-        let folder = folder.ok_or_else(no_folder)?;
-        let gathered = gather(wanted.section, folder)?.ok_or_else(|| usage("`data.table` is missing"))?;
-        return pictures::read(wanted.section, &gathered, folder, wanted.encoder, wanted.official);
+    let &Wanted { section, seed, encoder, official, .. } = wanted;
+    let (options, folder) = (section.options(), || folder.ok_or_else(no_folder));
+    match section.dataset.kind() {
+        Kind::Drawn(set) => {
+            let draw = |count: Option<usize>, seed| set.draw(count.unwrap_or_default(), &options, seed);
+            Ok((draw(section.train, seed)?, draw(section.test, seed ^ TEST_SEED)?, None))
+        }
+        Kind::Arrays(set) => {
+            let Arrays { train, test, notes } = set.read(folder()?)?;
+            notes.iter().for_each(line);
+            Ok((train, test, None))
+        }
+        Kind::Pictures(set) => {
+            let folder = folder()?;
+            let annotations = set.annotations(&options, folder)?;
+            pictures::read(section, &annotations, folder, encoder, official)
+        }
     }
-    let (train, test) = read_arrays(wanted, folder)?;
-    Ok((train, test, None))
-}
-
-/// Both splits of a data set that is no picture files.
-fn read_arrays(
-    &Wanted { section, seed, .. }: &Wanted<'_>,
-    folder: Option<&Path>,
-) -> Result<(Dataset, Dataset)> {
-    let folder = || folder.ok_or_else(no_folder);
-    let cifar = |which: Cifar| -> Result<(Dataset, Dataset)> {
-        let CifarSplits { train, test, missing } = load_cifar(which, folder()?)?;
-        if !missing.is_empty() {
-            line(format_args!("without {}, which are not there", missing.join(", ")));
-        }
-        Ok((train, test))
-    };
-    match section.dataset {
-        DatasetName::Digits => {
-            let count = |given: Option<usize>| given.unwrap_or_default();
-            let train = draw_digits(count(section.train), section.colours, seed)?;
-            Ok((train, draw_digits(count(section.test), section.colours, seed ^ TEST_SEED)?))
-        }
-        DatasetName::Mnist | DatasetName::ColourMnist | DatasetName::BiasedMnist => {
-            let Mnist { train, test } = load_mnist(folder()?)?;
-            Ok((train, test))
-        }
-        DatasetName::Cifar10 => cifar(Cifar::Ten),
-        DatasetName::Cifar100 => cifar(Cifar::Hundred),
-        DatasetName::Stl10 => Ok(load_stl10(folder()?)?),
-        DatasetName::Imagenet32 => Ok(load_imagenet32(folder()?)?),
-        other => Err(usage(format_args!("{other:?} is a data set of pictures"))),
-    }
-}
-
-/// Grey digits as the recipe colours them, ColorMNIST's at a `side` of its own; anything else as it is.
-fn coloured(
-    section: &DataSection,
-    dataset: Dataset,
-    side: usize,
-    correlation: f64,
-    seed: u64,
-) -> Result<Dataset> {
-    Ok(match section.dataset {
-        DatasetName::ColourMnist => colour_mnist(&dataset, section.colours, side, seed)?,
-        DatasetName::BiasedMnist => biased_mnist(&dataset, correlation, seed)?,
-        _ => dataset,
-    })
 }
 
 /// With a variable of made attributes.

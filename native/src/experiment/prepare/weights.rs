@@ -10,8 +10,8 @@ use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::Weights;
 
 use crate::config::Recipe;
-use crate::config::views::Normalise;
 use crate::console::line;
+use crate::data::settings::Normalise;
 use crate::run_folder::folder::{RunFolder, WEIGHTS};
 use crate::run_folder::model;
 

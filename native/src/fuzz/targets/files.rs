@@ -3,7 +3,7 @@
 use super::super::repair;
 use super::{Target, emptied, file, place, said};
 use crate::data::settings::Fit;
-use crate::data::{Framing, parsers, read_picture};
+use crate::data::{ResizeSpec, parsers, read_picture};
 
 pub(super) fn targets() -> Vec<Target> {
     vec![
@@ -121,8 +121,8 @@ fn run_archive(name: &str, bytes: &[u8]) {
 fn run_picture(bytes: &[u8]) {
     let path = file("picture", bytes);
     for fit in [Fit::Middle, Fit::Whole] {
-        let framing = Framing { side: 8, channels: 3, fit };
-        if let Some(images) = said(read_picture(&path, framing)) {
+        let resize = ResizeSpec { side: 8, channels: 3, fit };
+        if let Some(images) = said(read_picture(&path, resize)) {
             assert_eq!(images.pixels.len(), 8 * 8 * 3);
         }
     }

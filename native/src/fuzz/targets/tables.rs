@@ -13,7 +13,8 @@ use simile_core::data::sets::utkface::FaceBias;
 use simile_core::data::sets::{celeba, chexpert, ut_zappos, waterbirds};
 
 use super::{Target, file, place, said};
-use crate::data::{TableSection, parsers};
+use crate::data::parsers;
+use crate::data::settings::TableSection;
 
 pub(super) fn targets() -> Vec<Target> {
     vec![Target::new("tables", WORDS, run)]

@@ -1,0 +1,302 @@
+//! CIFAR-10 and CIFAR-100 in their binary versions: the official archives, or what unpacks from them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use simile_core::data::Dataset;
+use simile_core::data::formats::cifar::{Cifar, names, parse};
+
+use super::class_names;
+use crate::data::error::{DataError, Result};
+use crate::data::files::archive::members;
+use crate::data::files::digest::md5;
+use crate::data::files::{self, LARGEST, content, folders};
+use crate::data::report::{FileReport, State};
+use crate::data::source::{About, Arrays};
+
+/// Side of the images.
+pub(in crate::data) const SIDE: usize = 32;
+/// Groups of CIFAR-100's classes.
+const GROUPS: usize = 20;
+
+/// What both data sets say of themselves.
+pub(in crate::data) const ABOUT: About = About {
+    home: "https://www.cs.toronto.edu/~kriz/cifar.html",
+    licence: "none stated; the authors ask to be cited",
+    ..About::NOTHING
+};
+
+/// The files of one of the two data sets.
+#[derive(Debug)]
+pub(in crate::data) struct CifarFiles {
+    pub(in crate::data) format: Cifar,
+    pub(in crate::data) train: &'static [&'static str],
+    pub(in crate::data) test: &'static str,
+    /// The names of the classes.
+    pub(in crate::data) classes: &'static str,
+    /// The names of groups of classes, where there are any.
+    pub(in crate::data) groups: Option<&'static str>,
+    /// The folders that the archive makes.
+    pub(in crate::data) inner: &'static [&'static str],
+    /// The official archive.
+    pub(in crate::data) archive: &'static str,
+    /// Its MD5.
+    pub(in crate::data) md5: &'static str,
+}
+
+impl CifarFiles {
+    /// Whether the archive is there, or what is needed of its files.
+    ///
+    /// # Errors
+    /// Names every file that is needed and missing.
+    pub(in crate::data) fn find(&self, folder: &Path) -> Result<()> {
+        let places = self.folders(folder)?;
+        let absent = |name: &&str| files::find(&places, &[String::from(*name)]).is_none();
+        let train = if self.train.iter().all(absent) { self.train } else { &[] };
+        let needed = train.iter().copied().chain([self.test, self.classes]).chain(self.groups);
+        let missing: Vec<String> = needed.filter(absent).map(String::from).collect();
+        if missing.is_empty() || self.find_archive(folder).is_some() {
+            return Ok(());
+        }
+        Err(DataError::Missing { folder: folder.into(), missing })
+    }
+
+    /// Reads both splits from a folder, from the sub-folder that the official archive makes, or from the archive itself.
+    /// Training batches that are absent are listed in [`Arrays::notes`]; one at least must be there.
+    ///
+    /// # Errors
+    /// Names every file that is needed and missing, or the first that is unreadable or corrupt.
+    pub(in crate::data) fn read(&self, folder: &Path) -> Result<Arrays> {
+        let place = Place::find(self, folder)?;
+        let missing_train: Vec<String> =
+            self.train.iter().filter(|name| !place.has(name)).map(|name| String::from(*name)).collect();
+        let needed = [self.test, self.classes].into_iter().chain(self.groups).filter(|name| !place.has(name));
+        let mut missing: Vec<String> = needed.map(String::from).collect();
+        if missing_train.len() == self.train.len() {
+            missing.splice(0..0, missing_train.iter().cloned());
+        }
+        if !missing.is_empty() {
+            return Err(DataError::Missing { folder: folder.into(), missing });
+        }
+        let list = |name: Option<&str>, expected: usize| -> Result<Vec<String>> {
+            match name.map(|name| place.read(name)).transpose()?.flatten() {
+                Some((origin, bytes)) => class_names(origin.as_ref(), &bytes, expected),
+                None => Ok(Vec::new()),
+            }
+        };
+        let classes = list(Some(self.classes), self.format.classes())?;
+        let groups = list(self.groups, GROUPS)?;
+        let split = |names: &[&str]| -> Result<Dataset> {
+            let contents = names.iter().map(|name| place.read(name)).collect::<Result<Vec<_>>>()?;
+            let parts: Vec<(&[u8], &str)> =
+                contents.iter().flatten().map(|(origin, bytes)| (bytes.as_ref(), origin.as_str())).collect();
+            Ok(parse(self.format, &parts, classes.clone(), groups.clone())?)
+        };
+        let notes = match missing_train.as_slice() {
+            [] => Vec::new(),
+            missing => vec![format!("without {}, which are not there", missing.join(", "))],
+        };
+        Ok(Arrays { train: split(self.train)?, test: split(&[self.test])?, notes })
+    }
+
+    /// The state of the archive, or of each file that unpacks from it.
+    ///
+    /// # Errors
+    /// If the folder is none.
+    pub(in crate::data) fn check(&self, folder: &Path) -> Result<Vec<FileReport>> {
+        let folders = self.folders(folder)?;
+        let unpacked = self.train.iter().any(|name| files::find(&folders, &[(*name).into()]).is_some());
+        if let Some(path) = self.find_archive(folder).filter(|_| !unpacked) {
+            let state = self.archive_state(&path);
+            return Ok(vec![FileReport { name: self.archive.into(), path: Some(path), state }]);
+        }
+        let report = |name: &'static str| {
+            let path = files::find(&folders, &[name.into()]);
+            let state = path.as_deref().map_or(State::Missing, |path| self.file_state(path));
+            FileReport { name: name.into(), path, state }
+        };
+        Ok(self.all().map(report).collect())
+    }
+
+    fn archive_state(&self, path: &Path) -> State {
+        let examine = || -> Result<State> {
+            let official = self.md5;
+            let found = md5(&files::read(path)?);
+            if found == official {
+                return Ok(State::Official { md5: found });
+            }
+            let Arrays { train, test, .. } = self.read(path.parent().unwrap_or(path))?;
+            let count = train.len() + test.len();
+            Ok(State::WellFormed {
+                detail: format!("{count} images, but MD5 {found}, the official one {official}"),
+            })
+        };
+        examine().unwrap_or_else(|error| State::Corrupt { reason: error.to_string() })
+    }
+
+    fn file_state(&self, path: &Path) -> State {
+        let examine = || -> Result<State> {
+            let bytes = content(path)?;
+            if path.extension().is_some_and(|extension| extension == "txt") {
+                let count = names(&String::from_utf8_lossy(&bytes)).len();
+                return Ok(State::WellFormed { detail: format!("{count} names") });
+            }
+            let (classes, origin) = (self.format.classes(), path.display().to_string());
+            let numbered = |count: usize| (0..count).map(|i| i.to_string()).collect();
+            let parsed = parse(
+                self.format,
+                &[(bytes.as_slice(), origin.as_str())],
+                numbered(classes),
+                numbered(GROUPS),
+            )?;
+            Ok(State::WellFormed { detail: format!("{} images", parsed.len()) })
+        };
+        examine().unwrap_or_else(|error| State::Corrupt { reason: error.to_string() })
+    }
+
+    /// Every file of the data set.
+    fn all(&self) -> impl Iterator<Item = &'static str> {
+        self.train.iter().copied().chain([self.test, self.classes]).chain(self.groups)
+    }
+
+    /// The official archive, if it is there.
+    fn find_archive(&self, folder: &Path) -> Option<PathBuf> {
+        let name = self.archive;
+        let short = name.trim_end_matches("-binary.tar.gz");
+        [folder.join(name), folder.join(short).join(name)].into_iter().find(|path| path.is_file())
+    }
+
+    /// Where files of the data set may lie.
+    fn folders(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+        folders(folder, self.inner)
+    }
+}
+
+/// Where the files are.
+enum Place {
+    Folders(Vec<PathBuf>),
+    Archive(PathBuf, HashMap<String, Vec<u8>>),
+}
+
+impl Place {
+    /// The archive is only looked into if no batch lies unpacked.
+    fn find(files: &CifarFiles, folder: &Path) -> Result<Self> {
+        let folders = files.folders(folder)?;
+        let unpacked = files
+            .train
+            .iter()
+            .chain([&files.test])
+            .any(|name| files::find(&folders, &[(*name).into()]).is_some());
+        match files.find_archive(folder).filter(|_| !unpacked) {
+            Some(archive) => {
+                let names: Vec<&str> = files.all().collect();
+                let members = members(&archive, &names, LARGEST)?;
+                Ok(Self::Archive(archive, members))
+            }
+            None => Ok(Self::Folders(folders)),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Folders(folders) => files::find(folders, &[name.into()]).is_some(),
+            Self::Archive(_, members) => members.contains_key(name),
+        }
+    }
+
+    /// The content of a file and the name that messages use for it.
+    fn read(&self, name: &str) -> Result<Option<(String, Cow<'_, [u8]>)>> {
+        Ok(match self {
+            Self::Folders(folders) => match files::find(folders, &[name.into()]) {
+                Some(path) => Some((path.display().to_string(), content(&path)?.into())),
+                None => None,
+            },
+            Self::Archive(archive, members) => members
+                .get(name)
+                .map(|bytes| (archive.join(name).display().to_string(), bytes.as_slice().into())),
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::data::sets::cifar_10::FILES;
+    use std::fs;
+
+    /// Files of the official layout, made up: a label, then the red, the green and the blue plane of an image.
+    #[test]
+    fn batches_are_read_in_their_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("cifar-10-batches-bin");
+        fs::create_dir(&inner).unwrap();
+        let record = |label: u8| {
+            let plane = |shade: u8| (0..1024).map(move |at| shade + (at % 32) as u8);
+            [vec![label], plane(0).chain(plane(100)).chain(plane(200)).collect()].concat()
+        };
+        for batch in 1..=5 {
+            let records = [record(batch), record(batch + 3)].concat();
+            fs::write(inner.join(format!("data_batch_{batch}.bin")), records).unwrap();
+        }
+        fs::write(inner.join("test_batch.bin"), [record(3), record(9), record(9)].concat()).unwrap();
+        // As it is published, with an empty line at the end.
+        let names = "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
+        fs::write(inner.join("batches.meta.txt"), names).unwrap();
+        let cifar = FILES.read(folder.path()).unwrap();
+        assert!(cifar.notes.is_empty());
+        assert_eq!(cifar.train.labels, [1, 4, 2, 5, 3, 6, 4, 7, 5, 8]);
+        assert_eq!(cifar.test.class_counts(), [0, 0, 0, 1, 0, 0, 0, 0, 0, 2]);
+        assert_eq!(cifar.test.classes[..3], ["airplane", "automobile", "bird"]);
+        assert_eq!(cifar.test.images.image(2)[..6], [0, 100, 200, 1, 101, 201]);
+    }
+
+    #[test]
+    fn missing_files_are_named_and_absent_batches_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("cifar-10-batches-bin");
+        fs::create_dir(&inner).unwrap();
+        let error = FILES.read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("data_batch_5.bin") && error.contains("batches.meta.txt"), "{error}");
+        let record: Vec<u8> = std::iter::once(4).chain([9; 3072]).collect();
+        fs::write(inner.join("data_batch_2.bin"), &record).unwrap();
+        fs::write(inner.join("test_batch.bin"), &record).unwrap();
+        fs::write(inner.join("batches.meta.txt"), "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n").unwrap();
+        let cifar = FILES.read(folder.path()).unwrap();
+        assert_eq!((cifar.train.len(), cifar.notes.len()), (1, 1));
+        fs::write(inner.join("batches.meta.txt"), "a\nb\n").unwrap();
+        let error = FILES.read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("batches.meta.txt: 2 names, expected 10"), "{error}");
+        fs::write(inner.join("batches.meta.txt"), "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n").unwrap();
+        fs::write(inner.join("test_batch.bin"), &record[..3000]).unwrap();
+        let error = FILES.read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("test_batch.bin: 3000 bytes"), "{error}");
+    }
+
+    #[test]
+    fn the_archive_is_read_as_it_was_published() {
+        use crate::data::files::archive::tests::{gzip, tar_of};
+        let folder = tempfile::tempdir().unwrap();
+        let record: Vec<u8> = std::iter::once(4).chain([9; 3072]).collect();
+        let names = b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n";
+        let file = tar::EntryType::Regular;
+        let mut entries = vec![
+            ("cifar-10-batches-bin/batches.meta.txt", file, &names[..]),
+            ("cifar-10-batches-bin/readme.html", file, b"hello"),
+            ("cifar-10-batches-bin/test_batch.bin", file, &record),
+            ("cifar-10-batches-bin/data_batch_1.bin", file, &record),
+        ];
+        let archive = folder.path().join("cifar-10-binary.tar.gz");
+        fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
+        let cifar = FILES.read(folder.path()).unwrap();
+        assert_eq!((cifar.train.labels, cifar.test.len(), cifar.notes.len()), (vec![4], 1, 1));
+        entries[3].2 = &record[..3000];
+        fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
+        let error = FILES.read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("data_batch_1.bin: 3000 bytes"), "{error}");
+        entries.remove(2);
+        fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
+        let error = FILES.read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("lacks test_batch.bin"), "{error}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether the files of a data set are in a folder, without reading its images.
+
+use std::path::Path;
+
+use super::error::{DataError, Result};
+use super::section::DataSection;
+use super::source::{About, Kind};
+
+/// What keeps the data of a recipe from being read out of `folder`, and how it is got; nothing if it is all there.
+pub(crate) fn missing_files(section: &DataSection, folder: Option<&Path>) -> Option<String> {
+    if section.dataset.is_drawn() {
+        return None;
+    }
+    let about = section.dataset.about();
+    let Some(folder) = folder else {
+        let name = about.name;
+        return Some(format!("{name} has files; name their folder with --data DIR ({})", how_to_get(about)));
+    };
+    let error = find(section, folder).err()?;
+    Some(format!("{error} ({})", how_to_get(about)))
+}
+
+fn find(section: &DataSection, folder: &Path) -> Result<()> {
+    let annotations = match section.dataset.kind() {
+        Kind::Drawn(_) => return Ok(()),
+        Kind::Arrays(set) => return set.find(folder),
+        Kind::Pictures(set) => set.annotations(&section.options(), folder)?,
+    };
+    if let Some(first) = annotations.catalogue.files.first().map(|file| annotations.root.join(file))
+        && !first.is_file()
+    {
+        let missing = vec![format!("the picture {}", first.display())];
+        return Err(DataError::Missing { folder: folder.into(), missing });
+    }
+    let features = section.features.iter().flat_map(|features| [&features.file, &features.paths]);
+    let missing: Vec<String> =
+        features.filter(|file| !folder.join(file).is_file()).map(|file| file.display().to_string()).collect();
+    if missing.is_empty() { Ok(()) } else { Err(DataError::Missing { folder: folder.into(), missing }) }
+}
+
+/// The command that gets a data set, or says how.
+fn how_to_get(about: &About) -> String {
+    let name = about.name;
+    if about.downloads.is_empty() {
+        format!("`simile data list {name}` says how to get it")
+    } else {
+        format!("`simile data fetch {name} --data DIR` gets it")
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::data::DatasetName;
+    use crate::data::arrays::mnist::tests::write_small;
+
+    #[test]
+    fn what_is_there_lacks_nothing_and_what_is_not_says_how_to_get_it() {
+        let place = tempfile::tempdir().unwrap();
+        let section = |name: &str| DataSection::of(DatasetName::find(name).unwrap());
+        let of = |name: &str| missing_files(&section(name), Some(place.path()));
+        assert_eq!(of("digits"), None);
+        let text = of("colour-mnist").unwrap();
+        assert!(text.contains("train-images") && text.contains("simile data fetch colour-mnist"), "{text}");
+        write_small(place.path(), 3);
+        assert_eq!(of("colour-mnist"), None);
+        for (dataset, file) in [
+            ("cifar-10", "test_batch.bin"),
+            ("cifar-100", "train.bin"),
+            ("stl-10", "train_X.bin"),
+            ("imagenet-32", "train_data_batch_1.npz"),
+            ("celeba", "list_attr_celeba.txt"),
+            ("waterbirds", "metadata.csv"),
+            ("chexpert", "train.csv"),
+        ] {
+            let text = of(dataset).unwrap();
+            assert!(text.contains(file) && text.contains("simile data "), "{text}");
+        }
+        let text = missing_files(&section("utkface"), None).unwrap();
+        assert!(text.contains("--data DIR") && text.contains("simile data list utkface"), "{text}");
+    }
+}

@@ -1,0 +1,57 @@
+//! From a folder to the catalogue of its pictures: which files say what, and where they may lie.
+
+use std::path::{Path, PathBuf};
+
+use simile_core::data::catalogue::kept;
+use simile_core::data::{Catalogue, Part};
+
+use crate::data::error::{DataError, Result};
+use crate::data::files::content;
+use crate::data::settings::SplitSection;
+
+/// What is known of the pictures of a data set.
+#[derive(Debug)]
+pub(crate) struct Annotations {
+    /// Where the files of the catalogue lie.
+    pub(crate) root: PathBuf,
+    pub(crate) catalogue: Catalogue,
+    /// What is absent or was left out although the data set can be used.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The first of the sub-folders `inner` that is there, or the folder itself.
+pub(in crate::data) fn inner_folder(folder: &Path, inner: &[&str]) -> PathBuf {
+    let found = inner.iter().map(|name| folder.join(name)).find(|path| path.is_dir());
+    found.unwrap_or_else(|| folder.into())
+}
+
+/// The first of the sub-folders `inner`, or the folder itself, that holds the file or folder `marker`.
+///
+/// # Errors
+/// If none does.
+pub(in crate::data) fn root(folder: &Path, inner: &[&str], marker: &str) -> Result<PathBuf> {
+    let candidates = inner.iter().map(|name| folder.join(name)).chain([folder.to_path_buf()]);
+    let mut found = candidates.filter(|candidate| candidate.join(marker).exists());
+    found.next().ok_or_else(|| DataError::Missing { folder: folder.into(), missing: vec![marker.into()] })
+}
+
+/// A text file and the name that messages use for it.
+pub(in crate::data) fn text(path: &Path) -> Result<(String, String)> {
+    if !path.is_file() {
+        let folder = path.parent().unwrap_or(path).into();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        return Err(DataError::Missing { folder, missing: vec![name] });
+    }
+    Ok((String::from_utf8_lossy(&content(path)?).into_owned(), path.display().to_string()))
+}
+
+/// Training pictures held out as `[data.split]` says.
+pub(in crate::data) fn split(catalogue: Catalogue, section: &SplitSection) -> Result<Catalogue> {
+    Ok(match section.per_class {
+        Some(count) => catalogue.keep_per_class(count, section.seed)?,
+        None => {
+            let train = catalogue.of(Part::Train).len();
+            catalogue.hold_out(Part::Train, Part::Test, train - kept(train, section.test), section.seed)?
+        }
+    })
+}

@@ -1,0 +1,144 @@
+//! One picture file of any size, fitted to an encoder's input.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read as _};
+use std::path::Path;
+
+use image::error::DecodingError;
+use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
+use simile_core::augment::preprocess::{fit, squeeze};
+use simile_core::data::Images;
+
+use super::resize::ResizeSpec;
+use crate::data::error::{DataError, Result};
+use crate::data::settings::Fit;
+
+/// Pixels of the largest picture that is decoded, 8192 x 8192: a file of a few hundred kilobytes can announce so many that
+/// no memory holds them, and several are decoded at once.
+const MOST_PIXELS: u64 = 1 << 26;
+/// Memory that a decoder may take beside the picture itself.
+const SCRATCH: u64 = 512 << 20;
+
+/// Reads a picture and fits it as the page does, so that the same file gives the same numbers. Its content says its
+/// format: published data sets have a PNG or two under a JPEG's name.
+///
+/// # Errors
+/// [`DataError::Image`] if the file cannot be read or is no picture, [`DataError::LargePicture`] if it has more pixels than
+/// are decoded.
+pub(crate) fn read_picture(path: &Path, spec: ResizeSpec) -> Result<Images> {
+    let failed = |source: ImageError| DataError::Image { path: path.into(), source };
+    let reader = ImageReader::open(path).and_then(ImageReader::with_guessed_format);
+    let mut reader = reader.map_err(|error| failed(error.into()))?;
+    if reader.format() == Some(ImageFormat::Png) && !has_whole_palette(path).map_err(|e| failed(e.into()))? {
+        let reason = "its palette ends in the middle of a colour";
+        return Err(failed(ImageError::Decoding(DecodingError::new(ImageFormat::Png.into(), reason))));
+    }
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(SCRATCH);
+    reader.limits(limits);
+    let decoder = reader.into_decoder().map_err(failed)?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > MOST_PIXELS {
+        return Err(DataError::LargePicture { path: path.into(), reason: too_large(width, height) });
+    }
+    let picture = DynamicImage::from_decoder(decoder).map_err(failed)?;
+    let (width, height) = (picture.width() as usize, picture.height() as usize);
+    let (stored, pixels) = match picture {
+        DynamicImage::ImageLuma8(grey) => (1, grey.into_raw()),
+        DynamicImage::ImageRgb8(colour) => (3, colour.into_raw()),
+        other => (4, other.into_rgba8().into_raw()),
+    };
+    let picture = Images::new(height, width, stored, pixels)?;
+    let ResizeSpec { side, channels, .. } = spec;
+    Ok(match spec.fit {
+        Fit::Middle => fit(&picture, side, side, channels)?,
+        Fit::Whole => squeeze(&picture, side, side, channels)?,
+    })
+}
+
+/// Whether the palette of a PNG, if it has one, is of whole colours: png 0.18.1 panics on another one.
+fn has_whole_palette(path: &Path) -> io::Result<bool> {
+    let mut file = BufReader::new(File::open(path)?);
+    file.seek_relative(8)?;
+    let mut head = [0; 8];
+    // A file that ends early is the decoder's to name.
+    while file.read_exact(&mut head).is_ok() {
+        let [length @ .., _, _, _, _] = head;
+        let length = u32::from_be_bytes(length);
+        match &head[4..] {
+            b"PLTE" => return Ok(length.is_multiple_of(3)),
+            b"IDAT" | b"IEND" => break,
+            _ => file.seek_relative(i64::from(length) + 4)?,
+        }
+    }
+    Ok(true)
+}
+
+fn too_large(width: u32, height: u32) -> String {
+    let most = MOST_PIXELS / 1_000_000;
+    format!("it has {width}x{height} pixels, and at most {most} million are decoded; make it smaller first")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// A part of a PNG file.
+    fn chunk(name: &[u8], content: &[u8]) -> Vec<u8> {
+        let mut sum = flate2::Crc::new();
+        sum.update(name);
+        sum.update(content);
+        let length = (content.len() as u32).to_be_bytes();
+        [&length[..], name, content, &sum.sum().to_be_bytes()].concat()
+    }
+
+    /// A PNG whose head announces grey pixels, and that has none.
+    fn announced(width: u32, height: u32) -> Vec<u8> {
+        let head = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 0, 0, 0, 0]].concat();
+        [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(b"IHDR", &head), chunk(b"IDAT", &[]), chunk(b"IEND", &[])]
+            .concat()
+    }
+
+    #[test]
+    fn a_palette_of_half_a_colour_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("icon.png");
+        let head = [&2_u32.to_be_bytes()[..], &2_u32.to_be_bytes(), &[8, 3, 0, 0, 0]].concat();
+        let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, &[0; 6]).unwrap();
+        let pixels = packed.finish().unwrap();
+        let picture = |palette: &[u8]| {
+            let parts = [
+                chunk(b"IHDR", &head),
+                chunk(b"PLTE", palette),
+                chunk(b"IDAT", &pixels),
+                chunk(b"IEND", &[]),
+            ];
+            std::fs::write(&path, [b"\x89PNG\r\n\x1a\n".to_vec(), parts.concat()].concat()).unwrap();
+            read_picture(&path, ResizeSpec { side: 2, channels: 3, fit: Fit::Middle })
+        };
+        assert_eq!(picture(&[1, 2, 3]).unwrap().pixels[..3], [1, 2, 3]);
+        for palette in [&[1, 2][..], &[1, 2, 3, 4]] {
+            let text = format!("{:#}", anyhow::Error::from(picture(palette).unwrap_err()));
+            assert!(text.contains("icon.png") && text.contains("palette"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_small_file_of_many_pixels_is_refused_before_it_is_decoded() {
+        let place = tempfile::tempdir().unwrap();
+        let spec = ResizeSpec { side: 4, channels: 3, fit: Fit::Middle };
+        let path = place.path().join("scan.png");
+        let complaint = |width, height| {
+            std::fs::write(&path, announced(width, height)).unwrap();
+            read_picture(&path, spec).unwrap_err().to_string()
+        };
+        let text = complaint(20_000, 20_000);
+        assert!(text.contains("scan.png") && text.contains("20000x20000"), "{text}");
+        assert!(text.contains("at most 67 million") && text.contains("smaller"), "{text}");
+        // What is not too large is decoded, and found to be empty.
+        let text = complaint(8192, 8192);
+        assert!(text.contains("scan.png") && !text.contains("million"), "{text}");
+    }
+}

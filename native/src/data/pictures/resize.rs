@@ -1,0 +1,20 @@
+//! The size that pictures are made to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::settings::Fit;
+
+/// Pictures are made to squares of `side` pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ResizeSpec {
+    pub(crate) side: usize,
+    pub(crate) channels: usize,
+    pub(crate) fit: Fit,
+}
+
+impl ResizeSpec {
+    /// Bytes of one picture.
+    pub(super) fn bytes(self) -> usize {
+        self.side * self.side * self.channels
+    }
+}

@@ -1,0 +1,109 @@
+//! What `simile data check` finds in a folder: what is present, what is missing, and what is corrupt.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// Pictures that are named in text; all of them are in the JSON document.
+const MOST_SHOWN: usize = 20;
+
+/// The state of a data set's folder.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// The data set.
+    pub(crate) name: String,
+    /// The folder that was named.
+    pub(crate) folder: PathBuf,
+    /// Each official file.
+    pub(crate) files: Vec<FileReport>,
+    /// The pictures that annotations name, where they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pictures: Option<PicturesReport>,
+    /// What is wrong although every file is readable: splits that do not fit together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<String>,
+    /// Whether the data set can be used: nothing missing, nothing corrupt.
+    pub(crate) sound: bool,
+}
+
+/// The state of one file.
+#[derive(Debug, Serialize)]
+pub(crate) struct FileReport {
+    /// Its official name.
+    pub(crate) name: String,
+    /// Where it was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<PathBuf>,
+    #[serde(flatten)]
+    pub(crate) state: State,
+}
+
+/// What was found out about a file.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub(crate) enum State {
+    /// Its MD5 is the official one.
+    Official {
+        /// MD5 of the file, or of its content where the archive was packed anew.
+        md5: String,
+    },
+    /// It is well formed; there is no MD5 to compare, or another one.
+    WellFormed {
+        /// What was found.
+        detail: String,
+    },
+    /// It cannot be used.
+    Corrupt {
+        /// Why.
+        reason: String,
+    },
+    /// It is not there.
+    Missing,
+}
+
+impl State {
+    pub(crate) fn is_usable(&self) -> bool {
+        matches!(self, Self::Official { .. } | Self::WellFormed { .. })
+    }
+}
+
+/// What was found out about the pictures.
+#[derive(Debug, Serialize)]
+pub(crate) struct PicturesReport {
+    /// Pictures that the annotations name.
+    pub(crate) listed: usize,
+    /// Those that are missing or cannot be decoded, each with the reason.
+    pub(crate) broken: Vec<String>,
+    /// What is absent although the data set can be used without.
+    pub(crate) notes: Vec<String>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for file in &self.files {
+            let shown =
+                file.path.as_ref().map_or_else(|| file.name.clone(), |path| path.display().to_string());
+            match &file.state {
+                State::Official { md5 } => writeln!(f, "ok       {shown}: the official file (MD5 {md5})")?,
+                State::WellFormed { detail } => writeln!(f, "ok       {shown}: {detail}")?,
+                State::Corrupt { reason } => writeln!(f, "corrupt  {reason}")?,
+                State::Missing => writeln!(f, "missing  {shown}")?,
+            }
+        }
+        if let Some(pictures) = &self.pictures {
+            pictures.notes.iter().try_for_each(|note| writeln!(f, "note     {note}"))?;
+            let (sound, broken) = (pictures.listed - pictures.broken.len(), &pictures.broken);
+            writeln!(f, "ok       {sound} of {} pictures", pictures.listed)?;
+            broken.iter().take(MOST_SHOWN).try_for_each(|reason| writeln!(f, "broken   {reason}"))?;
+            if broken.len() > MOST_SHOWN {
+                writeln!(f, "broken   {} pictures in all (--json names each)", broken.len())?;
+            }
+        }
+        if let Some(problem) = &self.problem {
+            writeln!(f, "wrong    {problem}")?;
+        }
+        let verdict = if self.sound { "is sound" } else { "cannot be used as it is" };
+        write!(f, "{} in {} {verdict}", self.name, self.folder.display())
+    }
+}

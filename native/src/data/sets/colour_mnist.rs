@@ -1,0 +1,50 @@
+//! ColorMNIST, built from the four official MNIST files: digits on coloured grounds.
+
+use std::path::Path;
+
+use simile_core::data::Dataset;
+use simile_core::data::synthetic::colour_mnist::colour_mnist;
+use simile_core::data::synthetic::digits::SIDE;
+
+use crate::data::arrays::mnist;
+use crate::data::error::Result;
+use crate::data::report::FileReport;
+use crate::data::settings::Options;
+use crate::data::source::{About, ArrayFiles, Arrays, Finish, Kind, Shape, Source};
+
+pub(super) struct ColourMnist;
+
+static ABOUT: About = About { name: "colour-mnist", variables: "colour, palette", ..mnist::ABOUT };
+
+impl Source for ColourMnist {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn kind(&self) -> Kind<'_> {
+        Kind::Arrays(self)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { side: SIDE, channels: 3 }
+    }
+}
+
+impl ArrayFiles for ColourMnist {
+    fn find(&self, folder: &Path) -> Result<()> {
+        mnist::find(folder)
+    }
+
+    fn read(&self, folder: &Path) -> Result<Arrays> {
+        mnist::read(folder)
+    }
+
+    fn check(&self, folder: &Path) -> Result<Vec<FileReport>> {
+        mnist::check(folder)
+    }
+
+    fn finish(&self, split: Dataset, options: &Options<'_>, finish: Finish) -> Result<Dataset> {
+        let side = if finish.own_size { split.images.height } else { SIDE };
+        Ok(colour_mnist(&split, options.colours, side, finish.seed)?)
+    }
+}

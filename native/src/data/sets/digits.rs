@@ -1,0 +1,56 @@
+//! Digits that core draws itself, on coloured grounds.
+
+use simile_core::data::Dataset;
+use simile_core::data::synthetic::digits::{SIDE, draw_digits};
+
+use crate::data::error::Result;
+use crate::data::settings::{Options, Refused};
+use crate::data::source::{About, Drawn, Kind, Shape, Source};
+
+const CHANNELS: usize = 3;
+
+pub(super) struct Digits;
+
+static ABOUT: About = About {
+    name: "digits",
+    files: "none: drawn from strokes",
+    variables: "colour, palette",
+    ..About::NOTHING
+};
+
+impl Source for Digits {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn kind(&self) -> Kind<'_> {
+        Kind::Drawn(self)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { side: SIDE, channels: CHANNELS }
+    }
+
+    fn defaults(&self) -> Options<'static> {
+        Options { train: Some(1000), test: Some(1000), ..Options::default() }
+    }
+
+    fn check(&self, options: &Options<'_>) -> Result<(), Refused> {
+        let refuse = |reason: &str| Err(Refused::new("dataset", reason));
+        match (options.train, options.test) {
+            (None, _) => refuse("drawn digits need `data.train`, how many to draw"),
+            (_, None) => refuse("drawn digits need `data.test`, how many to draw"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drawn for Digits {
+    fn draw(&self, count: usize, options: &Options<'_>, seed: u64) -> Result<Dataset> {
+        Ok(draw_digits(count, options.colours, seed)?)
+    }
+
+    fn bytes(&self) -> usize {
+        SIDE * SIDE * CHANNELS
+    }
+}

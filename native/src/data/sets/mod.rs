@@ -1,0 +1,90 @@
+//! The data sets, one file each, and the table of them.
+
+mod biased_mnist;
+mod caltech_101;
+mod caltech_256;
+mod celeba;
+mod chexpert;
+pub(in crate::data) mod cifar_10;
+mod cifar_100;
+mod colour_mnist;
+pub(in crate::data) mod cub_200_2011;
+mod digits;
+mod folders;
+mod imagenet_100;
+pub(in crate::data) mod imagenet_32;
+mod mnist;
+mod stl_10;
+pub(in crate::data) mod table;
+mod tiny_imagenet;
+mod ut_zappos50k;
+mod utkface;
+mod waterbirds;
+
+use std::sync::LazyLock;
+
+use super::source::Source;
+
+/// All data sets, in the order in which they are listed.
+pub(crate) static ALL: &[&dyn Source] = &[
+    &digits::Digits,
+    &colour_mnist::ColourMnist,
+    &biased_mnist::BiasedMnist,
+    &mnist::Mnist,
+    &cifar_10::Cifar10,
+    &cifar_100::Cifar100,
+    &stl_10::Stl10,
+    &imagenet_32::Imagenet32,
+    &imagenet_100::Imagenet100,
+    &tiny_imagenet::TinyImagenet,
+    &caltech_101::Caltech101,
+    &caltech_256::Caltech256,
+    &ut_zappos50k::UtZappos50k,
+    &cub_200_2011::Cub200,
+    &waterbirds::Waterbirds,
+    &utkface::Utkface,
+    &celeba::Celeba,
+    &chexpert::Chexpert,
+    &folders::Folders,
+    &table::Table,
+];
+
+static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| ALL.iter().map(|set| set.about().name).collect());
+
+/// The data set of a name.
+pub(crate) fn find(name: &str) -> Option<&'static dyn Source> {
+    ALL.iter().copied().find(|set| set.about().name == name)
+}
+
+/// The names of all data sets, as recipes write them.
+pub(crate) fn names() -> &'static [&'static str] {
+    &NAMES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_must_be_got_says_how() {
+        for set in ALL.iter().map(|set| set.about()) {
+            let own = !set.is_published();
+            assert!(own || !set.licence.is_empty(), "{}", set.name);
+            assert!(own || !set.get.is_empty() || !set.downloads.is_empty(), "{}", set.name);
+            for download in set.downloads {
+                assert!(
+                    download.url.starts_with("https://") && download.file().contains('.'),
+                    "{}",
+                    download.url
+                );
+                assert!(download.md5.is_none_or(|md5| md5.len() == 32), "{}", download.url);
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_have_the_same_name() {
+        let distinct: std::collections::BTreeSet<&str> = names().iter().copied().collect();
+        assert_eq!(distinct.len(), ALL.len());
+    }
+}

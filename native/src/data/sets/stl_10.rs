@@ -1,0 +1,129 @@
+//! STL-10 in its binary version: the official archive, or what unpacks from it. The unlabelled images are not read.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use simile_core::data::formats::stl10;
+
+use crate::data::arrays::class_names;
+use crate::data::error::{DataError, Result};
+use crate::data::files::archive::members;
+use crate::data::files::{self, LARGEST, content, folders};
+use crate::data::source::{About, ArrayFiles, Arrays, Download, Kind, Shape, Source};
+
+const FILES: [&str; 5] = ["train_X.bin", "train_y.bin", "test_X.bin", "test_y.bin", "class_names.txt"];
+const CLASSES: usize = 10;
+const ARCHIVE: &str = "stl10_binary.tar.gz";
+
+pub(super) struct Stl10;
+
+static ABOUT: About = About {
+    name: "stl-10",
+    files: "stl10_binary.tar.gz, or train_X.bin, train_y.bin, test_X.bin, test_y.bin, class_names.txt from it",
+    home: "https://cs.stanford.edu/~acoates/stl10/",
+    licence: "ImageNet's terms, from whose images it was made; the authors ask to be cited",
+    downloads: &[Download::packed(
+        "https://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz",
+        "91f7769df0f17e558f3565bffb0c7dfb",
+        "stl-10",
+    )],
+    ..About::NOTHING
+};
+
+impl Source for Stl10 {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn kind(&self) -> Kind<'_> {
+        Kind::Arrays(self)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { side: 96, channels: 3 }
+    }
+}
+
+impl ArrayFiles for Stl10 {
+    fn find(&self, folder: &Path) -> Result<()> {
+        let places = places(folder)?;
+        let absent = |name: &&str| files::find(&places, &[String::from(*name)]).is_none();
+        let missing: Vec<String> = FILES.iter().copied().filter(absent).map(String::from).collect();
+        if missing.is_empty() || places.iter().any(|place| place.join(ARCHIVE).is_file()) {
+            return Ok(());
+        }
+        Err(DataError::Missing { folder: folder.into(), missing })
+    }
+
+    /// The 5,000 labelled training images and the 8,000 test images.
+    fn read(&self, folder: &Path) -> Result<Arrays> {
+        let places = places(folder)?;
+        let mut contents: HashMap<String, (PathBuf, Vec<u8>)> = HashMap::new();
+        for name in FILES {
+            if let Some(path) = files::find(&places, &[name.into()]) {
+                let bytes = content(&path)?;
+                contents.insert(name.into(), (path, bytes));
+            }
+        }
+        let archive = places.iter().map(|place| place.join(ARCHIVE)).find(|path| path.is_file());
+        if contents.is_empty()
+            && let Some(archive) = archive
+        {
+            let members = members(&archive, &FILES, LARGEST)?.into_iter();
+            contents = members.map(|(name, bytes)| (name.clone(), (archive.join(name), bytes))).collect();
+        }
+        let missing: Vec<String> =
+            FILES.iter().filter(|name| !contents.contains_key(**name)).map(|n| String::from(*n)).collect();
+        if !missing.is_empty() {
+            return Err(DataError::Missing { folder: folder.into(), missing });
+        }
+        let empty = (PathBuf::new(), Vec::new());
+        let file = |name: &str| contents.get(name).unwrap_or(&empty);
+        let (path, bytes) = file("class_names.txt");
+        let classes = class_names(path, bytes, CLASSES)?;
+        let split = |images: &str, labels: &str| {
+            let ((of_images, pixels), (of_labels, numbers)) = (file(images), file(labels));
+            let origins = [of_images, of_labels].map(|path| path.display().to_string());
+            stl10::parse((pixels, &origins[0]), (numbers, &origins[1]), classes.clone())
+        };
+        let (train, test) = (split("train_X.bin", "train_y.bin")?, split("test_X.bin", "test_y.bin")?);
+        Ok(Arrays { train, test, notes: Vec::new() })
+    }
+}
+
+fn places(folder: &Path) -> Result<Vec<PathBuf>> {
+    folders(folder, &["stl10_binary", "stl-10/stl10_binary", "stl-10"])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::data::files::archive::tests::{gzip, tar_of};
+    use std::fs;
+
+    #[test]
+    fn files_and_archive_hold_the_same() {
+        let (loose, packed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let images = vec![9; 2 * 96 * 96 * 3];
+        let contents: [&[u8]; 5] = [&images, &[1, 10], &images, &[3, 3], b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"];
+        fs::create_dir(loose.path().join("stl10_binary")).unwrap();
+        let named: Vec<String> = FILES.iter().map(|name| format!("stl10_binary/{name}")).collect();
+        let mut entries = Vec::new();
+        for (name, content) in named.iter().zip(contents) {
+            fs::write(loose.path().join(name), content).unwrap();
+            entries.push((name.as_str(), tar::EntryType::Regular, content));
+        }
+        fs::write(packed.path().join(ARCHIVE), gzip(&tar_of(&entries))).unwrap();
+        let read = Stl10.read(loose.path()).unwrap();
+        let unpacked = Stl10.read(packed.path()).unwrap();
+        assert_eq!((&read.train, &read.test), (&unpacked.train, &unpacked.test));
+        assert_eq!((read.train.labels, read.test.labels), (vec![0, 9], vec![2, 2]));
+        fs::write(loose.path().join("stl10_binary/test_y.bin"), [3, 11]).unwrap();
+        let error = Stl10.read(loose.path()).unwrap_err().to_string();
+        assert!(error.contains("stl10_binary/test_y.bin: label 11"), "{error}");
+        fs::remove_file(loose.path().join("stl10_binary/test_y.bin")).unwrap();
+        let error = Stl10.read(loose.path()).unwrap_err().to_string();
+        assert!(error.contains("lacks test_y.bin"), "{error}");
+    }
+}

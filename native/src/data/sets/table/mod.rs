@@ -1,0 +1,256 @@
+//! A folder of pictures with a CSV file that says what each of them is: anybody's own data.
+//!
+//! ```csv
+//! file,label,split,hospital,age
+//! scans/0001.png,healthy,train,north,61
+//! ```
+//!
+//! A condition of several columns, or of one whose values are all numbers, is numeric; any other is categorical. A cell
+//! such as `NaN` among numbers is refused, and a word among them is said, as [`cells`] decides.
+
+mod cells;
+
+use std::path::Path;
+
+use simile_core::data::catalogue::numbered;
+use simile_core::data::{Catalogue, Condition, Part};
+
+use self::cells::Column;
+use crate::data::error::{DataError, Result};
+use crate::data::pictures::annotations::Annotations;
+use crate::data::settings::{Options, Refused, TableSection};
+use crate::data::source::{About, Kind, PictureFiles, Shape, Source};
+
+/// Seed of the pictures that are held out of a table without a split.
+const HOLD_OUT_SEED: u64 = 0;
+
+pub(super) struct Table;
+
+static ABOUT: About = About {
+    name: "table",
+    files: "your pictures and a CSV file, whose columns the recipe names in [data.table]",
+    variables: "any columns",
+    ..About::NOTHING
+};
+
+impl Source for Table {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn kind(&self) -> Kind<'_> {
+        Kind::Pictures(self)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { side: 32, channels: 3 }
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["table"]
+    }
+
+    fn check(&self, options: &Options<'_>) -> Result<(), Refused> {
+        match options.table {
+            None => Err(Refused::new("dataset", NO_SECTION)),
+            Some(table) if table.split.is_none() && options.test.is_none() => {
+                let reason = "without `data.table.split`, `data.test` must say how many to hold out";
+                Err(Refused::new("table", reason))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+const NO_SECTION: &str = "a `table` needs [data.table], which names its CSV file and columns";
+
+impl PictureFiles for Table {
+    fn annotate(&self, options: &Options<'_>, folder: &Path) -> Result<Annotations> {
+        let no_section = || DataError::Table { path: folder.into(), reason: NO_SECTION.into() };
+        let section = options.table.ok_or_else(no_section)?;
+        let ReadTable { catalogue, has_split, notes } = catalogue(section, folder)?;
+        let catalogue = match options.test {
+            Some(count) if !has_split => catalogue.hold_out(Part::Train, Part::Test, count, HOLD_OUT_SEED)?,
+            _ => catalogue,
+        };
+        Ok(Annotations { root: folder.into(), catalogue, notes })
+    }
+
+    fn holds_out(&self) -> bool {
+        true
+    }
+}
+
+/// A table as it is read.
+#[derive(Debug)]
+pub(crate) struct ReadTable {
+    pub(crate) catalogue: Catalogue,
+    /// Whether a column says the split; if not, all pictures are for training.
+    pub(crate) has_split: bool,
+    /// What is odd about its cells.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Reads a table.
+///
+/// # Errors
+/// Names the file, the line and the column of what is missing or not understood.
+pub(crate) fn catalogue(section: &TableSection, folder: &Path) -> Result<ReadTable> {
+    let rows = Rows::read(section, folder)?;
+    let origin = folder.join(&section.csv).display().to_string();
+    let (labels, classes) = numbered(rows.labels.iter().map(String::as_str));
+    let parts = match &rows.parts {
+        Some(parts) => parts.clone(),
+        None => vec![Part::Train; labels.len()],
+    };
+    let mut catalogue = Catalogue::new(&origin, rows.files, parts, labels, classes)?;
+    for (name, condition) in rows.conditions {
+        catalogue = catalogue.with_condition(&name, condition)?;
+    }
+    let notes = rows.notes.iter().map(|note| format!("{origin}: {note}")).collect();
+    Ok(ReadTable { catalogue, has_split: rows.parts.is_some(), notes })
+}
+
+/// The columns that are asked for.
+struct Rows {
+    files: Vec<String>,
+    labels: Vec<String>,
+    parts: Option<Vec<Part>>,
+    conditions: Vec<(String, Condition)>,
+    notes: Vec<String>,
+}
+
+impl Rows {
+    fn read(section: &TableSection, folder: &Path) -> Result<Self> {
+        let path = folder.join(&section.csv);
+        let fail = |reason: String| DataError::Table { path: path.clone(), reason };
+        let mut reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::All)
+            .from_path(&path)
+            .map_err(|error| fail(error.to_string()))?;
+        let header = reader.headers().map_err(|error| fail(error.to_string()))?.clone();
+        let records: Vec<csv::StringRecord> =
+            reader.records().collect::<Result<_, _>>().map_err(|error| fail(error.to_string()))?;
+        let column = |name: &str| -> Result<Vec<String>> {
+            let at = header.iter().position(|column| column == name).ok_or_else(|| {
+                let known: Vec<&str> = header.iter().collect();
+                fail(format!("there is no column `{name}`; there are: {}", known.join(", ")))
+            })?;
+            let value = |record: &csv::StringRecord| {
+                let value = record.get(at).filter(|value| !value.is_empty());
+                value.map(String::from).ok_or_else(|| {
+                    let line = record.position().map_or(0, csv::Position::line);
+                    fail(format!("line {line}: column `{name}` is empty"))
+                })
+            };
+            records.iter().map(value).collect()
+        };
+
+        if records.is_empty() {
+            return Err(fail("there is no row under the header".into()));
+        }
+        let lines: Vec<u64> =
+            records.iter().map(|record| record.position().map_or(0, csv::Position::line)).collect();
+        let parts = section.split.as_deref().map(|name| {
+            let lines = lines.iter().copied();
+            let read = |(value, line): (String, u64)| match value.as_str() {
+                "train" => Ok(Part::Train),
+                "validation" => Ok(Part::Validation),
+                "test" => Ok(Part::Test),
+                other => Err(fail(format!(
+                    "line {line}: column `{name}` is `{other}`, expected `train`, `validation` or `test`"
+                ))),
+            };
+            column(name)?.into_iter().zip(lines).map(read).collect::<Result<Vec<Part>>>()
+        });
+        let (mut conditions, mut notes) = (Vec::new(), Vec::new());
+        for (name, columns) in &section.conditions {
+            let cells = columns.iter().map(|name| column(name)).collect::<Result<Vec<_>>>()?;
+            if cells.is_empty() {
+                return Err(fail(format!("the condition `{name}` names no column")));
+            }
+            let columns: Vec<Column<'_>> = columns
+                .iter()
+                .zip(&cells)
+                .map(|(name, cells)| Column { name, cells, lines: &lines })
+                .collect();
+            let (condition, note) = cells::condition(name, &columns).map_err(fail)?;
+            conditions.push((name.clone(), condition));
+            notes.extend(note);
+        }
+        Ok(Self {
+            files: column(&section.file)?,
+            labels: column(&section.label)?,
+            parts: parts.transpose()?,
+            conditions,
+            notes,
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use simile_core::numeric::matrix::Matrix;
+    use std::fs;
+
+    const TABLE: &str = "\
+        file,label,split,site,red,green\n\
+        a.png,dog,train,north,1,2\n\
+        b.png,cat,train,south,3,4\n\
+        in/c.png,dog,test,north,5,6.5\n";
+
+    fn folder(table: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("images.csv"), table).unwrap();
+        folder
+    }
+
+    fn section(settings: &str) -> TableSection {
+        let conditions = "conditions = { site = [\"site\"], colour = [\"red\", \"green\"], red = [\"red\"] }";
+        toml::from_str(&format!("csv = \"images.csv\"\nsplit = \"split\"\n{conditions}\n{settings}")).unwrap()
+    }
+
+    fn complaint(table: &str, settings: &str) -> String {
+        let folder = folder(table);
+        catalogue(&section(settings), folder.path()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn columns_become_classes_splits_and_conditions() {
+        let folder = folder(TABLE);
+        let ReadTable { catalogue: found, has_split, notes } =
+            catalogue(&section(""), folder.path()).unwrap();
+        assert!(has_split && notes.is_empty());
+        assert_eq!(found.files, ["a.png", "b.png", "in/c.png"]);
+        assert_eq!((found.labels, found.classes), (vec![1, 0, 1], vec!["cat".into(), "dog".into()]));
+        assert_eq!(found.parts, [Part::Train, Part::Train, Part::Test]);
+        let site =
+            Condition::Categorical { values: vec![0, 1, 0], names: vec!["north".into(), "south".into()] };
+        assert_eq!(found.conditions["site"], site);
+        let colour =
+            Condition::Numeric(Matrix::from_fn(3, 2, |i, j| [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]][i][j]));
+        assert_eq!(found.conditions["colour"], colour);
+        assert!(matches!(&found.conditions["red"], Condition::Numeric(red) if red.columns() == 1));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_table_is_said_by_line_and_column() {
+        let wrong_split = complaint(&TABLE.replace("test", "tset"), "");
+        assert!(wrong_split.contains("line 4") && wrong_split.contains("`tset`"), "{wrong_split}");
+        let no_column = complaint(TABLE, "label = \"klass\"");
+        assert!(no_column.contains("`klass`") && no_column.contains("file, label, split"), "{no_column}");
+        let empty = complaint(&TABLE.replace("cat", ""), "");
+        assert!(empty.contains("line 3") && empty.contains("`label`"), "{empty}");
+        let mixed = complaint(&TABLE.replace("6.5", "pale"), "");
+        assert!(mixed.contains("`colour`") && mixed.contains("must be numbers"), "{mixed}");
+        assert!(mixed.contains("line 4: column `green` is `pale`"), "{mixed}");
+        assert!(complaint("file,label,split,site,red,green\n", "").contains("no row"));
+        let infinite = complaint(&TABLE.replace(",3,4", ",inf,4"), "");
+        assert!(infinite.contains("images.csv: line 3: column `red` is `inf`"), "{infinite}");
+        let folder = folder(&TABLE.replace(",5,6.5", ",5,6.5\nd.png,dog,test,two,7,8").replace("north", "1"));
+        let found = catalogue(&section(""), folder.path()).unwrap();
+        assert!(found.notes.is_empty(), "{:?}", found.notes);
+    }
+}
