@@ -20,6 +20,7 @@ use rand::{Rng, RngExt as _};
 use rand_distr::StandardNormal;
 use simile_kernels::{Windows, convolve};
 
+use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, in_type_of};
 
 /// Sides of the images that the networks take.
@@ -167,6 +168,36 @@ impl Generator {
             maps = if layer.bn.is_some() { relu(larger) } else { larger.tanh() };
         }
         maps
+    }
+}
+
+/// What there is to know of [`Discriminator`].
+pub(crate) struct DcganDesign;
+
+impl Design for DcganDesign {
+    type Network = Discriminator;
+    const NAME: &'static str = "dcgan";
+    const PYTORCH: &'static str = include_str!("dcgan.py");
+
+    fn features(side: usize) -> usize {
+        embedding_size(side)
+    }
+
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> Discriminator {
+        Discriminator::new(settings.channels, settings.side, device, rng)
+    }
+
+    /// The last convolution has four thirds of all numbers.
+    fn least_numbers(settings: &Settings) -> u64 {
+        (embedding_size(settings.side) as u64).pow(2) / 32
+    }
+
+    fn recognises(shapes: &Shapes<'_>) -> bool {
+        matches!(shapes.get("layers.0.weight"), Some([_, _, .., KERNEL]))
+    }
+
+    fn check_side(side: usize) -> Result<(), String> {
+        if SIDES.contains(&side) { Ok(()) } else { Err("a dcgan takes 16, 32, 64 or 128".into()) }
     }
 }
 

@@ -7,6 +7,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::{convolve_tanh_pool, tanh};
 
+use super::design::{Design, Settings, Shapes};
 use super::layers::{Convolution, Linear, in_type_of};
 
 /// Side of the square input.
@@ -53,6 +54,36 @@ impl LeNet5 {
             in_type_of(&self.conv3.weight, &maps).permute([0, 2, 3, 1]).reshape([WIDTHS[2], features]);
         let bias = in_type_of(&self.conv3.bias, &maps);
         self.fc.forward(tanh(maps.matmul(kernel.transpose()) + bias.unsqueeze()))
+    }
+}
+
+/// What there is to know of [`LeNet5`].
+pub(crate) struct LeNet5Design;
+
+impl Design for LeNet5Design {
+    type Network = LeNet5;
+    const NAME: &'static str = "lenet5";
+    const COMPUTES_IN_HALF: bool = false;
+    const PYTORCH: &'static str = include_str!("lenet.py");
+
+    fn features(_side: usize) -> usize {
+        EMBEDDING_SIZE
+    }
+
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> LeNet5 {
+        LeNet5::new(settings.channels, device, rng)
+    }
+
+    fn least_numbers(settings: &Settings) -> u64 {
+        (WIDTHS[0] * KERNEL * KERNEL * settings.channels) as u64
+    }
+
+    fn recognises(shapes: &Shapes<'_>) -> bool {
+        matches!(shapes.get("conv3.weight"), Some([120, 16, KERNEL, KERNEL]))
+    }
+
+    fn check_side(side: usize) -> Result<(), String> {
+        if side == INPUT_SIZE { Ok(()) } else { Err(format!("lenet5 takes {INPUT_SIZE}")) }
     }
 }
 

@@ -6,6 +6,7 @@ use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
+use super::design::{Design, Settings, Shapes, check_flat_side};
 use super::layers::Linear;
 
 /// Number of features, of every layer.
@@ -28,6 +29,36 @@ impl Mlp {
     /// `[n, channels, h, w]` to `[n, 100]`.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
         self.layers.iter().fold(images.flatten(1, 3), |hidden, layer| relu(layer.forward(hidden)))
+    }
+}
+
+/// What there is to know of [`Mlp`].
+pub(crate) struct MlpDesign;
+
+impl Design for MlpDesign {
+    type Network = Mlp;
+    const NAME: &'static str = "mlp";
+    const PYTORCH: &'static str = include_str!("mlp.py");
+
+    fn features(_side: usize) -> usize {
+        EMBEDDING_SIZE
+    }
+
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> Mlp {
+        Mlp::new(settings.channels * settings.side * settings.side, device, rng)
+    }
+
+    fn least_numbers(settings: &Settings) -> u64 {
+        let [side, channels] = [settings.side, settings.channels].map(|number| number as u64);
+        channels * side * side * EMBEDDING_SIZE as u64
+    }
+
+    fn recognises(shapes: &Shapes<'_>) -> bool {
+        matches!(shapes.get("layers.0.weight"), Some([_, _]))
+    }
+
+    fn check_side(side: usize) -> Result<(), String> {
+        check_flat_side(side, Self::NAME)
     }
 }
 

@@ -9,6 +9,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::{Windows, mean_pool};
 
+use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Convolution, in_type_of, normal_fan_out};
 
 /// Channels after each convolution.
@@ -69,6 +70,56 @@ impl SimpleConv {
             relu(bn.forward(weight.matmul(maps) + bias))
         });
         maps.reshape([EMBEDDING_SIZE, n, places]).mean_dim(2).reshape([EMBEDDING_SIZE, n]).transpose()
+    }
+}
+
+/// What there is to know of [`SimpleConv`] with 7×7 kernels.
+pub(crate) struct SimpleConvDesign;
+
+impl Design for SimpleConvDesign {
+    type Network = SimpleConv;
+    const NAME: &'static str = "simple-conv";
+    const PYTORCH: &'static str = include_str!("simple_conv.py");
+
+    fn features(_side: usize) -> usize {
+        EMBEDDING_SIZE
+    }
+
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> SimpleConv {
+        SimpleConv::new(settings.channels, 7, device, rng)
+    }
+
+    fn least_numbers(settings: &Settings) -> u64 {
+        784 * settings.channels as u64
+    }
+
+    fn recognises(shapes: &Shapes<'_>) -> bool {
+        matches!(shapes.get("layers.0.conv.weight"), Some([.., 7]))
+    }
+}
+
+/// What there is to know of [`SimpleConv`] with 1×1 kernels.
+pub(crate) struct SimpleConv1x1Design;
+
+impl Design for SimpleConv1x1Design {
+    type Network = SimpleConv;
+    const NAME: &'static str = "simple-conv-1x1";
+    const PYTORCH: &'static str = include_str!("simple_conv.py");
+
+    fn features(_side: usize) -> usize {
+        EMBEDDING_SIZE
+    }
+
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> SimpleConv {
+        SimpleConv::new(settings.channels, 1, device, rng)
+    }
+
+    fn least_numbers(settings: &Settings) -> u64 {
+        16 * settings.channels as u64
+    }
+
+    fn recognises(shapes: &Shapes<'_>) -> bool {
+        matches!(shapes.get("layers.0.conv.weight"), Some([.., 1]))
     }
 }
 

@@ -14,6 +14,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::Windows;
 
+use super::design::{Design, Settings, Shapes, check_flat_side};
 use super::layers::{BatchNorm, Convolution, Linear};
 
 /// Channels after each convolution.
@@ -127,6 +128,43 @@ fn doubled(maps: Tensor<4>) -> Tensor<4> {
     let [n, height, width, channels] = maps.dims();
     let maps: Tensor<6> = maps.reshape([n, height, 1, width, 1, channels]);
     maps.repeat_dim(2, 2).repeat_dim(4, 2).reshape([n, 2 * height, 2 * width, channels])
+}
+
+/// What there is to know of [`VaeEncoder`].
+pub(crate) struct VaeDesign;
+
+impl VaeDesign {
+    fn latents(settings: &Settings) -> usize {
+        settings.output.unwrap_or(EMBEDDING_SIZE)
+    }
+}
+
+impl Design for VaeDesign {
+    type Network = VaeEncoder;
+    const NAME: &'static str = "vae";
+    const HAS_OUTPUT: bool = true;
+    const COMPUTES_IN_HALF: bool = false;
+    const PYTORCH: &'static str = include_str!("vae.py");
+
+    fn features(_side: usize) -> usize {
+        EMBEDDING_SIZE
+    }
+
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> VaeEncoder {
+        VaeEncoder::new(settings.channels, settings.side, Self::latents(settings), device, rng)
+    }
+
+    fn least_numbers(settings: &Settings) -> u64 {
+        2 * Self::latents(settings) as u64 * flattened(settings.side) as u64
+    }
+
+    fn recognises(shapes: &Shapes<'_>) -> bool {
+        matches!(shapes.get("layers.0.conv.weight"), Some([.., 3])) && shapes.contains_key("mean.weight")
+    }
+
+    fn check_side(side: usize) -> Result<(), String> {
+        check_flat_side(side, Self::NAME)
+    }
 }
 
 #[cfg(test)]

@@ -90,8 +90,10 @@ impl Precision {
         let refuse = |reason: &str| Err(Error::parameter("train.precision", "bf16", reason));
         match (self, encoder.name) {
             (Self::F32, _) => Ok(()),
-            (Self::Bf16, Architecture::LeNet5 | Architecture::Vae) => {
-                refuse("lenet5 and vae compute in f32 alone")
+            (Self::Bf16, name) if !name.computes_in_half() => {
+                let f32_alone = Architecture::ALL.iter().filter(|name| !name.computes_in_half());
+                let names: Vec<&str> = f32_alone.map(|name| name.name()).collect();
+                refuse(&format!("{} compute in f32 alone", names.join(" and ")))
             }
             (Self::Bf16, _) if !device.supports_dtype(DType::BF16) => refuse(
                 "expected f32: this device does not compute in bf16 (wgpu and Vulkan store it and lack the \

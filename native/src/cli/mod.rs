@@ -175,8 +175,7 @@ pub(crate) struct Import {
     /// The other program's file
     #[arg(value_name = "FILE.pth|.safetensors")]
     pub(crate) source: PathBuf,
-    /// Which network: lenet5, resnet18, resnet50, simple-conv, simple-conv-1x1
-    #[arg(long, value_name = "NAME", value_parser = by_name::<Architecture>)]
+    #[arg(long, value_name = "NAME", value_parser = by_name::<Architecture>, help = which_network())]
     pub(crate) encoder: Architecture,
     /// Side of the square input in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 224)]
@@ -231,6 +230,12 @@ pub(crate) struct Export {
 pub(crate) enum Target {
     /// A module in Python, with its weights
     Pytorch,
+}
+
+/// What `--encoder` takes, in words.
+fn which_network() -> String {
+    let names: Vec<&str> = Architecture::ALL.iter().map(|network| network.name()).collect();
+    format!("Which network: {}", names.join(", "))
 }
 
 /// A value by the name that recipes give it.

@@ -1,9 +1,8 @@
 //! Which network tensors are of, judged by their names and shapes: what to try where they are not those that were asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Shapes by name, without what stands before the names of the network.
-pub(super) type Shapes<'a> = BTreeMap<&'a str, &'a [usize]>;
+use crate::nn::Architecture;
+use crate::nn::design::Shapes;
+use crate::nn::resnet::layers_and_blocks;
 
 /// Parts of the first word of tensors that lie behind an encoder or beside it.
 const BESIDE: [&str; 14] = [
@@ -44,37 +43,13 @@ pub(super) fn belongs(name: &str, expected: &[String], shapes: &Shapes<'_>) -> b
 
 /// What the network seems to be, as a sentence, if it can be told.
 pub(super) fn likely(shapes: &Shapes<'_>) -> Option<String> {
-    let known = |name: &str| Some(format!("these look like the tensors of `{name}`"));
-    let shape = |name: &str| shapes.get(name).copied();
-    let blocks = [1, 2, 3, 4].map(|stage| count(shapes, &format!("layer{stage}.")));
-    let is_deep = shape("layer1.0.conv3.weight").is_some();
-    match (blocks, is_deep) {
-        ([2, 2, 2, 2], false) => return known("resnet18"),
-        ([3, 4, 6, 3], true) => return known("resnet50"),
-        ([0, ..] | [_, 0, ..], _) => {}
-        ([a, b, c, d], _) => {
-            let layers = 2 + (a + b + c + d) * if is_deep { 3 } else { 2 };
-            let blocks = format!("{a}, {b}, {c} and {d} blocks");
-            return Some(format!(
-                "these look like the tensors of a ResNet-{layers} ({blocks}), which simile has not"
-            ));
-        }
+    if let Some(known) = Architecture::ALL.iter().find(|known| known.recognises(shapes)) {
+        return Some(format!("these look like the tensors of `{}`", known.name()));
     }
-    match (shape("layers.0.conv.weight"), shape("layers.0.weight"), shape("conv3.weight")) {
-        (Some([.., 3]), ..) if shapes.contains_key("mean.weight") => known("vae"),
-        (Some([.., 7]), ..) => known("simple-conv"),
-        (Some([.., 1]), ..) => known("simple-conv-1x1"),
-        (_, Some([_, _]), _) => known("mlp"),
-        (_, Some([.., 4]), _) => known("dcgan"),
-        (.., Some([120, 16, 5, 5])) => known("lenet5"),
-        _ => None,
-    }
-}
-
-/// How many numbered blocks there are under `start`.
-fn count(shapes: &Shapes<'_>, start: &str) -> usize {
-    let number = |name: &&str| name.strip_prefix(start)?.split('.').next()?.parse::<usize>().ok();
-    shapes.keys().filter_map(number).collect::<BTreeSet<_>>().len()
+    layers_and_blocks(shapes).map(|(layers, [a, b, c, d])| {
+        let blocks = format!("{a}, {b}, {c} and {d} blocks");
+        format!("these look like the tensors of a ResNet-{layers} ({blocks}), which simile has not")
+    })
 }
 
 #[cfg(test)]
@@ -85,19 +60,11 @@ mod tests {
     use super::super::archive::flattened;
     use super::super::blank_encoder;
     use super::*;
-    use crate::nn::{Architecture, EncoderConfig};
+    use crate::nn::EncoderConfig;
 
     #[test]
     fn every_encoder_is_told_by_its_tensors() {
-        for name in [
-            Architecture::LeNet5,
-            Architecture::ResNet18,
-            Architecture::SimpleConv,
-            Architecture::SimpleConv1x1,
-            Architecture::Mlp,
-            Architecture::Vae,
-            Architecture::Dcgan,
-        ] {
+        for &name in Architecture::ALL {
             let config = EncoderConfig { name, ..EncoderConfig::default() };
             let tensors = flattened("", &blank_encoder(&config, &Device::flex()).unwrap());
             let shapes: Shapes<'_> =

@@ -9,8 +9,9 @@ use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 use super::archive::{Archive, HostTensor, check_finite, flattened, format};
 use super::error::{CheckpointError, Result};
-use super::likely::{Shapes, belongs, likely};
+use super::likely::{belongs, likely};
 use super::{Checkpoint, Metadata, blank_encoder, field};
+use crate::nn::design::Shapes;
 use crate::nn::{Architecture, EncoderConfig};
 
 /// What PyTorch counts in each batch norm, and no encoder here needs.

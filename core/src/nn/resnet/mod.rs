@@ -9,26 +9,16 @@
 #[cfg(test)]
 mod step;
 
+use std::collections::BTreeSet;
+
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 use simile_kernels::{Windows, max_pool, mean_pool};
 
+pub use super::design::Stem;
+use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
-
-/// How a network begins.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stem {
-    /// 7×7 at stride 2, then a 3×3 maximum at stride 2: images of 224 pixels.
-    #[default]
-    Imagenet,
-    /// 3×3 at stride 1 and no pool: images of 32 pixels (CCL-K, ConTeX, difficulty-based).
-    Cifar,
-    /// The same with a padding of 2, as Decoupled Uniformity released it.
-    CifarPadded,
-}
 
 /// How many layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +29,10 @@ pub enum Depth {
     Fifty,
 }
 
+/// The kind of network that messages speak of.
+const FAMILY: &str = "resnet";
+/// Both depths in PyTorch.
+const PYTORCH: &str = include_str!("resnet.py");
 /// Widths of the four stages.
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
 
@@ -60,6 +54,21 @@ impl Depth {
     /// Number of features after the last stage.
     pub fn features(self) -> usize {
         WIDTHS[3] * self.expansion()
+    }
+
+    fn init(self, settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
+        let Settings { channels, stem, output, .. } = *settings;
+        let config = ResNetConfig { depth: self, stem: stem.unwrap_or_default(), channels, output };
+        ResNet::new(&config, device, rng)
+    }
+
+    /// Weights of the linear layer at the end.
+    fn last_layer(self, settings: &Settings) -> u64 {
+        settings.output.map_or(0, |output| output as u64) * self.features() as u64
+    }
+
+    fn recognises(self, shapes: &Shapes<'_>) -> bool {
+        blocks(shapes) == self.blocks() && has_bottlenecks(shapes) == (self == Self::Fifty)
     }
 }
 
@@ -246,6 +255,82 @@ impl ResNet {
             None => pooled,
         }
     }
+}
+
+/// What there is to know of a residual network of 18 layers.
+pub(crate) struct ResNet18Design;
+
+/// What there is to know of a residual network of 50 layers.
+pub(crate) struct ResNet50Design;
+
+impl Design for ResNet18Design {
+    type Network = ResNet;
+    const NAME: &'static str = "resnet18";
+    const FAMILY: &'static str = FAMILY;
+    const HAS_STEM: bool = true;
+    const HAS_OUTPUT: bool = true;
+    const PYTORCH: &'static str = PYTORCH;
+
+    fn features(_side: usize) -> usize {
+        Depth::Eighteen.features()
+    }
+
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
+        Depth::Eighteen.init(settings, device, rng)
+    }
+
+    fn least_numbers(settings: &Settings) -> u64 {
+        11_000_000 + Depth::Eighteen.last_layer(settings)
+    }
+
+    fn recognises(shapes: &Shapes<'_>) -> bool {
+        Depth::Eighteen.recognises(shapes)
+    }
+}
+
+impl Design for ResNet50Design {
+    type Network = ResNet;
+    const NAME: &'static str = "resnet50";
+    const FAMILY: &'static str = FAMILY;
+    const HAS_STEM: bool = true;
+    const HAS_OUTPUT: bool = true;
+    const PYTORCH: &'static str = PYTORCH;
+
+    fn features(_side: usize) -> usize {
+        Depth::Fifty.features()
+    }
+
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
+        Depth::Fifty.init(settings, device, rng)
+    }
+
+    fn least_numbers(settings: &Settings) -> u64 {
+        23_000_000 + Depth::Fifty.last_layer(settings)
+    }
+
+    fn recognises(shapes: &Shapes<'_>) -> bool {
+        Depth::Fifty.recognises(shapes)
+    }
+}
+
+/// The layers and the blocks of each stage that a residual network of such tensors has, whichever depth it is of.
+pub(crate) fn layers_and_blocks(shapes: &Shapes<'_>) -> Option<(usize, [usize; 4])> {
+    let blocks = blocks(shapes);
+    let layers = 2 + blocks.iter().sum::<usize>() * if has_bottlenecks(shapes) { 3 } else { 2 };
+    (blocks[0] > 0 && blocks[1] > 0).then_some((layers, blocks))
+}
+
+/// How many blocks each stage has.
+fn blocks(shapes: &Shapes<'_>) -> [usize; 4] {
+    [1, 2, 3, 4].map(|stage| {
+        let start = format!("layer{stage}.");
+        let number = |name: &&str| name.strip_prefix(&start)?.split('.').next()?.parse::<usize>().ok();
+        shapes.keys().filter_map(number).collect::<BTreeSet<_>>().len()
+    })
+}
+
+fn has_bottlenecks(shapes: &Shapes<'_>) -> bool {
+    shapes.contains_key("layer1.0.conv3.weight")
 }
 
 #[cfg(test)]

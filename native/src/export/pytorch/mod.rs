@@ -2,7 +2,6 @@
 //! activation or pool between them; so what leaves for PyTorch is the network itself and not its tensors alone.
 
 use anyhow::Result;
-use simile_core::nn::Architecture;
 use simile_core::nn::checkpoint::Metadata;
 
 /// Name of the weights beside the source.
@@ -12,18 +11,6 @@ pub(crate) const SOURCE: &str = "model.py";
 
 /// What all modules have: how they are loaded, and what is done to a picture.
 const COMMON: &str = include_str!("common.py");
-
-/// The class `Network`, of the constants that stand before it.
-fn network(name: Architecture) -> &'static str {
-    match name {
-        Architecture::LeNet5 => include_str!("lenet.py"),
-        Architecture::ResNet18 | Architecture::ResNet50 => include_str!("resnet.py"),
-        Architecture::SimpleConv | Architecture::SimpleConv1x1 => include_str!("simple_conv.py"),
-        Architecture::Mlp => include_str!("mlp.py"),
-        Architecture::Vae => include_str!("vae.py"),
-        Architecture::Dcgan => include_str!("dcgan.py"),
-    }
-}
 
 /// The source of the module of an encoder.
 ///
@@ -35,7 +22,7 @@ pub(crate) fn source(metadata: &Metadata) -> Result<String> {
     let resize = metadata.resize.map_or_else(|| "None".into(), |resize| resize.to_string());
     // Numbers, words, lists and objects of JSON are literals of Python.
     let literal = |value: &[f64]| serde_json::to_string(value);
-    let body = network(encoder.name);
+    let body = encoder.name.pytorch();
     Ok(format!(
         r#""""Simile's encoder `{name}` in PyTorch: images of {channels} x {side} x {side} to {features} features.
 
@@ -75,7 +62,7 @@ STD = {std}
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use simile_core::nn::EncoderConfig;
+    use simile_core::nn::{Architecture, EncoderConfig};
 
     use super::*;
 

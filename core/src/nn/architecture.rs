@@ -1,0 +1,128 @@
+//! The table of networks, and what is said of and done with each.
+
+use burn::module::Module;
+use burn::tensor::{DType, Device, Tensor};
+use rand::Rng;
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::{Serialize, Serializer};
+
+use super::design::{Design, Settings, Shapes};
+use super::{dcgan, layers, lenet, mlp, resnet, simple_conv, vae};
+
+macro_rules! networks {
+    ($($(#[$about:meta])* $name:ident: $network:ty = $design:ty,)+) => {
+        /// Name of a network.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub enum Architecture {
+            $($(#[$about])* $name,)+
+        }
+
+        /// A network that maps images to embeddings.
+        #[derive(Module, Debug)]
+        pub enum Encoder {
+            $(#[doc = concat!("That of [`Architecture::", stringify!($name), "`].")] $name($network),)+
+        }
+
+        impl Architecture {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+            const NAMES: &[&str] = &[$(<$design>::NAME),+];
+
+            /// The name as a recipe and a checkpoint write it.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => <$design>::NAME),+ }
+            }
+
+            /// Number of features of the network for images of a side, without the layer that
+            /// [`EncoderConfig::output`](super::EncoderConfig::output) adds.
+            pub fn features(self, side: usize) -> usize {
+                match self { $(Self::$name => <$design>::features(side)),+ }
+            }
+
+            /// Whether it can compute in 16-bit floats.
+            pub fn computes_in_half(self) -> bool {
+                match self { $(Self::$name => <$design>::COMPUTES_IN_HALF),+ }
+            }
+
+            /// The network in PyTorch: the source of a class `Network`, which reads the constants `ENCODER`, its settings
+            /// as a checkpoint has them, and `SIDE`, that of its images.
+            pub fn pytorch(self) -> &'static str {
+                match self { $(Self::$name => <$design>::PYTORCH),+ }
+            }
+
+            pub(super) fn family(self) -> &'static str {
+                match self { $(Self::$name => <$design>::FAMILY),+ }
+            }
+
+            pub(super) fn has_stem(self) -> bool {
+                match self { $(Self::$name => <$design>::HAS_STEM),+ }
+            }
+
+            pub(super) fn has_output(self) -> bool {
+                match self { $(Self::$name => <$design>::HAS_OUTPUT),+ }
+            }
+
+            pub(super) fn check_side(self, side: usize) -> Result<(), String> {
+                match self { $(Self::$name => <$design>::check_side(side)),+ }
+            }
+
+            pub(super) fn least_numbers(self, settings: &Settings) -> u64 {
+                match self { $(Self::$name => <$design>::least_numbers(settings)),+ }
+            }
+
+            pub(crate) fn recognises(self, shapes: &Shapes<'_>) -> bool {
+                match self { $(Self::$name => <$design>::recognises(shapes)),+ }
+            }
+
+            pub(super) fn init(self, settings: &Settings, device: &Device, rng: &mut impl Rng) -> Encoder {
+                match self { $(Self::$name => Encoder::$name(<$design>::init(settings, device, rng))),+ }
+            }
+        }
+
+        impl Encoder {
+            /// Images `[n, channels, size, size]` to embeddings `[n, embedding_size]`.
+            ///
+            /// Layers with two behaviours (batch norm) follow the module and the device of the images: see
+            /// [`layers::BatchNorm`].
+            /// Images in half precision are computed in it, and their embeddings are `f32`.
+            pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+                let embedding = match self { $(Self::$name(network) => network.forward(images)),+ };
+                if layers::is_half(embedding.dtype()) { embedding.cast(DType::F32) } else { embedding }
+            }
+        }
+    };
+}
+
+networks! {
+    /// [`lenet::LeNet5`], 84 features.
+    #[default]
+    LeNet5: lenet::LeNet5 = lenet::LeNet5Design,
+    /// [`resnet::ResNet`] of 18 layers, 512 features.
+    ResNet18: resnet::ResNet = resnet::ResNet18Design,
+    /// [`resnet::ResNet`] of 50 layers, 2048 features.
+    ResNet50: resnet::ResNet = resnet::ResNet50Design,
+    /// [`simple_conv::SimpleConv`] with 7×7 kernels, 128 features.
+    SimpleConv: simple_conv::SimpleConv = simple_conv::SimpleConvDesign,
+    /// [`simple_conv::SimpleConv`] with 1×1 kernels, which sees colours alone.
+    SimpleConv1x1: simple_conv::SimpleConv = simple_conv::SimpleConv1x1Design,
+    /// [`mlp::Mlp`], 100 features.
+    Mlp: mlp::Mlp = mlp::MlpDesign,
+    /// [`vae::VaeEncoder`], 128 features unless [`EncoderConfig::output`](super::EncoderConfig::output) says another number.
+    Vae: vae::VaeEncoder = vae::VaeDesign,
+    /// [`dcgan::Discriminator`], 4096 features of 32×32 images.
+    Dcgan: dcgan::Discriminator = dcgan::DcganDesign,
+}
+
+impl Serialize for Architecture {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Architecture {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = Self::ALL.iter().copied().find(|architecture| architecture.name() == name);
+        known.ok_or_else(|| D::Error::unknown_variant(&name, Self::NAMES))
+    }
+}

@@ -1,0 +1,125 @@
+//! `[encoder]`: which network, and what it takes.
+
+use std::fmt::Display;
+
+use burn::tensor::Device;
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use super::architecture::{Architecture, Encoder};
+use super::design::{Settings, Stem};
+use super::lenet;
+use crate::error::{Error, Result};
+
+/// More than any camera has; a limit, because a checkpoint's header decides how much memory is asked for.
+const MOST_CHANNELS: usize = 64;
+/// More than any layer of the literature has, for the same reason.
+const WIDEST: usize = 65_536;
+
+/// Settings of an encoder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderConfig {
+    /// Which network. Default: `lenet5`.
+    #[serde(default)]
+    pub name: Architecture,
+    /// Side of the square input in pixels. Default: 32.
+    #[serde(default = "default_input_size")]
+    pub input_size: usize,
+    /// Channels of the input. Default: 3.
+    #[serde(default = "default_channels")]
+    pub channels: usize,
+    /// How a residual network begins. Default: `imagenet`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stem: Option<Stem>,
+    /// Width of a linear layer at the end of a residual network; none by default. Decoupled Uniformity has 2048. Of the
+    /// autoencoder, the number of latents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<usize>,
+}
+
+fn default_input_size() -> usize {
+    lenet::INPUT_SIZE
+}
+
+fn default_channels() -> usize {
+    3
+}
+
+impl Default for EncoderConfig {
+    fn default() -> Self {
+        Self {
+            name: Architecture::default(),
+            input_size: default_input_size(),
+            channels: default_channels(),
+            stem: None,
+            output: None,
+        }
+    }
+}
+
+impl EncoderConfig {
+    /// Number of features of the embedding.
+    pub fn embedding_size(&self) -> usize {
+        self.output.unwrap_or_else(|| self.name.features(self.input_size))
+    }
+
+    /// Checks that the network can take such images.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] naming the key.
+    pub fn validate(&self) -> Result<()> {
+        let refuse =
+            |key, value: &dyn Display, reason: &str| Err(Error::parameter(key, value.to_string(), reason));
+        match (self.stem, self.output) {
+            (Some(_), _) if !self.name.has_stem() => {
+                return refuse("encoder.stem", &"given", &only(Architecture::has_stem));
+            }
+            (_, Some(output)) if !self.name.has_output() => {
+                return refuse("encoder.output", &output, &only(Architecture::has_output));
+            }
+            (_, Some(output)) if !(1..=WIDEST).contains(&output) => {
+                return refuse("encoder.output", &output, "expected 1 to 65536");
+            }
+            _ => {}
+        }
+        if !(1..=MOST_CHANNELS).contains(&self.channels) {
+            return refuse("encoder.channels", &self.channels, "expected 1 to 64");
+        }
+        match self.name.check_side(self.input_size) {
+            Ok(()) => Ok(()),
+            Err(reason) => refuse("encoder.input_size", &self.input_size, &reason),
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        let Self { input_size: side, channels, stem, output, .. } = *self;
+        Settings { side, channels, stem, output }
+    }
+
+    /// Numbers in the layers that grow with the settings, and in those of a residual network: no more than the network has.
+    /// What comes out of a file is compared with them before a network is made that the file cannot fill.
+    pub(crate) fn least_numbers(&self) -> u64 {
+        self.name.least_numbers(&self.settings())
+    }
+
+    /// A network initialised as PyTorch does, from the caller's generator. On an autodiff device it is ready to train.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate).
+    pub fn init(&self, device: &Device, rng: &mut impl Rng) -> Result<Encoder> {
+        self.validate()?;
+        Ok(self.name.init(&self.settings(), device, rng))
+    }
+}
+
+/// `expected none, only a resnet or a vae has one`.
+fn only(has: fn(Architecture) -> bool) -> String {
+    let mut families: Vec<String> = Architecture::ALL
+        .iter()
+        .filter(|name| has(**name))
+        .map(|name| format!("a {}", name.family()))
+        .collect();
+    families.dedup();
+    format!("expected none, only {} has one", families.join(" or "))
+}

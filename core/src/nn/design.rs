@@ -1,0 +1,93 @@
+//! What there is to know of a network before it is made. A new network is a file with its layers and a [`Design`], its
+//! PyTorch source beside it, and a line in the table of `architecture`.
+
+use std::collections::BTreeMap;
+
+use burn::module::Module;
+use burn::tensor::Device;
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+/// Below this nothing is left after the strides of a residual network.
+const SMALLEST_SIDE: usize = 8;
+const LARGEST_SIDE: usize = 4096;
+const LARGEST_FLAT_SIDE: usize = 256;
+
+/// Shapes of tensors by name, without what stands before the names of the network.
+pub(crate) type Shapes<'a> = BTreeMap<&'a str, &'a [usize]>;
+
+/// How a residual network begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stem {
+    /// 7×7 at stride 2, then a 3×3 maximum at stride 2: images of 224 pixels.
+    #[default]
+    Imagenet,
+    /// 3×3 at stride 1 and no pool: images of 32 pixels (CCL-K, ConTeX, difficulty-based).
+    Cifar,
+    /// The same with a padding of 2, as Decoupled Uniformity released it.
+    CifarPadded,
+}
+
+/// The settings that a network is made with, which were checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    /// Side of the square input in pixels.
+    pub(crate) side: usize,
+    /// Channels of the input.
+    pub(crate) channels: usize,
+    pub(crate) stem: Option<Stem>,
+    /// Width of the last layer, where the network has one of any width.
+    pub(crate) output: Option<usize>,
+}
+
+/// A network: what it is called, what it takes, how it is made, and how its tensors are known.
+pub(crate) trait Design {
+    /// Its layers, with `forward` from images `[n, channels, side, side]` to embeddings `[n, features]`.
+    type Network: Module;
+
+    /// As recipes and checkpoints write it.
+    const NAME: &'static str;
+    /// The kind of network that messages speak of.
+    const FAMILY: &'static str = Self::NAME;
+    /// Whether it begins as [`Stem`] says.
+    const HAS_STEM: bool = false;
+    /// Whether `encoder.output` says how wide its last layer is.
+    const HAS_OUTPUT: bool = false;
+    /// Whether it can compute in 16-bit floats.
+    const COMPUTES_IN_HALF: bool = true;
+    /// The class `Network` in PyTorch, of the constants `ENCODER` and `SIDE` that stand before it.
+    const PYTORCH: &'static str;
+
+    /// Number of features for images of a side, where `encoder.output` says nothing.
+    fn features(side: usize) -> usize;
+
+    /// A network initialised as PyTorch does.
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> Self::Network;
+
+    /// Numbers in the layers that grow with the settings: no more than the network has.
+    fn least_numbers(settings: &Settings) -> u64;
+
+    /// Whether tensors of these shapes are its own.
+    fn recognises(shapes: &Shapes<'_>) -> bool;
+
+    /// Whether it takes images of a side.
+    ///
+    /// # Errors
+    /// Says which sides it takes.
+    fn check_side(side: usize) -> Result<(), String> {
+        within(side, LARGEST_SIDE).then_some(()).ok_or_else(|| "expected 8 to 4096".into())
+    }
+}
+
+fn within(side: usize, largest: usize) -> bool {
+    (SMALLEST_SIDE..=largest).contains(&side)
+}
+
+/// Whether a network with a linear layer that grows with the area of its images takes those of a side.
+///
+/// # Errors
+/// Says which sides it takes.
+pub(super) fn check_flat_side(side: usize, name: &str) -> Result<(), String> {
+    within(side, LARGEST_FLAT_SIDE).then_some(()).ok_or_else(|| format!("a {name} takes 8 to 256"))
+}
