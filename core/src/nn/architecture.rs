@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::{Serialize, Serializer};
 
 use super::design::{Design, Settings, Shapes};
-use super::{dcgan, layers, lenet, mlp, resnet, simple_conv, vae};
+use super::layers;
 
 macro_rules! networks {
     ($($(#[$about:meta])* $name:ident: $network:ty = $design:ty,)+) => {
@@ -94,23 +94,24 @@ macro_rules! networks {
 }
 
 networks! {
-    /// [`lenet::LeNet5`], 84 features.
+    /// [`LeNet5`](super::lenet::LeNet5), 84 features.
     #[default]
-    LeNet5: lenet::LeNet5 = lenet::LeNet5Design,
-    /// [`resnet::ResNet`] of 18 layers, 512 features.
-    ResNet18: resnet::ResNet = resnet::ResNet18Design,
-    /// [`resnet::ResNet`] of 50 layers, 2048 features.
-    ResNet50: resnet::ResNet = resnet::ResNet50Design,
-    /// [`simple_conv::SimpleConv`] with 7×7 kernels, 128 features.
-    SimpleConv: simple_conv::SimpleConv = simple_conv::SimpleConvDesign,
-    /// [`simple_conv::SimpleConv`] with 1×1 kernels, which sees colours alone.
-    SimpleConv1x1: simple_conv::SimpleConv = simple_conv::SimpleConv1x1Design,
-    /// [`mlp::Mlp`], 100 features.
-    Mlp: mlp::Mlp = mlp::MlpDesign,
-    /// [`vae::VaeEncoder`], 128 features unless [`EncoderConfig::output`](super::EncoderConfig::output) says another number.
-    Vae: vae::VaeEncoder = vae::VaeDesign,
-    /// [`dcgan::Discriminator`], 4096 features of 32×32 images.
-    Dcgan: dcgan::Discriminator = dcgan::DcganDesign,
+    LeNet5: super::lenet::LeNet5 = super::lenet::LeNet5Design,
+    /// [`ResNet`](super::resnet::ResNet) of 18 layers, 512 features.
+    ResNet18: super::resnet::ResNet = super::resnet::ResNet18Design,
+    /// [`ResNet`](super::resnet::ResNet) of 50 layers, 2048 features.
+    ResNet50: super::resnet::ResNet = super::resnet::ResNet50Design,
+    /// [`SimpleConv`](super::simple_conv::SimpleConv) with 7×7 kernels, 128 features.
+    SimpleConv: super::simple_conv::SimpleConv = super::simple_conv::SimpleConvDesign,
+    /// [`SimpleConv`](super::simple_conv::SimpleConv) with 1×1 kernels, which sees colours alone.
+    SimpleConv1x1: super::simple_conv::SimpleConv = super::simple_conv::SimpleConv1x1Design,
+    /// [`Mlp`](super::mlp::Mlp), 100 features.
+    Mlp: super::mlp::Mlp = super::mlp::MlpDesign,
+    /// [`VaeEncoder`](super::vae::VaeEncoder), 128 features unless
+    /// [`EncoderConfig::output`](super::EncoderConfig::output) says another number.
+    Vae: super::vae::VaeEncoder = super::vae::VaeDesign,
+    /// [`Discriminator`](super::dcgan::Discriminator), 4096 features of 32×32 images.
+    Dcgan: super::dcgan::Discriminator = super::dcgan::DcganDesign,
 }
 
 impl Serialize for Architecture {
