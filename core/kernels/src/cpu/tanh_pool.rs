@@ -244,8 +244,8 @@ impl Block {
     }
 }
 
-/// Copies a run of values. What comes after them may be copied too, to be written over by what is copied next: copies of
-/// one size are two instructions, of any size a call.
+/// Copies a run of values. Values after them may be copied too, and the next run is written over those: copies of one size
+/// are two instructions, of any size a call.
 #[inline(always)]
 fn copy_run(values: &[f32], length: usize, target: &mut [f32]) {
     const PIECE: usize = 32;

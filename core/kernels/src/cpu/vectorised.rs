@@ -4,7 +4,7 @@ use pulp::{Arch, NullaryFnOnce};
 
 /// Evaluates an expression with the widest vector instructions that the processor has.
 ///
-/// What it evaluates has those instructions only where it is compiled into the function that asks for them. The compiler
+/// The expression has those instructions only where it is compiled into the function that asks for them. The compiler
 /// leaves a closure of more than a few lines out of it unless told otherwise, which is why this is a macro.
 macro_rules! vectorised {
     ($work:expr) => {
@@ -15,7 +15,7 @@ macro_rules! vectorised {
     };
 }
 
-/// See [`vectorised!`], through which it should be called.
+/// Called by the macro above alone.
 #[inline(always)]
 pub(crate) fn run<T>(work: impl FnMut() -> T) -> T {
     Arch::new().dispatch(Work(work))

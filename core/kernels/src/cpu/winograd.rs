@@ -62,7 +62,7 @@ pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
     let Geometry { inputs, outputs, .. } = *geometry;
     let rows = kernel.chunks_exact_mut(ENTRIES * outputs).enumerate();
     parallel::map_in(rows, Vec::new, |taps, (input, entries)| {
-        // Output by output first: what a vector takes together lies far apart.
+        // Output by output first: the values of one vector lie far apart.
         taps.resize(KERNEL * KERNEL * outputs, 0.0);
         for (output, weight) in weight.chunks_exact(inputs * KERNEL * KERNEL).enumerate() {
             let window = &weight[input * KERNEL * KERNEL..(input + 1) * KERNEL * KERNEL];
@@ -416,7 +416,7 @@ impl<T: Transform<SIDE, INPUTS>, const SIDE: usize> WithSimd for Gather<'_, T, S
     }
 }
 
-/// What products give, written to maps or added to them.
+/// Products brought back to maps, written there or added.
 struct Results<'a, T, const SIDE: usize> {
     grid: &'a Grid,
     products: &'a Entries,
@@ -473,7 +473,7 @@ fn both<S: Simd, T: Transform<FROM, TO>, const FROM: usize, const TO: usize>(
 ) {
     let mut rows = [[Lanes::zero(simd); TO]; FROM];
     for (at, row) in rows.iter_mut().enumerate() {
-        // By a loop: what fills arrays in the library is not compiled into this function.
+        // By a loop: functions of the library that fill arrays are not compiled into this one.
         let mut values = [Lanes::zero(simd); FROM];
         for (column, value) in values.iter_mut().enumerate() {
             *value = load(at, column);
