@@ -1,9 +1,9 @@
-//! What can go wrong in an objective or an estimator, said so that the reader knows which input to change.
+//! Errors of objectives and estimators. Each message tells the reader which input to change.
 
 /// Result of this crate's objectives and estimators.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// How many known names an unknown one is answered with.
+/// Number of known names in the message about an unknown name.
 const NEAREST: usize = 8;
 
 /// An input or a parameter that cannot be used.
@@ -22,9 +22,9 @@ pub enum Error {
     Shape {
         /// Name of the input.
         input: String,
-        /// What was expected.
+        /// The expected shape.
         expected: String,
-        /// What was found.
+        /// The given shape.
         found: String,
     },
     /// A value that is not a finite number.
@@ -35,7 +35,7 @@ pub enum Error {
         /// The first row that holds such a value.
         row: usize,
     },
-    /// A value that is finite, and too large to be reckoned with.
+    /// A finite value that is too large to compute with.
     #[error("`{input}` has the value {} in row {row}, whose square leads out of the numbers; divide `{input}` by a constant", shown(*.value))]
     TooLarge {
         /// Name of the input.
@@ -52,13 +52,13 @@ pub enum Error {
         name: String,
         /// The value given.
         value: String,
-        /// Its range, or what to write instead.
+        /// Its range, or the value to use instead.
         reason: String,
     },
     /// A name that is not known.
     #[error("unknown {kind} `{name}`{}", hint(.known))]
     Unknown {
-        /// What was looked up: objective, kernel, parameter, ...
+        /// Kind of the name: objective, kernel, parameter, ...
         kind: &'static str,
         /// The name given.
         name: String,
@@ -70,17 +70,17 @@ pub enum Error {
     Anchor {
         /// Index of the anchor in the batch.
         anchor: usize,
-        /// What is missing or undefined.
+        /// The missing or undefined quantity.
         reason: String,
-        /// What to do about it.
+        /// The suggested remedy.
         remedy: String,
     },
     /// A batch that is too small, too uniform, or otherwise outside an estimator's domain.
     #[error("{reason}; {remedy}")]
     Degenerate {
-        /// What is missing or undefined.
+        /// The missing or undefined quantity.
         reason: String,
-        /// What to do about it.
+        /// The suggested remedy.
         remedy: String,
     },
 }
@@ -106,8 +106,8 @@ impl Error {
     }
 }
 
-/// What divides or multiplies in a loss lies between these, so that neither it nor its reciprocal leaves `f32` where
-/// it meets the numbers of a batch.
+/// Range of a divisor or factor in a loss. Within it, neither the number nor its reciprocal leaves `f32` when
+/// multiplied by the numbers of a batch.
 const MODERATE: (f64, f64) = (1e-12, 1e12);
 
 /// Returns `value` if it is a finite number above zero.
@@ -123,7 +123,7 @@ pub fn positive(name: &str, value: f64) -> Result<f64> {
 }
 
 /// Returns `value`, a temperature, a bandwidth or the like, if it is a number from 1e-12 to 1e12. Beyond that its
-/// quotients leave `f32`, or are no larger than what stands for log 0 ([`EMPTY`](crate::loss::pairwise::EMPTY)).
+/// quotients leave `f32`, or are no larger than the stand-in for log 0 ([`EMPTY`](crate::loss::pairwise::EMPTY)).
 ///
 /// # Errors
 /// Names the parameter otherwise.
@@ -164,7 +164,7 @@ pub fn shown(value: f64) -> String {
     }
 }
 
-/// Text that holds a value, the digits of a number shortened.
+/// Text of a value, with the digits of a number shortened.
 fn shortened(value: String) -> String {
     match value.parse::<f64>() {
         Ok(number) if value.len() > LONGEST => shown(number),
@@ -172,7 +172,7 @@ fn shortened(value: String) -> String {
     }
 }
 
-/// Letters of a number that is written out in messages: those of every `f64` of common size, and of every integer.
+/// Longest number that messages write in full, in characters: every `f64` of common size and every integer fits.
 const LONGEST: usize = 22;
 
 fn hint(known: &[String]) -> String {

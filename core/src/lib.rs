@@ -1,19 +1,19 @@
 //! Conditional contrastive representation learning over [Burn](burn): objectives, kernel estimators, encoders,
 //! optimisers and evaluation.
 //!
-//! The crate opens no file, starts no thread, reads no clock and prints nothing, so that one and the same code
+//! The crate opens no file, starts no thread, reads no clock and prints nothing, so that the same code
 //! runs in the command-line trainer and, compiled for wasm32, in a page. (With the feature `rayon` its loops on the
-//! host use the thread pool that Burn's CPU backend does.) It names no backend either: every
+//! host use the thread pool of Burn's CPU backend.) It names no backend either: every
 //! function works on the device of the tensors that it is given.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`numeric`] | host matrices, unit rows, rows that share a label |
 //! | [`kernel`] | kernels, Gram matrices, low rank, the conditional embedding operator |
 //! | [`data`] | formats parsed from bytes, annotated sets of pictures, generated digits |
 //! | [`augment`] | batched views; pictures of any size for an encoder |
-//! | [`nn`] | encoders, heads, layers, the model and the file that holds one |
-//! | [`loss`] | the inputs of an objective, the one equation behind most, one file for each objective |
+//! | [`nn`] | encoders, heads, layers, the model and its file format |
+//! | [`loss`] | the inputs of an objective, the equation that most objectives share, one file for each objective |
 //! | [`optim`] | optimisers and schedules |
 //! | [`algorithm`] | training that owns more than one network: queues, momentum encoders, adversaries |
 //! | [`train`] | the step, the order of samples, the state of a run |

@@ -1,9 +1,9 @@
-//! Debiasing with the help of a network that can only learn the bias: it is trained first, and then stands still.
+//! Debiasing with a network that can only learn the bias: it is trained first and then frozen.
 //!
-//! | objective | what it takes from the biased network `g` |
+//! | objective | input from the biased network `g` |
 //! |---|---|
-//! | [`learned-mixin`](crate::loss::LearnedMixin) | its scores, by a factor that is read off the main network's features |
-//! | [`rubi`](crate::loss::Rubi) | its features, from which a linear layer reads a mask of the main network's scores |
+//! | [`learned-mixin`](crate::loss::LearnedMixin) | its scores, times a factor computed from the main network's features |
+//! | [`rubi`](crate::loss::Rubi) | its features, from which a linear layer computes a mask of the main network's scores |
 //! | [`softcon`](crate::loss::SoftCon) | its features, whose cosines weigh the positives |
 //!
 //! In the first `first_steps` steps `g` alone descends the cross-entropy, at the base rate as released; from then on its
@@ -11,13 +11,14 @@
 //! whole schedule of the rate. Published for BiasedMNIST: `g` has 1×1 kernels, 5 epochs before LearnedMixin (Bahng et
 //! al., 2020), all 80 before SoftCon (Hong and Yang, 2021).
 //!
-//! `g` sees the images as they are where they are handed over ([`Views::plain`]): SoftCon compares views, and its release
-//! takes the features of `g` once from images that are not augmented. With `ce_weight` SoftCon compares embeddings, and
-//! the head is a classifier that learns beside, from images of a batch of their own, as in
-//! [`WithClassifier`](super::WithClassifier); `g` then learns from those too. Without it SoftCon compares projections.
+//! `g` gets the samples without augmentation if the batch holds them ([`Views::plain`]): SoftCon compares views,
+//! and its release computes the features of `g` once, from images that are not augmented. With `ce_weight` SoftCon
+//! compares embeddings, and the head is a classifier that is trained jointly, on a separate batch of images, as in
+//! [`WithClassifier`](super::WithClassifier); `g` then learns from those images too. Without it SoftCon compares
+//! projections.
 //! RUBi's bias branch is trained along with the rest in its paper (Cadene et al., 2019); in ReBias' comparison no
-//! gradient reaches it, as here. There the linear layer stays at its random start by mistake; here it is trained. The
-//! main network is the one that is evaluated. Input: `labels`.
+//! gradient reaches it, as here. That comparison leaves the linear layer at its random initial weights by mistake;
+//! here it is trained. The main network is evaluated. Input: `labels`.
 
 use std::ops::Range;
 
@@ -55,7 +56,7 @@ pub struct BiasGuided {
 struct Trained {
     debiased: Model,
     biased: Model,
-    /// What the objective learns to read, if it does: without one it compares projections.
+    /// The trained linear layer of the objective; `None` if the objective has none.
     reader: Option<Reader>,
 }
 
@@ -74,8 +75,8 @@ impl Reader {
 }
 
 impl BiasGuided {
-    /// A main and a biased network at their random starts; the head of the biased one gives its class scores. `ce_weight`
-    /// is for `softcon` alone: with it the head of the main network gives class scores too.
+    /// A main and a biased network, randomly initialised; the head of the biased network gives its class scores.
+    /// `ce_weight` is for `softcon` only: with it the head of the main network gives class scores too.
     ///
     /// # Errors
     /// A setting is out of range.
@@ -99,7 +100,7 @@ impl BiasGuided {
         Ok(Self { trained, sight, objective, first_steps, ce_weight, steps: 0 })
     }
 
-    /// Whether the biased network alone is trained.
+    /// True if only the biased network is trained.
     fn is_first(&self) -> bool {
         self.steps < self.first_steps
     }

@@ -1,7 +1,8 @@
-//! The network that can only learn the bias, beside the main one: in ReBias, LearnedMixin, RUBi and SoftCon.
+//! The network that can only learn the bias, trained beside the main network: in ReBias, LearnedMixin, RUBi and
+//! SoftCon.
 //!
-//! It may take smaller images than the main network. It then sees them averaged over areas of equal size, which leaves
-//! it the colour of a place and takes less work: with 1×1 kernels that is in proportion to the pixels.
+//! Its input may be smaller than that of the main network. Images are then averaged over areas of equal size, which
+//! keeps the local colour and saves work: with 1×1 kernels the work is proportional to the number of pixels.
 
 use burn::tensor::Tensor;
 use burn::tensor::module::adaptive_avg_pool2d;
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::nn::EncoderConfig;
 use crate::nn::head::HeadConfig;
 
-/// One that starts at random, unless it is the main one's equal.
+/// The settings of the biased network: randomly initialised with `encoder`, or a copy of `main` with another head.
 pub(super) fn biased_network(main: &Networks, encoder: Option<&EncoderConfig>, head: HeadConfig) -> Networks {
     match encoder {
         Some(encoder) => Networks { encoder: encoder.clone(), head, weights: None },
@@ -19,14 +20,14 @@ pub(super) fn biased_network(main: &Networks, encoder: Option<&EncoderConfig>, h
     }
 }
 
-/// Images as the biased network sees them.
+/// The image size of the biased network.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sight {
     side: usize,
 }
 
 impl Sight {
-    /// What `biased` sees of the images of `main`.
+    /// The image size of `biased` for the images of `main`.
     ///
     /// # Errors
     /// [`Error::Parameter`] if it takes larger ones.

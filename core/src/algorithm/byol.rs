@@ -1,4 +1,5 @@
-//! Bootstrap your own latent: a predictor on the network meets the projections of a slowly following target.
+//! Bootstrap your own latent: a predictor on the network predicts the projections of a slowly following target
+//! network.
 //!
 //! Grill et al., *Bootstrap Your Own Latent* (2020), with the loss of [`Byol`]. The paper's head and predictor have a
 //! hidden layer of 4096 and an output of 256; its momentum rises from 0.996 to 1
@@ -35,7 +36,7 @@ struct Trained {
 }
 
 impl BootstrapLatent {
-    /// A network at its random start. The predictor maps projections to projections.
+    /// A randomly initialised network. The predictor maps projections to projections.
     ///
     /// # Errors
     /// A setting is out of range, or the predictor's output is not as wide as the head's.

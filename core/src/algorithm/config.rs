@@ -1,4 +1,4 @@
-//! An algorithm as it is written in a recipe.
+//! The algorithm section of a recipe.
 
 use burn::tensor::Device;
 use rand::Rng;
@@ -18,7 +18,7 @@ use crate::loss::{Lff, LffWeights, Objective, ObjectiveConfig, WclTriplet};
 use crate::nn::EncoderConfig;
 use crate::nn::head::{HeadConfig, HeadKind};
 
-/// Which algorithm, with the settings of its state. The loss has settings of its own, an [`ObjectiveConfig`].
+/// The algorithm, with the settings of its state. The loss has separate settings, an [`ObjectiveConfig`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 pub enum AlgorithmConfig {
@@ -29,47 +29,47 @@ pub enum AlgorithmConfig {
         /// Samples in memory at once.
         chunk: usize,
     },
-    /// Any contrastive objective on embeddings, with a classifier beside it.
+    /// Any contrastive objective on embeddings, with a jointly trained classifier.
     WithClassifier {
-        /// Factor of its cross-entropy. Default: 0.01, as published; `biascon-total` has a factor of its own.
+        /// Factor of its cross-entropy. Default: 0.01, as published; `biascon-total` sets its factor in the objective.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ce_weight: Option<f64>,
     },
     /// Momentum contrast.
     Moco {
-        /// Keys that are kept. Default: 65,536, as published.
+        /// Number of keys in the queue. Default: 65,536, as published.
         #[serde(default = "published::queue")]
         queue: usize,
-        /// Of the key encoder. Default: 0.999, as published.
+        /// Momentum of the key encoder. Default: 0.999, as published.
         #[serde(default = "published::key_momentum")]
         momentum: f64,
     },
     /// Bootstrap your own latent.
     Byol {
-        /// Of the target at the first step. Default: 0.996, as published.
+        /// Momentum of the target at the first step. Default: 0.996, as published.
         #[serde(default = "published::target_momentum")]
         momentum: f64,
-        /// Whether it rises to 1 over training. Default: yes, as published.
+        /// True if the momentum rises to 1 over training. Default: true, as published.
         #[serde(default = "published::rising")]
         rising: bool,
-        /// The network from projections to predictions; one like the head if absent, without an activation before its
-        /// first layer.
+        /// The network from projections to predictions. Default: the layers of the head, without an activation
+        /// before the first one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         predictor: Option<HeadConfig>,
     },
     /// Prototypes.
     Swav {
-        /// Their number. Default: 3000, as published.
+        /// Number of prototypes. Default: 3000, as published.
         #[serde(default = "published::prototypes")]
         prototypes: usize,
-        /// Steps before they move; published: one epoch. Default: 0.
+        /// Number of initial steps with fixed prototypes; published: one epoch. Default: 0.
         #[serde(default)]
         frozen_steps: u64,
-        /// Earlier embeddings of each view that are assigned with a batch; released for batches of 256: 3840. Default: 0,
-        /// none.
+        /// Number of earlier embeddings of each view in the queue, which are assigned together with a batch;
+        /// released for batches of 256: 3840. Default: 0, no queue.
         #[serde(default)]
         queue: usize,
-        /// Steps before they are taken up; released: 15 epochs. Default: 0.
+        /// Number of steps before the queue is filled; released: 15 epochs. Default: 0.
         #[serde(default)]
         queue_from: u64,
     },
@@ -81,15 +81,16 @@ pub enum AlgorithmConfig {
         /// The network that is evaluated and exported.
         #[serde(default)]
         evaluated: DifficultyEncoder,
-        /// Base learning rate of the bias-amplifying network; the optimiser's if absent. Released: 1e-2, beside 1e-3
+        /// Base learning rate of the bias-amplifying network; default: that of the optimiser. Released: 1e-2,
+        /// beside 1e-3
         /// on CIFAR and 3e-2 on ImageNet-100.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         biased_learning_rate: Option<f64>,
     },
     /// Learning from failure.
     Lff {
-        /// Share that a moving average keeps at each visit, 0.7 as released; without it the weights are the printed
-        /// ones.
+        /// Fraction that a moving average keeps at each visit, 0.7 as released. If absent, the weights are those
+        /// printed in the paper.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ema_alpha: Option<f64>,
     },
@@ -98,19 +99,19 @@ pub enum AlgorithmConfig {
         /// Factor of the criterion. Default: 1, as published.
         #[serde(default = "published::lambda")]
         lambda: f64,
-        /// The biased network; that of the debiased one if absent. Published: 1×1 kernels. With a smaller `input_size`
-        /// it sees averages.
+        /// The biased network. Default: that of the debiased network. Published: 1×1 kernels. With a smaller
+        /// `input_size` it gets averaged images.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         encoder: Option<EncoderConfig>,
     },
     /// A network that learns the bias first and then helps the objective: LearnedMixin, RUBi or SoftCon.
     BiasNetwork {
-        /// The biased network; with a smaller `input_size` than the other one's it sees averages.
+        /// The biased network; with a smaller `input_size` than the main network it gets averaged images.
         encoder: EncoderConfig,
-        /// Steps in which it alone is trained.
+        /// Number of steps in which only the biased network is trained.
         first_steps: u64,
-        /// Factor of the cross-entropy of a classifier beside SoftCon, which then compares embeddings: 0.01 as
-        /// published. Without it there is no classifier, and projections are compared.
+        /// Factor of the cross-entropy of a classifier trained jointly with SoftCon, which then compares
+        /// embeddings: 0.01 as published. If absent there is no classifier, and SoftCon compares projections.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ce_weight: Option<f64>,
     },
@@ -119,7 +120,7 @@ pub enum AlgorithmConfig {
         /// The bias predictor, with one output for each value of the bias; a linear one if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         predictor: Option<HeadConfig>,
-        /// How much the encoder ascends its loss. Default: 0.1.
+        /// Weight with which the encoder ascends the loss of the bias predictor. Default: 0.1.
         #[serde(default = "published::reversal")]
         reversal: f64,
     },
@@ -130,7 +131,7 @@ pub enum AlgorithmConfig {
     },
     /// A variational autoencoder.
     Vae {},
-    /// A generative adversarial network; the objective tells true images from made ones.
+    /// A generative adversarial network; the objective separates real from generated images.
     Dcgan {},
 }
 
@@ -175,7 +176,7 @@ impl Default for AlgorithmConfig {
     }
 }
 
-/// What an algorithm may have to know about the training set.
+/// The properties of the training set that an algorithm may need.
 #[derive(Debug, Clone, Default)]
 pub struct TrainingSet {
     /// The class of each sample.
@@ -185,10 +186,10 @@ pub struct TrainingSet {
 }
 
 impl AlgorithmConfig {
-    /// Checks that the algorithm can train an objective over a run of `steps`, as far as that shows without data.
+    /// Checks that the algorithm can train an objective over a run of `steps`, as far as possible without data.
     ///
     /// # Errors
-    /// A setting is out of range, or the objective is one of another algorithm.
+    /// A setting is out of range, or the objective belongs to another algorithm.
     pub fn check(&self, objective: &ObjectiveConfig, steps: u64) -> Result<()> {
         objective.build()?;
         let known = self.objectives();
@@ -254,10 +255,10 @@ impl AlgorithmConfig {
         }
     }
 
-    /// The algorithm at its start, for a run of `steps`.
+    /// The algorithm in its initial state, for a run of `steps`.
     ///
     /// # Errors
-    /// As [`check`](Self::check), or the algorithm lacks something of the training set.
+    /// As [`check`](Self::check), or the training set lacks a property that the algorithm needs.
     pub fn init(
         &self,
         networks: &Networks,
@@ -336,8 +337,8 @@ impl AlgorithmConfig {
         })
     }
 
-    /// How many scores the network's head has to give, for `classes` and a bias of `biases` values; `None` if the
-    /// objective compares projections.
+    /// Number of scores that the network's head must give, for `classes` and a bias of `biases` values; `None` if
+    /// the objective compares projections.
     pub fn scores(&self, objective: &str, classes: usize, biases: usize) -> Option<usize> {
         match self {
             Self::Dcgan {} => Some(1),
@@ -346,12 +347,12 @@ impl AlgorithmConfig {
         }
     }
 
-    /// Whether a classifier learns beside the objective, from images of a batch of its own if there are any.
+    /// True if a classifier is trained jointly with the objective, on a separate batch of images if there is one.
     pub fn takes_classified(&self) -> bool {
         matches!(self, Self::WithClassifier { .. } | Self::BiasNetwork { ce_weight: Some(_), .. })
     }
 
-    /// Whether a network that is not to see views wants the samples as they are.
+    /// True if the algorithm has a network that needs the samples without augmentation.
     pub fn takes_plain(&self, objective: &str) -> bool {
         matches!(self, Self::BiasNetwork { .. }) && objective == "softcon"
     }
@@ -368,7 +369,7 @@ fn check_stages(first_steps: u64, steps: u64) -> Result<()> {
     }
 }
 
-/// Checks the factor of a classifier beside an objective, if the objective is one that takes it.
+/// Checks the factor of a jointly trained classifier; only some objectives take one.
 fn classifier_beside(ce_weight: Option<f64>, taken: bool, otherwise: &str) -> Result<()> {
     match ce_weight {
         None => Ok(()),
@@ -381,7 +382,7 @@ fn classifier_beside(ce_weight: Option<f64>, taken: bool, otherwise: &str) -> Re
     }
 }
 
-/// The layers of a head, for projections: an activation before the first one is for embeddings.
+/// The layers of a head, for projections: an activation before the first layer applies to embeddings only.
 fn like(head: &HeadConfig) -> HeadConfig {
     let kind = if head.kind == HeadKind::MlpActivated { HeadKind::Mlp } else { head.kind };
     HeadConfig { kind, ..head.clone() }
@@ -397,8 +398,8 @@ fn bias_predictor(biases: usize) -> Result<HeadConfig> {
     Ok(HeadConfig { kind: HeadKind::Linear, output: biases, ..HeadConfig::default() })
 }
 
-/// How many class scores an objective reads off the network's head, for `classes` and a bias of `biases` values;
-/// `None` if it compares projections.
+/// Number of class scores that an objective reads from the network's head, for `classes` and a bias of `biases`
+/// values; `None` if it compares projections.
 pub fn class_scores(objective: &str, classes: usize, biases: usize) -> Option<usize> {
     match objective {
         "cross-entropy" | "gce" | "biasbal" | "end" | "lnl" | "lff" | "jtt" | "rebias-hsic" | "rubi"

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! after step `k`; with a constant momentum `m = momentum`. Parameters are averaged; running statistics of batch norm
-//! are not, the target keeps its own, as in the released code of BYOL and MoCo.
+//! are not: the target keeps its own statistics, as in the released code of BYOL and MoCo.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, within};
 
-/// How slowly an average follows.
+/// The momentum of a moving average.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MovingAverage {
     momentum: f64,
     steps: Option<u64>,
-    /// Steps that were averaged over.
+    /// Number of averaged steps.
     #[serde(skip)]
     pub(super) done: u64,
 }
@@ -57,7 +57,7 @@ impl MovingAverage {
 
     /// A copy of a network that is trained by averaging only.
     pub fn target<M: Module>(online: &M) -> M {
-        // Through `valid`, because a plain clone shares its running statistics with the original.
+        // Through `valid`: a plain clone shares its running statistics with the original.
         online.valid().train().no_grad()
     }
 

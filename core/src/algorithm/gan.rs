@@ -1,4 +1,4 @@
-//! A generative adversarial network, trained by itself: what its discriminator sees is a prior for
+//! A generative adversarial network. It is trained on its own; the features of its discriminator are a prior for
 //! [`KernelDecoupledUniformity`](crate::loss::KernelDecoupledUniformity).
 //!
 //! ```text
@@ -7,10 +7,11 @@
 //! ```
 //!
 //! Radford et al. (2016), after Goodfellow et al. (2014). `D` is the encoder, `dcgan`, with a head of one score; `L_D` and
-//! `L_G` are the cross-entropies of two classes, made and true, with the scores `0` and `D`. One step descends both at
-//! once, each for its own network; usual code updates `D` first and takes `L_G` with the new one. True and made images go
-//! through `D` apart, so that batch norm takes statistics of each. View b is not looked at. Images must be normalised to
-//! −1..1, which is what `G` makes. The numbers of a step follow from the seed and the number of the step.
+//! `L_G` are the cross-entropies of two classes, generated and real, with the scores `0` and `D`. One step descends
+//! both at once, each for its own network; usual code updates `D` first and computes `L_G` with the updated `D`.
+//! Real and generated images pass through `D` separately, so that batch norm takes statistics of each. View b is
+//! not used. Images must be normalised to −1..1, the range of `G`. The random numbers of a step follow from the
+//! seed and the number of the step.
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -46,10 +47,10 @@ struct Trained {
 }
 
 impl AdversarialGenerator {
-    /// Both networks at their random starts.
+    /// Both networks, randomly initialised.
     ///
     /// # Errors
-    /// A setting is out of range, the encoder is no discriminator, or the head gives not one score.
+    /// A setting is out of range, the encoder is no discriminator, or the head does not give exactly one score.
     pub fn new(networks: &Networks, device: &Device, rng: &mut impl Rng) -> Result<Self> {
         let model = networks.init(device, rng)?;
         if !matches!(model.encoder, Encoder::Dcgan(_)) {
@@ -73,7 +74,7 @@ impl AdversarialGenerator {
     }
 }
 
-/// The cross-entropy of scores `[n, 1]` of images that are all true, or all made.
+/// The cross-entropy of the scores `[n, 1]` of images that are all real, or all generated.
 fn entropy(scores: Tensor<2>, is_true: bool) -> Result<Tensor<1>> {
     let rows = scores.dims()[0];
     let logits = Tensor::cat(vec![scores.clone().zeros_like(), scores], 1);
@@ -97,7 +98,7 @@ impl Algorithm for AdversarialGenerator {
         let numbers = self.numbers(views.samples(), &images.device());
         let Trained { model, generator } = &self.trained;
         let made = generator.forward(numbers);
-        // The discriminator as it stands: what the generator learns from is not changed by it.
+        // The discriminator with fixed parameters: the generator's loss does not change it.
         let fixed = MovingAverage::target(model);
         let judged = fixed.head.forward(fixed.encoder.forward(made.clone()));
         let true_scores = passes::output(model, images);
@@ -151,7 +152,7 @@ mod tests {
         assert!((found(false) - (softplus(0.5) + softplus(-1.0)) / 2.0).abs() < 1e-6);
     }
 
-    /// True images are told from made ones, and the generator moves.
+    /// The discriminator separates real from generated images, and the generator's parameters change.
     #[test]
     fn both_networks_learn() {
         let mut algorithm = AdversarialGenerator::new(&adversaries(), &Device::flex(), &mut rng(2)).unwrap();

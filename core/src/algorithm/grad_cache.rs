@@ -7,10 +7,11 @@
 //! 3  f(x_c) once more for every chunk, now with a graph; the gradients of sum(f(x_c) * g_c) add up over c
 //! ```
 //!
-//! The result is that of one pass, not an approximation as accumulating the losses of small batches is, for twice the
-//! forward work and the memory of one chunk. Chunks can be shared among devices, each with a copy of the network; all
-//! projections come together on the first one, so that every sample has the negatives of all of them. The last chunk
-//! of each device keeps the graph of its first pass: with one chunk for each device nothing is computed twice.
+//! The result equals that of one pass; it is no approximation, unlike accumulating the losses of small batches. It
+//! costs twice the forward work and needs the memory of one chunk. Chunks can be shared among devices, each with a
+//! copy of the network; all projections are gathered on the first device, so that every sample has the negatives of
+//! all of them. The last chunk of each device keeps the graph of its first pass: with one chunk for each device
+//! nothing is computed twice.
 //!
 //! Batch norm is the exception: it takes its statistics from a chunk, as distributed training does from each device. Its
 //! running averages are those of the chunks of the first device, and move in both passes.
@@ -67,7 +68,7 @@ struct Pass {
 }
 
 impl Cached {
-    /// A network at its random start; `chunk` samples, two views each, are in memory at once.
+    /// A randomly initialised network; `chunk` samples, two views each, are in memory at once.
     ///
     /// # Errors
     /// A setting is out of range.
@@ -126,7 +127,7 @@ impl Algorithm for Cached {
             let kept = (index >= first_kept).then_some(pass);
             places[place].chunks.push(Chunk { views, kept, gradients: [None, None] });
         }
-        // Devices are asked for their results when all of them have been given their work.
+        // Results are read after all devices have been given their work.
         let whole = |all: Vec<Tensor<2>>| {
             Tensor::cat(all.into_iter().map(|one| one.to_device(&self.device)).collect(), 0)
         };
@@ -184,9 +185,9 @@ impl Algorithm for Cached {
 }
 
 impl Cached {
-    /// The network as it is now on every device, the first one first.
+    /// The current network on every device, the first device first.
     fn places(&self) -> Vec<Place> {
-        // A clone shares its running averages with the model, and would take them along to the other device.
+        // A clone shares its running averages with the model and would move them to the other device.
         let copy = |device| self.model.valid().train().fork(device);
         let copies = self.helpers.iter().map(copy);
         let models = iter::once(self.model.clone()).chain(copies);
@@ -198,7 +199,7 @@ impl Place {
     /// The gradients of the parameters from all chunks of this device.
     fn gradients(self) -> Result<GradientsParams> {
         let mut sum = GradientsAccumulator::new();
-        // The one with a graph first, so that its memory is free for the others.
+        // The chunk with a graph first, so that its memory is freed for the others.
         for chunk in self.chunks.into_iter().rev() {
             sum.accumulate(&self.model, chunk.gradients(&self.model)?);
         }
@@ -237,7 +238,7 @@ mod tests {
     use crate::optim::OptimizerConfig;
     use crate::optim::rules::Sgd;
 
-    /// The parameters after one step of plain descent, which is linear in the gradient.
+    /// The parameters after one step of plain gradient descent, which is linear in the gradient.
     fn descended(algorithm: &mut dyn Algorithm) -> (f32, Vec<f32>) {
         let context = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1]);
         let sgd = Sgd { learning_rate: 1.0, momentum: 0.0, ..Sgd::default() };
@@ -267,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Chunks of the helpers go to the device of the model and back as those of another device do.
+    /// Chunks of the helper devices move to the device of the model and back.
     #[test]
     fn devices_descend_as_one_does() {
         let device = Device::flex();

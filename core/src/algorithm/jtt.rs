@@ -1,4 +1,5 @@
-//! Just train twice: a first network finds the samples it fails on, a second one learns more from these.
+//! Just train twice: a first network finds the samples that it misclassifies, a second network gives these more
+//! weight.
 //!
 //! Liu et al., *Just Train Twice* (2021), with the loss of [`Jtt`]. The first stage is plain cross-entropy, meant to be
 //! short (1 epoch on CelebA, 60 on Waterbirds as published). [`begin_stage`](Algorithm::begin_stage) then takes its scores
@@ -24,15 +25,15 @@ use crate::nn::checkpoint::CheckpointError;
 use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
 
-/// Which network is trained.
+/// The stage of training.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// The one that finds the error set.
+    /// The network that finds the error set is trained.
     First,
-    /// The one that learns from it.
+    /// The network that learns from the error set is trained.
     Second {
-        /// For each training sample, 1 if the first network fails on it.
+        /// For each training sample, 1 if the first network misclassifies it.
         errors: Vec<usize>,
     },
 }
@@ -50,7 +51,8 @@ pub struct JustTrainTwice {
 }
 
 impl JustTrainTwice {
-    /// The first network at its random start. `labels` are the classes of all training samples; the first stage has
+    /// The first network, randomly initialised. `labels` are the classes of all training samples; the first stage
+    /// has
     /// `first_steps` steps.
     ///
     /// # Errors
@@ -161,7 +163,7 @@ mod tests {
         assert_eq!(algorithm.stage, Stage::Second { errors: vec![0, 1, 1, 0, 1, 1] });
         assert_eq!(algorithm.stage(10), 4..10);
         let second = train(&mut algorithm, &context, 4);
-        // The same random start, and four of six samples count 20 times.
+        // The same random initial weights, and four of six samples count 20 times.
         assert!(second[0] > 5.0 * first[0] && falls(&second));
         assert!(algorithm.begin_stage(&scores, &mut rng(8)).is_err());
     }

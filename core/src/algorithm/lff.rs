@@ -1,10 +1,10 @@
 //! Learning from failure: a biased and a debiased classifier, trained side by side.
 //!
 //! Nam et al., *Learning from Failure* (2020), with the loss of [`Lff`]. Both classifiers have the same architecture,
-//! whose head gives one score for each class. The weights come from moving averages by training sample, as released
-//! ([`LffWeights`]), for which the losses of each batch are read back to the host, or from the batch alone, as printed,
-//! which needs no reading. The debiased classifier is the one that is evaluated. Inputs: `labels`, and `samples` for
-//! the averages.
+//! whose head gives one score for each class. The weights come either from moving averages by training sample, as
+//! released ([`LffWeights`]), for which the losses of each batch are read back to the host, or from the batch
+//! alone, as printed in the paper, which needs no reading. The debiased classifier is evaluated. Inputs: `labels`,
+//! and `samples` for the averages.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -37,7 +37,7 @@ struct Trained {
 }
 
 impl LearningFromFailure {
-    /// Two classifiers at their random starts; `averages` as released, `None` for the printed weights.
+    /// Two randomly initialised classifiers; `averages` as released, `None` for the printed weights.
     ///
     /// # Errors
     /// A setting is out of range.

@@ -1,8 +1,9 @@
-//! Learning not to learn: a bias predictor on the embeddings, and an encoder that makes it undecided.
+//! Learning not to learn: a bias predictor on the embeddings, and an encoder trained to make its prediction
+//! uncertain.
 //!
 //! Kim et al., *Learning Not to Learn* (2019), with the losses of [`Lnl`] and [`LnlAdversary`]. The released comparison
-//! of Hong and Yang takes two steps for each batch; here one step descends both losses, the entropy of the predictor
-//! as it stands (its parameters fixed) and its cross-entropy behind a reversed gradient. The predictor reads the
+//! of Hong and Yang takes two steps for each batch; here one step descends both losses, the entropy of the
+//! predictor with fixed parameters and its cross-entropy behind a reversed gradient. The predictor reads the
 //! embedding; the paper's reads an early convolution and predicts colours of pixels. Inputs: `labels`, `bias`.
 
 use burn::module::Module;
@@ -36,8 +37,9 @@ struct Trained {
 }
 
 impl LearningNotToLearn {
-    /// A classifier at its random start. `predictor` maps embeddings to one score for each value of the bias;
-    /// `reversal` (`mu`, 0.1 in the comparison of Hong and Yang) is how much the encoder ascends the predictor's loss.
+    /// A randomly initialised classifier. `predictor` maps embeddings to one score for each value of the bias;
+    /// `reversal` (`mu`, 0.1 in the comparison of Hong and Yang) is the weight with which the encoder ascends the
+    /// predictor's loss.
     ///
     /// # Errors
     /// A setting is out of range.

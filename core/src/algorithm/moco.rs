@@ -1,9 +1,10 @@
 //! Momentum contrast: keys come from a slowly following network and are kept in a queue of negatives.
 //!
 //! He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), algorithm 1, with the loss of
-//! [`MoCo`]. Released code averages the key encoder before it computes the keys of a step; here after the step before,
-//! which is the same from the second step on, because both networks start equal. The queue is read before the keys of
-//! the batch enter. Shuffling batch norm, which several devices need, is not here.
+//! [`MoCo`]. Released code averages the key encoder before it computes the keys of a step; here the average is
+//! taken after the previous step, which is equivalent from the second step on, because both networks start equal.
+//! The queue is read before the keys of the batch enter. Shuffling batch norm, which training on several devices
+//! needs, is not implemented.
 
 use burn::tensor::{Device, Tensor};
 use rand::{Rng, RngExt};
@@ -32,7 +33,7 @@ pub struct MomentumContrast {
 }
 
 impl MomentumContrast {
-    /// A network at its random start with a queue of `queue` random keys; published: 65,536 keys and a momentum of
+    /// A randomly initialised network with a queue of `queue` random keys; published: 65,536 keys and a momentum of
     /// 0.999.
     ///
     /// # Errors
@@ -132,7 +133,7 @@ mod tests {
         let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
         let views = views(6, 7);
         let step = |_| {
-            // Were they to stay, the keys of a step would be negatives of the same few samples in the next.
+            // Otherwise the keys of a step would be negatives of the same few samples in the next step.
             algorithm.queue = queue.clone();
             let loss = algorithm.loss(&views, Batch::default()).unwrap();
             algorithm.descend(loss.clone(), &mut optimizer, 1e-5).unwrap();
@@ -150,7 +151,7 @@ mod tests {
         let loss = algorithm.loss(&views, Batch::default()).unwrap();
         let largest = |x: Tensor<2>| x.abs().max().into_scalar::<f32>();
         assert_eq!(largest(algorithm.queue().rows() - before.clone()), 0.0);
-        // With a momentum of 1 the target stays at the start of the network.
+        // With a momentum of 1 the target keeps the initial weights of the network.
         let keys = UnitRows::normalise(algorithm.keys.clone().unwrap()).rows();
         let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
         algorithm.descend(loss, &mut optimizer, 1e-3).unwrap();

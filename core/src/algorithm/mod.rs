@@ -4,21 +4,22 @@
 //! |---|---|
 //! | [`Single`] | none: any objective on two views |
 //! | [`Cached`] | none: the same for a batch larger than memory, or than one device |
-//! | [`WithClassifier`] | none: the same on embeddings, with a classifier beside it |
+//! | [`WithClassifier`] | none: the same on embeddings, with a jointly trained classifier |
 //! | [`MomentumContrast`] | a momentum encoder, a queue of keys |
 //! | [`BootstrapLatent`] | a momentum encoder, a predictor |
 //! | [`Prototypes`] | prototypes on the unit sphere |
 //! | [`DifficultyWeighted`] | a bias-amplifying network |
 //! | [`LearningFromFailure`] | a biased classifier, moving averages of losses |
 //! | [`RepresentationDebiasing`] | a biased classifier |
-//! | [`BiasGuided`] | a biased classifier that stands still, a linear layer |
+//! | [`BiasGuided`] | a frozen biased classifier, a linear layer |
 //! | [`LearningNotToLearn`] | a bias predictor |
 //! | [`JustTrainTwice`] | a stage, an error set |
 //! | [`VariationalAutoencoder`] | a decoder |
 //! | [`AdversarialGenerator`] | a generator |
 //!
-//! All of them are an `Algorithm`]: a trainer asks for the loss of a batch of views, hands it back to be descended, and
-//! need not know which one it runs. What is trained by gradients beside the encoder goes through the same optimiser.
+//! All of them are an [`Algorithm`]: a trainer asks for the loss of a batch of views, passes it back for the
+//! descent step, and does not need to know which algorithm it runs. Everything that is trained by gradients goes
+//! through the same optimiser.
 //!
 //! ```
 //! use burn::tensor::{Device, Distribution, Tensor};
@@ -104,7 +105,7 @@ pub use vae::VariationalAutoencoder;
 pub use wcl::{DifficultyEncoder, DifficultyWeighted};
 pub use with_classifier::WithClassifier;
 
-/// How a network, and what an objective needs beside it, are trained.
+/// The training of a network and of the state that an objective needs beside it.
 pub trait Algorithm: Debug {
     /// The name in recipes.
     fn name(&self) -> &'static str;
@@ -112,25 +113,25 @@ pub trait Algorithm: Debug {
     /// The network that is evaluated and saved.
     fn model(&self) -> &Model;
 
-    /// The loss of two views of the same samples, tracked back to everything that this algorithm trains.
+    /// The loss of two views of the same samples, with a graph back to everything that this algorithm trains.
     ///
-    /// `context` holds what else the objective asks for, such as `labels`, `z`, or the indices `samples` of the batch in
-    /// the training set.
+    /// `context` holds the other inputs of the objective, such as `labels`, `z`, or the indices `samples` of the
+    /// batch in the training set.
     ///
     /// # Errors
-    /// An input is missing or ill-shaped, or the objective is not defined on this batch.
+    /// An input is missing or has the wrong shape, or the objective is not defined on this batch.
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>>;
 
-    /// Descends a loss of [`loss`](Self::loss) and brings the state forward: averages, queue, prototypes.
+    /// Descends a loss of [`loss`](Self::loss) and updates the state: averages, queue, prototypes.
     ///
     /// # Errors
     /// The loss depends on no network, or the state does not fit the batch.
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()>;
 
-    /// Shares the work of every step with further devices.
+    /// Distributes the work of every step over further devices.
     ///
     /// # Errors
-    /// The algorithm computes on one device: all do but [`Cached`].
+    /// The algorithm computes on one device only: all except [`Cached`].
     fn share(&mut self, helpers: &[Device]) -> Result<()> {
         if helpers.is_empty() {
             return Ok(());
@@ -142,19 +143,20 @@ pub trait Algorithm: Debug {
         ))
     }
 
-    /// The steps of the present stage out of a run of `steps`; a schedule of the learning rate spans one stage.
+    /// The range of steps of the current stage within a run of `steps`; a learning-rate schedule spans one stage.
     fn stage(&self, steps: u64) -> Range<u64> {
         0..steps
     }
 
-    /// Whether the learning rate follows its schedule in the present stage; it is the base rate throughout if not.
+    /// True if the learning rate follows its schedule in the current stage; otherwise it is the base rate
+    /// throughout.
     fn is_scheduled(&self) -> bool {
         true
     }
 
-    /// Ends a stage before the last one: `scores` are the class scores of all training samples, by
-    /// [`model`](Self::model) in evaluation mode. Returns the number of samples that it fails on. The optimiser is
-    /// to be started afresh too.
+    /// Ends a stage before the last one. `scores` are the class scores of all training samples, by
+    /// [`model`](Self::model) in evaluation mode. Returns the number of samples that it misclassifies. The caller
+    /// must reset the optimiser too.
     ///
     /// # Errors
     /// There is no further stage, or the scores are not those of the training set.
@@ -166,31 +168,32 @@ pub trait Algorithm: Debug {
         })
     }
 
-    /// Writes everything that training has changed. What the optimiser steps is named `trained`.
+    /// Writes everything that training has changed. The module that the optimiser updates is named `trained`.
     ///
     /// # Errors
-    /// A value has no written form.
+    /// A value cannot be serialised.
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError>;
 
-    /// Takes over what [`save`](Self::save) wrote, into an algorithm of the same settings.
+    /// Restores the state that [`save`](Self::save) wrote, into an algorithm of the same settings.
     ///
     /// # Errors
-    /// Something is missing or of another shape.
+    /// An entry is missing or has another shape.
     fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError>;
 }
 
-/// Two views of the same samples, and what algorithms with a classifier see beside them.
+/// Two views of the same samples, and the further images of algorithms with a classifier.
 #[derive(Debug, Clone)]
 pub struct Views {
     /// `[b, channels, size, size]`.
     pub a: Tensor<4>,
     /// `[b, channels, size, size]`.
     pub b: Tensor<4>,
-    /// Whether batch norm takes the statistics of each view apart, as CCLK released it, or of both together.
+    /// True if batch norm takes the statistics of each view separately, as CCLK released it; false for both
+    /// together.
     pub apart: bool,
-    /// The same samples as they are, `[b, channels, size, size]`, for a network that is not to see views.
+    /// The same samples without augmentation, `[b, channels, size, size]`, for a network that does not take views.
     pub plain: Option<Tensor<4>>,
-    /// Images of a batch of their own, `[n, channels, size, size]`, whose classes are learned beside.
+    /// A separate batch of images to classify, `[n, channels, size, size]`.
     pub classified: Option<Tensor<4>>,
 }
 
@@ -208,16 +211,16 @@ impl Views {
         Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false, plain: None, classified: None })
     }
 
-    /// The same views, with or without statistics of their own.
+    /// The same views, with or without separate statistics.
     #[must_use]
     pub fn with_per_view_batch_norm(self, apart: bool) -> Self {
         Self { apart, ..self }
     }
 
-    /// With the same samples as they are.
+    /// Adds the same samples without augmentation.
     ///
     /// # Errors
-    /// [`Error::Shape`] if they are not of the shape of the views.
+    /// [`Error::Shape`] if they do not have the shape of the views.
     pub fn with_plain(self, images: Tensor<4>) -> Result<Self> {
         if images.dims() != self.a.dims() {
             let found = format!("{:?}", images.dims());
@@ -226,10 +229,10 @@ impl Views {
         Ok(Self { plain: Some(images.autodiff()), ..self })
     }
 
-    /// With images of a batch of their own to classify.
+    /// Adds a separate batch of images to classify.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there is none, or they are not of the size of the views.
+    /// [`Error::Shape`] if there is no image, or they do not have the size of the views.
     pub fn with_classified(self, images: Tensor<4>) -> Result<Self> {
         if images.dims()[0] == 0 || images.dims()[1..] != self.a.dims()[1..] {
             let (expected, found) = (&self.a.dims()[1..], images.dims());
@@ -244,7 +247,8 @@ impl Views {
         self.a.dims()[0]
     }
 
-    /// The views of at most `size` samples each, in order; images to classify are a batch of their own, and are left out.
+    /// The views in chunks of at most `size` samples, in order; images to classify are a separate batch and are
+    /// left out.
     fn chunks(&self, size: usize) -> Vec<Self> {
         let size = size.max(1);
         let part = |start: usize| {
@@ -256,7 +260,7 @@ impl Views {
         (0..self.samples()).step_by(size).map(part).collect()
     }
 
-    /// The same views with all images changed alike.
+    /// The same views with one change applied to all images.
     pub(crate) fn map(self, of: impl Fn(Tensor<4>) -> Tensor<4>) -> Self {
         let Self { a, b, apart, plain, classified } = self;
         Self { a: of(a), b: of(b), apart, plain: plain.map(&of), classified: classified.map(&of) }
@@ -272,7 +276,7 @@ impl Views {
     }
 }
 
-/// What a network of an algorithm looks like.
+/// The networks of an algorithm.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Networks {
@@ -280,16 +284,16 @@ pub struct Networks {
     pub encoder: EncoderConfig,
     /// Embeddings to projections, or to class scores.
     pub head: HeadConfig,
-    /// Where the encoder starts; at random if absent.
+    /// Initial weights of the encoder; random if absent.
     #[serde(skip)]
     pub weights: Option<Arc<Weights>>,
 }
 
 impl Networks {
-    /// A network at its start, on an autodiff device: random, but for an encoder that has `weights`.
+    /// An initial network on an autodiff device: random, except for an encoder that has `weights`.
     ///
     /// # Errors
-    /// A setting is out of range, or the weights are those of another encoder.
+    /// A setting is out of range, or the weights belong to another encoder.
     pub fn init(&self, device: &Device, rng: &mut impl Rng) -> Result<Model> {
         let device = device.clone().autodiff();
         let mut encoder = self.encoder.init(&device, rng)?;
@@ -353,7 +357,7 @@ mod testing {
             .collect()
     }
 
-    /// Learns as NT-Xent does, conditions on the representation and keeps the batches that it is given.
+    /// Computes NT-Xent, conditions on the representation and stores the batches that it is given.
     #[derive(Debug, Default, Clone)]
     pub(super) struct Recorder(pub(super) Arc<Mutex<Vec<Batch>>>);
 

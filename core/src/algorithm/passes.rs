@@ -1,4 +1,4 @@
-//! The forward passes of a step and the way back.
+//! The forward and backward passes of a step.
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
@@ -14,18 +14,18 @@ pub(super) fn output(model: &Model, images: Tensor<4>) -> Tensor<2> {
     model.head.forward(model.encoder.forward(images))
 }
 
-/// Embeddings of both views, in one pass unless the views want statistics of their own.
+/// Embeddings of both views, in one pass unless the views need separate statistics.
 pub(super) fn represent(model: &Model, views: &Views) -> OfViews {
     let images = if views.apart { vec![views.a.clone(), views.b.clone()] } else { vec![views.both()] };
     OfViews(images.into_iter().map(|images| model.encoder.forward(images)).collect())
 }
 
-/// Projections of both views, in as many passes.
+/// Projections of both views, in the same number of passes.
 pub(super) fn project(model: &Model, views: &Views) -> (Tensor<2>, Tensor<2>) {
     represent(model, views).through(model).split().into()
 }
 
-/// One step of everything that `module` holds.
+/// One optimiser step of all parameters of `module`.
 pub(super) fn descend<M: Module>(
     module: &mut M,
     loss: Tensor<1>,
@@ -37,7 +37,7 @@ pub(super) fn descend<M: Module>(
     Ok(())
 }
 
-/// The gradients of everything that `module` holds.
+/// The gradients of all parameters of `module`.
 pub(super) fn gradients<M: Module>(module: &M, loss: Tensor<1>) -> Result<GradientsParams> {
     if !loss.is_tracked() {
         return Err(Error::Degenerate {
@@ -48,17 +48,17 @@ pub(super) fn gradients<M: Module>(module: &M, loss: Tensor<1>) -> Result<Gradie
     Ok(GradientsParams::from_module(&mut loss.backward(), module))
 }
 
-/// What a network gives of two views, by its passes: one of both, view a first, or one of each.
+/// The outputs of a network for two views, by pass: one of both, view a first, or one of each.
 #[derive(Debug, Clone)]
 pub(super) struct OfViews(Vec<Tensor<2>>);
 
 impl OfViews {
-    /// What the head makes of embeddings.
+    /// The outputs of the head for embeddings.
     pub(super) fn through(&self, model: &Model) -> Self {
         Self(self.0.iter().map(|embedding| model.head.forward(embedding.clone())).collect())
     }
 
-    /// The same of each view.
+    /// The outputs of each view.
     pub(super) fn split(&self) -> [Tensor<2>; 2] {
         match self.0.as_slice() {
             [a, b] => [a.clone(), b.clone()],
@@ -102,7 +102,7 @@ mod tests {
             let trained = project(&model, &views).0.inner();
             let constant = project_constant(&model, &views).0.inner();
             let largest = |x: Tensor<2>| x.abs().max().into_scalar::<f32>();
-            // The last layer normalises, so a view of its own has mean 0.
+            // The last layer normalises, so a view with separate statistics has mean 0.
             assert_eq!(largest(trained.clone().mean_dim(0)) < 1e-5, apart);
             assert!(largest(trained - constant) < 1e-4);
         }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! with the embeddings of both networks in the criterion of [`RebiasHsic`]. `g` has a small receptive field in the
-//! paper; here both architectures are the caller's. Released: `lambda` = 1, both bandwidths 1. The debiased classifier
-//! `f` is the one that is evaluated. Input: `labels`.
+//! paper; here both architectures are the caller's. Released: `lambda` = 1, both bandwidths 1. The debiased
+//! classifier `f` is evaluated. Input: `labels`.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -42,7 +42,7 @@ struct Trained {
 }
 
 impl RepresentationDebiasing {
-    /// Two classifiers at their random starts.
+    /// Two randomly initialised classifiers.
     ///
     /// # Errors
     /// A setting is out of range.
@@ -78,7 +78,8 @@ impl Algorithm for RepresentationDebiasing {
         };
         let (f, loss_f) = classify(&self.trained.debiased, views.a.clone())?;
         let (g, loss_g) = classify(&self.trained.biased, self.sight.shrink(views.a.clone()))?;
-        // The criterion counts with opposite signs, so each network gets one in which the other stands still.
+        // The criterion enters with opposite signs, so each network gets a criterion in which the other network is
+        // fixed.
         let dependence = |a: Tensor<2>, b: Tensor<2>| loss::loss(&self.independence, &Batch::views(a, b));
         let of_f = dependence(f.clone(), g.clone().without_autodiff())?;
         let of_g = dependence(f.without_autodiff(), g)?;

@@ -1,7 +1,8 @@
-//! One network and one objective on two views: what most objectives need.
+//! One network and one objective on two views: the case of most objectives.
 //!
-//! An objective that reads class scores sees view a alone, once: its scores are `logits`, its embeddings `view_a`, as the
-//! features that [`End`](crate::loss::End) compares. Every other one sees the projections of both.
+//! An objective that reads class scores gets one pass over view a only: its scores are `logits`, its embeddings
+//! `view_a`, as the features that [`End`](crate::loss::End) compares. Every other objective gets the projections of
+//! both views.
 
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
@@ -20,7 +21,7 @@ use crate::optim::Optimizer;
 
 /// One network and one objective. The objective gets the projections as `view_a` and `view_b`, those of view a also as
 /// the class scores `logits`; one that conditions on the representation gets the encoder's embeddings as `z_a` and `z_b`.
-/// One that reads class scores sees view a alone: its scores as `logits`, its embeddings as `view_a`.
+/// An objective that reads class scores gets view a only: its scores as `logits`, its embeddings as `view_a`.
 #[derive(Debug)]
 pub struct Single {
     model: Model,
@@ -28,7 +29,7 @@ pub struct Single {
 }
 
 impl Single {
-    /// A network at its random start.
+    /// A randomly initialised network.
     ///
     /// # Errors
     /// A setting is out of range.

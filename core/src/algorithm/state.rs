@@ -1,4 +1,4 @@
-//! What an algorithm changes as it trains, on its way to and from the bytes of a run's state.
+//! Serialisation of the state that an algorithm changes during training.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::nn::checkpoint::{Archive, CheckpointError, Flat, flattened};
 
-/// Name of the module that the optimiser steps, in the state of every algorithm.
+/// Name of the module that the optimiser updates, in the state of every algorithm.
 pub(super) const TRAINED: &str = "trained";
 
-/// Takes up the state of an algorithm.
+/// Collects the state of an algorithm.
 #[derive(Debug, Default)]
 pub struct StateWriter {
     pub(crate) tensors: Vec<Flat>,
@@ -21,19 +21,19 @@ pub struct StateWriter {
 }
 
 impl StateWriter {
-    /// A network, or whatever else holds parameters.
+    /// A network or another module with parameters.
     pub fn module<M: Module>(&mut self, name: &str, module: &M) {
         self.tensors.extend(flattened(name, module));
     }
 
-    /// A tensor that is no parameter.
+    /// A tensor that is not a parameter.
     pub fn tensor(&mut self, name: &str, tensor: Tensor<2>) {
         let (shape, count) = (tensor.dims().to_vec(), tensor.shape().num_elements());
         let values = tensor.without_autodiff().reshape([count]);
         self.tensors.push(Flat { name: name.into(), shape, values });
     }
 
-    /// Anything else. Floats lose bits in JSON; write them with [`f64::to_bits`].
+    /// Any other value. Floats lose bits in JSON; write them with [`f64::to_bits`].
     ///
     /// # Errors
     /// The value has no JSON form.
@@ -44,7 +44,7 @@ impl StateWriter {
     }
 }
 
-/// Gives back what a `StateWriter`] took up, by the same names.
+/// Returns the entries that a [`StateWriter`] collected, by the same names.
 #[derive(Debug)]
 pub struct StateReader {
     archive: Archive,
@@ -59,17 +59,17 @@ impl StateReader {
         Self { archive, values, sizes }
     }
 
-    /// What is left once the algorithm has taken its part.
+    /// The entries that the algorithm has not read.
     pub(crate) fn into_archive(self) -> Archive {
         self.archive
     }
 
-    /// Number of values of a tensor of the module that the optimiser steps.
+    /// Number of values of a tensor of the module that the optimiser updates.
     pub(crate) fn trained_size(&self, tensor: &str) -> Option<usize> {
         self.sizes.get(&format!("{TRAINED}.{tensor}")).copied()
     }
 
-    /// A module with its tensors in place of its own; parameters keep their identity.
+    /// The module with its tensors replaced by the stored ones; parameters keep their identity.
     ///
     /// # Errors
     /// A tensor is missing or of another shape.
@@ -95,7 +95,7 @@ impl StateReader {
         }
     }
 
-    /// Anything else.
+    /// Any other value.
     ///
     /// # Errors
     /// It is missing or of another type.

@@ -1,12 +1,12 @@
 //! Prototypes that are trained with the network: SwAV.
 //!
 //! Caron et al., *Unsupervised Learning of Visual Features by Contrasting Cluster Assignments* (2020), with the loss of
-//! [`Swav`]. Prototypes are unit rows; they are drawn at random, normalised after every step, and stand still during
-//! the first `frozen_steps` (313 in the released recipe, one epoch). Published: 3000 prototypes.
+//! [`Swav`]. Prototypes are unit rows; they are drawn at random, normalised after every step, and fixed during the
+//! first `frozen_steps` (313 in the released recipe, one epoch). Published: 3000 prototypes.
 //!
-//! Small batches need a queue of earlier embeddings for an even assignment: one for each assigned view, which takes up
-//! what the network gave of the batch once it has been assigned, and is assigned with later ones as soon as it is full
-//! (released: 3840 embeddings from the 15th epoch on, for batches of 256).
+//! Small batches need a queue of earlier embeddings for an even assignment. There is one queue for each assigned
+//! view: the embeddings of a batch enter it after the batch is assigned, and a full queue is assigned together with
+//! later batches (released: 3840 embeddings from the 15th epoch on, for batches of 256).
 
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, Tensor};
@@ -41,11 +41,11 @@ pub struct Prototypes {
 #[derive(Debug)]
 struct Queues {
     of_views: Vec<KeyQueue>,
-    /// The step at which they begin to be filled.
+    /// The step from which the queues are filled.
     from: u64,
-    /// How many embeddings each has taken up.
+    /// Number of embeddings that each queue has received.
     taken: u64,
-    /// Those of the present batch.
+    /// The embeddings of the current batch.
     pending: Vec<Tensor<2>>,
 }
 
@@ -56,7 +56,7 @@ struct Trained {
 }
 
 impl Prototypes {
-    /// A network at its random start with `prototypes` random directions.
+    /// A randomly initialised network with `prototypes` random directions.
     ///
     /// # Errors
     /// A setting is out of range.
@@ -80,11 +80,11 @@ impl Prototypes {
         Ok(Self { trained, objective, frozen_steps, steps: 0, queues })
     }
 
-    /// The same with a queue of `length` embeddings for each assigned view, which is filled from the step `from` on; none
-    /// for a length of 0.
+    /// The same with a queue of `length` embeddings for each assigned view, filled from the step `from` on; no
+    /// queue for a length of 0.
     ///
     /// # Errors
-    /// An assigned view is none of the two that there are.
+    /// An assigned view does not exist.
     pub fn with_queue(self, length: usize, from: u64) -> Result<Self> {
         if length == 0 {
             return Ok(Self { queues: None, ..self });
@@ -174,7 +174,7 @@ impl Queues {
         named.fold(batch, |batch, (at, queue)| batch.with_tensor(&queue_name(at), queue.rows()))
     }
 
-    /// Takes up the embeddings of the batch, once so many `steps` are done.
+    /// Appends the embeddings of the batch to the queues, after `steps` completed steps.
     fn take_up(&mut self, steps: u64) -> Result<()> {
         let pending = std::mem::take(&mut self.pending);
         if steps <= self.from {
@@ -185,7 +185,7 @@ impl Queues {
     }
 }
 
-/// The place of the oldest embedding of a queue, in the state.
+/// The name in the state of the position of a queue's oldest embedding.
 fn oldest_name(at: usize) -> String {
     format!("oldest_{at}")
 }
@@ -225,7 +225,7 @@ mod tests {
         };
         let losses = |length, from| train(&mut build(length, from), &Batch::default(), 6);
         let without = losses(0, 0);
-        // Six embeddings a step: full after two steps, so that the third one is the first to be assigned otherwise.
+        // Six embeddings a step: full after two steps, so the third step is the first with another assignment.
         let with = losses(12, 0);
         assert_eq!(with[..2], without[..2]);
         assert!(with[2..].iter().zip(&without[2..]).all(|(a, b)| a != b), "{with:?} {without:?}");

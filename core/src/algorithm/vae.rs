@@ -1,9 +1,9 @@
-//! A variational autoencoder, trained by itself: what it encodes is a prior for
+//! A variational autoencoder. It is trained on its own; its code is a prior for
 //! [`KernelDecoupledUniformity`](crate::loss::KernelDecoupledUniformity).
 //!
 //! A step encodes view a, draws a code by `mean + e^{log_variance / 2} noise`, decodes it, and descends the loss of
-//! [`Vae`]; view b is not looked at. The noise of a step follows from the seed and the number of the step. The encoder has
-//! to be one with a code, `vae`; its head is not trained.
+//! [`Vae`]; view b is not used. The noise of a step follows from the seed and the number of the step. The encoder
+//! must be one with a code, `vae`; its head is not trained.
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -40,7 +40,7 @@ struct Trained {
 }
 
 impl VariationalAutoencoder {
-    /// Both networks at their random starts.
+    /// Both networks, randomly initialised.
     ///
     /// # Errors
     /// A setting is out of range, or the encoder has no code.

@@ -1,12 +1,12 @@
-//! Difficulty-based weighting: a second network that learns the bias says which negatives are hard.
+//! Difficulty-based weighting: a second network that learns the bias determines which negatives are hard.
 //!
 //! Jang and Wang, *Difficulty-Based Sampling for Debiased Contrastive Representation Learning* (2023): the
 //! bias-amplifying network `E_b` descends the triplet loss of [`WclTriplet`], the debiased network `E_d` a weighted loss
 //! ([`WclWeightedInfoNce`](loss::WclWeightedInfoNce), or
-//! [`WclWeightedDcl`](loss::WclWeightedDcl) as released) whose weights compare the two. The networks share
-//! nothing and the weights carry no gradient, so one optimiser on the sum of both losses trains them apart; each can have
-//! a learning rate of its own. Released code has an optimiser for each: on CIFAR Adam at 1e-2 for `E_b` and 1e-3 for
-//! `E_d`, on ImageNet-100 SGD at 1e-2 and 3e-2. `E_d` is the one that is evaluated, unless the other is asked for: the
+//! [`WclWeightedDcl`](loss::WclWeightedDcl) as released) whose weights compare the two. The networks share nothing
+//! and the weights carry no gradient, so one optimiser on the sum of both losses trains them independently; each
+//! can have a separate learning rate. Released code has one optimiser for each: on CIFAR Adam at 1e-2 for `E_b` and
+//! 1e-3 for `E_d`, on ImageNet-100 SGD at 1e-2 and 3e-2. `E_d` is evaluated unless the recipe asks for `E_b`: the
 //! paper's tables have both.
 //!
 //! Paper and released code differ in both losses, and in the weights they have opposite senses. As printed: triplet
@@ -36,11 +36,11 @@ pub struct DifficultyWeighted {
     triplet: WclTriplet,
     weighted: Box<dyn Objective>,
     evaluated: DifficultyEncoder,
-    /// The rate of `E_b`; that of `E_d` if absent.
+    /// The learning rate of `E_b`; that of `E_d` if absent.
     biased_learning_rate: Option<f64>,
 }
 
-/// Which of the two networks is evaluated and exported.
+/// The network that is evaluated and exported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DifficultyEncoder {
@@ -58,7 +58,7 @@ struct Trained {
 }
 
 impl DifficultyWeighted {
-    /// Two networks at their random starts, of which [`Algorithm::model`] is the one to be `evaluated`.
+    /// Two randomly initialised networks; [`Algorithm::model`] is the one to be `evaluated`.
     ///
     /// # Errors
     /// A setting is out of range.
@@ -77,8 +77,8 @@ impl DifficultyWeighted {
         Ok(Self { trained, triplet, weighted, evaluated, biased_learning_rate })
     }
 
-    /// The same with a base learning rate of its own for the bias-amplifying network, which follows the same schedule;
-    /// `None` for the optimiser's.
+    /// The same with a separate base learning rate for the bias-amplifying network, which follows the same
+    /// schedule; `None` for that of the optimiser.
     ///
     /// # Errors
     /// The rate is not above 0.

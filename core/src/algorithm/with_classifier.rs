@@ -1,15 +1,15 @@
-//! A contrastive objective on embeddings, and a classifier that reads them beside it.
+//! A contrastive objective on embeddings, with a jointly trained classifier on the same embeddings.
 //!
 //! ```text
 //! L = contrast( embeddings of both views ) + ce_weight CE( head( embeddings of the images to classify ), their classes )
 //! ```
 //!
-//! How BiasCon is released (Hong and Yang, *Unbiased Classification through Bias-Contrastive and Bias-Balanced
-//! Learning*, 2021): there is no projection head, the objective compares embeddings, and the classifier is the network's
-//! own head. The images to classify are a batch of their own, drawn without weights and not augmented
-//! ([`Views::classified`], 128 beside 64 pairs), their classes `ce_labels`; without them they are view a of the batch, and
-//! `labels`. `ce_weight` is 0.01. The objective `biascon-total` holds the cross-entropy itself and takes the scores as
-//! `logits`; beside any other one it is added here.
+//! This is the release of BiasCon (Hong and Yang, *Unbiased Classification through Bias-Contrastive and
+//! Bias-Balanced Learning*, 2021): there is no projection head, the objective compares embeddings, and the
+//! classifier is the network's head. The images to classify are a separate batch, drawn without weights and not
+//! augmented ([`Views::classified`], 128 beside 64 pairs), with their classes `ce_labels`; if absent they are view
+//! a of the batch, with `labels`. `ce_weight` is 0.01. The objective `biascon-total` includes the cross-entropy and
+//! takes the scores as `logits`; for any other objective it is added here.
 
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
@@ -25,10 +25,10 @@ use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::optim::Optimizer;
 
-/// The objective that adds the cross-entropy itself.
+/// The objective that includes the cross-entropy.
 pub(super) const TOTAL: &str = "biascon-total";
 
-/// A network that is compared by its embeddings and judged by its head.
+/// A network whose embeddings are compared and whose head classifies.
 #[derive(Debug)]
 pub struct WithClassifier {
     model: Model,
@@ -37,7 +37,7 @@ pub struct WithClassifier {
 }
 
 impl WithClassifier {
-    /// A network at its random start, whose head gives a score for each class. `ce_weight` is not used where the
+    /// A randomly initialised network, whose head gives a score for each class. `ce_weight` is not used if the
     /// objective is `biascon-total`.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Algorithm for WithClassifier {
     }
 }
 
-/// The images whose classes are learned, and these.
+/// The images to classify, and their classes.
 pub(super) fn to_classify(
     views: &Views,
     context: &Batch,
@@ -140,7 +140,7 @@ mod tests {
         let found = value(&mut apart, &views, context());
         assert!((found - value(&mut total, &views, context())).abs() < 1e-5);
 
-        // A batch of its own changes the cross-entropy and nothing else.
+        // A separate batch changes the cross-entropy and nothing else.
         let views = views.with_classified(beside.inner()).unwrap();
         let with = context().with_indices("ce_labels", vec![2, 2, 0, 1]);
         let other = value(&mut apart, &views, with.clone());

@@ -1,4 +1,4 @@
-//! Gaussian blur with a standard deviation of its own for each sample, as torchvision's `GaussianBlur`: a kernel of
+//! Gaussian blur with a separate standard deviation for each sample, as torchvision's `GaussianBlur`: a kernel of
 //! fixed size, reflected at the border.
 
 use rand::{Rng, RngExt};
@@ -12,9 +12,9 @@ use crate::error::{Error, Result, positive, within};
 pub struct Blur {
     /// Pixels of the kernel, an odd number. Default: `3`.
     pub kernel: usize,
-    /// Bounds of the standard deviation in pixels. Default: `[0.1, 2.0]`.
+    /// Range of the standard deviation in pixels. Default: `[0.1, 2.0]`.
     pub sigma: [f64; 2],
-    /// Probability of any blur at all. Default: `0.5`.
+    /// Probability of a blur. Default: `0.5`.
     pub probability: f64,
 }
 

@@ -1,8 +1,8 @@
 //! Colour jitter, as torchvision defines it on float images.
 //!
 //! Brightness, contrast and saturation are one operation, `clamp(r x + (1 − r) base)` with the base black, the mean
-//! grey of the image, or the grey of each pixel; hue turns the colour circle. A sample has them in its own random
-//! order.
+//! grey of the image, or the grey of each pixel; hue turns the colour circle. Each sample has its own random order
+//! of these steps.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
@@ -23,7 +23,7 @@ pub struct ColourJitter {
     pub saturation: f64,
     /// The hue turns by `−h ..= h` of the whole circle, at most `0.5`. Default: `0.1`.
     pub hue: f64,
-    /// Probability of any change at all. Default: `0.8`.
+    /// Probability of a change. Default: `0.8`.
     pub probability: f64,
 }
 

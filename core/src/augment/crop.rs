@@ -57,8 +57,8 @@ impl Crop {
         Ok(())
     }
 
-    /// Draws a window: an area uniform in `scale`, a shape log-uniform in `ratio`, a place uniform where it fits.
-    /// After ten that do not fit, the largest central window of a shape within `ratio`.
+    /// Draws a window: its area is uniform in `scale`, its shape log-uniform in `ratio`, its position uniform where
+    /// it fits. After ten draws that do not fit, the largest central window of a shape within `ratio`.
     pub(super) fn draw(&self, height: usize, width: usize, rng: &mut impl Rng) -> Window {
         let [low, high] = self.scale;
         let [narrow, wide] = self.ratio;

@@ -1,9 +1,9 @@
 //! Random views of a batch of images, on the device that holds them.
 //!
-//! What is random about each sample is drawn on the host from the run's own generator ([`Augmentation::draw`]);
-//! then the whole batch is transformed at once ([`Augmentation::apply`]), each sample by its own parameters, by
-//! [`simile_kernels::augment`]: a few numbers an image go to the device. The definitions are torchvision's, and for given
-//! parameters so are the results, within 2/255.
+//! The random parameters of each sample are drawn on the host from the run's own generator
+//! ([`Augmentation::draw`]); then the whole batch is transformed at once ([`Augmentation::apply`]), each sample by
+//! its own parameters, by [`simile_kernels::augment`]: a few numbers an image go to the device. The definitions are
+//! torchvision's; for given parameters the results agree within 2/255.
 //!
 //! Steps, in this order: crop and resize, rotation, horizontal flip, colour jitter, grey, blur. Each is optional.
 //! [`Normalisation`] comes after all of them and belongs to the encoder's input, not to the view.
@@ -30,7 +30,7 @@ pub use store::ImageStore;
 
 use crate::error::{Error, Result, within};
 
-/// How a random view is made. Steps that are absent are left out.
+/// The steps of a random view. Absent steps are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Augmentation {
@@ -40,32 +40,32 @@ pub struct Augmentation {
     /// Random resized crop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crop: Option<Crop>,
-    /// Rotation by up to this many degrees either way, about the centre. Default: `0`.
+    /// Rotation by up to this many degrees in either direction, about the centre. Default: `0`.
     pub rotation: f64,
     /// Probability of a horizontal flip. Default: `0`.
     pub flip: f64,
     /// Colour jitter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<ColourJitter>,
-    /// Probability of taking all colour away. Default: `0`.
+    /// Probability of conversion to grey. Default: `0`.
     pub grey: f64,
     /// Gaussian blur.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blur: Option<Blur>,
 }
 
-/// What was drawn for one sample. The default changes nothing.
+/// The parameters drawn for one sample. The default changes nothing.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sample {
     /// The part of the image that is kept; `None` for all of it.
     pub window: Option<Window>,
     /// Counter-clockwise rotation in degrees.
     pub angle: f64,
-    /// Whether left and right are exchanged.
+    /// True if left and right are exchanged.
     pub flip: bool,
     /// Change of colour.
     pub colour: Option<ColourChange>,
-    /// Whether colour is taken away.
+    /// True if the image becomes grey.
     pub grey: bool,
     /// Standard deviation of the blur in pixels.
     pub sigma: Option<f64>,
@@ -110,7 +110,7 @@ impl Augmentation {
     ///
     /// # Errors
     /// [`Error::Shape`] if there is not one sample an image, if a window does not lie in the image, or if a step
-    /// that needs colour meets images that have not three channels; [`Error::Parameter`] for a blur wider than the view.
+    /// that needs colour gets images without three channels; [`Error::Parameter`] for a blur wider than the view.
     pub fn apply(&self, images: Tensor<4>, samples: &[Sample]) -> Result<Tensor<4>> {
         let [n, channels, height, width] = images.dims();
         if n != samples.len() {
@@ -129,7 +129,7 @@ impl Augmentation {
             ));
         }
         let size = self.size.map_or([height, width], |side| [side, side]);
-        // Without parameters of a blur there is none.
+        // Without parameters there is no blur.
         let blur = self.blur.as_ref().filter(|_| samples.iter().any(|sample| sample.sigma.is_some()));
         let radius = blur.map_or(Ok(0), |blur| blur.radius(size))?;
         let view = |sample: &Sample| {

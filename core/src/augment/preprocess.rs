@@ -1,5 +1,5 @@
-//! From a picture of any size to what an encoder takes. `simile embed` and the page both go through here, so that the
-//! same picture gives the same numbers; a picture that has the size already is left as it is, as in training.
+//! From a picture of any size to the input of an encoder. `simile embed` and the page both use this code, so that
+//! the same picture gives the same numbers; a picture that already has the size is left unchanged, as in training.
 
 use std::borrow::Cow;
 
@@ -9,21 +9,21 @@ use crate::data::{DatasetError, Images, Result};
 /// Fits one picture of 1 (grey), 3 (RGB) or 4 (RGBA, not premultiplied) channels to `height` x `width` pixels of
 /// `channels` 1 or 3.
 ///
-/// What is transparent shows white. The middle of the picture with the aspect ratio of the input is resized with an
+/// Transparent pixels become white. The middle of the picture with the aspect ratio of the input is resized with an
 /// antialiased bilinear filter, as torchvision does. Colour becomes grey by ITU-R 601 luma, with Pillow's integer
 /// weights.
 ///
 /// # Errors
-/// [`DatasetError::Parameter`] if there is not exactly one picture, a side is zero, or a number of channels is none of
-/// those.
+/// [`DatasetError::Parameter`] if there is not exactly one picture, a side is zero, or a number of channels is not
+/// one of these.
 pub fn fit(picture: &Images, height: usize, width: usize, channels: usize) -> Result<Images> {
     let picture = opaque(picture)?;
     let part = crop(&picture, height, width)?;
     sized(&part, height, width, channels)
 }
 
-/// One picture as an encoder takes it that was judged on the middle of larger images: [`fit`] to `resize`, of which the
-/// middle `side` is left, as torchvision's `Resize` and `CenterCrop`. Without `resize` it is [`fit`] to `side`.
+/// One picture for an encoder that was evaluated on the middle of larger images: [`fit`] to `resize`, then the
+/// middle `side`, as torchvision's `Resize` and `CenterCrop`. Without `resize` it is [`fit`] to `side`.
 ///
 /// # Errors
 /// As [`fit`], and if `resize` is less than `side`.
@@ -45,7 +45,7 @@ pub fn middle(images: &Images, side: usize) -> Result<Images> {
         let size = format!("{height}x{width}");
         return Err(DatasetError::parameter("size", size, &format!("its middle {side}x{side} is asked for")));
     }
-    // As Python rounds a half, to the even number.
+    // A half is rounded to the even number, as in Python.
     let start = |length: usize| ((length - side) as f64 / 2.0).round_ties_even() as usize;
     let (top, left) = (start(height), start(width));
     let mut pixels = Vec::with_capacity(images.len() * side * side * channels);
@@ -56,7 +56,7 @@ pub fn middle(images: &Images, side: usize) -> Result<Images> {
     Images::new(side, side, channels, pixels)
 }
 
-/// As [`fit`], but all of the picture is taken, whatever its aspect ratio: Pillow's `resize((width, height))`.
+/// As [`fit`], but of the whole picture, ignoring its aspect ratio: Pillow's `resize((width, height))`.
 ///
 /// # Errors
 /// As [`fit`].
@@ -101,7 +101,7 @@ fn over_white(picture: &Images) -> Result<Images> {
     Images::new(picture.height, picture.width, 3, pixels.collect())
 }
 
-/// The largest part in the middle that has the aspect ratio of `height` x `width`.
+/// The largest central part that has the aspect ratio of `height` x `width`.
 fn crop(picture: &Images, height: usize, width: usize) -> Result<Cow<'_, Images>> {
     if height == 0 || width == 0 {
         return Err(DatasetError::parameter(

@@ -1,10 +1,10 @@
-//! The views of the four works, and some of our own, by name.
+//! Named presets: the views of the four works, and some of our own.
 
 use super::{Augmentation, Blur, ColourJitter, Crop};
 use crate::data::resize::Interpolation;
 use crate::error::{Error, Result};
 
-/// Every name that [`Augmentation::preset`] knows, with what it stands for.
+/// Every name that [`Augmentation::preset`] accepts, with a description.
 pub const PRESETS: [(&str, &str); 14] = [
     ("none", "the image as it is"),
     ("crop", "crops of 0.3 to 1 of the image, no flip: digits keep their class"),

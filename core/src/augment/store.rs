@@ -15,7 +15,7 @@ pub struct ImageStore {
 /// Channel planes, one row an image.
 #[derive(Debug, Clone)]
 enum Values {
-    /// `[n, values]` of 8 bits, where the device can reckon with them.
+    /// `[n, values]` of 8 bits, where the device can compute with them.
     Bytes(Tensor<2, Int>),
     /// `[n, ⌈values / 4⌉]` of 32 bits: WebGPU has no smaller integer. Value `w + k words` of an image is byte `k` of
     /// word `w`, so that unpacking is four contiguous copies.
@@ -41,7 +41,7 @@ impl ImageStore {
         self.shape[0]
     }
 
-    /// Whether there is no image.
+    /// True if there is no image.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

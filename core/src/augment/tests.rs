@@ -79,7 +79,7 @@ fn random_batch(n: usize, side: usize) -> Tensor<4> {
     Tensor::from_data(TensorData::new(values, [n, 3, side, side]), &Device::flex())
 }
 
-/// As they are, and by way of `f32`.
+/// The types of the images under test.
 const WAYS: [DType; 2] = [DType::F32, DType::F64];
 
 #[test]
@@ -102,7 +102,7 @@ fn each_step_equals_torchvision() {
 #[test]
 fn samples_of_a_batch_do_not_touch_each_other() {
     let vectors = vectors();
-    // Cases that share one output size, kernel and filter, in one batch beside an unchanged sample.
+    // Cases that share one output size, kernel and filter, in one batch with an unchanged sample.
     let same = |case: &&Case| case.size.is_none() && case.kernel == 3 && case.window.is_none();
     let cases: Vec<&Case> = vectors.cases.iter().filter(same).collect();
     assert!(cases.len() >= 9);

@@ -1,4 +1,4 @@
-//! What is known of picture files before one of them is opened: their paths, classes, split and variables.
+//! A catalogue of picture files, known before any of them is opened: their paths, classes, split and variables.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use super::{Condition, Dataset, DatasetError, Images, Result, check_labels, spli
 /// The part of a data set that a picture belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// To learn from.
+    /// For training.
     Train,
-    /// To choose settings by.
+    /// For the choice of settings.
     Validation,
-    /// To judge by.
+    /// For evaluation.
     Test,
 }
 
@@ -79,7 +79,7 @@ impl Catalogue {
         self.files.len()
     }
 
-    /// Whether there is none.
+    /// True if there is no picture.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
@@ -123,10 +123,10 @@ impl Catalogue {
     }
 
     /// Keeps `per_class` training pictures of each class, drawn with a seed, and moves the others to the test part:
-    /// the usual way to split Caltech-101 and -256.
+    /// the usual split of Caltech-101 and -256.
     ///
     /// # Errors
-    /// [`DatasetError::Parameter`] if a class has no picture beyond those.
+    /// [`DatasetError::Parameter`] if a class has no more than `per_class` pictures.
     pub fn keep_per_class(mut self, per_class: usize, seed: u64) -> Result<Self> {
         let mut members: Vec<Vec<usize>> = vec![Vec::new(); self.classes.len()];
         for i in self.of(Part::Train) {
@@ -164,8 +164,8 @@ impl Catalogue {
     }
 }
 
-/// How many of `len` are left to train on if the fraction `test` is held out: `⌊len · (1 − test)⌋`, as 35,017 of the
-/// 50,025 pictures of UT-Zappos50K at 0.3.
+/// Number of `len` samples that remain for training if the fraction `test` is held out: `⌊len · (1 − test)⌋`, such
+/// as 35,017 of the 50,025 pictures of UT-Zappos50K at 0.3.
 pub fn kept(len: usize, test: f64) -> usize {
     (len as f64 * (1.0 - test)) as usize
 }

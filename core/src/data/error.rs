@@ -1,21 +1,21 @@
-//! What can be wrong with a data set, said so that the reader knows which file to repair.
+//! Errors of data sets. Each message tells the reader which file to repair.
 
 /// Result of reading or making a data set.
 pub type Result<T, E = DatasetError> = std::result::Result<T, E>;
 
-/// A data set that cannot be used. `origin` is the name that the caller gave to the bytes, a file name as a rule.
+/// A data set that cannot be used. `origin` is the name that the caller gave to the bytes, usually a file name.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DatasetError {
-    /// A field of a header does not hold what the format asks for.
+    /// A field of a header does not hold the value that the format requires.
     #[error("{origin}: {field} is {found}, expected {expected}; this is not the official file, get it again")]
     Header {
         /// Name of the source.
         origin: String,
         /// The field.
         field: String,
-        /// What the format asks for.
+        /// The value that the format requires.
         expected: String,
-        /// What the bytes hold.
+        /// The value in the bytes.
         found: String,
     },
     /// Too few or too many bytes.
@@ -28,7 +28,7 @@ pub enum DatasetError {
         origin: String,
         /// Bytes that the header, or the format, announces.
         expected: u64,
-        /// Bytes that are there.
+        /// Number of bytes given.
         found: u64,
     },
     /// A file whose length is not a whole number of records.
@@ -40,29 +40,29 @@ pub enum DatasetError {
         origin: String,
         /// Bytes of one record.
         record: usize,
-        /// Bytes that are there.
+        /// Number of bytes given.
         found: usize,
     },
-    /// Content of another form than the one that is read.
+    /// Content in another form than the supported one.
     #[error("{origin}: {field} is {found}, expected {expected}")]
     Format {
         /// Name of the source.
         origin: String,
-        /// What it is about.
+        /// The field in question.
         field: String,
-        /// What is read.
+        /// The supported value.
         expected: String,
-        /// What is there.
+        /// The value in the file.
         found: String,
     },
-    /// A line of an annotation file that is not understood.
+    /// A line of an annotation file that cannot be parsed.
     #[error("{origin}, line {line}: {reason}")]
     Line {
         /// Name of the source.
         origin: String,
         /// The line, from 1.
         line: usize,
-        /// What is wrong, and what was expected.
+        /// The fault, and the expected content.
         reason: String,
     },
     /// A label outside the classes.
@@ -76,17 +76,17 @@ pub enum DatasetError {
         sample: usize,
         /// Its label.
         label: usize,
-        /// How many classes there are.
+        /// Number of classes.
         classes: usize,
     },
     /// Images, labels or conditions that do not belong together.
     #[error("{what} has {found} entries but there are {expected} images; take both from the same data set")]
     Count {
-        /// What was counted: the labels' source, or a condition.
+        /// The counted entries: the labels' source, or a condition.
         what: String,
         /// Number of images.
         expected: usize,
-        /// Entries found.
+        /// Number of entries.
         found: usize,
     },
     /// No image, or no class.
@@ -102,9 +102,9 @@ pub enum DatasetError {
     Shape {
         /// Name of the source.
         origin: String,
-        /// What was expected: height x width x channels.
+        /// Expected size: height x width x channels.
         expected: String,
-        /// What was found.
+        /// Given size: height x width x channels.
         found: String,
     },
     /// A parameter outside its range.
@@ -114,7 +114,7 @@ pub enum DatasetError {
         name: String,
         /// The value given.
         value: String,
-        /// Its range, or what to write instead.
+        /// Its range, or the value to use instead.
         reason: String,
     },
 }

@@ -1,25 +1,25 @@
-//! Data sets: images of one size with a class each, and what a work conditions on.
+//! Data sets: images of one size with a class each, and the variables that an objective conditions on.
 //!
-//! Formats are parsed from bytes; whoever calls reads the files. What is random is drawn from a seed given by the
-//! caller with a portable generator, so that the same seed gives the same pixels on every platform.
+//! Formats are parsed from bytes; the caller reads the files. Random values are drawn by a portable generator from
+//! a seed given by the caller, so that the same seed gives the same pixels on every platform.
 //!
-//! | module | what it makes |
+//! | module | contents |
 //! |---|---|
 //! | [`idx`](formats::idx) | MNIST's file format |
 //! | [`cifar`](formats::cifar) | the binary layout of CIFAR-10 and CIFAR-100 |
 //! | [`colour_mnist`](synthetic::colour_mnist) | digits on coloured grounds; the condition is the colour |
 //! | [`biased_mnist`](synthetic::biased_mnist) | digits whose ground colour agrees with the class in a fraction ρ of cases |
-//! | [`digits`](synthetic::digits) | digits drawn from strokes: no download |
+//! | [`digits`](synthetic::digits) | digits drawn from strokes, without a download |
 //! | [`attributes`](synthetic::attributes) | a table of binary attributes made from a variable |
 //! | [`stl10`](formats::stl10), [`imagenet32`](formats::imagenet32) | the binary layouts of two more |
-//! | [`catalogue`] | what is known of picture files before they are opened; the next seven make one |
+//! | [`catalogue`] | metadata of picture files before they are opened; the next seven modules make a catalogue |
 //! | [`class_folders`](sets::class_folders) | a folder for each class; Tiny-ImageNet |
 //! | [`ut_zappos`](sets::ut_zappos), [`cub`](sets::cub) | binary attributes of shoes and of birds |
 //! | [`utkface`](sets::utkface), [`celeba`](sets::celeba) | faces with a class and a bias; [`bias_pairs`](sets::bias_pairs) has their published samplings |
 //! | [`waterbirds`](sets::waterbirds) | birds on grounds of land and water |
 //! | [`chexpert`](sets::chexpert) | radiographs with uncertain labels |
 //! | [`features`](formats::features), [`npy`](formats::npy) | features of another network as a variable |
-//! | [`lines`](formats::lines) | annotation files, whose faults are named by line |
+//! | [`lines`](formats::lines) | annotation files, with errors that name the line |
 //! | [`resize`] | Pillow's resampling of 8-bit images |
 
 pub mod catalogue;
@@ -78,7 +78,7 @@ impl Images {
         self.pixels.len().checked_div(self.bytes_per_image()).unwrap_or(0)
     }
 
-    /// Whether there is no image.
+    /// True if there is no image.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -88,7 +88,7 @@ impl Images {
         self.height * self.width * self.channels
     }
 
-    /// The values of image `i`, `[height, width, channels]`; nothing if there is no such image.
+    /// The values of image `i`, `[height, width, channels]`; empty if there is no such image.
     pub fn image(&self, i: usize) -> &[u8] {
         let size = self.bytes_per_image();
         self.pixels.get(i * size..(i + 1) * size).unwrap_or_default()
@@ -113,7 +113,7 @@ impl Images {
     }
 }
 
-/// A variable known for every image: to condition on, to hide, or to report on.
+/// A variable known for every image: to condition on, to remove, or to report on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
     /// Numbers, one row an image: a colour, attributes, features of another network.
@@ -128,7 +128,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// For how many images the variable is known.
+    /// Number of images for which the variable is known.
     pub fn len(&self) -> usize {
         match self {
             Self::Numeric(matrix) => matrix.rows(),
@@ -136,7 +136,7 @@ impl Condition {
         }
     }
 
-    /// Whether it is known for no image.
+    /// True if it is known for no image.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -153,7 +153,7 @@ impl Condition {
         }
     }
 
-    /// The variable as numbers: as it is, or one indicator column for each named value.
+    /// The variable as numbers: unchanged if numeric, or one indicator column for each named value.
     pub fn to_matrix(&self) -> Matrix {
         match self {
             Self::Numeric(matrix) => matrix.clone(),
@@ -220,7 +220,7 @@ impl Dataset {
         self.images.len()
     }
 
-    /// Whether there is no image.
+    /// True if there is no image.
     pub fn is_empty(&self) -> bool {
         self.images.is_empty()
     }
@@ -242,7 +242,7 @@ impl Dataset {
         })
     }
 
-    /// Cuts into two parts at random: `(the rest, held_out)` with `held_out` samples in the second, both in the
+    /// Splits into two parts at random: `(the rest, held_out)` with `held_out` samples in the second, both in the
     /// order of this data set. The same seed gives the same parts.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ impl Dataset {
         Ok((self.subset(&rest)?, self.subset(&held_out)?))
     }
 
-    /// The samples of each class: entry `c` counts label `c`.
+    /// Number of samples of each class: entry `c` counts label `c`.
     pub fn class_counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.classes.len()];
         for &label in &self.labels {
@@ -277,7 +277,7 @@ impl Dataset {
     }
 }
 
-/// `0..len` cut at random into `len - held_out` and `held_out` indices, both ascending.
+/// `0..len` split at random into `len - held_out` and `held_out` indices, both ascending.
 pub fn split_indices(len: usize, held_out: usize, seed: u64) -> (Vec<usize>, Vec<usize>) {
     let mut order: Vec<usize> = (0..len).collect();
     order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));

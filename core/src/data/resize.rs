@@ -107,7 +107,7 @@ pub fn resize(images: &Images, height: usize, width: usize, interpolation: Inter
 mod tests {
     use super::*;
 
-    /// A 5 x 7 image of 3 channels with values all over the range.
+    /// A 5 x 7 image of 3 channels with values over the whole range.
     fn image() -> Images {
         Images::new(5, 7, 3, (0..105_u32).map(|i| (i * i * 7 % 256) as u8).collect()).unwrap()
     }

@@ -1,13 +1,13 @@
-//! The ridge penalty of a probe, chosen among several on training samples that are held out for this.
+//! Choice of a probe's ridge penalty among several, on training samples that are held out for it.
 //!
 //! ```text
 //! λ = argmin over the penalties of 1/h Σ_i e_i(λ),   i over the h samples held out
-//! e_i = |W x_i + b - t_i|² / m for values, 1 for a class that is not named and 0 for one that is
+//! e_i = |W x_i + b - t_i|² / m for values, 1 for a wrong class and 0 for the right one
 //! ```
 //!
-//! `W, b` minimise the objective of [`linear_probe`](super::linear_probe) on the samples that are not held out. Of
-//! penalties that are equally good the strongest is taken: on standardised features a weak one magnifies directions in
-//! which the training samples hardly differ, and what is read there does not hold for others.
+//! `W, b` minimise the objective of [`linear_probe`](super::linear_probe) on the samples that are not held out.
+//! Among equally good penalties the strongest is taken: on standardised features a weak penalty magnifies
+//! directions in which the training samples hardly differ, and a fit in these directions does not generalise.
 //!
 //! Released code does not choose: CCL-K fixes 1e-6 or 1e-5, on features that are not standardised.
 
@@ -21,17 +21,17 @@ use super::{check_labels, check_size, metrics};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 
-/// One sample of so many is held out.
+/// One in this many samples is held out.
 const SHARE: usize = 5;
 
-/// What is read off a representation, one entry a sample.
+/// The targets of a probe, one entry a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answers {
     /// Integer labels.
     Classes {
         /// Below `classes`.
         labels: Vec<usize>,
-        /// Number of classes, also those that do not occur.
+        /// Number of classes, including those that do not occur.
         classes: usize,
     },
     /// Numbers, `[n, m]`.
@@ -39,7 +39,7 @@ pub enum Answers {
 }
 
 impl Answers {
-    /// The answers of the samples `indices`, in that order.
+    /// The targets of the samples `indices`, in that order.
     #[must_use]
     pub fn select(&self, indices: &[usize]) -> Self {
         match self {
@@ -56,7 +56,7 @@ impl Answers {
     }
 }
 
-/// A probe that was fitted.
+/// A fitted probe.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reader {
     /// Of classes.
@@ -66,7 +66,8 @@ pub enum Reader {
 }
 
 impl Reader {
-    /// Fits a probe with the penalty λ of `config`, from another one where there is one: the minimiser is the same.
+    /// Fits a probe with the penalty λ of `config`, starting from another probe if given: the minimiser is the
+    /// same.
     ///
     /// # Errors
     /// As [`LinearProbeConfig::fit`] and [`Ridge::fit`].
@@ -102,7 +103,7 @@ impl Reader {
     /// The error of every row, `e_i` of the [module](self).
     ///
     /// # Errors
-    /// [`Error::Shape`] if the answers are not those of the rows, or not of the kind that the probe reads.
+    /// [`Error::Shape`] if the targets do not match the rows or the kind of the probe.
     pub fn errors(&self, rows: &Matrix, answers: &Answers) -> Result<Vec<f64>> {
         let scores = self.scores(rows)?;
         match answers {
@@ -123,19 +124,19 @@ impl Reader {
     }
 }
 
-/// A penalty that was chosen.
+/// A chosen penalty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// λ.
     pub penalty: f64,
-    /// The error of each sample held out, at that λ.
+    /// The error of each held-out sample, at that λ.
     pub errors: Vec<f64>,
-    /// The probe that made them, fitted to the other samples.
+    /// The probe with these errors, fitted to the other samples.
     pub reader: Reader,
 }
 
 impl Choice {
-    /// Chooses among `penalties` by `judged`, with probes that are fitted to `fitted`.
+    /// Chooses among `penalties` by the errors on `judged`, with probes that are fitted to `fitted`.
     ///
     /// # Errors
     /// [`Error::Parameter`] if there is no penalty; as [`Reader::fit`] and [`Reader::errors`].
@@ -146,7 +147,7 @@ impl Choice {
         judged: (&Matrix, &Answers),
     ) -> Result<Self> {
         let mut penalties = penalties.to_vec();
-        // The strongest first: it is the quickest to fit, and where the next one starts from.
+        // The strongest first: it is the quickest to fit, and the next fit starts from it.
         penalties.sort_by(|a, b| b.total_cmp(a));
         let (mut best, mut before): (Option<Self>, Option<Reader>) = (None, None);
         for penalty in penalties {
@@ -161,8 +162,8 @@ impl Choice {
         best.ok_or_else(|| Error::parameter("penalties", "empty", "expected at least one"))
     }
 
-    /// Whether the errors are less than those of another probe of the same samples by more than the standard error of
-    /// their mean difference, so that chance alone does not prefer the one with more weights.
+    /// True if the errors are less than those of another probe of the same samples by more than the standard error
+    /// of their mean difference, so that chance alone does not favour the probe with more weights.
     pub fn is_clearly_better_than(&self, other: &Self) -> bool {
         let differences: Vec<f64> = other.errors.iter().zip(&self.errors).map(|(a, b)| a - b).collect();
         let (count, centre) = (differences.len() as f64, mean(&differences));
@@ -171,8 +172,8 @@ impl Choice {
     }
 }
 
-/// At most `most` of so many samples, cut at random into those to fit to and a fifth of them to judge by, each in
-/// ascending order; `None` if there are too few to hold one out. The same seed gives the same cut.
+/// Splits at most `most` of so many samples at random into those for fitting and a fifth for validation, each in
+/// ascending order; `None` if there are too few to hold one out. The same seed gives the same split.
 pub fn cut(samples: usize, most: usize, seed: u64) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut order: Vec<usize> = (0..samples).collect();
     order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
@@ -201,7 +202,7 @@ mod tests {
         rng.sample(StandardNormal)
     }
 
-    /// Few samples of many features, one of which says the value through noise.
+    /// Few samples of many features, one of which equals the value plus noise.
     fn noisy(samples: usize) -> (Matrix, Matrix) {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let rows = Matrix::from_fn(samples, 60, |_, _| normal(&mut rng));
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn of_equal_penalties_the_strongest_is_taken() {
-        // Every probe names both classes.
+        // Every probe predicts both classes.
         let rows = Matrix::from_fn(40, 1, |i, _| if i % 2 == 0 { -1.0 } else { 1.0 });
         let labels = (0..40).map(|i| i % 2).collect();
         let found = choose(&rows, &Answers::Classes { labels, classes: 2 });

@@ -5,15 +5,15 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use crate::numeric::matrix::Matrix;
 
-/// Fraction of its terms below which a difference has lost too many digits.
+/// Fraction of its terms below which a difference has lost too many digits to cancellation.
 const CANCELLED: f64 = 1e-5;
 
-/// The matrix as faer sees it.
+/// The matrix as a read-only view for faer.
 pub(super) fn view(matrix: &Matrix) -> MatRef<'_, f64> {
     MatRef::from_row_major_slice(matrix.data(), matrix.rows(), matrix.columns())
 }
 
-/// The matrix as faer writes to it.
+/// The matrix as a mutable view for faer.
 pub(super) fn view_mut(matrix: &mut Matrix) -> MatMut<'_, f64> {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     MatMut::from_row_major_slice_mut(matrix.data_mut(), rows, columns)
@@ -57,16 +57,15 @@ pub(super) fn centred(matrix: &Matrix, mean: &[f64]) -> Matrix {
     out
 }
 
-/// How many rows of a table with `columns` columns fit a block of about four megabytes.
+/// Number of rows of a table with `columns` columns that fit a block of about four megabytes.
 pub(super) fn block_rows(columns: usize) -> usize {
     (524_288 / columns.max(1)).clamp(1, 4096)
 }
 
 /// Calls `visit(i, distances)` with the squared Euclidean distances of row `i` to every row of `points`.
 ///
-/// Distances come from `|x|² + |y|² - 2 x.y` in blocks, so points should be centred. Where that cancels to
-/// less than [`CANCELLED`] of its terms, the distance is summed directly: points that coincide are at
-/// distance 0 exactly.
+/// Distances come from `|x|² + |y|² - 2 x.y` in blocks, so points should be centred. Where the result is less than
+/// [`CANCELLED`] of its terms, the distance is summed directly: points that coincide have distance 0 exactly.
 pub(super) fn for_each_distance_row(points: &Matrix, mut visit: impl FnMut(usize, &[f64])) {
     let n = points.rows();
     let squares: Vec<f64> = points.iter_rows().map(dot_self).collect();

@@ -5,7 +5,7 @@ use crate::error::{Error, Result, positive};
 use crate::numeric::matrix::Matrix;
 
 /// Alignment (Wang & Isola, ICML 2020): mean over positive pairs of `|a_i - b_i|^alpha`. Both are `[n, d]`,
-/// of unit rows by intention. 0 is perfect.
+/// normally of unit rows. 0 is perfect.
 ///
 /// # Errors
 /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Parameter`] unless `alpha` is above
@@ -23,7 +23,7 @@ pub fn alignment(view_a: &Matrix, view_b: &Matrix, alpha: f64) -> Result<f64> {
 }
 
 /// Uniformity (Wang & Isola, ICML 2020): logarithm of the mean over pairs `i < j` of `exp(-t |x_i - x_j|²)`.
-/// Lower is more uniform; 0 where all rows coincide, and `-2 t d / (d - 1)` or so for rows spread over the
+/// Lower is more uniform; 0 where all rows coincide, and approximately `-2 t d / (d - 1)` for rows spread over the
 /// sphere.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use crate::data::{Condition, Dataset, DatasetError, Images, Result};
 const SIDE: usize = 32;
 const PLANE: usize = SIDE * SIDE;
 
-/// Which of the two data sets.
+/// One of the two data sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cifar {
     /// Ten classes, one label byte.

@@ -1,5 +1,5 @@
-//! Features of another network, CLIP's for example, as a variable: one array with a row a picture, and a list of paths
-//! that says which picture a row belongs to.
+//! Features of another network, CLIP's for example, as a variable: one array with a row a picture, and a list of
+//! paths that maps each row to its picture.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::data::{DatasetError, Result};
 use crate::error::shown;
 use crate::numeric::matrix::Matrix;
 
-/// Features are at most this large, so that sums of their squares are numbers.
+/// Largest magnitude of a feature, so that sums of squares stay finite.
 const LARGEST: f64 = 1e100;
 
-/// Rows of features under the paths of their pictures.
+/// Rows of features, keyed by the paths of their pictures.
 #[derive(Debug)]
 pub struct Features {
     origin: String,
@@ -25,12 +25,12 @@ pub struct Features {
 
 impl Features {
     /// Reads an array `[n, d]` from the bytes of a `.npy` or `.safetensors` file (there, the tensor `features`, or the
-    /// only one) and the list of `n` paths, one a line. Paths may be those of another machine: of each, the folder and
-    /// the name of the file count.
+    /// only one) and the list of `n` paths, one a line. Paths may be those of another machine: only the last folder
+    /// and the name of the file are compared.
     ///
     /// # Errors
     /// If a file is damaged or of another format, the array is no matrix of finite numbers, the list has another
-    /// length, or two paths end alike.
+    /// length, or two paths have the same folder and file name.
     pub fn parse(bytes: &[u8], origin: &str, paths: &Text<'_>) -> Result<Self> {
         let (shape, values) = match bytes {
             [0x93, ..] => npy::parse(bytes, origin).map(|array| (array.shape, array.values.to_floats()))?,
@@ -80,8 +80,8 @@ impl Features {
         Ok(Self { origin: origin.into(), table, rows })
     }
 
-    /// The rows of these pictures, in their order; `None` if not one of them has a row, as the test pictures of a list
-    /// that was made for training.
+    /// The rows of these pictures, in their order; `None` if none of them has a row, for example the test pictures
+    /// of a list that was made for training.
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] names the first picture without a row if others have one.
@@ -185,7 +185,7 @@ mod tests {
         let text_of_large = text(&npy::tests::file("<f8", "(2, 1)", &large), PATHS);
         assert!(text_of_large.contains("row 1 is -1e300"), "{text_of_large}");
         assert!(text(&npy::tests::file("<f4", "(2,)", &nan), PATHS).contains("[pictures, features]"));
-        // Rows of nothing take no room, however many there are.
+        // Rows without values take no memory, whatever their number.
         let none = npy::tests::file("<f4", "(1000000000000000000, 0)", &[]);
         assert!(text(&none, PATHS).contains("holds no features"));
     }

@@ -12,7 +12,7 @@ const UNSIGNED_BYTE: u8 = 8;
 ///
 /// # Errors
 /// [`DatasetError::Header`] for another format, [`DatasetError::Size`] for missing or trailing bytes,
-/// [`DatasetError::Empty`] if it announces no image.
+/// [`DatasetError::Empty`] if the header gives no image.
 pub fn images(bytes: &[u8], origin: &str) -> Result<Images> {
     let ([n, height, width], values) = array::<3>(bytes, origin)?;
     if n == 0 || height == 0 || width == 0 {
@@ -49,7 +49,7 @@ pub fn digits(image_file: (&[u8], &str), label_file: (&[u8], &str)) -> Result<Da
     Dataset::new(images, labels, digit_names())
 }
 
-/// Checks the header of an array of `D` dimensions; gives the sizes and the values.
+/// Checks the header of an array of `D` dimensions; returns the sizes and the values.
 fn array<'a, const D: usize>(bytes: &'a [u8], origin: &str) -> Result<([usize; D], &'a [u8])> {
     let header = |field: &str, expected: String, found: String| DatasetError::Header {
         origin: origin.into(),

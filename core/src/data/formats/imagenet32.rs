@@ -13,7 +13,7 @@ const PLANE: usize = SIDE * SIDE;
 /// The images and labels, from 0, of one archive. `origin` names it in messages.
 ///
 /// # Errors
-/// [`DatasetError::Format`] for other arrays, [`DatasetError::Count`] if they do not belong together,
+/// [`DatasetError::Format`] for other arrays, [`DatasetError::Count`] if their lengths differ,
 /// [`DatasetError::Label`] for a label outside 1..=1000.
 pub fn batch(data: &Array, labels: &Array, origin: &str) -> Result<(Images, Vec<usize>)> {
     let shape = |expected: &str, array: &Array| DatasetError::Format {

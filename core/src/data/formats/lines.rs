@@ -1,4 +1,4 @@
-//! Annotation files: tables of words or of comma-separated values, whose faults are named by line.
+//! Annotation files: tables of words or of comma-separated values; errors name the line.
 
 use crate::data::{DatasetError, Result};
 
@@ -7,17 +7,17 @@ use crate::data::{DatasetError, Result};
 pub struct Text<'a> {
     /// The whole text.
     pub text: &'a str,
-    /// Its name, as a rule the path of the file.
+    /// Its name, usually the path of the file.
     pub origin: &'a str,
 }
 
 impl<'a> Text<'a> {
-    /// A text under its name.
+    /// A text with its name.
     pub fn new(text: &'a str, origin: &'a str) -> Self {
         Self { text, origin }
     }
 
-    /// The error at a line, counted from 1.
+    /// An error at a line, counted from 1.
     pub(in crate::data) fn error(&self, line: usize, reason: impl Into<String>) -> DatasetError {
         DatasetError::Line { origin: self.origin.into(), line, reason: reason.into() }
     }
@@ -28,7 +28,7 @@ impl<'a> Text<'a> {
         lines.filter(|(_, line)| !line.is_empty())
     }
 
-    /// Lines cut at white space into at least `N` words, of which the first `N` are given.
+    /// Lines split at white space into at least `N` words; the first `N` are returned.
     pub(in crate::data) fn words<const N: usize>(
         &self,
     ) -> impl Iterator<Item = Result<(usize, [&'a str; N])>> {
@@ -80,7 +80,7 @@ impl Csv {
         self.records.iter().map(|record| (record.position().map_or(0, |at| at.line() as usize), record))
     }
 
-    /// Where a column lies.
+    /// The index of a column.
     pub(in crate::data) fn column(&self, name: &str) -> Result<usize> {
         self.header.iter().position(|column| column == name).ok_or_else(|| DatasetError::Line {
             origin: self.origin.clone(),
@@ -89,7 +89,7 @@ impl Csv {
         })
     }
 
-    /// The error at a line.
+    /// An error at a line.
     pub(in crate::data) fn error(&self, line: usize, reason: impl Into<String>) -> DatasetError {
         DatasetError::Line { origin: self.origin.clone(), line, reason: reason.into() }
     }

@@ -1,5 +1,5 @@
-//! NumPy's `.npy` format, versions 1 to 3: numbers in row-major order, never objects (those are pickled, and a pickle is
-//! a program).
+//! NumPy's `.npy` format, versions 1 to 3: numbers in row-major order. Arrays of objects are rejected, because they
+//! are pickles, which can run code.
 
 use half::f16;
 
@@ -14,7 +14,7 @@ pub struct Array {
     pub values: Values,
 }
 
-/// Values by their kind: bytes as they are, wider ones as the widest of their kind.
+/// Values by their kind: bytes unchanged, wider types as the widest of their kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Values {
     /// `uint8`.
@@ -41,7 +41,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Reads an array; `origin` names the bytes in messages.
 ///
 /// # Errors
-/// [`DatasetError::Format`] for what is no such file, for an order or a kind of number that is not read;
+/// [`DatasetError::Format`] for bytes in another format, or an unsupported order or type of number;
 /// [`DatasetError::Size`] for too few or too many bytes.
 pub fn parse(bytes: &[u8], origin: &str) -> Result<Array> {
     let header = |field: &str, expected: &str, found: String| DatasetError::Format {

@@ -1,7 +1,7 @@
 //! STL-10 (Coates et al. 2011) in its binary version: images of 96×96, the red, green and blue plane one after the
 //! other, each plane column by column; labels 1 to 10.
 //!
-//! The 100,000 unlabelled images are not read: a data set here has a class for each.
+//! The 100,000 unlabelled images are not read: a data set here has a class for every image.
 
 use crate::data::{Dataset, DatasetError, Images, Result};
 
@@ -13,7 +13,7 @@ const PLANE: usize = SIDE * SIDE;
 ///
 /// # Errors
 /// [`DatasetError::Records`] for a truncated file, [`DatasetError::Label`] for a label outside 1..=10,
-/// [`DatasetError::Count`] if the files do not belong together, [`DatasetError::Parameter`] for other than ten names.
+/// [`DatasetError::Count`] if the files differ in length, [`DatasetError::Parameter`] for other than ten names.
 pub fn parse(images: (&[u8], &str), labels: (&[u8], &str), classes: Vec<String>) -> Result<Dataset> {
     let (bytes, origin) = images;
     if classes.len() != 10 {

@@ -1,5 +1,5 @@
-//! Samples whose class agrees with their bias, and those where it conflicts: the published samplings of UTKFace and
-//! CelebA (Hong and Yang 2021), which ConTeX follows.
+//! Samples whose class agrees with their bias, and samples whose class conflicts with it: the published samplings
+//! of UTKFace and CelebA (Hong and Yang 2021), which ConTeX follows.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -8,9 +8,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::catalogue::kept;
 use crate::data::{Catalogue, DatasetError, Part, Result};
 
-/// The training pictures that UTKFace's sampling keeps: all that agree (`label = bias`), and at random
-/// `⌊agreeing · (1 − correlation)⌋` of those that conflict. At the published correlation of 0.9 that is one to ten, so
-/// that 0.909 of what is kept agrees. Pictures of other parts stay. Gives indices, ascending.
+/// The training pictures that UTKFace's sampling keeps: all that agree (`label = bias`), and at random `⌊agreeing ·
+/// (1 − correlation)⌋` of those that conflict. At the published correlation of 0.9 that is one to ten, so that
+/// 0.909 of the kept pictures agree. Pictures of other parts are kept. Returns indices, ascending.
 ///
 /// # Errors
 /// [`DatasetError::Parameter`] if `correlation` is not in 0..=1.
@@ -30,7 +30,7 @@ pub fn thin_conflicting(
     Ok(with_at_most(catalogue, &conflicting, count, seed))
 }
 
-/// All pictures but those of `crowded` beyond `most`, which are drawn with a seed. Gives indices, ascending.
+/// All pictures, except that at most `most` of `crowded` are kept, drawn with a seed. Returns indices, ascending.
 pub fn with_at_most(catalogue: &Catalogue, crowded: &[usize], most: usize, seed: u64) -> Vec<usize> {
     let mut crowded = crowded.to_vec();
     crowded.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
@@ -39,7 +39,7 @@ pub fn with_at_most(catalogue: &Catalogue, crowded: &[usize], most: usize, seed:
     (0..catalogue.len()).filter(|i| left_out.binary_search(i).is_err()).collect()
 }
 
-/// Training pictures cut 8:2 with a seed; the fifth becomes `to`.
+/// Training pictures split 8:2 with a seed; the fifth becomes `to`.
 ///
 /// # Errors
 /// As [`Catalogue::hold_out`].

@@ -6,7 +6,7 @@ use crate::data::formats::lines::Text;
 use crate::data::{Catalogue, Condition, DatasetError, Part, Result};
 use crate::numeric::matrix::Matrix;
 
-/// Non-blond women that the published sampling leaves among the training pictures.
+/// Number of non-blond women that the published sampling keeps among the training pictures.
 const NON_BLOND_WOMEN: usize = 2000;
 
 /// Reads the catalogue with one attribute as the class (absent, present) and another as the bias; names may be written
@@ -15,8 +15,8 @@ const NON_BLOND_WOMEN: usize = 2000;
 /// Conditions: `bias`, `group` (class × bias), and `attributes`, `[n, 40]` of 0 and 1.
 ///
 /// # Errors
-/// [`DatasetError::Parameter`] for an unknown attribute; [`DatasetError::Line`] names the file and the line of what is
-/// not understood, or of a picture that the two lists do not share.
+/// [`DatasetError::Parameter`] for an unknown attribute; [`DatasetError::Line`] names the file and the line that
+/// cannot be parsed, or of a picture that is missing in the other list.
 pub fn catalogue(attributes: &Text<'_>, partition: &Text<'_>, target: &str, bias: &str) -> Result<Catalogue> {
     let mut lines = attributes.lines();
     let (_, count) = lines.next().unwrap_or((1, ""));
@@ -97,10 +97,10 @@ fn parts(text: &Text<'_>, files: &[&str]) -> Result<Vec<Part>> {
     Err(DatasetError::Count { what: text.origin.into(), expected: files.len(), found: parts.len() })
 }
 
-/// The published sampling (Hong and Yang 2021): training pictures cut 8:2 into training and validation, the official
-/// validation part as test, the official test part left out. Where the class is blond hair, non-blond women among the
-/// training pictures are first cut to 2000 at random; for heavy make-up nothing is cut. So no correlation of 0.9 is
-/// enforced, whatever ConTeX's text says.
+/// The published sampling (Hong and Yang 2021): training pictures split 8:2 into training and validation, the
+/// official validation part as test, the official test part left out. If the class is blond hair, non-blond women
+/// among the training pictures are first reduced to 2000 at random; for heavy make-up nothing is removed. So no
+/// correlation of 0.9 is enforced, contrary to ConTeX's text.
 ///
 /// Released code shuffles a tensor in a way that can repeat entries; here each is drawn once, with a seed.
 ///
@@ -156,7 +156,7 @@ mod tests {
                 .contains("list_attr_celeba.txt, line 4: 2 attributes, expected 3")
         );
         assert!(text(read(&ATTRIBUTES.replacen('3', "4", 1), PARTITION, "male")).contains("has 3 entries"));
-        // A number of pictures is not room that is made for them.
+        // A count in the file does not allocate memory.
         let many = ATTRIBUTES.replacen('3', &usize::MAX.to_string(), 1);
         assert!(text(read(&many, PARTITION, "male")).contains("has 3 entries"));
         let swapped = PARTITION.replace("000002", "000009");
@@ -176,7 +176,7 @@ mod tests {
                 .unwrap();
         let sampled = published(faces.clone(), "Blond_Hair", 0).unwrap();
         let counts = [Part::Train, Part::Validation, Part::Test].map(|part| sampled.of(part).len());
-        // 438 blond and 2000 others of 3500; the official test part is gone.
+        // 438 blond and 2000 others of 3500; the official test part is left out.
         assert_eq!((counts[0] + counts[1], counts[1], counts[2]), (2438, 488, 250));
         let makeup = published(faces, "Heavy_Makeup", 0).unwrap();
         assert_eq!(makeup.of(Part::Train).len() + makeup.of(Part::Validation).len(), 3500);

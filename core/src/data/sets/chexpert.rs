@@ -1,8 +1,9 @@
 //! CheXpert (Irvin et al. 2019) from `train.csv` and `valid.csv`: chest radiographs, each with several pathologies that
 //! are present (1), absent (0), uncertain (−1) or not mentioned (empty).
 //!
-//! A picture has one class here, so one of the five pathologies that the authors compare on is chosen as the class;
-//! every one of the five is a condition as well. Not mentioned counts as absent, as usual. The published validation set
+//! A picture has one class here, so one of the five pathologies of the authors' comparison is chosen as the class;
+//! every one of the five is a condition as well. Not mentioned counts as absent, as usual. The published validation
+//! set
 //! (234 pictures, read by radiologists) has no uncertain labels and serves as the test part; there is no public test set.
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use crate::numeric::matrix::Matrix;
 pub const PATHOLOGIES: [&str; 5] =
     ["Atelectasis", "Cardiomegaly", "Consolidation", "Edema", "Pleural Effusion"];
 
-/// What an uncertain label of the class means.
+/// The treatment of an uncertain label of the class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Uncertain {
@@ -59,14 +60,14 @@ impl State {
 }
 
 /// Reads the catalogue with the pathology `target` as the class, written `Pleural Effusion` or `pleural-effusion`.
-/// Paths are those below the folder of the two files.
+/// Paths are relative to the folder of the two files.
 ///
 /// Conditions: each pathology by its name in lower case (categorical: absent, present, uncertain, not mentioned), and
 /// `pathologies`, `[n, 5]`: 0 absent or not mentioned, ½ uncertain, 1 present.
 ///
 /// # Errors
-/// [`DatasetError::Parameter`] for another target; [`DatasetError::Line`] names the file and the line of what is not
-/// understood.
+/// [`DatasetError::Parameter`] for another target; [`DatasetError::Line`] names the file and the line that cannot
+/// be parsed.
 pub fn catalogue(
     train: &Text<'_>,
     valid: &Text<'_>,
@@ -123,7 +124,7 @@ impl Rows {
                 };
             }
             let Some(present) = states[target].is_present(uncertain) else { continue };
-            // The list names its own folder, `CheXpert-v1.0-small`, first.
+            // The list starts with its own folder, `CheXpert-v1.0-small`.
             let path = row.get(path).unwrap_or_default();
             let below = ["train/", "valid/"]
                 .iter()

@@ -1,9 +1,9 @@
-//! A folder for each class: ImageNet and its parts, Tiny-ImageNet, Caltech-101 and -256, and most people's own pictures.
+//! A folder for each class: ImageNet and its parts, Tiny-ImageNet, Caltech-101 and -256, and most private collections.
 //!
 //! | paths | split |
 //! |---|---|
-//! | `train/CLASS/...`, and `val/CLASS/...` or `test/CLASS/...` | as the folders say; `val` is the test part where there is no `test` |
-//! | `train/CLASS/images/...` and `val/images/...` with `val/val_annotations.txt` | Tiny-ImageNet: the list says the classes of `val`, which is the test part; its `test` has no labels |
+//! | `train/CLASS/...`, and `val/CLASS/...` or `test/CLASS/...` | by folder; `val` is the test part if there is no `test` |
+//! | `train/CLASS/images/...` and `val/images/...` with `val/val_annotations.txt` | Tiny-ImageNet: the list gives the classes of `val`, which is the test part; its `test` has no labels |
 //! | `CLASS/...` | all for training until some are held out |
 
 use std::collections::HashMap;
@@ -12,10 +12,10 @@ use crate::data::catalogue::numbered;
 use crate::data::formats::lines::Text;
 use crate::data::{Catalogue, DatasetError, Part, Result};
 
-/// Which pictures are meant.
+/// The selected pictures.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Selection<'a> {
-    /// The classes to take; all of them if absent.
+    /// The selected classes; all if absent.
     pub classes: Option<&'a [String]>,
     /// Folders that are no classes: `BACKGROUND_Google`, `257.clutter`.
     pub left_out: &'a [&'a str],
@@ -26,9 +26,9 @@ pub struct Selection<'a> {
 /// Reads the catalogue from the paths of pictures below the folder `origin`; their order does not matter.
 ///
 /// # Errors
-/// [`DatasetError::Empty`] without a picture in a folder of its class; [`DatasetError::Parameter`] for a class that is
-/// tested but never trained on, or one that was asked for and is not there; [`DatasetError::Line`] for a line of the
-/// annotations that is not understood.
+/// [`DatasetError::Empty`] without a picture in a folder of its class; [`DatasetError::Parameter`] for a class with
+/// test pictures but no training pictures, or a selected class that does not exist; [`DatasetError::Line`] for a
+/// line of the annotations that cannot be parsed.
 pub fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result<Catalogue> {
     let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
     sorted.sort_unstable();

@@ -1,8 +1,8 @@
 //! CUB-200-2011 (Wah et al. 2011) from its annotation files: 200 species, 312 binary attributes a picture, and the
 //! split of its authors (5,994 to train on, 5,794 to test).
 //!
-//! An attribute is taken as its worker said it, present or not, whatever the certainty; released code of CCL-K and of
-//! Decoupled Uniformity does the same.
+//! An attribute is taken as its annotator marked it, present or not, regardless of the certainty; released code of
+//! CCL-K and of Decoupled Uniformity does the same.
 
 use std::collections::HashMap;
 
@@ -19,21 +19,21 @@ pub struct Annotations<'a> {
     pub labels: Text<'a>,
     /// `classes.txt`: `<class id> <name>`.
     pub classes: Text<'a>,
-    /// `train_test_split.txt`: `<image id> <1 to train on, 0 to test>`.
+    /// `train_test_split.txt`: `<image id> <1 for training, 0 for test>`.
     pub split: Text<'a>,
-    /// `attributes/image_attribute_labels.txt`: `<image id> <attribute id> <present> <certainty> <seconds>`. Some lines
-    /// of the published file have more words; they are not looked at.
+    /// `attributes/image_attribute_labels.txt`: `<image id> <attribute id> <present> <certainty> <seconds>`. Some
+    /// lines of the published file have more words; they are ignored.
     pub attributes: Option<Text<'a>>,
 }
 
 /// Number of attributes of a picture.
 pub const ATTRIBUTES: usize = 312;
 
-/// Reads the catalogue. Condition, where the file of attributes is given: `attributes`, `[n, 312]` of 0 and 1.
+/// Reads the catalogue. Condition, if the file of attributes is given: `attributes`, `[n, 312]` of 0 and 1.
 ///
 /// # Errors
-/// [`DatasetError::Line`] names the file and the line of what is not understood, or of a picture that another file does
-/// not know.
+/// [`DatasetError::Line`] names the file and the line that cannot be parsed, or of a picture that is missing in
+/// another file.
 pub fn catalogue(files: &Annotations<'_>) -> Result<Catalogue> {
     let mut paths = Vec::new();
     let mut rows: HashMap<&str, usize> = HashMap::new();
@@ -72,7 +72,7 @@ pub fn catalogue(files: &Annotations<'_>) -> Result<Catalogue> {
     }
 }
 
-/// What the second word of each line says of the picture that the first one names.
+/// Reads the second word of each line for the picture that the first word names.
 fn by_image<T: Clone>(
     text: &Text<'_>,
     rows: &HashMap<&str, usize>,

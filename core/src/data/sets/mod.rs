@@ -1,4 +1,4 @@
-//! Sets of picture files: what their annotations say of each picture.
+//! Annotated sets of picture files.
 
 pub mod bias_pairs;
 pub mod celeba;

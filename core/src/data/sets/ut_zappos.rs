@@ -1,9 +1,9 @@
 //! UT-Zappos50K (Yu and Grauman 2014) from `meta-data-bin.csv`: 21 sub-categories as classes and 126 binary attributes.
 //!
 //! The file has the column `CID` and 151 binary ones, `Group.Value`: 4 of `Category`, 21 of `SubCategory`, and 126 of
-//! heel height, insole, closure, gender, material and toe style. Category and sub-category say the class, so they are
-//! no attributes; the "seven attributes" of CCL-K's text would count one of them. The split of CCL-K is a random 7:3 whose
-//! list is not published: a seed decides here.
+//! heel height, insole, closure, gender, material and toe style. Category and sub-category determine the class, so
+//! they are no attributes; the "seven attributes" of CCL-K's text would include one of them. The split of CCL-K is
+//! a random 7:3 whose list is not published; here it is drawn with a seed.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,8 @@ pub const CLASSES: usize = 21;
 /// Condition: `attributes`, `[n, 126]` of 0 and 1.
 ///
 /// # Errors
-/// [`DatasetError::Line`](crate::data::DatasetError::Line) names the line of what is not understood, or of a shoe without a picture.
+/// [`DatasetError::Line`](crate::data::DatasetError::Line) names the line that cannot be parsed, or of a shoe
+/// without a picture.
 pub fn catalogue(table: &Text<'_>, paths: &[String]) -> Result<Catalogue> {
     let csv = table.csv()?;
     let id = csv.column("CID")?;

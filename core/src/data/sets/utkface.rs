@@ -1,4 +1,4 @@
-//! UTKFace (Zhang et al. 2017): age, gender and race stand in the names of the files.
+//! UTKFace (Zhang et al. 2017): the file names give age, gender and race.
 //!
 //! `[age]_[gender]_[race]_[date&time].jpg.chip.jpg`: gender 0 male, 1 female; race 0 white, 1 black, 2 Asian, 3 Indian,
 //! 4 others. A few published names lack a field.
@@ -15,18 +15,18 @@ pub const GENDERS: [&str; 2] = ["male", "female"];
 /// Values of race, in the order of their numbers.
 pub const RACES: [&str; 5] = ["white", "black", "asian", "indian", "other"];
 
-/// What the class, gender, is biased by.
+/// The bias attribute of the class, gender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FaceBias {
     /// White (0) or not (1).
     #[default]
     Race,
-    /// Twenty years or older (0), ten or younger (1); those between are left out.
+    /// Twenty years or older (0), ten or younger (1); ages between are left out.
     Age,
 }
 
-/// What the name of a file says.
+/// The attributes in the name of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Face {
     /// Years, 0 to 116.
@@ -38,7 +38,7 @@ pub struct Face {
 }
 
 impl Face {
-    /// Reads a file's name; `None` if it has another form.
+    /// Parses a file name; `None` if it has another form.
     pub fn of(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next()?;
         let mut fields = name.split('_');
@@ -61,13 +61,13 @@ impl Face {
     }
 }
 
-/// The catalogue of `paths` and the paths whose names are not understood. Paths are sorted first, so that the order of
-/// a directory decides nothing. The class is gender; all pictures are [`Part::Train`].
+/// The catalogue of `paths`, and the paths whose names cannot be parsed. Paths are sorted first, so that the result
+/// does not depend on the order of a directory. The class is gender; all pictures are [`Part::Train`].
 ///
 /// Conditions: `age` (years), `race`, `bias`, and `group` (class × bias).
 ///
 /// # Errors
-/// [`DatasetError::Empty`] if no name is understood.
+/// [`DatasetError::Empty`] if no name can be parsed.
 pub fn catalogue(paths: &[String], bias: FaceBias) -> Result<(Catalogue, Vec<String>)> {
     let mut sorted = paths.to_vec();
     sorted.sort_unstable();
@@ -106,8 +106,8 @@ pub fn catalogue(paths: &[String], bias: FaceBias) -> Result<(Catalogue, Vec<Str
 /// The published sampling: 8:2 at random into training and test pictures, conflicting pairs of the training pictures
 /// thinned to `correlation` (see [`thin_conflicting`]), half of the test pictures made validation.
 ///
-/// Released code draws from an unseeded generator and saves what it drew; here a seed decides. Its first run, before
-/// anything is saved, evaluates on the whole test part.
+/// Released code draws from an unseeded generator and saves the result; here the sampling is drawn with a seed. The
+/// first run of released code, before anything is saved, evaluates on the whole test part.
 ///
 /// # Errors
 /// If there are too few pictures, or `correlation` is not in 0..=1.
@@ -135,7 +135,7 @@ mod tests {
     fn names_say_age_gender_and_race() {
         let name = "part1/26_1_3_20170119193115729.jpg.chip.jpg";
         assert_eq!(Face::of(name), Some(Face { age: 26, gender: 1, race: 3 }));
-        // Published names that lack a field, and others that cannot be.
+        // Published names that lack a field, and invalid names.
         for odd in
             ["61_1_20170109142408075.jpg.chip.jpg", "39_1_0.jpg", "20_2_0_2017.jpg", "a.jpg", "5_0_7_1.jpg"]
         {

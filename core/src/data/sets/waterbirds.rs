@@ -1,5 +1,5 @@
-//! Waterbirds (Sagawa et al. 2020) from `metadata.csv` of `waterbird_complete95_forest2water2`: birds of the land and of
-//! the water on grounds of either.
+//! Waterbirds (Sagawa et al. 2020) from `metadata.csv` of `waterbird_complete95_forest2water2`: land birds and
+//! water birds on backgrounds of land or water.
 
 use crate::data::catalogue::groups;
 use crate::data::formats::lines::Text;
@@ -9,7 +9,7 @@ use crate::data::{Catalogue, Condition, Part, Result};
 /// validation, 2 test.
 ///
 /// # Errors
-/// [`DatasetError::Line`](crate::data::DatasetError::Line) names the line of what is not understood.
+/// [`DatasetError::Line`](crate::data::DatasetError::Line) names the line that cannot be parsed.
 pub fn catalogue(metadata: &Text<'_>) -> Result<Catalogue> {
     let csv = metadata.csv()?;
     let columns = ["img_filename", "y", "split", "place"].map(|name| csv.column(name));

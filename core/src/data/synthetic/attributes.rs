@@ -1,8 +1,9 @@
-//! A table of binary attributes made from a variable: what attributes of pictures are like, where there are none.
+//! A table of binary attributes generated from a variable, as a stand-in for attributes of pictures.
 //!
 //! Each value of the variable has a code of `count` bits that are drawn with even odds; an image has the code of its value, in
-//! which each bit is wrong with probability `noise`. A few attributes group images coarsely and reliably, many of them
-//! into groups of one: what clusters of equal attributes lose then, a kernel on the attributes keeps.
+//! which each bit is wrong with probability `noise`. A few attributes group images coarsely and reliably; many
+//! attributes give groups of one image. Clusters of equal attributes then lose the similarity of images, a kernel
+//! on the attributes keeps it.
 
 use rand::{RngExt as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -10,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::{DatasetError, Result};
 use crate::numeric::matrix::Matrix;
 
-/// How attributes are made.
+/// The generation of attributes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MadeAttributes {
     /// Bits of a code.
@@ -22,7 +23,8 @@ pub struct MadeAttributes {
 }
 
 impl MadeAttributes {
-    /// The attributes of images with these values of a variable, `[n, count]` of 0 and 1. `seed` draws which are wrong.
+    /// The attributes of images with these values of a variable, `[n, count]` of 0 and 1. `seed` draws the wrong
+    /// bits.
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] if there are no bits or the noise is out of its range.

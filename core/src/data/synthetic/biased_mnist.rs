@@ -3,8 +3,9 @@
 //!
 //! Of the `n` images of a class, in shuffled order, `⌊ρ n⌋` take the colour of their class; the remainder is cut
 //! into runs of `⌈remainder / 9⌉` that take the other nine colours in shuffled order. A grey value of 0 becomes the
-//! colour and any other becomes white; there is no colour noise. `ρ = 0.1` makes colour and class independent: the
-//! test set, and a validation set.
+//! colour and any other becomes white; there is no colour noise. `ρ = 0.1` makes colour and class independent, as
+//! in the
+//! test set and a validation set.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -31,7 +32,7 @@ pub const COLOURS: [[u8; 3]; 10] = [
 pub const COLOUR_NAMES: [&str; 10] =
     ["red", "green", "blue", "yellow", "magenta", "cyan", "orange", "rose", "violet", "grey"];
 
-/// The ρ at which colour and class are independent.
+/// The ρ for which colour and class are independent.
 pub const UNBIASED: f64 = 0.1;
 
 /// Colours grey `digits` (`[n, h, w, 1]`, ten classes) with a fraction `rho` of each class in its own colour.
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn conflicting_samples_are_as_many_as_in_the_protocol() {
         let digits = digits();
-        // recipes B.2: in total, for each rho.
+        // recipes B.2: totals for each rho.
         let expected = [
             (0.9999, 10),
             (0.9997, 21),

@@ -1,7 +1,7 @@
 //! ColorMNIST of CCL-K (Tsai et al., ICLR 2022): black digits on a coloured ground. The condition is the colour.
 //!
 //! Two readings exist. The released generator ([`Colours::Palette`]) takes one of ten palette colours at random,
-//! whatever the digit, and adds noise to it; the paper speaks of a continuous random colour
+//! independently of the digit, and adds noise to it; the paper describes a continuous random colour
 //! ([`Colours::Uniform`]). Both give, for a grey value `g` and a colour `c`,
 //!
 //! ```text
@@ -41,7 +41,7 @@ pub const PALETTE_NAMES: [&str; 10] =
 /// Standard deviation of the noise that the released generator adds to each channel of a palette colour.
 pub const PALETTE_NOISE: f64 = 40.0;
 
-/// How the colour of a ground is drawn; it never depends on the digit.
+/// The distribution of the background colour; it never depends on the digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Colours {
@@ -120,7 +120,7 @@ pub fn colour_mnist(digits: &Dataset, colours: Colours, side: usize, seed: u64) 
     grounds.condition(Dataset::new(images, digits.labels.clone(), digits.classes.clone())?)
 }
 
-/// Checks that images have one channel.
+/// Checks that all images have one channel.
 pub(in crate::data) fn check_grey(images: &Images) -> Result<()> {
     if images.channels == 1 {
         return Ok(());
@@ -216,7 +216,8 @@ mod tests {
         let make = |seed| colour_mnist(&grey(50), Colours::Palette, 4, seed).unwrap();
         assert_eq!(make(9), make(9));
         assert_ne!(make(9).images, make(10).images);
-        // The first colours of seed 0: other numbers on another platform or after an update would be other images.
+        // The first colours of seed 0. Other numbers on another platform or after an update would give other
+        // images.
         let first: Vec<f64> = colours_of(&unresized(3, Colours::Palette, 0)).data().to_vec();
         assert_eq!(first, [255.0, 120.0, 204.0, 79.0, 123.0, 234.0, 188.0, 255.0, 34.0]);
     }

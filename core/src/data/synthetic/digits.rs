@@ -1,5 +1,5 @@
-//! Digits that are drawn, not downloaded: ten classes of strokes under random changes of form, position and pen, in
-//! dark ink on a coloured ground. The condition is the colour of the ground, as in [`super::colour_mnist`].
+//! Digits that are drawn, not downloaded: ten classes of strokes under random changes of shape, position and pen,
+//! in dark ink on a coloured background. The condition is the background colour, as in [`super::colour_mnist`].
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +12,7 @@ use crate::data::{Dataset, DatasetError, Images, Result, digit_names};
 /// Height and width of a drawn digit.
 pub const SIDE: usize = 32;
 
-/// The largest value of each random change. They are chosen so that a linear classifier of the pixels stays well
+/// The largest value of each random change. They are chosen such that a linear classifier of the pixels stays well
 /// below 90 % while a small convolutional network passes 97 %.
 mod change {
     /// Standard deviation of a control point, as a part of the digit's size.
@@ -25,18 +25,18 @@ mod change {
     pub(in crate::data) const SLANT: f64 = 0.3;
     /// Tangent of half the angle of rotation: 0.12 is 14 degrees.
     pub(in crate::data) const HALF_TURN: f64 = 0.12;
-    /// Pixels between the middle of the digit and the middle of the image, in each direction.
+    /// Distance in pixels between the middle of the digit and the middle of the image, in each direction.
     pub(in crate::data) const SHIFT: f64 = 3.0;
     /// Thickness of the pen in pixels.
     pub(in crate::data) const THICKNESS: std::ops::Range<f64> = 1.4..3.6;
-    /// How much of the ground's light the ink takes.
+    /// Fraction of the background's light that the ink absorbs.
     pub(in crate::data) const INK: std::ops::Range<f64> = 0.6..1.0;
     /// Standard deviation of the noise of the brightness of a pixel, of 255.
     pub(in crate::data) const NOISE: std::ops::Range<f64> = 0.0..20.0;
 }
 
-/// Draws `count` digits on grounds of `colours`, `[count, 32, 32, 3]`: as many of each class as can be, in random
-/// order. Conditions: `colour` and, for [`Colours::Palette`], `palette`.
+/// Draws `count` digits on backgrounds of `colours`, `[count, 32, 32, 3]`: classes as balanced as possible, in
+/// random order. Conditions: `colour` and, for [`Colours::Palette`], `palette`.
 ///
 /// The same seed gives the same images on every platform; take another seed for the test images.
 ///
@@ -73,7 +73,7 @@ fn write(label: usize, canvas: &mut Canvas, rng: &mut impl Rng) {
     let way = rng.random_range(0..ways.len().max(1) as u32) as usize;
     let place = Place::draw(rng);
     let thickness = rng.random_range(change::THICKNESS);
-    // Strokes that meet in a point stay together: what moves is the point, not the stroke's end.
+    // Strokes that meet in a point stay joined: the point moves, not the end of each stroke.
     let mut moved: Vec<(Point, Point)> = Vec::new();
     for stroke in ways.get(way).copied().unwrap_or_default() {
         let points: Vec<Point> = stroke
@@ -92,7 +92,7 @@ fn write(label: usize, canvas: &mut Canvas, rng: &mut impl Rng) {
     }
 }
 
-/// Where the unit square of a digit lies on the canvas.
+/// The position of a digit's unit square on the canvas.
 struct Place {
     /// Columns of the linear part: images of the steps to the right and downwards.
     right: Point,

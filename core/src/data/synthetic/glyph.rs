@@ -1,7 +1,7 @@
 //! Strokes of the ten digits, and ink on a small canvas. Only `+ − × ÷ √` are used: unlike sines, they give the
 //! same bits on every platform.
 
-/// A point: to the right, downwards. A digit fills the unit square but for a margin at its sides.
+/// A point: to the right, downwards. A digit fills the unit square except for a margin at its sides.
 pub(in crate::data) type Point = [f64; 2];
 
 /// Points that a stroke passes through; two points make a straight line.
@@ -191,7 +191,7 @@ pub(in crate::data) const GLYPHS: [&[&[Stroke]]; 10] = [
     ],
 ];
 
-/// Straight pieces that a curved piece between two points is drawn with.
+/// Number of straight pieces of a curve between two points.
 const PIECES: usize = 4;
 
 /// The straight pieces of a smooth curve (Catmull and Rom's) through `points`.
@@ -199,7 +199,7 @@ pub(in crate::data) fn curve(points: &[Point], mut piece: impl FnMut(Point, Poin
     let pairs = points.windows(2).enumerate();
     for (at, pair) in pairs {
         let &[start, end] = pair else { continue };
-        // Beyond its ends a stroke goes on as it came: the missing neighbour is the end itself.
+        // The neighbour beyond the end of a stroke is the end itself.
         let before = at.checked_sub(1).and_then(|i| points.get(i)).copied().unwrap_or(start);
         let after = points.get(at + 2).copied().unwrap_or(end);
         let pieces = if points.len() == 2 { 1 } else { PIECES };
@@ -216,7 +216,7 @@ pub(in crate::data) fn curve(points: &[Point], mut piece: impl FnMut(Point, Poin
     }
 }
 
-/// How much of each pixel is covered with ink, 0..=1, row-major.
+/// The ink coverage of each pixel, 0..=1, row-major.
 #[derive(Debug)]
 pub(in crate::data) struct Canvas {
     side: usize,
@@ -229,7 +229,7 @@ impl Canvas {
         Self { side, coverage: vec![0.0; side * side] }
     }
 
-    /// Wipes all ink away.
+    /// Removes all ink.
     pub(in crate::data) fn clear(&mut self) {
         self.coverage.fill(0.0);
     }

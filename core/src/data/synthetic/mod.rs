@@ -1,4 +1,4 @@
-//! Data that is made: coloured and biased digits, digits drawn from strokes, tables of attributes.
+//! Synthetic data: coloured and biased digits, digits drawn from strokes, tables of attributes.
 
 pub mod attributes;
 pub mod biased_mnist;
