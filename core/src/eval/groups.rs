@@ -1,10 +1,9 @@
 //! Accuracy in the cells of label × bias: unbiased accuracy and worst group.
 //!
-//! A classifier that reads a shortcut is right where label and bias agree and wrong elsewhere, which plain
-//! accuracy hides. The *unbiased accuracy* (Hong & Yang, NeurIPS 2021; LfF) is the mean over the cells that
-//! occur, the *worst group* (WCL, group-DRO) their minimum. Released code takes the mean over non-empty cells
-//! in one place (`get_unbiased_acc`) and over all cells, with NaN, in others; ours always leaves empty cells
-//! out.
+//! A classifier that uses a shortcut is right where label and bias agree and wrong elsewhere, which plain accuracy
+//! hides. The *unbiased accuracy* (Hong & Yang, NeurIPS 2021; LfF) is the mean over the cells that occur, the
+//! *worst group* (WCL, group-DRO) their minimum. Released code takes the mean over non-empty cells in one place
+//! (`get_unbiased_acc`) and over all cells, with NaN, in others; this code always leaves empty cells out.
 
 use serde::{Deserialize, Serialize};
 

@@ -25,7 +25,7 @@ const QUERIES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KnnConfig {
-    /// Neighbours that vote, from 1 to the rows of the bank. Default: `200`.
+    /// Number of voting neighbours, from 1 to the rows of the bank. Default: `200`.
     pub k: usize,
     /// Temperature of a vote, above 0. Default: `0.5`, as released.
     pub temperature: f64,
@@ -37,13 +37,13 @@ impl Default for KnnConfig {
     }
 }
 
-/// What the neighbours voted.
+/// The votes of the neighbours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnnVotes {
     /// `[queries, classes]`.
     pub scores: Matrix,
-    /// For every query, how far the last neighbour that votes is ahead of the first that does not; `None`
-    /// where the whole bank votes.
+    /// For every query, the similarity of the last voting neighbour minus that of the next row; `None` if the whole
+    /// bank votes.
     pub gap: Vec<Option<f64>>,
 }
 
@@ -125,7 +125,7 @@ impl KnnConfig {
     }
 }
 
-/// The `k + 1` best offers so far, and some that may still drop out.
+/// The `k + 1` best candidates so far, and some that may still drop out.
 struct Nearest {
     k: usize,
     threshold: f64,
@@ -146,7 +146,7 @@ impl Nearest {
         }
     }
 
-    /// Keeps the best `count` offers and returns the least of them.
+    /// Keeps the best `count` candidates and returns the least of them.
     fn prune(&mut self, count: usize) {
         if count < self.kept.len() {
             self.kept.select_nth_unstable_by(count - 1, order);

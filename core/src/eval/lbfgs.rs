@@ -34,8 +34,8 @@ impl History {
         Self { capacity: capacity.max(1), pairs: VecDeque::new(), scale: 1.0 }
     }
 
-    /// Remembers a step and the change of the gradient over it. A pair without positive curvature, which
-    /// rounding can give close to the minimum, is left out.
+    /// Stores a step and the change of the gradient over it. A pair without positive curvature, which rounding can
+    /// cause close to the minimum, is left out.
     ///
     /// `precondition` multiplies in place by the fixed approximation of the inverse Hessian that
     /// [`History::direction`] starts from.
@@ -71,13 +71,13 @@ impl History {
         direction
     }
 
-    /// Forgets all steps.
+    /// Removes all steps.
     pub(super) fn clear(&mut self) {
         self.pairs.clear();
         self.scale = 1.0;
     }
 
-    /// Whether no step is remembered.
+    /// True if no step is stored.
     pub(super) fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
@@ -99,12 +99,11 @@ pub(super) struct Point {
     pub(super) slope: f64,
 }
 
-/// Finds a step that satisfies the strong Wolfe conditions on a convex function.
+/// Searches a step that satisfies the strong Wolfe conditions on a convex function.
 ///
-/// `start` has step 0 and a negative slope, `evaluate(step)` gives value and slope. Every trial lies inside
-/// the bracket known so far and at least a tenth of its width from its ends, so that the search cannot
-/// diverge, also where the function overflows. Returns `None` if `trials` evaluations do not suffice or
-/// rounding hides the decrease.
+/// `start` has step 0 and a negative slope, `evaluate(step)` gives value and slope. Every trial lies inside the
+/// current bracket, at least a tenth of its width from its ends, so that the search cannot diverge, even if the
+/// function overflows. Returns `None` if `trials` evaluations do not suffice or rounding hides the decrease.
 pub(super) fn line_search(
     start: Point,
     first: f64,

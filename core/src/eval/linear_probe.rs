@@ -1,4 +1,4 @@
-//! The linear probe: how much of a label can be read from frozen features by one linear layer.
+//! The linear probe: the accuracy with which one linear layer predicts a label from frozen features.
 //!
 //! ```text
 //! classes  J(W, b) = 1/n Σ_i [ log Σ_k exp(W_k x_i + b_k) - (W_{y_i} x_i + b_{y_i}) ] + λ Σ W²
@@ -10,12 +10,12 @@
 //! (`evaluate/lbfgs.py`). `J` is convex and, for λ > 0, has one minimiser up to a constant added to every
 //! class bias.
 //!
-//! Where this differs from released code, and why: that runs 500 steps of PyTorch's L-BFGS (20 iterations
-//! each) without a line search, which stops early (up to 2e-6 above the minimum) and can diverge on features
-//! of different scales. Ours is L-BFGS with the same history of 100 and the same budget, but its line search
-//! satisfies the strong Wolfe conditions, and it starts from the inverse of the features' second moments and
-//! not from the identity. Both have the same minimiser: compare objectives and class-centred weights.
-//! Released code reports the best **test** accuracy over the steps; ours reports the minimiser.
+//! Difference from released code: that runs 500 steps of PyTorch's L-BFGS (20 iterations each) without a line
+//! search, which stops early (up to 2e-6 above the minimum) and can diverge on features of different scales. This
+//! one is L-BFGS with the same history of 100 and the same budget, but its line search satisfies the strong Wolfe
+//! conditions, and it starts from the inverse of the features' second moments, not from the identity. Both have the
+//! same minimiser: compare objectives and class-centred weights. Released code reports the best **test** accuracy
+//! over the steps; this one reports the minimiser.
 //!
 //! Standardise the features first ([`Standardise`](super::standardise::Standardise)).
 
@@ -40,14 +40,13 @@ pub struct LinearProbeConfig {
     /// λ, the weight of the squared weights; 0 or more. Default: `1e-6` (CCL-K for Fair and HardNeg; 1e-5 for
     /// WeaklySup).
     pub regularisation: f64,
-    /// Most steps of 20 iterations. Default: `500`.
+    /// Maximum number of steps of 20 iterations. Default: `500`.
     pub steps: usize,
-    /// Steps that L-BFGS remembers. Default: `100`.
+    /// Number of past steps that L-BFGS uses. Default: `100`.
     pub history: usize,
     /// Stop when no entry of the gradient is larger than this. Default: `1e-7`.
     pub gradient_tolerance: f64,
-    /// Stop when the decrease that the quadratic model still promises is below this, relative to 1 + J.
-    /// Default: `1e-12`.
+    /// Stop when the decrease predicted by the quadratic model is below this, relative to 1 + J. Default: `1e-12`.
     pub decrease_tolerance: f64,
 }
 
@@ -63,13 +62,13 @@ impl Default for LinearProbeConfig {
     }
 }
 
-/// Why the minimisation ended.
+/// The reason for which the minimisation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// Every entry of the gradient is within the tolerance.
     Gradient,
-    /// The model promises no further decrease.
+    /// The model predicts no further decrease.
     Decrease,
     /// Rounding hides any further decrease.
     Precision,
@@ -92,7 +91,7 @@ pub struct LinearProbe {
     pub gradient_norm: f64,
     /// Iterations of L-BFGS.
     pub iterations: usize,
-    /// Why it ended.
+    /// The reason for which it ended.
     pub stop: Stop,
 }
 
@@ -125,8 +124,8 @@ impl LinearProbeConfig {
         self.fit_from(features, target, &Matrix::zeros(outputs, features.columns()), &vec![0.0; outputs])
     }
 
-    /// Minimises J from `weight` (`[m, d]`) and `bias` (`[m]`), which only matter for the path: the minimiser
-    /// is the same, except that the class mean of the bias stays as given.
+    /// Minimises J from `weight` (`[m, d]`) and `bias` (`[m]`), which only affect the path: the minimiser is the
+    /// same, except that the class mean of the bias stays as given.
     ///
     /// # Errors
     /// As [`LinearProbeConfig::fit`].

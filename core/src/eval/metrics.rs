@@ -112,13 +112,13 @@ pub(super) fn fraction(hits: usize, count: usize) -> Option<f64> {
     (count > 0).then(|| hits as f64 / count as f64)
 }
 
-/// Mean over what is there.
+/// Mean of the values that are present.
 pub(super) fn mean(values: impl IntoIterator<Item = Option<f64>>) -> f64 {
     let (total, count) = values.into_iter().flatten().fold((0.0, 0), |(t, c), v| (t + v, c + 1));
     total / f64::from(count)
 }
 
-/// Lowest of what is there.
+/// Lowest of the values that are present.
 pub(super) fn lowest(values: impl IntoIterator<Item = Option<f64>>) -> f64 {
     values.into_iter().flatten().fold(f64::INFINITY, f64::min)
 }
@@ -134,7 +134,7 @@ fn largest(row: &[f64]) -> usize {
     row.iter().enumerate().fold(0, |best, (k, &score)| if score > row[best] { k } else { best })
 }
 
-/// How many classes come before `label`.
+/// Number of classes that rank before `label`.
 fn rank(row: &[f64], label: usize) -> usize {
     let own = row[label];
     row.iter().enumerate().filter(|&(k, &s)| s > own || (s == own && k < label)).count()

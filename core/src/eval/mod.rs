@@ -1,21 +1,20 @@
-//! What a representation is worth: probes, metrics, clusters' agreement and projections, on the host in
-//! `f64`.
+//! Evaluation of a representation: probes, metrics, agreement of clusters and projections, on the host in `f64`.
 //!
-//! Everything here takes features that were read back already ([`Matrix`]), so
-//! that it gives the same numbers whichever device the encoder ran on, and runs in a page.
+//! All functions take features that are already on the host ([`Matrix`]), so that the results do not depend on the
+//! device of the encoder, and the code runs in a page.
 //!
 //! | module | question |
 //! |---|---|
 //! | [`standardise`] | put every feature on the same scale, fitted on the training set only |
-//! | [`linear_probe`], [`sgd_probe`] | how much of the label can a linear classifier read? |
+//! | [`linear_probe`], [`sgd_probe`] | how well can a linear classifier predict the label? |
 //! | [`ridge`], [`regression`] | how much of a numeric condition leaks? |
-//! | [`choice`] | how strong is the penalty to be? |
-//! | [`random_features`] | and to a probe that is not linear? |
-//! | [`knn`] | how much of the label is in the neighbourhoods? |
+//! | [`choice`] | which penalty is best? |
+//! | [`random_features`] | how much leaks to a non-linear probe? |
+//! | [`knn`] | how well do the nearest neighbours predict the label? |
 //! | [`metrics`], [`groups`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
 //! | [`geometry`] | alignment, uniformity, effective rank, silhouette |
 //! | [`projection`], [`tsne`] | principal components and neighbourhoods for a map |
-//! | [`permutation`] | is the difference between runs more than the choice of seeds? |
+//! | [`permutation`] | does the difference between runs exceed the variation between seeds? |
 //! | [`cluster`] | k-means, clusters of binary attributes |
 
 pub mod choice;
@@ -57,10 +56,10 @@ fn check_labels(name: &str, labels: &[usize], rows: usize, classes: usize) -> Re
     }
 }
 
-/// Entries of the largest table of counts or scores, 2 GiB of them: more than 16,000 classes against each other.
+/// Largest number of entries of a table of counts or scores, 2 GiB: more than 16,000 classes against each other.
 const LARGEST_TABLE: usize = 1 << 28;
 
-/// Checks that a table of `count` by `others` entries can be held before it is asked for.
+/// Checks that a table of `count` by `others` entries can be held, before it is allocated.
 pub(crate) fn check_table(name: &str, count: usize, others: usize) -> Result<()> {
     match count.checked_mul(others.max(1)) {
         Some(entries) if entries <= LARGEST_TABLE => Ok(()),

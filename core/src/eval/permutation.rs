@@ -1,8 +1,7 @@
-//! Is the difference between runs more than the choice of seeds? Permutation tests and bootstrap intervals,
-//! exact where all cases can be counted and by seeded draws otherwise.
+//! Does the difference between runs exceed the variation between seeds? Permutation tests and bootstrap intervals,
+//! exact if all cases can be counted and by seeded draws otherwise.
 //!
-//! With three seeds a side no test can go below p = 2 / C(6, 3) = 0.1: the results say how many cases there
-//! were.
+//! With three seeds a side no test can go below p = 2 / C(6, 3) = 0.1: the results report the number of cases.
 
 use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// Up to this many cases are enumerated instead of drawn.
 pub const ENUMERATED: u64 = 100_000;
-/// Two statistics closer than this, relative to the largest value, are equal: sums in another order.
+/// Two statistics closer than this, relative to the largest value, are equal: their sums differ in order only.
 const ROUNDING: f64 = 1e-12;
 
 /// Outcome of a permutation test.
@@ -24,14 +23,14 @@ pub struct PermutationTest {
     pub p_value: f64,
     /// Cases enumerated or drawn.
     pub cases: u64,
-    /// Whether every case was counted.
+    /// True if every case was counted.
     pub exact: bool,
 }
 
 /// Outcome of a bootstrap.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// The statistic of the runs as they are.
+    /// The statistic of the original runs.
     pub estimate: f64,
     /// Lower end.
     pub low: f64,
@@ -39,7 +38,7 @@ pub struct Interval {
     pub high: f64,
     /// Resamples enumerated or drawn.
     pub cases: u64,
-    /// Whether every resample was counted, with its probability.
+    /// True if every resample was counted, with its probability.
     pub exact: bool,
 }
 
@@ -130,8 +129,8 @@ pub fn paired_permutation_test(
 /// The ends are the `(1 - level) / 2` and `(1 + level) / 2` quantiles (inverse of the distribution function)
 /// of the mean of `n` runs drawn with replacement. All resamples, `C(2n - 1, n)` of them with their
 /// multinomial probabilities, are counted if there are at most [`ENUMERATED`]; otherwise `draws` are taken
-/// from `rng`. With a handful of seeds the interval is too narrow, as every bootstrap is: it cannot leave the
-/// range of the runs.
+/// from `rng`. With few seeds the interval is too narrow, as for every bootstrap: it cannot leave the range of the
+/// runs.
 ///
 /// # Errors
 /// [`Error::Degenerate`] without runs, [`Error::NotFinite`] for a bad value, [`Error::Parameter`] unless
@@ -148,8 +147,8 @@ pub fn bootstrap_mean(runs: &[f64], level: f64, draws: u64, rng: &mut impl Rng) 
     }
 }
 
-/// Percentile bootstrap interval of the difference of means between two independent groups of runs, each
-/// resampled on its own; otherwise as [`bootstrap_mean`].
+/// Percentile bootstrap interval of the difference of means between two independent groups of runs, each resampled
+/// independently; otherwise as [`bootstrap_mean`].
 ///
 /// # Errors
 /// As [`bootstrap_mean`].
@@ -181,9 +180,9 @@ pub fn bootstrap_difference(
     }
 }
 
-/// The smallest p that [`permutation_test`] can give for groups of `n` and `m` runs, whatever they are: of `C(n + m, n)`
-/// counted splits the observed one is as far apart as itself, and its mirror image where the groups are equally large;
-/// of `draws` that are drawn there may be none.
+/// The smallest p that [`permutation_test`] can give for any groups of `n` and `m` runs. Of `C(n + m, n)` counted
+/// splits, the observed one always reaches its own difference, and so does its mirror image if the groups have
+/// equal size; of `draws` drawn splits possibly none does.
 pub fn least_p_value(n: usize, m: usize, draws: u64) -> f64 {
     match choose(n + m, n) {
         Some(cases) if cases <= ENUMERATED => (if n == m { 2.0 } else { 1.0 }) / cases as f64,
@@ -238,7 +237,7 @@ fn check_draws(draws: u64) -> Result<()> {
     Ok(())
 }
 
-/// `n` over `k`, if it fits.
+/// `n` over `k`, if it does not overflow.
 fn choose(n: usize, k: usize) -> Option<u64> {
     let mut value = 1_u64;
     for i in 0..k.min(n - k) as u64 {
@@ -247,7 +246,7 @@ fn choose(n: usize, k: usize) -> Option<u64> {
     Some(value)
 }
 
-/// How many multisets of size `n` there are among `n` values.
+/// Number of multisets of size `n` among `n` values.
 fn multisets(n: usize) -> Option<u64> {
     choose(2 * n - 1, n)
 }

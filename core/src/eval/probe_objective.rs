@@ -1,4 +1,4 @@
-//! J of the linear probe along its minimisation: scores, gradient, curvature, and the ray of a line search.
+//! J of the linear probe during its minimisation: scores, gradient, curvature, and the ray of a line search.
 
 use faer::linalg::solvers::Llt;
 use faer::{MatMut, MatRef, Side};
@@ -9,14 +9,14 @@ use super::{check_labels, check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 
-/// What the probe is fitted to.
+/// The targets of a probe.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
     /// Softmax cross-entropy with integer labels.
     Classes {
         /// One label below `classes` for every row of the features.
         labels: &'a [usize],
-        /// Number of classes, also those that do not occur.
+        /// Number of classes, including those that do not occur.
         classes: usize,
     },
     /// Mean squared error with numeric targets `[n, m]`, averaged over samples and outputs.
@@ -45,9 +45,9 @@ impl Target<'_> {
     }
 }
 
-/// Trials of one line search.
+/// Maximum number of trials of one line search.
 const TRIALS: usize = 40;
-/// The covariance is measured on about this many rows: it only shapes the first direction.
+/// The covariance is estimated from about this many rows: it only affects the first direction.
 const COVARIANCE_ROWS: usize = 8192;
 /// Added to the diagonal of the covariance, relative to its mean, so that collinear features can be inverted.
 const RIDGE: f64 = 1e-9;
@@ -75,7 +75,7 @@ impl Problem<'_> {
         (weight, parameters.chunks(d + 1).map(|row| row[d]).collect())
     }
 
-    /// Takes the class mean out of the weights. It does not change the cross-entropy, and can only lower the
+    /// Subtracts the class mean from the weights. This does not change the cross-entropy, and can only lower the
     /// penalty.
     pub(super) fn centre_classes(&self, parameters: &mut [f64]) {
         if let Target::Classes { classes, .. } = self.target {
@@ -139,8 +139,8 @@ impl Problem<'_> {
         }
     }
 
-    /// Loss of row `i` without its divisor, its slope along `direction`, and its derivative by the scores,
-    /// which takes the place of the scores.
+    /// Loss of row `i` without its divisor, its slope along `direction`, and its derivative by the scores, which
+    /// overwrites the scores.
     fn row_loss(&self, i: usize, scores: &mut [f64], direction: &[f64]) -> (f64, f64) {
         match self.target {
             Target::Classes { labels, .. } => {
@@ -161,8 +161,8 @@ impl Problem<'_> {
     }
 }
 
-/// Where the minimisation stands. Scores are kept, and those of the direction too, so that a trial of the
-/// line search costs no product.
+/// The state of the minimisation. It stores the scores, and those of the direction, so that a trial of the line
+/// search needs no matrix product.
 pub(super) struct State {
     scores: Matrix,
     residual: Matrix,
@@ -183,7 +183,7 @@ impl State {
         state
     }
 
-    /// Computes everything from the parameters.
+    /// Recomputes everything from the parameters.
     pub(super) fn restart(&mut self, problem: &Problem<'_>, parameters: &[f64]) {
         self.scores = problem.forward(parameters);
         self.residual = Matrix::zeros(self.scores.rows(), self.scores.columns());
@@ -194,7 +194,7 @@ impl State {
         problem.backward(&self.residual, parameters, &mut self.gradient);
     }
 
-    /// Searches along `direction` and moves there; `None` if no decrease can be seen.
+    /// Searches along `direction` and takes the step; `None` if there is no measurable decrease.
     pub(super) fn advance(
         &mut self,
         problem: &Problem<'_>,

@@ -19,10 +19,10 @@ pub struct Pca {
 }
 
 impl Pca {
-    /// Finds `count` components of `features` (`[n, d]`) by the eigenvectors of the covariance, or of the
-    /// Gram matrix of the samples where that is smaller.
+    /// Computes `count` components of `features` (`[n, d]`) from the eigenvectors of the covariance, or of the Gram
+    /// matrix of the samples if that is smaller.
     ///
-    /// Components without variance are zero where the Gram matrix is used, and arbitrary otherwise; the
+    /// Components without variance are zero if the Gram matrix is used, and arbitrary otherwise; the
     /// projection on them is zero in both cases.
     ///
     /// # Errors

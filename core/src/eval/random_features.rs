@@ -1,9 +1,9 @@
-//! Features that let a linear probe see what is not linear: `phi(x) = max(0, x A + c)`, one hidden layer with random,
+//! Random features, which make a linear probe non-linear: `phi(x) = max(0, x A + c)`, one hidden layer with random,
 //! frozen weights (Rahimi & Recht, *Random Features for Large-Scale Kernel Machines*, 2007; rectified, as in Cho &
 //! Saul 2009). With many of them a ridge regression on `phi(x)` is kernel regression with the arc-cosine kernel.
 //!
-//! As a probe of what leaks they have what a trained network has not: the fit is convex, so that the answer does not
-//! depend on a learning rate, and the seed is all there is to report.
+//! As probes of leakage they have two advantages over a trained network: the fit is convex, so that the result does
+//! not depend on a learning rate, and the seed is the only setting to report.
 
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
@@ -48,8 +48,8 @@ impl RandomFeatures {
         Ok(features)
     }
 
-    /// Rows and their `phi` side by side, `[n, inputs + count]`: what a linear probe reads of the rows it reads of
-    /// these too.
+    /// Rows and their `phi` side by side, `[n, inputs + count]`: a linear probe on these also has the original
+    /// columns.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
@@ -77,7 +77,7 @@ mod tests {
     fn what_is_not_linear_can_be_read_off_them() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let rows = Matrix::from_fn(1200, 4, |_, _| rng.sample::<f64, _>(StandardNormal));
-        // A product of two columns has no linear trace.
+        // A product of two columns has no linear correlation with either.
         let target = Matrix::from_fn(1200, 1, |i, _| rows[(i, 0)] * rows[(i, 1)]);
         let (train, test) = ((0..800).collect::<Vec<_>>(), (800..1200).collect::<Vec<_>>());
         let r2 = |features: &Matrix| {

@@ -1,4 +1,4 @@
-//! Errors of numeric predictions: mean squared error, R², and the colour error as released.
+//! Errors of numeric predictions: mean squared error, R², and the released colour error.
 
 use super::{check_matrix, check_size, dense};
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ pub fn mean_squared_error(predictions: &Matrix, targets: &Matrix) -> Result<f64>
 /// Mean over batches of the mean squared error of each, as the released CCL-K code reports the colour error
 /// (`evaluate/lbfgs.py`, `test_conditional`, batches of 1000).
 ///
-/// It differs from [`mean_squared_error`] where the last batch is short, whose samples then weigh more.
+/// It differs from [`mean_squared_error`] if the last batch is short, because its samples then weigh more.
 ///
 /// # Errors
 /// [`Error::Shape`] if sizes differ or there is no row, [`Error::NotFinite`] for a bad target,
@@ -52,8 +52,8 @@ pub fn batched_mean_squared_error(predictions: &Matrix, targets: &Matrix, batch:
     Ok(total / targets.rows().div_ceil(batch) as f64)
 }
 
-/// Variance of the targets around their own column means, averaged over outputs: what predicting the mean
-/// gives. Exactly 0 where nothing but rounding is left.
+/// Variance of the targets around their column means, averaged over outputs: the error of predicting the mean.
+/// Exactly 0 where only rounding is left.
 pub fn variance(targets: &Matrix) -> f64 {
     let centred = dense::centred(targets, &dense::column_means(targets));
     let (spread, size) = (dense::dot_self(centred.data()), dense::dot_self(targets.data()));

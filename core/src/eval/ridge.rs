@@ -1,12 +1,12 @@
-//! Ridge regression in closed form: how exactly a numeric condition can be read from frozen features.
+//! Ridge regression in closed form: how accurately a linear map predicts a numeric condition from frozen features.
 //!
 //! ```text
 //! J(W, b) = 1/(n m) Σ_i |W x_i + b - t_i|² + λ Σ W²
 //! ```
 //!
-//! This is the objective of [`linear_probe`](super::linear_probe) for values, so that λ means the same in
-//! both; the bias is not penalised. In scikit-learn's terms it is `Ridge(alpha=λ n m)`. Standardise the
-//! features first.
+//! This is the objective of [`linear_probe`](super::linear_probe) for values, so that λ has the same meaning in
+//! both; the bias is not penalised. In scikit-learn's terms it is `Ridge(alpha=λ n m)`. Standardise the features
+//! first.
 
 use faer::Side;
 use faer::prelude::Solve as _;
@@ -16,7 +16,7 @@ use super::{check_matrix, check_size, dense, regression};
 use crate::error::{Error, Result, within};
 use crate::numeric::matrix::Matrix;
 
-/// A pivot below this fraction of the largest says that a feature is a combination of others.
+/// A pivot below this fraction of the largest means that a feature is a combination of others.
 const COLLINEAR: f64 = 1e-12;
 
 /// A fitted linear map with bias.
@@ -28,16 +28,16 @@ pub struct Ridge {
     pub bias: Vec<f64>,
 }
 
-/// How well numeric targets are predicted.
+/// The errors of predictions of numeric targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegressionReport {
     /// Squared error averaged over samples and outputs, in squared units of the target: (0..255)² for
     /// colours.
     pub mse: f64,
-    /// `1 - mse / mse_of_mean`, where the mean is that of the targets evaluated; `None` where these are
-    /// constant. scikit-learn's `r2_score(..., multioutput="variance_weighted")`.
+    /// `1 - mse / mse_of_mean`, with the mean of the evaluated targets; `None` if these are constant.
+    /// scikit-learn's `r2_score(..., multioutput="variance_weighted")`.
     pub r2: Option<f64>,
-    /// What predicting the mean of the targets evaluated gives.
+    /// The squared error of predicting the mean of the evaluated targets.
     pub mse_of_mean: f64,
 }
 

@@ -1,14 +1,14 @@
 //! The linear probe by stochastic gradient descent, as most papers fit it: cross-entropy, batches in random order, momentum
-//! and a rate that falls in steps. Each parameter moves as PyTorch's `SGD` moves it, the bias decays like the weights,
-//! and all of them start at 0.
+//! and a rate that falls in steps. Each parameter is updated as by PyTorch's `SGD`, the bias decays like the
+//! weights, and all of them start at 0.
 //!
 //! | | rate | momentum | epochs | batch | falls by | at |
 //! |---|---|---|---|---|---|---|
 //! | default; ConTeX | 0.2 | 0.9 | 100 | 512 | 0.2 | 0.6, 0.75, 0.9 |
-//! | Decoupled Uniformity | 0.1 | 0.9 | 300 | 512 | where the loss stays; here where it is said | |
+//! | Decoupled Uniformity | 0.1 | 0.9 | 300 | 512 | when the loss stops falling; here at given epochs | |
 //!
-//! The minimiser of the same loss is what [`linear_probe`](super::linear_probe) finds; descent that ends before it
-//! depends on all of these settings.
+//! [`linear_probe`](super::linear_probe) computes the minimiser of the same loss; the result of descent that ends
+//! before it depends on all of these settings.
 
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
@@ -34,11 +34,11 @@ pub struct SgdProbeConfig {
     pub epochs: usize,
     /// Default: 512.
     pub batch: usize,
-    /// Shares of the epochs, in rising order, at which the rate falls. Default: 0.6, 0.75, 0.9.
+    /// Fractions of the epochs, in rising order, at which the rate falls. Default: 0.6, 0.75, 0.9.
     pub milestones: Vec<f64>,
-    /// What the rate is multiplied by there. Default: 0.2.
+    /// Factor of the rate at each milestone. Default: 0.2.
     pub factor: f64,
-    /// Of the order of samples. Default: 0.
+    /// Seed of the order of samples. Default: 0.
     pub seed: u64,
 }
 
@@ -80,7 +80,7 @@ impl SgdProbeConfig {
     /// Checks the settings.
     ///
     /// # Errors
-    /// [`Error::Parameter`] naming the one that is out of range.
+    /// [`Error::Parameter`] names the setting that is out of range.
     pub fn validate(&self) -> Result<()> {
         positive("probe.sgd.learning_rate", self.learning_rate)?;
         within("probe.sgd.momentum", self.momentum, 0.0, 1.0)?;
@@ -97,7 +97,7 @@ impl SgdProbeConfig {
         Ok(())
     }
 
-    /// The rate of an epoch.
+    /// The learning rate of an epoch.
     fn rate(&self, epoch: usize) -> f64 {
         let passed = |&&milestone: &&f64| epoch as f64 >= milestone * self.epochs as f64;
         let passed = self.milestones.iter().filter(passed).count();
@@ -151,7 +151,7 @@ fn descend(
     }
 }
 
-/// Of the mean cross-entropy of a batch.
+/// The gradient of the mean cross-entropy of a batch.
 fn gradient(
     probe: &SgdProbe,
     features: &Matrix,
@@ -231,7 +231,7 @@ mod tests {
         let probe = config.fit(&features(), &LABELS, 3).unwrap();
         assert_eq!(probe, config.fit(&features(), &LABELS, 3).unwrap());
         assert_ne!(probe, SgdProbeConfig { seed: 1, ..config }.fit(&features(), &LABELS, 3).unwrap());
-        // Where the gradient of the cross-entropy and the decay nearly cancel; at zero weights it is 0.24.
+        // The gradient of the cross-entropy and the decay nearly cancel here; at zero weights it is 0.24.
         let all: Vec<usize> = (0..12).collect();
         let (weight, bias) = gradient(&probe, &features(), &LABELS, &all).unwrap();
         let values = probe.weight.data().iter().chain(&probe.bias);

@@ -1,12 +1,12 @@
-//! The exponentials of a row of scores, which is where the time of the linear probe goes.
+//! The exponentials of a row of scores, which take most of the time of the linear probe.
 //!
-//! `f64::exp` is a call into the C library for every number: 0.17 µs each on the machine this was measured on, twenty
-//! times the matrix products around it. This one is a polynomial without branches that the compiler turns into vector
-//! instructions, and gives the same bits on every platform.
+//! `f64::exp` is a call into the C library for every number: 0.17 µs each where this was measured, twenty times the
+//! matrix products around it. This one is a polynomial without branches, which the compiler vectorises; it gives
+//! the same bits on every platform.
 
-/// Below this the exponential is smaller than any normal number; it is cut there.
+/// Below this the exponential is smaller than any normal number; the argument is clamped here.
 const LEAST: f64 = -708.0;
-/// Adding it rounds to an integer, which then stands in the lowest bits.
+/// Adding this constant rounds to an integer, which is then in the lowest bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// ln 2 in two parts, the first with so few bits that its product with an exponent is exact.
 const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;

@@ -4,12 +4,12 @@
 //! x'_j = (x_j - mean_j) / deviation_j
 //! ```
 //!
-//! The deviation is that of the population (divisor n), as in scikit-learn's `StandardScaler`. A feature that
-//! is constant on the training set carries no information: it becomes exactly 0 there, and is only shifted
-//! elsewhere.
+//! The deviation is that of the population (divisor n), as in scikit-learn's `StandardScaler`. A feature that is
+//! constant on the training set carries no information: it becomes exactly 0 there, and is only shifted on other
+//! data.
 //!
-//! The released CCL-K probe does not standardise. Ours does, because a ridge penalty on features of different
-//! scales is a different penalty for each, and because L-BFGS without it can diverge.
+//! The released CCL-K probe does not standardise. This one does, because a ridge penalty on features of different
+//! scales is a different penalty for each, and because L-BFGS can diverge without it.
 
 use super::{check_matrix, dense};
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ impl Standardise {
         &self.deviation
     }
 
-    /// How many features are constant.
+    /// Number of constant features.
     pub fn constant_features(&self) -> usize {
         self.deviation.iter().filter(|&&d| d == 0.0).count()
     }

@@ -1,4 +1,4 @@
-//! t-SNE (van der Maaten & Hinton, JMLR 2008): a map in which near neighbours stay near.
+//! t-SNE (van der Maaten & Hinton, JMLR 2008): a map that keeps near neighbours near.
 //!
 //! ```text
 //! p_ij = (p_{j|i} + p_{i|j}) / 2n        p_{j|i} ∝ exp(-β_i |x_i - x_j|²), with β_i such that it has the perplexity
@@ -6,9 +6,9 @@
 //! KL(P || Q) → min over y
 //! ```
 //!
-//! All pairs are computed, n² work an iteration: for the hundreds of points that a map shows. It starts from the principal
-//! components (Kobak & Berens, Nature Communications 2019), so that the large structure is theirs and nothing is random:
-//! the same features give the same map.
+//! All pairs are computed, n² work an iteration: enough for the hundreds of points of a map. It starts from the
+//! principal components (Kobak & Berens, Nature Communications 2019), so that they determine the large structure
+//! and nothing is random: the same features give the same map.
 
 use super::projection::Pca;
 use super::{check_matrix, dense};
@@ -19,7 +19,7 @@ use simile_kernels::cpu::parallel;
 /// Settings of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TsneConfig {
-    /// Effective number of neighbours of a point; at most a third of the points are taken.
+    /// Effective number of neighbours of a point; at most a third of the number of points is used.
     pub perplexity: f64,
     /// Steps of descent.
     pub iterations: usize,
@@ -31,19 +31,19 @@ impl Default for TsneConfig {
     }
 }
 
-/// Steps in which `P` is exaggerated, so that clusters form.
+/// Number of steps in which `P` is exaggerated, so that clusters form.
 const EARLY: usize = 250;
-/// By this factor.
+/// The factor of the exaggeration.
 const EXAGGERATION: f64 = 12.0;
-/// Standard deviation of the start.
+/// Standard deviation of the initial positions.
 const START: f64 = 1e-4;
-/// Halvings of the interval in which β lies.
+/// Number of bisections in the search for β.
 const SEARCH: usize = 64;
 
 impl TsneConfig {
-    /// Places in the plane of the rows of `features` (`[n, d]`): `[n, 2]`.
+    /// Positions in the plane of the rows of `features` (`[n, d]`): `[n, 2]`.
     ///
-    /// Fewer than four rows, or features of one dimension, have their principal components as they are.
+    /// Fewer than four rows, or features of one dimension, give their principal components.
     ///
     /// # Errors
     /// [`Error::Shape`] or [`Error::NotFinite`] for unusable features, [`Error::Parameter`] if the perplexity is not above
@@ -68,7 +68,7 @@ impl TsneConfig {
         Ok(places)
     }
 
-    /// Descent with momentum and a gain for each coordinate, as in the original.
+    /// Gradient descent with momentum and a gain for each coordinate, as in the original.
     fn descend(&self, joint: &Matrix, places: &mut Matrix) {
         let rate = (places.rows() as f64 / EXAGGERATION / 4.0).max(50.0);
         let mut velocity = vec![0.0; places.data().len()];

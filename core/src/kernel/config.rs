@@ -1,12 +1,12 @@
-//! A kernel as it is written in a recipe or a case file.
+//! The settings of a kernel in a recipe or a case file.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Factor, Kernel};
 use crate::error::{Error, Result, within};
 
-/// The settings of a kernel; which of them a kernel reads stands in the table of the [module](super), and one that it
-/// does not read is an error.
+/// The settings of a kernel. The table of the [module](super) lists the settings that each kernel reads; any other
+/// setting is an error.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelConfig {
@@ -30,22 +30,22 @@ pub struct KernelConfig {
     /// Factors (product).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factors: Option<Vec<Factor>>,
-    /// The kernel spelled out, for the reader; not used.
+    /// The formula of the kernel, for the reader; not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formula: Option<String>,
 }
 
-/// A bandwidth given as a number or as a rule.
+/// A bandwidth, given as a number or as a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "kernel.sigma is neither a number nor \"median\"")]
 pub enum Bandwidth {
     /// The bandwidth itself.
     Number(f64),
-    /// A bandwidth that follows from the data.
+    /// A bandwidth computed from the data.
     Rule(BandwidthRule),
 }
 
-/// How a bandwidth follows from the data.
+/// The rule that computes a bandwidth from the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BandwidthRule {
@@ -53,12 +53,13 @@ pub enum BandwidthRule {
     Median,
 }
 
-/// Bandwidths whose squares are numbers, so that `0 / (2 sigma^2)` is 0 and no distance divided by one is NaN.
+/// Checks that the square of a bandwidth is a positive finite number, so that `0 / (2 sigma^2)` is 0 and no
+/// distance divided by it is NaN.
 fn bandwidth(value: f64) -> Result<f64> {
     within("kernel.sigma", value, 1e-100, 1e100)
 }
 
-/// A divisor that a bandwidth stands for, or that is given as it is.
+/// Checks a divisor that is given directly or follows from a bandwidth.
 fn divisor(name: &str, value: f64) -> Result<f64> {
     within(name, value, 1e-250, 1e250)
 }
@@ -67,14 +68,14 @@ const NAMES: [&str; 8] =
     ["rbf", "laplacian", "laplacian-l1", "linear", "cosine", "polynomial", "exact-match", "product"];
 
 impl KernelConfig {
-    /// Parameters that were given and that the kernel of this name does not read.
+    /// Rejects given parameters that the kernel of this name does not read.
     fn check_names(&self) -> Result<()> {
         let reads: &[&str] = match self.name.as_str() {
             "rbf" | "laplacian" => &["sigma", "temp_z"],
             "laplacian-l1" => &["gamma"],
             "polynomial" => &["temp_z", "gamma", "offset", "degree"],
             "linear" => &["temp_z"],
-            // The released code takes a bandwidth with every kernel and ignores it here.
+            // The released code takes a bandwidth with every kernel and ignores it for this one.
             "cosine" => &["temp_z"],
             "product" => &["factors"],
             _ => &[],
@@ -145,7 +146,7 @@ impl KernelConfig {
     }
 }
 
-/// Which of the two names a bandwidth was given by.
+/// The name under which a bandwidth was given.
 #[derive(Clone, Copy, PartialEq)]
 enum Convention {
     Sigma,

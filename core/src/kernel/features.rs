@@ -1,14 +1,14 @@
-//! Explicit features of the kernels that have few of them.
+//! Explicit features of the kernels that have a small number of them.
 
 use super::{COSINE_EPSILON, Kernel, dot};
 use crate::numeric::matrix::Matrix;
 
-/// More features than this are not formed.
+/// Maximum number of features.
 const MOST_FEATURES: usize = 512;
 
 impl Kernel {
-    /// Features `phi` of few columns with `K = phi phi^T`, for the kernels that have them: linear, cosine, and the
-    /// polynomial without offset. `None` for the others, or where there would be as many columns as rows.
+    /// Features `phi` with few columns and `K = phi phi^T`, for the kernels that have them: linear, cosine, and the
+    /// polynomial without offset. `None` for the others, or if there would be as many columns as rows.
     pub fn features(&self, z: &Matrix) -> Option<Matrix> {
         let scaled = |factor: &dyn Fn(&[f64]) -> f64| {
             let mut features = z.clone();

@@ -18,13 +18,13 @@ use super::Kernel;
 use crate::error::{Error, Result, within};
 use crate::numeric::matrix::Matrix;
 
-/// When to stop.
+/// The stopping rule.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Approximation {
-    /// Most columns of the factor.
+    /// Maximum number of columns of the factor.
     pub rank: usize,
-    /// Trace error, as a share of the trace of `K`, at which fewer columns are enough.
+    /// Trace error, as a fraction of the trace of `K`, at which the factorisation stops early.
     pub tolerance: f64,
 }
 
@@ -38,7 +38,7 @@ impl Approximation {
     /// Checks the ranges.
     ///
     /// # Errors
-    /// Names the parameter that is out of range.
+    /// The error names the parameter that is out of range.
     pub fn check(&self) -> Result<()> {
         if self.rank == 0 {
             return Err(Error::parameter("approximation.rank", 0, "expected 1 or more"));
@@ -67,12 +67,12 @@ impl LowRank {
         self.trace_error
     }
 
-    /// Whether every value has kernel 1 with itself, as in an RBF or Laplacian kernel.
+    /// True if every value has kernel 1 with itself, as in an RBF or Laplacian kernel.
     pub fn has_unit_diagonal(&self) -> bool {
         self.unit_diagonal
     }
 
-    /// The trace error as a share of the trace of `K`.
+    /// The trace error as a fraction of the trace of `K`.
     pub fn relative_error(&self) -> f64 {
         if self.trace > 0.0 { self.trace_error / self.trace } else { 0.0 }
     }
@@ -82,7 +82,7 @@ impl Kernel {
     /// A low-rank factor of the Gram matrix of the rows of `z`.
     ///
     /// # Errors
-    /// The approximation's parameters are out of range, or a factor looks at columns that `z` does not have.
+    /// The approximation's parameters are out of range, or a factor reads columns that `z` does not have.
     pub fn low_rank(&self, z: &Matrix, approximation: &Approximation) -> Result<LowRank> {
         approximation.check()?;
         self.fits(z)?;
@@ -105,7 +105,7 @@ impl Kernel {
                 *value /= root;
                 *rest = (*rest - *value * *value).max(0.0);
             }
-            // What is left of the pivot is rounding; it must not be chosen again.
+            // The remainder of the pivot is rounding; it must not be chosen again.
             remaining[pivot] = 0.0;
             columns.push(column);
         }

@@ -1,13 +1,13 @@
 //! Kernels of the conditioning variable, and their Gram matrices, on the host in `f64`.
 //!
-//! The four works write the same kernels with different bandwidths. Here every convention has a name of its own:
+//! The four works write the same kernels with different bandwidths. Here every convention has its own name:
 //!
 //! | parameter | kernel | meaning | used by |
 //! |---|---|---|---|
 //! | `sigma` | rbf | `exp(-|z-z'|^2 / (2 sigma^2))` | Decoupled Uniformity; the usual reading of CCL-K |
 //! | `temp_z` | rbf | `exp(-|z-z'|^2 / temp_z)`, so `temp_z = 2 sigma^2` | released CCL-K |
 //! | `sigma = "median"` | rbf, laplacian | `sigma` is the median distance of the batch ([`median_distance`]) | ours |
-//! | `sigma`, `temp_z` | laplacian | `exp(-|z-z'|_2 / sigma)`, both names mean the same | CCL-K |
+//! | `sigma`, `temp_z` | laplacian | `exp(-|z-z'|_2 / sigma)`; both names have the same meaning | CCL-K |
 //! | `gamma` | laplacian-l1 | `exp(-gamma |z-z'|_1)` | scikit-learn |
 //! | `temp_z` | linear | `<z,z'> / temp_z`, 1 by default | CCL-K |
 //! | `temp_z` | polynomial | `<z,z'>^3 / temp_z` (scaling after the cube, no offset) | released CCL-K |
@@ -31,13 +31,13 @@ use simile_kernels::cpu::parallel;
 pub use config::{Bandwidth, BandwidthRule, KernelConfig};
 pub use low_rank::{Approximation, LowRank};
 
-/// A kernel whose bandwidth is a number.
+/// A kernel with a numeric bandwidth.
 pub type KernelFunction = Box<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>;
 
-/// Rows shorter than this have cosine 0 with anything, as in released CCL-K (`eps`).
+/// Rows shorter than this have cosine 0 with every row, as in released CCL-K (`eps`).
 const COSINE_EPSILON: f64 = 1e-8;
 
-/// A kernel below this adds nothing to the weights of a pair, whatever the ridge.
+/// A kernel value below this adds nothing to the weights of a pair, for any ridge.
 const ALIKE: f64 = 1e-12;
 
 /// A positive semi-definite function of two conditioning values.
@@ -54,9 +54,9 @@ pub enum Kernel {
         /// Divisor of the distance.
         scale: f64,
     },
-    /// [`Rbf`](Self::Rbf) with the median distance of the rows that are compared as its `sigma`.
+    /// [`Rbf`](Self::Rbf) with the median distance of the compared rows as its `sigma`.
     MedianRbf,
-    /// [`Laplacian`](Self::Laplacian) with the median distance of the rows that are compared as its `sigma`.
+    /// [`Laplacian`](Self::Laplacian) with the median distance of the compared rows as its `sigma`.
     MedianLaplacian,
     /// `exp(-gamma |z-z'|_1)`.
     LaplacianL1 {
@@ -74,18 +74,18 @@ pub enum Kernel {
     Polynomial {
         /// Factor of the inner product.
         gamma: f64,
-        /// Added to it.
+        /// Added to the inner product.
         offset: f64,
         /// Exponent.
         degree: u32,
         /// Divisor after the power, the released `temp_z`.
         scale: f64,
     },
-    /// 1 where two values are equal, else 0: clusters and labels as a kernel.
+    /// 1 if two values are equal, else 0: clusters and labels as a kernel.
     ExactMatch,
     /// The product of kernels on groups of columns.
     Product {
-        /// Each factor with the columns it looks at.
+        /// Each factor with its columns.
         factors: Vec<Factor>,
     },
 }
@@ -108,8 +108,8 @@ impl Kernel {
         Self::Rbf { scale: 2.0 * sigma * sigma }
     }
 
-    /// The kernel as a function of two rows. A bandwidth that is a rule is taken from the rows of `z`; where they are all
-    /// equal any bandwidth gives the same, and it is 1.
+    /// The kernel as a function of two rows. A bandwidth given as a rule is computed from the rows of `z`; if these
+    /// are all equal, any bandwidth gives the same result, and it is 1.
     pub fn function(&self, z: &Matrix) -> KernelFunction {
         match self.clone() {
             Self::Rbf { scale } => Box::new(move |a, b| (-squared_distance(a, b) / scale).exp()),
@@ -145,8 +145,8 @@ impl Kernel {
         Matrix::from_fn(b, b, |i, j| lower[i.max(j)][i.min(j)])
     }
 
-    /// What is wrong with the bandwidth for the rows of `z`, if it is so small that no two of them have anything in
-    /// common: `W` is then the identity, and a conditional loss says nothing of `z`.
+    /// A warning if the bandwidth is so small for the rows of `z` that no two of them have anything in common: `W`
+    /// is then the identity, and a conditional loss does not depend on `z`.
     pub fn warning(&self, z: &Matrix) -> Option<String> {
         let bandwidth = match self {
             Self::Rbf { scale } => format!("kernel.sigma, which is {},", rounded((scale / 2.0).sqrt())),
@@ -167,7 +167,7 @@ impl Kernel {
         ))
     }
 
-    /// Checks that a product's factors look at columns that `z` has.
+    /// Checks that the factors of a product read columns that `z` has.
     ///
     /// # Errors
     /// [`Error::Parameter`] names the factor.
@@ -222,7 +222,7 @@ pub fn median_distance(z: &Matrix) -> Result<f64> {
     Ok(median.sqrt())
 }
 
-/// A number in a few digits.
+/// A number with a few digits.
 fn rounded(value: f64) -> String {
     shown(format!("{value:.4e}").parse().unwrap_or(value))
 }

@@ -1,8 +1,8 @@
 //! The inputs of an objective, by name.
 //!
 //! The names are those of the case files that `simile loss` reads: `view_a`, `view_b` (embeddings of two views,
-//! `[b, d]`), `labels`, `bias` (integers), `z` or `z_a`, `z_b` (conditioning variable, host `f64`), and whatever
-//! else an objective asks for (`logits`, `queue`, `prototypes`, ...).
+//! `[b, d]`), `labels`, `bias` (integers), `z` or `z_a`, `z_b` (conditioning variable, host `f64`), and the further
+//! inputs of an objective (`logits`, `queue`, `prototypes`, ...).
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::numeric::unit_rows::UnitRows;
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     tensors: BTreeMap<String, Tensor<2>>,
-    /// What some of the tensors were made of.
+    /// Host copies of some of the tensors.
     on_host: BTreeMap<String, Matrix>,
     indices: BTreeMap<String, Vec<usize>>,
     conditions: BTreeMap<String, Matrix>,
@@ -39,8 +39,8 @@ impl Batch {
         self
     }
 
-    /// Adds a tensor input that the host knows: an objective that wants it there need not read it back, which a
-    /// page cannot do from WebGPU.
+    /// Adds a tensor input with its host copy: an objective that needs it on the host need not read it back, which
+    /// a page cannot do from WebGPU.
     #[must_use]
     pub fn with_matrix(mut self, name: &str, matrix: Matrix, device: &Device, dtype: DType) -> Self {
         self.tensors.insert(name.into(), matrix.to_tensor(device, dtype));
@@ -62,39 +62,39 @@ impl Batch {
         self
     }
 
-    /// Says that embeddings are unit rows already: they are not normalised again, and gradients are partial
-    /// derivatives with respect to the unit rows.
+    /// Marks embeddings as unit rows: they are not normalised again, and gradients are partial derivatives with
+    /// respect to the unit rows.
     #[must_use]
     pub fn with_unit_rows(mut self, unit: bool) -> Self {
         self.unit = unit;
         self
     }
 
-    /// Asks for intermediate results that cost extra work (`Evaluation::aux`).
+    /// Requests intermediate results that cost extra work (`Evaluation::aux`).
     #[must_use]
     pub fn with_details(mut self, detailed: bool) -> Self {
         self.detailed = detailed;
         self
     }
 
-    /// Whether intermediate results are asked for.
+    /// True if intermediate results are requested.
     pub fn is_detailed(&self) -> bool {
         self.detailed
     }
 
-    /// Sets how many anchors are compared with all candidates at once; `None` chooses by size.
+    /// Sets the number of anchors that are compared with all candidates at once; `None` chooses by size.
     #[must_use]
     pub fn with_tile(mut self, tile: Option<usize>) -> Self {
         self.tile = tile;
         self
     }
 
-    /// How many anchors are compared with all candidates at once, if the user chose.
+    /// Number of anchors that are compared with all candidates at once, if the user chose it.
     pub fn tile(&self) -> Option<usize> {
         self.tile
     }
 
-    /// Whether embeddings are taken as unit rows.
+    /// True if embeddings are taken as unit rows.
     pub fn has_unit_rows(&self) -> bool {
         self.unit
     }
@@ -102,21 +102,21 @@ impl Batch {
     /// A tensor input, without its autodiff history.
     ///
     /// # Errors
-    /// [`Error::MissingInput`] if there is none of that name.
+    /// [`Error::MissingInput`] if there is no input of that name.
     pub fn tensor(&self, objective: &str, name: &str) -> Result<Tensor<2>> {
         self.tracked(name).map(|t| t.clone().without_autodiff()).ok_or_else(|| missing(objective, name))
     }
 
-    /// A tensor input as it was given, with its autodiff history.
+    /// A tensor input unchanged, with its autodiff history.
     pub fn tracked(&self, name: &str) -> Option<&Tensor<2>> {
         self.tensors.get(name)
     }
 
-    /// A tensor input on the host: as [`with_matrix`](Self::with_matrix) was given it, else read back.
+    /// A tensor input on the host: the copy given to [`with_matrix`](Self::with_matrix), else read back.
     ///
     /// # Errors
-    /// [`Error::MissingInput`] if there is none of that name; [`Error::Degenerate`] if the device failed, or is
-    /// WebGPU in a page, from which nothing can be read without waiting.
+    /// [`Error::MissingInput`] if there is no input of that name; [`Error::Degenerate`] if the device failed, or is
+    /// WebGPU in a page, where reading must be asynchronous.
     pub fn host(&self, objective: &str, name: &str) -> Result<Matrix> {
         if let Some(matrix) = self.on_host.get(name) {
             return Ok(matrix.clone());
@@ -135,7 +135,7 @@ impl Batch {
     /// A tensor input as unit rows.
     ///
     /// # Errors
-    /// [`Error::MissingInput`] if there is none of that name, [`Error::Shape`] if it has no rows or no columns.
+    /// [`Error::MissingInput`] if there is no input of that name, [`Error::Shape`] if it has no rows or no columns.
     pub fn unit_rows(&self, objective: &str, name: &str) -> Result<UnitRows> {
         let raw = self.tensor(objective, name)?;
         let [rows, columns] = raw.dims();
@@ -155,7 +155,7 @@ impl Batch {
         Ok(indices)
     }
 
-    /// An integer input of `rows` entries, if it is there.
+    /// An integer input of `rows` entries, if present.
     ///
     /// # Errors
     /// [`Error::Shape`] if the length differs.
@@ -185,7 +185,7 @@ impl Batch {
         check_values(name, table).map(|()| table)
     }
 
-    /// Whether a host matrix of that name is there.
+    /// True if there is a host matrix of that name.
     pub fn has_condition(&self, name: &str) -> bool {
         self.conditions.contains_key(name)
     }

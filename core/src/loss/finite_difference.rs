@@ -1,4 +1,4 @@
-//! Gradients against central differences in `f64`, for the tests of the objectives.
+//! Comparison of gradients with central differences in `f64`, for the tests of the objectives.
 #![allow(clippy::unwrap_used)]
 
 use burn::tensor::{DType, Device, Tensor};
@@ -9,7 +9,7 @@ use super::objective::Objective;
 use crate::loss::batch::Batch;
 use crate::numeric::matrix::Matrix;
 
-/// Values drawn evenly from -2 to 2.
+/// Values uniform on -2 to 2.
 pub(crate) fn random(rows: usize, columns: usize, seed: u64) -> Tensor<2> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     place(&Matrix::from_fn(rows, columns, |_, _| rng.random_range(-2.0..2.0)))

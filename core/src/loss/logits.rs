@@ -1,4 +1,5 @@
-//! What the objectives on class scores share: checked targets, cross-entropy by sample, autodiff over named inputs.
+//! Code shared by the objectives on class scores: checked targets, cross-entropy by sample, autodiff over named
+//! inputs.
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{IndexingUpdateOp, Int, Tensor};

@@ -1,4 +1,4 @@
-//! Objectives: one file each, with the paper's equation, its symbols, and what differs in the released code.
+//! Objectives: one file each, with the paper's equation, its symbols, and the differences from the released code.
 //!
 //! An objective is evaluated on a [`Batch`](batch::Batch) of named inputs and returns its loss together with the gradient with
 //! respect to every differentiable input. [`loss`] hands that gradient to Burn's autodiff, so that an objective
@@ -31,7 +31,7 @@
 //!
 //! # Pages
 //!
-//! | name | what it learns from | page |
+//! | name | input | page |
 //! |---|---|---|
 //! | `info-nce`, `fair-info-nce` | two views; negatives of one cluster | [`info_nce`](infonce::info_nce) |
 //! | `nt-xent` | two views, all other rows as negatives | [`nt_xent`](infonce::nt_xent) |
@@ -41,7 +41,7 @@
 //! | `fair-cclk-trainable` | the same with a learned bandwidth | [`cclk::trainable`] |
 //! | `supcon` | labels | [`supcon`](supervised::supcon) |
 //! | `contex`, `contex-p` | labels, and bias labels if there are | [`contex`](supervised::contex), [`contex_clipped`](supervised::contex_clipped) |
-//! | `biascon`, `biascon-total`, `softcon` | labels and bias labels, or a biased network in their place | [`biascon`](debias::biascon), [`biascon_total`](debias::biascon_total), [`softcon`](debias::softcon) |
+//! | `biascon`, `biascon-total`, `softcon` | labels and bias labels, or a biased network instead of them | [`biascon`](debias::biascon), [`biascon_total`](debias::biascon_total), [`softcon`](debias::softcon) |
 //! | `wcl-triplet`, `wcl-weighted-infonce`, `wcl-weighted-dcl` | two views and a biased network | [`wcl`](debias::wcl) |
 //! | `decoupled-uniformity`, `kernel-decoupled-uniformity` | any number of views; prior knowledge | [`decoupled_uniformity`](uniformity::decoupled_uniformity), [`kernel_decoupled_uniformity`](uniformity::kernel_decoupled_uniformity) |
 //! | `dc`, `dclw` | two views, small batches | [`dc`](infonce::dc) |
@@ -55,13 +55,14 @@
 //! | `biasbal`, `di`, `end` | labels and bias labels, on class scores | [`bias_balance`](debias::bias_balance), [`domain_independent`](debias::domain_independent), [`end`](debias::end) |
 //! | `lnl`, `lnl-adversary` | labels against a bias predictor | [`lnl`](debias::lnl) |
 //! | `learned-mixin`, `rubi`, `rebias-hsic` | labels against a biased network | [`learned_mixin`](debias::learned_mixin), [`rubi`](debias::rubi), [`hsic`](debias::hsic) |
-//! | `gce`, `lff`, `jtt` | labels, and which samples are hard | [`generalised_cross_entropy`](supervised::generalised_cross_entropy), [`lff`](debias::lff), [`jtt`](debias::jtt) |
+//! | `gce`, `lff`, `jtt` | labels, and the difficulty of samples | [`generalised_cross_entropy`](supervised::generalised_cross_entropy), [`lff`](debias::lff), [`jtt`](debias::jtt) |
 //!
 //! # Degenerate input
 //!
-//! The same everywhere: finite input never gives a NaN. Input that is not finite, or of the wrong shape, is an error
-//! that names it. A zero embedding has cosine 0 with everything and gradient 0. An anchor on which the formula is not
-//! defined (no positive, no negative) contributes what its objective's page says, with gradient 0.
+//! All objectives follow one rule: finite input never gives a NaN. Input that is not finite, or of the wrong shape,
+//! is an error that names the input. A zero embedding has cosine 0 with every row and gradient 0. An anchor for
+//! which the formula is not defined (no positive, no negative) contributes the value stated on the objective's
+//! page, with gradient 0.
 
 pub mod batch;
 pub mod cclk;

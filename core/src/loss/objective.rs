@@ -1,4 +1,4 @@
-//! An objective: a batch in, a loss with its gradient out.
+//! An objective: maps a batch to a loss and its gradient.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::numeric::matrix::Matrix;
 
-/// Which of two formulas an objective means, where the paper and its released code differ.
+/// The formula of an objective, where the paper and its released code differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
@@ -20,13 +20,13 @@ pub enum Variant {
     Released,
 }
 
-/// Where an objective has its conditioning variable from.
+/// The source of an objective's conditioning variable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Conditioning {
-    /// It has none.
+    /// No conditioning variable.
     #[default]
     None,
-    /// The input `z`, which has to be given.
+    /// The input `z`, which is required.
     Given,
     /// The samples' own representations, `z_a` and `z_b`, unless `z` is given.
     Representation,
@@ -40,20 +40,20 @@ pub trait Objective: std::fmt::Debug + Send + Sync {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// Names the parameter that is out of range.
+    /// The error names the parameter that is out of range.
     fn check(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Where it has its conditioning variable from.
+    /// The source of its conditioning variable.
     fn conditioning(&self) -> Conditioning {
         Conditioning::None
     }
 
-    /// The loss of a batch and its gradient with respect to the inputs as they are given.
+    /// The loss of a batch and its gradient with respect to the inputs.
     ///
     /// # Errors
-    /// A missing or ill-shaped input, or a batch on which the objective is not defined.
+    /// An input is missing or has the wrong shape, or the objective is not defined on this batch.
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation>;
 }
 
@@ -71,7 +71,7 @@ pub struct Evaluation {
 /// An intermediate result.
 #[derive(Debug, Clone)]
 pub enum Aux {
-    /// A number known on the host.
+    /// A number on the host.
     Number(f64),
     /// One number on the device.
     Scalar(Tensor<1>),
@@ -84,7 +84,7 @@ pub enum Aux {
 }
 
 impl Evaluation {
-    /// A loss without gradients yet.
+    /// A loss without gradients.
     pub fn new(loss: Tensor<1>) -> Self {
         Self { loss, gradients: BTreeMap::new(), aux: BTreeMap::new() }
     }
@@ -96,8 +96,8 @@ impl Evaluation {
         self
     }
 
-    /// Adds the two parts of the loss, if details are asked for: `positive`, what the similarities of the positive
-    /// pairs alone contribute, and `negative`, the rest.
+    /// Adds the two parts of the loss, if details are requested: `positive`, the contribution of the similarities
+    /// of the positive pairs, and `negative`, the rest.
     #[must_use]
     pub(crate) fn in_parts(self, batch: &Batch, positive: impl FnOnce() -> Tensor<1>) -> Self {
         if !batch.is_detailed() {
@@ -116,8 +116,8 @@ impl Evaluation {
     }
 }
 
-/// The loss of a batch as a node of Burn's autodiff graph: its value is the objective's, and `backward` carries the
-/// objective's gradient into whatever computed the inputs.
+/// The loss of a batch as a node of Burn's autodiff graph: its value is that of the objective, and `backward`
+/// passes the objective's gradient on to the code that computed the inputs.
 ///
 /// # Errors
 /// As [`Objective::evaluate`].
@@ -126,7 +126,7 @@ pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
     let mut total = loss;
     for (name, gradient) in gradients {
         if let Some(input) = batch.tracked(&name).filter(|t| t.is_autodiff()) {
-            // The inner product has the gradient wanted; taking its own value away leaves the loss's.
+            // The inner product has the desired gradient; subtracting its own value leaves the value of the loss.
             let product = (input.clone() * gradient.autodiff()).sum();
             total = product.clone() - product.detach().inner() + total;
         }
@@ -134,12 +134,12 @@ pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
     Ok(total)
 }
 
-/// The batch with the representations of both views as `z_a` and `z_b`, on the host and without a gradient, where the
-/// objective conditions on them and no other condition is given. `representations` are the encoder's embeddings, which
-/// no head has changed and nothing has normalised; they are asked for only then.
+/// The batch with the representations of both views as `z_a` and `z_b`, on the host and without a gradient, if the
+/// objective conditions on them and no other condition is given. `representations` are the encoder's embeddings,
+/// before the head and without normalisation; they are computed only in this case.
 ///
 /// # Errors
-/// The device failed, or is WebGPU in a page, from which nothing can be read without waiting.
+/// The device failed, or is WebGPU in a page, where reading must be asynchronous.
 pub fn with_representations(
     objective: &dyn Objective,
     batch: Batch,
@@ -155,7 +155,8 @@ pub fn with_representations(
     Ok(batch.with_condition("z_a", a).with_condition("z_b", b))
 }
 
-/// Evaluates a scalar function of tensors by autodiff, for objectives outside the one equation.
+/// Evaluates a scalar function of tensors by autodiff, for objectives that are not a
+/// [`PairwiseLoss`](crate::loss::pairwise).
 ///
 /// Returns the value and one gradient for each input; an input that the value does not depend on has gradient 0.
 /// `value` must multiply by a reciprocal instead of dividing by a number, which Burn 0.22 differentiates in `f32`.

@@ -1,4 +1,4 @@
-//! How the losses of the anchors become one number.
+//! The reduction of the losses of the anchors to one number.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -8,20 +8,20 @@ use super::views::TwoViews;
 use crate::error::{Result, bounded};
 use crate::loss::pairwise::PairwiseResult;
 
-/// What is made of the losses of all anchors.
+/// The reduction over all anchors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
-    /// Their mean: the same size for every batch. The default everywhere.
+    /// Their mean: independent of the batch size. The default everywhere.
     #[default]
     Mean,
-    /// Their sum, as SupCon and ConTeX print it: grows with the batch, and the learning rate has to shrink
-    /// with it.
+    /// Their sum, as SupCon and ConTeX print it: it grows with the batch, so the learning rate has to shrink with
+    /// it.
     Sum,
 }
 
 /// The reduction of the SupCon family. Released code multiplies it by `temperature / base_temperature`, a
-/// habit of the SupContrast repository that ties the learning rate to the temperature.
+/// convention of the SupContrast repository that ties the learning rate to the temperature.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     pub(crate) reduction: Reduction,
@@ -45,7 +45,7 @@ impl Scale {
         }
     }
 
-    /// What the sum over `anchors` is multiplied by, before the released factor.
+    /// Factor of the sum over `anchors`, before the released factor.
     fn unscaled(&self, anchors: usize) -> f64 {
         match self.reduction {
             Reduction::Mean => 1.0 / anchors as f64,
@@ -53,13 +53,13 @@ impl Scale {
         }
     }
 
-    /// What positive pairs contribute to the loss: one mean of similarities for each anchor, that lowers its loss.
+    /// The contribution of positive pairs to the loss, from one mean of similarities for each anchor.
     pub(crate) fn positive_part(&self, means: Tensor<1>) -> Tensor<1> {
         let [anchors] = means.dims();
         means.sum() * (-self.ratio() * self.unscaled(anchors))
     }
 
-    /// The evaluation of stacked anchors that were compared with themselves.
+    /// The evaluation of stacked anchors that are compared with themselves.
     pub(crate) fn evaluation(&self, views: &TwoViews, contrasted: PairwiseResult) -> Evaluation {
         let anchors = 2 * views.size;
         let (mean, unscaled) = (1.0 / anchors as f64, self.unscaled(anchors));

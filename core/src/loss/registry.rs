@@ -46,7 +46,7 @@ use crate::numeric::matrix::Matrix;
 
 type Builder = fn(Value) -> Result<Box<dyn Objective>>;
 
-/// Every objective, in the order of its work.
+/// Every objective, grouped by the work it comes from.
 const OBJECTIVES: &[(&str, Builder)] = &[
     ("info-nce", parse::<InfoNce>),
     ("nt-xent", parse::<NtXent>),
@@ -94,7 +94,7 @@ const OBJECTIVES: &[(&str, Builder)] = &[
     ("vae", parse::<Vae>),
 ];
 
-/// An objective as it is written in a recipe: its name, its variant, and whatever else it knows.
+/// The objective section of a recipe: name, variant, and further parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObjectiveConfig {
     /// One of [`names`].
@@ -119,7 +119,7 @@ impl ObjectiveConfig {
         Self { name: name.into(), variant: None, parameters: Map::new() }
     }
 
-    /// The objective.
+    /// Builds the objective.
     ///
     /// # Errors
     /// As [`build`].
@@ -127,21 +127,21 @@ impl ObjectiveConfig {
         build(&self.name, self.variant.as_deref(), Value::Object(self.parameters.clone()))
     }
 
-    /// Where it has its conditioning variable from; one that cannot be built has none.
+    /// The source of its conditioning variable; none if it cannot be built.
     pub fn conditioning(&self) -> Conditioning {
         self.build().map_or(Conditioning::None, |objective| objective.conditioning())
     }
 
-    /// Whether it needs a variable of the samples as its condition.
+    /// True if it needs a variable of the samples as its condition.
     pub fn needs_condition(&self) -> bool {
         self.conditioning() == Conditioning::Given
     }
 
-    /// One score for each class, `[n, classes]`, out of the scores that a network trained by it gives: one with a
-    /// classifier for each value of the bias adds them up ([`DomainIndependent::infer`]).
+    /// One score for each class, `[n, classes]`, from the scores of a network trained by this objective: an
+    /// objective with a classifier for each value of the bias combines them ([`DomainIndependent::infer`]).
     ///
     /// # Errors
-    /// Settings that cannot be read, or scores that are not those of so many values.
+    /// Settings that cannot be read, or scores with another number of columns.
     pub fn by_class(&self, scores: Matrix) -> Result<Matrix> {
         match self.name.as_str() {
             "di" => self.parse::<DomainIndependent>()?.infer(&scores, Inference::default()),
@@ -149,7 +149,7 @@ impl ObjectiveConfig {
         }
     }
 
-    /// The objective as a known type, which must be that of its name.
+    /// The objective as a concrete type, which must match its name.
     pub(crate) fn parse<O: DeserializeOwned>(&self) -> Result<O> {
         let mut parameters = self.parameters.clone();
         parameters.extend(self.variant.clone().map(|variant| ("variant".to_owned(), variant.into())));
@@ -157,7 +157,7 @@ impl ObjectiveConfig {
     }
 }
 
-/// The names that [`build`] knows.
+/// The names that [`build`] accepts.
 pub fn names() -> impl Iterator<Item = &'static str> {
     OBJECTIVES.iter().map(|(name, _)| *name)
 }

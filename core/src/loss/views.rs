@@ -15,7 +15,7 @@ use crate::numeric::unit_rows::UnitRows;
 pub(crate) struct TwoViews {
     pub(crate) a: UnitRows,
     pub(crate) b: UnitRows,
-    /// Samples in the batch.
+    /// Number of samples in the batch.
     pub(crate) size: usize,
     names: [&'static str; 2],
 }
@@ -38,12 +38,12 @@ impl TwoViews {
         Ok(Self { a, b, size, names })
     }
 
-    /// Checks that the views hold as many samples as another pair of views does.
+    /// Checks that the views have as many samples as another pair of views.
     pub(crate) fn check_samples(&self, expected: usize) -> Result<()> {
         check_size(self.names[0], &self.a, [expected, self.a.rows().dims()[1]])
     }
 
-    /// Checks that the views are of the size of another pair of views.
+    /// Checks that the views have the shape of another pair of views.
     pub(crate) fn check_like(&self, other: &Self) -> Result<()> {
         check_size(self.names[0], &self.a, other.a.rows().dims())
     }
@@ -53,48 +53,48 @@ impl TwoViews {
         Tensor::cat(vec![self.a.rows(), self.b.rows()], 0)
     }
 
-    /// What the own pairs contribute to the mean loss of an anchor, `-1/b sum_i cos(a_i, b_i) / temperature`.
+    /// The contribution of each row's own pair to the mean loss, `-1/b sum_i cos(a_i, b_i) / temperature`.
     pub(crate) fn own_pairs(&self, temperature: f64) -> Tensor<1> {
         (self.a.rows() * self.b.rows()).sum() * (-1.0 / (self.size as f64 * temperature))
     }
 
-    /// The evaluation of `scale` times the sum over `2 b` stacked anchors that were compared with themselves.
+    /// The evaluation of `scale` times the sum over `2 b` stacked anchors that are compared with themselves.
     pub(crate) fn from_stacked(&self, contrasted: PairwiseResult, scale: f64) -> Evaluation {
         let loss = contrasted.per_anchor.sum() * scale;
         let gradient = (contrasted.anchors + contrasted.candidates) * scale;
         self.with_stacked_gradient(loss, gradient)
     }
 
-    /// The evaluation of a loss whose gradient with respect to the stacked unit rows is given.
+    /// The evaluation of a loss from its gradient with respect to the stacked unit rows.
     pub(crate) fn with_stacked_gradient(&self, loss: Tensor<1>, gradient: Tensor<2>) -> Evaluation {
         let to_a = gradient.clone().slice(0..self.size);
         let to_b = gradient.slice(self.size..2 * self.size);
         self.with_gradients(loss, to_a, to_b)
     }
 
-    /// The evaluation of a loss whose gradients with respect to the unit rows of each view are given.
+    /// The evaluation of a loss from its gradients with respect to the unit rows of each view.
     pub(crate) fn with_gradients(&self, loss: Tensor<1>, to_a: Tensor<2>, to_b: Tensor<2>) -> Evaluation {
         Evaluation::new(loss)
             .with_gradient(self.names[0], self.a.pull_back(to_a))
             .with_gradient(self.names[1], self.b.pull_back(to_b))
     }
 
-    /// LabelGroups of the stacked rows: the labels of the samples, once for each view.
+    /// Groups of the stacked rows: the labels of the samples, once for each view.
     pub(crate) fn groups<T: Ord + Clone>(&self, labels: impl Iterator<Item = T> + Clone) -> LabelGroups {
         LabelGroups::new(labels.clone().chain(labels), &self.a.rows().device())
     }
 
-    /// Each stacked row alone.
+    /// One group for each stacked row.
     pub(crate) fn each_row(&self) -> LabelGroups {
         LabelGroups::new(0..2 * self.size, &self.a.rows().device())
     }
 }
 
-/// Any number of views of the same samples: `view_a`, `view_b`, and `view_c`, ... as far as they are there.
+/// Any number of views of the same samples: `view_a`, `view_b`, and `view_c`, ... if present.
 pub(crate) struct ManyViews {
     /// Names and unit rows, at least two.
     pub(crate) views: Vec<(String, UnitRows)>,
-    /// Samples in the batch.
+    /// Number of samples in the batch.
     pub(crate) size: usize,
 }
 
@@ -115,13 +115,13 @@ impl ManyViews {
         Ok(Self { views, size })
     }
 
-    /// The mean of a sample's views, `[b, d]`; not of length one any more.
+    /// The mean of a sample's views, `[b, d]`; not normalised.
     pub(crate) fn centroids(&self) -> Tensor<2> {
         let views: Vec<Tensor<3>> = self.views.iter().map(|(_, view)| view.rows().unsqueeze_dim(0)).collect();
         Tensor::cat(views, 0).mean_dim(0).squeeze_dim(0)
     }
 
-    /// The evaluation of a loss whose gradient with respect to the centroids is given.
+    /// The evaluation of a loss from its gradient with respect to the centroids.
     pub(crate) fn from_centroids(&self, loss: Tensor<1>, gradient: Tensor<2>) -> Evaluation {
         let share = gradient / self.views.len() as f64;
         let pulled = |view: &UnitRows| view.pull_back(share.clone());

@@ -4,8 +4,7 @@
 //! Of the `n` images of a class, in shuffled order, `⌊ρ n⌋` take the colour of their class; the remainder is cut
 //! into runs of `⌈remainder / 9⌉` that take the other nine colours in shuffled order. A grey value of 0 becomes the
 //! colour and any other becomes white; there is no colour noise. `ρ = 0.1` makes colour and class independent, as
-//! in the
-//! test set and a validation set.
+//! in the test set and a validation set.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;

@@ -1,4 +1,4 @@
-//! Clusters of samples that agree in their most telling binary attributes (Cl-InfoNCE, Tsai et al., ICLR
+//! Clusters of samples with equal values of the most informative binary attributes (Cl-InfoNCE, Tsai et al., ICLR
 //! 2022).
 //!
 //! Columns are ranked by their entropy in bits, `H(p) = -p log2 p - (1 - p) log2(1 - p)` with `p` the
@@ -13,7 +13,7 @@ use crate::numeric::matrix::Matrix;
 /// Clusters of equal attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttributeClusters {
-    /// Columns that were kept, by falling entropy; the earlier column where two are equal.
+    /// The selected columns, by falling entropy; the earlier column of two equal ones first.
     pub columns: Vec<usize>,
     /// Cluster of every sample, numbered in the order in which they first occur.
     pub ids: Vec<usize>,
@@ -32,7 +32,7 @@ pub fn column_entropy(attributes: &Matrix) -> Result<Vec<f64>> {
 
 /// Groups the rows of `attributes` (`[n, m]`, values 0 and 1) by their `k` columns of largest entropy.
 ///
-/// `k` above the number of columns keeps them all.
+/// If `k` is above the number of columns, all are kept.
 ///
 /// # Errors
 /// [`Error::Shape`] without rows or if a value is neither 0 nor 1, [`Error::Parameter`] if `k` is 0.

@@ -5,10 +5,10 @@
 //! inertia = Σ_i min_c |x_i - m_c|²
 //! ```
 //!
-//! Each further centre is the best of `2 + ln k` candidates drawn with probability proportional to the
-//! squared distance to the nearest centre so far, as in scikit-learn. A cluster that loses all its points
-//! takes the point that is farthest from its own centre. Clusters are numbered in the order in which they
-//! first occur in the data, so that the same partition has the same ids whatever the seed.
+//! Each further centre is the best of `2 + ln k` candidates drawn with probability proportional to the squared
+//! distance to the nearest centre so far, as in scikit-learn. A cluster that loses all its points takes the point
+//! that is farthest from its own centre. Clusters are numbered in the order in which they first occur in the data,
+//! so that the same partition has the same ids for every seed.
 
 use rand::{Rng, RngExt as _};
 use serde::{Deserialize, Serialize};
@@ -23,10 +23,10 @@ use crate::numeric::matrix::{Matrix, check_values};
 pub struct KMeansConfig {
     /// Number of clusters, from 1 to the number of points.
     pub k: usize,
-    /// Runs from new centres, of which the best is kept. Default: `10`.
+    /// Number of runs from new centres; the best is kept. Default: `10`.
     #[serde(default = "default_restarts")]
     pub restarts: usize,
-    /// Most iterations of a run. Default: `300`.
+    /// Maximum number of iterations of a run. Default: `300`.
     #[serde(default = "default_iterations")]
     pub iterations: usize,
 }
@@ -48,12 +48,12 @@ pub struct KMeans {
     pub labels: Vec<usize>,
     /// Sum of squared distances to the centres.
     pub inertia: f64,
-    /// Whether the best run ended because no point changed its cluster.
+    /// True if the best run ended because no point changed its cluster.
     pub converged: bool,
 }
 
 impl KMeans {
-    /// Points in every cluster.
+    /// Number of points in every cluster.
     pub fn sizes(&self) -> Vec<usize> {
         let mut sizes = vec![0; self.centres.rows()];
         self.labels.iter().for_each(|&label| sizes[label] += 1);
@@ -82,8 +82,8 @@ impl KMeansConfig {
 
     /// Clusters `points` (`[n, d]`).
     ///
-    /// Where fewer than `k` points are distinct, equal points are in one cluster and the remaining clusters
-    /// do not exist: [`Error::Degenerate`] says how many there could be.
+    /// If fewer than `k` points are distinct, fewer than `k` clusters exist; [`Error::Degenerate`] then reports
+    /// their largest possible number.
     ///
     /// # Errors
     /// [`Error::Shape`] or [`Error::NotFinite`] for unusable points, [`Error::Parameter`] if `k` is 0 or
@@ -203,7 +203,8 @@ fn pick(weights: &[f64], target: f64) -> usize {
     found.or_else(|| weights.iter().rposition(|&w| w > 0.0)).unwrap_or(0)
 }
 
-/// Gives every cluster without points the point that is farthest from its centre; says whether it had to.
+/// Gives every cluster without points the point that is farthest from its centre; returns true if there was such a
+/// cluster.
 fn fill_empty(labels: &mut [usize], distances: &mut [f64], k: usize) -> bool {
     let mut sizes = vec![0_usize; k];
     labels.iter().for_each(|&label| sizes[label] += 1);

@@ -4,8 +4,8 @@
 pub mod attribute;
 pub mod kmeans;
 
-/// Renames ids in the order in which they first occur, so that equal partitions have equal ids, and returns
-/// how many there are.
+/// Renumbers ids in the order in which they first occur, so that equal partitions have equal ids, and returns the
+/// number of ids.
 pub(crate) fn rename_by_occurrence(ids: &mut [usize]) -> usize {
     let mut names = std::collections::BTreeMap::new();
     for id in ids.iter_mut() {

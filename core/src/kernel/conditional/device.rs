@@ -19,7 +19,7 @@ impl ConditionalEmbedding {
             Form::Factors { diagonal, left, right } => {
                 let largest =
                     |matrix: &Matrix| matrix.data().iter().fold(0.0_f64, |most, v| most.max(v.abs()));
-                // Where all of their products are negligible, so are they.
+                // If all of their products are negligible, so are they.
                 let kept = dtype == DType::F64 || largest(left) * largest(right) >= NEGLIGIBLE;
                 let place = |matrix: &Matrix| match kept {
                     true => matrix.to_tensor(device, dtype),
@@ -35,7 +35,7 @@ impl ConditionalEmbedding {
 /// Weights below this are 0 in single precision, where the reciprocal of their sum would not be a number.
 const NEGLIGIBLE: f64 = 1e-30;
 
-/// The matrix as the float type can reckon with it.
+/// The matrix with values that the float type can represent.
 fn without_negligible(matrix: &Matrix, dtype: DType) -> Cow<'_, Matrix> {
     let is_negligible = |value: f64| value != 0.0 && value.abs() < NEGLIGIBLE;
     if dtype == DType::F64 || !matrix.data().iter().any(|&value| is_negligible(value)) {
@@ -49,7 +49,8 @@ fn without_negligible(matrix: &Matrix, dtype: DType) -> Cow<'_, Matrix> {
 #[derive(Debug, Clone)]
 pub struct DeviceEmbedding {
     form: DeviceForm,
-    /// Of `W`, `[b, 1]`. It comes from the host: a gather from `W` mixes up rows with fusion (Burn 0.22.1, wgpu).
+    /// The diagonal of `W`, `[b, 1]`. It comes from the host: a gather from `W` mixes up rows with fusion (Burn
+    /// 0.22.1, wgpu).
     diagonal: Tensor<2>,
 }
 
@@ -66,8 +67,8 @@ enum DeviceForm {
 }
 
 impl DeviceEmbedding {
-    /// The weights of the pairs of samples by one operator, or by one for each view of an anchor. Their diagonals are
-    /// unspecified: terms leave a sample's pairs with itself out.
+    /// The weights of the pairs of samples by one operator, or by one for each view of an anchor. Their diagonals
+    /// are unspecified: terms leave out a sample's pairs with itself.
     pub fn pair_weights(operators: &[&Self]) -> PairWeights<Dispatch> {
         let factors = operators.iter().map(|operator| match &operator.form {
             DeviceForm::Dense(_) => None,
@@ -89,7 +90,7 @@ impl DeviceEmbedding {
         }
     }
 
-    /// `W` but for its diagonal, which is unspecified.
+    /// `W` except for its diagonal, which is unspecified.
     fn entries(&self) -> Tensor<2> {
         match &self.form {
             DeviceForm::Dense(w) => w.clone(),

@@ -5,17 +5,17 @@
 //! ```
 //!
 //! with `ridge = lambda` in CCL-K (eq. KCEO) and in the released code of both works, and `ridge = b lambda` on the
-//! poster of Decoupled Uniformity. `W` carries no gradient: it depends on the conditioning variable alone. It is
-//! solved on the host in `f64`.
+//! poster of Decoupled Uniformity. `W` carries no gradient: it depends on the conditioning variable only. It is
+//! computed on the host in `f64`.
 //!
 //! | scheme | Gram matrix | weights |
 //! |---|---|---|
-//! | [`WeightScheme::Paper`] | as it is | as they come, with the diagonal and negative entries (paper) |
+//! | [`WeightScheme::Paper`] | unchanged | unchanged, with the diagonal and negative entries (paper) |
 //! | [`WeightScheme::Released`] | diagonal set to 1 | diagonal 0, entries below `clip_threshold` set to 0, not renormalised (released) |
-//! | [`WeightScheme::Normalised`] | as it is | diagonal and negative entries 0, each row divided by its sum (ours) |
+//! | [`WeightScheme::Normalised`] | unchanged | diagonal and negative entries 0, each row divided by its sum (ours) |
 //!
-//! The normalised scheme is a conditional distribution over the other samples: what the paper derives the
-//! operator to be an estimate of, without the negative probabilities that a finite batch gives.
+//! The normalised scheme is a conditional distribution over the other samples. The paper derives the operator as an
+//! estimate of such a distribution; the scheme avoids the negative probabilities that a finite batch gives.
 
 mod device;
 mod ridge;
@@ -32,13 +32,13 @@ pub use device::DeviceEmbedding;
 pub use ridge::KernelRidge;
 pub use weight_scheme::WeightScheme;
 
-/// Batches up to this size hold `W` as a dense matrix even where factors exist.
+/// Batches up to this size store `W` as a dense matrix even if factors exist.
 const DENSE_ROWS: usize = 128;
 
-/// No value of a kernel is larger: sums of products of these are numbers.
+/// Largest value of a kernel: sums of products of such values are finite.
 const LARGEST: f64 = 1e140;
 
-/// Where `Z^T Z + ridge I` has a condition number below this, its Cholesky factor keeps eight digits of `W`.
+/// If `Z^T Z + ridge I` has a condition number below this, its Cholesky factor keeps eight digits of `W`.
 const WELL_SCALED: f64 = 1e8;
 
 /// The matrix `W` of a batch, `[b, b]`, dense or as `diag(d) + L R^T` with few columns.
@@ -55,15 +55,13 @@ enum Form {
 }
 
 impl ConditionalEmbedding {
-    /// `(K + ridge I)^-1 K` for the rows of `z`.
-    ///
-    /// Kernels with `r` features `Z`, fewer than samples (linear, cosine, polynomial), take `b r^2` work:
-    /// `W = Z (Z^T Z + ridge I)^-1 Z^T`, or, where that inverse loses too many digits,
-    /// `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. The others take a Cholesky
-    /// factorisation of `K + ridge I`.
+    /// `(K + ridge I)^-1 K` for the rows of `z`.  Kernels with `r` features `Z`, fewer than samples (linear,
+    /// cosine, polynomial), take `b r^2` work: `W = Z (Z^T Z + ridge I)^-1 Z^T`, or, if that inverse loses too many
+    /// digits, `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. The others
+    /// take a Cholesky factorisation of `K + ridge I`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if the ridge is negative or the kernel looks at columns that are not there,
+    /// [`Error::Parameter`] if the ridge is negative or the kernel reads columns that do not exist,
     /// [`Error::Degenerate`] if `K + ridge I` is singular.
     pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
         check_ridge(ridge)?;
@@ -116,7 +114,7 @@ impl ConditionalEmbedding {
     pub fn from_low_rank_with_unit_diagonal(factor: &LowRank, ridge: f64) -> Result<Self> {
         let ridge = positive("lambda", ridge)?;
         let operator = Self::from_features_with_unit_diagonal(factor.factor(), ridge)?;
-        // With another diagonal the system can be indefinite, and the ridge bounds nothing.
+        // With another diagonal the system can be indefinite, and the ridge gives no bound.
         let error = factor.has_unit_diagonal().then_some(factor.trace_error() / ridge);
         Ok(Self { error, ..operator.ok_or_else(|| singular(ridge))? })
     }
@@ -151,7 +149,7 @@ impl ConditionalEmbedding {
         Self { form: Form::Dense(self.to_matrix()), error: self.error }
     }
 
-    /// With `D = diag(1 + ridge - k_ii)`, `(D + Z Z^T)^-1 = D^-1 - D^-1 Z (I + Z^T D^-1 Z)^-1 Z^T D^-1`. `None` where
+    /// With `D = diag(1 + ridge - k_ii)`, `(D + Z Z^T)^-1 = D^-1 - D^-1 Z (I + Z^T D^-1 Z)^-1 Z^T D^-1`. `None` if
     /// an entry of `D` is too close to 0 for that to be accurate.
     fn from_features_with_unit_diagonal(features: &Matrix, ridge: f64) -> Result<Option<Self>> {
         representable(features)?;
@@ -181,7 +179,7 @@ impl ConditionalEmbedding {
         Self { form, error: None }
     }
 
-    /// What `|W - W_exact|_2` is at most, if `W` was made from a low-rank factor; `None` if it is exact, or if the
+    /// Upper bound of `|W - W_exact|_2`, if `W` was made from a low-rank factor; `None` if it is exact, or if the
     /// diagonal was set to 1 and was not 1 before.
     pub fn approximation_error(&self) -> Option<f64> {
         self.error
@@ -219,7 +217,7 @@ impl ConditionalEmbedding {
     }
 }
 
-/// `(K + ridge I)^-1 K` by Cholesky, or by LU where `K + ridge I` is not positive definite.
+/// `(K + ridge I)^-1 K` by Cholesky, or by LU if `K + ridge I` is not positive definite.
 fn regress(gram: &Matrix, ridge: f64) -> Result<Matrix> {
     representable(gram)?;
     let n = gram.rows();
@@ -242,14 +240,14 @@ fn regress(gram: &Matrix, ridge: f64) -> Result<Matrix> {
     if weights.first_not_finite().is_some() { Err(singular(ridge)) } else { Ok(weights) }
 }
 
-/// A pivot within the rounding of the largest entry is a zero that arithmetic has blurred.
+/// Checks the pivots: one within the rounding error of the largest entry counts as zero.
 fn check_pivots(regularised: &Mat<f64>, pivots: impl Iterator<Item = f64>, ridge: f64) -> Result<()> {
     let smallest = pivots.fold(f64::INFINITY, f64::min);
     let is_regular = smallest > regularised.norm_max() * regularised.nrows() as f64 * f64::EPSILON;
     if is_regular { Ok(()) } else { Err(singular(ridge)) }
 }
 
-/// Whether the values of a kernel, or of its features, are small enough for their products to be numbers.
+/// Checks that the values of a kernel, or of its features, are small enough for finite products.
 fn representable(values: &Matrix) -> Result<()> {
     if values.data().iter().all(|value| value.abs() < LARGEST) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The operator where only its product with the rows of a tensor is wanted.
+//! The operator for code that only needs its product with the rows of a tensor.
 
 use burn::tensor::Tensor;
 use faer::Side;
@@ -12,21 +12,21 @@ use crate::numeric::matrix::Matrix;
 
 /// `W = (K + ridge I)^-1 K` as a map of rows.
 ///
-/// Systems are solved in `f64` on the host. Where the rows lie there too, a factor solves for them; a GPU would have to be waited
-/// for, and gets the entries of `W`, so that nothing is read back.
+/// Systems are solved in `f64` on the host. If the rows are on the host too, a Cholesky factor solves for them. A
+/// GPU gets the entries of `W` instead, so that nothing is read back and nobody waits for it.
 pub struct KernelRidge(Form);
 
 #[allow(clippy::large_enum_variant, reason = "there is one a batch")]
 enum Form {
-    /// Its entries, or their factors.
+    /// The entries of `W`, or their factors.
     ConditionalEmbedding(DeviceEmbedding),
-    /// The Cholesky factor of `K + ridge I`: `W C = C - ridge (K + ridge I)^-1 C` takes a third of the work that the
-    /// entries of `W` take.
+    /// The Cholesky factor of `K + ridge I`: `W C = C - ridge (K + ridge I)^-1 C` takes a third of the work of the
+    /// entries of `W`.
     Factor { factor: Llt<f64>, ridge: f64 },
 }
 
 impl KernelRidge {
-    /// The operator for the rows of `z`, to be applied to tensors like `like`, `[b, d]`.
+    /// The operator for the rows of `z`, for tensors with the shape and device of `like`, `[b, d]`.
     ///
     /// # Errors
     /// As [`ConditionalEmbedding::new`].
@@ -51,7 +51,7 @@ impl KernelRidge {
         Ok(Self(Form::ConditionalEmbedding(operator.on_device(&like.device(), like.dtype()))))
     }
 
-    /// `W C`. The operator is symmetric, so it is its own transpose in the backward direction.
+    /// `W C`. The operator is symmetric, so the backward pass applies the same operator.
     ///
     /// # Errors
     /// The rows cannot be read.

@@ -1,4 +1,4 @@
-//! How pairs are weighed by the conditional embedding operator: as printed, as released, or as a distribution.
+//! The weights of pairs from the conditional embedding operator: as printed, as released, or as a distribution.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
 
-/// How weights are made from `W`; the table of the [folder](super) compares them.
+/// The computation of weights from `W`; the table of the [folder](super) compares the schemes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WeightScheme {
@@ -22,8 +22,8 @@ pub enum WeightScheme {
 
 impl WeightScheme {
     /// The weights of the rows of `z` among themselves, `[b, b]`, with `ridge` added to the Gram matrix's diagonal.
-    /// `clip_threshold` is that of [`Released`](Self::Released), which sets smaller weights to 0 (released: `1e-6`). A row
-    /// of [`Normalised`](Self::Normalised) without positive weights is 0.
+    /// `clip_threshold` applies to [`Released`](Self::Released), which sets smaller weights to 0 (released:
+    /// `1e-6`). A row of [`Normalised`](Self::Normalised) without positive weights is 0.
     ///
     /// # Errors
     /// As [`ConditionalEmbedding::new`].

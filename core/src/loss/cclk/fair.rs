@@ -8,17 +8,17 @@
 //!
 //! where in the last two lines the anchors are the `2b` rows of both views, `i'` is the other view of `i`, and `j`,
 //! `j'` run over the two views of the other samples. Fair: `z` is the sensitive variable. HardNeg: `z` is the
-//! representation itself, `z_a` and `z_b`: as released, and as a method hands it over in training, what the encoder
-//! gives before the projection head, of its own length: the released `lambda` of 100 and bandwidth `temp_z` of 500 belong
-//! to those 2048 numbers. (The paper writes `g(x)` for both.) Where none is given the views as they came are used, on the
+//! representation itself, `z_a` and `z_b`. As released, and in training here, that is the encoder's output before
+//! the projection head, not normalised: the released `lambda` of 100 and bandwidth `temp_z` of 500 belong to those
+//! 2048 numbers. (The paper writes `g(x)` for both.) If none is given, the unnormalised views are used, on the
 //! host. No gradient flows into `z`.
 //!
 //! An anchor whose negatives are all clipped has loss 0 and gradient 0. As printed, negative weights can bring the
-//! denominator to 0 or below; it is then held at 1e-7 times the anchor's largest term, whose
-//! gradient it takes.
+//! denominator to 0 or below; it is then clamped to 1e-7 times the anchor's largest term, and takes the gradient of
+//! that term.
 //!
-//! Released code clamps the denominator into `[1e-7, 1e20]`, which below a temperature of 0.022 stops all learning;
-//! here logarithms of sums are formed without leaving the range of the numbers, so no clamp is needed.
+//! Released code clamps the denominator into `[1e-7, 1e20]`, which stops all learning below a temperature of 0.022;
+//! here logarithms of sums are computed without overflow, so no clamp is needed.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ fn conditional_negatives(
     Ok(operators.note(evaluation?).in_parts(batch, || views.own_pairs(settings.temperature)))
 }
 
-/// The released and the normalised form, whose weights are not negative.
+/// The released and the normalised form, which have no negative weights.
 fn without_signs(
     settings: &KernelWeights,
     views: &TwoViews,

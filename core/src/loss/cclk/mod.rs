@@ -12,15 +12,15 @@
 //!
 //! | variant | pairs | weights | anchors |
 //! |---|---|---|---|
-//! | `paper` | across views | as they come, own pair and negative weights included | b, direction a to b |
+//! | `paper` | across views | unchanged, own pair and negative weights included | b, direction a to b |
 //! | `released` | across and within views, added | diagonal of K set to 1, own pair 0, below 1e-6 set to 0, not renormalised | 2b, mean of both directions |
 //! | `normalised` (ours) | across and within views, averaged | non-negative, rows of sum 1 | 2b, mean of both directions |
 //!
 //! The default is `normalised`. As printed, a finite batch gives weights of either sign, so the argument of a
-//! logarithm can fall below 0, and for `lambda -> 0` with a kernel matrix of full rank `W -> I`, so that
-//! Fair-CCLK becomes `log b` with no gradient. As released, clipping without renormalising lets `lambda` and the
-//! bandwidth scale the mass of the negatives, down to none at all. Normalised rows are a conditional distribution
-//! over the other samples, which is what the estimate stands for.
+//! logarithm can fall below 0, and for `lambda -> 0` with a kernel matrix of full rank `W -> I`, so that Fair-CCLK
+//! becomes `log b` with no gradient. As released, clipping without renormalising makes the total weight of the
+//! negatives depend on `lambda` and the bandwidth; it can be zero. Normalised rows are a conditional distribution
+//! over the other samples, which the estimate is meant to be.
 
 pub mod fair;
 pub mod trainable;
@@ -58,11 +58,11 @@ pub struct KernelWeights {
     /// For large batches and kernels without few features; `aux.approximation_error` then bounds `|W - W_exact|_2`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approximation: Option<Approximation>,
-    /// Weights below this are set to 0 (variant `released` only).
+    /// Weights below this threshold are set to 0 (variant `released` only).
     pub clip_threshold: f64,
-    /// Averages the directions a to b and b to a (variant `paper` only; the others always do).
+    /// Averages the directions a to b and b to a (variant `paper` only; the others always average).
     pub symmetric: bool,
-    /// The estimate.
+    /// The variant of the weights.
     pub variant: WeightScheme,
 }
 
@@ -92,7 +92,7 @@ impl KernelWeights {
         self.approximation.as_ref().map_or(Ok(()), Approximation::check)
     }
 
-    /// `W` as the variant defines the Gram matrix.
+    /// `W` with the Gram matrix of the variant.
     fn operator(&self, z: &Matrix) -> Result<ConditionalEmbedding> {
         let is_released = self.variant == WeightScheme::Released;
         match &self.approximation {
@@ -147,7 +147,7 @@ impl BothEmbeddings {
         Self { a: on_device.clone(), b: on_device, is_shared: true, approximation_error }
     }
 
-    /// Adds what is known about the error of the weights.
+    /// Adds the error bound of the weights, if it is known.
     fn note(&self, evaluation: Evaluation) -> Evaluation {
         match self.approximation_error {
             Some(error) => evaluation.with_aux("approximation_error", Aux::Number(error)),
@@ -155,7 +155,7 @@ impl BothEmbeddings {
         }
     }
 
-    /// The weights of stacked rows among themselves: each anchor weighs the samples of either view alike.
+    /// The weights of stacked rows among themselves: each anchor gives both views of a sample the same weight.
     fn stacked(&self) -> PairWeights {
         match self.is_shared {
             true => DeviceEmbedding::pair_weights(&[&self.a]),
@@ -163,7 +163,7 @@ impl BothEmbeddings {
         }
     }
 
-    /// What a sample weighs itself, for each stacked anchor.
+    /// The weight of a sample's own pair, for each stacked anchor.
     fn own_weights(&self) -> Tensor<1> {
         Tensor::cat(vec![self.a.diagonal(), self.b.diagonal()], 0).squeeze_dim(1)
     }
@@ -181,12 +181,12 @@ fn weighted(b: usize, threshold: f64) -> LogSumExp {
     LogSumExp::apart(b).weighted(Weight::Above(threshold))
 }
 
-/// The logarithm of the weights that [`weighted`] sums up with threshold 0, over the samples of one view: the sum with power
-/// 0, halved.
+/// The logarithm of the sum of the weights of [`weighted`] with threshold 0, over the samples of one view: the sum
+/// with power 0, halved.
 struct Mass(Tensor<1>);
 
 impl Mass {
-    /// What the sums are asked for it.
+    /// The term that computes the sum.
     fn term(b: usize) -> LogSumExp {
         weighted(b, 0.0).with_power(0.0)
     }
@@ -196,21 +196,21 @@ impl Mass {
         Self(sum.clone().detach() - std::f64::consts::LN_2)
     }
 
-    /// Where there is no other sample of positive weight.
+    /// True where there is no other sample of positive weight.
     fn is_empty(&self) -> Tensor<1, Bool> {
         self.0.clone().lower_elem(EMPTY / 2.0)
     }
 
-    /// A sum with weights that are divided by their mass; [`EMPTY`] without any.
+    /// A weighted sum divided by the sum of its weights; [`EMPTY`] without any.
     fn normalise(&self, sum: Tensor<1>) -> Tensor<1> {
         (sum - self.0.clone()).mask_fill(self.is_empty(), EMPTY)
     }
 }
 
-/// A sum of weights of either sign is held at this fraction of its largest term or above, so that it has a logarithm.
+/// Lower bound of a sum with weights of either sign, as a fraction of its largest term, so that it has a logarithm.
 const FLOOR: f64 = 1e-7;
 
-/// The comparison that [`SignedEstimate`] reads: the own pair, and the other pairs by the sign of their weight.
+/// The comparison for [`SignedEstimate`]: the own pair, and the other pairs by the sign of their weight.
 fn signed_sums<'a>(
     settings: &KernelWeights,
     batch: &Batch,
@@ -256,7 +256,7 @@ impl SignedEstimate {
     }
 }
 
-/// Adds the estimate of each anchor of view a, where it is a number, and its weights, if details are asked for.
+/// Adds the estimate of each anchor of view a, if it is finite, and its weights, if details are requested.
 fn with_kceo_diagonal(
     evaluation: Evaluation,
     settings: &KernelWeights,
@@ -274,7 +274,7 @@ fn with_kceo_diagonal(
     });
     let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
     let evaluation = evaluation.with_aux("W", Aux::Tensor(operator.apply(identity)));
-    // At low temperatures the exponentials of the estimate leave the numbers; the loss takes their logarithms.
+    // At low temperatures the exponentials of the estimate overflow; the loss uses their logarithms.
     let largest = if diagonal.dtype() == DType::F64 { 700.0 } else { 80.0 };
     Ok(match settings.temperature.recip() <= largest {
         true => evaluation.with_aux("kceo_diag", Aux::Vector(estimate.per_anchor)),

@@ -15,15 +15,16 @@
 //!                    =   K_ij |z_i - z_j| / sigma           for the Laplacian kernel
 //! ```
 //!
-//! which the host forms in `f64` and contracts with `dL / dW`, so that nothing is read back from the device. A weight
-//! that is clipped at 0 has no gradient; where one crosses 0 the loss has a kink.
+//! The host computes this in `f64` and contracts it with `dL / dW`, so that nothing is read back from the device. A
+//! weight that is clipped at 0 has no gradient; where a weight crosses 0 the loss has a kink.
 //!
-//! Inputs are `view_a`, `view_b`, `z`, and `log_sigma`, one number. Its gradient has that name too. Given as a
-//! conditioning value it stays on the host; given as a tensor it is read back, which a page's GPU cannot do. The loss
-//! measures how well the encoder tells positives from negatives of the same `z`, so descending it in `sigma` looks for
-//! easy negatives and ascending for hard ones: a trainer that learns a condition to be removed ascends.
+//! Inputs are `view_a`, `view_b` (`[b, d]`), `z` (`[b, k]`), and `log_sigma`, one number, whose gradient has the
+//! same name. Given as a conditioning value it stays on the host; given as a tensor it is read back, which is not
+//! possible on a page's GPU. The loss measures how well the encoder separates positives from negatives of the same
+//! `z`: descent in `sigma` finds easy negatives and ascent finds hard ones, so a trainer that learns a condition to
+//! be removed ascends.
 //!
-//! It forms `b x b` matrices on the device, and works on the host in `b^3`.
+//! It allocates `b x b` matrices on the device and takes `b^3` work on the host.
 
 use burn::tensor::Tensor;
 use faer::linalg::solvers::DenseSolveCore;
@@ -62,7 +63,7 @@ pub struct TrainableFairCclk {
     pub lambda: f64,
     /// Kernel of the conditioning variable.
     pub kernel: TrainableKernel,
-    /// `normalised`, the only one there is.
+    /// `normalised`, the only variant.
     pub variant: WeightScheme,
 }
 

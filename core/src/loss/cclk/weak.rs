@@ -6,17 +6,17 @@
 //! normalised  L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2
 //! ```
 //!
-//! In the released form `w_ii = 0`, so the anchor's own other view is never a positive, yet it stands in the sum of
-//! the negatives (which there runs over all `2b - 1` other rows): it is pushed away. An anchor without any weight
-//! above the clip has `P_i` held at 1e-7 and learns repulsion only. In the normalised form the own pair keeps its
-//! weight, rows sum to 1, and an anchor without neighbours falls back to its own pair: NT-Xent's positive.
+//! In the released form `w_ii = 0`, so the anchor's own other view is never a positive, yet it is part of the sum
+//! of the negatives (which there runs over all `2b - 1` other rows): it is pushed away. An anchor without any
+//! weight above the clip has `P_i` set to 1e-7 and learns repulsion only. In the normalised form the own pair keeps
+//! its weight, rows sum to 1, and an anchor without neighbours falls back to its own pair: NT-Xent's positive.
 //!
-//! Of the sum `P_i` the loss has the logarithm, so that one near positive is enough. Where the views of a sample share
-//! what its partners do not have, such as a colour, the own pair can be that one, and a form that keeps it then learns
-//! little from the partners.
+//! The loss takes the logarithm of the sum `P_i`, so one near positive is enough. If the views of a sample share a
+//! feature that its partners lack, such as a colour, the own pair can be that positive, and a form that keeps it
+//! then learns little from the partners.
 //!
-//! As printed, negative weights can bring `P_i` to 0 or below; it is then held at 1e-7 times the anchor's largest
-//! term, whose gradient it takes.
+//! As printed, negative weights can bring `P_i` to 0 or below; it is then clamped to 1e-7 times the anchor's
+//! largest term, and takes the gradient of that term.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ use crate::loss::batch::Batch;
 use crate::loss::infonce::info_nce::directed;
 use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Rows, log_add, other_view};
 
-/// Smallest positive mass of the released code.
+/// Smallest total weight of the positives in the released code.
 const RELEASED_FLOOR: f64 = 1e-7;
 
 /// WeaklySup-CCLK; see the [module](self).
@@ -119,7 +119,8 @@ fn normalised(
     let (b, z) = (views.size, views.stacked());
     let own_weights = operators.own_weights().clamp_min(0.0);
     let positive = |rows: &Rows| {
-        // Weights are shares of their sum with the sample's own; one without neighbours keeps all of it.
+        // Weights are fractions of their sum including the sample's own; a sample without neighbours keeps all of
+        // it.
         let mass = Mass::of(&rows.sums[2]);
         let own = log_or_empty(own_weights.clone().mask_fill(mass.is_empty(), 1.0));
         let total = log_add(mass.0, own.clone());

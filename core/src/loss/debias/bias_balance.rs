@@ -1,4 +1,4 @@
-//! BiasBal: cross-entropy whose scores are shifted by how common a class is among samples of the same bias.
+//! BiasBal: cross-entropy with scores shifted by the frequency of a class among samples of the same bias.
 //!
 //! ```text
 //! L = 1/n sum_i CE( z_i + log( p(. | b_i) + min_prob ), y_i )
@@ -7,13 +7,13 @@
 //! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, the bias attributes `bias` `b`, and the table
 //! `prior`, `[biases, classes]`, of `p(y | b)` in the training set ([`bias_prior`]). Hong and Yang, *Unbiased
 //! Classification through Bias-Contrastive and Bias-Balanced Learning* (2021): the shift makes the
-//! softmax a posterior of the biased training set, so that the scores themselves become one of a balanced set. It is
-//! used in training only; at test time the scores are taken as they are.
+//! softmax a posterior of the biased training set, so that the scores themselves become one of a balanced set. It
+//! is used in training only; at test time the scores are not shifted.
 //!
-//! `min_prob` is 1e-9 as released: a class that never meets a bias is shifted by -20.7. Released code adds the shift in
-//! place, which changes the scores of the caller; the value is the same, so the variant changes nothing.
+//! `min_prob` is 1e-9 as released: a class that never occurs with a bias is shifted by -20.7. Released code adds
+//! the shift in place, which changes the scores of the caller; the value is the same, so the variant has no effect.
 //!
-//! Use it where the bias attribute of every training sample is known. It is defined on every batch of at least one
+//! Use it if the bias attribute of every training sample is known. It is defined on every batch of at least one
 //! sample; a sample of an empty cell of the table has a large but finite loss.
 
 use serde::{Deserialize, Serialize};
@@ -87,8 +87,7 @@ impl Objective for BiasBalance {
 
 /// The table `p(y | b)` of a training set, `[biases, classes]`; the row of a bias without samples is uniform.
 ///
-/// # Errors
-/// The lists differ in length, or hold an integer that is not below `classes` or `biases`.
+/// The lists differ in length, or contain an integer that is not below `classes` or `biases`.
 pub fn bias_prior(labels: &[usize], bias: &[usize], classes: usize, biases: usize) -> Result<Matrix> {
     if labels.len() != bias.len() {
         return Err(Error::shape("bias", format!("{} entries", labels.len()), format!("{}", bias.len())));

@@ -4,22 +4,22 @@
 //! l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! mean over `2 b` anchors; `P(i)` are the rows with the anchor's label (`labels`) and another bias (`bias`),
-//! so the anchor's own other view is none of them. Hong and Yang, *Unbiased Classification through
-//! Bias-Contrastive and Bias-Balanced Learning* (2021), the bias-contrastive loss. Features are the
-//! normalised features before the classifier, without a projection head.
+//! mean over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `P(i)` are the rows with the anchor's label
+//! (`labels`, `[b]`) and another bias (`bias`, `[b]`), so the anchor's own other view is not among them. Hong and
+//! Yang, *Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning* (2021), the bias-contrastive
+//! loss. Features are the normalised features before the classifier, without a projection head.
 //!
 //! | variant | denominator |
 //! |---|---|
 //! | `paper` (default) | as above |
-//! | `released` | 1e-9 is added to the sum after the largest logit was taken out, which is that of the anchor with itself |
+//! | `released` | 1e-9 is added to the sum after subtracting the largest logit, which is that of the anchor with itself |
 //!
-//! The constant guards a logarithm that needs no guard, yet at temperatures of 0.07 and below it shows: with
-//! orthogonal embeddings at 0.05 the loss is 2.08 instead of 2.02, and it weakens the gradient. Hence the
-//! default. Published: temperature 0.07, total loss `0.01 CE + BiasCon` (see
+//! The constant protects a logarithm that needs no protection, yet it has an effect at temperatures of 0.07 and
+//! below: with orthogonal embeddings at 0.05 the loss is 2.08 instead of 2.02, and it weakens the gradient. Hence
+//! the default. Published: temperature 0.07, total loss `0.01 CE + BiasCon` (see
 //! [`BiasConTotal`](crate::loss::BiasConTotal)), batches drawn with weights `1 / p(bias | label)`.
 //!
-//! Use it where bias labels are known. An anchor without positives has loss 0 with gradient 0 and still
+//! Use it if bias labels are known. An anchor without positives has loss 0 with gradient 0 and still
 //! counts in the mean, as released; `aux.anchors_without_positive` counts these anchors.
 
 use burn::tensor::Tensor;
@@ -31,7 +31,7 @@ use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, log_add};
 use crate::loss::views::TwoViews;
 
-/// Added by the released code inside the logarithm.
+/// Constant that the released code adds inside the logarithm.
 const RELEASED_EPSILON: f64 = 1e-9;
 
 /// See the [module](self).
@@ -40,7 +40,7 @@ const RELEASED_EPSILON: f64 = 1e-9;
 pub struct BiasCon {
     /// Divisor of the cosines.
     pub temperature: f64,
-    /// With or without the released constant.
+    /// `released` adds the constant, `paper` does not.
     pub variant: Variant,
 }
 
@@ -51,7 +51,7 @@ impl Default for BiasCon {
 }
 
 impl BiasCon {
-    /// The loss under the name of the objective that asks.
+    /// The loss, with the name of the calling objective in errors.
     pub(crate) fn evaluate_as(&self, objective: &str, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, objective)?;
         let labels = batch.indices(objective, "labels", views.size)?;

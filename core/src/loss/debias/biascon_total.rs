@@ -1,11 +1,11 @@
-//! BiasCon together with the cross-entropy that it is trained with.
+//! The sum of BiasCon and the cross-entropy of its training.
 //!
 //! ```text
 //! L = ce_weight CE( z + [bias_balanced] log( p(. | b) + 1e-9 ), y ) + BiasCon
 //! ```
 //!
-//! [`BiasCon`] is taken on `view_a`, `view_b`, `labels` and `bias`; the cross-entropy on a batch of its own,
-//! drawn without re-weighting: the scores `logits` `z`, `[n, classes]`, and their classes `ce_labels` `y`.
+//! [`BiasCon`] is computed on `view_a`, `view_b`, `labels` and `bias`; the cross-entropy on a separate batch, drawn
+//! without re-weighting: the scores `logits` `z`, `[n, classes]`, and their classes `ce_labels` `y`, `[n]`.
 //! With `bias_balanced` the scores are shifted as in [`BiasBalance`], which needs `ce_bias` `b` and the table
 //! `prior`, `[biases, classes]`. Hong and Yang, *Unbiased Classification through Bias-Contrastive and
 //! Bias-Balanced Learning* (2021); `BC` and `BC+BB` of the released code, with `ce_weight` 0.01.
@@ -74,7 +74,7 @@ impl Objective for BiasConTotal {
         let con = contrastive.loss.clone();
         let mut total =
             Evaluation { loss: entropy.loss.clone() * self.ce_weight + con.clone(), ..contrastive };
-        // They are the parts of one of its terms.
+        // These are the parts of one of the two terms only.
         total.aux.retain(|name, _| name != "positive" && name != "negative");
         Ok((entropy.gradients.into_iter())
             .fold(total, |total, (name, gradient)| total.with_gradient(&name, gradient * self.ce_weight))

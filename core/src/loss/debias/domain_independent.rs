@@ -8,11 +8,12 @@
 //! `y` and the domains `bias` `b`. The softmax runs within the sample's own block, so that a block is trained by its
 //! domain alone. Wang et al., *Towards Fairness in Visual Recognition* (2020), section 4.4.
 //!
-//! At test time the domain is not used: [`DomainIndependent::infer`] adds up the blocks by one of the rules of the
-//! paper. The comparison of Hong and Yang sums log-probabilities; the paper prefers the sum of raw scores. Training is
-//! the same, so the variant changes nothing.
+//! At test time the domain is not used: [`DomainIndependent::infer`] combines the blocks by one of the rules of the
+//! paper. The comparison of Hong and Yang sums log-probabilities; the paper prefers the sum of raw scores. Training
+//! is the same, so the variant has no effect.
 //!
-//! `domains` must be given: a batch need not hold every domain. It is defined on every batch of at least one sample.
+//! `domains` must be given, because a batch need not contain every domain. The loss is defined on every batch of at
+//! least one sample.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,7 @@ pub struct DomainIndependent {
     pub variant: Variant,
 }
 
-/// How the blocks of a sample become one score for each class.
+/// The rule that combines the blocks of a sample into one score for each class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inference {

@@ -1,5 +1,5 @@
-//! EnD: features of samples that share the bias are made orthogonal, features of samples that share only the class are
-//! drawn together.
+//! EnD: features of samples with the same bias are made orthogonal, features of samples with the same class and
+//! different bias are made parallel.
 //!
 //! ```text
 //! L = CE(z, y) + alpha R_orthogonal + beta R_parallel,   g_pq = < x_p, x_q >
@@ -13,13 +13,13 @@
 //!
 //! with the features `view_a` `x` as unit rows, `[n, d]`, the scores `logits` `z`, `[n, classes]`, the classes `labels`
 //! `y` and the bias attributes `bias` `b`. Tartaglione et al., *EnD: Entangling and Disentangling deep representations
-//! for bias correction* (2021). The orthogonal term does not look at the class.
+//! for bias correction* (2021). The orthogonal term does not depend on the class.
 //!
 //! Released code masks both terms with the strict lower triangle. For equal biases that counts each pair once; for
-//! different ones, whose mask is not symmetric, it drops each pair whose later sample has the larger bias, about half
-//! of them, and which half depends on the order of the batch. The default, `paper`, counts every pair once and does not
-//! depend on the order. Released code expects that the network normalises the features; here they are normalised unless
-//! the batch says that they are unit rows. It clamps `g` to [-1, 1], which unit rows never leave.
+//! different ones, whose mask is not symmetric, it drops each pair whose later sample has the larger bias, about
+//! half of them, and which half depends on the order of the batch. The default, `paper`, counts every pair once and
+//! does not depend on the order. Released code expects that the network normalises the features; here they are
+//! normalised unless the batch marks them as unit rows. It clamps `g` to [-1, 1], which unit rows never leave.
 //!
 //! `alpha` = `beta` = 1 as in the comparison of Hong and Yang; the original work searches both in [0, 1]. A term
 //! without any pair is 0 with gradient 0.
@@ -42,7 +42,7 @@ pub struct End {
     pub alpha: f64,
     /// Factor of the parallel term, 0 or above.
     pub beta: f64,
-    /// Whether the parallel term counts all pairs or the released half.
+    /// Selects all pairs (`paper`) or the released half (`released`) for the parallel term.
     pub variant: Variant,
 }
 
@@ -100,8 +100,8 @@ struct Term {
 }
 
 impl Term {
-    /// `1 - sum_pairs (1 + g_pq) / 2 / pairs`, where `drawn` holds for each row the sum of those paired with it; every
-    /// pair stands there twice, once for each of its rows. 0 without any pair.
+    /// `1 - sum_pairs (1 + g_pq) / 2 / pairs`, where `drawn` contains for each row the sum of the rows paired with
+    /// it; every pair occurs twice, once for each of its rows. 0 without any pair.
     fn parallel(unit: &Tensor<2>, drawn: Tensor<2>, pairs: usize) -> Self {
         let (whole, share) = if pairs == 0 { (0.0, 0.0) } else { (0.5, 0.5 / pairs as f64) };
         let value = (unit.clone() * drawn.clone()).sum() * (-0.5 * share) + whole;
@@ -132,7 +132,7 @@ fn all_pairs(unit: &Tensor<2>, labels: &[usize], bias: &[usize]) -> Term {
     Term::parallel(unit, class.sums(unit.clone()) - part.sums(unit.clone()), pairs)
 }
 
-/// `R_parallel` over the released half of these pairs, which follows the order of the batch.
+/// `R_parallel` over the released half of these pairs, which depends on the order of the batch.
 fn released_pairs(unit: &Tensor<2>, labels: &[usize], bias: &[usize]) -> Term {
     let n = labels.len();
     let mut counted = vec![0.0_f32; n * n];

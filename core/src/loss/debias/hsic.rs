@@ -1,22 +1,23 @@
-//! The Hilbert-Schmidt independence criterion, unbiased: how much two representations depend on each other.
+//! The Hilbert-Schmidt independence criterion, unbiased: the dependence between two representations.
 //!
 //! ```text
 //! HSIC = [ tr(K L) + (1'K 1)(1'L 1) / ((n-1)(n-2)) - 2/(n-2) 1'K L 1 ] / ( n (n-3) )
 //! K_ij = exp( -|a_i - a_j|^2 / (2 sigma_x^2) ), L_ij = exp( -|b_i - b_j|^2 / (2 sigma_y^2) ), both with diagonal 0
 //! ```
 //!
-//! with two representations `view_a` `a`, `[n, d]`, and `view_b` `b`, `[n, d']`, as they are, whatever the batch says
-//! about unit rows. Song et al., *Feature Selection via Dependence Maximization* (2012), eq. 5; Bahng et al., *Learning
+//! with two representations `view_a` `a`, `[n, d]`, and `view_b` `b`, `[n, d']`, never normalised, even if the
+//! batch marks unit rows. Song et al., *Feature Selection via Dependence Maximization* (2012), eq. 5; Bahng et al.,
+//! *Learning
 //! De-biased Representations with Biased Representations* (2020), ReBias: the debiased network `f` descends
 //! `CE + lambda HSIC(f, g)`, the biased network `g`, whose receptive field is small, `CE - lambda HSIC(f, g)`, with
 //! `lambda` = 1 and `sigma_x` = `sigma_y` = 1 as released. `aux.minus` is the value that `g` descends.
 //!
 //! Released code subtracts the diagonal from every row instead of setting it to 0. For kernels of constant diagonal
-//! that shifts the other entries by a constant, to which the estimator is blind: value and gradient are the same, so
-//! the variant changes nothing.
+//! that shifts the other entries by a constant, which the estimator ignores: value and gradient are the same, so
+//! the variant has no effect.
 //!
-//! Being unbiased it can be negative, about 0 for independent representations. It needs four samples; fewer are an
-//! error.
+//! Because it is unbiased it can be negative; it is about 0 for independent representations. It needs four samples;
+//! fewer are an error.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ pub struct RebiasHsic {
     pub sigma_x: f64,
     /// Bandwidth of the kernel of `view_b`.
     pub sigma_y: f64,
-    /// The kernel spelled out, for the reader; not used.
+    /// The formula of the kernel, for the reader; not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Without effect: paper and code agree.
@@ -83,7 +84,7 @@ impl Objective for RebiasHsic {
 
 /// The Gram matrix of an RBF kernel, `[n, n]`.
 fn squared_exponential(rows: Tensor<2>, sigma: f64) -> Tensor<2> {
-    // Distances do not depend on the origin; rows about their mean lose fewer digits in the difference of squares.
+    // Distances do not depend on the origin; centred rows lose fewer digits in the difference of squares.
     let centred = rows.clone() - rows.mean_dim(0).detach();
     let squares = centred.clone().square().sum_dim(1);
     let products = centred.clone().matmul(centred.transpose());

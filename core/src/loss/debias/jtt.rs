@@ -1,4 +1,5 @@
-//! JTT, just train twice: samples that a first, briefly trained network gets wrong count more for the second.
+//! JTT, just train twice: samples that a first, briefly trained network misclassifies get more weight for the
+//! second.
 //!
 //! ```text
 //! L = 1/n sum_i w_i CE( z_i, y_i )
@@ -11,13 +12,14 @@
 //! of the error set and 0 otherwise ([`error_set`]). Liu et al., *Just Train Twice: Improving Group Robustness without
 //! Training Group Information* (2021), section 4.
 //!
-//! Released code puts the whole training set and `up_weight` copies of the error set together, so that an error counts
-//! `1 + up_weight` times. It draws batches from that list; weighing the samples of an even draw has the same
-//! expectation, up to the mean weight, which the learning rate takes in. [`error_weights`] gives the weights of a whole
-//! training set, also for drawing. `up_weight` is 20 by default; published: 50 on CelebA, 100 on Waterbirds.
+//! Released code puts the whole training set and `up_weight` copies of the error set together, so that an error
+//! counts `1 + up_weight` times. It draws batches from that list; weighting the samples of a uniform draw has the
+//! same expectation, up to the mean weight, a constant factor of the learning rate. [`error_weights`] gives the
+//! weights of a whole training set, also for drawing. `up_weight` is 20 by default; published: 50 on CelebA, 100 on
+//! Waterbirds.
 //!
-//! Use it where groups are labelled on a validation set at most. An empty error set is cross-entropy. It is defined on
-//! every batch of at least one sample.
+//! Use it if group labels exist at most for a validation set. With an empty error set it is cross-entropy. It is
+//! defined on every batch of at least one sample.
 
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
@@ -32,9 +34,9 @@ use crate::numeric::matrix::Matrix;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Jtt {
-    /// How much the error set counts, 0 or above.
+    /// Weight of the error set, 0 or above.
     pub up_weight: f64,
-    /// Whether an error counts `up_weight` or `1 + up_weight` times.
+    /// An error counts `up_weight` times (`paper`) or `1 + up_weight` times (`released`).
     pub variant: Variant,
 }
 
@@ -66,7 +68,7 @@ impl Objective for Jtt {
 }
 
 impl Jtt {
-    /// The weight of a sample that is in the error set or is not.
+    /// The weight of a sample inside or outside the error set.
     fn weight(&self, is_error: bool) -> f64 {
         match (is_error, self.variant) {
             (false, _) => 1.0,
@@ -76,10 +78,10 @@ impl Jtt {
     }
 }
 
-/// The samples whose largest score is not their class, in order: what the first network gets wrong.
+/// The indices of the samples whose largest score is not their class, in order: the errors of the first network.
 ///
 /// # Errors
-/// [`Error::Shape`] if the rows of `scores` are not one for each label.
+/// [`Error::Shape`] if `scores` does not have one row for each label.
 pub fn error_set(scores: &Matrix, labels: &[usize]) -> Result<Vec<usize>> {
     if scores.rows() != labels.len() {
         return Err(Error::shape(

@@ -1,4 +1,5 @@
-//! LearnedMixin+H: the scores of a fixed bias network are mixed in, as much as the main network asks for.
+//! LearnedMixin+H: the scores of a fixed bias network are added with a factor that depends on the main network's
+//! features.
 //!
 //! ```text
 //! m_i = softplus( <f_i, A> + a )
@@ -12,8 +13,8 @@
 //!
 //! `entropy_weight` is 0.36 as released for ReBias' comparison. The paper adds log-probabilities; raw scores, as
 //! released, differ by a constant of each row and give the same value and gradient. Released code multiplies the
-//! bias scores in place and never hands the factor to an optimiser, so that it stays at its random start; here it has
-//! its gradient. The value is the same, so the variant changes nothing.
+//! bias scores in place and never passes the factor to an optimiser, so that it keeps its random initial value;
+//! here it has a gradient. The value is the same, so the variant has no effect.
 //!
 //! It is defined on every batch of at least one sample.
 
