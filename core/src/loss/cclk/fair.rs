@@ -33,12 +33,13 @@ use crate::loss::infonce::info_nce::directed;
 use crate::loss::pairwise::{PairwiseLoss, Positives, log_add, other_view};
 use crate::numeric::matrix::check_values;
 
-/// Fair-CCLK; see the [module](self).
+/// Fair-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `z`, `[b, k]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FairCclk(pub KernelWeights);
 
-/// HardNeg-CCLK; see the [module](self).
+/// HardNeg-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `z_a`, `z_b`, `[b, k]`, if
+/// given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HardNegCclk(pub KernelWeights);

@@ -33,7 +33,7 @@ use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Rows, log
 /// Smallest total weight of the positives in the released code.
 const RELEASED_FLOOR: f64 = 1e-7;
 
-/// WeaklySup-CCLK; see the [module](self).
+/// WeaklySup-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `z`, `[b, k]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WeakSupCclk(pub KernelWeights);

@@ -24,7 +24,8 @@ use crate::loss::logits::{CrossEntropies, below, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::numeric::matrix::Matrix;
 
-/// See the [module](self).
+/// BiasBal; see the [module](self). Inputs: `logits`, `[n, classes]`, `labels` and `bias`, `[n]`, and `prior`,
+/// `[biases, classes]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BiasBalance {

@@ -34,7 +34,7 @@ use crate::loss::views::TwoViews;
 /// Constant that the released code adds inside the logarithm.
 const RELEASED_EPSILON: f64 = 1e-9;
 
-/// See the [module](self).
+/// BiasCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, `labels` and `bias`, `[b]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BiasCon {

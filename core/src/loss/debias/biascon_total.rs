@@ -22,7 +22,9 @@ use crate::loss::debias::biascon::BiasCon;
 use crate::loss::logits::{cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 
-/// See the [module](self).
+/// BiasCon with cross-entropy; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, `labels` and `bias`,
+/// `[b]`, `logits`, `[n, classes]`, `ce_labels`, `[n]`; with `bias_balanced` also `ce_bias`, `[n]`, and `prior`,
+/// `[biases, classes]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BiasConTotal {

@@ -25,7 +25,8 @@ use crate::numeric::matrix::Matrix;
 use crate::numeric::matrix::indices;
 use burn::tensor::{Int, Tensor};
 
-/// See the [module](self).
+/// Domain-independent training; see the [module](self). Inputs: `logits`, `[n, domains * classes]`, `labels` and
+/// `bias`, `[n]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DomainIndependent {

@@ -34,7 +34,7 @@ use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::Matrix;
 
-/// See the [module](self).
+/// EnD; see the [module](self). Inputs: `view_a`, `[n, d]`, `logits`, `[n, classes]`, `labels` and `bias`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct End {

@@ -27,7 +27,7 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::grad_inputs;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 
-/// HSIC as an objective to descend; see the [module](self).
+/// HSIC as a loss; see the [module](self). Inputs: `view_a`, `[n, d]`, and `view_b`, `[n, d']`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RebiasHsic {

@@ -30,7 +30,8 @@ use crate::loss::logits::{below, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::numeric::matrix::Matrix;
 
-/// The second network's loss; see the [module](self).
+/// The second network's loss; see the [module](self). Inputs: `logits`, `[n, classes]`, `labels` and `errors`,
+/// `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Jtt {

@@ -27,7 +27,8 @@ use crate::loss::logits::{CrossEntropies, check_linear, check_shape, entropy, li
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use simile_kernels::sigmoid;
 
-/// See the [module](self).
+/// LearnedMixin+H; see the [module](self). Inputs: `f_features`, `[n, d]`, `f_logits` and `g_logits`, `[n,
+/// classes]`, `fc_weight`, `[1, d]`, `fc_bias`, `[1, 1]`, and `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnedMixin {

@@ -1,4 +1,5 @@
-//! LfF, learning from failure: a biased network says which samples are hard, another one learns from these.
+//! LfF, learning from failure: a biased network determines which samples are hard, another network learns from
+//! these.
 //!
 //! ```text
 //! L = 1/n sum_i GCE( b_i, y_i ) + 1/n sum_i W_i CE( d_i, y_i ),   W_i constant
@@ -10,13 +11,13 @@
 //! Training Debiased Classifier from Biased Classifier* (2020), with the [generalised
 //! cross-entropy](crate::loss::GeneralisedCrossEntropy), `q` = 0.7.
 //!
-//! Released code does not take the two cross-entropies of this batch but their moving averages by training sample, each
-//! divided by the largest average of its class: [`LffWeights`], whose output goes in as `weights`. Without that input
-//! the weights are those of the equation. `variant` is that of the generalised cross-entropy.
+//! Released code does not use the two cross-entropies of this batch but their moving averages by training sample,
+//! each divided by the largest average of its class: [`LffWeights`], whose output is the input `weights`. Without
+//! that input the weights are those of the equation. `variant` is that of the generalised cross-entropy.
 //!
-//! Use it where the bias is not labelled but is easier to learn than the class. A sample on which both networks are
-//! certain has weight 1/2 in the equation's limit; it is held there by `eps` = 1e-8 only down to losses of that size,
-//! below which it tends to 0, as released.
+//! Use it if the bias is not labelled but is easier to learn than the class. A sample on which both networks are
+//! certain has weight 1/2 in the limit of the equation; with `eps` = 1e-8 this holds down to losses of that size,
+//! below which the weight tends to 0, as released.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -28,10 +29,11 @@ use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::supervised::cross_entropy::sample_weights;
 use crate::loss::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
 
-/// More classes than any data set has.
+/// More classes than in any data set.
 const MOST_CLASSES: usize = 1 << 24;
 
-/// The loss of both networks; see the [module](self).
+/// The loss of both networks; see the [module](self). Inputs: `logits_b` and `logits_d`, `[n, classes]`, `labels`,
+/// `[n]`, and `weights`, `[n, 1]`, if given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lff {
@@ -90,11 +92,11 @@ pub struct LffWeights {
 }
 
 impl LffWeights {
-    /// Averages of no loss yet, for training samples of the given classes; `alpha` (0.7 as released) is the share that
-    /// an average keeps at each visit, `eps` (1e-8) is added to the denominator of the weights.
+    /// Initial averages, without any loss, for training samples of the given classes; `alpha` (0.7 as released) is
+    /// the fraction that an average keeps at each visit, `eps` (1e-8) is added to the denominator of the weights.
     ///
     /// # Errors
-    /// `alpha` is not in 0..=1, `eps` is not above 0, or a label is no class.
+    /// `alpha` is not in 0..=1, `eps` is not above 0, or a label is not a class.
     pub fn new(labels: Vec<usize>, alpha: f64, eps: f64) -> Result<Self> {
         within("ema_alpha", alpha, 0.0, 1.0)?;
         positive("eps", eps)?;
@@ -110,12 +112,12 @@ impl LffWeights {
         Ok(Self { alpha, eps, classes, labels, biased: empty.clone(), debiased: empty })
     }
 
-    /// Takes in the cross-entropies of a batch of training `samples` and returns a weight for each of them, in their
-    /// order.
+    /// Updates the averages with the cross-entropies of a batch of training `samples` and returns a weight for each
+    /// of them, in their order.
     ///
-    /// An average starts as the first loss of its sample. The weight is `b / (b + d + eps)`, where `b` and `d` are the
-    /// averages of the biased and the debiased network, each divided by the largest of its class at this moment, over
-    /// all training samples, however old; a sample that was never visited counts as 0.
+    /// An average starts as the first loss of its sample. The weight is `b / (b + d + eps)`, where `b` and `d` are
+    /// the averages of the biased and the debiased network, each divided by the current largest average of its
+    /// class over all training samples, however old; a sample that was never visited counts as 0.
     ///
     /// # Errors
     /// A sample is not in the training set, or the lists differ in length.
@@ -140,7 +142,7 @@ impl LffWeights {
             .collect())
     }
 
-    /// The averages of both networks as bits of `f64`, none for samples that were never visited.
+    /// The averages of both networks as bits of `f64`; `None` for samples that were never visited.
     pub(crate) fn visited(&self) -> [Vec<Option<u64>>; 2] {
         [&self.biased, &self.debiased].map(|averages| {
             let bits = |(value, &seen): (&f64, &bool)| seen.then(|| value.to_bits());
@@ -148,7 +150,7 @@ impl LffWeights {
         })
     }
 
-    /// Takes over what [`visited`](Self::visited) gave; samples beyond the training set are left out.
+    /// Restores the result of [`visited`](Self::visited); samples beyond the training set are left out.
     pub(crate) fn revisit(&mut self, visited: [Vec<Option<u64>>; 2]) {
         for (averages, bits) in [&mut self.biased, &mut self.debiased].into_iter().zip(visited) {
             let places = averages.values.iter_mut().zip(&mut averages.seen);

@@ -1,4 +1,4 @@
-//! LNL, learning not to learn: the features are trained until a bias predictor on them is undecided.
+//! LNL, learning not to learn: the features are trained until a bias predictor on them is uncertain.
 //!
 //! ```text
 //! lnl            L = 1/n sum_i CE( z_i, y_i ) - entropy_weight / m sum_r H( softmax(q_r) )
@@ -10,16 +10,16 @@
 //! the number of pixels for the original predictor of quantised colours. Kim et al., *Learning Not to Learn: Training
 //! Deep Neural Networks with Biased Data* (2019).
 //!
-//! The paper is one game: the network descends `CE - lambda H - mu CE_bias`, the predictor descends `CE_bias`. Both
-//! terms are here, to be put together by whoever owns the predictor, in the two steps that the released comparison of
-//! Hong and Yang takes for each batch:
+//! The paper is one game: the network descends `CE - lambda H - mu CE_bias`, the predictor descends `CE_bias`. This
+//! module has both terms. The owner of the predictor combines them in two steps for each batch, as in the released
+//! comparison of Hong and Yang:
 //!
-//! 1. the network, predictor held fixed, descends `lnl`;
-//! 2. the predictor on [`reverse_gradient`] of the features descends `lnl-adversary`; through the reversal the feature
-//!    extractor ascends it, `mu` times.
+//! 1. the network descends `lnl`, with the predictor fixed;
+//! 2. the predictor on [`reverse_gradient`] of the features descends `lnl-adversary`; through the reversal the
+//!    feature extractor ascends it, with factor `mu`.
 //!
-//! `entropy_weight` (`lambda`) is 0.01 as published; the comparison of Hong and Yang uses 1 and `mu` = 0.1. The value is
-//! the same in both, so the variant changes nothing.
+//! `entropy_weight` (`lambda`) is 0.01 as published; the comparison of Hong and Yang uses 1 and `mu` = 0.1. The
+//! value is the same in both, so the variant has no effect.
 //!
 //! Both are defined on every batch of at least one row.
 
@@ -31,7 +31,8 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, entropy, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 
-/// The network's loss; see the [module](self).
+/// The network's loss; see the [module](self). Inputs: `logits`, `[n, classes]`, `labels`, `[n]`, and
+/// `bias_logits`, `[m, biases]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lnl {
@@ -72,7 +73,7 @@ impl Objective for Lnl {
     }
 }
 
-/// The bias predictor's loss; see the [module](self).
+/// The bias predictor's loss; see the [module](self). Inputs: `bias_logits`, `[m, biases]`, and `bias`, `[m]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LnlAdversary {
@@ -93,8 +94,8 @@ impl Objective for LnlAdversary {
     }
 }
 
-/// The features as they are, whose gradient arrives multiplied by `-strength`: what descends a loss behind it ascends
-/// the loss before it.
+/// The features unchanged, with their gradient multiplied by `-strength`: layers behind it descend a loss, layers
+/// before it ascend it.
 pub fn reverse_gradient<const D: usize>(features: Tensor<D>, strength: f64) -> Tensor<D> {
     features.clone().detach() * (1.0 + strength) - features * strength
 }

@@ -1,4 +1,4 @@
-//! An attribute that must not decide: bias labels, or a biased network in their place.
+//! Debiasing: objectives that use bias labels, or a biased network instead, so that an attribute does not decide.
 
 pub mod bias_balance;
 pub mod biascon;

@@ -1,4 +1,4 @@
-//! RUBi: the scores of the main network are masked by what a bias network alone would say.
+//! RUBi: the scores of the main network are masked by the prediction of a bias network.
 //!
 //! ```text
 //! q = sg(g) A^T + a
@@ -11,8 +11,8 @@
 //! in the image form of ReBias' comparison. At test time `f` is used alone.
 //!
 //! `question_loss_weight` is 1 by default, as published. In the released trainer the head is never given to an
-//! optimiser and stays at its random start, so that the second term changes nothing there; here the head has its
-//! gradient and whoever owns it decides. The value is the same, so the variant changes nothing.
+//! optimiser and keeps its random initial weights, so that the second term has no effect there; here the head has a
+//! gradient, and its owner decides. The value is the same, so the variant has no effect.
 //!
 //! It is defined on every batch of at least one sample.
 
@@ -24,7 +24,8 @@ use crate::loss::logits::{CrossEntropies, check_linear, linear, targets};
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use simile_kernels::sigmoid;
 
-/// See the [module](self).
+/// RUBi; see the [module](self). Inputs: `f_logits`, `[n, classes]`, `g_features`, `[n, d]`, `fc_weight`,
+/// `[classes, d]`, `fc_bias`, `[1, classes]`, and `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rubi {

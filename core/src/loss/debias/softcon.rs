@@ -1,22 +1,22 @@
-//! SoftCon: BiasCon without bias labels. Positives weigh the more, the less alike a biased network finds
-//! them.
+//! SoftCon: BiasCon without bias labels. The less similar two positives are for a biased network, the more the pair
+//! weighs.
 //!
 //! ```text
 //! l_i  = - sum_j m_ij / M_i [ s_ij - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature
 //! m_ij = ( 1 - cos(f_i, f_j) ) [ y_i = y_j ],   M_i = sum_j m_ij
 //! ```
 //!
-//! mean over `2 b` anchors, `j` over the rows of other samples; `labels` `y`, and `bias_features` `f`,
-//! `[b, e]`, of a network that was trained to latch on to the bias (small receptive field). No gradient flows
-//! into `f`. Hong and Yang, *Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning*
-//! (2021), the soft version of [`BiasCon`](crate::loss::BiasCon).
+//! mean over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each, `j` over the rows of other samples; `labels`
+//! `y`, `[b]`, and `bias_features` `f`, `[b, e]`, of a network that was trained to use the bias (small receptive
+//! field). No gradient flows into `f`. Hong and Yang, *Unbiased Classification through Bias-Contrastive and
+//! Bias-Balanced Learning* (2021), the soft version of [`BiasCon`](crate::loss::BiasCon).
 //!
-//! In the released code the anchor's own other view is not left out: its weight is the rounding error of
-//! `1 - cos(f_i, f_i)`. Where every other weight is 0, that error is what `M_i` divides by, and the term is
-//! either 0 or the whole log-probability of the own pair. Here the own pair has weight 0, and so have weights
-//! below 1e-6. Besides, `released` adds 1e-9 inside the logarithm as [`BiasCon`](crate::loss::BiasCon) does;
-//! `paper`, the default, does not. Published: temperature 0.07, total loss `0.01 CE + SoftCon`; `aux.ce` and
-//! `aux.total_001ce` are these where `logits` and `ce_labels` are given.
+//! In the released code the anchor's own other view is not left out: its weight is the rounding error of `1 -
+//! cos(f_i, f_i)`. If every other weight is 0, `M_i` is that error, and the term is either 0 or the whole
+//! log-probability of the own pair. Here the own pair has weight 0, and so have weights below 1e-6. In addition,
+//! `released` adds 1e-9 inside the logarithm as [`BiasCon`](crate::loss::BiasCon) does; `paper`, the default, does
+//! not. Published: temperature 0.07, total loss `0.01 CE + SoftCon`; `aux.ce` and `aux.total_001ce` are these if
+//! `logits` and `ce_labels` are given.
 //!
 //! An anchor without positive weight has loss 0 with gradient 0 and counts in the mean.
 
@@ -38,13 +38,14 @@ use crate::numeric::unit_rows::UnitRows;
 /// Weights below this are rounding errors of `1 - cos` in `f32`.
 const SMALLEST_WEIGHT: f64 = 1e-6;
 
-/// See the [module](self).
+/// SoftCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, `labels`, `[b]`, and `bias_features`,
+/// `[b, e]`; `logits`, `[n, classes]`, and `ce_labels`, `[n]`, if given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SoftCon {
     /// Divisor of the cosines.
     pub temperature: f64,
-    /// With or without the released constant.
+    /// `released` adds the constant, `paper` does not.
     pub variant: Variant,
 }
 

@@ -6,8 +6,8 @@
 //! l(x; y, M) = log( exp s(x, y) + sum_m exp s(x, m) ) - s(x, y),   s(x, y) = <x, y> / temperature
 //! ```
 //!
-//! with unit rows of `view_a`, `view_b`, and `bank_a` `M_a`, `bank_b` `M_b`, `[K, d]`: stored embeddings of
-//! other samples' views, of length one. Tian et al., *Contrastive Multiview Coding* (2020), the two-view
+//! with unit rows of `view_a`, `view_b`, `[b, d]`, and `bank_a` `M_a`, `bank_b` `M_b`, `[K, d]`: stored embeddings
+//! of other samples' views, of length one. Tian et al., *Contrastive Multiview Coding* (2020), the two-view
 //! objective.
 //!
 //! | variant | positive `y` | gradient |
@@ -15,9 +15,9 @@
 //! | `paper` (default) | the other view's embedding in this batch | both views |
 //! | `released` | the sample's entry in the memory bank, `stored_b` for anchor `a_i` and `stored_a` for `b_i`, `[b, d]` | the anchors only |
 //!
-//! The released code draws other negatives for each anchor where here a batch shares its `K`, and by default
-//! replaces the softmax by noise-contrastive estimation with a constant estimated once; its `--softmax` form
-//! is the one here. Published: temperature 0.07, `K` 16,384, banks updated with momentum 0.5. Defined for
+//! The released code draws other negatives for each anchor, while a batch shares its `K` negatives here. By default
+//! it replaces the softmax by noise-contrastive estimation with a constant estimated once; its `--softmax` form is
+//! the one implemented here. Published: temperature 0.07, `K` 16,384, banks updated with momentum 0.5. Defined for
 //! every batch and bank of at least one row.
 
 use serde::{Deserialize, Serialize};
@@ -30,13 +30,14 @@ use crate::loss::pairwise::PairwiseResult;
 use crate::loss::views::TwoViews;
 use burn::tensor::Tensor;
 
-/// See the [module](self).
+/// CMC; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, `bank_a`, `bank_b`, `[K, d]`; with variant
+/// `released` also `stored_a`, `stored_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cmc {
     /// Divisor of the cosines.
     pub temperature: f64,
-    /// Which positive.
+    /// The choice of the positive.
     pub variant: Variant,
 }
 

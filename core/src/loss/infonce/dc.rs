@@ -1,4 +1,4 @@
-//! DC: NT-Xent with the positive taken out of the denominator, and DCLW, which weighs the positives besides.
+//! DC: NT-Xent without the positive in the denominator, and DCLW, which also weights the positives.
 //!
 //! ```text
 //! DC    l_i = - s_ii'     + log sum_{j != i, i'} exp s_ij,   s_ij = cos(x_i, x_j) / temperature
@@ -6,20 +6,20 @@
 //!       w_i = 2 - b exp( cos_ii' / sigma ) / sum_k exp( cos_kk' / sigma )
 //! ```
 //!
-//! over `2 b` anchors; `i'` is the other view of `i`, and `k` runs over the `b` samples. Yeh et al.,
-//! *Decoupled Contrastive Learning* (2022). Without the positive in the denominator the gradient does not
-//! fade with an easy positive, so that small batches learn as well; the weights `w` shift it towards hard
-//! positives.
+//! over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `i'` is the other view of `i`, and `k` runs over the
+//! `b` samples. Yeh et al., *Decoupled Contrastive Learning* (2022). Without the positive in the denominator the
+//! gradient does not vanish for an easy positive, so that small batches learn as well; the weights `w` shift it
+//! towards hard positives.
 //!
 //! | variant | value |
 //! |---|---|
 //! | `paper` (default) | mean over the `2 b` anchors |
 //! | `released` | sum of the means of both views: twice as much |
 //!
-//! Gradient flows through `w`, as in the released code. Released code leaves a pair out by adding -103.6 to
-//! its logit; here it is left out. Defaults as released: temperature 0.1, `sigma` 0.5. `aux.one_way_ab` and
-//! `aux.one_way_ba` are the means over the anchors of each view. Registered as `dc` and `dclw`, since `dcl`
-//! is Debiased Contrastive Learning.
+//! Gradient flows through `w`, as in the released code. Released code excludes a pair by adding -103.6 to its
+//! logit; here the sum excludes it exactly. Defaults as released: temperature 0.1, `sigma` 0.5. `aux.one_way_ab`
+//! and `aux.one_way_ba` are the means over the anchors of each view. Registered as `dc` and `dclw`, since `dcl` is
+//! Debiased Contrastive Learning.
 //!
 //! With `b = 1` there is no negative: loss and gradient are 0 (released: about -103).
 
@@ -33,7 +33,7 @@ use crate::loss::objective::{Aux, Evaluation, Objective, Variant, differentiate}
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view, where_present};
 use crate::loss::views::TwoViews;
 
-/// DC; see the [module](self).
+/// DC; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dc {
@@ -49,7 +49,7 @@ impl Default for Dc {
     }
 }
 
-/// DCLW; see the [module](self).
+/// DCLW; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dclw {
@@ -134,7 +134,7 @@ impl Objective for Dclw {
     }
 }
 
-/// What the sum over the `2 b` anchors is multiplied by.
+/// Factor of the sum over the `2 b` anchors.
 fn scale(variant: Variant, b: usize) -> f64 {
     match variant {
         Variant::Paper => 1.0 / (2 * b) as f64,

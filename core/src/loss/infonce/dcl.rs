@@ -1,22 +1,21 @@
-//! DCL: NT-Xent whose negatives are corrected for the positives among them.
+//! DCL: NT-Xent with negatives corrected for the positives among them.
 //!
 //! ```text
 //! L   = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
 //! N g = max( ( sum_j exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )
 //! ```
 //!
-//! over `2 b` anchors; `i'` is the other view of `i` and `j` runs over the `N = 2b - 2` rows of other
-//! samples. `tau_plus` is the probability that one of these is of the anchor's class. Chuang et al.,
-//! *Debiased Contrastive Learning* (2020), eq. 7 and 8 with one positive.
+//! over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `i'` is the other view of `i` and `j` runs over the
+//! `N = 2b - 2` rows of other samples. `tau_plus` is the probability that one of these is of the anchor's class.
+//! Chuang et al., *Debiased Contrastive Learning* (2020), eq. 7 and 8 with one positive.
 //!
-//! Paper and released code agree, so the variant changes nothing; only the released exponentials are taken
-//! without a shift and overflow at small temperatures, here they do not. Defaults as published: temperature
-//! 0.5, `tau_plus` 0.1 (one over the number of classes).
+//! Paper and released code agree, so the variant has no effect; only the released exponentials are computed without
+//! a shift and overflow at small temperatures, here they do not. Defaults as published: temperature 0.5, `tau_plus`
+//! 0.1 (one over the number of classes).
 //!
-//! An anchor whose estimate is below the floor learns nothing from its negatives; with well-aligned views and
-//! a small temperature that is the normal state. `aux.anchors_at_floor` counts these anchors. With `tau_plus`
-//! = 0 it is [`NtXent`](crate::loss::NtXent). Use it where classes are few and balanced. With `b = 1` loss and
-//! gradient are 0.
+//! An anchor whose estimate is below the floor learns nothing from its negatives; with well-aligned views and a
+//! small temperature this is normal. `aux.anchors_at_floor` counts these anchors. With `tau_plus` = 0 it is
+//! [`NtXent`](crate::loss::NtXent). Use it for few, balanced classes. With `b = 1` loss and gradient are 0.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -27,7 +26,7 @@ use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
 use crate::loss::views::TwoViews;
 
-/// See the [module](self).
+/// DCL; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dcl {
@@ -96,7 +95,7 @@ impl Debias {
         (positive + estimate.max_pair(floor)).log() + shift - own
     }
 
-    /// How many anchors stand at the floor.
+    /// Number of anchors at the floor.
     pub(crate) fn at_floor(&self, own: Tensor<1>, negatives: Tensor<1>) -> Tensor<1> {
         let (_, estimate, floor) = self.estimate(&own, &negatives);
         estimate.lower(floor).float().sum()

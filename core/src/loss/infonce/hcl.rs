@@ -1,4 +1,4 @@
-//! HCL: DCL whose negatives weigh the more the nearer they are to the anchor.
+//! HCL: DCL with larger weights for negatives nearer to the anchor.
 //!
 //! ```text
 //! L   = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
@@ -7,15 +7,15 @@
 //! ```
 //!
 //! with the symbols of [`Dcl`](crate::loss::Dcl); `beta` is the concentration of the weights. Robinson et al.,
-//! *Contrastive Learning with Hard Negative Samples* (2021), section 4. `beta` multiplies `s`, which holds
-//! the temperature already: the concentration on the cosine is `beta / temperature`.
+//! *Contrastive Learning with Hard Negative Samples* (2021), section 4. `beta` multiplies `s`, which includes the
+//! temperature: the concentration on the cosine is `beta / temperature`.
 //!
-//! The weights `exp(beta s)` are differentiated like everything else, as in the released code; paper and code
-//! agree, so the variant changes nothing. Defaults as published: temperature 0.5, `tau_plus` 0.1, `beta` 1.
-//! CCL-K compares itself with this objective as HardNeg-InfoNCE without saying which values it used.
+//! The weights `exp(beta s)` are differentiated too, as in the released code; paper and code agree, so the variant
+//! has no effect. Defaults as published: temperature 0.5, `tau_plus` 0.1, `beta` 1. CCL-K compares itself with this
+//! objective as HardNeg-InfoNCE without stating the values it used.
 //!
-//! With `beta` = 0 it is [`Dcl`](crate::loss::Dcl), with `tau_plus` = 0 besides [`NtXent`](crate::loss::NtXent). Anchors
-//! at the floor are counted in `aux.anchors_at_floor`. With `b = 1` loss and gradient are 0.
+//! With `beta` = 0 it is [`Dcl`](crate::loss::Dcl), with `tau_plus` = 0 as well [`NtXent`](crate::loss::NtXent).
+//! `aux.anchors_at_floor` counts anchors at the floor. With `b = 1` loss and gradient are 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, other_view};
 use crate::loss::views::TwoViews;
 
-/// See the [module](self).
+/// HCL; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hcl {

@@ -5,13 +5,14 @@
 //! Fair-InfoNCE   L = 1/b sum_i [ log( exp s_ii + sum_{j != i, c_j = c_i} exp s_ij ) - s_ii ]
 //! ```
 //!
-//! with `s_ij = cos(a_i, b_j) / temperature` across views only, one direction, view a to view b. Tsai et al.,
+//! with `s_ij = cos(a_i, b_j) / temperature` across `view_a` and `view_b`, `[b, d]`, only, one direction, view a to
+//! view b. Tsai et al.,
 //! *Conditional Contrastive Learning with Kernel* (2022), eq. 1 and 4, with the sign of a loss.
 //!
-//! What the released code calls InfoNCE is NT-Xent (see [`NtXent`](crate::loss::NtXent)); Fair-InfoNCE was not released.
-//! The equation leaves open how a batch meets one cluster; here the denominator is restricted to the anchor's
-//! cluster, `labels`, made for instance by k-means of the sensitive variable. An anchor alone in its cluster has
-//! loss 0 and gradient 0.
+//! The released code's InfoNCE is NT-Xent (see [`NtXent`](crate::loss::NtXent)); Fair-InfoNCE was not released. The
+//! paper does not specify how to restrict a batch to one cluster; here the denominator is restricted to the
+//! anchor's cluster, `labels`, computed for instance by k-means of the sensitive variable. An anchor alone in its
+//! cluster has loss 0 and gradient 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,13 +24,13 @@ use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 use burn::tensor::Tensor;
 
-/// InfoNCE across views; see the [module](self).
+/// InfoNCE across views; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InfoNce {
     /// Divisor of the cosines.
     pub temperature: f64,
-    /// `cosine`, the only one there is.
+    /// `cosine`, the only supported similarity.
     pub similarity: String,
     /// Averages the directions a to b and b to a.
     pub symmetric: bool,
@@ -71,7 +72,8 @@ impl Objective for InfoNce {
     }
 }
 
-/// InfoNCE with negatives of the anchor's cluster; see the [module](self).
+/// InfoNCE with negatives of the anchor's cluster; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`,
+/// and `labels`, `[b]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FairInfoNce {
@@ -113,7 +115,7 @@ impl Objective for FairInfoNce {
     }
 }
 
-/// The view that the anchors of a direction are taken from.
+/// The view of the anchors of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     A,

@@ -1,17 +1,17 @@
-//! MoCo: queries meet the key of their own sample, and a queue of keys of earlier samples.
+//! MoCo: queries are compared with the key of their own sample, and with a queue of keys of earlier samples.
 //!
 //! ```text
 //! L = 1/b sum_i [ log( exp s(q_i, k_i) + sum_n exp s(q_i, m_n) ) - s(q_i, k_i) ],   s(x, y) = <x, y> / temperature
 //! ```
 //!
-//! with the queries `view_a` `q`, the keys `view_b` `k` of the momentum encoder, both normalised here, and
-//! the `queue` `m`, `[K, d]`, whose rows are keys as [`KeyQueue`] holds them, of length one already. Only the
-//! queries get a gradient. The keys of the batch are no negatives of each other; they enter the queue after
-//! the step. He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), eq. 1.
+//! with the queries `view_a` `q`, `[b, d]`, the keys `view_b` `k`, `[b, d]`, of the momentum encoder, both
+//! normalised here, and the `queue` `m`, `[K, d]`, whose rows are unit-length keys of a [`KeyQueue`]. Only the
+//! queries get a gradient. The keys of the batch are no negatives of each other; they enter the queue after the
+//! step. He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), eq. 1.
 //!
-//! Paper and released code agree, so the variant changes nothing. Defaults as published: temperature 0.07
-//! (0.2 in MoCo v2), a queue of 65,536 (`K`, checked if given), a momentum of 0.999. Use it where a batch is
-//! too small for negatives. Defined for every batch and queue of at least one row.
+//! Paper and released code agree, so the variant has no effect. Defaults as published: temperature 0.07 (0.2 in
+//! MoCo v2), a queue of 65,536 (`K`, checked if given), a momentum of 0.999. Use it if a batch is too small for
+//! negatives. Defined for every batch and queue of at least one row.
 
 use burn::tensor::{IndexingUpdateOp, Tensor};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use crate::loss::views::TwoViews;
 use crate::numeric::matrix::indices;
 use crate::numeric::unit_rows::UnitRows;
 
-/// See the [module](self).
+/// MoCo; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `queue`, `[K, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MoCo {
@@ -81,8 +81,7 @@ impl Objective for MoCo {
     }
 }
 
-/// InfoNCE of each anchor with one positive row of its own and a named bank of negatives; neither gets a
-/// gradient.
+/// InfoNCE of each anchor with one positive row and a named bank of negatives; neither gets a gradient.
 pub(crate) fn against_bank(
     anchors: Tensor<2>,
     positives: Tensor<2>,
@@ -104,7 +103,7 @@ pub(crate) fn against_bank(
         }))
 }
 
-/// The keys of the latest samples, oldest overwritten first.
+/// The keys of the latest samples; new keys overwrite the oldest.
 #[derive(Debug, Clone)]
 pub struct KeyQueue {
     rows: Tensor<2>,
@@ -112,7 +111,7 @@ pub struct KeyQueue {
 }
 
 impl KeyQueue {
-    /// A queue of rows `[K, d]`, drawn at random before training, which are normalised.
+    /// A queue of rows `[K, d]`, drawn at random before training, which are normalised here.
     ///
     /// # Errors
     /// There is no row.
@@ -133,7 +132,7 @@ impl KeyQueue {
         self.next
     }
 
-    /// A queue of this size with other rows, taken as they are, of which `oldest` is the first to be overwritten.
+    /// A queue of this size with other rows, not normalised; `oldest` is the first to be overwritten.
     pub(crate) fn replaced(&self, rows: Tensor<2>, oldest: usize) -> Self {
         Self { rows, next: oldest % self.rows.dims()[0] }
     }

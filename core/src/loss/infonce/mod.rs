@@ -1,4 +1,4 @@
-//! A positive against negatives: InfoNCE, its corrections and its queues.
+//! Losses of a positive against negatives: InfoNCE, its corrections and its queues.
 
 pub mod cmc;
 pub mod dc;

@@ -4,11 +4,11 @@
 //! L = 1/(2b) sum_i [ log sum_{j != i} exp(s_ij) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! over `2 b` anchors, both views of every sample; `i'` is the other view of `i`. Chen et al., *A Simple Framework
-//! for Contrastive Learning of Visual Representations* (2020), eq. 1.
+//! over `2 b` anchors, both views (`view_a`, `view_b`, `[b, d]`) of every sample; `i'` is the other view of `i`.
+//! Chen et al., *A Simple Framework for Contrastive Learning of Visual Representations* (2020), eq. 1.
 //!
 //! Released code agrees up to a factor: CCL-K's critic is the same, Google's adds the means of the two views (twice
-//! the value), SupContrast without labels multiplies by `temperature / 0.07`. The variant changes nothing here.
+//! the value), SupContrast without labels multiplies by `temperature / 0.07`. The variant has no effect here.
 //!
 //! With `b = 1` there is no negative: the loss is 0 with gradient 0.
 
@@ -20,7 +20,7 @@ use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
 use crate::loss::views::TwoViews;
 
-/// See the [module](self).
+/// NT-Xent; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NtXent {

@@ -4,18 +4,17 @@
 //! L = E_{z} E_{x, y ~ p(x|z) p(y|z)} [ log( exp s_xy + sum_j exp s_{x y_j} ) - s_xy ]
 //! ```
 //!
-//! Tsai et al., *Conditional Contrastive Learning with Kernel* (2022), eq. 3, with the sign of a loss;
-//! *Learning Weakly-Supervised Contrastive Representations* (2022). `labels` are cluster ids: made by
-//! k-means, or by grouping equal rows of the `k` binary attributes of highest entropy (see
-//! [`crate::eval::cluster`]).
+//! Tsai et al., *Conditional Contrastive Learning with Kernel* (2022), eq. 3, with the sign of a loss; *Learning
+//! Weakly-Supervised Contrastive Representations* (2022). `labels`, `[b]`, are cluster ids: computed by k-means, or
+//! by grouping equal rows of the `k` binary attributes of highest entropy (see [`crate::eval::cluster`]).
 //!
 //! The equation draws one positive of the anchor's cluster; its mean over a batch, with all other rows in the
-//! denominator, is [`SupCon`] with cluster ids for labels, which is what was released (in the repository of
-//! the second paper). Variants, parameters and the degenerate cases are those of [`SupCon`], except that
-//! `released` is the default here; it multiplies by `temperature / base_temperature`. Published: temperature
-//! 0.1, 200 clusters of CLIP features on ImageNet-100.
+//! denominator, is [`SupCon`] with cluster ids for labels, the released form (in the repository of the second
+//! paper). Variants, parameters and the degenerate cases are those of [`SupCon`], except that `released` is the
+//! default here; it multiplies by `temperature / base_temperature`. Published: temperature 0.1, 200 clusters of
+//! CLIP features on ImageNet-100.
 //!
-//! Use it where clusters say what should be alike. For a continuous condition see
+//! Use it if samples of one cluster should have similar embeddings. For a continuous condition see
 //! [`WeakSupCclk`](crate::loss::WeakSupCclk).
 
 use serde::{Deserialize, Serialize};
@@ -26,7 +25,7 @@ use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::reduction::Reduction;
 use crate::loss::supervised::supcon::SupCon;
 
-/// See the [module](self).
+/// WeaklySup-InfoNCE; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `labels`, `[b]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WeakSupInfoNce {
@@ -36,7 +35,7 @@ pub struct WeakSupInfoNce {
     pub base_temperature: f64,
     /// Mean or sum over the anchors.
     pub reduction: Reduction,
-    /// With or without the released factor.
+    /// `released` multiplies by the factor, `paper` does not.
     pub variant: Variant,
 }
 

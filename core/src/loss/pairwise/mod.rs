@@ -1,4 +1,4 @@
-//! The one equation behind most objectives, with its gradient derived by hand.
+//! The equation that most objectives share, with its gradient derived by hand.
 //!
 //! For anchor `i` with scaled cosines `s_ij = <a_i, c_j> / temperature` two kinds of row reduction occur:
 //!
@@ -7,13 +7,13 @@
 //! log-sum-exp m_i = log sum_j W_ij exp(power * s_ij)   d m_i / d s_ij = power * W_ij exp(power * s_ij) / exp(m_i)
 //! ```
 //!
-//! with constant weights `P` and `W >= 0`. An objective names its reductions and says in one closure how the
-//! losses of the anchors follow from them, for example `m - p` for InfoNCE. The log-sum-exps and their gradients are
-//! operations of [`simile_kernels`], which see to it that no `b x b` matrix has to exist; most means need none
-//! ([`Positives`]). The closure itself is differentiated by Burn's autodiff on vectors.
+//! with constant weights `P` and `W >= 0`. An objective lists its reductions and computes the losses of the anchors
+//! from them in one closure, for example `m - p` for InfoNCE. The log-sum-exps and their gradients are operations
+//! of [`simile_kernels`], which avoid a `b x b` matrix; most means need none ([`Positives`]). The closure itself is
+//! differentiated by Burn's autodiff on vectors.
 //!
-//! A row without any pair of positive weight has no log-sum-exp; it is given the finite stand-in [`EMPTY`],
-//! its gradient is 0, and the closure decides what the anchor's loss is.
+//! A row without any pair of positive weight has no log-sum-exp; its value is the finite stand-in [`EMPTY`], its
+//! gradient is 0, and the closure determines the anchor's loss.
 
 mod positives;
 mod rows;
@@ -83,8 +83,7 @@ pub struct PairwiseLoss<'a> {
 }
 
 impl<'a> PairwiseLoss<'a> {
-    /// Compares anchors `[n, d]` with candidates `[m, d]`; `tile` anchors at once, or as many as suit the
-    /// size.
+    /// Compares anchors `[n, d]` with candidates `[m, d]`; `tile` anchors at once, or a number that suits the size.
     ///
     /// # Errors
     /// The temperature is not above 0, or the widths differ.
@@ -117,14 +116,14 @@ impl<'a> PairwiseLoss<'a> {
         Ok(Self { within: true, ..Self::new(rows.clone(), rows, temperature, tile)? })
     }
 
-    /// Takes the candidates as constants: their gradient is not formed and stays 0.
+    /// Takes the candidates as constants: their gradient is not computed and stays 0.
     #[must_use]
     pub fn with_constant_candidates(mut self) -> Self {
         self.constant_candidates = true;
         self
     }
 
-    /// Says which groups or weights the log-sum-exps mean.
+    /// Sets the groups or weights of the log-sum-exps.
     #[must_use]
     pub fn with_weights(mut self, weights: PairWeights) -> Self {
         self.weights = weights;
@@ -216,7 +215,7 @@ impl<'a> PairwiseLoss<'a> {
     }
 }
 
-/// A sum that may not have begun.
+/// A running sum, `None` before the first term.
 fn plus(sum: Option<Tensor<2>>, next: Tensor<2>) -> Tensor<2> {
     match sum {
         Some(sum) => sum + next,
@@ -239,7 +238,7 @@ pub fn log_add(x: Tensor<1>, y: Tensor<1>) -> Tensor<1> {
     ((x - shift.clone()).exp() + (y - shift.clone()).exp()).log() + shift
 }
 
-/// `values`, but 0 with gradient 0 for the anchors whose log-sum-exp had no pair to run over.
+/// `values`, but 0 with gradient 0 for anchors whose log-sum-exp has no pair.
 pub fn where_present(values: Tensor<1>, sum: &Tensor<1>) -> Tensor<1> {
     let empty = sum.clone().detach().lower_elem(EMPTY / 2.0);
     values.mask_fill(empty, 0.0)

@@ -1,7 +1,7 @@
-//! Which candidates an anchor is drawn to, and the means that follow.
+//! The positives of an anchor, and the means over them.
 //!
-//! Where the weights have a form (one partner, one group) a mean is an inner product of the anchor with a row
-//! that is known beforehand: `n d` work and no tile of weights.
+//! If the weights have a structure (one partner, one group), a mean is an inner product of the anchor with a
+//! precomputed row: `n d` work and no tile of weights.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::numeric::matrix::{Matrix, indices};
 
 /// A tile of the comparison.
 pub struct Tile<'t> {
-    /// Which anchors these are.
+    /// The anchors of the tile.
     pub range: Range<usize>,
     /// `s_ij`, `[anchors of the tile, candidates]`.
     pub similarity: Tensor<2>,
@@ -28,7 +28,7 @@ pub type Weights<'a> = Box<dyn Fn(&Tile) -> Tensor<2> + Send + Sync + 'a>;
 /// Weights of a range of samples, `[range, samples]`.
 pub type SampleWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + Send + Sync + 'a>;
 
-/// What is compared.
+/// The anchors and candidates of a comparison.
 pub(super) struct Place<'p> {
     /// The anchors over the temperature.
     pub(super) scaled: &'p Tensor<2>,
@@ -52,41 +52,41 @@ impl Place<'_> {
     }
 }
 
-/// Which candidates an anchor is drawn to, as rows of constant weights `P`.
+/// The positives of an anchor, as rows of constant weights `P`.
 #[allow(clippy::large_enum_variant, reason = "a comparison holds two or three of these")]
 pub enum Positives<'a> {
     /// Candidate `partner[i]`, weight one.
     Partner(Vec<usize>),
-    /// The mean over the candidates of the anchor's group that are not in its part of that group. Anchors and
-    /// candidates are the same rows. An anchor without such a candidate has weight 0.
+    /// The mean over the candidates of the anchor's group outside its part of that group. Anchors and candidates
+    /// are the same rows. An anchor without such a candidate has weight 0.
     Group {
-        /// LabelGroups of equal label.
+        /// Groups of equal label.
         group: LabelGroups,
         /// A finer partition: each row alone, or the rows of equal label and bias.
         part: LabelGroups,
     },
-    /// Row `i` of a tensor `[anchors, d]` that is no candidate, weight one; it receives no gradient, see
+    /// Row `i` of a tensor `[anchors, d]` that is not a candidate, weight one; it receives no gradient, see
     /// [`PairwiseResult::of_means`](super::PairwiseResult::of_means).
     Rows(Tensor<2>),
-    /// Weights of the pairs of samples, the same for all views of either. Anchors and candidates are the same rows, the
-    /// samples of one view after those of another.
+    /// Weights of the pairs of samples, the same for all views of either. Anchors and candidates are the same rows,
+    /// with the samples of one view after those of another.
     Samples {
         /// Number of samples.
         count: usize,
-        /// Weights of a range of samples, `[range, samples]`, which are taken as constants.
+        /// Weights of a range of samples, `[range, samples]`, taken as constants.
         weights: SampleWeights<'a>,
     },
-    /// Weights made for one tile at a time. They can depend on its values, but are taken as constants.
+    /// Weights computed for one tile at a time. They can depend on its values, but are taken as constants.
     Tiles(Weights<'a>),
 }
 
-/// What a mean is formed from.
+/// The weighted sums from which a mean is computed.
 pub(super) struct Target {
     /// `sum_j P_ij c_j`, `[anchors, d]`.
     pub(super) rows: Tensor<2>,
     /// `sum_j P_ij`, `[anchors]`.
     pub(super) mass: Tensor<1>,
-    /// `P`, where it came as a single tile.
+    /// `P`, if there is only one tile.
     weights: Option<Tensor<2>>,
 }
 
@@ -98,7 +98,7 @@ impl Target {
 }
 
 impl Positives<'_> {
-    /// What the means of the anchors are formed from.
+    /// The weighted sums from which the means of the anchors are computed.
     pub(super) fn target(&self, place: &Place<'_>) -> Target {
         let candidates = place.candidates;
         let (device, dtype) = (candidates.device(), candidates.dtype());
@@ -137,7 +137,7 @@ impl Positives<'_> {
         }
     }
 
-    /// `sum_i P_ij g_i`, `[candidates, d]`; `None` where candidates are not concerned.
+    /// `sum_i P_ij g_i`, `[candidates, d]`; `None` if the candidates get no gradient.
     pub(super) fn spread(
         &self,
         gradient: Tensor<2>,
@@ -183,14 +183,14 @@ fn over_views(rows: Tensor<2>, samples: usize) -> Tensor<2> {
     rows.reshape([n / samples, samples, width]).sum_dim(0).squeeze_dim(0)
 }
 
-/// The samples, as many at once as suit their number.
+/// Ranges of samples, each as large as suits their number.
 fn ranges(samples: usize) -> impl Iterator<Item = Range<usize>> {
     let size = tile_rows(None, samples, samples);
     (0..samples).step_by(size).map(move |start| start..(start + size).min(samples))
 }
 
-/// `1 / |P(i)|` of each row, 0 where nothing is left of its group, and 1 where something is; `[rows, 1]`
-/// both.
+/// `1 / |P(i)|` of each row, 0 if nothing is left of its group, and the mass, 1 if something is left; both `[rows,
+/// 1]`.
 fn shares(group: &LabelGroups, part: &LabelGroups, device: &Device, dtype: DType) -> (Tensor<2>, Tensor<2>) {
     let counts: Vec<usize> =
         (0..group.rows()).map(|i| group.size_of(i).saturating_sub(part.size_of(i))).collect();
@@ -202,7 +202,7 @@ fn shares(group: &LabelGroups, part: &LabelGroups, device: &Device, dtype: DType
     (column(|count| 1.0 / count as f64), column(|_| 1.0))
 }
 
-/// For each row the sum over its group without its part of it.
+/// For each row the sum over its group outside its part of the group.
 fn rest_of_group(group: &LabelGroups, part: &LabelGroups, rows: Tensor<2>) -> Tensor<2> {
     group.sums(rows.clone()) - part.sums(rows)
 }

@@ -1,4 +1,4 @@
-//! Rows of a comparison by their place.
+//! Index helpers for the rows of a comparison.
 
 use std::ops::Range;
 
@@ -7,15 +7,16 @@ use simile_kernels::EMPTY;
 
 use crate::numeric::matrix::indices;
 
-/// Takes one candidate of each anchor out of a tile of logits.
+/// Removes one candidate of each anchor from a tile of logits.
 pub(crate) fn leave_out(logits: Tensor<2>, candidates: &[usize], rows: &Range<usize>) -> Tensor<2> {
     let at = indices(&candidates[rows.clone()], &logits.device()).unsqueeze_dim(1);
     let empty = Tensor::full([rows.len(), 1], EMPTY, (&logits.device(), logits.dtype()));
     logits.scatter(1, at, empty, IndexingUpdateOp::Add)
 }
 
-/// Rows `range` of a tensor; all of them are the tensor itself. With fusion (Burn 0.22.1, wgpu) a slice of everything
-/// shares the buffer without saying so, and an operation in place on it would change the tensor.
+/// Rows `range` of a tensor; the full range returns the tensor itself. With fusion (Burn 0.22.1, wgpu) a slice of
+/// all rows shares the buffer without being marked as shared, and an in-place operation on it would change the
+/// tensor.
 pub(crate) fn rows_of<const D: usize>(tensor: &Tensor<D>, range: Range<usize>) -> Tensor<D> {
     if range == (0..tensor.dims()[0]) { tensor.clone() } else { tensor.clone().slice(range) }
 }

@@ -1,4 +1,4 @@
-//! Objectives that the one equation serves, in both float types and with numbers that are none.
+//! Objectives based on the pairwise loss, in both float types and with values that are not finite.
 #![allow(clippy::unwrap_used)]
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -14,7 +14,7 @@ fn values(count: usize, step: f64) -> Vec<f64> {
     (0..count).map(|i| (step * (i * i) as f64 + i as f64).sin()).collect()
 }
 
-/// Loss and gradients as the objective finds them in a float type: in `f64` by the plain bodies, in tiles.
+/// Loss and gradients of the objective in a float type: in `f64` by the plain bodies, in tiles.
 fn evaluate(name: &str, parameters: &serde_json::Value, dtype: DType) -> Vec<f64> {
     let view = |step| {
         let data = TensorData::new(values(SAMPLES * 9, step), [SAMPLES, 9]);

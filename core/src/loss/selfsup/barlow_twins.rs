@@ -1,17 +1,17 @@
-//! Barlow Twins: features of two views agree, and features differ from each other.
+//! Barlow Twins: features of two views agree, and different features are decorrelated.
 //!
 //! ```text
 //! L = sum_k (1 - C_kk)^2 + lambd sum_{k != l} C_kl^2,   C = A^T B / b
 //! ```
 //!
-//! where `A` and `B`, `[b, d]`, are `view_a` and `view_b` with every column brought to mean 0 and variance 1
-//! over the batch, `(x - mean) / sqrt(var + bn_eps)` with the biased variance; rows are not normalised.
-//! Zbontar et al., *Barlow Twins: Self-Supervised Learning via Redundancy Reduction* (2021), eq. 1 and 2.
-//! Paper and released code agree, so the variant changes nothing. Defaults as published: `lambd` 0.0051,
-//! `bn_eps` 1e-5, a projector of three layers of 8192.
+//! where `A` and `B`, `[b, d]`, are `view_a` and `view_b` with every column standardised to mean 0 and variance 1
+//! over the batch, `(x - mean) / sqrt(var + bn_eps)` with the biased variance; rows are not normalised. Zbontar et
+//! al., *Barlow Twins: Self-Supervised Learning via Redundancy Reduction* (2021), eq. 1 and 2. Paper and released
+//! code agree, so the variant has no effect. Defaults as published: `lambd` 0.0051, `bn_eps` 1e-5, a projector of
+//! three layers of 8192.
 //!
-//! A feature that is constant over the batch has correlation 0 with everything, hence a term of 1, and
-//! gradient 0; with `b = 1` all are, and the loss is `d`.
+//! A feature that is constant over the batch has correlation 0 with every feature, hence a term of 1, and gradient
+//! 0; with `b = 1` all features are constant, and the loss is `d`.
 
 use serde::{Deserialize, Serialize};
 use simile_kernels::Redundancy;
@@ -21,7 +21,7 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::check_shape;
 use crate::loss::objective::{Evaluation, Objective, Variant};
 
-/// See the [module](self).
+/// Barlow Twins; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BarlowTwins {

@@ -1,17 +1,18 @@
-//! BYOL: the prediction from one view meets the target network's projection of the other.
+//! BYOL: the prediction from one view matches the target network's projection of the other view.
 //!
 //! ```text
 //! L = 1/b sum_i [ 2 - 2 cos(p_i^a, t_i^b) + 2 - 2 cos(p_i^b, t_i^a) ]
 //! ```
 //!
-//! with the online network's predictions `view_a` `p^a`, `view_b` `p^b`, and the projections `target_a`
-//! `t^a`, `target_b` `t^b` of the target network, an exponential moving average of the online one. The
-//! targets carry no gradient. Grill et al., *Bootstrap Your Own Latent* (2020), eq. 2, symmetrised.
+//! with the online network's predictions `view_a` `p^a`, `view_b` `p^b`, and the projections `target_a` `t^a`,
+//! `target_b` `t^b` of the target network, all `[b, d]`. The target network is an exponential moving average of the
+//! online network. The targets carry no gradient. Grill et al., *Bootstrap Your Own Latent* (2020), eq. 2,
+//! symmetrised.
 //!
-//! Paper and released code agree, so the variant changes nothing. There are no negatives: what keeps the
-//! representation from collapsing is the predictor together with the moving average (0.996 rising to 1 over
-//! training, 0.99 constant in the code the reference numbers come from). `aux.one_way_mean` is the first of
-//! the two directions.
+//! Paper and released code agree, so the variant has no effect. There are no negatives: the predictor together with
+//! the moving average keeps the representation from collapsing (momentum 0.996 rising to 1 over training, 0.99
+//! constant in the code from which the reference numbers come). `aux.one_way_mean` is the first of the two
+//! directions.
 //!
 //! Defined for every batch; a zero row has cosine 0 and gradient 0.
 
@@ -23,7 +24,7 @@ use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::views::TwoViews;
 
-/// See the [module](self).
+/// BYOL; see the [module](self). Inputs: `view_a`, `view_b`, `target_a`, `target_b`, `[b, d]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Byol {

@@ -1,4 +1,4 @@
-//! Learning from views without negatives: a moving average, correlations, prototypes, pixels.
+//! Objectives on views without negatives: a moving average, correlations, prototypes, pixels.
 
 pub mod barlow_twins;
 pub mod byol;

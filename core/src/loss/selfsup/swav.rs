@@ -5,28 +5,28 @@
 //! q^c = Sinkhorn( <z^c, p> / epsilon )
 //! ```
 //!
-//! with unit rows `z^v` of `V` views, `view_a`, `view_b`, `view_c`, ..., `prototypes` `p`, `[K, d]`, as unit
-//! rows, and the set `A` of views that are assigned (`crops_for_assign`, the first two). Caron et al.,
+//! with unit rows `z^v`, `[b, d]`, of `V` views, `view_a`, `view_b`, `view_c`, ..., `prototypes` `p`, `[K, d]`, as
+//! unit rows, and the set `A` of views that are assigned (`crops_for_assign`, the first two). Caron et al.,
 //! *Unsupervised Learning of Visual Features by Contrasting Cluster Assignments* (2020), eq. 1 to 3.
 //! Assignments carry no gradient.
 //!
-//! Sinkhorn's iterations scale `exp(scores / epsilon)` in turns so that prototypes share the batch evenly and
-//! the assignment of each sample sums to 1; they end on the samples. Here the
-//! first one runs on logarithms, so no `epsilon` overflows.
+//! Sinkhorn's iterations scale the columns and rows of `exp(scores / epsilon)` alternately, so that prototypes
+//! share the batch evenly and the assignment of each sample sums to 1; the last scaling is that of the samples. The
+//! first iteration runs on logarithms here, so no `epsilon` overflows.
 //!
-//! A batch that is small beside the number of prototypes cannot be spread over them. Earlier embeddings can be assigned
-//! with it: with `queue_0`, `queue_1`, ..., `[L, d]`, one for each assigned view, their scores stand before those of the
-//! batch, and of the assignments only the batch's are kept, as released. Rows of a queue are taken as they are, of length
-//! one as they are stored, and get no gradient. In a case file they are one input, `queue`, `[views][L][d]`.
+//! A batch that is small compared with the number of prototypes cannot be spread over them. Earlier embeddings can
+//! be assigned together with it: with `queue_0`, `queue_1`, ..., `[L, d]`, one for each assigned view, their scores
+//! precede those of the batch, and only the assignments of the batch are used, as released. Rows of a queue are not
+//! normalised again (they are stored with length one), and get no gradient. In a case file they are one input,
+//! `queue`, `[views][L][d]`.
 //!
-//! Paper and released code agree on the value. Released code normalises the prototypes in place before the
-//! step and never projects their gradient: with variant `released` `prototypes` gets the gradient with
-//! respect to the normalised prototypes, with `paper`, the default, that of the prototypes as given. Defaults
-//! as published: temperature 0.1, `epsilon` 0.05, 3 iterations, 3000 prototypes that stand still in the first
-//! epoch.
+//! Paper and released code agree on the value. Released code normalises the prototypes in place before the step and
+//! never projects their gradient. With variant `released`, `prototypes` gets the gradient with respect to the
+//! normalised prototypes; with `paper`, the default, the gradient with respect to the given prototypes. Defaults as
+//! published: temperature 0.1, `epsilon` 0.05, 3 iterations, 3000 prototypes that are fixed in the first epoch.
 //!
-//! `swav-sinkhorn` is the assignment alone, for inspection: `scores`, `[b, K]`, in, `aux.assignments` out;
-//! its loss is their sum, `b`, and nothing is differentiated. Both are defined for every batch of at least
+//! `swav-sinkhorn` computes only the assignment, for inspection: its input is `scores`, `[b, K]`, its output
+//! `aux.assignments`; its loss is their sum, `b`, and has no gradient. Both are defined for every batch of at least
 //! one sample and prototype.
 
 use burn::tensor::Tensor;
@@ -41,7 +41,8 @@ use crate::numeric::unit_rows::UnitRows;
 
 pub use simile_kernels::sinkhorn;
 
-/// See the [module](self).
+/// SwAV; see the [module](self). Inputs: `view_a`, `view_b`, ..., `[b, d]`, and `prototypes`, `[K, d]`; `queue_0`,
+/// `queue_1`, ..., `[L, d]`, if given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Swav {
@@ -51,11 +52,11 @@ pub struct Swav {
     pub epsilon: f64,
     /// Iterations of Sinkhorn's algorithm, at least 1.
     pub sinkhorn_iterations: usize,
-    /// Which views are assigned, from 0.
+    /// Indices of the assigned views, from 0.
     pub crops_for_assign: Vec<usize>,
     /// Number of views, checked if given.
     pub nmb_crops: Option<usize>,
-    /// What the gradient of the prototypes means.
+    /// The gradient of the prototypes, see the [module](self).
     pub variant: Variant,
 }
 
@@ -134,7 +135,7 @@ impl Objective for Swav {
 }
 
 impl Swav {
-    /// The scores of the queue of each assigned view, where there are queues.
+    /// The scores of the queue of each assigned view, if there are queues.
     fn queues(&self, batch: &Batch, prototypes: Tensor<2>) -> Result<Vec<Option<Tensor<2>>>> {
         let assigned = self.crops_for_assign.len();
         let is_there = |at: usize| batch.tracked(&queue_name(at)).is_some();
@@ -189,12 +190,12 @@ impl Swav {
     }
 }
 
-/// The input that holds earlier embeddings of an assigned view, counted from 0.
+/// The name of the input with earlier embeddings of an assigned view, counted from 0.
 pub(crate) fn queue_name(at: usize) -> String {
     format!("queue_{at}")
 }
 
-/// The assignment alone; see the [module](self).
+/// The assignment only; see the [module](self). Input: `scores`, `[b, K]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SwavSinkhorn {
@@ -237,7 +238,7 @@ impl Objective for SwavSinkhorn {
     }
 }
 
-/// Sums of rows and columns have long stopped to change.
+/// Far beyond convergence of the sums of rows and columns.
 const MOST_ITERATIONS: usize = 10_000;
 
 fn check_sinkhorn(epsilon: f64, iterations: usize) -> Result<()> {
@@ -290,7 +291,7 @@ mod tests {
         Matrix::from_fn(batch.rows(), k, |i, j| q[(i + queue.rows(), j)] * n as f64)
     }
 
-    /// The loss for assignments that stand still.
+    /// The loss for fixed assignments.
     fn loss([a, b]: [&Matrix; 2], prototypes: &Matrix, [of_a, of_b]: [&Matrix; 2], temperature: f64) -> f64 {
         let prototypes = unit(prototypes);
         let predicted = |view: &Matrix, target: &Matrix| {

@@ -1,13 +1,14 @@
-//! The loss of a variational autoencoder: how badly images are rebuilt from a code, and how much the code says.
+//! The loss of a variational autoencoder: reconstruction error and divergence of the code.
 //!
 //! ```text
 //! L = 1/b sum_i [ |x_i - y_i|^2 / 2 + beta/2 sum_k ( m_ik^2 + e^{l_ik} - 1 - l_ik ) ]
 //! ```
 //!
-//! with the pixels `x` (`images`, `[b, pixels]`, constants), what the decoder makes of a draw of the code, `y`
-//! (`reconstruction`), and the `mean` `m` and the logarithm `l` of the variance (`log_variance`, `[b, latents]`) of the
-//! code. It is the negative evidence lower bound for pixels with a normal error of variance 1, without its constant, at
-//! `beta` = 1 (Kingma & Welling, *Auto-Encoding Variational Bayes*, 2014; Higgins et al. 2017 for other `beta`).
+//! with the pixels `x` (`images`, `[b, pixels]`, constants), the decoder's output for a draw of the code, `y`
+//! (`reconstruction`, `[b, pixels]`), and the `mean` `m` and the logarithm `l` of the variance (`log_variance`) of
+//! the code, `[b, latents]` each. It is the negative evidence lower bound for pixels with a normal error of
+//! variance 1, without its constant, at `beta` = 1 (Kingma & Welling, *Auto-Encoding Variational Bayes*, 2014;
+//! Higgins et al. 2017 for other `beta`).
 //!
 //! Decoupled Uniformity takes the representation of such a model, `m`, as the prior of its kernel. Neither its code nor
 //! the settings of its autoencoder are released; those here are ours. A variance above `e^30` counts as `e^30`.
@@ -19,16 +20,17 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::check_shape;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 
-/// Larger logarithms of a variance overflow in `f32` sooner or later.
+/// Larger logarithms of a variance can overflow in `f32`.
 const LARGEST: f64 = 30.0;
 
-/// See the [module](self).
+/// The loss of a VAE; see the [module](self). Inputs: `images`, `reconstruction`, `[b, pixels]`, `mean`,
+/// `log_variance`, `[b, latents]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Vae {
-    /// Weight of what the code says, 0 or above.
+    /// Weight of the divergence of the code, 0 or above.
     pub beta: f64,
-    /// Without effect: there is one form.
+    /// Without effect: there is only one form.
     pub variant: Variant,
 }
 

@@ -1,4 +1,4 @@
-//! ConTeX: a supervised term whose denominator holds other classes only, and a self-supervised term.
+//! ConTeX: a supervised term with only other classes in the denominator, and a self-supervised term.
 //!
 //! ```text
 //! L_a(i) = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{n in N(i)} exp s_in ]                            (eq. 6)
@@ -7,24 +7,25 @@
 //! L      = mix L_a + (1 - mix) L_b                                                                       (eq. 8)
 //! ```
 //!
-//! over `2 b` anchors; `s_ij = cos(x_i, x_j) / temperature`, `i'` is the other view of `i`, `P(i)` are the
-//! other rows of the anchor's label, `N(i)` the rows of another label (`labels`).
+//! over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `s_ij = cos(x_i, x_j) / temperature`, `i'` is the
+//! other view of `i`, `P(i)` are the other rows of the anchor's label, `N(i)` the rows of another label (`labels`,
+//! `[b]`).
 //!
 //! | variant | `L_b` | `mix` | value |
 //! |---|---|---|---|
 //! | `paper` | eq. 7 | 0.7 | mean; with `reduction = "sum"` the sum, as printed |
 //! | `released` (default) | NT-Xent | 0.5 | mean, times `temperature / base_temperature` |
 //!
-//! Eq. 7 is `-softplus(x)` of the margin `x` between the own pair and the others, so its gradient grows with
-//! the margin where that of NT-Xent, `softplus(-x)`, fades. The gradient that the paper derives (eq. 24) is
-//! NT-Xent's, and so is the released code: that is the default. The released class does not run as it is (its
-//! classes were renamed); what was meant is unambiguous.
+//! Eq. 7 is `-softplus(x)` of the margin `x` between the own pair and the others, so its gradient grows with the
+//! margin, while that of NT-Xent, `softplus(-x)`, vanishes. The gradient that the paper derives (eq. 24) is
+//! NT-Xent's, and so is the released code: that is the default. The released class does not run unchanged (its
+//! classes were renamed); its intention is unambiguous.
 //!
-//! With bias labels (`bias`) the positives of `L_a` are rows of the same label and **another** bias, which
-//! leaves out the anchor's own other view; `L_b` still attracts that. The paper only says that it uses bias
-//! labels; this is the reading that carries BiasCon's choice of positives over.
+//! With bias labels (`bias`, `[b]`) the positives of `L_a` are rows of the same label and **another** bias, which
+//! leaves out the anchor's own other view; `L_b` still attracts it. The paper only states that it uses bias labels;
+//! this reading adopts BiasCon's choice of positives.
 //!
-//! Published: temperature 0.1. Use it where classes should be separated without pulling positives together
+//! Published: temperature 0.1. Use it if classes should be separated without pulling positives together
 //! more than necessary; see [`ConTeXClipped`](crate::loss::ConTeXClipped) for a bounded `L_a`.
 //!
 //! An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient 0
@@ -41,7 +42,8 @@ use crate::loss::reduction::{Reduction, Scale};
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 
-/// See the [module](self).
+/// ConTeX; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `labels`, `[b]`; `bias`, `[b]`, if
+/// given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConTeX {
@@ -49,11 +51,11 @@ pub struct ConTeX {
     pub temperature: f64,
     /// Divisor of the temperature in the released factor (variant `released` only).
     pub base_temperature: f64,
-    /// Share of `L_a`, from 0 to 1; `None` for the variant's own.
+    /// Fraction of `L_a`, from 0 to 1; `None` for the variant's default.
     pub mix: Option<f64>,
     /// Mean or sum over the anchors.
     pub reduction: Reduction,
-    /// Which `L_b`, and with or without the released factor.
+    /// The form of `L_b`, and with `released` the released factor.
     pub variant: Variant,
 }
 
@@ -138,16 +140,16 @@ impl Objective for ConTeX {
     }
 }
 
-/// Who is a positive and who a negative of whom.
+/// The positives and negatives of each anchor.
 pub(crate) struct Labels {
     /// Stacked rows by label.
     pub(crate) label: LabelGroups,
-    /// The part of the anchor's label that holds no positives: the anchor, or all rows of its bias.
+    /// The part of the anchor's label without positives: the anchor, or all rows of its bias.
     pub(crate) part: LabelGroups,
 }
 
 impl Labels {
-    /// Reads `labels`, and `bias` if it is there.
+    /// Reads `labels`, and `bias` if given.
     pub(crate) fn of(batch: &Batch, objective: &str, views: &TwoViews) -> Result<Self> {
         let labels = batch.indices(objective, "labels", views.size)?;
         let part = match batch.optional_indices("bias", views.size)? {

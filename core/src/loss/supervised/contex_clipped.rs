@@ -1,5 +1,5 @@
-//! ConTeX with a bounded supervised term: a positive that is nearer than all other classes together pulls no
-//! more.
+//! ConTeX with a bounded supervised term: a positive that is nearer than all other classes together has no
+//! gradient.
 //!
 //! ```text
 //! L_a(i) = - 1/|P(i)| sum_{p in P(i)} min( 0, s_ip - log sum_{n in N(i)} exp s_in )
@@ -12,9 +12,9 @@
 //! (`aux.a_term_only_scaled_SupConLoss1`). `released` multiplies by `temperature / base_temperature`, `paper`
 //! does not; the default is `paper`. Defaults as released: temperature 0.1, `mix` 0.5.
 //!
-//! Use it where the unbounded term of [`ConTeX`](crate::loss::ConTeX) keeps pushing classes that are separated
-//! already. An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with
-//! gradient 0 (released: a NaN gradient).
+//! Use it if the unbounded term of [`ConTeX`](crate::loss::ConTeX) keeps pushing classes that are separated
+//! already. An anchor without positives, or in a batch of one label without negatives, has `L_a` = 0 with gradient
+//! 0 (released: a NaN gradient).
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,8 @@ use crate::loss::views::TwoViews;
 use crate::numeric::matrix::Matrix;
 use burn::tensor::Tensor;
 
-/// See the [module](self).
+/// Clipped ConTeX; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `labels`, `[b]`; `bias`,
+/// `[b]`, if given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConTeXClipped {
@@ -36,11 +37,11 @@ pub struct ConTeXClipped {
     pub temperature: f64,
     /// Divisor of the temperature in the released factor (variant `released` only).
     pub base_temperature: f64,
-    /// Share of `L_a`, from 0 to 1.
+    /// Fraction of `L_a`, from 0 to 1.
     pub mix: f64,
     /// Mean or sum over the anchors.
     pub reduction: Reduction,
-    /// With or without the released factor.
+    /// `released` multiplies by the factor, `paper` does not.
     pub variant: Variant,
 }
 

@@ -1,16 +1,18 @@
-//! Softmax cross-entropy, the baseline that every other objective on class scores starts from.
+//! Softmax cross-entropy, the baseline of every other objective on class scores.
 //!
 //! ```text
 //! L = 1/n sum_i w_i [ log sum_c exp z_ic - z_iy ]
 //! ```
 //!
-//! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, and, if the batch holds them, one weight
-//! `weights` `w` for each sample (1 otherwise). The weights are constants and are not normalised: divide by their mean
-//! before if the size of the gradient should not depend on them. Learning from failure and Just Train Twice are this
-//! loss with weights of their own ([`LffWeights`](crate::loss::LffWeights), [`error_weights`](crate::loss::error_weights)).
+//! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, and, if given, one weight `weights` `w`
+//! for each sample (1 otherwise). The weights are constants and are not normalised: divide by their mean before if
+//! the size of the gradient should not depend on them. Learning from failure and Just Train Twice are this loss
+//! with weights of their own ([`LffWeights`](crate::loss::LffWeights),
+//! [`error_weights`](crate::loss::error_weights)).
 //!
-//! Paper and released code agree, so the variant changes nothing. Use it where labels are clean and no attribute is
-//! correlated with them, and to train a probe or a bias predictor. It is defined on every batch of at least one sample.
+//! Paper and released code agree, so the variant has no effect. Use it if labels are clean and no attribute is
+//! correlated with them, and to train a probe or a bias predictor. It is defined on every batch of at least one
+//! sample.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,8 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 
-/// See the [module](self).
+/// Cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`, and `labels`, `[n]`; `weights`, `[n,
+/// 1]`, if given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CrossEntropy {
@@ -52,7 +55,7 @@ impl Objective for CrossEntropy {
     }
 }
 
-/// The input `weights`, one for each row of `logits`, if the batch holds it.
+/// The input `weights`, one for each row of `logits`, if given.
 pub(crate) fn sample_weights(
     batch: &Batch,
     objective: &str,

@@ -1,4 +1,5 @@
-//! Generalised cross-entropy, which trusts samples that the network already finds easy: it amplifies a bias.
+//! Generalised cross-entropy: it gives more weight to samples that are already easy for the network, which
+//! amplifies a bias.
 //!
 //! ```text
 //! paper     L = 1/n sum_i ( 1 - p_iy^q ) / q
@@ -13,7 +14,7 @@
 //! direction, another value and `q` times the step. The default is `paper`, whose value is the loss that is descended.
 //! For `q -> 0` it becomes cross-entropy, for `q = 1` the mean absolute error.
 //!
-//! Use it for a network that should learn the shortcut on purpose. It is defined on every batch of at least one sample;
+//! Use it for a network that is meant to learn the shortcut. It is defined on every batch of at least one sample;
 //! a sample of vanishing probability has loss `1 / q` and gradient 0.
 
 use burn::tensor::{Int, Tensor};
@@ -24,7 +25,7 @@ use crate::loss::batch::Batch;
 use crate::loss::logits::{cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 
-/// See the [module](self).
+/// Generalised cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`, and `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GeneralisedCrossEntropy {

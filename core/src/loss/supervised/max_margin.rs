@@ -11,14 +11,15 @@
 //! the classes `labels` `y`. Liu et al., *Large-Margin Softmax Loss for Convolutional Neural Networks* (2016), eq. 4
 //! and 6.
 //!
-//! The tables of SupCon and ConTeX have a row "max-margin" that cites this loss and gives neither margin nor settings;
-//! nothing was released there. This is the cited loss itself: the margin is angular and an integer, and `margin` = 1 is
-//! softmax cross-entropy. The original work uses a margin of 4 on CIFAR-10 and anneals: it starts at a large `annealing`
-//! (1000 in its released code) and lowers it while training. The default is a margin of 2 without annealing, which
-//! trains from a random start. At test time `x W^T` is used. The variant changes nothing.
+//! The tables of SupCon and ConTeX have a row "max-margin" that cites this loss without margin or settings; they
+//! released no code of it. This is the cited loss: the margin is angular and an integer, and `margin` = 1 is
+//! softmax cross-entropy. The original work uses a margin of 4 on CIFAR-10 and anneals: it starts at a large
+//! `annealing` (1000 in its released code) and lowers it while training. The default is a margin of 2 without
+//! annealing, which trains from random initial weights. At test time `x W^T` is used. The variant has no effect.
 //!
-//! Features and weights are taken as they are, whatever the batch says about unit rows. It is defined on every batch of
-//! at least one sample: a zero feature or weight gives scores 0, and its angle, which is not defined, no gradient.
+//! Features and weights are never normalised, even if the batch marks unit rows. It is defined on every batch of at
+//! least one sample: a zero feature or weight gives scores 0, and its angle, which is not defined, gives no
+//! gradient.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -29,13 +30,14 @@ use crate::loss::logits::{check_shape, cross_entropy, grad_inputs};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::numeric::unit_rows::SMALLEST_NORM;
 
-/// See the [module](self).
+/// Max-margin; see the [module](self). Inputs: `features`, `[n, d]`, `fc_weight`, `[classes, d]`, and `labels`,
+/// `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MaxMargin {
     /// Multiple of the target angle, 1 to 8.
     pub margin: u32,
-    /// Share of the plain score of the target class against one share of the margin's, 0 or above.
+    /// Weight of the plain score of the target class, relative to weight 1 of the margin's score; 0 or above.
     pub annealing: f64,
     /// Without effect: there is one formulation.
     pub variant: Variant,
@@ -66,7 +68,7 @@ impl MaxMargin {
         multiple * sign - folds * 2.0
     }
 
-    /// The scores that the cross-entropy is taken of; `target` is 1 at the label of each row, else 0.
+    /// The scores for the cross-entropy; `target` is 1 at the label of each row, else 0.
     fn scores(&self, features: &Tensor<2>, weight: &Tensor<2>, target: &Tensor<2>) -> Tensor<2> {
         let plain = features.clone().matmul(weight.clone().transpose());
         let own = (plain.clone() * target.clone()).sum_dim(1);

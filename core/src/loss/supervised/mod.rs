@@ -1,4 +1,4 @@
-//! Labels: contrasts within a class, and scores of classes.
+//! Supervised objectives: contrasts within a class, and class scores.
 
 pub mod contex;
 pub mod contex_clipped;

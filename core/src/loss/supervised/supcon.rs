@@ -4,9 +4,9 @@
 //! l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! over `2 b` anchors, both views of every sample; `P(i)` are the other rows of the anchor's label
-//! (`labels`), its own other view among them. Khosla et al., *Supervised Contrastive Learning* (2020), eq. 2,
-//! `L_out`.
+//! over `2 b` anchors, both views (`view_a`, `view_b`, `[b, d]`) of every sample; `P(i)` are the other rows of the
+//! anchor's label (`labels`, `[b]`), including its own other view. Khosla et al., *Supervised Contrastive Learning*
+//! (2020), eq. 2, `L_out`.
 //!
 //! | variant | value |
 //! |---|---|
@@ -16,9 +16,9 @@
 //! The mean is the default because a sum ties the learning rate to the batch size, and the released factor to
 //! the temperature: 1.43 at 0.1, 7.1 at 0.5. Published: temperature 0.1 (0.07 in the code's argument parser).
 //!
-//! The sum over positives is formed from one sum for each label, so no `2b x 2b` mask exists. With singleton
-//! labels it is [`NtXent`](crate::loss::NtXent). Use it where labels are to be learnt; what correlates with the
-//! label is learnt too.
+//! The sum over positives is computed from one sum for each label, so no `2b x 2b` mask exists. With singleton
+//! labels it is [`NtXent`](crate::loss::NtXent). Use it to learn the labels; attributes that correlate with the
+//! label are learnt too.
 //!
 //! Every anchor has its other view as a positive. With `b = 1` there is no negative: loss and gradient are 0.
 
@@ -31,7 +31,7 @@ use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives};
 use crate::loss::reduction::{Reduction, Scale};
 use crate::loss::views::TwoViews;
 
-/// See the [module](self).
+/// SupCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `labels`, `[b]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SupCon {
@@ -41,7 +41,7 @@ pub struct SupCon {
     pub base_temperature: f64,
     /// Mean or sum over the anchors.
     pub reduction: Reduction,
-    /// With or without the released factor.
+    /// `released` multiplies by the factor, `paper` does not.
     pub variant: Variant,
 }
 
@@ -57,7 +57,7 @@ impl SupCon {
         Scale { reduction, variant, temperature, base_temperature }
     }
 
-    /// The loss under the name of the objective that asks.
+    /// The loss, with the name of the calling objective in errors.
     pub(crate) fn evaluate_as(&self, objective: &str, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, objective)?;
         let labels = batch.indices(objective, "labels", views.size)?;

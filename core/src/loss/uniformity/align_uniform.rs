@@ -1,15 +1,15 @@
-//! Alignment and uniformity, the two properties that contrastive losses trade, as two terms.
+//! Alignment and uniformity as two separate terms: the two properties between which contrastive losses trade off.
 //!
 //! ```text
 //! L = align_w 1/b sum_i |a_i - b_i|^alpha + unif_w ( U(a) + U(b) ) / 2
 //! U(x) = log 2/(b(b-1)) sum_{i<j} exp( -t |x_i - x_j|^2 )
 //! ```
 //!
-//! with unit rows `a_i`, `b_i` of two views. Wang and Isola, *Understanding Contrastive Representation
-//! Learning through Alignment and Uniformity on the Hypersphere* (2020). Paper and released code agree, so
-//! the variant changes nothing. Defaults as published: `alpha` 2, `t` 2, weights 1.
+//! with unit rows `a_i`, `b_i` of `view_a` and `view_b`, `[b, d]`. Wang and Isola, *Understanding Contrastive
+//! Representation Learning through Alignment and Uniformity on the Hypersphere* (2020). Paper and released code
+//! agree, so the variant has no effect. Defaults as published: `alpha` 2, `t` 2, weights 1.
 //!
-//! Use it to weigh the two directly, or to measure them: `aux.align` and `aux.uniform` are the terms.
+//! Use it to weight the two directly, or to measure them: `aux.align` and `aux.uniform` are the terms.
 //! Coincident views have alignment 0 with gradient 0 for every `alpha`. With `b = 1` the uniformity is 0 with
 //! gradient 0.
 
@@ -22,7 +22,7 @@ use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::views::TwoViews;
 
-/// See the [module](self).
+/// Alignment and uniformity; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AlignUniform {

@@ -1,18 +1,18 @@
-//! Decoupled Uniformity: the centroids of the samples' views are spread out, and that alone aligns the views.
+//! Decoupled Uniformity: it spreads out the centroids of the samples' views, which also aligns the views.
 //!
 //! ```text
 //! L = log 2/(b(b-1)) sum_{i<j} exp( -t |m_i - m_j|^2 ),   m_i = 1/V sum_v f(x_i^v)
 //! ```
 //!
-//! with unit rows `f(x_i^v)` of any number `V` of views, `view_a`, `view_b`, `view_c`, ...; a centroid is not
-//! normalised again. Dufumier et al., *Integrating Prior Knowledge in Contrastive Learning with Kernel*
-//! (2023). A centroid is the longer, the more alike its views are, and long centroids can lie farther apart.
+//! with unit rows `f(x_i^v)`, `[b, d]`, of any number `V` of views, `view_a`, `view_b`, `view_c`, ...; a centroid
+//! is not normalised again. Dufumier et al., *Integrating Prior Knowledge in Contrastive Learning with Kernel*
+//! (2023). The more similar the views, the longer their centroid, and long centroids can lie farther apart.
 //!
-//! The variants differ in `t` where it is not given: `paper` 1 (no `t` is printed), `released` 2. The default
-//! is `released`, the value of the published experiments. On several devices released code takes pairs within
-//! each device only.
+//! The variants differ in the default of `t`: `paper` 1 (no `t` is printed), `released` 2. The default is
+//! `released`, the value of the published experiments. On several devices released code takes pairs within each
+//! device only.
 //!
-//! Use it with small batches: there is no positive term to balance. Coincident centroids are harmless. With
+//! Use it with small batches: there is no positive term to balance. Coincident centroids give finite values. With
 //! `b = 1` there is no pair, and loss and gradient are 0 (released: NaN).
 
 use serde::{Deserialize, Serialize};
@@ -23,13 +23,13 @@ use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::views::ManyViews;
 
-/// See the [module](self).
+/// Decoupled Uniformity; see the [module](self). Inputs: `view_a`, `view_b`, ..., `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecoupledUniformity {
-    /// Factor of the squared distances; `None` for the variant's own.
+    /// Factor of the squared distances; `None` for the variant's default.
     pub t: Option<f64>,
-    /// Which `t` where none is given.
+    /// The variant, which gives the default of `t`.
     pub variant: Variant,
 }
 
@@ -39,7 +39,7 @@ impl Default for DecoupledUniformity {
     }
 }
 
-/// The factor of the squared distances that a variant means.
+/// The variant's default factor of the squared distances.
 pub(crate) fn default_t(variant: Variant) -> f64 {
     match variant {
         Variant::Paper => 1.0,

@@ -1,5 +1,4 @@
-//! Kernel Decoupled Uniformity: centroids are estimated from all samples, weighed by a kernel on prior
-//! knowledge.
+//! Kernel Decoupled Uniformity: centroids are estimated from all samples, weighted by a kernel on prior knowledge.
 //!
 //! ```text
 //! L     = log 2/(b(b-1)) sum_{i<j} exp( -t |c_i - c_j|^2 ),   c_i = sum_j alpha_ij m_j
@@ -11,17 +10,17 @@
 //! into `alpha`; negative weights are kept, nothing is normalised again. Dufumier et al., *Integrating Prior
 //! Knowledge in Contrastive Learning with Kernel* (2023).
 //!
-//! | variant | `ridge` | `t` where none is given |
+//! | variant | `ridge` | default of `t` |
 //! |---|---|---|
 //! | `paper` | `b lambda` | 1 |
 //! | `released` (default) | `lambda` | 2 |
 //!
-//! The default is that of [`DecoupledUniformity`](crate::loss::DecoupledUniformity) and of the published experiments, so that
-//! the two are compared at the same `t` where none is named. The poster's scaling keeps the strength of the ridge at
-//! every batch size; at the published 256 it is 256 times the released one. `lambda` is 0.01 as released; `null` stands for `1 / sqrt(b)`. `lambda_effective`, if given, is checked against the
-//! ridge. The RBF kernel is `exp(-d^2 / (2 sigma^2))`, half the exponent of CCL-K's for the same number. In
-//! released code the cosine kernel raises an error, and data sets without a prior hand the class label over
-//! in its place.
+//! The default is that of [`DecoupledUniformity`](crate::loss::DecoupledUniformity) and of the published
+//! experiments, so that the two have the same default of `t`. The poster's scaling keeps the strength of the ridge
+//! at every batch size; at the published 256 it is 256 times the released one. `lambda` is 0.01 as released; `null`
+//! means `1 / sqrt(b)`. `lambda_effective`, if given, is checked against the ridge. The RBF kernel is `exp(-d^2 /
+//! (2 sigma^2))`, half the exponent of CCL-K's for the same number. In released code the cosine kernel raises an
+//! error, and data sets without a prior use the class label instead.
 //!
 //! With `K_Z = I` and `ridge` 0 it is [`DecoupledUniformity`](crate::loss::DecoupledUniformity). With `b = 1` loss
 //! and gradient are 0. A singular `K_Z + ridge I` is an error.
@@ -37,19 +36,20 @@ use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Conditioning, Evaluation, Objective, Variant};
 use crate::loss::views::ManyViews;
 
-/// See the [module](self).
+/// Kernel Decoupled Uniformity; see the [module](self). Inputs: `view_a`, `view_b`, ..., `[b, d]`, and `z`, `[b,
+/// e]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KernelDecoupledUniformity {
-    /// Factor of the squared distances; `None` for the variant's own.
+    /// Factor of the squared distances; `None` for the variant's default.
     pub t: Option<f64>,
     /// Ridge, 0 or above, before the variant's scaling; `None` for `1 / sqrt(b)`.
     pub lambda: Option<f64>,
-    /// The ridge that the scaling is expected to give.
+    /// The expected ridge after scaling.
     pub lambda_effective: Option<f64>,
     /// Kernel of the prior.
     pub kernel: Kernel,
-    /// How the ridge is scaled, and which `t` where none is given.
+    /// The scaling of the ridge, and the default of `t`.
     pub variant: Variant,
 }
 

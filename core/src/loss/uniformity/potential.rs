@@ -5,15 +5,16 @@
 //! ```
 //!
 //! Wang and Isola, *Understanding Contrastive Representation Learning through Alignment and Uniformity on the
-//! Hypersphere* (2020), `L_uniform`; Decoupled Uniformity is the same on centroids. It is an operation of its own,
-//! [`simile_kernels::uniformity`], made of the log-sum-exps of [`crate::loss::pairwise`] where a backend has nothing better.
+//! Hypersphere* (2020), `L_uniform`; Decoupled Uniformity is the same on centroids. It is a separate operation,
+//! [`simile_kernels::uniformity`], composed of the log-sum-exps of [`crate::loss::pairwise`] on backends without a
+//! faster body.
 
 use burn::tensor::Tensor;
 use simile_kernels::uniformity_with_gradient;
 
 use crate::error::{Result, bounded};
 
-/// The uniformity of rows `[n, d]` and its gradient. Fewer than two rows have no pair: 0 with gradient 0.
+/// The uniformity of rows `[n, d]` and its gradient. Fewer than two rows give 0 with gradient 0.
 ///
 /// # Errors
 /// `t` is not above 0.

@@ -1,19 +1,19 @@
-//! Difficulty-weighted contrastive learning: a network that amplifies the bias says which negatives are hard.
+//! Difficulty-weighted contrastive learning: a network that amplifies the bias determines which negatives are hard.
 //!
-//! A first network `E_b` (`view_a_biased`, `view_b_biased`) learns by a triplet loss that catches easy,
-//! biased features ([`WclTriplet`]). A negative that it places near the anchor, while the second network
-//! `E_d` (`view_a`, `view_b`) places it far, is hard; such negatives weigh more in the loss of `E_d`
-//! ([`WclWeightedInfoNce`], [`WclWeightedDcl`]). Jang and Wang, *Difficulty-Based Sampling for Debiased
-//! Contrastive Representation Learning* (2023). The weights carry no gradient.
+//! A first network `E_b` (`view_a_biased`, `view_b_biased`) learns easy, biased features by a triplet loss
+//! ([`WclTriplet`]). A negative that is near the anchor in `E_b` but far in the second network `E_d` (`view_a`,
+//! `view_b`) is hard; such negatives weigh more in the loss of `E_d` ([`WclWeightedInfoNce`], [`WclWeightedDcl`]).
+//! Jang and Wang, *Difficulty-Based Sampling for Debiased Contrastive Representation Learning* (2023). The weights
+//! carry no gradient.
 //!
 //! | variant | weight of anchor `i` and negative `j` |
 //! |---|---|
 //! | `paper` | `1 + D_d / (D_d + D_b)` with the distance of the pair in each network, divided by the largest of the batch |
 //! | `released` | `1 + q_d / (q_d + q_b + 1e-6)` with `q_ij = exp s_ij`, each row divided by its Euclidean length |
 //!
-//! The two have opposite senses: the released weight is large where `E_d` finds a pair *alike* and `E_b` does
-//! not. The poster does not say whether its distances are squared; `distance` chooses. Where both distances
-//! of a pair are 0, its weight is 1.5.
+//! The two have opposite senses: the released weight is large if a pair is *similar* in `E_d` and not in `E_b`. The
+//! poster does not state whether its distances are squared; `distance` selects. If both distances of a pair are 0,
+//! its weight is 1.5.
 
 pub mod triplet;
 pub mod weighted;
@@ -32,7 +32,7 @@ use simile_kernels::RowSoftmax;
 pub use triplet::WclTriplet;
 pub use weighted::{Correction, WclWeightedDcl, WclWeightedInfoNce};
 
-/// How the distance of two unit rows is measured.
+/// The distance of two unit rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
@@ -43,7 +43,7 @@ pub enum Distance {
     Euclidean,
 }
 
-/// Stacked unit rows of one network, and what their comparison with each other is divided by.
+/// Stacked unit rows of one network, and the normalisation of their comparison.
 struct Network {
     rows: Tensor<2>,
     measure: Measure,
@@ -63,7 +63,7 @@ impl Network {
         Self { rows, measure: Measure::Similarity { temperature } }
     }
 
-    /// The distances of a network; their largest is found in tiles.
+    /// The distances of a network; the largest is computed in tiles.
     fn distances(rows: Tensor<2>, distance: Distance, tile: Option<usize>) -> Self {
         let [n, _] = rows.dims();
         let tile = tile_rows(tile, n, n);
@@ -86,7 +86,7 @@ impl Network {
             Measure::Similarity { temperature } => {
                 let anchors = crate::loss::pairwise::rows_of(&self.rows, range.clone()) / *temperature;
                 let logits = without_own_pair(anchors.matmul(self.rows.clone().transpose()), range);
-                // A factor of the whole row does not matter, so its softmax does in place of the exponentials.
+                // A constant factor of the row cancels, so its softmax replaces the exponentials.
                 let similarities = RowSoftmax::new(logits).softmax;
                 let length = similarities.clone().square().sum_dim(1).sqrt();
                 similarities / length
@@ -109,14 +109,14 @@ fn distances(rows: &Tensor<2>, distance: Distance, range: &Range<usize>) -> Tens
     }
 }
 
-/// Puts the anchor itself and its other view at a number far below 0.
+/// Sets the anchor itself and its other view to a number far below 0.
 fn without_own_pair(tile: Tensor<2>, range: &Range<usize>) -> Tensor<2> {
     let [_, n] = tile.dims();
     let tile = leave_out(tile, &itself(n), range);
     leave_out(tile, &other_view(n / 2), range)
 }
 
-/// The difficulty weights of a tile of anchors, from 1 to 2; 1 or 1.5 for the own pair, which is no negative.
+/// The difficulty weights of a tile of anchors, from 1 to 2; 1 or 1.5 for the own pair, which is not a negative.
 fn weights(debiased: &Network, biased: &Network, range: &Range<usize>, variant: Variant) -> Tensor<2> {
     let (d, b) = (debiased.tile(range), biased.tile(range));
     let share = match variant {

@@ -13,8 +13,8 @@
 //! The mean is the default: its gradient does not depend on the batch size. `tau_plus` is 0.1 as released
 //! (variant `released` only).
 //!
-//! Sums over all pairs follow from the mean and the square sum of the rows, so the work is linear in the
-//! batch. With `b = 1` there is no negative, and their mean is taken as 0.
+//! Sums over all pairs follow from the mean and the sum of squares of the rows, so the work is linear in the batch.
+//! With `b = 1` there is no negative, and their mean is set to 0.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -24,13 +24,13 @@ use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant, differentiate};
 use crate::loss::views::TwoViews;
 
-/// See the [module](self).
+/// The triplet loss; see the [module](self). Inputs: `view_a_biased`, `view_b_biased`, `[b, d]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WclTriplet {
     /// Probability that a negative is of the anchor's class, from 0 to below 1 (variant `released` only).
     pub tau_plus: f64,
-    /// Mean of the negatives, or corrected sum.
+    /// Mean of the negatives (`paper`), or corrected sum (`released`).
     pub variant: Variant,
 }
 

@@ -1,19 +1,19 @@
-//! The loss of the debiased network: its negatives weigh by their difficulty.
+//! The loss of the debiased network: negatives are weighted by their difficulty.
 //!
 //! ```text
 //! L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! over the `2 b` unit rows of `view_a` and `view_b`, with the weights of the [room](super). Jang and Wang
+//! over the `2 b` unit rows of `view_a` and `view_b`, with the weights of the [folder](super). Jang and Wang
 //! (2023), the loss of `E_d`. The sum over negatives can be corrected for the positives among them as in
-//! [`Dcl`](crate::loss::Dcl), or re-weighted and corrected as in [`Hcl`](crate::loss::Hcl), which the
-//! poster leaves open and the released code always does: `wcl-weighted-dcl` is the form of the released code,
-//! with its weights and the correction of DCL, and `wcl-weighted-infonce` the printed one, with `correction`
-//! `none`, `dcl` or `hcl`. Either takes either kind of weights, by its variant.
+//! [`Dcl`](crate::loss::Dcl), or re-weighted and corrected as in [`Hcl`](crate::loss::Hcl); the poster leaves this
+//! open and the released code always does one of them. `wcl-weighted-dcl` is the form of the released code, with
+//! its weights and the correction of DCL. `wcl-weighted-infonce` is the printed form, with `correction` `none`,
+//! `dcl` or `hcl`. Both accept both kinds of weights, by their variant.
 //!
-//! Published: temperature 0.5, `tau_plus` 0.1. `aux.weights` holds the weights, `[2b, 2b - 2]`, a row for
-//! each anchor without its own pair. Use it where a dominant easy feature hides the one wanted and no bias
-//! label exists. With `b = 1` loss and gradient are 0.
+//! Published: temperature 0.5, `tau_plus` 0.1. `aux.weights` contains the weights, `[2b, 2b - 2]`, a row for each
+//! anchor without its own pair. Use it if a dominant easy feature hides the desired one and no bias label exists.
+//! With `b = 1` loss and gradient are 0.
 
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
@@ -30,11 +30,11 @@ use crate::loss::pairwise::{
 };
 use crate::loss::views::TwoViews;
 
-/// What is done about positives among the negatives.
+/// The correction for positives among the negatives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Correction {
-    /// Nothing.
+    /// No correction.
     #[default]
     None,
     /// The correction of DCL.
@@ -43,21 +43,22 @@ pub enum Correction {
     Hcl,
 }
 
-/// The printed form; see the [module](self).
+/// The printed form; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `view_a_biased`,
+/// `view_b_biased`, `[b, e]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WclWeightedInfoNce {
     /// Divisor of the cosines.
     pub temperature: f64,
-    /// How distances are measured (variant `paper` only).
+    /// The distance (variant `paper` only).
     pub distance: Distance,
-    /// What is done about positives among the negatives.
+    /// The correction for positives among the negatives.
     pub correction: Correction,
     /// Probability that a negative is of the anchor's class, from 0 to below 1 (with a correction).
     pub tau_plus: f64,
     /// Concentration of the weights of HCL (`correction = "hcl"` only).
     pub beta: f64,
-    /// Which weights.
+    /// The variant of the weights.
     pub variant: Variant,
 }
 
@@ -74,7 +75,8 @@ impl Default for WclWeightedInfoNce {
     }
 }
 
-/// The released form; see the [module](self).
+/// The released form; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `view_a_biased`,
+/// `view_b_biased`, `[b, e]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WclWeightedDcl {
@@ -82,7 +84,7 @@ pub struct WclWeightedDcl {
     pub temperature: f64,
     /// Probability that a negative is of the anchor's class, from 0 to below 1.
     pub tau_plus: f64,
-    /// Which weights.
+    /// The variant of the weights.
     pub variant: Variant,
 }
 
