@@ -7,9 +7,9 @@
 //! | 4×4 at stride 2, batch norm, leaky ReLU: twice as many each time, until a side of 4 | transposed 4×4 at stride 2, batch norm, ReLU: half as many each time, to 64 |
 //! | (a linear layer to one score: the head) | transposed 4×4 at stride 2 to an image, hyperbolic tangent |
 //!
-//! For 64×64 images both are those of PyTorch's example. The embedding is the last maps, flattened: 4096 features of
-//! 32×32 images, 8192 of 64×64. Decoupled Uniformity names such a model as a prior of its kernel; neither its network nor
-//! which of its features are released, and the discriminator's are the ones of Radford et al.
+//! For 64×64 images both are those of PyTorch's example. The embedding is the last maps, flattened: 4096 features
+//! of 32×32 images, 8192 of 64×64. Decoupled Uniformity names such a model as a prior of its kernel, but releases
+//! neither its network nor the choice of features; here they are the discriminator's, as in Radford et al.
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::{leaky_relu, relu};
@@ -23,9 +23,9 @@ use simile_kernels::{Windows, convolve};
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, in_type_of};
 
-/// Sides of the images that the networks take.
+/// Supported sides of the images.
 pub const SIDES: [usize; 4] = [16, 32, 64, 128];
-/// Numbers that the generator makes an image of.
+/// Number of inputs of the generator.
 pub const LATENTS: usize = 100;
 /// Channels of the discriminator's first maps.
 const FIRST: usize = 64;
@@ -35,7 +35,7 @@ const LAST_SIDE: usize = 4;
 const KERNEL: usize = 4;
 /// Slope of the leaky ReLU.
 const SLOPE: f64 = 0.2;
-/// Deviation of initial weights.
+/// Standard deviation of initial weights.
 const DEVIATION: f64 = 0.02;
 
 /// Channels after each of the discriminator's convolutions.
@@ -60,14 +60,14 @@ fn normal<const D: usize>(
     Param::from_data(TensorData::new(values, shape), device)
 }
 
-/// Batch norm whose gain begins near 1.
+/// Batch norm with an initial gain near 1.
 fn batch_norm(features: usize, device: &Device, rng: &mut impl Rng) -> BatchNorm {
     let mut layer = BatchNorm::new(features, true, device);
     layer.weight = Some(normal(1.0, [features], device, rng));
     layer
 }
 
-/// A convolution with the batch norm that follows it; transposed in the generator.
+/// A convolution with its batch norm; transposed in the generator.
 #[derive(Module, Debug)]
 struct Layer {
     weight: Param<Tensor<4>>,
@@ -87,7 +87,7 @@ impl Layer {
         Self { weight, bn: normed.then(|| batch_norm(outputs, device, rng)) }
     }
 
-    /// Of maps `[n, h, w, channels]`.
+    /// Maps `[n, h, w, channels]` at half the side.
     fn halved(&self, maps: Tensor<4>) -> Tensor<4> {
         let weight = in_type_of(&self.weight, &maps);
         let windows = Windows { stride: 2, padding: 1 };
@@ -97,7 +97,7 @@ impl Layer {
         }
     }
 
-    /// Of maps `[n, channels, h, w]`.
+    /// Maps `[n, channels, h, w]`, enlarged by a transposed convolution.
     fn enlarged(&self, maps: Tensor<4>, stride: usize, padding: usize) -> Tensor<4> {
         let options = ConvTransposeOptions::new([stride; 2], [padding; 2], [0; 2], [1; 2], 1);
         self.normed(conv_transpose2d(maps, self.weight.val(), None, options))
@@ -111,7 +111,7 @@ impl Layer {
     }
 }
 
-/// Images to the features by which true ones are told from made ones.
+/// The discriminator: images to the features that separate real from generated images.
 #[derive(Module, Debug)]
 pub struct Discriminator {
     layers: Vec<Layer>,
@@ -138,14 +138,14 @@ impl Discriminator {
     }
 }
 
-/// Random numbers to images.
+/// The generator: random numbers to images.
 #[derive(Module, Debug)]
 pub struct Generator {
     layers: Vec<Layer>,
 }
 
 impl Generator {
-    /// The network that makes images for a [`Discriminator`] of the same settings.
+    /// The generator for a [`Discriminator`] of the same settings.
     pub fn new(channels: usize, side: usize, device: &Device, rng: &mut impl Rng) -> Self {
         let outputs: Vec<usize> = widths(side).into_iter().rev().chain([channels]).collect();
         let inputs = std::iter::once(LATENTS).chain(outputs.iter().copied());
@@ -226,7 +226,7 @@ mod tests {
         {
             let discriminator = Discriminator::new(channels, side, &device, &mut rng);
             let generator = Generator::new(channels, side, &device, &mut rng);
-            // Burn counts the running statistics of batch norm, two a channel, and PyTorch does not.
+            // Burn counts the running statistics of batch norm, two a channel, PyTorch does not.
             let statistics = |layers: &[Layer]| -> usize {
                 layers.iter().filter_map(|layer| layer.bn.as_ref()).map(|bn| bn.num_params() / 2).sum()
             };

@@ -1,4 +1,4 @@
-//! Projection heads: what stands between an encoder and a contrastive objective, and is thrown away afterwards.
+//! Projection heads: layers between an encoder and a contrastive objective, which are discarded after training.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, activation::relu};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::layers::{BatchNorm, Linear};
 use crate::error::{Error, Result};
 
-/// Which layers a head has.
+/// The layers of a head.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadKind {
@@ -29,7 +29,7 @@ pub enum HeadKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeadConfig {
-    /// Which layers.
+    /// The layers.
     #[serde(default)]
     pub kind: HeadKind,
     /// Width of the hidden layer; the embedding size if absent, as released.
@@ -50,15 +50,15 @@ impl Default for HeadConfig {
     }
 }
 
-/// More than any head of the literature has; a limit, because a checkpoint's header decides how much memory is asked
-/// for.
+/// More than any head of the literature; a limit, because a checkpoint's header determines how much memory is
+/// allocated.
 const WIDEST: usize = 65_536;
 
 impl HeadConfig {
     /// Checks the widths.
     ///
     /// # Errors
-    /// [`Error::Parameter`] naming `head.hidden` or `head.output`.
+    /// [`Error::Parameter`] names `head.hidden` or `head.output`.
     pub fn validate(&self) -> Result<()> {
         for (name, width) in [("head.hidden", self.hidden.unwrap_or(1)), ("head.output", self.output)] {
             if !(1..=WIDEST).contains(&width) {
@@ -68,7 +68,7 @@ impl HeadConfig {
         Ok(())
     }
 
-    /// Numbers in its weights, as [`EncoderConfig::least_numbers`](super::EncoderConfig) has them.
+    /// Number of values of its weights, with the meaning of [`EncoderConfig::least_numbers`](super::EncoderConfig).
     pub(crate) fn least_numbers(&self, embedding_size: usize) -> u64 {
         let [from, output] = [embedding_size, self.output].map(|width| width as u64);
         match self.kind {
@@ -127,7 +127,7 @@ pub struct ProjectionHead {
     bn1: Option<BatchNorm>,
     w2: Linear,
     bn2: Option<BatchNorm>,
-    /// Whether the embedding goes through a ReLU first.
+    /// True if the embedding goes through a ReLU first.
     activated: bool,
 }
 
@@ -265,7 +265,7 @@ mod tests {
             -0.507_982_659_2,
         ];
         assert_values(head.forward(embedding.clone().inner()), &expected);
-        // A second pass: evaluating must not have moved the statistics.
+        // A second pass: evaluation must not have changed the statistics.
         assert_values(head.forward(embedding.inner()), &expected);
     }
 
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(count(HeadKind::MlpNormalised), 4 * 5 + 4 * 5 + (5 * 2 + 2));
         assert_eq!(count(HeadKind::MlpActivated), count(HeadKind::Mlp));
         assert_eq!(count(HeadKind::Linear), 4 * 2 + 2);
-        // What is negative is lost before the first layer.
+        // Negative values are lost before the first layer.
         let of = |kind, value: f32| {
             let config = HeadConfig { kind, hidden: Some(5), output: 2 };
             let head = config.init(4, &device, &mut ChaCha8Rng::seed_from_u64(0)).unwrap();

@@ -1,4 +1,4 @@
-//! Layers whose tensors have PyTorch's names, shapes and default initialisation, so that a checkpoint needs no
+//! Layers with the tensor names, shapes and default initialisation of PyTorch, so that a checkpoint needs no
 //! translation and a seed gives the same network on every device.
 
 use burn::module::{Flag, Module, Param, RunningState};
@@ -22,7 +22,8 @@ pub(crate) fn uniform_fan_in<const D: usize>(
     Param::from_data(TensorData::new(values, shape), device)
 }
 
-/// The weight of a convolution `[out, in, k, k]` as residual networks start it: normal with variance `2 / (k² out)`
+/// The weight of a convolution `[out, in, k, k]` of a residual network at initialisation: normal with variance `2 /
+/// (k² out)`
 /// (He et al., *Delving Deep into Rectifiers*, 2015, fan-out).
 pub(crate) fn normal_fan_out(shape: [usize; 4], device: &Device, rng: &mut impl Rng) -> Param<Tensor<4>> {
     let [outputs, _, height, width] = shape;
@@ -32,7 +33,7 @@ pub(crate) fn normal_fan_out(shape: [usize; 4], device: &Device, rng: &mut impl 
     Param::from_data(TensorData::new(values, shape), device)
 }
 
-/// A parameter in the float type of what it meets. Parameters are `f32`; where images come in half of that, layers
+/// A parameter in the float type of the input. Parameters are `f32`; if images are in half precision, layers
 /// compute in it, and the gradients of their parameters are `f32` again.
 pub(crate) fn in_type_of<const D: usize, const E: usize>(
     parameter: &Param<Tensor<D>>,
@@ -42,7 +43,7 @@ pub(crate) fn in_type_of<const D: usize, const E: usize>(
     if value.dtype() == input.dtype() { value } else { value.cast(input.dtype()) }
 }
 
-/// Whether numbers have too few bits to be added up.
+/// True if the type has too few bits for sums.
 pub(crate) fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::BF16 | DType::F16)
 }
@@ -68,13 +69,13 @@ impl Convolution {
 }
 
 impl Convolution {
-    /// Of maps `[n, h, w, channels]`.
+    /// The convolution of maps `[n, h, w, channels]`.
     pub(super) fn forward(&self, maps: Tensor<4>, windows: Windows) -> Tensor<4> {
         let (weight, bias) = (in_type_of(&self.weight, &maps), in_type_of(&self.bias, &maps));
         convolve(maps, weight, Some(bias), windows)
     }
 
-    /// Of maps `[n, h, w, channels]`, normalised and rectified.
+    /// The convolution of maps `[n, h, w, channels]`, normalised and rectified.
     pub(super) fn normalised(&self, norm: &BatchNorm, maps: Tensor<4>, windows: Windows) -> Tensor<4> {
         let weight = in_type_of(&self.weight, &maps);
         norm.after_convolution(maps, (weight, Some(self.bias.val())), windows, None, true)
@@ -114,14 +115,14 @@ impl Linear {
 
 /// Batch normalisation of `[n, features]` or `[n, features, ...]` (Ioffe & Szegedy, 2015).
 ///
-/// Trains, that is, uses the statistics of the batch and updates the running ones, if and only if the input is on an
-/// autodiff device and the module is in training mode; `Module::valid` gives the evaluating module. The running
-/// variance is the unbiased one, as in PyTorch; Burn's own layer keeps the biased one.
+/// In training it uses the statistics of the batch and updates the running ones. It trains if and only if the input
+/// is on an autodiff device and the module is in training mode; `Module::valid` gives the evaluating module. The
+/// running variance is the unbiased one, as in PyTorch; Burn's own layer keeps the biased one.
 #[derive(Module, Debug)]
 pub struct BatchNorm {
-    /// Gain `γ`, absent where the layer has no affine part.
+    /// Gain `γ`, absent if the layer has no affine part.
     pub weight: Option<Param<Tensor<1>>>,
-    /// Shift `β`, absent where the layer has no affine part.
+    /// Shift `β`, absent if the layer has no affine part.
     pub bias: Option<Param<Tensor<1>>>,
     /// Running mean.
     pub running_mean: RunningState<Tensor<1>>,
@@ -148,7 +149,7 @@ impl BatchNorm {
         }
     }
 
-    /// Normalises each feature; shape is kept, and so is the float type, but statistics are never in half precision.
+    /// Normalises each feature. Shape and float type stay the same, but statistics are never in half precision.
     pub fn forward<const D: usize>(&self, input: Tensor<D>) -> Tensor<D> {
         let (device, dtype) = (input.device(), input.dtype());
         let statistics = if is_half(dtype) { DType::F32 } else { dtype };
@@ -167,9 +168,10 @@ impl BatchNorm {
         output
     }
 
-    /// Normalises a convolution of maps `[n, h, w, channels]`, with what follows it in a block, as one operation.
+    /// Normalises a convolution of maps `[n, h, w, channels]`, together with the next steps of its block, as one
+    /// operation.
     ///
-    /// A bias of the convolution is taken out again with the mean of a batch: it moves the running mean alone, and has no
+    /// A bias of the convolution cancels with the mean of a batch: it only shifts the running mean, and has no
     /// gradient.
     pub(super) fn after_convolution(
         &self,
@@ -207,12 +209,12 @@ impl BatchNorm {
         output
     }
 
-    /// Whether an input on this device is normalised by the statistics of its batch.
+    /// True if an input on this device is normalised by the statistics of its batch.
     fn trains(&self, device: &Device) -> bool {
         device.is_autodiff() && self.training.is_enabled()
     }
 
-    /// Moves the running statistics towards the mean and the biased variance of so many samples.
+    /// Updates the running statistics with the mean and the biased variance of so many samples.
     pub(super) fn observe(&self, mean: Tensor<1>, variance: Tensor<1>, samples: usize) {
         let samples = samples as f64;
         let unbiased = samples / (samples - 1.0).max(1.0);

@@ -231,7 +231,7 @@ mod tests {
         let device = Device::flex().autodiff();
         for channels in [1, 3] {
             let network = LeNet5::new(channels, &device, &mut ChaCha8Rng::seed_from_u64(7));
-            // More than are evaluated at once, and not a multiple of it.
+            // More than are evaluated at once, and not a multiple of that number.
             let samples = 37;
             let pixels =
                 TensorData::new(wave(samples * channels * 1024, 0.61, 0.3), [samples, channels, 32, 32]);

@@ -1,5 +1,5 @@
-//! The network of LfF's Colored MNIST: three layers of 100 features, each with ReLU, on the pixels as they are (Nam et
-//! al., *Learning from Failure*, 2020).
+//! The network of LfF's Colored MNIST: three layers of 100 features, each with ReLU, on the raw pixels (Nam et al.,
+//! *Learning from Failure*, 2020).
 
 use burn::module::Module;
 use burn::tensor::activation::relu;
@@ -20,7 +20,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// A network for images of so many values.
+    /// A network for images of this many values.
     pub fn new(values: usize, device: &Device, rng: &mut impl Rng) -> Self {
         let inputs = std::iter::once(values).chain(std::iter::repeat(EMBEDDING_SIZE)).take(LAYERS);
         Self { layers: inputs.map(|inputs| Linear::new(inputs, EMBEDDING_SIZE, true, device, rng)).collect() }

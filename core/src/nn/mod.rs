@@ -1,4 +1,4 @@
-//! Encoders: images in, embeddings out, and the heads between an embedding and an objective.
+//! Encoders from images to embeddings, and the heads between an embedding and an objective.
 
 mod architecture;
 pub mod checkpoint;

@@ -1,4 +1,4 @@
-//! The network that is trained.
+//! The trained network.
 
 use burn::module::Module;
 

@@ -1,7 +1,7 @@
 //! The network of BiasedMNIST: four convolutions at full resolution, each with batch norm and ReLU, and a global
 //! average: `[n, 128]` (Bahng et al., *Learning De-biased Representations with Biased Representations*, 2020; used by
-//! Hong and Yang 2021 and ConTeX). With 7×7 kernels it sees the digit; with 1×1 kernels it sees no more than colour,
-//! which is the biased network of ReBias and SoftCon.
+//! Hong and Yang 2021 and ConTeX). With 7×7 kernels it sees the digit; with 1×1 kernels it only sees colour; this
+//! is the biased network of ReBias and SoftCon.
 
 use burn::module::Module;
 use burn::tensor::activation::relu;
@@ -17,7 +17,7 @@ const WIDTHS: [usize; 4] = [16, 32, 64, 128];
 /// Number of features.
 pub const EMBEDDING_SIZE: usize = WIDTHS[3];
 
-/// One convolution with what follows it.
+/// One convolution with its batch norm.
 #[derive(Module, Debug)]
 struct Layer {
     conv: Convolution,
@@ -57,8 +57,8 @@ impl SimpleConv {
         )
     }
 
-    /// With kernels of one pixel a layer is a product with the channels of all places of all images, which takes less time
-    /// than convolutions.
+    /// With kernels of one pixel a layer is one matrix product over all positions of all images, which takes less
+    /// time than convolutions.
     fn by_places(&self, images: Tensor<4>) -> Tensor<2> {
         let [n, channels, height, width] = images.dims();
         let places = height * width;

@@ -1,10 +1,10 @@
-//! The convolutional variational autoencoder whose code is the prior of Decoupled Uniformity's kernel.
+//! The convolutional variational autoencoder; its code is the prior of Decoupled Uniformity's kernel.
 //!
 //! | encoder | decoder |
 //! |---|---|
 //! | 3×3 at stride 2, batch norm, ReLU: 32, 64, 128, 256 channels | linear to 256 maps of the last side |
-//! | linear to the mean and to the logarithm of the variance | twice as large, 3×3, batch norm, ReLU: 128, 64, 32 channels |
-//! | | twice as large, 3×3 to the channels of an image |
+//! | linear to the mean and to the logarithm of the variance | upsampled by 2, 3×3, batch norm, ReLU: 128, 64, 32 channels |
+//! | | upsampled by 2, 3×3 to the channels of an image |
 //!
 //! The embedding is the mean. The authors released neither network nor settings; these are ours.
 
@@ -19,10 +19,10 @@ use super::layers::{BatchNorm, Convolution, Linear};
 
 /// Channels after each convolution.
 const WIDTHS: [usize; 4] = [32, 64, 128, 256];
-/// Number of features unless the recipe says another.
+/// Default number of features.
 pub const EMBEDDING_SIZE: usize = 128;
 
-/// A convolution with what follows it.
+/// A convolution with its batch norm.
 #[derive(Module, Debug)]
 struct Layer {
     conv: Convolution,
@@ -37,7 +37,7 @@ impl Layer {
         }
     }
 
-    /// Of maps `[n, h, w, channels]`.
+    /// The block on maps `[n, h, w, channels]`.
     fn forward(&self, maps: Tensor<4>, stride: usize) -> Tensor<4> {
         self.conv.normalised(&self.bn, maps, Windows { stride, padding: 1 })
     }
@@ -48,7 +48,7 @@ fn last_side(side: usize) -> usize {
     WIDTHS.iter().fold(side, |side, _| side.div_ceil(2))
 }
 
-/// Numbers of the last maps of images of a side.
+/// Number of values of the last maps of images of a side.
 pub(super) fn flattened(side: usize) -> usize {
     WIDTHS[3] * last_side(side).pow(2)
 }
@@ -118,12 +118,12 @@ impl VaeDecoder {
         let images = self.last.forward(doubled(maps), Windows { stride: 1, padding: 1 });
         let images = images.permute([0, 3, 1, 2]);
         let channels = images.dims()[1];
-        // Where a side was odd on its way down there is a line more on the way up.
+        // If a side was odd in the encoder, the decoder has one line more.
         images.slice([0..n, 0..channels, 0..self.side, 0..self.side])
     }
 }
 
-/// Each place of maps `[n, h, w, channels]` four times.
+/// Repeats each position of maps `[n, h, w, channels]` four times.
 fn doubled(maps: Tensor<4>) -> Tensor<4> {
     let [n, height, width, channels] = maps.dims();
     let maps: Tensor<6> = maps.reshape([n, height, 1, width, 1, channels]);

@@ -1,8 +1,8 @@
-//! Rows that share a label: their sums, and which pairs of a tile they form.
+//! Rows that share a label: their sums, and masks of their pairs.
 //!
-//! Supervised objectives compare rows by an integer label. What is wanted of it is linear in the rows (the
-//! sum of all rows of a label, `n d` work) or a mask over pairs, which is made a tile at a time, so that no
-//! `n x n` matrix exists.
+//! Supervised objectives compare rows by an integer label. They need either a linear function of the rows (the sum
+//! of all rows of a label, `n d` work) or a mask over pairs, which is computed one tile at a time, so that no `n x
+//! n` matrix exists.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub struct LabelGroups {
 }
 
 impl LabelGroups {
-    /// LabelGroups rows of equal `labels`, which can be of any ordered type: an integer, or a pair of integers.
+    /// Groups rows of equal `labels`, which can be of any ordered type: an integer, or a pair of integers.
     pub fn new<T: Ord>(labels: impl IntoIterator<Item = T>, device: &Device) -> Self {
         let mut known = BTreeMap::new();
         let of_row: Vec<usize> = (labels.into_iter())
@@ -45,12 +45,12 @@ impl LabelGroups {
         self.of_row.len()
     }
 
-    /// The groups, for log-sum-exps over the rows of the same group or of others.
+    /// The groups as weights, for log-sum-exps over the rows of the same group or of others.
     pub fn pair_weights(&self) -> PairWeights<Dispatch> {
         PairWeights::groups(self.on_device.clone())
     }
 
-    /// Number of rows in the group of row `i`, itself included; 0 where there is no such row.
+    /// Number of rows in the group of row `i`, including itself; 0 if there is no such row.
     pub fn size_of(&self, i: usize) -> usize {
         self.of_row.get(i).map_or(0, |&group| self.sizes[group])
     }
@@ -64,7 +64,7 @@ impl LabelGroups {
             .select(0, self.on_device.clone())
     }
 
-    /// Whether rows `range` and all rows are of one group, `[range, rows]`.
+    /// True where a row of `range` and any row are of one group, `[range, rows]`.
     pub fn same(&self, range: Range<usize>) -> Tensor<2, Bool> {
         let shape = [range.len(), self.rows()];
         let own: Tensor<2, Int> = self.on_device.clone().slice(range).unsqueeze_dim(1);

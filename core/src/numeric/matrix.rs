@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Values of a host matrix are at most this large, so that sums of their squares are numbers.
+/// Largest value of a host matrix, so that sums of squares stay finite.
 const LARGEST: f64 = 1e100;
 
 /// A dense host matrix, row-major.
@@ -64,7 +64,7 @@ impl Matrix {
         &self.data
     }
 
-    /// All values in row order, to write.
+    /// All values in row order, mutable.
     pub fn data_mut(&mut self) -> &mut [f64] {
         &mut self.data
     }
@@ -74,7 +74,7 @@ impl Matrix {
         &self.data[i * self.columns..(i + 1) * self.columns]
     }
 
-    /// Row `i`, to write.
+    /// Row `i`, mutable.
     pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
         &mut self.data[i * self.columns..(i + 1) * self.columns]
     }
@@ -90,7 +90,7 @@ impl Matrix {
         Self { rows: indices.len(), columns: self.columns, data }
     }
 
-    /// The first row that holds a value which is not finite.
+    /// The first row with a value that is not finite.
     pub fn first_not_finite(&self) -> Option<usize> {
         self.data.iter().position(|v| !v.is_finite()).map(|at| at / self.columns.max(1))
     }
@@ -108,7 +108,7 @@ impl Matrix {
     /// Reads tensor data of any float type.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the data has not two dimensions.
+    /// [`Error::Shape`] if the data does not have two dimensions.
     pub fn from_data(data: &TensorData) -> Result<Self> {
         match data.shape().as_slice() {
             &[rows, columns] => Self::new(rows, columns, data.iter::<f64>().collect()),
@@ -163,7 +163,7 @@ pub(crate) fn indices(values: &[usize], device: &Device) -> Tensor<1, Int> {
 /// Checks that the values of an input are finite, and small enough to be squared.
 ///
 /// # Errors
-/// [`Error::NotFinite`] or [`Error::TooLarge`], naming the first row.
+/// [`Error::NotFinite`] or [`Error::TooLarge`] names the first row.
 pub(crate) fn check_values(name: &str, matrix: &Matrix) -> Result<()> {
     if let Some(row) = matrix.first_not_finite() {
         return Err(Error::NotFinite { input: name.into(), row });

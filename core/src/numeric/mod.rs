@@ -1,4 +1,4 @@
-//! Numbers on the host and rows of tensors that everything else is made of.
+//! Host matrices and helpers for rows of tensors, used by all other modules.
 
 pub mod label_groups;
 pub mod matrix;

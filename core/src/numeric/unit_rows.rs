@@ -1,15 +1,15 @@
 //! Unit rows. Every contrastive objective compares embeddings by their cosine, so it works on unit rows and
-//! hands a gradient with respect to those back to the rows as they were given.
+//! converts a gradient with respect to them into one with respect to the original rows.
 
 use burn::tensor::Tensor;
 use simile_kernels::{pull_back_unit_rows, unit_rows};
 
-/// Rows shorter than this are treated as zero: their cosine with anything is 0 and they receive no gradient.
+/// Rows shorter than this are treated as zero: their cosine with every row is 0 and they receive no gradient.
 ///
 /// Released code divides by `max(norm, 1e-8)` instead, which gives a zero row a gradient of about `1e8`.
 pub const SMALLEST_NORM: f64 = simile_kernels::SMALLEST_NORM;
 
-/// Rows of length one, with what is needed to carry a gradient back to the rows they came from.
+/// Rows of length one, with the data that converts a gradient back to the original rows.
 #[derive(Debug, Clone)]
 pub struct UnitRows {
     unit: Tensor<2>,
@@ -18,8 +18,8 @@ pub struct UnitRows {
 }
 
 impl UnitRows {
-    /// Divides each row of `raw` (`[rows, dims]`) by its Euclidean length. Rows are brought to a largest
-    /// entry of 1 first, so that no square leaves the range of the numbers.
+    /// Divides each row of `raw` (`[rows, dims]`) by its Euclidean length. Rows are first scaled to a largest entry
+    /// of 1, so that no square overflows.
     pub fn normalise(raw: Tensor<2>) -> Self {
         let (unit, scale) = unit_rows(raw);
         Self { unit, scale: Some(scale) }
@@ -36,7 +36,7 @@ impl UnitRows {
         self.unit.clone()
     }
 
-    /// Carries a gradient with respect to the unit rows back: `(g - (g . u) u) / |x|`.
+    /// Converts a gradient with respect to the unit rows into one of the original rows: `(g - (g . u) u) / |x|`.
     pub fn pull_back(&self, gradient: Tensor<2>) -> Tensor<2> {
         match &self.scale {
             None => gradient,

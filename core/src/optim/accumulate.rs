@@ -1,8 +1,8 @@
-//! Gradients of several batches for one step.
+//! Gradient accumulation over several batches.
 //!
-//! Their mean is the gradient of the mean of the batches' losses. It is not that of the loss of one large batch where the
-//! loss compares samples with each other: each is compared within its own batch. The method
-//! [`Cached`](crate::algorithm::Cached) has the gradient of the large batch.
+//! The mean is the gradient of the mean of the batches' losses. It differs from the gradient of one large batch if
+//! the loss compares samples with each other, because each sample is only compared within its batch. The algorithm
+//! [`Cached`](crate::algorithm::Cached) computes the gradient of the large batch.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
@@ -11,11 +11,11 @@ use burn::tensor::Tensor;
 use super::Optimizer;
 use crate::nn::names::TensorPath;
 
-/// Where the sum of the gradients of a tensor waits.
+/// Slot of the accumulated gradient of a tensor.
 pub(super) const SLOT: &str = "gradient";
 
 impl Optimizer {
-    /// Adds gradients to those that wait; their mean once they are as many as are asked for.
+    /// Adds gradients to the accumulated ones; returns their mean once `accumulate` of them are there.
     pub(super) fn accumulated<M: Module>(
         &mut self,
         module: &M,

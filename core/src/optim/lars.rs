@@ -1,4 +1,5 @@
-//! LARS, layer-wise adaptive rate scaling (You, Gitman & Ginsburg 2017), in the two readings that the works here used.
+//! LARS, layer-wise adaptive rate scaling (You, Gitman & Ginsburg 2017), in the two variants that the works here
+//! used.
 //!
 //! ```text
 //! released by CCLK     λ = η ‖w‖ / (‖g‖ + β ‖w‖)          for every tensor
@@ -7,14 +8,14 @@
 //! both                 v ← μ v + γ λ (g + β w),   w ← w − v
 //! ```
 //!
-//! where `γ` is the learning rate, `η` the trust coefficient, `β` the weight decay and `μ` the momentum. The learning
-//! rate is multiplied in *before* the momentum buffer, so a change of the schedule reaches the weights with delay;
-//! Burn has no LARS.
+//! where `γ` is the learning rate, `η` the trust coefficient, `β` the weight decay and `μ` the momentum. The
+//! learning rate is multiplied in *before* the momentum buffer, so a change of the schedule affects the weights
+//! with a delay; Burn has no LARS.
 //!
-//! * Released: a tensor that starts at zero (a batch-norm shift) has rate 0 and never moves. Where the gradient is
-//!   zero too, the released code divides 0 by 0 and turns the weights into NaN; here the tensor stays where it is.
+//! * Released: a tensor that starts at zero (a batch-norm shift) has rate 0 and never changes. If the gradient is
+//!   zero too, the released code divides 0 by 0 and turns the weights into NaN; here the tensor keeps its value.
 //! * SimCLR excludes by name (`bias`, `batch_normalization`); all those tensors, and no others, have one dimension,
-//!   which is what is tested here. Without a list of names nothing is excluded in the released code:
+//!   so the number of dimensions is tested here. Without a list of names the released code excludes nothing:
 //!   `excluded = "none"`.
 
 use burn::tensor::Tensor;
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, within};
 
-/// Which reading of LARS.
+/// The variant of LARS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LarsVariant {
@@ -33,7 +34,7 @@ pub enum LarsVariant {
     Simclr,
 }
 
-/// Which tensors are neither adapted nor decayed.
+/// The tensors that are neither adapted nor decayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Excluded {
@@ -47,10 +48,10 @@ pub enum Excluded {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lars {
-    /// Which reading. Default: `simclr`.
+    /// The variant. Default: `simclr`.
     pub variant: LarsVariant,
-    /// Which tensors are neither adapted nor decayed; `bias-and-normalisation` if absent. Of variant `simclr` alone: with
-    /// the other one none can be.
+    /// The tensors that are neither adapted nor decayed; `bias-and-normalisation` if absent. Only for variant
+    /// `simclr`: the other variant excludes none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub excluded: Option<Excluded>,
     /// `γ`. Default: 1.5, as CCLK for a batch of 256; its rate grows with the batch, `1.5 · b / 256`.
@@ -61,7 +62,7 @@ pub struct Lars {
     pub weight_decay: f64,
     /// Trust coefficient `η`. Default: 1e-3.
     pub eta: f64,
-    /// Length that the gradient of the whole model is cut to. Default: none.
+    /// Maximum norm of the gradient of the whole model, which is clipped to it. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip_norm: Option<f64>,
 }
@@ -91,7 +92,7 @@ impl Lars {
         within("optimizer.eta", self.eta, 0.0, f64::MAX).map(drop)
     }
 
-    /// The new velocity. `vector` says that the tensor has one dimension.
+    /// The new velocity. `vector` is true if the tensor has one dimension.
     pub(super) fn velocity(
         &self,
         learning_rate: f64,

@@ -1,9 +1,9 @@
 //! Optimisers and learning-rate schedules.
 //!
-//! An [`Optimizer`] keeps its state under the names of the tensors it updates, so that a run can be continued in
-//! another process; Burn keys it by parameter identities that are drawn anew for every module. The rules are those of
-//! PyTorch: coupled weight decay in SGD and Adam, decoupled in AdamW, and a bias correction of Adam's moments that counts
-//! the steps of each tensor, so that one which joins later begins like one at the start.
+//! An [`Optimizer`] stores its state under the names of the tensors it updates, so that a run can be continued in
+//! another process; Burn uses parameter identities as keys, which are new for every module. The rules are those of
+//! PyTorch: coupled weight decay in SGD and Adam, decoupled in AdamW, and a bias correction of Adam's moments that
+//! counts the steps of each tensor, so that a tensor that joins later starts like one at the beginning.
 
 mod accumulate;
 pub mod lars;
@@ -52,7 +52,7 @@ impl OptimizerConfig {
         }
     }
 
-    /// The length that the gradient of the whole model is cut to.
+    /// The maximum norm of the gradient of the whole model, which is clipped to it.
     pub fn clip_norm(&self) -> Option<f64> {
         match self {
             Self::Sgd(rule) => rule.clip_norm,
@@ -64,7 +64,7 @@ impl OptimizerConfig {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::error::Error::Parameter) naming the one that is out of range.
+    /// [`Error::Parameter`](crate::error::Error::Parameter) names the parameter that is out of range.
     pub fn validate(&self) -> Result<()> {
         positive("optimizer.learning_rate", self.learning_rate())?;
         if let Some(length) = self.clip_norm() {
@@ -83,29 +83,29 @@ impl OptimizerConfig {
 pub struct Optimizer {
     config: OptimizerConfig,
     steps: u64,
-    /// Gradients that are averaged for one step.
+    /// Number of gradients that are averaged for one step.
     accumulate: u64,
-    /// Those of them that wait in the slots `gradient`.
+    /// Number of gradients accumulated so far, in the slots `gradient`.
     waiting: u64,
-    /// Momentum and the like, flattened, by `<tensor name>.<slot>`.
+    /// Momentum and further state, flattened, by `<tensor name>.<slot>`.
     slots: BTreeMap<String, Tensor<1>>,
     /// Steps of Adam and AdamW by tensor name.
     counts: BTreeMap<String, u64>,
 }
 
-/// How far an optimiser has come, beside its slots.
+/// The counters of an optimiser.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Steps done.
+    /// Number of completed steps.
     pub steps: u64,
-    /// Gradients that wait for others to make a step of.
+    /// Number of gradients accumulated for the next step.
     pub waiting: u64,
-    /// Steps of each tensor by its name, where the rule counts them; `None` if all tensors have moved at each step.
+    /// Steps of each tensor by its name, if the rule counts them; `None` if all tensors were updated in each step.
     pub by_tensor: Option<BTreeMap<String, u64>>,
 }
 
 impl Optimizer {
-    /// An optimiser that has not stepped yet.
+    /// An optimiser in its initial state.
     ///
     /// # Errors
     /// As [`OptimizerConfig::validate`].
@@ -115,8 +115,8 @@ impl Optimizer {
         Ok(Self { config, steps: 0, accumulate: 1, waiting: 0, slots, counts })
     }
 
-    /// The same, but that only each `count`-th call of [`step`](Self::step) moves the module, along the mean of the
-    /// gradients since.
+    /// The same, but only each `count`-th call of [`step`](Self::step) updates the module, with the mean of the
+    /// gradients since the last update.
     #[must_use]
     pub fn accumulating(self, count: u64) -> Self {
         Self { accumulate: count.max(1), ..self }
@@ -127,12 +127,12 @@ impl Optimizer {
         &self.config
     }
 
-    /// Number of steps done.
+    /// Number of completed steps.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Number of gradients that wait for others to make a step of.
+    /// Number of gradients accumulated for the next step.
     pub fn waiting(&self) -> u64 {
         self.waiting
     }
@@ -142,7 +142,7 @@ impl Optimizer {
         &self.slots
     }
 
-    /// The tensor that the slot `name` belongs to, if this optimiser keeps such slots.
+    /// The tensor of the slot `name`, if this optimiser has such slots.
     pub fn tensor_of<'a>(&self, name: &'a str) -> Option<&'a str> {
         let (tensor, slot) = name.rsplit_once('.')?;
         let known: &[&str] = match self.config {
@@ -153,7 +153,7 @@ impl Optimizer {
         (known.contains(&slot) || slot == accumulate::SLOT).then_some(tensor)
     }
 
-    /// How far it has come.
+    /// Its counters.
     pub fn count(&self) -> Count {
         let by_tensor = (!self.counts.is_empty()).then(|| self.counts.clone());
         Count { steps: self.steps, waiting: self.waiting, by_tensor }
@@ -170,12 +170,12 @@ impl Optimizer {
         (self.steps, self.waiting, self.slots) = (steps, waiting, slots);
     }
 
-    /// One step. `learning_rate` is the rate itself, not a factor; tensors without a gradient stay as they are.
+    /// One step. `learning_rate` is the rate itself, not a factor; tensors without a gradient keep their values.
     pub fn step<M: Module>(&mut self, learning_rate: f64, module: M, gradients: GradientsParams) -> M {
         self.step_at(&|_: &str| learning_rate, module, gradients)
     }
 
-    /// One step in which parts of the module have rates of their own: `rate_of` gives the learning rate of a tensor by its
+    /// One step with separate learning rates for parts of the module: `rate_of` gives the rate of a tensor by its
     /// name.
     pub fn step_at<M: Module>(
         &mut self,
@@ -471,7 +471,7 @@ mod tests {
             let mut layer = layer();
             for t in 0..5 {
                 if t == 4 {
-                    // Another process goes on.
+                    // Another process resumes.
                     let (count, slots) = (optimizer.count(), optimizer.slots().clone());
                     assert_eq!(count.by_tensor.as_ref().unwrap()["bias"], 1);
                     optimizer = Optimizer::new(config.clone()).unwrap();
@@ -508,7 +508,7 @@ mod tests {
             let half = (0..3).fold(layer(), |layer, t| step(&mut optimizer, layer, t));
             let mut resumed = Optimizer::new(config).unwrap();
             resumed.resume(optimizer.count(), optimizer.slots().clone());
-            // Another process has other parameter identities.
+            // Another process has different parameter identities.
             let other = Layer {
                 weight: Param::initialized(ParamId::new(), half.weight.val()),
                 bias: Param::initialized(ParamId::new(), half.bias.val()),
@@ -525,7 +525,7 @@ mod tests {
         let two = (0..2).fold(start.clone(), |layer, t| step(&mut optimizer, layer, t));
         assert_eq!(values(&two), values(&start));
         assert_eq!((optimizer.steps(), optimizer.waiting()), (0, 2));
-        // Continued in another process, where the parameters have other identities.
+        // Resumed in another process, where the parameters have different identities.
         let mut resumed = Optimizer::new(optimizer.config().clone()).unwrap().accumulating(3);
         resumed.resume(optimizer.count(), optimizer.slots().clone());
         let other = Layer {

@@ -18,11 +18,11 @@ pub struct Sgd {
     pub learning_rate: f64,
     /// `μ`. Default: 0.9.
     pub momentum: f64,
-    /// Whether to look ahead, `w ← w − γ (g + β w + μ m)`. Default: false.
+    /// True for Nesterov momentum, `w ← w − γ (g + β w + μ m)`. Default: false.
     pub nesterov: bool,
     /// `β`. Default: 0.
     pub weight_decay: f64,
-    /// Length that the gradient of the whole model is cut to. Default: none.
+    /// Maximum norm of the gradient of the whole model, which is clipped to it. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip_norm: Option<f64>,
 }
@@ -67,7 +67,7 @@ impl Sgd {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Adam {
-    /// Default: 1e-3.
+    /// Learning rate. Default: 1e-3.
     pub learning_rate: f64,
     /// Decay of the first moment. Default: 0.9.
     pub beta1: f64,
@@ -75,9 +75,9 @@ pub struct Adam {
     pub beta2: f64,
     /// Added to the root of the second moment. Default: 1e-8.
     pub epsilon: f64,
-    /// Default: 0. Coupled in Adam, decoupled in AdamW.
+    /// Weight decay, coupled in Adam, decoupled in AdamW. Default: 0.
     pub weight_decay: f64,
-    /// Length that the gradient of the whole model is cut to. Default: none.
+    /// Maximum norm of the gradient of the whole model, which is clipped to it. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip_norm: Option<f64>,
 }
@@ -106,7 +106,7 @@ impl Adam {
         within("optimizer.weight_decay", self.weight_decay, 0.0, f64::MAX).map(drop)
     }
 
-    /// The direction of descent and the new moments; `step` is the tensor's own and counts from 1.
+    /// The direction of descent and the new moments; `step` is the step count of the tensor, from 1.
     pub(super) fn direction(
         &self,
         gradient: Tensor<1>,

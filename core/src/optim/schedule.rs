@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, within};
 
-/// How the learning rate changes over a run.
+/// The learning-rate schedule of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Schedule {
     /// Linear from 0 over `warm_up` of the run, then half a cosine to 0, changing at each step (SimCLR).
     Cosine {
-        /// Share of the steps that warm up, 0 to 1. Default: 0.
+        /// Fraction of the steps for warm-up, 0 to 1. Default: 0.
         #[serde(default)]
         warm_up: f64,
     },
@@ -22,9 +22,9 @@ pub enum Schedule {
     Constant,
     /// The base rate, multiplied by `factor` at each of `milestones`.
     Step {
-        /// Shares of the run, 0 to 1, in rising order.
+        /// Fractions of the run, 0 to 1, in rising order.
         milestones: Vec<f64>,
-        /// What the rate is multiplied by. Default: 0.1.
+        /// Factor of the rate at each milestone. Default: 0.1.
         #[serde(default = "default_factor")]
         factor: f64,
     },
@@ -34,10 +34,10 @@ fn default_factor() -> f64 {
     0.1
 }
 
-/// Where a run stands: which step of how many, and how many steps an epoch has.
+/// The progress of a run: the current step, the number of steps, and the steps of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Steps done before this one.
+    /// Number of completed steps.
     pub step: u64,
     /// Steps of the whole run.
     pub steps: u64,
@@ -49,7 +49,7 @@ impl Schedule {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] naming the one that is out of range.
+    /// [`Error::Parameter`] names the parameter that is out of range.
     pub fn validate(&self) -> Result<()> {
         match self {
             Self::Cosine { warm_up } => within("schedule.warm_up", *warm_up, 0.0, 1.0).map(drop),
@@ -72,7 +72,7 @@ impl Schedule {
         }
     }
 
-    /// What the base rate is multiplied by at this step, 0 to 1.
+    /// Factor of the base rate at this step, 0 to 1.
     pub fn factor(&self, at: Progress) -> f64 {
         let steps = at.steps.max(1) as f64;
         let step = at.step as f64;

@@ -1,4 +1,4 @@
-//! Results that are not finite numbers are errors, which name the value of the case that they most likely come from.
+//! Rejects results that are not finite; the error names the value of the case that most likely causes them.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Result, shown};
 /// The outcome, if every number in it is finite.
 ///
 /// # Errors
-/// [`Error::Degenerate`] says which result is not, and which parameter or input is furthest from 1.
+/// [`Error::Degenerate`] names the result that is not finite, and the parameter or input that is furthest from 1.
 pub(super) fn checked(case: &Request, outcome: Outcome, is_double: bool) -> Result<Outcome> {
     let Some(result) = not_finite(&outcome) else { return Ok(outcome) };
     let mut furthest = None;
@@ -33,7 +33,7 @@ pub(super) fn checked(case: &Request, outcome: Outcome, is_double: bool) -> Resu
     })
 }
 
-/// What of an outcome is not finite.
+/// The part of an outcome that is not finite, if any.
 fn not_finite(outcome: &Outcome) -> Option<String> {
     if outcome.loss.is_some_and(|loss| !loss.is_finite()) {
         return Some("the loss".into());
@@ -46,7 +46,7 @@ fn not_finite(outcome: &Outcome) -> Option<String> {
         .or_else(|| null(&outcome.aux, "aux").map(|place| format!("`{place}`")))
 }
 
-/// Where the first null is; nothing as a whole is none.
+/// The path of the first null; a null document as a whole does not count.
 fn null(value: &Value, place: &str) -> Option<String> {
     match value {
         Value::Array(values) => {
@@ -67,7 +67,7 @@ struct Furthest {
     distance: f64,
 }
 
-/// Looks through a document for the number that is furthest from 1.
+/// Searches a document for the number that is furthest from 1.
 fn visit(value: &Value, place: &str, furthest: &mut Option<Furthest>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| visit(value, place, furthest)),

@@ -1,4 +1,4 @@
-//! What each pair of rows has to do with a loss.
+//! The force of a loss between each pair of rows.
 //!
 //! An objective that compares its rows by their inner products has the gradient
 //!
@@ -6,10 +6,10 @@
 //! dL/dx_i = sum_j F_ij x_j,   F symmetric
 //! ```
 //!
-//! with respect to the unit rows `x` of both views: `F_ij` below 0 draws `i` and `j` together, above 0 it pushes them
-//! apart. In a plane `F` cannot be told from the gradient, because there the rows depend on each other. So row `i` is
-//! given a coordinate of its own, of length [`LENGTH`], which no other row has: inner products of different rows stay
-//! as they are, and the gradient of row `i` in the coordinate of row `j` is `LENGTH F_ij`.
+//! with respect to the unit rows `x` of both views: `F_ij` below 0 attracts `i` and `j`, above 0 it repels them. In
+//! a plane the gradient does not determine `F`, because the rows are linearly dependent. So row `i` gets an
+//! additional coordinate of length [`LENGTH`], which no other row has: inner products of different rows do not
+//! change, and the gradient of row `i` in the coordinate of row `j` is `LENGTH F_ij`.
 
 use burn::tensor::{DType, Device};
 
@@ -19,18 +19,18 @@ use super::outcome::rows;
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 
-/// Short enough to leave squared lengths at 1 in `f32`, nearly.
+/// Small enough that squared lengths stay at 1 in `f32`, approximately.
 const LENGTH: f64 = 1e-3;
 
-/// How far the forces may miss the gradient, relative to its largest entry.
+/// Tolerance between the forces and the gradient, relative to its largest entry.
 const TOLERANCE: f64 = 1e-2;
 
-/// The rows of two views as a case names them.
+/// The names of the two views in a case.
 const VIEWS: [&str; 2] = ["view_a", "view_b"];
 
 impl Request {
-    /// The forces `F` between the rows of `view_a`, then `view_b`, `[2 b, 2 b]`: see the top of this file. The derivative
-    /// of the loss with respect to the inner product of a pair of different rows.
+    /// The forces `F` between the rows of `view_a`, then `view_b`, `[2 b, 2 b]`: the derivative of the loss with
+    /// respect to the inner product of two different rows; see the top of this file.
     ///
     /// # Errors
     /// As [`run`](Self::run), or the objective does not compare rows by their inner products.

@@ -1,4 +1,4 @@
-//! The numbers of a document as tensors, matrices and labels; each fault names the input.
+//! The numbers of a document as tensors, matrices and labels; each error names the input.
 
 use burn::tensor::{DType, Device};
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ pub(super) fn parse_rows(name: &str, value: &Value) -> Result<Matrix> {
     }
 }
 
-/// Whether the float type can hold the values.
+/// Checks that the float type can represent the values.
 pub(super) fn check_range(name: &str, matrix: &Matrix, dtype: DType) -> Result<()> {
     let beyond = |value: &f64| dtype != DType::F64 && value.abs() > f64::from(f32::MAX);
     match matrix.data().iter().position(beyond) {
@@ -47,7 +47,7 @@ pub(super) fn parse_condition(name: &str, value: &Value) -> Result<Matrix> {
     Ok(if is_list { Matrix::column(condition.data()) } else { condition })
 }
 
-/// Reads the parameters or the inputs of a case that is not an objective; `null` stands for none.
+/// Reads the parameters or the inputs of a case that is not an objective; `null` means none.
 pub(super) fn parse_part<T: serde::de::DeserializeOwned>(part: &str, value: &Value) -> Result<T> {
     let value = if value.is_null() { Value::Object(Map::new()) } else { value.clone() };
     serde_json::from_value(value).map_err(|e| Error::parameter(part, "not understood", &e.to_string()))

@@ -1,4 +1,4 @@
-//! Cases that print what the kernel objectives work with: Gram matrices, and the weights made of them.
+//! Cases that print the Gram matrices of the kernel objectives and the weights computed from them.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ struct Inputs {
 struct GramParams {
     #[serde(default)]
     kernels: BTreeMap<String, Kernel>,
-    /// How `z` was drawn, for the reader; not used.
+    /// The distribution of `z`, for the reader; not used.
     #[serde(default, rename = "zkind")]
     _drawn_as: Option<String>,
 }
@@ -32,7 +32,7 @@ struct GramParams {
 /// `params.kernels`.
 ///
 /// # Errors
-/// What is missing, unknown or ill-shaped, by name.
+/// An input or parameter is missing, unknown or has the wrong shape; the error names it.
 pub(super) fn gram(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: GramParams = parse_part("params", params)?;
     let z = conditions(inputs)?;
@@ -46,8 +46,8 @@ pub(super) fn gram(params: &Value, inputs: &Value) -> Result<Outcome> {
     Ok(Outcome { aux: json!({ "grams": grams }), ..Outcome::default() })
 }
 
-/// The kernels that a file of reference Gram matrices names beside them, as `params.kernels`: there
-/// `aux.grams` holds for each kernel its bandwidth and its matrix, and the name says which kernel it is.
+/// The kernels listed in a file of reference Gram matrices, as `params.kernels`: in such a file `aux.grams` holds
+/// for each kernel its bandwidth and its matrix, under the kernel's name.
 pub(super) fn kernels_of_reference(document: &Value) -> Option<Value> {
     const FUNCTIONS: [&str; 6] = ["laplacian-l1", "rbf", "laplacian", "linear", "cosine", "polynomial"];
     let grams = document.get("aux")?.get("grams")?.as_object()?;
@@ -81,12 +81,13 @@ fn default_threshold() -> f64 {
     1e-6
 }
 
-/// Runs the case `kceo-weights`: `aux` holds the Gram matrix and the weights of each estimator for the rows of `z`, the
-/// eigenvalue of `K + lambda I` nearest to minus infinity and its condition number (with the diagonal of `K`
-/// set to 1, as released), and how near a released weight comes to being clipped.
+/// Runs the case `kceo-weights`: `aux` holds the Gram matrix and the weights of each estimator for the rows of `z`,
+/// the smallest eigenvalue of `K + lambda I` and its condition number (with the diagonal of `K` set to 1, as
+/// released), and the distance of the released weights from the clipping threshold.
 ///
 /// # Errors
-/// What is missing, unknown or ill-shaped, by name, or `K + lambda I` is singular.
+/// An input or parameter is missing, unknown or has the wrong shape (the error names it), or `K + lambda I` is
+/// singular.
 pub(super) fn weights(params: &Value, inputs: &Value) -> Result<Outcome> {
     let WeightParams { kernel, lambda, clip_threshold } = parse_part("params", params)?;
     within("clip_threshold", clip_threshold, 0.0, 1.0)?;

@@ -1,4 +1,4 @@
-//! The case `lff-weights`: how LfF's weights follow from the scores of both networks, step by step.
+//! The case `lff-weights`: LfF's weights from the scores of both networks, step by step.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ struct Inputs {
 /// step. `aux` holds the weights of each batch and the averages after it.
 ///
 /// # Errors
-/// What is missing, unknown or ill-shaped, by name.
+/// An input or parameter is missing, unknown or has the wrong shape; the error names it.
 pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: Params = parse_part("params", params)?;
     let inputs: Inputs = parse_part("inputs", inputs)?;

@@ -1,9 +1,8 @@
-//! One objective, probe or optimiser on the numbers of a JSON document: what `simile loss` and the page run.
+//! Runs one objective, probe or optimiser on the numbers of a JSON document, for `simile loss` and the page.
 //!
-//! The document names an `objective`, a `variant`, `params` and `inputs`; other fields are ignored, so that a
-//! file of reference numbers is a case too. Embeddings, logits and the like are lists of rows.
-//! `inputs_normalised` says that embeddings are unit rows already: gradients are then partial derivatives
-//! with respect to them.
+//! The document has an `objective`, a `variant`, `params` and `inputs`; other fields are ignored, so that a file of
+//! reference numbers is a case too. Embeddings, logits and the like are lists of rows. `inputs_normalised` marks
+//! embeddings as unit rows: gradients are then partial derivatives with respect to them.
 
 mod eval;
 mod finite;
@@ -39,7 +38,7 @@ pub type Runner = fn(&Value, &Value) -> Result<Outcome>;
 const RUNNERS: &[(&str, Runner)] =
     &[("kernel-gram", kernels::gram), ("kceo-weights", kernels::weights), ("lff-weights", lff::run)];
 
-/// The names that a case may give as its `objective`.
+/// The names that a case may have as its `objective`.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let tables = RUNNERS.iter().map(|(name, _)| *name);
     loss::names().chain(tables).chain(eval::names()).chain(optim::NAMES)
@@ -49,7 +48,7 @@ fn runner(name: &str) -> Option<Runner> {
     RUNNERS.iter().find(|(known, _)| *known == name).map(|(_, run)| *run)
 }
 
-/// A case as it is written.
+/// A case, as parsed from JSON.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Request {
     /// Name of the objective.
@@ -68,7 +67,7 @@ impl Request {
     /// Parses a case.
     ///
     /// # Errors
-    /// Says where the document is not a case.
+    /// The document is not a case; the error gives the position.
     pub fn parse(json: &str) -> Result<Self> {
         let understood = |e: serde_json::Error| {
             Error::parameter("case", "not understood", &format!("{e}; expected objective, params and inputs"))
@@ -115,7 +114,7 @@ impl Request {
         }
     }
 
-    /// What a result hides although it is a number: a bandwidth so small that no two samples are alike.
+    /// Warnings about a finite result: a bandwidth so small that no two samples are similar.
     pub fn warnings(&self) -> Vec<String> {
         let kernel = self.params.get("kernel").and_then(|kernel| serde_json::from_value(kernel.clone()).ok());
         let Some(kernel) = kernel else { return Vec::new() };
@@ -131,7 +130,7 @@ impl Request {
     /// Evaluates an objective on a device in the given float type, `tile` anchors at once.
     ///
     /// # Errors
-    /// What is unknown, missing, ill-shaped or not finite, by name.
+    /// An input or parameter is unknown, missing, not finite or has the wrong shape; the error names it.
     pub fn evaluate(&self, device: &Device, dtype: DType, tile: Option<usize>) -> Result<Evaluation> {
         let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone())?;
         let batch = self.batch(device, dtype)?.with_tile(tile).with_details(true);
@@ -141,7 +140,7 @@ impl Request {
     /// The inputs as a batch.
     ///
     /// # Errors
-    /// What is ill-shaped or not finite, by name.
+    /// An input is not finite or has the wrong shape; the error names it.
     pub fn batch(&self, device: &Device, dtype: DType) -> Result<Batch> {
         let mut batch = Batch::default();
         for (name, value) in &self.inputs {

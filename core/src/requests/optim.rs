@@ -43,7 +43,7 @@ struct Layer {
 /// The names of these cases.
 pub(super) const NAMES: [&str; 2] = ["lars-cclk", "lars-simclr"];
 
-/// The reading of LARS that a case of this name means, if it means LARS.
+/// The variant of LARS of a case with this name, if it is a LARS case.
 pub(super) fn variant(objective: &str) -> Option<LarsVariant> {
     match objective {
         "lars-cclk" => Some(LarsVariant::Released),
@@ -52,14 +52,14 @@ pub(super) fn variant(objective: &str) -> Option<LarsVariant> {
     }
 }
 
-/// Steps a weight matrix and a bias along given gradients.
+/// Updates a weight matrix and a bias with given gradients.
 ///
 /// `params` are `lr_per_step`, `momentum`, `weight_decay`, `eta`, and for `lars-simclr` `excluded`, `none` or
 /// `bias-and-normalisation`, the default; `inputs` are `weight`, `bias`, and a list of
 /// gradients for each, `grad_weight` and `grad_bias`. `aux.weight[t]` and `aux.bias[t]` are the values after step `t`.
 ///
 /// # Errors
-/// What is missing, unknown or ill-shaped, by name.
+/// An input or parameter is missing, unknown or has the wrong shape; the error names it.
 pub(super) async fn run(
     variant: LarsVariant,
     params: &Value,
@@ -131,7 +131,7 @@ async fn read(tensor: Tensor<2>) -> Result<Matrix> {
 mod tests {
     use super::*;
 
-    /// The numbers of the files have ten digits, so a trajectory can be checked to half a unit of the tenth.
+    /// The numbers in the files have ten digits, so a trajectory can be checked to half a unit of the tenth digit.
     fn assert_close(found: &Value, expected: &Value) {
         match (found, expected) {
             (Value::Array(found), Value::Array(expected)) => {

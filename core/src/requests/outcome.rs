@@ -9,14 +9,14 @@ use crate::error::{Error, Result};
 use crate::loss::{Aux, Evaluation};
 use crate::numeric::matrix::Matrix;
 
-/// What came out of a case.
+/// The result of a case.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// The loss, where the case has one.
+    /// The loss, if the case has one.
     pub loss: Option<f64>,
     /// Gradients by the name of the input.
     pub gradients: BTreeMap<String, Vec<Vec<f64>>>,
-    /// Everything else, a JSON object.
+    /// All other results, a JSON object.
     pub aux: Value,
 }
 

@@ -1,7 +1,7 @@
 //! The exponential moving average of a network over its updates: `average <- m average + (1 - m) network`.
 //!
-//! Running statistics of batch norm are averaged with the parameters, so that the average can be evaluated as it is; the
-//! momentum encoders of algorithms ([`MovingAverage`]) see batches, and have statistics of their own.
+//! Running statistics of batch norm are averaged together with the parameters, so that the average can be evaluated
+//! directly; the momentum encoders of algorithms ([`MovingAverage`]) process batches, and have separate statistics.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::nn::names::TensorPath;
 /// Its name in the state of a run.
 const AVERAGE: &str = "average";
 
-/// A network and what is left of it at each update.
+/// A network and the momentum of its average.
 #[derive(Debug)]
 pub(super) struct Average {
     momentum: f64,

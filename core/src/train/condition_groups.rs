@@ -1,8 +1,8 @@
-//! Batches of samples whose condition is alike, so that a conditional objective finds in a batch what it compares.
+//! Batches of samples with similar conditions, so that a conditional objective has pairs to compare in every batch.
 //!
-//! In a random batch of 256 only a few samples share an anchor's colour, and those few carry all of its weight. Here a
-//! batch is made of groups: for each a sample is drawn, and with it come the samples whose condition is nearest to
-//! its own. Ours; none of the four works composes batches by the condition.
+//! In a random batch of 256 only a few samples share an anchor's colour, and those few carry all of its weight.
+//! Here a batch consists of groups: for each group one sample is drawn, together with the samples whose condition
+//! is nearest to its own. Ours; none of the four works composes batches by the condition.
 
 use rand::RngExt;
 
@@ -36,13 +36,13 @@ impl ConditionGroups {
         Ok(Self { condition, batch, groups, seed })
     }
 
-    /// The samples of step `step`, each once: they follow from the seed and the step alone.
+    /// The samples of step `step`, each once: they depend only on the seed and the step.
     pub fn batch(&self, step: u64) -> Vec<usize> {
         let mut rng = stream(self.seed, Purpose::Order, step);
         let mut taken = vec![false; self.condition.rows()];
         let mut batch = Vec::with_capacity(self.batch);
         for group in 0..self.groups {
-            // The groups differ by one at most where the batch does not divide.
+            // Group sizes differ by at most one if the batch size is not a multiple of the number of groups.
             let size = (self.batch - batch.len()) / (self.groups - group);
             let centre = self.condition.row(rng.random_range(0..self.condition.rows()));
             let distance = |row: &[f64]| row.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
@@ -70,7 +70,7 @@ impl ConditionGroups {
 mod tests {
     use super::*;
 
-    /// Samples on a line, in an order that has nothing to do with their place.
+    /// Samples on a line, in an order that is unrelated to their position.
     fn line(samples: usize) -> Matrix {
         Matrix::from_fn(samples, 1, |i, _| (i * 37 % samples) as f64)
     }

@@ -1,4 +1,4 @@
-//! The settings of a run, and what its encoders compute in.
+//! The settings of a run, and the precision of its encoders.
 
 use std::sync::Arc;
 
@@ -18,61 +18,62 @@ use crate::optim::{Optimizer, OptimizerConfig};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainerConfig {
-    /// What is minimised.
+    /// The objective.
     #[serde(default)]
     pub objective: ObjectiveConfig,
-    /// What stands beside the network while it is.
+    /// The algorithm: the training state beside the network.
     #[serde(default, rename = "method")]
     pub algorithm: AlgorithmConfig,
     /// The network.
     #[serde(default)]
     pub encoder: EncoderConfig,
-    /// The projection head, or the one that gives class scores.
+    /// The projection head, or a head with class scores.
     #[serde(default)]
     pub head: HeadConfig,
     /// The optimiser with its base learning rate.
     #[serde(default)]
     pub optimizer: OptimizerConfig,
-    /// How the learning rate changes.
+    /// The learning-rate schedule.
     #[serde(default)]
     pub schedule: Schedule,
-    /// Steps of the whole run.
+    /// Number of steps of the whole run.
     pub steps: u64,
-    /// Steps of one epoch, for schedules that change once an epoch.
+    /// Number of steps of one epoch, for schedules that change once an epoch.
     pub steps_per_epoch: u64,
-    /// Whether batch norm takes the statistics of each view apart, as CCLK released it, or of both together.
+    /// True if batch norm takes the statistics of each view separately, as CCLK released it; false for both
+    /// together.
     #[serde(default, rename = "views_apart")]
     pub per_view_batch_norm: bool,
     /// Seed of the network, the order of samples, and the views.
     #[serde(default)]
     pub seed: u64,
-    /// Share that an exponential moving average of the network keeps at each update of it; the average is then the
-    /// network that is evaluated and saved. None by default.
+    /// Momentum of an exponential moving average of the network; the average is then the network that is evaluated
+    /// and saved. None by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ema: Option<f64>,
-    /// Steps whose gradients are averaged for one update of the network. Default: 1.
+    /// Number of steps whose gradients are averaged for one update of the network. Default: 1.
     ///
-    /// Each of them is a batch of its own: batch norm takes its statistics from it and moves its running averages, and a
-    /// loss compares samples within it alone.
+    /// Each of them is a separate batch: batch norm takes its statistics from it and updates its running averages,
+    /// and a loss only compares samples within it.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub accumulate: u64,
-    /// What encoders compute in as they train. Default: `f32`.
+    /// The precision of encoders in training. Default: `f32`.
     #[serde(default, skip_serializing_if = "Precision::is_default")]
     pub precision: Precision,
-    /// Where the encoder starts; at random if absent. No part of the state: a run that goes on has moved on from it.
+    /// Initial weights of the encoder; random if absent. Not part of the state: a resumed run no longer needs them.
     #[serde(skip)]
     pub weights: Option<Arc<Weights>>,
 }
 
-/// What encoders compute in as they train. Parameters, statistics of batch norm, heads, losses and updates are `f32` in
-/// either case, and so is everything outside of training.
+/// The precision of encoders in training. Parameters, statistics of batch norm, heads, losses and updates are
+/// always `f32`, and so is everything outside of training.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// 32-bit floats.
     #[default]
     F32,
-    /// 16-bit floats with the exponent of 32-bit ones, where the device has them.
+    /// 16-bit floats with the exponent of 32-bit floats, if the device supports them.
     Bf16,
 }
 
@@ -82,10 +83,11 @@ impl Precision {
         *self == Self::default()
     }
 
-    /// Checks that an encoder can compute in it on a device. It takes no data, so that a run can ask before it reads any.
+    /// Checks that a device supports the precision for an encoder. It needs no data, so that a run can check it
+    /// before it reads any.
     ///
     /// # Errors
-    /// [`Error::Parameter`] naming `train.precision`.
+    /// [`Error::Parameter`] names `train.precision`.
     pub fn check(self, encoder: &EncoderConfig, device: &Device) -> Result<(), Error> {
         let refuse = |reason: &str| Err(Error::parameter("train.precision", "bf16", reason));
         match (self, encoder.name) {
@@ -121,7 +123,7 @@ fn is_one(count: &u64) -> bool {
 }
 
 impl Default for TrainerConfig {
-    /// No steps at all: how many is for the caller to say.
+    /// Zero steps: the caller must set the number.
     fn default() -> Self {
         Self {
             objective: ObjectiveConfig::default(),

@@ -12,11 +12,11 @@ use crate::numeric::matrix::Matrix;
 
 /// Embeds `count` images, `batch` at a time, with the encoder in evaluation mode: `[count, embedding_size]`.
 ///
-/// `images` gives those of a range, `[n, channels, size, size]`, normalised as the encoder expects.
+/// `images` returns those of a range, `[n, channels, size, size]`, normalised as the encoder expects.
 /// Asynchronous because a page cannot wait for its GPU; on other devices the future is ready at once.
 ///
 /// # Errors
-/// A batch of 0, a range answered with another number of images, a value that is not finite, or the device failed.
+/// A batch of 0, a wrong number of images for a range, a value that is not finite, or the device failed.
 pub async fn embed(
     encoder: &Encoder,
     count: usize,

@@ -60,7 +60,7 @@ use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
 use crate::optim::schedule::Progress;
 
-/// Why a run cannot go on.
+/// The reason for which a run cannot continue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TrainError {
     /// An input or a parameter that cannot be used.
@@ -82,14 +82,14 @@ pub enum TrainError {
     },
 }
 
-/// Losses that were not read back yet.
+/// Losses that have not been read back yet.
 #[derive(Debug, Default)]
 struct PendingLoss {
     sum: Option<Tensor<1>>,
     count: u64,
 }
 
-/// A run: a network on its way.
+/// A run: a network in training.
 #[derive(Debug)]
 pub struct Trainer {
     config: TrainerConfig,
@@ -101,10 +101,10 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// A run at its beginning.
+    /// A run in its initial state.
     ///
     /// # Errors
-    /// A parameter outside its range, or the algorithm lacks something of the training set.
+    /// A parameter is out of range, or the training set lacks a property that the algorithm needs.
     pub fn new(config: TrainerConfig, training: &TrainingSet, device: &Device) -> Result<Self, TrainError> {
         config.check()?;
         config.precision.check(&config.encoder, device)?;
@@ -118,10 +118,10 @@ impl Trainer {
         Ok(Self { config, algorithm, optimizer, average, loss: PendingLoss::default(), step: 0 })
     }
 
-    /// Shares the work of every step with further devices.
+    /// Distributes the work of every step over further devices.
     ///
     /// # Errors
-    /// The algorithm computes on one device, or one of them lacks the precision.
+    /// The algorithm computes on one device only, or one of them does not support the precision.
     pub fn share(&mut self, helpers: &[Device]) -> Result<(), TrainError> {
         for device in helpers {
             self.config.precision.check(&self.config.encoder, device)?;
@@ -134,17 +134,17 @@ impl Trainer {
         &self.config
     }
 
-    /// Number of steps done, which is the number of the next one.
+    /// Number of completed steps, which is the index of the next step.
     pub fn step_number(&self) -> u64 {
         self.step
     }
 
-    /// Whether all steps are done.
+    /// True if all steps are done.
     pub fn is_finished(&self) -> bool {
         self.step >= self.config.steps
     }
 
-    /// The network that is evaluated as it is now, in training mode: the average where there is one.
+    /// The current network for evaluation, in training mode: the average if there is one.
     pub fn model(&self) -> &Model {
         self.average.as_ref().map_or_else(|| self.algorithm.model(), Average::model)
     }
@@ -159,13 +159,13 @@ impl Trainer {
         &self.model().head
     }
 
-    /// Whether the next step waits for [`begin_stage`](Self::begin_stage).
+    /// True if [`begin_stage`](Self::begin_stage) must be called before the next step.
     pub fn awaits_scores(&self) -> bool {
         !self.is_finished() && self.step >= self.algorithm.stage(self.config.steps).end
     }
 
     /// Begins the next stage of the algorithm with a fresh optimiser. `scores` are the class scores of all training
-    /// samples, see [`score`]. Returns the number of samples that the network fails on.
+    /// samples, see [`score`]. Returns the number of samples that the network misclassifies.
     ///
     /// # Errors
     /// The algorithm has no further stage, or the scores are not those of the training set.
@@ -196,12 +196,13 @@ impl Trainer {
 
     /// One step on two views of the same samples, `[b, channels, size, size]` each, normalised as the encoder expects.
     ///
-    /// `context` holds what else the objective needs: labels, the conditioning variable. Returns the loss before the
-    /// update, still on the device: reading it is a synchronisation, which [`mean_loss`](Self::mean_loss) does once
-    /// for many steps.
+    /// `context` holds the other inputs of the objective: labels, the conditioning variable. Returns the loss
+    /// before the update, still on the device: reading it is a synchronisation, which
+    /// [`mean_loss`](Self::mean_loss) does once for many steps.
     ///
     /// # Errors
-    /// Views of a wrong shape, or an input that the objective misses or refuses. The network is then unchanged.
+    /// The views have a wrong shape, or an input is missing or rejected by the objective. The network is then
+    /// unchanged.
     pub fn step(
         &mut self,
         view_a: Tensor<4>,
@@ -211,7 +212,7 @@ impl Trainer {
         self.step_on(Views::new(view_a, view_b)?, context)
     }
 
-    /// As [`step`](Self::step), with what an algorithm may see beside the views.
+    /// As [`step`](Self::step), with the further images of an algorithm.
     ///
     /// # Errors
     /// As [`step`](Self::step).
@@ -260,7 +261,7 @@ impl Trainer {
         }
     }
 
-    /// The mean loss of the steps since it was last asked for; `None` if there were none.
+    /// The mean loss of the steps since the last call; `None` if there were none.
     ///
     /// # Errors
     /// [`TrainError::Diverged`] if one of them was not finite, or the device failed.
@@ -279,8 +280,8 @@ impl Trainer {
         }
     }
 
-    /// The network as a checkpoint. `metadata` says how images are normalised and which recipe this is; its `head`
-    /// decides by being present or absent whether the projection head is kept, and is filled in here.
+    /// The network as a checkpoint. `metadata` gives the normalisation of images and the recipe. The projection
+    /// head is kept if `metadata.head` is present; its settings are filled in here.
     pub fn checkpoint(&self, mut metadata: Metadata) -> Checkpoint {
         let keep = metadata.head.is_some();
         metadata.head = keep.then(|| self.config.head.clone());

@@ -1,5 +1,5 @@
-//! Which samples a step sees. It follows from the seed and the number of the step alone, so a run can stop anywhere and go
-//! on as if it had not.
+//! The samples of a step. They depend only on the seed and the number of the step, so a run can stop anywhere and resume
+//! with identical results.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,11 @@ use rand::seq::SliceRandom;
 use crate::error::{Error, Result};
 use crate::numeric::random::{Purpose, stream};
 
-/// Turns the seed of a run into that of its test images, where they are drawn: no training image is among them.
+/// Turns the seed of a run into that of its test images, if these are drawn: no training image is among them.
 pub const TEST_SEED: u64 = 1 << 63;
 
-/// Turns the seed of a run into that of the order of images that are classified beside the views: they are others.
+/// Turns the seed of a run into that of the order of the separate images to classify, which differs from that of
+/// the views.
 pub const BESIDE_SEED: u64 = 1 << 62;
 
 /// Settings of a [`Sampler`].
@@ -22,7 +23,7 @@ pub struct Sampling {
     pub samples: usize,
     /// Number of samples in a batch.
     pub batch: usize,
-    /// Whether the rest of an epoch that does not fill a batch is left out.
+    /// True if the last, incomplete batch of an epoch is left out.
     pub drop_last: bool,
     /// Seed of the order.
     pub seed: u64,
@@ -76,22 +77,22 @@ impl Sampler {
     }
 }
 
-/// Batches drawn with replacement, each sample as often as its weight says.
+/// Batches drawn with replacement, each sample with a probability proportional to its weight.
 ///
-/// As PyTorch's `WeightedRandomSampler`, but that a batch follows from the seed and its step alone.
+/// As PyTorch's `WeightedRandomSampler`, except that a batch depends only on the seed and its step.
 #[derive(Debug, Clone)]
 pub struct WeightedSampler {
-    /// Sums of the weights up to each sample.
+    /// Cumulative sums of the weights.
     sums: Vec<f64>,
     batch: usize,
     seed: u64,
 }
 
 impl WeightedSampler {
-    /// Batches of `batch` out of as many samples as there are weights.
+    /// Batches of size `batch`, from as many samples as there are weights.
     ///
     /// # Errors
-    /// An empty batch, or weights that are not finite, are below 0, or have no sum above 0.
+    /// An empty batch, or weights that are not finite, negative, or without a positive sum.
     pub fn new(weights: &[f64], batch: usize, seed: u64) -> Result<Self> {
         if batch == 0 {
             return Err(Error::parameter("batch_size", batch, "expected 1 or more"));
@@ -124,11 +125,11 @@ impl WeightedSampler {
     }
 }
 
-/// How often BiasCon draws each sample: `1 / p(bias | label)`, at most `most` times the smallest of these weights, 10 as
-/// released (Hong and Yang, 2021). Probabilities are shares of the training set.
+/// The sampling weights of BiasCon: `1 / p(bias | label)`, at most `most` times the smallest of these weights, 10
+/// as released (Hong and Yang, 2021). Probabilities are fractions of the training set.
 ///
 /// # Errors
-/// Lists of another length, or `most` below 1.
+/// The lists differ in length, or `most` is below 1.
 pub fn bias_weights(labels: &[usize], biases: &[usize], most: f64) -> Result<Vec<f64>> {
     if labels.len() != biases.len() {
         let expected = format!("{} values, one a label", labels.len());

@@ -1,4 +1,4 @@
-//! The state of a run in bytes, so that it can go on as if it had not stopped.
+//! The state of a run in bytes, so that it can resume with identical results.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ const STATE_VERSION: u32 = 2;
 const KEY: &str = "simile_state";
 const OPTIMIZER: &str = "optimizer";
 const LOSS: &str = "loss";
-/// The one setting that may change from state to state.
+/// The one setting that may change between states.
 const STEPS: &str = "steps";
 
-/// What is not a tensor. Random numbers need no entry: each step draws from a stream of its own.
+/// All state that is not a tensor. Random numbers need no entry: each step draws from its own stream.
 #[derive(Debug, Serialize, Deserialize)]
 struct State {
     version: u32,
@@ -28,7 +28,7 @@ struct State {
     optimizer_steps: u64,
     #[serde(default)]
     waiting_gradients: u64,
-    /// Steps of the optimiser by tensor, where it counts them; absent in states of before it did.
+    /// Steps of the optimiser by tensor, if it counts them; absent in states of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tensor_steps: Option<BTreeMap<String, u64>>,
     losses: u64,
@@ -37,7 +37,7 @@ struct State {
 }
 
 impl Trainer {
-    /// Networks and whatever else the algorithm has changed, optimiser and position, as the bytes of a safetensors file.
+    /// Networks and further state of the algorithm, optimiser and position, as the bytes of a safetensors file.
     ///
     /// # Errors
     /// A value is not finite, or the device failed.
@@ -72,11 +72,11 @@ impl Trainer {
         archive.to_bytes(KEY, written(&state)?)
     }
 
-    /// Goes on with a run from the bytes of its state. `steps` may be another number than it was begun with, if that is no
-    /// less than are done: from here on the schedule is that of a run of so many.
+    /// Resumes a run from the bytes of its state. `steps` may differ from the original number, if it is not less
+    /// than the number of completed steps: from here on the schedule is that of a run of `steps`.
     ///
     /// # Errors
-    /// The bytes are damaged, or belong to a run with other settings, the first of which is named.
+    /// The bytes are damaged, or belong to a run with other settings; the error names the first that differs.
     pub fn resume(
         config: TrainerConfig,
         training: &TrainingSet,
@@ -144,7 +144,7 @@ fn written(value: &impl Serialize) -> Result<String, CheckpointError> {
         .map_err(|e| CheckpointError::Metadata { key: KEY, reason: format!("cannot be written: {e}") })
 }
 
-/// Checks that two documents of settings differ in nothing but the number of steps.
+/// Checks that two documents of settings differ only in the number of steps.
 fn same_settings(found: &str, expected: &str) -> Result<(), CheckpointError> {
     let read = |text: &str| {
         let unreadable = |e| CheckpointError::Metadata { key: KEY, reason: format!("is not readable: {e}") };

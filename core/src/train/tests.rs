@@ -45,7 +45,7 @@ fn resume(config: TrainerConfig, state: &[u8]) -> Result<Trainer, TrainError> {
     Trainer::resume(config, &training_set(), &Device::flex(), state)
 }
 
-/// Stripes of a period of their own, with noise drawn from the trainer's generator.
+/// Stripes with a different period for each sample, with noise drawn from the trainer's generator.
 fn views(trainer: &Trainer) -> (Tensor<4>, Tensor<4>) {
     let mut rng = trainer.rng();
     let mut view = || {
@@ -103,7 +103,7 @@ fn a_resumed_run_equals_an_uninterrupted_one() {
     }
 }
 
-/// Two steps after `steps` of them equal two steps after they were saved and resumed, bit for bit.
+/// Two steps after `steps` of them equal two steps after saving and resuming, bit for bit.
 fn assert_resumes(config: &TrainerConfig, steps: u64) {
     let mut whole = new(config.clone());
     advance(&mut whole, steps as usize);
@@ -143,7 +143,7 @@ fn a_resumed_run_of_every_method_equals_an_uninterrupted_one() {
         let config = TrainerConfig { algorithm: algorithm(json), objective, head, ..adam };
         assert_resumes(&config, 2);
     }
-    // Within the second stage, and where it is due.
+    // Within the second stage, and at its beginning.
     for steps in [3, 4] {
         let head = HeadConfig { output: 3, ..HeadConfig::default() };
         let algorithm = algorithm(r#"{"name": "jtt", "first_steps": 3}"#);
@@ -277,7 +277,8 @@ fn milestones_are_counted_within_the_steps_of_the_main_network() {
     };
     let (base, mut trainer) = (config.optimizer.learning_rate(), new(config));
     for step in 0..10 {
-        // The biased network's six steps are at the base rate, and two of four of the main network are.
+        // The biased network's six steps are at the base rate, and so are two of the four steps of the main
+        // network.
         let expected = if step < 8 { base } else { 0.1 * base };
         assert!((trainer.learning_rate() - expected).abs() < 1e-12, "step {step}");
         assert!(!trainer.awaits_scores());

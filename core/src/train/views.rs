@@ -1,4 +1,4 @@
-//! The images of a run on its device, and what a step and a probe see of them.
+//! The images of a run on its device, and the views of them for steps and probes.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::augment::{Augmentation, ImageStore, Normalisation};
 use crate::data::Images;
 use crate::error::Result;
 
-/// Images of the encoder's size, or larger where views are resized, with how views are made of them.
+/// Images of the encoder's size, or larger if views are resized, with the settings of their views.
 #[derive(Debug, Clone)]
 pub struct ViewSource {
     store: ImageStore,
@@ -33,7 +33,7 @@ impl ViewSource {
         self.store.len()
     }
 
-    /// Whether there is no image.
+    /// True if there is no image.
     pub fn is_empty(&self) -> bool {
         self.store.is_empty()
     }
@@ -42,7 +42,7 @@ impl ViewSource {
     /// [`Trainer::rng`](super::Trainer::rng), so that the views of a step follow from its number.
     ///
     /// # Errors
-    /// An index past the end, or a view that cannot be made of these images.
+    /// An index is past the end, or the images do not support the views.
     pub fn pair(&self, indices: &[usize], rng: &mut impl Rng) -> Result<(Tensor<4>, Tensor<4>)> {
         let images = self.store.batch(indices)?;
         let view_a = self.normalisation.apply(self.augmentation.view(images.clone(), rng)?)?;
@@ -50,7 +50,8 @@ impl ViewSource {
         Ok((view_a, view_b))
     }
 
-    /// One random view of the images `indices`, normalised: as they are if the augmentation has no step.
+    /// One random view of the images `indices`, normalised. If the augmentation has no step, they are only
+    /// normalised.
     ///
     /// # Errors
     /// As [`pair`](Self::pair).
@@ -58,13 +59,13 @@ impl ViewSource {
         self.normalisation.apply(self.augmentation.view(self.store.batch(indices)?, rng)?)
     }
 
-    /// The same images seen in another way.
+    /// The same images with another augmentation.
     #[must_use]
     pub fn seen_by(&self, augmentation: Augmentation) -> Self {
         Self { augmentation, ..self.clone() }
     }
 
-    /// The images of a range as they are, normalised, for [`embed`](super::embed).
+    /// The images of a range without augmentation, normalised, for [`embed`](super::embed).
     ///
     /// # Errors
     /// An index past the end.

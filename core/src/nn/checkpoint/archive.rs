@@ -1,4 +1,4 @@
-//! Named float tensors with one metadata document in a safetensors file, checked on the way in and out.
+//! Named float tensors with one metadata document in a safetensors file, checked when read and when written.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +16,7 @@ pub(crate) struct HostTensor {
     pub(crate) values: Vec<f32>,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Archive {
     pub(crate) tensors: BTreeMap<String, HostTensor>,
@@ -40,7 +40,7 @@ impl Archive {
         Ok(Self { tensors: file.iter().map(read).collect::<Result<_>>()? })
     }
 
-    /// How many numbers there are.
+    /// The number of values of all tensors.
     pub(crate) fn numbers(&self) -> u64 {
         self.tensors.values().map(|tensor| tensor.values.len() as u64).sum()
     }
@@ -79,7 +79,7 @@ impl Archive {
         }
     }
 
-    /// The module with the tensors under `prefix` in place of its own. The tensors are taken out of the archive.
+    /// The module with its tensors replaced by those under `prefix`, which are removed from the archive.
     ///
     /// Everything is checked before the first one is replaced.
     pub(crate) fn restore<M: Module>(&mut self, prefix: &str, module: M) -> Result<M> {
@@ -101,7 +101,7 @@ impl Archive {
         Ok(module.map(&mut Replace { path: TensorPath::default(), prefix, archive: self }))
     }
 
-    /// Fails if a tensor is left that nobody took.
+    /// Fails if a tensor has not been read.
     pub(crate) fn finish(self) -> Result<()> {
         match self.tensors.into_keys().next() {
             None => Ok(()),
@@ -143,9 +143,9 @@ pub(crate) struct Flat {
     pub(crate) values: Tensor<1>,
 }
 
-/// The float tensors of a module, their names under `prefix`.
+/// The float tensors of a module, with names under `prefix`.
 pub(crate) fn flattened<M: Module>(prefix: &str, module: &M) -> Vec<Flat> {
-    // The validation copy has its running statistics settled.
+    // The validation copy has synchronised its running statistics.
     let mut collect = Collect::new(prefix);
     module.valid().visit(&mut collect);
     collect.tensors
@@ -180,7 +180,7 @@ impl ModuleVisitor for Collect<'_> {
     }
 }
 
-/// Puts the tensors of an archive into a module.
+/// Writes the tensors of an archive into a module.
 struct Replace<'a> {
     path: TensorPath,
     prefix: &'a str,

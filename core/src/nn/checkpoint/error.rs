@@ -1,15 +1,15 @@
-//! Why a file is not a checkpoint.
+//! Errors of checkpoints and of the state of a run.
 
 /// Result of reading or writing a checkpoint or the state of a run.
 pub type Result<T, E = CheckpointError> = std::result::Result<T, E>;
 
-/// What is wrong with a file, or why one could not be made.
+/// An invalid file, or a file that cannot be written.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CheckpointError {
-    /// The bytes are not a safetensors file, or not a whole one.
+    /// The bytes are not a safetensors file, or an incomplete one.
     #[error("not a safetensors file: {reason}; was the download complete?")]
     Format {
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
     },
     /// The header has no `simile` metadata, or metadata that cannot be read.
@@ -17,7 +17,7 @@ pub enum CheckpointError {
     Metadata {
         /// `simile` for a checkpoint, `simile_state` for the state of a run.
         key: &'static str,
-        /// Whether it is absent, not JSON, or lacks a field.
+        /// The reason: it is absent, not JSON, or lacks a field.
         reason: String,
     },
     /// A format version that this program does not know.
@@ -30,40 +30,40 @@ pub enum CheckpointError {
         /// The version of this program.
         known: u32,
     },
-    /// A field of the metadata that contradicts the rest.
+    /// A field of the metadata that contradicts other fields.
     #[error("`{field}` in the header is {found}, expected {expected}")]
     Field {
         /// Name of the field.
         field: String,
-        /// What it says.
+        /// The value in the file.
         found: String,
-        /// What it should say.
+        /// The expected value.
         expected: String,
     },
-    /// A network that has more numbers than the file.
+    /// A network with more values than the file.
     #[error(
         "it holds {found} numbers and the network in its header has {expected} or more; is this the file of another \
          encoder?"
     )]
     TooFew {
-        /// Numbers in the file.
+        /// Number of values in the file.
         found: u64,
-        /// Numbers of the network at least.
+        /// Lower bound of the number of values of the network.
         expected: u64,
     },
-    /// A tensor that the network has and the file has not.
+    /// A tensor of the network that is missing in the file.
     #[error("tensor `{name}` is missing; is this the file of another encoder?")]
     MissingTensor {
         /// Its name.
         name: String,
     },
-    /// A tensor that the file has and the network has not.
+    /// A tensor of the file that does not belong to the network.
     #[error("tensor `{name}` does not belong to this network; is this the file of another encoder?")]
     UnknownTensor {
         /// Its name.
         name: String,
     },
-    /// Tensors of an imported network that the encoder has no place for.
+    /// Tensors of an imported network for which the encoder has no place.
     #[error(
         "{} of the network's tensors have no place in this encoder: {}; {likely}",
         .names.len(),
@@ -72,13 +72,13 @@ pub enum CheckpointError {
     LeftOver {
         /// Their names.
         names: Vec<String>,
-        /// Which network it seems to be.
+        /// The network that it seems to be.
         likely: String,
     },
-    /// A file with several networks, each of which could be meant.
+    /// A file with several networks that match.
     #[error("the tensors of this encoder are there under {}; choose one by its prefix", either(.prefixes))]
     Ambiguous {
-        /// What stands before the names of each.
+        /// The prefix of the names of each.
         prefixes: Vec<String>,
     },
     /// A tensor of another shape.
@@ -86,7 +86,7 @@ pub enum CheckpointError {
     Shape {
         /// Its name.
         name: String,
-        /// The shape that the network has.
+        /// The shape in the network.
         expected: Vec<usize>,
         /// The shape in the file.
         found: Vec<usize>,
@@ -109,12 +109,12 @@ pub enum CheckpointError {
         /// The value.
         value: f32,
     },
-    /// The device could not give its tensors back.
+    /// The device could not return its tensors.
     #[error("the device could not return tensor `{name}`: {reason}")]
     Device {
-        /// The tensor asked for.
+        /// The requested tensor.
         name: String,
-        /// What the device says.
+        /// The device's message.
         reason: String,
     },
 }

@@ -1,10 +1,11 @@
-//! Which network tensors are of, judged by their names and shapes: what to try where they are not those that were asked for.
+//! A guess of the network that tensors belong to, from their names and shapes: a suggestion if they are not those
+//! of the requested network.
 
 use crate::nn::Architecture;
 use crate::nn::design::Shapes;
 use crate::nn::resnet::layers_and_blocks;
 
-/// Parts of the first word of tensors that lie behind an encoder or beside it.
+/// Parts of the first word of tensors that belong to a head or a loss.
 const BESIDE: [&str; 14] = [
     "head",
     "classif",
@@ -22,9 +23,9 @@ const BESIDE: [&str; 14] = [
     "centers",
 ];
 
-/// Whether a tensor that was not taken belongs to the network all the same: it lies in a part that the network has, such
-/// as `layer1`, or in one that no head and no loss is known by. A second copy of the whole network, as momentum contrast
-/// keeps one, does not.
+/// True if an unused tensor belongs to the network nevertheless: it lies in a part of the network, such as
+/// `layer1`, or in a part that is not known as a head or a loss. A second copy of the whole network, as momentum
+/// contrast keeps one, does not belong to it.
 pub(super) fn belongs(name: &str, expected: &[String], shapes: &Shapes<'_>) -> bool {
     let first = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();
     let part = first(name);
@@ -41,7 +42,7 @@ pub(super) fn belongs(name: &str, expected: &[String], shapes: &Shapes<'_>) -> b
     !is_beside && !is_copy()
 }
 
-/// What the network seems to be, as a sentence, if it can be told.
+/// A sentence about the network that it seems to be, if there is a guess.
 pub(super) fn likely(shapes: &Shapes<'_>) -> Option<String> {
     if let Some(known) = Architecture::ALL.iter().find(|known| known.recognises(shapes)) {
         return Some(format!("these look like the tensors of `{}`", known.name()));

@@ -1,12 +1,12 @@
-//! One `.safetensors` file that holds a trained encoder and all that is needed to use it.
+//! A `.safetensors` file with a trained encoder and everything that is needed to use it.
 //!
 //! The header's metadata key `simile` is a JSON document, [`Metadata`]. Tensors are 32-bit floats with PyTorch's names
 //! and shapes (`conv1.weight`, `fc.weight` as `[out, in]`, `layer1.0.bn1.running_mean`); those of the projection head,
-//! if it is kept, begin with `head.`. So in PyTorch
-//! `net.load_state_dict(safetensors.torch.load_file(path), strict=False)` loads the encoder. Names and shapes do not say
-//! which activations and pools lie between: `simile export --to pytorch` writes the module itself.
+//! if it is kept, begin with `head.`. So in PyTorch `net.load_state_dict(safetensors.torch.load_file(path),
+//! strict=False)` loads the encoder. Names and shapes do not determine the activations and pools between the
+//! layers: `simile export --to pytorch` writes the module too.
 //!
-//! A file is checked before it is believed: header, sizes, names, element types, finite values. What is wrong is a
+//! A file is checked before it is used: header, sizes, names, element types, finite values. Every fault is a
 //! [`CheckpointError`], never a panic and never a network with half of its tensors.
 
 mod archive;
@@ -32,10 +32,10 @@ pub const FORMAT_VERSION: u32 = 1;
 
 const KEY: &str = "simile";
 const HEAD: &str = "head";
-/// Side of an image at most, because the header decides how much memory is asked for.
+/// Largest side of an image; a limit, because the header determines how much memory is allocated.
 const LARGEST: usize = 8192;
 
-/// What the header says about the network.
+/// The metadata of the network in the header.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
     /// Version of the format, [`FORMAT_VERSION`].
@@ -44,25 +44,25 @@ pub struct Metadata {
     pub encoder: EncoderConfig,
     /// Side of the square input in pixels.
     pub input_size: usize,
-    /// Side that an image is resized to before its middle of `input_size` is taken; absent where nothing is cut off.
+    /// Side that an image is resized to before the crop of its middle `input_size`; absent if nothing is cropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resize: Option<usize>,
     /// Mean of each channel, subtracted from pixels in 0 to 1.
     pub mean: Vec<f64>,
-    /// Standard deviation of each channel, which pixels are divided by.
+    /// Standard deviation of each channel, the divisor of pixels.
     pub std: Vec<f64>,
     /// Number of features of the embedding.
     pub embedding_size: usize,
-    /// Settings of the projection head, if the file holds it.
+    /// Settings of the projection head, if the file contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<HeadConfig>,
-    /// The recipe that made the network; null if it was imported.
+    /// The recipe of the network; null if it was imported.
     #[serde(default)]
     pub recipe: Value,
 }
 
 impl Metadata {
-    /// A document for an encoder whose images are normalised by `mean` and `std`.
+    /// The metadata of an encoder whose images are normalised by `mean` and `std`.
     pub fn new(encoder: EncoderConfig, mean: Vec<f64>, std: Vec<f64>) -> Self {
         Self {
             version: FORMAT_VERSION,
@@ -77,10 +77,10 @@ impl Metadata {
         }
     }
 
-    /// Reads the header of a file, and no tensor.
+    /// Reads the header of a file, but no tensor.
     ///
     /// # Errors
-    /// The header is not one of ours, or contradicts itself.
+    /// The header is not one of this format, or contradicts itself.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let document = metadata(bytes, KEY)?;
         let not_read = |e: serde_json::Error| CheckpointError::Metadata {
@@ -99,7 +99,7 @@ impl Metadata {
     /// Checks that the fields agree with each other.
     ///
     /// # Errors
-    /// [`CheckpointError::Field`] naming the first that does not.
+    /// [`CheckpointError::Field`] names the first that does not.
     pub fn validate(&self) -> Result<()> {
         self.encoder
             .validate()
@@ -132,7 +132,8 @@ impl Metadata {
         }
     }
 
-    /// Fails if the network has more numbers than the file: a header of a few bytes can ask for one of many gigabytes.
+    /// Fails if the network has more values than the file: a header of a few bytes can describe a network of
+    /// gigabytes.
     fn check_room(&self, found: u64) -> Result<()> {
         let of_head = self.head.as_ref().map_or(0, |head| head.least_numbers(self.embedding_size));
         let expected = self.encoder.least_numbers() + of_head;
@@ -140,7 +141,7 @@ impl Metadata {
     }
 }
 
-/// Read first, because a later version may have other fields.
+/// The version is read first, because a later version may have other fields.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
@@ -150,14 +151,14 @@ fn field(name: &str, found: impl ToString, expected: impl ToString) -> Checkpoin
     CheckpointError::Field { field: name.into(), found: found.to_string(), expected: expected.to_string() }
 }
 
-/// A trained encoder, with its projection head if that is kept.
+/// A trained encoder, with its projection head if kept.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
-    /// What the network is and how it was made.
+    /// Settings and origin of the network.
     pub metadata: Metadata,
     /// The network.
     pub encoder: Encoder,
-    /// The projection head, if `metadata.head` says so.
+    /// The projection head, if `metadata.head` is present.
     pub head: Option<ProjectionHead>,
 }
 
@@ -186,7 +187,7 @@ impl Checkpoint {
     /// Reads a file and puts the network on a device, ready to evaluate; on an autodiff device, ready to train.
     ///
     /// # Errors
-    /// Whatever is wrong with the file.
+    /// Any fault of the file.
     pub fn from_bytes(bytes: &[u8], device: &Device) -> Result<Self> {
         let metadata = Metadata::from_bytes(bytes)?;
         let mut archive = Archive::parse(bytes)?;
@@ -206,7 +207,7 @@ impl Checkpoint {
     }
 }
 
-/// A network whose values are about to be replaced.
+/// A network whose values will be replaced.
 fn blank_encoder(config: &EncoderConfig, device: &Device) -> Result<Encoder> {
     config
         .init(device, &mut blank_rng())
@@ -248,7 +249,7 @@ mod tests {
         Checkpoint::from_bytes(bytes, &Device::flex())
     }
 
-    /// Writes the tensors of a file again, changed.
+    /// Rewrites a file with changed tensors.
     fn rewritten(
         bytes: &[u8],
         mut change: impl FnMut(&mut Vec<(String, Dtype, Vec<usize>, Vec<u8>)>),
@@ -267,7 +268,7 @@ mod tests {
         safetensors::serialize(views, Some(HashMap::from([(KEY.to_string(), document)]))).unwrap()
     }
 
-    /// A header may ask for a network of seventeen gigabytes.
+    /// A header may describe a network of seventeen gigabytes.
     #[test]
     fn a_network_that_the_file_cannot_fill_is_not_made() {
         let good = bytes(&checkpoint(None));
@@ -372,7 +373,7 @@ mod tests {
         for at in (0..header).step_by(3) {
             let mut bytes = bytes.clone();
             bytes[at] ^= 1 << (at % 8);
-            // Some flips leave a file that is whole and means something else, as in a digit of the recipe.
+            // Some flips leave a valid file with another meaning, as in a digit of the recipe.
             if let Ok(read) = read(&bytes) {
                 read.metadata.validate().unwrap();
             }

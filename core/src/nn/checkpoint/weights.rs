@@ -1,4 +1,4 @@
-//! Named tensors of whatever program, and the encoder that is made of them.
+//! Named tensors from any program, and the encoder built from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,25 +14,25 @@ use super::{Checkpoint, Metadata, blank_encoder, field};
 use crate::nn::design::Shapes;
 use crate::nn::{Architecture, EncoderConfig};
 
-/// What PyTorch counts in each batch norm, and no encoder here needs.
+/// PyTorch's counter in each batch norm, which no encoder here needs.
 const COUNTER: &str = "num_batches_tracked";
 
-/// Tensors by the names that another program gave them.
+/// Tensors under the names of another program.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Weights {
     tensors: BTreeMap<String, HostTensor>,
-    /// Tensors that hold no floats, with what they hold.
+    /// Tensors that are not floats, with their types.
     others: BTreeMap<String, String>,
 }
 
-/// An encoder out of another program's tensors.
+/// An encoder from another program's tensors.
 #[derive(Debug, Clone)]
 pub struct Imported {
     /// The encoder, without a head.
     pub checkpoint: Checkpoint,
-    /// What stood before the names of its tensors: `""`, `"state_dict.module."`, ...
+    /// The prefix of the names of its tensors: `""`, `"state_dict.module."`, ...
     pub prefix: String,
-    /// Tensors that the encoder has no use for, such as a classifier.
+    /// Tensors that the encoder does not use, such as a classifier.
     pub unused: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Weights {
     /// The tensors of a safetensors file. Floats of any width become 32-bit floats.
     ///
     /// # Errors
-    /// The bytes are not such a file, or not all of one.
+    /// The bytes are not such a file, or an incomplete one.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self> {
         let file = SafeTensors::deserialize(bytes).map_err(format)?;
         let mut weights = Self::default();
@@ -56,7 +56,7 @@ impl Weights {
     /// Adds a tensor of floats, in row order.
     ///
     /// # Errors
-    /// [`CheckpointError::Shape`] if the values are not as many as the shape says.
+    /// [`CheckpointError::Shape`] if the number of values does not match the shape.
     pub fn insert(&mut self, name: &str, shape: Vec<usize>, values: Vec<f32>) -> Result<()> {
         let count = shape.iter().try_fold(1_usize, |count, &side| count.checked_mul(side));
         if count != Some(values.len()) {
@@ -70,12 +70,12 @@ impl Weights {
         Ok(())
     }
 
-    /// Notes a tensor that holds something else, such as integers, so that it can be named.
+    /// Records a tensor of another type, such as integers, so that errors can name it.
     pub fn insert_other(&mut self, name: &str, kind: &str) {
         self.others.insert(name.into(), kind.into());
     }
 
-    /// Takes tensors out whose names begin so, and gives their names.
+    /// Removes tensors whose names begin with `beginning`, and returns their names.
     pub fn leave_out(&mut self, beginning: &str) -> Vec<String> {
         let all = self.tensors.keys().chain(self.others.keys());
         let names: Vec<String> = all.filter(|name| name.starts_with(beginning)).cloned().collect();
@@ -86,12 +86,12 @@ impl Weights {
         names
     }
 
-    /// The encoder that `metadata` describes, of the tensors whose names begin with `prefix`. Without one it is looked
-    /// for: the names as they are if they are all there, else the only prefix under which they are.
+    /// The encoder that `metadata` describes, from the tensors whose names begin with `prefix`. Without a prefix it
+    /// is searched: the plain names if all are present, else the only prefix with all of them.
     ///
     /// # Errors
-    /// A tensor is missing, has another shape, or holds something else than finite floats; the encoder is there under
-    /// several prefixes; tensors are left over that belong to the network, so that it is another one
+    /// A tensor is missing, has another shape, or is not of finite floats; the encoder is present under several
+    /// prefixes; tensors of the network are left over, so that it is another network
     /// ([`CheckpointError::LeftOver`]); or the metadata contradicts itself.
     pub fn into_encoder(
         mut self,
@@ -128,8 +128,8 @@ impl Weights {
         Ok(Imported { checkpoint: Checkpoint { metadata, encoder, head: None }, prefix, unused })
     }
 
-    /// Fails if all the tensors of the encoder are there and others of the network besides, as of a deeper one whose first
-    /// blocks it has. A head behind the encoder, or another copy of it, may be there.
+    /// Fails if all tensors of the encoder are present together with further tensors of the network, as in a deeper
+    /// network that starts with the same blocks. A head behind the encoder, or another copy of it, is allowed.
     fn check_whole(&self, prefix: &str, expected: &[String], encoder: Architecture) -> Result<()> {
         let of_network =
             || self.tensors.iter().filter_map(|(name, tensor)| Some((name.strip_prefix(prefix)?, tensor)));
@@ -150,11 +150,11 @@ impl Weights {
         Err(CheckpointError::LeftOver { names, likely })
     }
 
-    /// The tensors of an encoder in a checkpoint of ours, for another one to start from: whatever its head and its size
-    /// of images are.
+    /// The tensors of an encoder in a checkpoint of this program, as initial weights of another; head and image
+    /// size may differ.
     ///
     /// # Errors
-    /// The file cannot be read, or is that of an encoder with other layers than `encoder`.
+    /// The file cannot be read, or contains an encoder with other layers than `encoder`.
     pub fn from_encoder_file(bytes: &[u8], encoder: &EncoderConfig) -> Result<(Self, Metadata)> {
         let metadata = Metadata::from_bytes(bytes)?;
         let theirs = EncoderConfig { input_size: encoder.input_size, ..metadata.encoder.clone() };
@@ -165,13 +165,13 @@ impl Weights {
         Ok((Self::from_safetensors(bytes)?, metadata))
     }
 
-    /// A module with the tensors of the same names in place of its own, of which none may be missing.
+    /// The module with its tensors replaced by those of the same names, none of which may be missing.
     pub(crate) fn put_into<M: Module>(&self, module: M) -> Result<M> {
         Archive { tensors: self.tensors.clone() }.restore("", module)
     }
 
-    /// Where the tensors `expected` are; where none has all of them, where most are, so that the first missing one is
-    /// named in full.
+    /// The prefix of the tensors `expected`; if no prefix has all of them, the one with most, so that the error
+    /// names the first missing tensor in full.
     fn prefix(&self, expected: &[String]) -> Result<String> {
         let names: BTreeSet<&str> =
             self.tensors.keys().chain(self.others.keys()).map(String::as_str).collect();
@@ -227,7 +227,7 @@ mod tests {
         Metadata::new(EncoderConfig::default(), vec![0.0; 3], vec![1.0; 3])
     }
 
-    /// The tensors of a LeNet-5 with `value` in each place, under a prefix.
+    /// Adds the tensors of a LeNet-5 filled with `value`, under a prefix.
     fn add(weights: &mut Weights, prefix: &str, value: f32) {
         let blank = blank_encoder(&EncoderConfig::default(), &Device::flex()).unwrap();
         for tensor in flattened("", &blank) {
@@ -264,12 +264,12 @@ mod tests {
         let imported = read(weights.clone(), Some("encoder_q.")).unwrap();
         let values = flattened("", &imported.checkpoint.encoder)[0].values.clone();
         assert_eq!(values.max().into_scalar::<f32>(), 0.5);
-        // One with bare names is the encoder itself, whatever else is there.
+        // Plain names are the encoder itself, regardless of other tensors.
         add(&mut weights, "", 0.75);
         assert_eq!(read(weights, None).unwrap().prefix, "");
     }
 
-    /// A deeper network of the same kind has all the tensors of the shallower one, and other features.
+    /// A deeper network of the same kind has all tensors of the shallower one, but computes other features.
     #[test]
     fn the_first_blocks_of_a_deeper_network_are_refused() {
         let config = EncoderConfig { name: Architecture::ResNet18, ..EncoderConfig::default() };
@@ -280,7 +280,7 @@ mod tests {
             weights.insert(&format!("module.{name}"), shape.to_vec(), values).unwrap();
         };
         for tensor in &blank {
-            // ResNet-34: blocks 2, 2..4, 2..6 and 2 of the stages are like their second ones.
+            // ResNet-34: blocks 2, 2..4, 2..6 and 2 of the stages equal their second blocks.
             if let Some((stage, rest)) = tensor.name.split_once(".1.") {
                 let more = match stage {
                     "layer1" | "layer4" => 2..3,
@@ -298,7 +298,7 @@ mod tests {
         let text = read(&weights).unwrap_err().to_string();
         assert!(text.contains("`module.layer1.2.bn1.bias`") && text.contains("ResNet-34"), "{text}");
         assert!(!text.contains("fc.weight"), "{text}");
-        // On purpose.
+        // It is allowed to leave them out explicitly.
         for stage in 1..=4 {
             for block in 2..6 {
                 weights.leave_out(&format!("module.layer{stage}.{block}."));

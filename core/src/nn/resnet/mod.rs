@@ -1,10 +1,10 @@
 //! Residual networks (He et al., *Deep Residual Learning for Image Recognition*, 2016, table 1) with torchvision's
 //! layers and tensor names, without the classifier: `[n, 512]` for 18 layers, `[n, 2048]` for 50.
 //!
-//! As in torchvision, the stride of a bottleneck lies in its 3×3 convolution ("v1.5"), convolutions have no bias and
-//! start from a normal of variance `2 / (k² out)` (He et al. 2015, fan-out), and the gain of the last normalisation
-//! of a block starts at 1. What the four works change is the [`Stem`] and, in Decoupled Uniformity, a linear layer of
-//! 2048 features at the end that is part of the encoder and of what is evaluated.
+//! As in torchvision, the stride of a bottleneck lies in its 3×3 convolution ("v1.5"), convolutions have no bias
+//! and start from a normal of variance `2 / (k² out)` (He et al. 2015, fan-out), and the gain of the last
+//! normalisation of a block starts at 1. The four works change the [`Stem`]; Decoupled Uniformity adds a linear
+//! layer of 2048 features at the end, which is part of the encoder and of its evaluation.
 
 #[cfg(test)]
 mod step;
@@ -90,7 +90,7 @@ struct Shape {
 }
 
 impl PlainConvolution {
-    /// Padded by half of the kernel.
+    /// A convolution padded by half of the kernel.
     fn new(shape: Shape, device: &Device, rng: &mut impl Rng) -> Self {
         let Shape { inputs, outputs, kernel, stride } = shape;
         let weight = normal_fan_out([outputs, inputs, kernel, kernel], device, rng);
@@ -111,7 +111,7 @@ impl PlainConvolution {
     }
 }
 
-/// One member of torchvision's `downsample`, which is a sequence: `downsample.0` and `downsample.1`.
+/// One member of torchvision's sequence `downsample`: `downsample.0` or `downsample.1`.
 #[derive(Module, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a network has four pairs of them")]
 enum Shortcut {
@@ -197,9 +197,9 @@ pub struct ResNet {
 /// Settings of a [`ResNet`].
 #[derive(Debug, Clone, Copy)]
 pub struct ResNetConfig {
-    /// How many layers.
+    /// The number of layers.
     pub depth: Depth,
-    /// How it begins.
+    /// The first layers.
     pub stem: Stem,
     /// Channels of the images.
     pub channels: usize,
@@ -208,7 +208,7 @@ pub struct ResNetConfig {
 }
 
 impl ResNet {
-    /// A network initialised as torchvision does, drawn from the caller's generator.
+    /// A network with torchvision's initialisation, drawn from the caller's generator.
     pub fn new(config: &ResNetConfig, device: &Device, rng: &mut impl Rng) -> Self {
         let ResNetConfig { depth, stem, channels, output } = *config;
         let (kernel, stride) = if stem == Stem::Imagenet { (7, 2) } else { (3, 1) };
@@ -361,7 +361,8 @@ mod tests {
     fn parameters_are_as_many_as_torchvisions() {
         for (depth, with_classifier) in [(Depth::Eighteen, 11_689_512), (Depth::Fifty, 25_557_032)] {
             let expected = with_classifier - 1000 * (depth.features() + 1);
-            // Running statistics are no parameters to torchvision, and are tensors to Burn: as many as gains and shifts.
+            // Running statistics are not parameters in torchvision, but tensors in Burn: as many as gains and
+            // shifts.
             let network = network(depth, Stem::Imagenet, None);
             let statistics = 2 * norms(&network);
             assert_eq!(network.num_params(), expected + statistics, "{depth:?}");
@@ -382,7 +383,7 @@ mod tests {
         of(&network.bn1) + blocks.into_iter().flatten().map(of_block).sum::<usize>()
     }
 
-    /// Numbers from -1 to 1 of a multiplicative hash, as `tests/vectors/resnet.py` makes them.
+    /// Numbers from -1 to 1 of a multiplicative hash, as in `tests/vectors/resnet.py`.
     fn noise(count: usize, seed: u32) -> Vec<f64> {
         let hashed = |i: u32| (i + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503));
         let mixed = |h: u32| (h ^ (h >> 15)).wrapping_mul(2_246_822_519);

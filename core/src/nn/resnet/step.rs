@@ -1,4 +1,4 @@
-//! Training steps of residual networks beside the same steps in Burn's own operations.
+//! Training steps of residual networks, compared with the same steps in Burn's own operations.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use burn::module::Module;
@@ -26,7 +26,7 @@ fn images(side: usize, device: &Device) -> Tensor<4> {
     Tensor::from_data(TensorData::new(values, [IMAGES, 3, side, side]), device)
 }
 
-/// Length of the difference beside the length of what is expected.
+/// Length of the difference, relative to the length of the expected vector.
 fn error(found: &[f64], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len());
     let square = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
@@ -99,7 +99,7 @@ fn blocks(network: &ResNet) -> impl Iterator<Item = &Block> {
     [&network.layer1, &network.layer2, &network.layer3, &network.layer4].into_iter().flatten()
 }
 
-/// The sum that gradients are of.
+/// The weighted sum whose gradients are compared.
 fn loss(embedding: Tensor<2>) -> Tensor<1> {
     let weights: Vec<f64> = (0..embedding.shape().num_elements()).map(|i| (i as f64 * 1.3).cos()).collect();
     let options = (&embedding.device(), embedding.dtype());
@@ -144,8 +144,8 @@ const CASES: [(Depth, Stem, usize); 4] = [
     (Depth::Fifty, Stem::Cifar, 18),
 ];
 
-/// Through rectifiers, gradients of a deep network are as sure as its inputs: ours differ from those of `f64` as those do
-/// from themselves once images have moved by a hundred thousandth.
+/// With rectifiers, gradients of a deep network are sensitive to the input: the error in `f32` is compared with the
+/// change of the `f64` gradients when images change by 1e-5.
 #[test]
 fn a_training_step_equals_autodiff() {
     let device = Device::flex().autodiff();
@@ -177,7 +177,7 @@ fn evaluation_equals_autodiff_with_gradients_of_images_and_without() {
     for (depth, stem, side) in [(Depth::Eighteen, Stem::Cifar, 32), (Depth::Fifty, Stem::Imagenet, 65)] {
         let device = Device::flex().autodiff();
         let trained = network(depth, stem, &device);
-        // Statistics of a batch, so that they are not those of the start.
+        // Updates the statistics, so that they differ from the initial ones.
         for _ in 0..20 {
             drop(trained.forward(images(side, &device)));
         }
@@ -214,7 +214,7 @@ fn a_network_without_gradients_sees_what_one_that_trains_does() {
     assert_eq!(running(&follows), running(&trains));
 }
 
-/// The rest of the network learns as it would without the frozen layer's gradient.
+/// The rest of the network learns as without the frozen layer's gradient.
 #[test]
 fn a_frozen_layer_has_no_gradient_and_the_others_keep_theirs() {
     let device = Device::flex().autodiff();
@@ -232,7 +232,7 @@ fn a_frozen_layer_has_no_gradient_and_the_others_keep_theirs() {
     assert_eq!(gradients(&network), [stem, first, None]);
 }
 
-/// Half precision goes through Burn's operations, with statistics and gradients of parameters in `f32`.
+/// Half precision uses Burn's operations, with statistics and gradients of parameters in `f32`.
 #[test]
 fn half_precision_gives_the_features_within_its_own() {
     let device = Device::flex().autodiff();

@@ -1,4 +1,4 @@
-//! `colour-mse`: the colour error of a given linear map, as the released CCL-K code averages it.
+//! `colour-mse`: the colour error of a given linear map, averaged as in the released CCL-K code.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -23,14 +23,14 @@ struct Params {
     restarts: usize,
 }
 
-/// Twice what the cases ask for, as the bound is that of the best of fifty.
+/// Twice the number of the reference cases, because the bound is that of the best of fifty.
 fn many_restarts() -> usize {
     100
 }
 
 /// Input `points` `[n, d]`; parameters `k`, `seed` (default 0), `restarts` (default 100).
 ///
-/// The inertia is given as `inertia`, and as `inertia_bound` to stand beside that of a case file.
+/// The inertia is returned as `inertia`, and as `inertia_bound` for comparison with a case file.
 ///
 /// # Errors
 /// As [`KMeansConfig::fit`], and for missing inputs and unknown parameters.

@@ -62,7 +62,7 @@ pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     Ok(Outcome { aux, ..Outcome::default() })
 }
 
-/// How far the best class is ahead of the second, as a fraction of its score.
+/// Difference of the scores of the best class and the second, as a fraction of the best score.
 fn relative_margin(scores: &[f64]) -> f64 {
     let (first, second) =
         scores.iter().fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |(first, second), &s| {

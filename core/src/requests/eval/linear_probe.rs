@@ -1,4 +1,4 @@
-//! `linear-probe`: the minimiser of the probe's objective on features as given, without standardising them.
+//! `linear-probe`: the minimiser of the probe's objective on the given features, without standardisation.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ fn test_accuracy(probe: &LinearProbe, inputs: &Value, aux: &mut Value) -> Result
     Ok(())
 }
 
-/// How far the best class is ahead of the second.
+/// Difference of the scores of the best class and the second.
 fn margin(scores: &[f64]) -> f64 {
     let (first, second) =
         scores.iter().fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |(first, second), &s| {

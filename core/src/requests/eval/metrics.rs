@@ -23,7 +23,7 @@ struct Params {
 /// and classes are the string `"nan"`.
 ///
 /// # Errors
-/// [`Error::Shape`] if inputs do not fit, and for missing inputs and unknown parameters.
+/// [`Error::Shape`] if inputs do not match, and for missing inputs and unknown parameters.
 pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: Params = parameters(params)?;
     let logits: Matrix = input(NAME, inputs, "logits")?;

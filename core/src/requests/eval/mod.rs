@@ -1,5 +1,5 @@
-//! Evaluation on the numbers of a JSON document, one file for each kind of case: what `simile loss` runs when
-//! the case is not an objective.
+//! Evaluation on the numbers of a JSON document, one file for each kind of case: `simile loss` uses it if the case
+//! is not an objective.
 
 mod colour_mse;
 mod kmeans;
@@ -18,7 +18,7 @@ use crate::requests::outcome::Outcome;
 /// Runs one case from its `params` and `inputs`.
 type Runner = fn(&Value, &Value) -> Result<Outcome>;
 
-/// Every kind of case of this room with its runner, by the name in `objective`.
+/// Every kind of case of this folder with its runner, by the name in `objective`.
 const RUNNERS: [(&str, Runner); 7] = [
     ("colour-mse", colour_mse::run),
     ("kmeans", kmeans::run),
@@ -29,15 +29,15 @@ const RUNNERS: [(&str, Runner); 7] = [
     ("worst-group", worst_group::run),
 ];
 
-/// The names that [`run`] knows.
+/// The names that [`run`] accepts.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     RUNNERS.iter().map(|(name, _)| *name)
 }
 
-/// Runs a case, if `objective` names one of evaluation. These have one variant, `released`.
+/// Runs a case, if `objective` is an evaluation. These have one variant, `released`.
 ///
 /// # Errors
-/// What is unknown, missing, ill-shaped or degenerate, by name.
+/// An input or parameter is unknown, missing or degenerate, or has the wrong shape; the error names it.
 pub(super) fn run(
     objective: &str,
     variant: Option<&str>,
@@ -53,7 +53,7 @@ pub(super) fn run(
     })
 }
 
-/// Reads the parameters of a case; `null` and nothing are an empty set.
+/// Reads the parameters of a case; `null` or an absent field is an empty set.
 fn parameters<T: DeserializeOwned>(params: &Value) -> Result<T> {
     let given = if params.is_null() { Value::Object(Map::new()) } else { params.clone() };
     T::deserialize(&given).map_err(|error| Error::Parameter {
@@ -69,7 +69,7 @@ fn input<T: DeserializeOwned>(objective: &str, inputs: &Value, name: &str) -> Re
         .ok_or_else(|| Error::MissingInput { objective: objective.into(), input: name.into() })
 }
 
-/// Reads an input that may be missing.
+/// Reads an optional input.
 fn optional_input<T: DeserializeOwned>(inputs: &Value, name: &str) -> Result<Option<T>> {
     match inputs.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -81,7 +81,7 @@ fn optional_input<T: DeserializeOwned>(inputs: &Value, name: &str) -> Result<Opt
     }
 }
 
-/// A number, or the string `"nan"` where there is none, as JSON has no such number.
+/// A number, or the string `"nan"` if there is none, because JSON has no such number.
 fn number_or_nan(value: Option<f64>) -> Value {
     value.map_or_else(|| Value::from("nan"), Value::from)
 }

@@ -1,4 +1,4 @@
-//! Every reference vector of this room, within the tolerances of its README.
+//! Every reference vector of this folder, within the tolerances of its README.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::requests::outcome::Outcome;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors");
 
-/// Calls `check` with every file of a kind and what the runner made of it.
+/// Calls `check` with every file of a kind and the outcome of its runner.
 fn for_each(objective: &str, mut check: impl FnMut(&Value, &Outcome)) {
     let mut seen = 0;
     for entry in std::fs::read_dir(FOLDER).unwrap() {

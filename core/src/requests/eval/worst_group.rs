@@ -18,8 +18,7 @@ const GROUP: &str = "2*label + sensitive";
 struct Params {
     #[serde(default)]
     group: Option<String>,
-    /// The released loop runs in batches, but weighs its mean by their size: the result does not depend on
-    /// it.
+    /// The released loop runs in batches, but weights its mean by their size: the result does not depend on it.
     #[serde(default)]
     batch: Option<usize>,
 }
@@ -29,7 +28,7 @@ struct Params {
 /// (without effect).
 ///
 /// # Errors
-/// [`Error::Shape`] if inputs do not fit, and for missing inputs, another rule and unknown parameters.
+/// [`Error::Shape`] if inputs do not match, and for missing inputs, another rule and unknown parameters.
 pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: Params = parameters(params)?;
     if let Some(group) = params.group.filter(|group| group != GROUP) {
