@@ -1,10 +1,10 @@
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;
 
-/// Whether tensors of a device lie in the memory of the program, so that reading them waits for nothing and copies little.
+/// True if tensors of a device are in the memory of the program, so that a read neither waits nor copies much.
 ///
-/// An operation asks nothing like it: its backend has a body. It is for work that has to leave Burn, such as a solver in `f64`
-/// where a GPU has none.
+/// Operations do not need this: each backend has a body. It is for work outside of Burn, such as a solver in `f64`,
+/// which a GPU lacks.
 pub fn is_cpu(device: &Device) -> bool {
     match device.clone().inner().as_dispatch() {
         #[cfg(feature = "flex")]

@@ -1,23 +1,23 @@
-//! The pairs that a sum runs over and the weight of each: described once, for operations and loops alike.
+//! The pairs of a sum and their weights: defined once, for operations and loops.
 
 use std::ops::Range;
 
-/// What `log 0` is represented by: far below any logarithm of a sum, yet finite in `f32`.
+/// The stand-in for `log 0`: far below any logarithm of a sum, yet finite in `f32`.
 pub const EMPTY: f64 = -1e30;
 
-/// Plain bodies hold about this many similarities at once where the caller does not choose: 16 MiB in `f32`.
+/// Approximate number of similarities that plain bodies hold at once by default: 16 MiB in `f32`.
 const TILE_ENTRIES: usize = 1 << 22;
-/// So many similarities are kept for the backward pass, 64 MiB in `f32`; more are formed twice.
+/// Number of similarities that are stored for the backward pass, 64 MiB in `f32`; more are computed twice.
 const KEPT_ENTRIES: usize = 1 << 24;
 
 /// `log sum_j W_ij exp(power * s_ij)` for each anchor `i`. With power 0 it is the logarithm of the weights' sum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogSumExp {
-    /// What similarities are multiplied by, 0 or above.
+    /// Factor of the similarities, 0 or above.
     pub power: f64,
-    /// Which candidates.
+    /// The candidates.
     pub pairs: Pairs,
-    /// How much each counts.
+    /// The weight of each.
     pub weight: Weight,
 }
 
@@ -26,31 +26,31 @@ pub struct LogSumExp {
 pub enum Pairs {
     /// All.
     All,
-    /// All but those with `j = i` modulo `period`: other rows where that is the number of rows, other samples where that is
-    /// the number of samples, whose views follow one another.
+    /// All except those with `j = i` modulo `period`: other rows if `period` is the number of rows, other samples
+    /// if it is the number of samples, with the views one after another.
     Apart {
-        /// What indices are counted modulo.
+        /// Modulus of the indices.
         period: usize,
     },
-    /// Those of another group than the anchor's.
+    /// Those of a different group from the anchor's.
     Unlike,
     /// Those of the anchor's group.
     Like,
 }
 
-/// How much a pair counts, from its entry in the weights of the comparison; 1 where the comparison has none.
+/// The weight of a pair, from its entry in the weights of the comparison; 1 if the comparison has none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Weight {
     /// Each pair once.
     One,
-    /// The entry where it is above a threshold of at least 0, else nothing.
+    /// The entry if it is above a threshold of at least 0, else 0.
     Above(f64),
-    /// The negated entry where that is above a threshold of at least 0, else nothing.
+    /// The negated entry if that is above a threshold of at least 0, else 0.
     Below(f64),
 }
 
 impl Weight {
-    /// The sign of the entries that count and what they must exceed; `None` where each pair counts once.
+    /// The sign of the entries that count and their threshold; `None` if each pair counts once.
     pub(crate) fn bound(self) -> Option<(f64, f64)> {
         match self {
             Self::One => None,
@@ -66,12 +66,12 @@ impl LogSumExp {
         Self { power: 1.0, pairs: Pairs::All, weight: Weight::One }
     }
 
-    /// The sum over all candidates but those whose index is the anchor's modulo `period`.
+    /// The sum over all candidates except those whose index is the anchor's modulo `period`.
     pub fn apart(period: usize) -> Self {
         Self { pairs: Pairs::Apart { period }, ..Self::over_all() }
     }
 
-    /// The sum over the candidates of another group than the anchor's.
+    /// The sum over the candidates of a different group from the anchor's.
     pub fn exclude_same_label() -> Self {
         Self { pairs: Pairs::Unlike, ..Self::over_all() }
     }
@@ -81,7 +81,7 @@ impl LogSumExp {
         Self { pairs: Pairs::Like, ..Self::over_all() }
     }
 
-    /// Weighs the pairs by the entries of the comparison's weights.
+    /// Weights the pairs by the entries of the comparison's weights.
     #[must_use]
     pub fn weighted(self, weight: Weight) -> Self {
         Self { weight, ..self }
@@ -94,16 +94,16 @@ impl LogSumExp {
     }
 }
 
-/// What is summed over the pairs of a comparison with `s_ij = scale <a_i, c_j>`.
+/// The sums over the pairs of a comparison with `s_ij = scale <a_i, c_j>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// The sums, at least one.
     pub terms: Vec<LogSumExp>,
     /// The factor of inner products, the reciprocal of a temperature.
     pub scale: f64,
-    /// How many anchors a body takes at once, or as many as suit it.
+    /// Number of anchors that a body processes at once; `None` for a number that suits it.
     pub tile: Option<usize>,
-    /// Whether candidates get no gradient.
+    /// True if candidates get no gradient.
     pub constant_candidates: bool,
 }
 
@@ -113,7 +113,7 @@ impl Comparison {
         Self { terms: terms.into(), scale, tile: None, constant_candidates: false }
     }
 
-    /// Anchors of a plain body, a tile after the other.
+    /// The tiles of anchors of a plain body, in order.
     pub(crate) fn tiles(
         &self,
         anchors: usize,
@@ -124,17 +124,17 @@ impl Comparison {
     }
 }
 
-/// How many anchors a loop over tiles takes at once: `tile`, or as many as suit the numbers of both.
+/// Number of anchors in one tile: `tile`, or a number that suits the numbers of both.
 pub fn tile_rows(tile: Option<usize>, anchors: usize, candidates: usize) -> usize {
     tile.unwrap_or(TILE_ENTRIES / candidates.max(1)).clamp(1, anchors.max(1))
 }
 
-/// Whether the similarities of so many anchors and candidates are kept for the backward pass.
+/// True if the similarities of so many anchors and candidates are stored for the backward pass.
 pub(crate) fn are_kept(anchors: usize, candidates: usize) -> bool {
     anchors.saturating_mul(candidates) <= KEPT_ENTRIES
 }
 
-/// The shape of what is kept: a single number where nothing is.
+/// The shape of the stored data: a single number if nothing is stored.
 #[cfg(any(feature = "fusion", feature = "cube"))]
 pub(crate) fn kept_shape(anchors: usize, candidates: usize) -> [usize; 2] {
     if are_kept(anchors, candidates) { [anchors, candidates] } else { [1, 1] }

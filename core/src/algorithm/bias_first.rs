@@ -15,10 +15,9 @@
 //! and its release computes the features of `g` once, from images that are not augmented. With `ce_weight` SoftCon
 //! compares embeddings, and the head is a classifier that is trained jointly, on a separate batch of images, as in
 //! [`WithClassifier`](super::WithClassifier); `g` then learns from those images too. Without it SoftCon compares
-//! projections.
-//! RUBi's bias branch is trained along with the rest in its paper (Cadene et al., 2019); in ReBias' comparison no
-//! gradient reaches it, as here. That comparison leaves the linear layer at its random initial weights by mistake;
-//! here it is trained. The main network is evaluated. Input: `labels`.
+//! projections. RUBi's bias branch is trained along with the rest in its paper (Cadene et al., 2019); in ReBias'
+//! comparison no gradient reaches it, as here. That comparison leaves the linear layer at its random initial
+//! weights by mistake; here it is trained. The main network is evaluated. Input: `labels`.
 
 use std::ops::Range;
 

@@ -82,8 +82,7 @@ pub enum AlgorithmConfig {
         #[serde(default)]
         evaluated: DifficultyEncoder,
         /// Base learning rate of the bias-amplifying network; default: that of the optimiser. Released: 1e-2,
-        /// beside 1e-3
-        /// on CIFAR and 3e-2 on ImageNet-100.
+        /// beside 1e-3 on CIFAR and 3e-2 on ImageNet-100.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         biased_learning_rate: Option<f64>,
     },

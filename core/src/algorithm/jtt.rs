@@ -52,8 +52,7 @@ pub struct JustTrainTwice {
 
 impl JustTrainTwice {
     /// The first network, randomly initialised. `labels` are the classes of all training samples; the first stage
-    /// has
-    /// `first_steps` steps.
+    /// has `first_steps` steps.
     ///
     /// # Errors
     /// A setting is out of range.

@@ -207,7 +207,7 @@ impl Views {
             let found = format!("{:?}", b.dims());
             return Err(Error::shape("view_b", format!("{:?}, at least one sample", a.dims()), found));
         }
-        // Batch norm asks the images, not its own tensors, whether it is training.
+        // Batch norm detects training by the images, not by its own tensors.
         Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false, plain: None, classified: None })
     }
 

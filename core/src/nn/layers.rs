@@ -23,8 +23,7 @@ pub(crate) fn uniform_fan_in<const D: usize>(
 }
 
 /// The weight of a convolution `[out, in, k, k]` of a residual network at initialisation: normal with variance `2 /
-/// (k² out)`
-/// (He et al., *Delving Deep into Rectifiers*, 2015, fan-out).
+/// (k² out)` (He et al., *Delving Deep into Rectifiers*, 2015, fan-out).
 pub(crate) fn normal_fan_out(shape: [usize; 4], device: &Device, rng: &mut impl Rng) -> Param<Tensor<4>> {
     let [outputs, _, height, width] = shape;
     let deviation = (2.0 / (outputs * height * width).max(1) as f64).sqrt();

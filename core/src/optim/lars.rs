@@ -4,7 +4,7 @@
 //! ```text
 //! released by CCLK     λ = η ‖w‖ / (‖g‖ + β ‖w‖)          for every tensor
 //! SimCLR               λ = η ‖w‖ / ‖g + β w‖              if both norms > 0, else 1
-//!                      λ = 1 and β = 0                    for what is `excluded`: biases and normalisation
+//!                      λ = 1 and β = 0                    for `excluded` tensors: biases and normalisation
 //! both                 v ← μ v + γ λ (g + β w),   w ← w − v
 //! ```
 //!

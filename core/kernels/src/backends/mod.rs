@@ -1,4 +1,4 @@
-//! What a backend has of its own. One that is not here takes the default bodies.
+//! The bodies of each backend. A backend that is not listed here uses the default bodies.
 
 mod autodiff;
 #[cfg(feature = "cube")]

@@ -1,5 +1,5 @@
-//! Batch normalisation of maps `[places, channels]` with what follows it in a residual block: the sum with the identity, and
-//! the rectifier.
+//! Batch normalisation of maps `[places, channels]` with the next steps of a residual block: the sum with the
+//! identity, and the rectifier.
 //!
 //! ```text
 //! z = γ x̂ + β [+ identity],  x̂ = (y - mean) / sqrt(var + ε),  output = max(z, 0)
@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::parallel;
 use super::upstream::Upstream;
 
-/// Places that one round of a loop has.
+/// Number of positions in one iteration of a loop.
 const PART: usize = 512;
 /// Places that are looked at twice while they lie in a core's nearest cache.
 const RUN: usize = 8;
@@ -25,12 +25,12 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of maps, on the thread that asks.
+    /// The moments of maps, on the calling thread.
     pub fn of(maps: &[f32], channels: usize) -> Self {
         Self::joined(maps.chunks(PART * channels).map(|part| Self::of_part(part, channels)), channels)
     }
 
-    /// Of parts together (Chan, Golub & LeVeque, 1983).
+    /// The moments of all parts together (Chan, Golub & LeVeque, 1983).
     pub fn joined(parts: impl IntoIterator<Item = Self>, channels: usize) -> Self {
         let none = Self { count: 0, means: vec![0.0; channels], squares: vec![0.0; channels] };
         parts.into_iter().fold(none, Self::with)
@@ -72,7 +72,7 @@ impl Moments {
     }
 }
 
-/// By what a normalisation changes each channel.
+/// The parameters by which a normalisation changes each channel.
 #[derive(Debug, Clone, Copy)]
 pub struct Norm<'a> {
     /// `γ`.
@@ -93,7 +93,7 @@ impl Norm<'_> {
         self.variances.iter().map(|variance| (variance + self.epsilon).sqrt().recip()).collect()
     }
 
-    /// What the normalisation and what follows it make of a place.
+    /// The function that the normalisation and the following steps apply at a position.
     pub fn activation<'a>(&self, identity: Option<&'a [f32]>, rectified: bool) -> Activation<'a> {
         let factors: Vec<f32> =
             self.gains.iter().zip(self.scales()).map(|(gain, scale)| gain * scale).collect();
@@ -102,14 +102,14 @@ impl Norm<'_> {
         Activation { factors, offsets, identity, rectified }
     }
 
-    /// What the way back needs, from the maps before the normalisation and the gradient of what came of them.
+    /// The backward pass, from the maps before the normalisation and the gradient of the output.
     pub fn backward<'a>(&self, maps: &'a [f32], upstream: Masked<'a>) -> Backward<'a> {
         let channels = self.gains.len();
         let (means, scales) = (self.means, self.scales());
         let [of_shift, mut of_gain] = sums(maps, &upstream, means);
         of_gain.iter_mut().zip(&scales).for_each(|(sum, scale)| *sum *= scale);
 
-        // What a channel subtracts is linear in y: a slope and an offset, which has its mean in it.
+        // The term that a channel subtracts is linear in y: a slope, and an offset that includes its mean.
         let share = channels as f32 / maps.len() as f32;
         let factors = self.gains.iter().zip(&scales).map(|(gain, scale)| gain * scale).collect();
         let slopes: Vec<f32> = of_gain.iter().zip(&scales).map(|(sum, scale)| sum * scale * share).collect();
@@ -129,7 +129,7 @@ pub struct Activation<'a> {
 }
 
 impl Activation<'_> {
-    /// In place, in a part of the maps that begins with value `first`.
+    /// Applies it in place to a part of the maps that begins with value `first`.
     pub fn apply(&self, first: usize, maps: &mut [f32]) {
         let Self { factors, offsets, .. } = self;
         let channels = factors.len();
@@ -149,7 +149,7 @@ impl Activation<'_> {
         });
     }
 
-    /// Of all maps, to `output`.
+    /// Applies it to all maps and writes to `output`.
     pub fn write(&self, maps: &[f32], output: &mut [f32]) {
         let channels = self.factors.len();
         let [size, run] = [PART, RUN].map(|places| places * channels);
@@ -220,33 +220,34 @@ fn pull_back(gradient: &mut [f32], row: &[f32], factors: &[f32], [slopes, offset
     }
 }
 
-/// The larger of both; NaN stays, which `max` would hide.
+/// The larger of both; NaN propagates, unlike with `max`.
 #[inline(always)]
 fn rectify(value: f32, least: f32) -> f32 {
     if value < least { least } else { value }
 }
 
-/// The gradient of the sum before the rectifier, where no other than the normalisation needs it.
+/// The gradient of the sum before the rectifier, if only the normalisation needs it.
 #[derive(Debug)]
 pub struct Masked<'a> {
     upstream: &'a [f32],
-    /// What the rectifier has seen, if there is one: found again from the maps, which takes less time than reading it.
+    /// The input of the rectifier, if there is one: recomputed from the maps, which takes less time than reading
+    /// it.
     seen: Option<Activation<'a>>,
 }
 
 impl<'a> Masked<'a> {
-    /// Of a gradient that is masked, or of an output that is not rectified.
+    /// From a gradient that is already masked, or of an output that is not rectified.
     pub fn of(upstream: &'a [f32]) -> Self {
         Self { upstream, seen: None }
     }
 
-    /// Of the gradient of what an [`Activation`] without an identity has rectified.
+    /// From the gradient of the rectified output of an [`Activation`] without an identity.
     pub fn of_rectified(upstream: &'a [f32], seen: Activation<'a>) -> Self {
         Self { upstream, seen: Some(seen) }
     }
 }
 
-/// Takes away the gradient of what a rectifier has taken away.
+/// Sets the gradient to 0 where the rectifier's output is 0.
 pub fn mask(upstream: &mut [f32], output: &[f32]) {
     let size = PART * 64;
     parallel::map(upstream.chunks_mut(size).zip(output.chunks(size)), |(upstream, output)| {
@@ -255,7 +256,7 @@ pub fn mask(upstream: &mut [f32], output: &[f32]) {
     });
 }
 
-/// The sum of all places by channel.
+/// The sum over all positions by channel.
 pub fn sum_of_places(maps: &[f32], channels: usize) -> Vec<f32> {
     let sums = parallel::map(maps.chunks(PART * channels), |part| {
         let mut sum = vec![0.0_f32; channels];
@@ -298,15 +299,15 @@ fn sums(maps: &[f32], upstream: &Masked, means: &[f32]) -> [Vec<f32>; 2] {
 /// The gradients of a normalisation.
 #[derive(Debug)]
 pub struct Backward<'a> {
-    /// Of `γ`.
+    /// With respect to `γ`.
     pub of_gain: Vec<f32>,
-    /// Of `β`.
+    /// With respect to `β`.
     pub of_shift: Vec<f32>,
-    /// Of the maps before it.
+    /// With respect to the maps before it.
     pub of_maps: OfMaps<'a>,
 }
 
-/// The gradient of the maps before a normalisation, made where it is used.
+/// The gradient with respect to the maps before a normalisation, computed where it is used.
 #[derive(Debug)]
 pub struct OfMaps<'a> {
     maps: &'a [f32],

@@ -1,12 +1,12 @@
-//! Convolutions by the way that suits their shape: [`winograd`], or [`im2col`]. Maps have the channels of a place side by
-//! side, `[n, height, width, channels]`, as products want them.
+//! Convolutions by the method that suits their shape: [`winograd`], or [`im2col`]. In maps the channels of a
+//! position are contiguous, `[n, height, width, channels]`, as the products need them.
 
 use super::geometry::Geometry;
 use super::upstream::Upstream;
 use super::{im2col, parallel, scratch, winograd};
 
-/// The convolution, in place of what `found` holds. `after` is called for each part of `found` while it lies in the cache,
-/// with the place of its first value; its results come in order.
+/// Writes the convolution to `found`. `after` is called for each part of `found` while it is in the cache, with the
+/// index of its first value; its results are returned in order.
 pub fn forward<T: Send>(
     maps: &[f32],
     weight: &[f32],
@@ -23,7 +23,7 @@ pub fn forward<T: Send>(
     })
 }
 
-/// The gradients of maps and weight that are wanted, from that of the convolution.
+/// The requested gradients of maps and weight, from the gradient of the convolution.
 pub fn backward(
     maps: &[f32],
     weight: &[f32],
@@ -47,8 +47,8 @@ pub fn backward(
     [of_maps, of_weight]
 }
 
-/// The weight in the form that the products want. It is made again for the gradient: in Winograd's form it has four times
-/// as many values.
+/// Calls `work` with the weight in the layout of the products. It is recomputed for the gradient: in Winograd's
+/// form it has four times as many values.
 fn with_kernel<T>(weight: &[f32], geometry: &Geometry, work: impl FnOnce(&[f32], bool) -> T) -> T {
     let is_minimal = winograd::applies(geometry);
     let mut kernel =

@@ -1,10 +1,10 @@
-//! The exponential in `f32`, as arithmetic that a compiler turns into vector instructions.
+//! The exponential in `f32`, as arithmetic that a compiler can vectorise.
 //!
-//! The C library takes one value after the other, which costs more than the matrix products around it.
+//! The C library computes one value at a time, which costs more than the matrix products around it.
 
-/// Of arguments whose exponential and its reciprocal are in `f32`.
+/// Largest argument for which the exponential and its reciprocal are in `f32`.
 const LARGEST: f32 = 87.0;
-/// Adding it pushes the fraction of a small number out of the mantissa, which rounds.
+/// Adding this constant pushes the fraction of a small number out of the mantissa, which rounds it.
 const ROUND: f32 = 12_582_912.0;
 /// ln 2 in two parts, the first with so few bits that its product with an exponent is exact.
 const LN_2_HIGH: f32 = 0.693_359_4;
@@ -13,7 +13,7 @@ const LN_2_LOW: f32 = -2.121_944_4e-4;
 const INVERSE_FACTORIALS: [f32; 8] =
     [1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
 
-/// `exp(x)` within 3e-7 of itself for `x` from -87 to 88: `2^k exp(r)` with `x = k ln 2 + r`.
+/// `exp(x)` with relative error 3e-7 for `x` from -87 to 88: `2^k exp(r)` with `x = k ln 2 + r`.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     let shifted = x * std::f32::consts::LOG2_E + ROUND;

@@ -1,20 +1,20 @@
-//! Products of small `f32` matrices on the host, row by row in memory, each on the thread that asks for it.
+//! Products of small `f32` matrices on the host, in row order, each on the calling thread.
 //!
-//! Burn's own product hands a result to the caller in a new tensor and cannot add to an old one; for loops over parts
-//! that stay in the cache that is most of the time. faer has AVX-512 besides.
+//! Burn's own product returns its result in a new tensor and cannot add to an existing one; for loops over parts
+//! that stay in the cache, that takes most of the time. faer also uses AVX-512.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-/// Sums run in so many lanes, which the compiler keeps in vector registers.
+/// Number of parallel sums, which the compiler keeps in vector registers.
 const LANES: usize = 16;
 
-/// The matrix whose rows of `columns` values lie one after the other.
+/// A matrix with contiguous rows of `columns` values.
 pub fn matrix(values: &[f32], columns: usize) -> MatRef<'_, f32> {
     MatRef::from_row_major_slice(values, rows(values, columns), columns)
 }
 
-/// The matrix whose rows of `columns` values begin `stride` values after each other.
+/// A matrix with rows of `columns` values that begin `stride` values apart.
 pub fn spread(values: &[f32], rows: usize, columns: usize, stride: usize) -> MatRef<'_, f32> {
     MatRef::from_row_major_slice_with_stride(values, rows, columns, stride)
 }

@@ -1,4 +1,4 @@
-//! Where the windows of a convolution lie.
+//! Geometry of the windows of a convolution.
 
 /// A convolution of maps `[n, height, width, inputs]` with a weight `[outputs, inputs, kernel, kernel]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +15,14 @@ pub struct Geometry {
     pub outputs: usize,
     /// Side of the kernel.
     pub kernel: usize,
-    /// Places from one window to the next.
+    /// Number of positions from one window to the next.
     pub stride: usize,
     /// Zeros around a map on each side.
     pub padding: usize,
 }
 
 impl Geometry {
-    /// Whether there is a window, and so a result.
+    /// True if there is a window, and so a result.
     pub fn is_valid(&self) -> bool {
         let fits = |side: usize| side + 2 * self.padding >= self.kernel;
         let none = self.n * self.inputs * self.outputs * self.kernel * self.stride == 0;
@@ -41,18 +41,18 @@ impl Geometry {
         [self.n, height, width, self.outputs]
     }
 
-    /// Places of the result of one image.
+    /// Number of positions of the result of one image.
     pub fn places(&self) -> usize {
         let [height, width] = self.sides();
         height * width
     }
 
-    /// Values of the result.
+    /// Number of values of the result.
     pub fn results(&self) -> usize {
         self.n * self.places() * self.outputs
     }
 
-    /// Values of the maps of one image.
+    /// Number of values of the maps of one image.
     pub fn image(&self) -> usize {
         self.height * self.width * self.inputs
     }
@@ -62,12 +62,12 @@ impl Geometry {
         self.kernel * self.kernel
     }
 
-    /// Values of a window.
+    /// Number of values of a window.
     pub fn window(&self) -> usize {
         self.taps() * self.inputs
     }
 
-    /// Values of the weight.
+    /// Number of values of the weight.
     pub fn weights(&self) -> usize {
         self.window() * self.outputs
     }

@@ -1,5 +1,5 @@
-//! Convolutions of any kernel, stride and padding as a product of windows with a matrix, some windows at a time so that they
-//! stay in the cache. The windows of a 1×1 kernel at stride 1 are the maps themselves.
+//! Convolutions of any kernel, stride and padding as a product of windows with a matrix, some windows at a time so
+//! that they stay in the cache. The windows of a 1×1 kernel at stride 1 are the maps.
 
 use std::ops::Range;
 
@@ -8,25 +8,26 @@ use super::geometry::Geometry;
 use super::upstream::Upstream;
 use super::{parallel, scratch};
 
-/// A part has so many places at most: enough for the product to pay.
+/// Maximum number of positions of a part: enough for an efficient product.
 const MOST_PLACES: usize = 512;
-/// And so many at least.
+/// Minimum number of positions of a part.
 const FEWEST_PLACES: usize = 64;
-/// Between them, its windows have so many values: 1 MB.
+/// Number of values of the windows of a part, between these limits: 1 MB.
 const VALUES: usize = 1 << 18;
-/// Groups of images whose gradients of the kernel are held apart; no more than a pool has work for, since each is as large
-/// as the weight.
+/// Number of groups of images with separate gradients of the kernel; not more than a pool can process at once,
+/// because each is as large as the weight.
 const GROUPS: usize = 16;
-/// A group has so many places at least.
+/// Minimum number of positions of a group.
 const PLACES_OF_GROUP: usize = 256;
-/// Rows or columns of the weight that a round of a loop has.
+/// Number of rows or columns of the weight in one iteration of a loop.
 const BLOCK: usize = 16;
 
-/// Brings `[out, in, k, k]` into the form `[k k in, out]`.
+/// Transforms `[out, in, k, k]` into the layout `[k k in, out]`.
 pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
     let Geometry { inputs, outputs, .. } = *geometry;
     let taps = geometry.taps();
-    // Row by row of what is written: what a row reads, one value of every output, stays in the cache for the next.
+    // In the order of the written rows: the values that a row reads, one of every output, stay in the cache for the
+    // next row.
     parallel::map(kernel.chunks_exact_mut(outputs).enumerate(), |(row, values)| {
         let (tap, input) = (row / inputs, row % inputs);
         let column = weight.iter().skip(input * taps + tap).step_by(inputs * taps);
@@ -34,7 +35,7 @@ pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
     });
 }
 
-/// The way back from [`transform`].
+/// The inverse of [`transform`].
 fn of_kernel(kernel: &[f32], geometry: &Geometry) -> Vec<f32> {
     let Geometry { inputs, outputs, .. } = *geometry;
     let (taps, window) = (geometry.taps(), geometry.window());
@@ -49,8 +50,8 @@ fn of_kernel(kernel: &[f32], geometry: &Geometry) -> Vec<f32> {
     weight
 }
 
-/// The convolution of maps with a kernel that is [`transform`]ed, in place of what `found` holds. `after` is called for each
-/// part of `found` while it lies in the cache, with the place of its first value; its results come in order.
+/// Writes the convolution of maps with a [`transform`]ed kernel to `found`. `after` is called for each part of
+/// `found` while it is in the cache, with the index of its first value; its results are returned in order.
 pub fn forward<T: Send>(
     maps: &[f32],
     kernel: &[f32],
@@ -69,8 +70,8 @@ pub fn forward<T: Send>(
     })
 }
 
-/// The gradient of the weight, `[out, in, k, k]`, if it is wanted, from that of the convolution; adds that of the maps to
-/// `of_maps`, if it is wanted.
+/// The gradient of the weight, `[out, in, k, k]`, if requested, from that of the convolution; adds that of the maps
+/// to `of_maps`, if requested.
 pub fn backward(
     maps: &[f32],
     kernel: &[f32],
@@ -139,12 +140,13 @@ fn places_of_part(geometry: &Geometry) -> usize {
 }
 
 impl Geometry {
-    /// Whether the windows are the maps.
+    /// True if the windows are the maps.
     fn is_plain(&self) -> bool {
         self.kernel == 1 && self.stride == 1 && self.padding == 0
     }
 
-    /// The windows of a range of places, `[places, k k in]`; those that are not the maps themselves are written to `scratch`.
+    /// The windows of a range of positions, `[places, k k in]`; windows that are not the maps are written to
+    /// `scratch`.
     fn windows<'a>(&self, maps: &'a [f32], places: Range<usize>, scratch: &'a mut Vec<f32>) -> &'a [f32] {
         if self.is_plain() {
             return &maps[places.start * self.inputs..places.end * self.inputs];
@@ -157,7 +159,7 @@ impl Geometry {
         scratch
     }
 
-    /// Adds the windows of a range of places to where they lie in the maps.
+    /// Adds the windows of a range of positions to their positions in the maps.
     fn fold(&self, windows: &[f32], target: &mut [f32], places: Range<usize>) {
         self.each_run(places, |window, place, length| {
             let values = &windows[window..window + length];
@@ -165,8 +167,8 @@ impl Geometry {
         });
     }
 
-    /// Calls `visit` for each row of each window, less what is padding: where it begins in the windows, where in the maps,
-    /// and how many values it has.
+    /// Calls `visit` for each row of each window without its padding, with its start in the windows, its start in
+    /// the maps, and its number of values.
     fn each_run(&self, places: Range<usize>, mut visit: impl FnMut(usize, usize, usize)) {
         let [height, width] = self.sides();
         let mut window = 0;

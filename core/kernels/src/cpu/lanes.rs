@@ -1,16 +1,15 @@
-//! Channels of one place side by side, as many as a vector of the processor holds.
+//! Adjacent channels of one position, as many as a vector of the processor holds.
 //!
-//! For transforms that the compiler does not bring into vector instructions by itself, since they work on small arrays of
-//! such vectors.
+//! They are for transforms that the compiler does not vectorise, because these work on small arrays of such vectors.
 
 use std::ops::{Add, Mul, Sub};
 
 use pulp::Simd;
 
-/// A number of channels that every processor's vectors divide.
+/// A number of channels that is a multiple of the vector length of every processor.
 pub(crate) const LANES: usize = 16;
 
-/// Values that are changed alike.
+/// Values that are processed together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lanes<S: Simd> {
     simd: S,
@@ -23,7 +22,7 @@ impl<S: Simd> Lanes<S> {
         Self { simd, values: simd.splat_f32s(0.0) }
     }
 
-    /// The first values of a slice that has enough of them; zeros otherwise.
+    /// The first values of a slice that is long enough; zeros otherwise.
     #[inline(always)]
     pub(crate) fn load(simd: S, values: &[f32]) -> Self {
         match S::as_simd_f32s(values) {
@@ -32,7 +31,7 @@ impl<S: Simd> Lanes<S> {
         }
     }
 
-    /// Into the first places of a slice that has enough of them.
+    /// Writes to the first values of a slice that is long enough.
     #[inline(always)]
     pub(crate) fn store(self, target: &mut [f32]) {
         if let ([target, ..], _) = S::as_mut_simd_f32s(target) {

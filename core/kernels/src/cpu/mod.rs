@@ -1,5 +1,5 @@
-//! Loops over numbers in the host's memory, slices in, slices out, on vector instructions: what the bodies for the CPU are
-//! made of. Nothing here knows a tensor.
+//! Vectorised loops over slices in the host's memory, from which the bodies for the CPU are composed. No code here
+//! uses tensors.
 
 #[macro_use]
 mod vectorised;

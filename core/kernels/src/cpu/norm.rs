@@ -1,4 +1,4 @@
-//! Normalisation of channels by the statistics of a batch, each step one pass over what lies in memory.
+//! Normalisation of channels by the statistics of a batch; each step is one pass over memory.
 //!
 //! ```text
 //! x̂ = (x - mean) / sqrt(var + ε),  y = γ x̂ + β
@@ -7,12 +7,12 @@
 
 use super::parallel;
 
-/// Values that one round of a loop has: they stay in a core's own cache between two looks at them.
+/// Number of values in one iteration of a loop: they stay in a core's own cache between two passes.
 const PART: usize = 1 << 15;
-/// Sums that a loop keeps side by side, so that the compiler adds vectors.
+/// Number of parallel sums of a loop, so that the compiler adds vectors.
 const LANES: usize = 16;
 
-/// Where the values of a channel lie: `[outer, channels, inner]`, row by row.
+/// The layout of the values of channels: `[outer, channels, inner]`, in row order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Channels {
     channels: usize,
@@ -20,8 +20,8 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// So many channels, of which each has `inner` values side by side: 1 for rows of features or of places whose
-    /// channels lie together, the number of places for maps.
+    /// A layout of `channels` channels with `inner` contiguous values each: 1 for rows of features or for maps with
+    /// contiguous channels, the number of positions for maps with contiguous planes.
     pub fn new(channels: usize, inner: usize) -> Self {
         Self { channels: channels.max(1), inner: inner.max(1) }
     }
@@ -30,7 +30,7 @@ impl Channels {
         self.channels * self.inner
     }
 
-    /// Values of a round, whole rows.
+    /// Number of values in one iteration, whole rows.
     fn part(&self) -> usize {
         (PART / self.row()).max(1) * self.row()
     }
@@ -45,8 +45,9 @@ pub struct Statistics {
     pub variances: Vec<f32>,
 }
 
-/// The statistics of each channel: deviations from the mean of a part, parts put together by Chan, Golub & LeVeque
-/// (1983), so that a mean far from zero costs no digits. One pass over memory, 5 operations a value.
+/// The statistics of each channel. Deviations are taken from the mean of a part, and parts are combined as by Chan,
+/// Golub & LeVeque (1983), so that a mean far from zero costs no digits. One pass over memory, 5 operations a
+/// value.
 pub fn statistics(x: &[f32], layout: Channels) -> Statistics {
     let parts = parallel::map(x.chunks(layout.part()), |part| Moments::of(part, layout));
     let total = parts.into_iter().fold(Moments::none(layout.channels), Moments::with);
@@ -54,7 +55,7 @@ pub fn statistics(x: &[f32], layout: Channels) -> Statistics {
     Statistics { means: total.means, variances: total.squares.iter().map(|square| square * share).collect() }
 }
 
-/// Writes `γ x̂ + β`. One pass that reads and writes, 3 operations a value.
+/// Writes `γ x̂ + β`. One pass with reads and writes, 3 operations a value.
 pub fn normalise(
     x: &[f32],
     layout: Channels,
@@ -96,8 +97,8 @@ pub struct Slopes {
     pub shifts: Vec<f32>,
 }
 
-/// Makes of the gradient with respect to the output, in place, the one with respect to `x`. Two passes, the first reads
-/// both, the second writes too; 10 operations a value.
+/// Replaces the gradient with respect to the output by the gradient with respect to `x`, in place. Two passes: the
+/// first reads both, the second also writes; 10 operations a value.
 pub fn pull_back(
     x: &[f32],
     layout: Channels,
@@ -148,7 +149,7 @@ fn scales(variances: &[f32], epsilon: f32) -> impl Iterator<Item = f32> {
     variances.iter().map(move |variance| (variance + epsilon).sqrt().recip())
 }
 
-/// Of a part, by channel: the sum of the gradients, and that of the gradients times `x - mean`.
+/// Sums of a part, by channel: of the gradients, and of the gradients times `x - mean`.
 #[inline(always)]
 fn sums(g: &[f32], x: &[f32], layout: Channels, means: &[f32]) -> (Vec<f32>, Vec<f32>) {
     let (mut sum, mut along) = (vec![0.0_f32; layout.channels], vec![0.0_f32; layout.channels]);
@@ -211,7 +212,7 @@ impl Moments {
         found
     }
 
-    /// Of both parts together.
+    /// The moments of both parts together.
     fn with(mut self, other: Self) -> Self {
         let count = self.count + other.count;
         let share = other.count as f32 / count.max(1) as f32;
@@ -252,7 +253,8 @@ fn add_up_both(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
 mod tests {
     use super::*;
 
-    /// A mean a thousand deviations away: the difference of two sums of squares in `f32` would have no digit left.
+    /// A mean a thousand deviations away from 0: the difference of two sums of squares in `f32` would lose all
+    /// digits.
     #[test]
     fn a_mean_far_from_zero_costs_no_digits() {
         for (outer, inner) in [(40_000, 1), (900, 49), (3, 20_000)] {

@@ -1,10 +1,10 @@
-//! Loops of the host whose rounds do not depend on each other.
+//! Parallel loops of the host, with independent iterations.
 //!
-//! The crate starts no thread. With the feature `rayon` the rounds go to the pool that Burn's CPU backend computes on
-//! anyway; without, as in a page, they run one after the other. What a round covers is the caller's choice and never
-//! follows from the number of threads, and results come in order, so that both give the same numbers.
+//! The crate starts no thread. With the feature `rayon` the iterations use the pool of Burn's CPU backend; without,
+//! as in a page, they run one after the other. The caller chooses the size of an iteration, never by the number of
+//! threads, and results are in order, so that both give the same numbers.
 
-/// What `work` makes of each item, in the order of the items.
+/// The results of `work` on each item, in the order of the items.
 #[cfg(feature = "rayon")]
 pub fn map<I: Send, T: Send>(
     items: impl IntoIterator<Item = I>,
@@ -16,14 +16,14 @@ pub fn map<I: Send, T: Send>(
     items.into_par_iter().map(work).collect()
 }
 
-/// What `work` makes of each item, in the order of the items.
+/// The results of `work` on each item, in the order of the items.
 #[cfg(not(feature = "rayon"))]
 pub fn map<I, T>(items: impl IntoIterator<Item = I>, work: impl Fn(I) -> T) -> Vec<T> {
     items.into_iter().map(work).collect()
 }
 
-/// As [`map`], with something to work in that `begin` makes and that passes from item to item: memory that is used again
-/// costs no fresh pages. What `work` makes of an item must not depend on what it finds there.
+/// As [`map`], with scratch memory from `begin` that is reused from item to item: reused memory needs no fresh
+/// pages. The result of `work` on an item must not depend on the content of the scratch memory.
 #[cfg(feature = "rayon")]
 pub fn map_in<I: Send, S, T: Send>(
     items: impl IntoIterator<Item = I>,
@@ -37,11 +37,11 @@ pub fn map_in<I: Send, S, T: Send>(
     items.into_par_iter().with_min_len(least.max(1)).map_init(begin, work).collect()
 }
 
-/// Runs of items that share what they work in, for each thread: enough that none waits long for another.
+/// Number of runs of items per thread that share scratch memory: enough that no thread waits long for another.
 #[cfg(feature = "rayon")]
 const RUNS_OF_THREAD: usize = 2;
 
-/// As [`map`], with something to work in that `begin` makes and that passes from item to item.
+/// As [`map`], with scratch memory from `begin` that is reused from item to item.
 #[cfg(not(feature = "rayon"))]
 pub fn map_in<I, S, T>(
     items: impl IntoIterator<Item = I>,
@@ -52,7 +52,7 @@ pub fn map_in<I, S, T>(
     items.into_iter().map(|item| work(&mut scratch, item)).collect()
 }
 
-/// The sum of what parts have found, each `length` numbers, in the order of the parts.
+/// The sum of the results of parts, each `length` numbers, in the order of the parts.
 pub fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
     let mut total = vec![0.0; length];
     for part in parts {

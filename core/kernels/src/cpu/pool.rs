@@ -3,7 +3,7 @@
 use super::geometry::Geometry;
 use super::parallel;
 
-/// The largest value of each window, and from which of its places each came. Kernels have up to 16 × 16 places.
+/// The largest value of each window, and its index in the window. Kernels have up to 16 × 16 positions.
 pub fn maximum(maps: &[f32], geometry: &Geometry) -> (Vec<f32>, Vec<u8>) {
     let (channels, [_, width]) = (geometry.inputs, geometry.sides());
     let mut found = vec![f32::NEG_INFINITY; geometry.results()];
@@ -16,7 +16,7 @@ pub fn maximum(maps: &[f32], geometry: &Geometry) -> (Vec<f32>, Vec<u8>) {
             for (tap, place) in places(geometry, at / width, at % width) {
                 let values = &maps[place * channels..][..channels];
                 for ((largest, source), value) in found.iter_mut().zip(sources.iter_mut()).zip(values) {
-                    // Not larger, and not NaN.
+                    // The comparison also selects NaN.
                     if value > largest || value.is_nan() {
                         (*largest, *source) = (*value, tap);
                     }
@@ -47,7 +47,7 @@ pub fn of_maximum(upstream: &[f32], sources: &[u8], geometry: &Geometry) -> Vec<
     found
 }
 
-/// The mean over the places of each map.
+/// The mean over the positions of each map.
 pub fn mean(maps: &[f32], places: usize, channels: usize) -> Vec<f32> {
     let share = 1.0 / places as f32;
     let mut means = vec![0.0_f32; maps.len() / places];
@@ -72,7 +72,7 @@ pub fn of_mean(upstream: &[f32], places: usize, channels: usize) -> Vec<f32> {
     found
 }
 
-/// The taps of one window that are not padding, each with its place in a map.
+/// The taps of one window that are not padding, each with its position in a map.
 fn places(geometry: &Geometry, row: usize, column: usize) -> impl Iterator<Item = (u8, usize)> {
     let Geometry { height, width, kernel, stride, padding, .. } = *geometry;
     let within = move |at: usize, tap: usize, end: usize| {

@@ -1,5 +1,5 @@
-//! Cross-correlations of the columns of two matrices: the columns are standardised, and the gradient is pulled back through
-//! that, in a few passes over parts of the rows.
+//! Cross-correlations of the standardised columns of two matrices, and their gradient with respect to the original
+//! columns, in a few passes over parts of the rows.
 //!
 //! ```text
 //! dL/dA = ( G - mean_rows(G) - A mean_rows(G A) ) / s,   G = B D^T / b,   D = 2 w (C - I)
@@ -13,14 +13,14 @@ use faer::MatRef;
 use super::gemm::{assign, matrix, product};
 use super::parallel;
 
-/// Rows in one round of a loop.
+/// Number of rows in one iteration of a loop.
 const PART: usize = 512;
 
 /// `sum_kl w_kl (C_kl - I_kl)^2` with `w` 1 on the diagonal and `off_diagonal` elsewhere, and its gradients with respect to
 /// both views, matrices of `width` columns. The views are standardised in place.
 pub fn evaluate(views: [&mut [f32]; 2], width: usize, off_diagonal: f32, eps: f32) -> (f32, [Vec<f32>; 2]) {
     let rows = views[0].len() / width;
-    // Both views side by side: the passes are short, and each round of threads costs as much as one of them.
+    // Both views in parallel: the passes are short, and starting the threads costs as much as one of them.
     let of = |values| Standardised::new(values, rows, width, eps);
     let Ok([a, b]) = <[Standardised<'_>; 2]>::try_from(parallel::map(views, of)) else {
         return (0.0, [Vec::new(), Vec::new()]);
@@ -83,7 +83,7 @@ impl<'a> Standardised<'a> {
         self.values.chunks(PART * self.width)
     }
 
-    /// The gradient with respect to the view as it was, from `G = other pull`.
+    /// The gradient with respect to the original view, from `G = other pull`.
     fn pull_back(&self, other: &Self, pull: MatRef<'_, f32>) -> Vec<f32> {
         let (width, size) = (self.width, PART * self.width);
         let mut pulled = vec![0.0_f32; self.values.len()];
@@ -115,7 +115,7 @@ impl<'a> Standardised<'a> {
     }
 }
 
-/// The sums by column of what `value` makes of each entry.
+/// The sums by column of `value` of each entry.
 fn column_sums(rows: &[f32], width: usize, value: impl Fn(f32) -> f32 + Copy) -> Vec<f32> {
     let mut sums = vec![0.0_f32; width];
     for row in rows.chunks_exact(width) {

@@ -1,4 +1,4 @@
-//! Separable filters whose weights are a few a pixel: Pillow's resampling, and Gaussian blur.
+//! Separable filters with a few weights a pixel: Pillow's resampling, and Gaussian blur.
 //!
 //! For an output of `m` pixels from an input of `n`, with `s = n / m`, output `i` has its centre at `(i + ½) s` and
 //!
@@ -45,7 +45,7 @@ impl Filter {
         let mut weights = Vec::new();
         for i in 0..output {
             let centre = (i as f64 + 0.5) * scale;
-            // A negative number becomes 0 in this conversion, as Pillow asks for.
+            // A negative number becomes 0 in this conversion, as in Pillow.
             let first = (centre - support + 0.5) as usize;
             let last = ((centre + support + 0.5) as usize).min(input);
             weights.clear();
@@ -57,7 +57,7 @@ impl Filter {
     }
 }
 
-/// What each pixel of a line is made of: pixels of another from a first one on, with their weights.
+/// The sources of each pixel of a line: the first source pixel, and the weights from there on.
 #[derive(Debug, Default)]
 pub(super) struct Taps {
     firsts: Vec<usize>,
@@ -72,7 +72,7 @@ impl Taps {
         self.weights.clear();
     }
 
-    /// Those of a part of a line, `length` pixels from `start` on, resampled to `output` pixels.
+    /// The sources for a part of a line, `length` pixels from `start` on, resampled to `output` pixels.
     pub(super) fn resample(&mut self, filter: Filter, (start, length): (usize, usize), output: usize) {
         self.clear();
         filter.weights(length, output, |_, first, weights| {
@@ -82,8 +82,8 @@ impl Taps {
         });
     }
 
-    /// Those of a blur with [`gaussian`] weights of a line of `side` pixels, reflected at both ends without the ends
-    /// themselves: -1 is 1 and `side` is `side - 2`.
+    /// The sources for a blur with [`gaussian`] weights of a line of `side` pixels, reflected at both ends without
+    /// repeating the end pixels: -1 is 1 and `side` is `side - 2`.
     pub(super) fn blur(&mut self, weights: &[f32], side: usize) {
         self.clear();
         let radius = weights.len().saturating_sub(1);
@@ -130,7 +130,8 @@ impl Taps {
     }
 }
 
-/// Weights of a Gaussian of a standard deviation at distances of 0, 1, ... `radius` pixels: those of both sides sum to 1.
+/// Weights of a Gaussian of a standard deviation at distances of 0, 1, ... `radius` pixels; the weights of both
+/// sides sum to 1.
 pub fn gaussian(sigma: f64, radius: usize) -> Vec<f32> {
     let weight = |distance: usize| (-0.5 * (distance as f64 / sigma).powi(2)).exp();
     let total = weight(0) + 2.0 * (1..=radius).map(weight).sum::<f64>();

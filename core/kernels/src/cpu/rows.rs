@@ -1,5 +1,5 @@
-//! Rows of numbers, one after the other in memory: of length one, their softmax, and what is pulled back through both.
-//! Every row is read and written while it is in the cache.
+//! Functions of contiguous rows: unit length, softmax, and the backward passes of both. Every row is read and
+//! written while it is in the cache.
 
 use super::exp::exp;
 use super::gemm::dot;
@@ -8,19 +8,20 @@ use super::parallel;
 /// Rows shorter than this count as zero.
 pub const SMALLEST_NORM: f64 = 1e-12;
 
-/// Below it the exponential leaves `f32`, and is 0 here.
+/// Smallest argument of the exponential; below it the result is 0 here.
 const SMALLEST: f32 = -87.0;
-/// Sums run in so many lanes, which the compiler keeps in vector registers.
+/// Number of parallel sums, which the compiler keeps in vector registers.
 const LANES: usize = 16;
-/// Numbers in one round of a loop over rows.
+/// Number of values in one iteration of a loop over rows.
 const PART: usize = 1 << 14;
 
-/// Numbers of the whole rows of one round.
+/// Number of values in the whole rows of one iteration.
 fn round(width: usize) -> usize {
     width.max(1) * (PART / width.max(1)).max(1)
 }
 
-/// Divides rows of `width` numbers by their lengths, and returns the reciprocals of those; both are 0 for a zero row.
+/// Divides rows of `width` numbers by their lengths, and returns the reciprocals of the lengths; both are 0 for a
+/// zero row.
 pub fn to_unit_length(rows: &mut [f32], width: usize) -> Vec<f32> {
     let of_part = |part: &mut [f32]| part.chunks_exact_mut(width).map(unit).collect::<Vec<f32>>();
     parallel::map(rows.chunks_mut(round(width)), of_part).concat()
@@ -29,7 +30,7 @@ pub fn to_unit_length(rows: &mut [f32], width: usize) -> Vec<f32> {
 fn unit(row: &mut [f32]) -> f32 {
     vectorised!({
         let largest = row.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
-        // A maximum passes over NaN, which must not be taken for zero.
+        // A maximum ignores NaN, which must not be taken for zero.
         if largest <= SMALLEST_NORM as f32 && !row.iter().any(|x| x.is_nan()) {
             row.fill(0.0);
             return 0.0;
@@ -41,7 +42,7 @@ fn unit(row: &mut [f32]) -> f32 {
     })
 }
 
-/// `(g - (g . u) u) scale`, row by row in place of the gradients `g` with respect to the unit rows `u`.
+/// `(g - (g . u) u) scale`, written row by row over the gradients `g` with respect to the unit rows `u`.
 pub fn pull_back_unit(gradient: &mut [f32], unit: &[f32], scale: &[f32]) {
     let width = unit.len() / scale.len().max(1);
     let size = round(width);
@@ -57,13 +58,13 @@ pub fn pull_back_unit(gradient: &mut [f32], unit: &[f32], scale: &[f32]) {
     });
 }
 
-/// Puts the softmax in place of rows of `columns` numbers, and returns their log-sum-exps.
+/// Replaces rows of `columns` numbers by their softmax, and returns their log-sum-exps.
 pub fn softmax(rows: &mut [f32], columns: usize) -> Vec<f32> {
     let of_part = |part: &mut [f32]| part.chunks_exact_mut(columns).map(normalise).collect::<Vec<f32>>();
     parallel::map(rows.chunks_mut(round(columns)), of_part).concat()
 }
 
-/// `(g - (g . p)) p`, row by row in place of the gradients `g` with respect to the softmax `p`.
+/// `(g - (g . p)) p`, written row by row over the gradients `g` with respect to the softmax `p`.
 pub fn pull_back_softmax(gradient: &mut [f32], softmax: &[f32], columns: usize) {
     let size = round(columns);
     parallel::map(gradient.chunks_mut(size).zip(softmax.chunks(size)), |(gradient, softmax)| {
@@ -76,8 +77,8 @@ pub fn pull_back_softmax(gradient: &mut [f32], softmax: &[f32], columns: usize) 
     });
 }
 
-/// The cross-entropies of scores times `scale` with target weights `q`, `mass lse - (q . s)` of each row. Their gradients with
-/// respect to the scaled scores, `mass softmax - q`, take the place of the scores.
+/// The cross-entropies of scores times `scale` with target weights `q`, `mass lse - (q . s)` of each row. Their
+/// gradients with respect to the scaled scores, `mass softmax - q`, replace the scores.
 pub fn soft_cross_entropy(scores: &mut [f32], targets: &[f32], columns: usize, scale: f32) -> Vec<f32> {
     let size = round(columns);
     let losses = parallel::map(scores.chunks_mut(size).zip(targets.chunks(size)), |(scores, targets)| {
@@ -105,7 +106,7 @@ fn sum(row: &[f32]) -> f32 {
     })
 }
 
-/// Puts the softmax in place of a row and returns its log-sum-exp.
+/// Replaces a row by its softmax and returns its log-sum-exp.
 fn normalise(row: &mut [f32]) -> f32 {
     vectorised!({
         let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -130,7 +131,7 @@ fn normalise(row: &mut [f32]) -> f32 {
 
 #[inline(always)]
 fn exp_or_zero(x: f32) -> f32 {
-    // NaN is not below anything and passes through, which `max` would not let it.
+    // The comparison lets NaN pass through, `max` would not.
     let kept = exp(if x < SMALLEST { SMALLEST } else { x });
     if x < SMALLEST { 0.0 } else { kept }
 }

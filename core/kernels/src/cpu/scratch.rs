@@ -1,19 +1,19 @@
-//! Memory that one operation leaves to the next on its thread. Pages that are fresh from the operating system are cleared
-//! as they are first written; a kernel in Winograd's form has up to 40 MB of them a layer.
+//! Memory that operations on one thread reuse. The operating system clears fresh pages at the first write; a kernel
+//! in Winograd's form has up to 40 MB of them a layer.
 
 use std::cell::RefCell;
 
-/// Vectors that a thread keeps: as many as one operation works in.
+/// Number of vectors that a thread keeps: as many as one operation uses.
 const KEPT: usize = 3;
 
 thread_local! {
     static SPARE: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A vector of so many values, which may be anything; [`give`] hands it back.
+/// A vector of `length` arbitrary values; [`give`] returns it.
 pub fn take(length: usize) -> Vec<f32> {
     let mut values = SPARE.with_borrow_mut(|spare| {
-        // The smallest that suffices, so that large ones are there for large layers.
+        // The smallest that suffices, so that large vectors are left for large layers.
         let fitting = spare.iter().enumerate().filter(|(_, values)| values.capacity() >= length);
         let best = fitting.min_by_key(|(_, values)| values.capacity()).map(|(at, _)| at);
         best.or(spare.len().checked_sub(1)).map(|at| spare.swap_remove(at)).unwrap_or_default()

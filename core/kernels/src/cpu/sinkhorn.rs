@@ -1,5 +1,5 @@
-//! Sinkhorn's algorithm: the exponentials are formed once, and each iteration only finds what rows and columns are
-//! multiplied by.
+//! Sinkhorn's algorithm: the exponentials are computed once, and each iteration only computes the factors of rows
+//! and columns.
 
 use super::exp::exp;
 use super::gemm::dot;
@@ -7,7 +7,7 @@ use super::parallel;
 
 /// The largest difference of two logits whose exponentials can be added in `f32`.
 const SPAN: f32 = 60.0;
-/// Rows in one round of a loop.
+/// Number of rows in one iteration of a loop.
 const PART: usize = 32;
 
 /// The largest score, if the exponentials of all scores times `scale` can be added.
@@ -17,7 +17,7 @@ pub fn largest(scores: &[f32], scale: f32) -> Option<f32> {
     ((largest - smallest) * scale <= SPAN).then_some(largest)
 }
 
-/// Puts the assignments in place of scores of `columns` prototypes, of which `largest` is the [largest].
+/// Replaces scores of `columns` prototypes by the assignments; `largest` is the [largest] score.
 pub fn assign(scores: &mut [f32], columns: usize, largest: f32, scale: f32, iterations: usize) {
     let size = PART * columns;
     parallel::map(scores.chunks_mut(size), |part| {

@@ -1,6 +1,6 @@
 //! The hyperbolic tangent, eight or sixteen values at a time.
 //!
-//! The C library's takes one value after the other, which was half of the time of a training step of LeNet-5.
+//! The C library computes one value at a time, which took half of the time of a training step of LeNet-5.
 
 /// `tanh(x)` of each value.
 pub fn of_slice(values: &mut [f32]) {
@@ -13,10 +13,10 @@ pub fn pull_back(y: &[f32], gradients: &mut [f32]) {
 }
 
 /// `tanh(x) = sign(x) (1 - e) / (1 + e)` with `e = exp(-2|x|)`, within 2e-7, without a branch or a call so that the
-/// compiler turns a loop of it into vector instructions.
+/// compiler can vectorise a loop of it.
 #[inline(always)]
 pub fn tangent(x: f32) -> f32 {
-    /// Adding it pushes the fraction of a small number out of the mantissa, which rounds.
+    /// Adding this constant pushes the fraction of a small number out of the mantissa, which rounds it.
     const ROUND: f32 = 12_582_912.0;
     /// Powers of ln 2 over factorials: 2^f by its Taylor series, |f| <= 1/2.
     const TAYLOR: [f32; 7] = [
@@ -29,7 +29,7 @@ pub fn tangent(x: f32) -> f32 {
         6.931_472e-1,
     ];
     let magnitude = x.abs();
-    // Beyond, tanh is 1 in f32. A comparison with NaN is false and so keeps it.
+    // Beyond 10, tanh is 1 in f32. A comparison with NaN is false, so NaN is kept.
     let magnitude = if magnitude > 10.0 { 10.0 } else { magnitude };
     let exponent = magnitude * (-2.0 * std::f32::consts::LOG2_E);
     let shifted = exponent + ROUND;

@@ -1,9 +1,9 @@
-//! `avg_pool2(tanh(conv(maps)))`, as the networks of LeNet's time have it, for maps `[n, height, width, channels]`.
+//! `avg_pool2(tanh(conv(maps)))`, the block of LeNet-5, for maps `[n, height, width, channels]`.
 //!
-//! A 2×2 block of outputs of a `k` × `k` convolution sees one window of `(k + 1)²` places, so windows are taken at stride
-//! two, and the kernel is placed at four offsets in each. A few images at a time go through the block, their windows stay in
-//! the cache and are formed again for the gradient, and of the block only its `tanh` is kept: windows of 512 images are
-//! 43 MB, and every intermediate that would be kept is 10 MB more, all of it fresh pages.
+//! A 2×2 block of outputs of a `k` × `k` convolution reads one window of `(k + 1)²` positions, so windows are taken
+//! at stride two, and the kernel is applied at four offsets in each. A few images at a time pass through the block;
+//! their windows stay in the cache and are recomputed for the gradient, and only the `tanh` of the block is stored:
+//! windows of 512 images are 43 MB, and every further stored intermediate is 10 MB of fresh pages.
 
 use faer::MatRef;
 
@@ -11,7 +11,7 @@ use super::gemm::{assign, matrix, product};
 use super::parallel;
 use super::tanh::of_slice;
 
-/// Images whose windows are formed at once: 0.7 MB in the first block of LeNet-5.
+/// Number of images whose windows are computed at once: 0.7 MB in the first block of LeNet-5.
 const CHUNK: usize = 8;
 /// The four offsets of the kernel in its window, in the order of the outputs.
 const OFFSETS: [(usize, usize); 4] = [(0, 0), (0, 1), (1, 0), (1, 1)];
@@ -30,7 +30,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Whether there is a window, and so a result.
+    /// True if there is a window, and so a result.
     pub fn is_valid(self) -> bool {
         self.sides.into_iter().min() > Some(self.kernel) && self.kernel * self.channels * self.out > 0
     }
@@ -45,27 +45,27 @@ impl Block {
         OFFSETS.len() * self.out
     }
 
-    /// Values of one image before the block.
+    /// Number of values of one image before the block.
     fn image(self) -> usize {
         self.sides[0] * self.sides[1] * self.channels
     }
 
-    /// Windows of one image.
+    /// Number of windows of one image.
     fn places(self) -> usize {
         self.pooled()[0] * self.pooled()[1]
     }
 
-    /// Values of one row of a window, which lie side by side.
+    /// Number of contiguous values of one row of a window.
     fn run(self) -> usize {
         (self.kernel + 1) * self.channels
     }
 
-    /// Values of a window: its rows, and a 1 that carries the bias.
+    /// Number of values of a window: its rows, and a 1 for the bias.
     fn window(self) -> usize {
         (self.kernel + 1) * self.run() + 1
     }
 
-    /// Where the rows of each window of an image begin.
+    /// The start of each row of each window of an image.
     fn windows(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
         let (across, row) = (self.pooled()[1], self.sides[1] * self.channels);
         let corner = move |at| 2 * ((at / across) * row + (at % across) * self.channels);
@@ -90,7 +90,7 @@ impl Block {
         }
     }
 
-    /// Adds the values of windows to the places of the maps that they were taken from.
+    /// Adds the values of windows to their positions in the maps.
     #[inline(always)]
     fn fold(self, windows: &[f32], maps: &mut [f32]) {
         let per_image = self.places() * self.window();
@@ -118,7 +118,7 @@ impl Block {
         })
     }
 
-    /// The kernel matrix of a weight and a bias, whose row is the last.
+    /// The kernel matrix of a weight and a bias; the bias is the last row.
     fn matrix(self, weight: &[f32], bias: &[f32]) -> Vec<f32> {
         let mut kernel = vec![0.0; (self.window() - 1) * self.columns()];
         for (weight, positions) in weight.iter().zip(self.positions()) {
@@ -138,8 +138,8 @@ impl Block {
         [weight, bias]
     }
 
-    /// The result of maps, `[n, pooled, pooled, out]`, and the `tanh` that the gradient needs, `[n, pooled, pooled, 4 out]`:
-    /// the four outputs of each window side by side.
+    /// The result for maps, `[n, pooled, pooled, out]`, and the `tanh` for the gradient, `[n, pooled, pooled, 4
+    /// out]`, in which the four outputs of each window are adjacent.
     pub fn forward(self, maps: &[f32], weight: &[f32], bias: &[f32]) -> [Vec<f32>; 2] {
         let kernel = self.matrix(weight, bias);
         let images = maps.len() / self.image();
@@ -174,7 +174,7 @@ impl Block {
         });
     }
 
-    /// The gradients of maps, weight and bias that are wanted, from that of the result.
+    /// The requested gradients of maps, weight and bias, from that of the result.
     pub fn backward(
         self,
         maps: &[f32],

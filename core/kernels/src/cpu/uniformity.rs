@@ -1,6 +1,6 @@
 //! The uniformity in one pass over half of the pairs.
 //!
-//! The whole is one sum, so nothing has to be known before the gradient is formed:
+//! The result is one sum, so the gradient can be computed in the same pass:
 //!
 //! ```text
 //! e_ij = exp( -t |x_i - x_j|^2 ),   T = sum_{i != j} e_ij,   dU / dx_i = -4 t / T ( x_i sum_j e_ij - sum_j e_ij x_j )
@@ -12,22 +12,21 @@ use super::exp::exp;
 use super::gemm::{add, matrix, product};
 use super::parallel;
 
-/// The largest exponent: terms keep all of their digits.
+/// The largest exponent for which terms keep all of their digits.
 const SPAN: f32 = 60.0;
 /// Rows of a block.
 const BLOCK: usize = 512;
-/// Rows of a block in one round of a loop.
+/// Number of rows of a block in one iteration of a loop.
 const PART: usize = 64;
 /// Sums run in so many lanes, which the compiler keeps in vector registers.
 const LANES: usize = 16;
 
-/// The uniformity of rows of `width` values about their mean, and its gradient; `None` where they are too far apart for
-/// `f32`.
+/// The uniformity of centred rows of `width` values, and its gradient; `None` if they are too far apart for `f32`.
 pub fn uniformity(rows: &[f32], width: usize, t: f64) -> Option<(f32, Vec<f32>)> {
     let n = rows.len().checked_div(width)?;
     let half_square = |row: &[f32]| row.iter().map(|x| x * x).sum::<f32>() / 2.0;
     let half_squares: Vec<f32> = rows.chunks_exact(width).map(half_square).collect();
-    // No two rows are farther apart than twice the longest.
+    // No two rows are farther apart than twice the longest row.
     let farthest = 8.0 * half_squares.iter().copied().fold(0.0, f32::max);
     let is_safe = t as f32 * farthest <= SPAN;
     if !is_safe {
@@ -52,7 +51,7 @@ struct Pairs<'r> {
     rows: &'r [f32],
     half_squares: &'r [f32],
     width: usize,
-    /// Of inner products of rows: `2 t`.
+    /// Factor of inner products of rows: `2 t`.
     factor: f32,
 }
 
@@ -76,7 +75,7 @@ impl Pairs<'_> {
         sums
     }
 
-    /// Adds the pairs of a block by rows and, unless it has them twice, by columns.
+    /// Adds the pairs of a block by rows and, unless the block contains them twice, by columns.
     fn add_block(&self, sums: &mut Sums, rows: &Range<usize>, columns: &Range<usize>) {
         let Sums { by_row, weighted } = sums;
         let parts = rows.clone().step_by(PART).map(|start| start..(start + PART).min(rows.end));
@@ -127,7 +126,7 @@ impl Pairs<'_> {
         matrix(&self.rows[self.span(rows)], self.width)
     }
 
-    /// Where the values of some rows lie.
+    /// The range of the values of some rows.
     fn span(&self, rows: &Range<usize>) -> Range<usize> {
         rows.start * self.width..rows.end * self.width
     }

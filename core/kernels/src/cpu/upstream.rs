@@ -1,10 +1,10 @@
-//! The gradient that a convolution is given, as far as its loops have to know it.
+//! The upstream gradient of a convolution.
 
 use std::ops::Range;
 
-/// The gradient of a convolution, which may be made a part at a time just before it is used.
+/// The gradient of a convolution, possibly computed one part at a time just before it is used.
 pub trait Upstream: Sync {
-    /// A range of the values, from memory or written to `scratch`. Ranges have all channels of their places.
+    /// A range of the values, from memory or written to `scratch`. Ranges contain all channels of their positions.
     fn part<'a>(&'a self, range: Range<usize>, scratch: &'a mut Vec<f32>) -> &'a [f32];
 }
 

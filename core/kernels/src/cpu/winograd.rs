@@ -1,5 +1,5 @@
-//! 3×3 convolutions at stride 1 with a padding of 1, by Winograd's minimal filtering `F(4×4, 3×3)`: 36 products where
-//! the definition has 144 (Lavin & Gray, *Fast Algorithms for Convolutional Neural Networks*, 2016).
+//! 3×3 convolutions at stride 1 with a padding of 1, by Winograd's minimal filtering `F(4×4, 3×3)`: 36 products
+//! where the definition needs 144 (Lavin & Gray, *Fast Algorithms for Convolutional Neural Networks*, 2016).
 //!
 //! ```text
 //! Y = A^T [ sum_c (G g G^T) * (B^T d B) ] A
@@ -12,7 +12,7 @@
 //! E = A dY A^T,   dd = B [ sum_k (G g G^T) * E ] B^T,   dg = G^T [ sum_tiles (B^T d B) * E ] G
 //! ```
 //!
-//! Sums round worse than by the definition: to some 1e-5 of the largest value.
+//! Rounding errors are larger than by the definition: about 1e-5 of the largest value.
 
 use std::marker::PhantomData;
 
@@ -32,18 +32,18 @@ const INPUTS: usize = 6;
 /// Side of the kernel.
 pub const KERNEL: usize = 3;
 const ENTRIES: usize = INPUTS * INPUTS;
-/// A part of the batch has at least so many tiles: enough for the products, and few enough for the cache.
+/// Minimum number of tiles of a part of the batch: enough for the products, and few enough for the cache.
 const TILES: usize = 32;
-/// Parts whose entries are kept at once for the gradient of the kernel.
+/// Number of parts whose entries are stored at once for the gradient of the kernel.
 const ROUND: usize = 16;
 
-/// Outputs whose gradient of the kernel one round of a loop brings back.
+/// Number of outputs whose gradient of the kernel is transformed back in one iteration of a loop.
 const BLOCK: usize = 64;
 
-/// With fewer tiles, bringing the kernel into its form costs more than it saves.
+/// With fewer tiles, the transform of the kernel costs more than it saves.
 const FEWEST_TILES: usize = 8;
 
-/// Whether the convolution has this form, its channels fill the lanes, and there is enough to do.
+/// True if the convolution has this form, its channels fill the lanes, and there is enough work.
 pub fn applies(geometry: &Geometry) -> bool {
     let [rows, columns] = Grid::of(geometry).tiles;
     (geometry.kernel, geometry.stride, geometry.padding) == (KERNEL, 1, 1)
@@ -52,12 +52,13 @@ pub fn applies(geometry: &Geometry) -> bool {
         && geometry.n * rows * columns >= FEWEST_TILES
 }
 
-/// Values of a kernel that is [`transform`]ed: four times as many as the weight has.
+/// Number of values of a [`transform`]ed kernel: four times as many as in the weight.
 pub fn transformed(geometry: &Geometry) -> usize {
     geometry.inputs * ENTRIES * geometry.outputs
 }
 
-/// Brings `[out, in, 3, 3]` into the form `G g G^T`: `[in, 36, out]`, so that the inputs can be made side by side.
+/// Transforms `[out, in, 3, 3]` into the form `G g G^T`: `[in, 36, out]`, so that the inputs can be transformed in
+/// parallel.
 pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
     let Geometry { inputs, outputs, .. } = *geometry;
     let rows = kernel.chunks_exact_mut(ENTRIES * outputs).enumerate();
@@ -72,8 +73,8 @@ pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
     });
 }
 
-/// The convolution of maps with a kernel that is [`transform`]ed, in place of what `found` holds. `after` is called for each
-/// part of `found` while it lies in the cache, with the place of its first value; its results come in order.
+/// Writes the convolution of maps with a [`transform`]ed kernel to `found`. `after` is called for each part of
+/// `found` while it is in the cache, with the index of its first value; its results are returned in order.
 pub fn forward<T: Send>(
     maps: &[f32],
     kernel: &[f32],
@@ -97,8 +98,8 @@ pub fn forward<T: Send>(
     )
 }
 
-/// The gradient of the weight, `[out, in, 3, 3]`, if it is wanted, from that of the convolution; adds that of the maps to
-/// `of_maps`, if it is wanted.
+/// The gradient of the weight, `[out, in, 3, 3]`, if requested, from that of the convolution; adds that of the maps
+/// to `of_maps`, if requested.
 pub fn backward(
     maps: &[f32],
     kernel: &[f32],
@@ -165,16 +166,16 @@ struct Entries {
 }
 
 impl Entries {
-    /// Values between the ends of two matrices. With none, a value of all 36 would often have one place in the cache.
+    /// Number of values between two matrices. Without a gap, the same value of all 36 would often map to one cache line.
     const GAP: usize = LANES;
 
-    /// Makes room, with anything in it.
+    /// Resizes it; the values are arbitrary.
     fn reshape(&mut self, tiles: usize, channels: usize) {
         (self.tiles, self.channels) = (tiles, channels);
         self.values.resize(ENTRIES * self.stride(), 0.0);
     }
 
-    /// Values from the beginning of a matrix to that of the next.
+    /// Number of values from the beginning of a matrix to that of the next.
     fn stride(&self) -> usize {
         self.tiles * self.channels + Self::GAP
     }
@@ -185,7 +186,7 @@ impl Entries {
     }
 }
 
-/// The product of each of the 36 matrices of `entries` with that of the kernel, which gives `to` channels.
+/// The product of each of the 36 matrices of `entries` with that of the kernel, with `to` channels.
 fn entry_by_entry(entries: &Entries, kernel: &[f32], to: usize, transposed: bool, products: &mut Entries) {
     let (tiles, from) = (entries.tiles, entries.channels);
     products.reshape(tiles, to);
@@ -272,14 +273,14 @@ impl WithSimd for OfWeight<'_> {
     }
 }
 
-/// How a map is cut into tiles.
+/// The partition of a map into tiles.
 #[derive(Debug, Clone, Copy)]
 struct Grid {
     height: usize,
     width: usize,
-    /// Tiles of a column and of a row.
+    /// Number of tiles of a column and of a row.
     tiles: [usize; 2],
-    /// Images of a part of the batch.
+    /// Number of images of a part of the batch.
     images: usize,
 }
 
@@ -295,7 +296,7 @@ impl Grid {
         self.height * self.width
     }
 
-    /// The tiles of so many images, and the place of each: its image and the row and column of its first output.
+    /// The tiles of so many images, each with its image and the row and column of its first output.
     fn corners(&self, images: usize) -> impl Iterator<Item = (usize, usize, usize)> {
         let [rows, columns] = self.tiles;
         (0..images * rows * columns).map(move |tile| {
@@ -304,7 +305,8 @@ impl Grid {
         })
     }
 
-    /// Where in a map's rows the values of a tile lie, which begins `before` the first output; `None` outside.
+    /// The positions in a map's rows of the values of a tile, which begins `before` the first output; `None`
+    /// outside.
     fn places_of<const SIDE: usize>(
         &self,
         (image, top, left): (usize, usize, usize),

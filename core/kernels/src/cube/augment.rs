@@ -1,7 +1,7 @@
-//! Views of images: where each pixel comes from, and its colours.
+//! Views of images: the source of each pixel, and its colours.
 //!
-//! A cube takes a part of the pixels of one view with all their channels. The mean grey that a contrast needs is that of a
-//! whole image, so that steps from there on are a kernel of their own.
+//! A cube processes a part of the pixels of one view with all their channels. Contrast needs the mean grey of a
+//! whole image, so the steps from contrast on are a separate kernel.
 
 use cubecl::prelude::*;
 
@@ -9,11 +9,11 @@ use crate::cpu::augment::{CONTRAST, COSINE, FLIPPED, GREY, LUMINANCE, NUMBERS, R
 
 /// Units of a cube.
 pub(crate) const UNITS: usize = 256;
-/// Pixels that a unit takes.
+/// Number of pixels of a unit.
 const EACH: usize = 8;
-/// Pixels that a cube takes.
+/// Number of pixels of a cube.
 pub(crate) const PART: usize = UNITS * EACH;
-/// Views that lie along the second axis of cubes; the next so many are one further along the third.
+/// Number of views along the second axis of cubes; further views are along the third axis.
 pub(crate) const FOLD: usize = 32_768;
 
 #[cube]
@@ -26,22 +26,22 @@ fn larger(a: i32, b: i32) -> i32 {
     if a > b { a } else { b }
 }
 
-/// The first pixel of `from` that output `i` of `to` is made of. With `s = from / to` a filter reaches `support max(s, 1)`
-/// from the centre `(i + ½) s`: all in whole numbers of `1 / (2 to)` pixels.
+/// The first source pixel in `from` of output `i` in `to`. With `s = from / to` a filter extends `support max(s,
+/// 1)` from the centre `(i + ½) s`: all in integers, in units of `1 / (2 to)` pixels.
 #[cube]
 fn first_tap(i: i32, from: i32, to: i32, #[comptime] support: i32) -> i32 {
     let low = (2 * i + 1) * from + to - 2 * support * larger(from, to);
     larger(low, 0) / (2 * to)
 }
 
-/// The pixel after the last one.
+/// The pixel after the last source pixel.
 #[cube]
 fn end_tap(i: i32, from: i32, to: i32, #[comptime] support: i32) -> i32 {
     let high = ((2 * i + 1) * from + to + 2 * support * larger(from, to)) / (2 * to);
     if high < from { high } else { from }
 }
 
-/// The weight of pixel `j`, before they are made to sum to 1.
+/// The weight of pixel `j`, before normalisation to sum 1.
 #[cube]
 fn weight(j: i32, i: i32, from: i32, to: i32, #[comptime] support: i32) -> f32 {
     let distance =
@@ -79,7 +79,7 @@ fn mix(values: &mut Array<f32>, kept: f32, added: f32) {
     }
 }
 
-/// Turns the hue by so many sectors of the colour circle's six.
+/// Turns the hue by `turn` sectors of the colour circle's six.
 #[cube]
 fn turn_hue(values: &mut Array<f32>, turn: f32) {
     let red = values[0usize];
@@ -91,7 +91,7 @@ fn turn_hue(values: &mut Array<f32>, turn: f32) {
     if chroma == 0.0_f32 {
         divisor = 1.0_f32;
     }
-    // The place on the circle, counted from the channel that is largest.
+    // The position on the circle, counted from the largest channel.
     let mut sector = 4.0_f32 + (red - green) / divisor;
     if red == value {
         sector = (green - blue) / divisor;
@@ -113,7 +113,7 @@ fn turn_hue(values: &mut Array<f32>, turn: f32) {
     values[2usize] = cut(value + (cut(of_blue) - 1.0_f32) * chroma);
 }
 
-/// A step of a change of colour that needs one pixel alone.
+/// A colour change that only needs the pixel itself.
 #[cube]
 fn step(values: &mut Array<f32>, kind: f32, factor: f32) {
     if kind == 1.0_f32 {
@@ -127,7 +127,7 @@ fn step(values: &mut Array<f32>, kind: f32, factor: f32) {
     }
 }
 
-/// Window, rotation, flip, and the changes of colour before a contrast; `sums` has the grey of each cube's pixels.
+/// Window, rotation, flip, and the colour changes before contrast; `sums` receives the grey of each cube's pixels.
 #[cube(launch)]
 pub(crate) fn view(
     images: &Tensor<f32>,
@@ -211,7 +211,7 @@ pub(crate) fn view(
                         }
                         #[unroll]
                         for channel in 0..channels {
-                            // A cubic is cut after each of the two passes.
+                            // A cubic is clipped after each of the two passes.
                             if comptime!(support == 2) {
                                 line[channel] = cut(line[channel]);
                             }
@@ -265,7 +265,7 @@ pub(crate) fn view(
     }
 }
 
-/// The contrast and what follows it, in place, of colours.
+/// Contrast and the following colour steps, in place.
 #[cube(launch)]
 pub(crate) fn after_contrast(
     output: &mut Tensor<f32>,

@@ -1,4 +1,4 @@
-//! CubeCL kernels: what the bodies for GPUs launch.
+//! CubeCL kernels, launched by the bodies for GPUs.
 #![allow(
     clippy::assign_op_pattern,
     clippy::manual_abs_diff,

@@ -1,15 +1,16 @@
-//! Sums over the positions of each channel of `[outer, channels, inner]`, and what is made of them value by value.
+//! Sums over the positions of each channel of `[outer, channels, inner]`, and functions of these sums for each
+//! value.
 //!
-//! Reductions run in two kernels: cubes take shares of the positions, then one unit a channel puts the shares together.
-//! Units of a cube lie side by side along what is contiguous in memory: `lanes` channels for rows of channels, positions of
-//! one channel for maps.
+//! Reductions run in two kernels: cubes process shares of the positions, then one unit a channel combines the
+//! shares. Units of a cube lie along the contiguous axis in memory: `lanes` channels for rows of channels,
+//! positions of one channel for maps.
 
 use cubecl::prelude::*;
 
-/// Units of a cube of the reductions.
+/// Number of units of a cube of the reductions.
 pub(crate) const UNITS: usize = 256;
 
-/// Where position `at` of a channel lies.
+/// The index of position `at` of a channel.
 #[cube]
 fn place(
     at: usize,
@@ -25,8 +26,8 @@ fn place(
     }
 }
 
-/// Mean and variance of each channel over each share of the positions: `found` is `[2, shares, channels]`. A unit takes its
-/// positions by Welford's recurrence, units are put together as Chan, Golub & LeVeque (1983) do.
+/// Mean and variance of each channel over each share of the positions: `found` is `[2, shares, channels]`. A unit
+/// uses Welford's recurrence, and units are combined as by Chan, Golub & LeVeque (1983).
 #[cube(launch)]
 pub(crate) fn moments<F: Float>(
     x: &Tensor<F>,
@@ -149,8 +150,8 @@ pub(crate) fn normalise<F: Float>(
     y[at] = F::cast_from((f32::cast_from(x[at]) - means[channel]) * factor + shifts[channel]);
 }
 
-/// Of each channel over each share of the positions, the sum of the gradients and that of the gradients times `x - mean`:
-/// `found` is `[2, shares, channels]`.
+/// The sums over each share of the positions of each channel, of the gradients and of the gradients times `x -
+/// mean`: `found` is `[2, shares, channels]`.
 #[cube(launch)]
 pub(crate) fn slopes<F: Float>(
     x: &Tensor<F>,
@@ -207,8 +208,8 @@ pub(crate) fn slopes<F: Float>(
     }
 }
 
-/// The gradients of gain and shift from the sums of the shares, and what [`pull_back`] has of each channel: `constants` is
-/// `[4, channels]`, factor, mean, middle and slope.
+/// The gradients of gain and shift from the sums of the shares, and the constants of [`pull_back`] for each
+/// channel: `constants` is `[4, channels]`, factor, mean, middle and slope.
 #[cube(launch)]
 pub(crate) fn join_slopes(
     found: &Tensor<f32>,

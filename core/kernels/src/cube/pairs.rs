@@ -1,28 +1,28 @@
-//! Kernels of log-sum-exps over pairs. Where arithmetic is, a unit holds a block of results in registers and reads vectors:
-//! on software GPUs three to four times as fast as shared memory or one result a unit.
+//! Kernels of log-sum-exps over pairs. In kernels with much arithmetic, a unit holds a block of results in
+//! registers and reads vectors: on software GPUs three to four times as fast as shared memory or one result a unit.
 #![allow(clippy::too_many_arguments, reason = "a kernel takes its numbers one by one")]
 
 use cubecl::prelude::*;
 
-/// Rows, and columns, of results that a unit holds.
+/// Number of rows, and of columns, of results in a unit.
 pub(crate) const BLOCK: usize = 4;
-/// Units that share a row of logits.
+/// Number of units that share a row of logits.
 pub(crate) const UNITS: usize = 32;
 
-/// How pairs count, for which a kernel of its own is compiled.
+/// The selection and weights of pairs; a separate kernel is compiled for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Rule {
-    /// Whether only some pairs count: those whose keys differ.
+    /// True if only some pairs count: those with different keys.
     pub(crate) is_partial: bool,
-    /// Whether instead those count whose keys are equal.
+    /// True if those with equal keys count instead.
     pub(crate) is_like: bool,
-    /// Whether keys are read; they are indices modulo a period otherwise.
+    /// True if keys are read; otherwise they are indices modulo a period.
     pub(crate) has_keys: bool,
-    /// Whether entries of a matrix are read; each pair counts once otherwise.
+    /// True if entries of a matrix are read; otherwise each pair counts once.
     pub(crate) is_weighted: bool,
 }
 
-/// How much the pair of anchor `i` and candidate `j` counts.
+/// The weight of the pair of anchor `i` and candidate `j`.
 #[cube]
 fn weight(
     i: usize,
@@ -118,7 +118,8 @@ pub(crate) fn inner_products<N: Size>(
     }
 }
 
-/// `out[first + row, at] = log sum_j w_ij exp(power s_ij)` for the rows of logits, anchors from `first` on; a cube a row.
+/// `out[first + row, at] = log sum_j w_ij exp(power s_ij)` for the rows of logits, anchors from `first` on; one
+/// cube a row.
 #[cube(launch_unchecked)]
 pub(crate) fn log_sums(
     logits: &Tensor<f32>,
@@ -187,7 +188,7 @@ pub(crate) fn log_sums(
     }
 }
 
-/// What the gradient of a term of anchor `i` is multiplied by for the pair with `j`.
+/// Factor of the gradient of a term of anchor `i` for the pair with `j`.
 #[cube]
 fn pull(
     i: usize,
@@ -216,8 +217,8 @@ fn pull(
     found
 }
 
-/// `out[row, j] (+)= factor (g_i w_ij exp(power s_ij - m_i))`, anchors from `first` on; where anchors are the candidates, with
-/// the same of `j` and `i`.
+/// `out[row, j] (+)= factor (g_i w_ij exp(power s_ij - m_i))`, anchors from `first` on; if anchors are the
+/// candidates, plus the same with `j` and `i` exchanged.
 #[cube(launch_unchecked)]
 pub(crate) fn pulls(
     logits: &Tensor<f32>,
@@ -266,7 +267,7 @@ pub(crate) fn pulls(
     out[row * candidates + j] = found;
 }
 
-/// `out[first + i] = sum_j pulls[i, j] b[j]`; a unit has four rows and a vector of their values.
+/// `out[first + i] = sum_j pulls[i, j] b[j]`; a unit computes four rows and a vector of their values.
 #[cube(launch_unchecked)]
 pub(crate) fn by_rows<M: Size, N: Size>(
     pulls: &Tensor<Vector<f32, M>>,
@@ -312,7 +313,8 @@ pub(crate) fn by_rows<M: Size, N: Size>(
     }
 }
 
-/// `out[j] (+)= sum_i pulls[i, j] a[first + i]`; a unit has the columns of a vector of pulls and a vector of their values.
+/// `out[j] (+)= sum_i pulls[i, j] a[first + i]`; a unit computes the columns of a vector of pulls and a vector of
+/// their values.
 #[cube(launch_unchecked)]
 pub(crate) fn by_columns<M: Size, N: Size>(
     pulls: &Tensor<Vector<f32, M>>,

@@ -1,8 +1,8 @@
-//! Convolutions with what follows them, and pools.
+//! Convolutions with the next steps of a block, and pools.
 //!
-//! Maps are `[n, height, width, channels]` everywhere: a convolution is a product over the channels of places, so the CPU
-//! wants them side by side, and so do the kernels for GPUs, which Burn hands maps `[n, channels, height, width]` as a view.
-//! A network permutes its images once; no layer copies its maps into another order.
+//! Maps are `[n, height, width, channels]` everywhere: a convolution is a product over the channels of a position,
+//! so both the CPU and the GPU kernels need contiguous channels; Burn gets maps `[n, channels, height, width]` as a
+//! view. A network permutes its images once; no layer copies its maps into another order.
 #![allow(clippy::type_complexity, reason = "Burn routes tuples of tensors, and no name for them")]
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
@@ -16,27 +16,27 @@ use super::activation::plain_tanh_backward;
 use super::normalisation::NormalisationOps;
 use super::precision::{narrowed, widened};
 
-/// Where the windows of a convolution or a pool lie, alike in both directions.
+/// The windows of a convolution or a pool, the same in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
-    /// Places from one window to the next.
+    /// Number of positions from one window to the next.
     pub stride: usize,
-    /// Places added around the maps: zeros to a convolution, nothing to a pool.
+    /// Number of positions added around the maps: zeros for a convolution, ignored by a pool.
     pub padding: usize,
 }
 
-/// Settings of a convolution that is joined with its normalisation.
+/// Settings of a convolution joined with its normalisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Joined {
-    /// Where the windows lie.
+    /// The windows.
     pub windows: Windows,
     /// Added to variances.
     pub epsilon: f64,
-    /// Whether what is negative at the end becomes 0.
+    /// True if negative results become 0.
     pub rectified: bool,
 }
 
-/// A tensor that may be missing.
+/// An optional tensor.
 #[derive(Debug, Clone, ExtensionType)]
 pub enum Optional<B: Backend> {
     /// None.
@@ -76,7 +76,7 @@ pub struct Moments<B: Backend> {
     pub variance: FloatTensor<B>,
 }
 
-/// What the gradient of a convolution with its normalisation is made of.
+/// The data for the gradient of a convolution with its normalisation.
 #[derive(Debug, Clone, ExtensionType)]
 pub struct Kept<B: Backend> {
     /// The input.
@@ -87,7 +87,7 @@ pub struct Kept<B: Backend> {
     pub gain: FloatTensor<B>,
     /// `β`.
     pub shift: FloatTensor<B>,
-    /// What came of the convolution.
+    /// The result of the convolution.
     pub convolution: FloatTensor<B>,
     /// Its mean.
     pub mean: FloatTensor<B>,
@@ -95,11 +95,12 @@ pub struct Kept<B: Backend> {
     pub variance: FloatTensor<B>,
     /// The output.
     pub output: FloatTensor<B>,
-    /// Whether an identity was added. Without one, what the rectifier has seen follows from the convolution.
+    /// True if an identity was added. Without one, the input of the rectifier follows from the convolution.
     pub is_added: bool,
 }
 
-/// Convolutions and pools that backends evaluate. Maps are `[n, height, width, channels]`, weights `[out, in, k, k]`.
+/// Convolutions and pools that backends implement. Maps are `[n, height, width, channels]`, weights `[out, in, k,
+/// k]`.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
@@ -119,7 +120,7 @@ pub trait ConvolutionOps: NormalisationOps {
         plain_convolve::<Self>(maps, weight, bias, windows)
     }
 
-    /// The gradients of maps, weight and bias that are wanted.
+    /// The requested gradients of maps, weight and bias.
     #[fusion(default)]
     fn convolve_backward(
         maps: FloatTensor<Self>,
@@ -144,7 +145,7 @@ pub trait ConvolutionOps: NormalisationOps {
         plain_convolve_normalised::<Self>(maps, weight, affine, identity, joined)
     }
 
-    /// The gradients of maps, weight, gain, shift and identity that are wanted.
+    /// The requested gradients of maps, weight, gain, shift and identity.
     #[fusion(default)]
     fn convolve_normalised_backward(
         #[extension_type] kept: Kept<Self>,
@@ -161,7 +162,7 @@ pub trait ConvolutionOps: NormalisationOps {
         plain_convolve_normalised_backward::<Self>(kept, upstream, joined, wanted)
     }
 
-    /// A convolution, normalised by a mean and a variance that are given, with the identity added, rectified.
+    /// A convolution, normalised by a given mean and variance, with the identity added, rectified.
     #[fusion(default)]
     fn convolve_normalised_by(
         maps: FloatTensor<Self>,
@@ -174,7 +175,8 @@ pub trait ConvolutionOps: NormalisationOps {
         plain_convolve_normalised_by::<Self>(maps, weight, affine, moments, identity, joined)
     }
 
-    /// `avg_pool2(tanh(convolution(maps, weight) + bias))`, and the `tanh`, as this backend's gradient wants it.
+    /// `avg_pool2(tanh(convolution(maps, weight) + bias))`, and the `tanh`, in the form that this backend's
+    /// gradient needs.
     #[fusion(default)]
     fn convolve_tanh_pool(
         maps: FloatTensor<Self>,
@@ -184,7 +186,7 @@ pub trait ConvolutionOps: NormalisationOps {
         plain_convolve_tanh_pool::<Self>(maps, weight, bias)
     }
 
-    /// The gradients of maps, weight and bias that are wanted.
+    /// The requested gradients of maps, weight and bias.
     #[fusion(default)]
     fn convolve_tanh_pool_backward(
         maps: FloatTensor<Self>,
@@ -196,8 +198,8 @@ pub trait ConvolutionOps: NormalisationOps {
         plain_convolve_tanh_pool_backward::<Self>(maps, weight, tanh, upstream, wanted)
     }
 
-    /// The largest value of each window of `side` × `side` places, and where it came from, as this backend's gradient
-    /// wants it.
+    /// The largest value of each window of `side` × `side` positions, and its source, in the form that this
+    /// backend's gradient needs.
     #[fusion(default)]
     fn max_pool(
         maps: FloatTensor<Self>,
@@ -207,19 +209,19 @@ pub trait ConvolutionOps: NormalisationOps {
         plain_max_pool::<Self>(maps, side, windows)
     }
 
-    /// The mean over the places of each map, `[n, channels]`.
+    /// The mean over the positions of each map, `[n, channels]`.
     #[fusion(default)]
     fn mean_pool(maps: FloatTensor<Self>) -> FloatTensor<Self> {
         plain_mean_pool::<Self>(maps)
     }
 
-    /// The gradient of maps of `sides`.
+    /// The gradient with respect to maps of `sides`.
     #[fusion(default)]
     fn mean_pool_backward(upstream: FloatTensor<Self>, sides: [usize; 2]) -> FloatTensor<Self> {
         plain_mean_pool_backward::<Self>(upstream, sides)
     }
 
-    /// The gradient of the maps.
+    /// The gradient with respect to the maps.
     #[fusion(default)]
     fn max_pool_backward(
         maps: FloatTensor<Self>,
@@ -236,12 +238,12 @@ fn options(Windows { stride, padding }: Windows) -> ConvOptions<2> {
     ConvOptions::new([stride; 2], [padding; 2], [1; 2], 1)
 }
 
-/// `[n, channels, height, width]`, as Burn has them; a view.
+/// `[n, channels, height, width]`, Burn's layout; a view.
 fn planes<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     B::float_permute(maps, &[0, 3, 1, 2])
 }
 
-/// The way back from [`planes`].
+/// The inverse of [`planes`].
 fn places<B: Backend>(planes: FloatTensor<B>) -> FloatTensor<B> {
     B::float_permute(planes, &[0, 2, 3, 1])
 }
@@ -254,7 +256,7 @@ fn rows<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     B::float_reshape(maps, Shape::new([count, channels]))
 }
 
-/// `[1, channels]` to go with [`rows`].
+/// `[1, channels]`, for use with [`rows`].
 fn row<B: Backend>(values: FloatTensor<B>) -> FloatTensor<B> {
     let channels = values.shape().num_elements();
     B::float_reshape(values, Shape::new([1, channels]))
@@ -323,7 +325,7 @@ pub(crate) fn plain_convolve_normalised_by<B: ConvolutionOps>(
     plain_activation::<B>(convolution, affine, moments, identity, joined)
 }
 
-/// What follows a convolution, by statistics that are given.
+/// The steps after a convolution, with given statistics.
 fn plain_activation<B: Backend>(
     convolution: FloatTensor<B>,
     Affine { gain, shift }: Affine<B>,
@@ -340,7 +342,7 @@ fn plain_activation<B: Backend>(
     joined_output::<B>(output, identity, rectified)
 }
 
-/// What follows a normalisation.
+/// The steps after a normalisation.
 fn joined_output<B: Backend>(
     normalised: FloatTensor<B>,
     identity: Optional<B>,
@@ -380,7 +382,7 @@ pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionOps>(
     (found_maps, found_weight, gain, shift, of_identity.then_some(upstream))
 }
 
-/// Windows that touch, without zeros around the maps.
+/// Adjacent windows, without zeros around the maps.
 const DENSE: Windows = Windows { stride: 1, padding: 0 };
 
 /// [`ConvolutionOps::convolve_tanh_pool`] in Burn's operations.
@@ -453,7 +455,7 @@ pub(crate) fn plain_mean_pool_backward<B: Backend>(
     B::float_expand(share, Shape::new([n, height, width, channels]))
 }
 
-/// How the channels of a convolution are changed after their mean and deviation have been taken out.
+/// The affine transform of the normalised channels of a convolution.
 #[derive(Debug, Clone)]
 pub struct Norm {
     /// `γ`, `[out]`.
@@ -464,7 +466,8 @@ pub struct Norm {
     pub epsilon: f64,
 }
 
-/// Of the channels of a convolution over the places of a batch; in `f32` at least, and without a gradient.
+/// Statistics of the channels of a convolution over the positions of a batch; at least in `f32`, and without a
+/// gradient.
 #[derive(Debug, Clone)]
 pub struct Statistics {
     /// `[out]`.
@@ -476,23 +479,23 @@ pub struct Statistics {
 /// A convolution of maps `[n, h, w, in]` with a weight `[out, in, k, k]`, and `bias` `[out]` added:
 /// `[n, (h + 2 padding - k) / stride + 1, .., out]`.
 ///
-/// `2 k² in out` operations a place of the result; on the CPU a quarter of them where the kernel is 3×3 at stride 1 with a
-/// padding of 1 and both numbers of channels are multiples of 16.
+/// `2 k² in out` operations a position of the result; on the CPU a quarter of them if the kernel is 3×3 at stride 1
+/// with a padding of 1 and both numbers of channels are multiples of 16.
 pub fn convolve(maps: Tensor<4>, weight: Tensor<4>, bias: Option<Tensor<1>>, windows: Windows) -> Tensor<4> {
     let (maps, weight) = (maps.into_dispatch(), weight.into_dispatch());
     let bias = Optional::of(bias.map(Tensor::into_dispatch));
     Tensor::from_dispatch(<Dispatch as ConvolutionOps>::convolve(maps, weight, bias, windows))
 }
 
-/// A convolution as [`convolve`] without a bias, normalised by the statistics of the batch, with what follows it in a
-/// residual block:
+/// A convolution as [`convolve`] without a bias, normalised by the statistics of the batch, with the next steps of
+/// a residual block:
 ///
 /// ```text
 /// y = convolution(maps, weight),  z = γ (y - mean(y)) / sqrt(var(y) + ε) + β [+ identity],  output = max(z, 0) or z
 /// ```
 ///
-/// Besides the convolution, on the CPU one pass over what came of it (8 bytes a value), and two for the gradient; where an
-/// identity is added and its gradient shared, one more.
+/// In addition to the convolution, the CPU takes one pass over its result (8 bytes a value), and two for the
+/// gradient; one more if an identity is added and its gradient is shared.
 pub fn convolve_normalised(
     maps: Tensor<4>,
     weight: Tensor<4>,
@@ -517,8 +520,8 @@ pub fn convolve_normalised(
     (Tensor::from_dispatch(output), statistics)
 }
 
-/// As [`convolve_normalised`] by statistics that are given, as when a network is evaluated. Without gradients, the CPU
-/// passes over the result once.
+/// As [`convolve_normalised`] with given statistics, as in the evaluation of a network. Without gradients, the CPU
+/// takes one pass over the result.
 pub fn convolve_normalised_by(
     maps: Tensor<4>,
     weight: Tensor<4>,
@@ -544,22 +547,23 @@ pub fn convolve_normalised_by(
 /// `avg_pool2(tanh(convolution(maps, weight) + bias))` of maps `[n, h, w, in]`, with a kernel of `k` × `k` at stride 1 and
 /// without padding: `[n, (h + 1 - k) / 2, .., out]`, a block of LeNet-5.
 ///
-/// `8 (k + 1)² in out` operations a place of the result on the CPU, where four kernels share a window, `8 k² in out` by
-/// Burn; the CPU keeps 16 bytes a value of the result for the gradient.
+/// `8 (k + 1)² in out` operations a position of the result on the CPU, where four kernels share a window, `8 k² in
+/// out` in Burn; the CPU stores 16 bytes a value of the result for the gradient.
 pub fn convolve_tanh_pool(maps: Tensor<4>, weight: Tensor<4>, bias: Tensor<1>) -> Tensor<4> {
     let (maps, weight, bias) = (maps.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
     let (found, _) = <Dispatch as ConvolutionOps>::convolve_tanh_pool(maps, weight, bias);
     Tensor::from_dispatch(found)
 }
 
-/// The largest value of each window of `side` × `side` places, by channel: `[n, h, w, channels]` to
+/// The largest value of each window of `side` × `side` positions, by channel: `[n, h, w, channels]` to
 /// `[n, (h + 2 padding - side) / stride + 1, .., channels]`. `side²` comparisons a value of the result.
 pub fn max_pool(maps: Tensor<4>, side: usize, windows: Windows) -> Tensor<4> {
     let (found, _) = <Dispatch as ConvolutionOps>::max_pool(maps.into_dispatch(), side, windows);
     Tensor::from_dispatch(found)
 }
 
-/// The mean over the places of each map, `[n, h, w, channels]` to `[n, channels]`; one pass, and one for the gradient.
+/// The mean over the positions of each map, `[n, h, w, channels]` to `[n, channels]`; one pass, and one for the
+/// gradient.
 pub fn mean_pool(maps: Tensor<4>) -> Tensor<2> {
     Tensor::from_dispatch(<Dispatch as ConvolutionOps>::mean_pool(maps.into_dispatch()))
 }

@@ -1,4 +1,5 @@
-//! What an operation means: a trait a family, whose default bodies are plain Burn, and functions on tensors.
+//! Definitions of the operations: one trait for each family, with default bodies in plain Burn, and functions on
+//! tensors.
 #![allow(deprecated, reason = "Burn 0.22 retires ndarray and still has it; every trait names it")]
 
 pub(crate) mod activation;

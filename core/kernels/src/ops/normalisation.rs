@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 use super::precision::{narrowed, widened};
 
 /// Batch normalisation in training and its gradient. `x` is `[n, channels, ...]`; gain, shift and statistics are
-/// `[channels]`, `f64` where `x` is and `f32` otherwise.
+/// `[channels]`, in `f64` if `x` is and in `f32` otherwise.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
@@ -27,8 +27,8 @@ pub trait NormalisationOps: Backend {
         plain_normalise_batch::<Self>(x, gain, shift, epsilon)
     }
 
-    /// The gradients with respect to `x`, gain and shift, from the statistics found and the gradient with respect to
-    /// the output.
+    /// The gradients with respect to `x`, gain and shift, from the statistics and the gradient with respect to the
+    /// output.
     #[fusion(meta = |x, gain, _mean, _variance, _gradient, _epsilon| (x.clone(), gain.clone(), gain.clone()))]
     fn normalise_batch_backward(
         x: FloatTensor<Self>,
@@ -75,13 +75,14 @@ pub(crate) fn plain_normalise_batch_backward<B: Backend>(
 /// y = γ (x - mean) / sqrt(var + ε) + β
 /// ```
 ///
-/// `x` is `[n, channels]` or `[n, channels, ...]`, in any float type; maps whose channels lie side by side go as
-/// `[n * places, channels]`. Gain, shift, mean and biased variance are `[channels]` and in `f32` for `x` in half precision,
-/// whose sums are never taken in half precision. Gradients reach `x`, gain and shift; mean and variance are constants.
+/// `x` is `[n, channels]` or `[n, channels, ...]`, in any float type; maps with contiguous channels are passed as
+/// `[n * places, channels]`. Gain, shift, mean and biased variance are `[channels]` and in `f32` for `x` in half
+/// precision, whose sums are never in half precision. Gradients reach `x`, gain and shift; mean and variance are
+/// constants.
 ///
-/// Cost: 8 operations a value and 10 in the gradient. Of their own have bodies the CPU (`f32`) and CubeCL (`f32` and half
-/// precision); there a value of `f32` is read twice and written once, and read four times and written once for the gradient:
-/// 12 and 20 bytes.
+/// Cost: 8 operations a value and 10 in the gradient. The CPU (`f32`) and CubeCL (`f32` and half precision) have
+/// their own bodies; these read a value of `f32` twice and write it once, and for the gradient read four times and
+/// write once: 12 and 20 bytes.
 pub fn batch_norm_train<const D: usize>(
     x: Tensor<D>,
     gain: Tensor<1>,

@@ -1,10 +1,10 @@
-//! How far the cross-correlations of two views are from the identity.
+//! The distance of the cross-correlations of two views from the identity.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension};
 use burn::tensor::Tensor;
 
-/// Cross-correlations as backends evaluate them.
+/// Cross-correlations that backends implement.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
@@ -25,8 +25,8 @@ pub trait RedundancyOps: Backend {
     }
 }
 
-/// [`RedundancyOps::redundancy`] in Burn's operations. The diagonal of `C` comes from the columns themselves, so that no
-/// identity matrix is formed: with `l = off_diagonal`,
+/// [`RedundancyOps::redundancy`] in Burn's operations. The diagonal of `C` is computed from the columns, so that no
+/// identity matrix is needed: with `l = off_diagonal`,
 ///
 /// ```text
 /// L = l sum_kl C_kl^2 + sum_k (C_kk - 1)^2 - l C_kk^2,   1/2 dL/dC = l C + diag((1 - l) C_kk - 1)
@@ -75,7 +75,7 @@ impl<B: Backend> Standardised<B> {
         Self { rows: B::float_mul(centred, scale.clone()), scale }
     }
 
-    /// The gradient with respect to the matrix as it was given.
+    /// The gradient with respect to the original matrix.
     fn pull_back(&self, gradient: FloatTensor<B>) -> FloatTensor<B> {
         let mean = B::float_mean_dim(gradient.clone(), 0);
         let along = B::float_mean_dim(B::float_mul(gradient.clone(), self.rows.clone()), 0);
@@ -90,20 +90,21 @@ impl<B: Backend> Standardised<B> {
 /// L = sum_k (1 - C_kk)^2 + off_diagonal sum_{k != l} C_kl^2,   C = A^T B / n
 /// ```
 ///
-/// where `A` and `B` are the views with every column brought to mean 0 and variance 1, `(x - mean) / sqrt(var + eps)`.
+/// where `A` and `B` are the views with standardised columns of mean 0 and variance 1, `(x - mean) / sqrt(var +
+/// eps)`.
 #[derive(Debug, Clone)]
 pub struct Redundancy {
     /// `[1]`, with a gradient.
     pub loss: Tensor<1>,
-    /// Of the loss with respect to both views, `[n, m]`. Constants.
+    /// The gradients of the loss with respect to both views, `[n, m]`. Constants.
     pub gradients: [Tensor<2>; 2],
 }
 
 impl Redundancy {
-    /// Of two views, `[n, m]`, with at least one row and one column.
+    /// The redundancy of two views, `[n, m]`, with at least one row and one column.
     ///
-    /// Cost: three products of `2 n m^2` operations and a matrix of `m^2` numbers. The CPU's body moves about `50 n m` bytes a
-    /// view besides, both views at once; plain operations about `120 n m`.
+    /// Cost: three products of `2 n m^2` operations and a matrix of `m^2` numbers. In addition, the CPU's body
+    /// moves about `50 n m` bytes a view, both views in parallel; plain operations about `120 n m`.
     pub fn new([a, b]: [Tensor<2>; 2], off_diagonal: f64, eps: f64) -> Self {
         let (loss, to_a, to_b) =
             <Dispatch as RedundancyOps>::redundancy(a.into_dispatch(), b.into_dispatch(), off_diagonal, eps);

@@ -1,4 +1,4 @@
-//! Rows: of length one, their softmax with its log-sum-exp, and cross-entropies with target weights.
+//! Rows: unit length, softmax with log-sum-exp, and cross-entropies with target weights.
 
 use burn::backend::tensor::{BoolTensor, FloatTensor};
 use burn::backend::{Backend, Dispatch, TensorMetadata, backend_extension, get_or_init_device_settings};
@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 
 pub use crate::cpu::rows::SMALLEST_NORM;
 
-/// Functions of whole rows that backends evaluate. Matrices are `[n, m]`, numbers of rows `[n, 1]`.
+/// Functions of whole rows that backends implement. Matrices are `[n, m]`, numbers of rows `[n, 1]`.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
@@ -15,7 +15,8 @@ pub use crate::cpu::rows::SMALLEST_NORM;
     Autodiff,
 )]
 pub trait RowOps: Backend {
-    /// Rows divided by their lengths, and the reciprocals of those; both are 0 for rows no longer than [`SMALLEST_NORM`].
+    /// Rows divided by their lengths, and the reciprocals of the lengths; both are 0 for rows no longer than
+    /// [`SMALLEST_NORM`].
     #[fusion(default)]
     fn unit_rows(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         plain_unit_rows::<Self>(x)
@@ -54,8 +55,8 @@ pub trait RowOps: Backend {
     }
 }
 
-/// [`RowOps::unit_rows`] in Burn's operations. Rows are brought to a largest entry of 1 first, so that no square leaves the
-/// range of the numbers.
+/// [`RowOps::unit_rows`] in Burn's operations. Rows are first scaled to a largest entry of 1, so that no square
+/// overflows.
 pub(crate) fn plain_unit_rows<B: Backend>(x: FloatTensor<B>) -> (FloatTensor<B>, FloatTensor<B>) {
     let largest = B::float_max_dim(B::float_abs(x.clone()), 1);
     let dtype = get_or_init_device_settings::<B>(&largest.device()).bool_dtype;
@@ -84,8 +85,9 @@ pub(crate) fn plain_unit_rows_backward<B: Backend>(
     B::float_mul(B::float_sub(gradient, B::float_mul(unit, radial)), scale)
 }
 
-/// [`RowOps::row_softmax`] in Burn's operations. Backends fuse softmax, so the log-sum-exp is read off it: at the largest
-/// `x` of a row, `softmax = exp(x - lse)`, hence `lse = x - log softmax`, and that softmax is at least `1 / columns`.
+/// [`RowOps::row_softmax`] in Burn's operations. Backends fuse softmax, so the log-sum-exp is computed from it: at
+/// the largest `x` of a row, `softmax = exp(x - lse)`, hence `lse = x - log softmax`, and that softmax is at least
+/// `1 / columns`.
 pub(crate) fn plain_row_softmax<B: Backend>(x: FloatTensor<B>) -> (FloatTensor<B>, FloatTensor<B>) {
     let largest = B::float_max_dim(x.clone(), 1);
     let softmax = B::softmax(x, 1);
@@ -119,18 +121,18 @@ pub(crate) fn plain_soft_cross_entropy<B: Backend>(
 /// Divides each row of `x`, `[n, m]`, by its Euclidean length `|x|`. Returns the unit rows and the reciprocals of the
 /// lengths, `[n, 1]`; both are 0, and so is the gradient, for rows whose entries are all at most [`SMALLEST_NORM`].
 ///
-/// Cost: `5 n m` operations. The CPU's body reads and writes each entry once, `8 n m` bytes, in place where no other tensor
-/// shares `x`; plain operations about `40 n m`.
+/// Cost: `5 n m` operations. The CPU's body reads and writes each entry once, `8 n m` bytes, in place if no other
+/// tensor shares `x`; plain operations about `40 n m`.
 pub fn unit_rows(x: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
     let (unit, scale) = <Dispatch as RowOps>::unit_rows(x.into_dispatch());
     (Tensor::from_dispatch(unit), Tensor::from_dispatch(scale))
 }
 
-/// Carries a gradient with respect to the unit rows `u` of [`unit_rows`] back to the rows as they were given,
-/// `(g - (g . u) u) / |x|`, for a gradient that is derived by hand. All shapes as there.
+/// Converts a gradient with respect to the unit rows `u` of [`unit_rows`] into one of the original rows, `(g - (g .
+/// u) u) / |x|`, for a gradient that is derived by hand. All shapes as there.
 ///
-/// Cost: `5 n m` operations. The CPU's body moves `12 n m` bytes, in place where no other tensor shares the gradient; plain
-/// operations about `48 n m`.
+/// Cost: `5 n m` operations. The CPU's body moves `12 n m` bytes, in place if no other tensor shares the gradient;
+/// plain operations about `48 n m`.
 pub fn pull_back_unit_rows(unit: Tensor<2>, scale: Tensor<2>, gradient: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(<Dispatch as RowOps>::unit_rows_backward(
         unit.into_dispatch(),
@@ -149,10 +151,11 @@ pub struct RowSoftmax {
 }
 
 impl RowSoftmax {
-    /// Of `x`, `[n, m]`. Both carry gradients.
+    /// The log-sum-exp and softmax of `x`, `[n, m]`. Both carry gradients.
     ///
-    /// Cost: about `20 n m` operations, most of them exponentials. The CPU's body is within 3e-7 of itself and 0 below
-    /// `exp(-87)`; it moves `8 n m` bytes, in place where no other tensor shares `x`; plain operations about `40 n m`.
+    /// Cost: about `20 n m` operations, most of them exponentials. The CPU's body has a relative error of 3e-7 and
+    /// is 0 below `exp(-87)`; it moves `8 n m` bytes, in place if no other tensor shares `x`; plain operations
+    /// about `40 n m`.
     pub fn new(x: Tensor<2>) -> Self {
         let (softmax, log_sum) = <Dispatch as RowOps>::row_softmax(x.into_dispatch());
         let log_sum = Tensor::<2>::from_dispatch(log_sum).squeeze_dim(1);
@@ -165,15 +168,16 @@ impl RowSoftmax {
 pub struct SoftCrossEntropy {
     /// `sum_k -q_ik log softmax_k(s_i / temperature)`, `[n]`.
     pub losses: Tensor<1>,
-    /// Of each loss with respect to `s / temperature`, `sum_k q_ik softmax - q`, `[n, m]`. A constant.
+    /// The gradient of each loss with respect to `s / temperature`, `sum_k q_ik softmax - q`, `[n, m]`. A constant.
     pub pull: Tensor<2>,
 }
 
 impl SoftCrossEntropy {
-    /// Of scores `s` under target weights `q`, both `[n, m]`. Weights need not sum to 1, and carry no gradient.
+    /// The losses of scores `s` under target weights `q`, both `[n, m]`. Weights need not sum to 1, and carry no
+    /// gradient.
     ///
-    /// Cost: about `25 n m` operations. The CPU's body moves `12 n m` bytes, in place where no other tensor shares the scores;
-    /// plain operations about `90 n m`.
+    /// Cost: about `25 n m` operations. The CPU's body moves `12 n m` bytes, in place if no other tensor shares the
+    /// scores; plain operations about `90 n m`.
     pub fn new(scores: Tensor<2>, targets: Tensor<2>, temperature: f64) -> Self {
         let (losses, pull) = <Dispatch as RowOps>::soft_cross_entropy(
             scores.into_dispatch(),

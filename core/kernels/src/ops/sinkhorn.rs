@@ -1,10 +1,10 @@
-//! Assignments whose rows and columns have given sums.
+//! Assignments with given sums of rows and columns.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
 
-/// Sinkhorn's algorithm as backends evaluate it.
+/// Sinkhorn's algorithm that backends implement.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
@@ -31,7 +31,8 @@ pub(crate) fn plain_sinkhorn<B: Backend>(
     let terms = B::float_exp(B::float_sub(logits.clone(), largest.clone()));
     let sums = B::float_add(B::float_log(B::float_sum_dim(terms, 0)), largest);
     let mut assignments = B::softmax(B::float_sub(logits, sums), 1);
-    // From here on no sum of a row or column is further from 1 than the number of samples or prototypes.
+    // From here on no sum of a row or column exceeds the number of samples or prototypes, nor is below its
+    // reciprocal.
     for _ in 1..iterations {
         for dim in [0, 1] {
             let sums = B::float_sum_dim(assignments.clone(), dim);
@@ -41,13 +42,14 @@ pub(crate) fn plain_sinkhorn<B: Backend>(
     assignments
 }
 
-/// The assignment of `n` samples to `m` prototypes by Sinkhorn's algorithm from scores, `[n, m]`: `exp(scores / epsilon)` with
-/// its columns and rows divided in turns by their sums, at least once, the rows last. Rows sum to 1, and columns to `n / m` in
-/// the limit of many `iterations`. No gradient flows through it.
+/// The assignment of `n` samples to `m` prototypes by Sinkhorn's algorithm from scores, `[n, m]`: the columns and
+/// rows of `exp(scores / epsilon)` are alternately divided by their sums, at least once, the rows last. Rows sum to
+/// 1, and columns to `n / m` in the limit of many `iterations`. No gradient flows through it.
 ///
-/// Cost: about `20 n m` operations and `4 n m` more an iteration. The CPU's body reads the exponentials twice an iteration,
-/// `8 n m` bytes, and only finds what rows and columns are multiplied by; plain operations move `24 n m`. Where scores over
-/// `epsilon` lie more than 60 apart, the CPU takes the plain body, whose first iteration runs on logarithms.
+/// Cost: about `20 n m` operations and `4 n m` more an iteration. The CPU's body reads the exponentials twice an
+/// iteration, `8 n m` bytes, and only computes the factors of rows and columns; plain operations move `24 n m`. If
+/// scores over `epsilon` are more than 60 apart, the CPU uses the plain body, whose first iteration runs on
+/// logarithms.
 pub fn sinkhorn(scores: Tensor<2>, epsilon: f64, iterations: usize) -> Tensor<2> {
     Tensor::from_dispatch(<Dispatch as SinkhornOps>::sinkhorn(scores.into_dispatch(), epsilon, iterations))
 }

@@ -6,7 +6,7 @@ use burn::tensor::{Shape, Slice, Tensor};
 
 use super::pairs::{Comparison, LogSumExp, PairOps, PairWeights};
 
-/// The uniformity that backends evaluate.
+/// The uniformity that backends implement.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
@@ -15,8 +15,8 @@ use super::pairs::{Comparison, LogSumExp, PairOps, PairWeights};
     Autodiff,
 )]
 pub trait UniformityOps: PairOps {
-    /// The uniformity of at least two rows `[n, d]`, `[1]`, and its gradient, `[n, d]`; `tile` rows at a time, or as many as
-    /// suit the body.
+    /// The uniformity of at least two rows `[n, d]`, `[1]`, and its gradient, `[n, d]`; `tile` rows at a time, or a
+    /// number that suits the body.
     #[fusion(default)]
     fn uniformity(
         rows: FloatTensor<Self>,
@@ -27,13 +27,14 @@ pub trait UniformityOps: PairOps {
     }
 }
 
-/// Distances do not depend on the origin; rows about their mean lose fewer digits in the difference of squares.
+/// Distances do not depend on the origin; centred rows lose fewer digits in the difference of squares.
 pub(crate) fn about_mean<B: Backend>(rows: FloatTensor<B>) -> FloatTensor<B> {
     B::float_sub(rows.clone(), B::float_mean_dim(rows, 0))
 }
 
-/// The uniformity from log-sum-exps over pairs. With `h_i = |x_i|^2 / 2`, `-|x_i - x_j|^2 / 2` is the inner product of
-/// `(x_i, -h_i, 1)` and `(x_j, 1, -h_j)`. The gradient needs the weight of each row in the whole, which its sum tells.
+/// The uniformity from log-sum-exps over pairs. With `h_i = |x_i|^2 / 2`, `-|x_i - x_j|^2 / 2` is the inner product
+/// of `(x_i, -h_i, 1)` and `(x_j, 1, -h_j)`. The gradient needs the weight of each row in the total, which follows
+/// from its sum.
 pub(crate) fn by_pairs<B: PairOps>(
     rows: FloatTensor<B>,
     t: f64,
@@ -79,13 +80,13 @@ pub(crate) fn by_pairs<B: PairOps>(
 /// log 2/(n(n-1)) sum_{i<j} exp( -t |x_i - x_j|^2 )
 /// ```
 ///
-/// The gradient is formed with it. The CPU takes half of the pairs, `3 n^2 d` operations, and keeps no matrix of pairs;
-/// elsewhere it is made of [`log_sum_exps`](crate::log_sum_exps) of `d + 2` columns.
+/// The gradient is computed with it. The CPU takes half of the pairs, `3 n^2 d` operations, and stores no matrix of
+/// pairs; other backends compose it of [`log_sum_exps`](crate::log_sum_exps) of `d + 2` columns.
 pub fn uniformity(rows: Tensor<2>, t: f64) -> Tensor<1> {
     uniformity_with_gradient(rows, t, None).0
 }
 
-/// [`uniformity`] and its gradient `[n, d]`, for programs that form gradients by hand; `tile` rows at a time.
+/// [`uniformity`] and its gradient `[n, d]`, for programs that derive gradients by hand; `tile` rows at a time.
 pub fn uniformity_with_gradient(rows: Tensor<2>, t: f64, tile: Option<usize>) -> (Tensor<1>, Tensor<2>) {
     let (value, gradient) = <Dispatch as UniformityOps>::uniformity(rows.into_dispatch(), t, tile);
     (Tensor::from_dispatch(value), Tensor::from_dispatch(gradient))

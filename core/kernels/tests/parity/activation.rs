@@ -4,7 +4,7 @@ use crate::devices::{assert_close, noise, targets, values};
 
 type Function = fn(Tensor<2>) -> Tensor<2>;
 
-/// An operation of one tensor against Burn's, of a tensor as it lies and of a transposed one.
+/// Compares an operation of one tensor with Burn's, for a contiguous tensor and a transposed one.
 fn check(name: &str, operation: Function, plain: Function) {
     let shape = [7, 19];
     let x: Vec<f64> = noise(7 * 19, 1).into_iter().map(|v| 6.0 * v).collect();

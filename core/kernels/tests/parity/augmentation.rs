@@ -3,7 +3,7 @@ use simile_kernels::{Colour, Filter, View, Views, augment};
 
 use crate::devices::{assert_close, noise, targets, values};
 
-/// Views of every kind, the first of which changes nothing.
+/// Views of every kind; the first changes nothing.
 fn views(colours: bool) -> Vec<View> {
     use Colour::{Brightness, Contrast, Hue, Saturation};
     let orders = [
@@ -22,7 +22,7 @@ fn views(colours: bool) -> Vec<View> {
     views.collect()
 }
 
-/// The loop of the CPU, which is compared with torchvision elsewhere, against every other body.
+/// Compares the loop of the CPU, which another test compares with torchvision, with every other body.
 fn check([n, channels, height, width]: [usize; 4], size: [usize; 2], filter: Filter, views: Vec<View>) {
     let images: Vec<f64> =
         noise(n * channels * height * width, 7).into_iter().map(|x| 0.5 + 0.5 * x).collect();

@@ -35,7 +35,7 @@ const CASES: [Case; 12] = [
     case(9, [12, 14], [16, 32], [3, 1, 1]),
     case(9, [7, 5], [32, 16], [3, 1, 1]),
     case(37, [1, 3], [16, 16], [3, 1, 1]),
-    // Too few tiles for Winograd's way.
+    // Too few tiles for Winograd's algorithm.
     case(1, [6, 6], [16, 16], [3, 1, 1]),
     case(1, [33, 30], [16, 16], [3, 1, 1]),
     case(9, [9, 11], [16, 32], [3, 2, 1]),
@@ -47,7 +47,7 @@ const CASES: [Case; 12] = [
     case(1, [29, 31], [5, 3], [3, 1, 0]),
 ];
 
-/// What an operation is given, by name and as numbers, and the weight of each output in the sum that gradients are of.
+/// The inputs of an operation, by name and as numbers, and the weight of each output in the differentiated sum.
 struct Inputs {
     maps: Vec<f64>,
     weight: Vec<f64>,
@@ -134,7 +134,7 @@ impl On {
         conv2d(maps, self.weight.clone(), bias, options).permute([0, 2, 3, 1])
     }
 
-    /// What follows it, by Burn.
+    /// The next steps of the block, by Burn.
     fn follow(
         &self,
         maps: Tensor<4>,
@@ -152,7 +152,7 @@ impl On {
         if rectified { relu(maps) } else { maps }
     }
 
-    /// The output and the gradients of all that have one.
+    /// The output and the gradients of all inputs that have one.
     fn results(&self, output: Tensor<4>) -> Vec<(&'static str, Option<Vec<f64>>)> {
         let gradients = (output.clone() * self.along.clone()).sum().backward();
         let of = |tensor: &Tensor<1>| tensor.grad(&gradients).map(values);
@@ -182,7 +182,7 @@ fn check(name: &str, case: &Case, plain: impl Fn(&On) -> Tensor<4>, ours: impl F
     let on = On::new(case, &inputs, &reference());
     let expected = on.results(plain(&on));
     for target in targets() {
-        // Winograd's way rounds worse than the definition, and a rectifier may see a value on its other side.
+        // Winograd's algorithm has larger rounding errors, and a rectifier may get a value of the other sign.
         let tolerance = if target.dtype == DType::F32 { 1e-4 } else { target.tolerance };
         let target = Target { tolerance, ..target };
         let on = On::new(case, &inputs, &target);
@@ -230,7 +230,7 @@ fn convolutions_normalised_by_their_batch() {
             let (maps, weight) = (on.maps.clone(), on.weight.clone());
             let (output, batch) =
                 convolve_normalised(maps, weight, case.windows, on.norm(), identity(on), rectified);
-            // The statistics too: they are what normalises.
+            // The statistics too, because they normalise.
             let by = |batch| {
                 let (maps, weight) = (on.maps.clone(), on.weight.clone());
                 convolve_normalised_by(maps, weight, case.windows, on.norm(), batch, identity(on), rectified)
@@ -258,7 +258,7 @@ fn convolutions_normalised_by_given_statistics() {
                 convolve_normalised_by(maps, weight, case.windows, norm, statistics, identity, rectified)
             };
             let output = by(on.maps.clone(), on.weight.clone(), on.norm(), identity(on));
-            // Without gradients it is one operation.
+            // Without gradients it is a single operation.
             let [gain, shift] = [&on.gain, &on.bias].map(|tensor| tensor.clone().set_require_grad(false));
             let [maps, weight] = [&on.maps, &on.weight].map(|tensor| tensor.clone().set_require_grad(false));
             let constant = identity(on).map(|identity| identity.set_require_grad(false));
@@ -278,7 +278,7 @@ fn joined() -> impl Iterator<Item = (&'static Case, bool, bool)> {
     CASES.iter().flat_map(move |case| ways.map(|(added, rectified)| (case, added, rectified)))
 }
 
-/// Where some of the inputs want no gradient, the others have theirs.
+/// If some of the inputs need no gradient, the others still get theirs.
 #[test]
 fn inputs_without_a_gradient_change_no_other() {
     let case = &CASES[0];

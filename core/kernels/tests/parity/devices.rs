@@ -1,9 +1,9 @@
-//! The devices under test, and how a result is compared.
+//! The devices under test, and the comparison of results.
 #![allow(deprecated, reason = "Burn 0.22 retires ndarray and still has it")]
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-/// A device with a name for messages, what its numbers are held in, and how far it may be off.
+/// A device with a name for messages, its float type, and its tolerance.
 pub(crate) struct Target {
     pub(crate) name: &'static str,
     pub(crate) device: Device,
@@ -29,7 +29,7 @@ impl Target {
     }
 }
 
-/// Every backend that is built in; the CPU in both types.
+/// Every compiled backend; the CPU in both types.
 pub(crate) fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
     #[cfg(feature = "flex")]

@@ -1,4 +1,4 @@
-//! Every operation on every backend that is built in: value and gradient against Burn's own operations in `f64`.
+//! Every operation on every compiled backend: value and gradient against Burn's own operations in `f64`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails says where")]
 
 mod devices;

@@ -5,7 +5,7 @@ use crate::devices::{Target, assert_close, noise, targets, values};
 
 type Weights = PairWeights<burn::backend::Dispatch>;
 
-/// What the terms of a case refer to, as numbers.
+/// The weights of a case, as numbers.
 #[derive(Clone)]
 enum Given {
     Nothing,
@@ -62,7 +62,7 @@ fn symmetric(views: usize, c: usize, seed: u32) -> Vec<Vec<f64>> {
     (0..views).map(of_view).collect()
 }
 
-/// Whether a pair counts, and how much.
+/// The weight of a pair, 0 if it does not count.
 fn weight(term: &LogSumExp, given: &Given, shape: [usize; 2], i: usize, j: usize) -> f64 {
     use simile_kernels::Pairs;
     let group = |k: usize| match given {
@@ -159,7 +159,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Sums and gradients of anchors and candidates; of one set of rows twice where it is compared with itself.
+/// Sums and gradients of anchors and candidates; the gradient of the rows twice if they are compared with
+/// themselves.
 fn run(
     case: &Case,
     (device, dtype): (&Device, DType),
@@ -219,7 +220,7 @@ fn sums_over_pairs() {
     }
 }
 
-/// Rows, each the only one of its kind, have no pair of their kind.
+/// Rows in groups of one have no pair of the same group.
 #[test]
 fn an_anchor_without_pairs_has_no_gradient() {
     for target in targets() {

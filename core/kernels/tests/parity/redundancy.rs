@@ -30,7 +30,7 @@ fn plain([a, b]: [Tensor<2>; 2]) -> Tensor<1> {
 fn loss_and_gradients_are_those_of_the_equation() {
     for shape in [[700, 9], [1, 4]] {
         let [a, b] = [13, 14].map(|seed| noise(shape[0] * shape[1], seed));
-        // Views of one sample agree in part.
+        // Views of one sample agree partly.
         let b: Vec<f64> = a.iter().zip(b).map(|(a, b)| 0.5 * a + b).collect();
         let expected = {
             let leaves = [&a, &b].map(|values| {

@@ -3,10 +3,10 @@ use simile_kernels::{RowSoftmax, SoftCrossEntropy, pull_back_unit_rows, unit_row
 
 use crate::devices::{Target, assert_close, noise, targets, values};
 
-/// Enough rows for several rounds of a loop, and columns that fill no vector.
+/// Enough rows for several iterations of a loop, and a number of columns that does not fill vectors.
 const SHAPE: [usize; 2] = [460, 37];
 
-/// A matrix whose rows are of many sizes; the third and the last are zero.
+/// A matrix with rows of very different lengths; the third and the last are zero.
 fn matrix() -> Vec<f64> {
     let [rows, columns] = SHAPE;
     let mut x = noise(rows * columns, 3);
@@ -36,7 +36,7 @@ fn differentiate(x: &Tensor<2>, results: [Tensor<2>; 2], weights: [Tensor<2>; 2]
     [first, second, values(x.grad(&gradients).unwrap())]
 }
 
-/// An operation with two results against a plain function, of a matrix as it lies and of a transposed one.
+/// Compares an operation with two results with a plain function, for a contiguous matrix and a transposed one.
 fn check(
     name: &str,
     x: &[f64],
@@ -62,7 +62,7 @@ fn check(
             for (what, (found, expected)) in
                 ["first", "second", "gradient"].iter().zip(found.iter().zip(&expected))
             {
-                // Rows are of different sizes, and so are their results.
+                // Rows have different scales, and so have their results.
                 for (found, expected) in
                     found.chunks(found.len() / rows).zip(expected.chunks(found.len() / rows))
                 {

@@ -5,7 +5,7 @@ use crate::devices::{assert_close, noise, targets, values};
 const ROWS: usize = 70;
 const COLUMNS: usize = 50;
 
-/// Columns and rows of `exp(scores / epsilon)` divided in turns by their sums.
+/// Columns and rows of `exp(scores / epsilon)`, divided alternately by their sums.
 fn repeated_division(scores: &[f64], epsilon: f64, iterations: usize) -> Vec<f64> {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut terms: Vec<f64> = scores.iter().map(|x| ((x - largest) / epsilon).exp()).collect();
@@ -25,7 +25,7 @@ fn repeated_division(scores: &[f64], epsilon: f64, iterations: usize) -> Vec<f64
 #[test]
 fn assignments_are_those_of_repeated_division_and_constants() {
     let scores = noise(ROWS * COLUMNS, 12);
-    // The last cannot be formed from exponentials in single precision.
+    // The last case cannot be computed from exponentials in single precision.
     for (epsilon, iterations) in [(0.05, 1), (0.05, 3), (0.5, 5), (0.01, 2)] {
         let expected = repeated_division(&scores, epsilon, iterations);
         for target in targets() {

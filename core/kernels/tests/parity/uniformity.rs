@@ -3,13 +3,13 @@ use simile_kernels::uniformity;
 
 use crate::devices::{assert_close, noise, targets, values};
 
-/// The definition, of all differences.
+/// The definition, with all differences.
 fn reference(rows: &Tensor<2>, t: f64) -> Tensor<1> {
     let [n, width] = rows.dims();
     let difference = rows.clone().reshape([n, 1, width]) - rows.clone().reshape([1, n, width]);
     let own = Tensor::<2>::eye(n, &rows.device()).cast(rows.dtype()).reshape([n, n, 1]);
     let terms = (difference.square().sum_dim(2) * -t).exp() * (own.neg() + 1.0);
-    // Burn 0.22.1 forms the gradient of a division by a number in single precision.
+    // Burn 0.22.1 computes the gradient of a division by a number in single precision.
     (terms.sum() * (1.0 / (n * (n - 1)) as f64)).log()
 }
 

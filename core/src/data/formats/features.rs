@@ -185,7 +185,7 @@ mod tests {
         let text_of_large = text(&npy::tests::file("<f8", "(2, 1)", &large), PATHS);
         assert!(text_of_large.contains("row 1 is -1e300"), "{text_of_large}");
         assert!(text(&npy::tests::file("<f4", "(2,)", &nan), PATHS).contains("[pictures, features]"));
-        // Rows without values take no memory, whatever their number.
+        // Rows without values take no memory, regardless of their number.
         let none = npy::tests::file("<f4", "(1000000000000000000, 0)", &[]);
         assert!(text(&none, PATHS).contains("holds no features"));
     }

@@ -3,8 +3,8 @@
 //!
 //! A picture has one class here, so one of the five pathologies of the authors' comparison is chosen as the class;
 //! every one of the five is a condition as well. Not mentioned counts as absent, as usual. The published validation
-//! set
-//! (234 pictures, read by radiologists) has no uncertain labels and serves as the test part; there is no public test set.
+//! set (234 pictures, read by radiologists) has no uncertain labels and serves as the test part; there is no public
+//! test set.
 
 use serde::{Deserialize, Serialize};
 

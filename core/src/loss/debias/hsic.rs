@@ -7,10 +7,9 @@
 //!
 //! with two representations `view_a` `a`, `[n, d]`, and `view_b` `b`, `[n, d']`, never normalised, even if the
 //! batch marks unit rows. Song et al., *Feature Selection via Dependence Maximization* (2012), eq. 5; Bahng et al.,
-//! *Learning
-//! De-biased Representations with Biased Representations* (2020), ReBias: the debiased network `f` descends
-//! `CE + lambda HSIC(f, g)`, the biased network `g`, whose receptive field is small, `CE - lambda HSIC(f, g)`, with
-//! `lambda` = 1 and `sigma_x` = `sigma_y` = 1 as released. `aux.minus` is the value that `g` descends.
+//! *Learning De-biased Representations with Biased Representations* (2020), ReBias: the debiased network `f`
+//! descends `CE + lambda HSIC(f, g)`, the biased network `g`, whose receptive field is small, `CE - lambda HSIC(f,
+//! g)`, with `lambda` = 1 and `sigma_x` = `sigma_y` = 1 as released. `aux.minus` is the value that `g` descends.
 //!
 //! Released code subtracts the diagonal from every row instead of setting it to 0. For kernels of constant diagonal
 //! that shifts the other entries by a constant, which the estimator ignores: value and gradient are the same, so

@@ -56,7 +56,7 @@ pub struct Swav {
     pub crops_for_assign: Vec<usize>,
     /// Number of views, checked if given.
     pub nmb_crops: Option<usize>,
-    /// The gradient of the prototypes, see the [module](self).
+    /// The definition of the gradient of the prototypes.
     pub variant: Variant,
 }
 

@@ -5,7 +5,7 @@ use burn::backend::{Autodiff, Backend};
 use crate::AugmentationOps;
 use crate::cpu::augment::Views;
 
-// Views are what networks learn from, and constants.
+// Views are inputs of networks, and constants.
 impl<B: Backend + AugmentationOps, C: CheckpointStrategy> AugmentationOps for Autodiff<B, C> {
     fn augment(images: FloatTensor<Self>, views: Views) -> FloatTensor<Self> {
         <FloatTensor<Self>>::new(B::augment(images.into_primitive(), views))

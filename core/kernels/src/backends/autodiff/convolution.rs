@@ -9,7 +9,7 @@ use crate::ops::convolution::{
     Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows, plain_convolve_normalised_by,
 };
 
-/// Hands each parent that wants one its gradient.
+/// Passes each parent that needs one its gradient.
 fn register<B: Backend>(
     parents: &[Option<NodeId>],
     found: impl IntoIterator<Item = Option<FloatTensor<B>>>,
@@ -22,7 +22,7 @@ fn register<B: Backend>(
     }
 }
 
-/// Which of the parents of a node want a gradient.
+/// The parents of a node that need a gradient.
 fn wanted<const N: usize>(parents: &[Option<NodeId>]) -> [bool; N] {
     std::array::from_fn(|at| parents.get(at).is_some_and(Option::is_some))
 }
@@ -30,7 +30,7 @@ fn wanted<const N: usize>(parents: &[Option<NodeId>]) -> [bool; N] {
 #[derive(Debug)]
 struct Convolve;
 
-/// Of maps and weight, or of maps, weight and bias.
+/// The parents are maps and weight, or maps, weight and bias.
 impl<B: Backend + ConvolutionOps, const N: usize> Backward<B, N> for Convolve {
     type State = (FloatTensor<B>, FloatTensor<B>, Windows);
 
@@ -46,7 +46,7 @@ impl<B: Backend + ConvolutionOps, const N: usize> Backward<B, N> for Convolve {
 #[derive(Debug)]
 struct ConvolveNormalised;
 
-/// Of maps, weight, gain and shift, and of the identity if there is one.
+/// The parents are maps, weight, gain and shift, and the identity if there is one.
 impl<B: Backend + ConvolutionOps, const N: usize> Backward<B, N> for ConvolveNormalised {
     type State = (Kept<B>, Joined);
 
@@ -63,7 +63,7 @@ impl<B: Backend + ConvolutionOps, const N: usize> Backward<B, N> for ConvolveNor
 struct ConvolveTanhPool;
 
 impl<B: Backend + ConvolutionOps> Backward<B, 3> for ConvolveTanhPool {
-    /// Maps, weight and `tanh`.
+    /// Maps, weight and `tanh` output.
     type State = [FloatTensor<B>; 3];
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
@@ -172,7 +172,8 @@ impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Auto
         (output, convolution, mean, variance)
     }
 
-    /// In one operation where no gradient is wanted; else the convolution is one, and what follows it are Burn's.
+    /// One operation if no gradient is needed; else the convolution is one operation, and the following steps are
+    /// Burn's.
     fn convolve_normalised_by(
         maps: FloatTensor<Self>,
         weight: FloatTensor<Self>,

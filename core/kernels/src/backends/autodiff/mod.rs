@@ -1,4 +1,4 @@
-//! Gradients, written once for all backends.
+//! Gradients, implemented once for all backends.
 
 mod activation;
 mod augmentation;

@@ -17,7 +17,7 @@ impl<B: Backend + NormalisationOps, C: CheckpointStrategy> NormalisationOps for 
         #[derive(Debug)]
         struct Normalise;
         impl<B: Backend + NormalisationOps> Backward<B, 3> for Normalise {
-            /// `x`, which may be computed again, gain, mean, variance and epsilon.
+            /// `x`, which may be recomputed, gain, mean, variance and epsilon.
             type State = (NodeId, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, f64);
 
             fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, states: &mut Checkpointer) {

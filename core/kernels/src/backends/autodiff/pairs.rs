@@ -19,10 +19,10 @@ fn constant<B: Backend, C: CheckpointStrategy>(weights: PairWeights<Autodiff<B, 
     }
 }
 
-/// What a backward pass needs of the forward pass.
+/// The data that a backward pass needs from the forward pass.
 #[derive(Debug, Clone)]
 struct Sums<B: Backend> {
-    /// Anchors, and candidates where they are other rows.
+    /// Anchors, and candidates if they are other rows.
     rows: [FloatTensor<B>; 2],
     weights: PairWeights<B>,
     kept: FloatTensor<B>,

@@ -6,7 +6,7 @@ use burn::backend::{Autodiff, AutodiffBackend, Backend};
 
 use crate::RowOps;
 
-/// Unit rows, as the first of two results.
+/// Unit rows, the first of two results.
 #[derive(Debug)]
 struct UnitRows;
 

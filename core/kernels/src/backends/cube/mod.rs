@@ -9,12 +9,12 @@ use burn_cubecl::CubeBackend;
 
 use crate::{ActivationOps, ConvolutionOps, RedundancyOps, RowOps, SinkhornOps, UniformityOps};
 
-// Fusion makes one kernel of these and of what surrounds them.
+// Fusion makes one kernel of these and the surrounding operations.
 impl ActivationOps for CubeBackend {}
 impl RedundancyOps for CubeBackend {}
 impl RowOps for CubeBackend {}
 impl SinkhornOps for CubeBackend {}
-// Products are what a convolution costs, and those are tuned already.
+// Products dominate the cost of a convolution, and CubeCL's are tuned already.
 impl ConvolutionOps for CubeBackend {}
-// Made of sums over pairs.
+// Composed of sums over pairs.
 impl UniformityOps for CubeBackend {}

@@ -11,11 +11,11 @@ use crate::NormalisationOps;
 use crate::cube::norm::{UNITS, join_moments, join_slopes, moments, normalise, pull_back, slopes};
 use crate::ops::normalisation::{plain_normalise_batch, plain_normalise_batch_backward};
 
-/// Cubes that keep a GPU busy: more of them only make more to put together.
+/// Number of cubes that keep a GPU busy: more only add work to combine their results.
 const CUBES: usize = 512;
-/// Positions that a unit takes at least, where there are so many.
+/// Minimum number of positions of a unit, if there are enough.
 const LEAST: usize = 8;
-/// Values of a channel side by side from which on units lie along them, and not along the channels.
+/// Minimum number of contiguous values of a channel for units to lie along them instead of along the channels.
 const SIDE_BY_SIDE: usize = 8;
 
 impl NormalisationOps for CubeBackend {
@@ -157,23 +157,23 @@ impl NormalisationOps for CubeBackend {
     }
 }
 
-/// Whether the kernels take tensors of these types: sums are in `f32`.
+/// True if the kernels support tensors of these types: sums are in `f32`.
 fn takes(x: &CubeTensor, constants: &[&CubeTensor]) -> bool {
     matches!(x.dtype, DType::F32 | DType::F16 | DType::BF16)
         && constants.iter().all(|constant| constant.dtype == DType::F32)
         && x.meta.shape().num_elements() > 0
 }
 
-/// How a reduction over the positions of each channel is shared out.
+/// The partition of a reduction over the positions of each channel.
 struct Plan {
     channels: usize,
-    /// Values of a channel side by side.
+    /// Number of contiguous values of a channel.
     inner: usize,
-    /// Values of a channel.
+    /// Number of values of a channel.
     positions: usize,
-    /// Channels side by side in a cube.
+    /// Number of adjacent channels in a cube.
     lanes: usize,
-    /// Positions of a share.
+    /// Number of positions of a share.
     share: usize,
     shares: usize,
 }

@@ -13,7 +13,7 @@ use crate::ops::pairs::plain;
 use crate::pair_terms::{LogSumExp, Pairs, are_kept, kept_shape};
 use crate::{Comparison, PairOps, PairWeights};
 
-/// Entries of the logits that are formed at once where they are not kept.
+/// Number of logits computed at once if they are not stored.
 const ROUND: usize = 1 << 22;
 
 impl PairOps for CubeBackend {
@@ -76,19 +76,19 @@ impl PairOps for CubeBackend {
     }
 }
 
-/// Anchors, candidates and weights as the kernels take them.
+/// Anchors, candidates and weights as arguments of the kernels.
 struct Launches<'l> {
     anchors: CubeTensor,
     candidates: CubeTensor,
-    /// Entries of weights, with their rows and columns.
+    /// Weight matrix, with its numbers of rows and columns.
     matrix: Option<(CubeTensor, [usize; 2])>,
-    /// Keys of rows, with their number.
+    /// Keys of rows, and their number.
     keys: Option<(CubeTensor, usize)>,
     comparison: &'l Comparison,
 }
 
 impl<'l> Launches<'l> {
-    /// `None` for numbers other than `f32`.
+    /// `None` for types other than `f32`.
     fn of(
         [anchors, candidates]: [&CubeTensor; 2],
         weights: &PairWeights<CubeBackend>,
@@ -126,13 +126,13 @@ impl<'l> Launches<'l> {
         [n, m, width]
     }
 
-    /// A tensor whose values are not set.
+    /// A tensor without initial values.
     fn empty(&self, shape: [usize; 2]) -> CubeTensor {
         let like = &self.anchors;
         empty_device_contiguous_dtype(like.client.clone(), like.device.clone(), Shape::new(shape), like.dtype)
     }
 
-    /// Anchors whose logits are held at once.
+    /// Number of anchors whose logits are stored at once.
     fn round(&self) -> usize {
         let [n, m, _] = self.shape();
         if are_kept(n, m) { n } else { (ROUND / m.max(1) / BLOCK).max(1) * BLOCK }
@@ -158,7 +158,8 @@ impl<'l> Launches<'l> {
             for (at, term) in self.comparison.terms.iter().enumerate() {
                 let Counted { rule, sign, threshold, modulus, matrix, rows: of_rows, columns, keys } =
                     self.counted(term, &logits);
-                // SAFETY: a cube has a row of logits and its result; a unit reads that row, and weights modulo their size.
+                // SAFETY: a cube has one row of logits and its result; a unit reads that row, and weights modulo
+                // their size.
                 #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
                 unsafe {
                     log_sums::launch_unchecked(
@@ -189,7 +190,7 @@ impl<'l> Launches<'l> {
         (sums, kept)
     }
 
-    /// The gradients of anchors and candidates; of both in one where they are the same rows.
+    /// The gradients of anchors and candidates; both in one tensor if they are the same rows.
     fn gradients(
         &self,
         kept: CubeTensor,
@@ -212,7 +213,7 @@ impl<'l> Launches<'l> {
         (of_anchors, of_candidates)
     }
 
-    /// The derivatives by the inner products of some anchors.
+    /// The derivatives of some anchors with respect to the inner products.
     fn pulls(
         &self,
         logits: &CubeTensor,
@@ -223,7 +224,7 @@ impl<'l> Launches<'l> {
         let [_, m, _] = self.shape();
         let terms = self.comparison.terms.len();
         let out = self.empty([rows, m]);
-        // A term without power has no gradient; where there is no other, its factor of 0 makes the result 0.
+        // A term without power has no gradient; if there is no other term, its factor of 0 makes the result 0.
         let has_power = |term: &LogSumExp| term.power != 0.0;
         let none = !self.comparison.terms.iter().any(has_power);
         let moving = self.comparison.terms.iter().enumerate();
@@ -231,7 +232,7 @@ impl<'l> Launches<'l> {
         for (k, (at, term)) in moving.enumerate() {
             let Counted { rule, sign, threshold, modulus, matrix, rows: of_rows, columns, keys } =
                 self.counted(term, logits);
-            // SAFETY: units outside of the logits end at once; weights are read modulo their size.
+            // SAFETY: units outside of the logits return at once; weights are read modulo their size.
             #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
             unsafe {
                 pulls::launch_unchecked(
@@ -278,7 +279,8 @@ impl<'l> Launches<'l> {
         let vectors = width / lanes;
         let client = &self.anchors.client;
         let grid = |x: usize, y: usize| CubeCount::Static(x.div_ceil(16) as u32, y.div_ceil(4) as u32, 1);
-        // SAFETY: units outside of the results end at once, and rows past the last are read as the first of their block.
+        // SAFETY: units outside of the results return at once, and rows past the last are read as the first of
+        // their block.
         #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
         unsafe {
             by_rows::launch_unchecked(
@@ -320,7 +322,7 @@ impl<'l> Launches<'l> {
         }
     }
 
-    /// A term as the kernels take it; `unread` stands for what they do not read.
+    /// A term as an argument of the kernels; `unread` is a placeholder for tensors that they do not read.
     fn counted(&self, term: &LogSumExp, unread: &CubeTensor) -> Counted {
         let bound = term.weight.bound().zip(self.matrix.as_ref());
         let keys = self.keys.as_ref().filter(|_| matches!(term.pairs, Pairs::Like | Pairs::Unlike));
@@ -332,7 +334,7 @@ impl<'l> Launches<'l> {
         };
         let period = match term.pairs {
             Pairs::Apart { period } => period.max(1),
-            // Each row is a group of its own.
+            // Each row is its own group.
             _ => i32::MAX as usize,
         };
         let (sign, threshold) = bound.map_or((1.0, 0.0), |(bound, _)| bound);
@@ -373,7 +375,8 @@ fn inner(
     let [_, width] = a.shape().dims();
     let lanes = lanes(width);
     let count = |results: usize, units: usize| results.div_ceil(BLOCK).div_ceil(units) as u32;
-    // SAFETY: units outside of the results end at once, and rows past the last are read as the first of their block.
+    // SAFETY: units outside of the results return at once, and rows past the last are read as the first of their
+    // block.
     #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
     unsafe {
         inner_products::launch_unchecked(
@@ -396,7 +399,7 @@ fn inner(
     }
 }
 
-/// Numbers that are read at once from rows of `width`.
+/// Number of values that are read at once from rows of `width`.
 fn lanes(width: usize) -> usize {
     [4, 2].into_iter().find(|lanes| width.is_multiple_of(*lanes)).unwrap_or(1)
 }

@@ -17,7 +17,7 @@ use crate::ops::convolution::{
     plain_max_pool, plain_max_pool_backward, plain_mean_pool, plain_mean_pool_backward,
 };
 
-/// The convolution, if the loops of [`crate::cpu`] can take it: `f32`, and a kernel that is square.
+/// The convolution, if the loops of [`crate::cpu`] support it: `f32`, and a square kernel.
 fn geometry(maps: &FlexTensor, weight: &FlexTensor, windows: Windows) -> Option<Geometry> {
     let [n, height, width, inputs] = dims(maps)?;
     let [outputs, channels, kernel, across] = dims(weight)?;
@@ -35,7 +35,7 @@ fn are_f32<'a>(tensors: impl IntoIterator<Item = &'a FlexTensor>) -> bool {
     tensors.into_iter().all(is_f32)
 }
 
-/// Adds a bias to each place.
+/// Adds a bias to each position.
 fn add_bias(maps: &mut [f32], bias: &[f32]) {
     for place in maps.chunks_exact_mut(bias.len().max(1)) {
         place.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
@@ -139,7 +139,7 @@ impl ConvolutionOps for Flex {
         let [gain, shift, mean, variance] = [gain, shift, mean, variance].map(contiguous);
         let output = (is_added && joined.rectified).then(|| contiguous(output));
         let upstream = match &output {
-            // Over the gradient itself, which is the identity's as well.
+            // In place of the upstream gradient, which is also the gradient of the identity.
             Some(output) => in_place(upstream, |upstream| norm::mask(upstream, floats(output))).0,
             None => contiguous(upstream),
         };
@@ -298,7 +298,7 @@ fn of_convolution(found: [Option<Vec<f32>>; 2], geometry: &Geometry) -> [Option<
     [of_maps, of_weight.map(|values| tensor(values, [outputs, inputs, kernel, kernel]))]
 }
 
-/// Number of images and the block, if the loops of [`crate::cpu`] can take it.
+/// Number of images and the block, if the loops of [`crate::cpu`] support it.
 fn block(maps: &FlexTensor, weight: &FlexTensor) -> Option<(usize, Block)> {
     let windows = Windows { stride: 1, padding: 0 };
     let Geometry { n, height, width, inputs, outputs, kernel, .. } = geometry(maps, weight, windows)?;
@@ -306,7 +306,7 @@ fn block(maps: &FlexTensor, weight: &FlexTensor) -> Option<(usize, Block)> {
     block.is_valid().then_some((n, block))
 }
 
-/// A pool, if the loops of [`crate::cpu`] can take it.
+/// A pool, if the loops of [`crate::cpu`] support it.
 fn geometry_of_pool(maps: &FlexTensor, side: usize, windows: Windows) -> Option<Geometry> {
     let [n, height, width, channels] = dims(maps)?;
     let Windows { stride, padding } = windows;
@@ -315,5 +315,5 @@ fn geometry_of_pool(maps: &FlexTensor, side: usize, windows: Windows) -> Option<
     (is_f32(maps) && side <= LARGEST_POOL && padding < side && geometry.is_valid()).then_some(geometry)
 }
 
-/// Sources are numbers of a byte.
+/// Source indices are stored in one byte.
 const LARGEST_POOL: usize = 16;

@@ -1,16 +1,16 @@
-//! Tensors of the CPU as slices.
+//! CPU tensors as slices.
 
 use burn::tensor::{DType, Shape, TensorData};
 use burn_flex::FlexTensor;
 
 use crate::cpu::places::side_by_side;
 
-/// Whether the loops of [`crate::cpu`] can take a tensor.
+/// True if the loops of [`crate::cpu`] support the type of a tensor.
 pub(super) fn is_f32(tensor: &FlexTensor) -> bool {
     tensor.dtype() == DType::F32
 }
 
-/// The same values row by row in memory; a tensor that lies so already is not copied.
+/// The same values contiguous in row order; a tensor that is contiguous already is not copied.
 pub(super) fn contiguous(tensor: FlexTensor) -> FlexTensor {
     if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
 }
@@ -35,13 +35,13 @@ pub(super) fn floats(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice().unwrap_or_default()
 }
 
-/// The values as a vector of one's own: without a copy, where no other tensor shares them.
+/// The values as an owned vector, without a copy if no other tensor shares them.
 pub(super) fn into_floats(tensor: FlexTensor) -> Vec<f32> {
     tensor.into_data().try_into_vec().unwrap_or_default()
 }
 
-/// What `work` makes of the values of a tensor of `f32`, and the tensor with what it left there: without a copy, where no
-/// other tensor shares them.
+/// The result of `work` on the values of a tensor of `f32`, and the tensor with the values that `work` wrote;
+/// without a copy if no other tensor shares them.
 pub(super) fn in_place<T>(tensor: FlexTensor, work: impl FnOnce(&mut [f32]) -> T) -> (FlexTensor, T) {
     let mut data = tensor.into_data();
     let found = work(data.as_mut_slice().unwrap_or_default());
@@ -53,7 +53,7 @@ pub(super) fn tensor(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::from_data(TensorData::new(values, shape))
 }
 
-/// `each` over the values of a tensor of `f32`, in place where no other tensor shares them; `plain` for other types.
+/// `each` over the values of a tensor of `f32`, in place if no other tensor shares them; `plain` for other types.
 pub(super) fn map(
     x: FlexTensor,
     each: impl Fn(&mut [f32]),
@@ -62,7 +62,7 @@ pub(super) fn map(
     if is_f32(&x) { in_place(x, each).0 } else { plain(x) }
 }
 
-/// `each` over the values of two tensors of one shape, written over those of the second.
+/// `each` over the values of two tensors of one shape, in place of those of the second.
 pub(super) fn pair(
     x: FlexTensor,
     y: FlexTensor,

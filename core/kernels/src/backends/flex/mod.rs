@@ -1,4 +1,4 @@
-//! The CPU: contiguous `f32` goes through the loops of [`crate::cpu`], everything else through the default bodies.
+//! The CPU: contiguous `f32` uses the loops of [`crate::cpu`], everything else the default bodies.
 
 mod activation;
 mod augmentation;

@@ -47,7 +47,7 @@ impl NormalisationOps for Flex {
     }
 }
 
-/// How the channels of `[n, channels, ...]` lie.
+/// The memory layout of the channels of `[n, channels, ...]`.
 fn channels(x: &FloatTensor<Flex>) -> Channels {
     let shape = x.layout().shape();
     let channels = shape.iter().nth(1).copied().unwrap_or(1);

@@ -83,7 +83,7 @@ impl PairOps for Flex {
     }
 }
 
-/// Anchors, candidates and weights as the loops take them.
+/// Anchors, candidates and weights as arguments of the loops.
 struct Held {
     rows: [FlexTensor; 2],
     weights: HeldWeights,
@@ -98,7 +98,7 @@ enum HeldWeights {
 }
 
 impl Held {
-    /// `None` where the loops cannot take them.
+    /// `None` if the loops do not support them.
     fn of([anchors, candidates]: [&FlexTensor; 2], weights: &PairWeights<Flex>) -> Option<Self> {
         let lying = |of: &FlexTensor| is_f32(of).then(|| contiguous(of.clone()));
         let weights = match weights {

@@ -1,11 +1,11 @@
-//! Changes of colour of one image.
+//! Colour changes of one image.
 
 use super::{Colour, View};
 
 /// Weights of red, green and blue in torchvision's `rgb_to_grayscale`.
 pub(crate) const LUMINANCE: [f32; 3] = [0.2989, 0.587, 0.114];
 
-/// Changes the colours of an image whose planes have `area` pixels; one that has not three planes stays as it is.
+/// Changes the colours of an image whose planes have `area` pixels; an image without three planes stays unchanged.
 pub(super) fn change(image: &mut [f32], area: usize, view: &View) {
     if view.colour.is_none() && !view.grey {
         return;
@@ -54,7 +54,8 @@ impl Planes<'_> {
         });
     }
 
-    /// Of all pixels: sums of 64 in `f32`, which no size of the image makes coarse, together in `f64`.
+    /// The mean grey of all pixels: sums of 64 in `f32`, whose precision does not depend on the image size, added
+    /// in `f64`.
     fn mean_grey(&self) -> f32 {
         let mean = |plane: &[f32]| {
             let sums = plane.chunks(64).map(|run| f64::from(run.iter().sum::<f32>()));
@@ -73,7 +74,7 @@ fn clamp(value: f32) -> f32 {
     larger(smaller(value, 1.0), 0.0)
 }
 
-// Unlike those of the standard library these do not ask after NaN, and are one vector instruction.
+// Unlike those of the standard library these do not check for NaN, and are one vector instruction.
 fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
@@ -87,7 +88,7 @@ fn turn_hue([red, green, blue]: [f32; 3], turn: f32) -> [f32; 3] {
     let value = larger(larger(red, green), blue);
     let chroma = value - smaller(smaller(red, green), blue);
     let divisor = if chroma == 0.0 { 1.0 } else { chroma };
-    // The place on the circle, counted from the channel that is largest.
+    // The position on the circle, counted from the largest channel.
     let (is_red, is_green) = (red == value, green == value);
     let first = if is_red {
         0.0
@@ -106,8 +107,8 @@ fn turn_hue([red, green, blue]: [f32; 3], turn: f32) -> [f32; 3] {
     let sector = first + ahead / divisor + turn;
     let sector = if sector < 0.0 { sector + 6.0 } else { sector };
     let sector = if sector >= 6.0 { sector - 6.0 } else { sector };
-    // How much of the chroma a channel has: red 1 at both ends of 0..6 and none from 2 to 4, green and blue 1 about
-    // 2 and 4, falling to none over the second sector away.
+    // Fraction of the chroma in each channel: red 1 at both ends of 0..6 and none from 2 to 4, green and blue 1
+    // about 2 and 4, falling to none over the second sector away.
     let shares = [(sector - 3.0).abs() - 1.0, 2.0 - (sector - 2.0).abs(), 2.0 - (sector - 4.0).abs()];
     shares.map(|share| clamp(value + (clamp(share) - 1.0) * chroma))
 }

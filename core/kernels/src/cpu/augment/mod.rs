@@ -1,7 +1,8 @@
-//! Views of images, image by image: one of 32 x 32 pixels stays in the fastest cache from its first step to its last.
+//! Views of images, image by image: an image of 32 x 32 pixels stays in the fastest cache from its first step to
+//! its last.
 //!
-//! The definitions are torchvision's. Steps, in this order: the window and its resampling, rotation, horizontal flip,
-//! changes of colour in an order of their own, grey, blur.
+//! The definitions are torchvision's. Steps, in this order: the window and its resampling, rotation, horizontal
+//! flip, colour changes in a separate order for each image, grey, blur.
 
 mod colour;
 mod view;
@@ -36,8 +37,9 @@ impl Sides {
     }
 }
 
-/// The views of a batch of images, `[n, channels, height, width]`; where they have the size of the images, they are made in
-/// place. Every image costs a few operations a pixel and step, and besides the batch only its own scratch.
+/// The views of a batch of images, `[n, channels, height, width]`; computed in place if they have the size of the
+/// images. Every image costs a few operations a pixel and step, and needs only its own scratch memory besides the
+/// batch.
 pub fn augment(mut images: Vec<f32>, sides: Sides, views: &Views) -> Vec<f32> {
     let ours = Sides { height: views.size[0], width: views.size[1], ..sides };
     if ours == sides {
@@ -63,7 +65,7 @@ pub fn augment(mut images: Vec<f32>, sides: Sides, views: &Views) -> Vec<f32> {
     output
 }
 
-/// What one image after the other is worked on with.
+/// Scratch memory, reused from image to image.
 #[derive(Default)]
 struct Scratch {
     taps: Taps,
@@ -101,7 +103,7 @@ impl Scratch {
         });
     }
 
-    /// What follows the window.
+    /// Applies the steps after the window.
     fn change(&mut self, image: &mut [f32], sides: Sides, view: &View, views: &Views) {
         if view.angle != 0.0 {
             self.rotate(image, sides, view.angle);
@@ -115,7 +117,7 @@ impl Scratch {
         }
     }
 
-    /// Takes the nearest pixel; what comes from outside is black.
+    /// Rotates with the nearest pixel; pixels from outside are black.
     fn rotate(&mut self, image: &mut [f32], sides: Sides, angle: f64) {
         let sources: Vec<usize> = sources(angle, sides.height, sides.width).collect();
         self.rows.resize(sides.area(), 0.0);
@@ -143,7 +145,7 @@ impl Scratch {
     }
 }
 
-/// A cubic overshoots. Pillow holds 8-bit values, so it cuts after each of the two passes: so must we.
+/// A cubic overshoots. Pillow stores 8-bit values, so it clips after each of the two passes, and so does this code.
 #[inline(always)]
 fn cut(values: &mut [f32], views: &Views) {
     if views.filter == super::resample::Filter::Bicubic {

@@ -1,4 +1,4 @@
-//! What is done to each image of a batch, in a few numbers.
+//! The parameters of the view of each image of a batch.
 
 use std::sync::Arc;
 
@@ -13,33 +13,33 @@ pub enum Colour {
     Contrast(f32),
     /// `clamp(r x + (1 - r) g)` with the grey `g` of each pixel.
     Saturation(f32),
-    /// The colour turned by this part of the circle, at most half of it either way.
+    /// The hue turned by this fraction of the circle, at most half of it either way.
     Hue(f32),
 }
 
-/// What is done to one image. The default changes nothing.
+/// The parameters of one view. The default changes nothing.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct View {
-    /// First row, first column, rows and columns of the part of the image that is kept; `None` for all of it.
+    /// First row, first column, rows and columns of the crop; `None` for the whole image.
     pub window: Option<[usize; 4]>,
     /// Counter-clockwise rotation in degrees.
     pub angle: f64,
-    /// Whether left and right are exchanged.
+    /// True if left and right are exchanged.
     pub flip: bool,
-    /// Changes of colour one after the other, each kind at most once.
+    /// Colour changes in order, each kind at most once.
     pub colour: Option<[Colour; 4]>,
-    /// Whether colour is taken away.
+    /// True if the image becomes grey.
     pub grey: bool,
     /// Standard deviation of the blur in pixels.
     pub sigma: Option<f64>,
 }
 
-/// What is done to the images of a batch.
+/// The parameters of the views of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Views {
     /// Height and width of the views.
     pub size: [usize; 2],
-    /// How windows are resampled.
+    /// The filter of the windows.
     pub filter: Filter,
     /// Pixels that a blur reaches to either side.
     pub radius: usize,
@@ -47,10 +47,10 @@ pub struct Views {
     pub views: Arc<[View]>,
 }
 
-/// Numbers of a view before the weights of its blur.
+/// Number of values of a view before the weights of its blur.
 pub(crate) const NUMBERS: usize = 18;
-/// Where they stand, after the window: cosine and sine of the angle, whether flipped and grey, the turn of the contrast (4
-/// without one), the radius of the blur, then kind and factor of each of four steps.
+/// Their offsets, after the window: cosine and sine of the angle, flags of flip and grey, the index of the contrast
+/// (4 without one), the radius of the blur, then kind and factor of each of four steps.
 pub(crate) const COSINE: usize = 4;
 pub(crate) const SINE: usize = 5;
 pub(crate) const FLIPPED: usize = 6;
@@ -60,8 +60,8 @@ pub(crate) const RADIUS: usize = 9;
 pub(crate) const STEPS: usize = 10;
 
 impl Views {
-    /// All that a device needs besides the images of `height` x `width` pixels: for each view 18 numbers and the weights of
-    /// its blur, 1 + `radius`.
+    /// The data that a device needs in addition to images of `height` x `width` pixels: for each view 18 numbers
+    /// and the weights of its blur, 1 + `radius`.
     pub fn numbers(&self, height: usize, width: usize) -> Vec<f32> {
         let stride = NUMBERS + 1 + self.radius;
         let mut numbers = vec![0.0; self.views.len() * stride];
@@ -92,13 +92,13 @@ impl Views {
         numbers
     }
 
-    /// Whether any view is made of the mean of its image.
+    /// True if any view depends on the mean of its image.
     pub fn has_contrast(&self) -> bool {
         let contrast = |step: &Colour| matches!(step, Colour::Contrast(_));
         self.views.iter().any(|view| view.colour.iter().flatten().any(contrast))
     }
 
-    /// Whether any view is blurred.
+    /// True if any view is blurred.
     pub fn has_blur(&self) -> bool {
         self.views.iter().any(|view| view.sigma.is_some())
     }

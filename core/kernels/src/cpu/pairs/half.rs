@@ -1,22 +1,22 @@
 //! Rows compared with themselves.
 //!
-//! With anchors and candidates the same rows, similarities are symmetric, and half of them is enough where the weights of
-//! both directions are known together. The gradient then takes one product instead of two:
+//! If anchors and candidates are the same rows, similarities are symmetric, and half of them is enough if the
+//! weights of both directions are known together. The gradient then takes one product instead of two:
 //!
 //! ```text
 //! d / d z_i  sum_k l_k  =  1 / temperature  sum_j H_ij z_j,   H_ij = exp(p s_ij) (W_ij c_i + W_ji c_j)
 //! c_i = p (d l_i / d m_i) / sum_j W_ij exp(p s_ij)
 //! ```
 //!
-//! added up over the terms, each with its power `p`.
+//! summed over the terms, each with its power `p`.
 //!
-//! The `c_i` need all row sums, so the terms are formed twice, block by block, and never kept: some rows of a block at a
-//! time, whose similarities stay in the cache until what is wanted of them is known.
+//! The `c_i` need all row sums, so the terms are computed twice, block by block, and never stored: some rows of a
+//! block at a time, whose similarities stay in the cache until they are processed.
 //!
-//! The terms are formed relative to `exp(p L)` with `L` the largest that a similarity can be, instead of the largest of
-//! each row as in a softmax, which would cost a pass and make `T` differ from row to row. In `f32` that is safe while
-//! no term can fall below the smallest normal number: `SPAN` bounds `2 p L`. At lower temperatures, and wherever a term
-//! is of another kind, there is no [`Half`].
+//! The terms are computed relative to `exp(p L)`, with `L` the largest possible similarity, and not relative to the
+//! largest of each row as in a softmax, which would cost a pass and make `T` differ from row to row. In `f32` that
+//! is safe as long as no term can fall below the smallest normal number: `SPAN` bounds `2 p L`. At lower
+//! temperatures, and for any other kind of term, there is no [`Half`].
 
 use std::ops::Range;
 
@@ -29,30 +29,30 @@ use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs};
 /// The largest difference of two similarities: with `exp(-60)` = 9e-27 a term keeps all of its digits in `f32` for
 /// weights down to 1e-11.
 const SPAN: f32 = 60.0;
-/// Rows of a block where the caller does not choose.
+/// Number of rows of a block, unless the caller chooses it.
 const BLOCK: usize = 512;
-/// What is compared.
+/// A comparison of rows with themselves.
 pub struct Half<'h> {
     terms: Vec<Term<'h>>,
     /// The powers of the terms, each once.
     powers: Vec<f32>,
     /// `[views * samples, width]`.
     rows: &'h [f32],
-    /// The rows over the temperature.
+    /// The rows divided by the temperature.
     scaled: Vec<f32>,
     scale: f32,
     width: usize,
     samples: usize,
     views: usize,
-    /// Samples of each block; a view has one block after the other, and there is one view after the other.
+    /// Samples of each block; the blocks of a view are contiguous, and so are the views.
     blocks: Vec<Range<usize>>,
     limit: f32,
-    /// The weights of a row where they are 1.
+    /// The weights of a row if they are 1.
     ones: Vec<f32>,
 }
 
 impl<'h> Half<'h> {
-    /// The comparison of rows of `width` values with themselves, if it is one of this kind.
+    /// The comparison of rows of `width` values with themselves, if this method supports it.
     pub fn of(
         rows: &'h [f32],
         width: usize,
@@ -85,7 +85,7 @@ impl<'h> Half<'h> {
         Some(Self { terms, powers, rows, scaled, scale, width, samples, views, blocks, limit, ones })
     }
 
-    /// The sums, and `sum_j W_ij exp(power (s_ij - limit))`, by which the gradient divides; `[rows, terms]` both.
+    /// The sums, and `sum_j W_ij exp(power (s_ij - limit))`, the divisor of the gradient; `[rows, terms]` both.
     pub fn sums(&self) -> (Vec<f32>, Vec<f32>) {
         let n = self.samples * self.views;
         let mut sums = vec![vec![0.0_f64; n]; self.terms.len()];
@@ -103,7 +103,7 @@ impl<'h> Half<'h> {
             }
         });
         let value = |term: &Term, sum: f64| match sum {
-            // A sum that is NaN is no empty one: it makes the loss NaN.
+            // A sum that is NaN is not empty: it makes the loss NaN.
             0.0 => EMPTY as f32,
             _ => (sum.ln() + f64::from(term.power * self.limit)) as f32,
         };
@@ -140,7 +140,8 @@ impl<'h> Half<'h> {
         found
     }
 
-    /// The gradient with respect to the rows, from what [`sums`](Self::sums) gave second and the gradient of what it gave first.
+    /// The gradient with respect to the rows, from the second result of [`sums`](Self::sums) and the gradient of
+    /// its first result.
     pub fn gradient(&self, sums: &[f32], gradient: &[f32]) -> Vec<f32> {
         let count = self.terms.len();
         let factors: Vec<Vec<f32>> = (self.terms.iter().enumerate())
@@ -168,7 +169,7 @@ impl<'h> Half<'h> {
         found
     }
 
-    /// Adds what a block contributes, by rows and, unless it has them twice, by columns.
+    /// Adds the contribution of a block, by rows and, unless the block contains its pairs twice, by columns.
     fn add_gradient(
         &self,
         gradient: &mut [f32],
@@ -229,7 +230,8 @@ impl<'h> Half<'h> {
         sum.unwrap_or_default()
     }
 
-    /// Each power with `exp(power (s - limit))` for the rows `part` of a block, that of a row with itself 0.
+    /// Each power with `exp(power (s - limit))` for the rows `part` of a block; the entry of a row with itself is
+    /// 0.
     fn exponentials(&self, powers: &[f32], block: &Block, part: Range<usize>) -> Vec<(f32, Vec<f32>)> {
         let columns = &self.rows[self.span(&block.columns)];
         let rows = matrix(&self.scaled[self.span(&part)], self.width);
@@ -257,7 +259,7 @@ impl<'h> Half<'h> {
         })
     }
 
-    /// Where the values of some rows lie.
+    /// The range of the values of some rows.
     fn span(&self, rows: &Range<usize>) -> Range<usize> {
         rows.start * self.width..rows.end * self.width
     }
@@ -299,11 +301,11 @@ impl<'h> Half<'h> {
 struct Block {
     rows: Range<usize>,
     columns: Range<usize>,
-    /// The view of the rows and that of the columns.
+    /// The view of the rows and the view of the columns.
     views: [usize; 2],
-    /// Whether both are of the same samples, whatever the view.
+    /// True if both contain the same samples, in any view.
     same_samples: bool,
-    /// Whether both are the same rows, so that the block holds each pair twice and each row with itself.
+    /// True if both are the same rows, so that the block contains each pair twice and each row with itself.
     same: bool,
 }
 
@@ -313,24 +315,24 @@ impl Block {
         (self.same_samples && !self.same && term.without_own_sample).then(|| i - self.rows.start)
     }
 
-    /// The rows of each round of a loop.
+    /// The rows of each iteration of a loop.
     fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let Range { start, end } = self.rows;
         (start..end).step_by(PART).map(move |first| first..(first + PART).min(end))
     }
 }
 
-/// Powers that move a gradient, and for each term the factor of each row.
+/// Powers that affect the gradient, and for each term the factor of each row.
 type Factors<'f> = (&'f [f32], &'f [Vec<f32>]);
 
 /// A term of a comparison of rows with themselves, over other rows.
 struct Term<'h> {
     power: f32,
-    /// Whether the other views of a row's sample are left out too.
+    /// True if the other views of a row's sample are left out too.
     without_own_sample: bool,
-    /// Number of samples, if the term says so.
+    /// Number of samples, if the term defines it.
     samples: Option<usize>,
-    /// What its weights come from, where they are not 1.
+    /// The source of its weights, if they are not 1.
     weights: Option<(&'h LogSumExp, &'h Weights<'h>)>,
 }
 
@@ -359,7 +361,7 @@ impl<'h> Term<'h> {
         })
     }
 
-    /// Whether the term is one of so many samples.
+    /// True if the term fits this number of samples.
     fn suits(&self, samples: usize) -> bool {
         match (self.samples, self.weights) {
             (Some(own), _) => own == samples,
@@ -371,7 +373,7 @@ impl<'h> Term<'h> {
         }
     }
 
-    /// Weights of a block of samples against another, of each matrix; none where all are 1.
+    /// Weights of a block of samples against another, for each matrix; empty if all are 1.
     fn weights(&self, rows: &Range<usize>, columns: &Range<usize>) -> BlockWeights {
         let Some((term, weights)) = self.weights else { return BlockWeights::default() };
         let width = columns.len();
@@ -410,7 +412,7 @@ struct BlockWeights {
 }
 
 impl BlockWeights {
-    /// Those of a view's anchors; none where all are 1.
+    /// The weights of a view's anchors; empty if all are 1.
     fn of_view(&self, view: usize) -> &[f32] {
         self.of_views.get(view).or(self.of_views.first()).map_or(&[], Vec::as_slice)
     }

@@ -1,5 +1,5 @@
-//! Log-sum-exps over pairs of rows, and their gradients: [`half`] of the pairs where rows are compared with themselves and
-//! terms are symmetric, [`whole`] otherwise.
+//! Log-sum-exps over pairs of rows, and their gradients: [`half`] of the pairs if rows are compared with themselves
+//! and terms are symmetric, [`whole`] otherwise.
 
 pub mod half;
 pub mod whole;
@@ -9,23 +9,23 @@ use std::ops::Range;
 use super::gemm::{assign, matrix};
 use crate::pair_terms::{LogSumExp, Pairs, Weight};
 
-/// Rows in one round of a loop.
+/// Number of rows in one iteration of a loop.
 const PART: usize = 64;
-/// Sums run in so many lanes, which the compiler keeps in vector registers.
+/// Number of parallel sums, which the compiler keeps in vector registers.
 const LANES: usize = 16;
 
-/// What terms refer to; see [`PairWeights`](crate::PairWeights).
+/// The weights that terms refer to; see [`PairWeights`](crate::PairWeights).
 #[derive(Debug, Clone)]
 pub enum Weights<'w> {
-    /// Nothing.
+    /// No weights.
     Ones,
     /// The group of each row.
     Groups(&'w [i64]),
-    /// A weight for each pair, row by row.
+    /// A weight for each pair, in row order.
     Pairs(&'w [f32]),
     /// Weights of pairs of samples, `[v samples, samples]`.
     Samples {
-        /// Row by row.
+        /// In row order.
         entries: &'w [f32],
         /// Number of samples.
         samples: usize,
@@ -53,7 +53,7 @@ impl Weights<'_> {
         }
     }
 
-    /// Number of samples, where weights are those of pairs of samples.
+    /// Number of samples, if weights are those of pairs of samples.
     fn samples(&self) -> Option<usize> {
         match self {
             Self::Samples { samples, .. } | Self::Factors { samples, .. } => Some(*samples),
@@ -61,7 +61,7 @@ impl Weights<'_> {
         }
     }
 
-    /// Writes entries of a matrix of samples to `target`, row by row.
+    /// Writes entries of a matrix of samples to `target`, in row order.
     fn write(&self, target: &mut [f32], at: usize, rows: &Range<usize>, columns: &Range<usize>) {
         match self {
             Self::Samples { entries, samples } => {
@@ -89,7 +89,8 @@ impl Weights<'_> {
         }
     }
 
-    /// How much the pairs of anchors `rows` with `m` candidates count in a term, row by row; none where each counts once.
+    /// The weights in a term of the pairs of anchors `rows` with `m` candidates, in row order; `None` if each
+    /// counts once.
     fn of_rows(&self, term: &LogSumExp, rows: &Range<usize>, m: usize) -> Option<Vec<f32>> {
         let entries = term.weight.bound().and_then(|bound| Some((bound, self.entries(rows, m)?)));
         let mut weights = match entries {
@@ -117,7 +118,7 @@ impl Weights<'_> {
         Some(weights)
     }
 
-    /// The entries of anchors `rows`, row by row.
+    /// The entries of anchors `rows`, in row order.
     fn entries(&self, rows: &Range<usize>, m: usize) -> Option<Vec<f32>> {
         if let Self::Pairs(entries) = self {
             return Some(entries[rows.start * m..rows.end * m].to_vec());
@@ -140,7 +141,7 @@ impl Weights<'_> {
     }
 }
 
-/// Puts 0 in place of entries whose product with a sign is not above a threshold, and that product in place of others.
+/// Replaces entries by their product with a sign if that is above a threshold, and by 0 otherwise.
 fn keep_above(entries: &mut [f32], (sign, threshold): (f64, f64)) {
     let (sign, threshold) = (sign as f32, threshold as f32);
     vectorised!({
@@ -148,7 +149,7 @@ fn keep_above(entries: &mut [f32], (sign, threshold): (f64, f64)) {
     });
 }
 
-/// Whether entries count as they are.
+/// True if each pair counts once.
 fn counts_once(term: &LogSumExp) -> bool {
     term.weight == Weight::One
 }

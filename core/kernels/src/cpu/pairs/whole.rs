@@ -1,5 +1,5 @@
-//! Any anchors and candidates: similarities of some anchors with all candidates stay in the cache until what is wanted of
-//! them is known.
+//! Any anchors and candidates: similarities of some anchors with all candidates stay in the cache until they are
+//! processed.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use crate::cpu::gemm::{add as add_product, assign, matrix};
 use crate::cpu::parallel;
 use crate::pair_terms::{Comparison, EMPTY};
 
-/// Below it the exponential leaves `f32`, and is 0 here.
+/// Smallest argument of the exponential; below it the result is 0 here.
 const SMALLEST: f32 = -87.0;
-/// Similarities in one round of the backward pass, at least those of one part.
+/// Number of similarities in one iteration of the backward pass, at least those of one part.
 const ROUND: usize = 1 << 20;
 
-/// Anchors and candidates, row by row.
+/// Anchors and candidates, in row order.
 pub struct Whole<'w> {
     /// `[n, width]`.
     pub anchors: &'w [f32],
@@ -22,9 +22,9 @@ pub struct Whole<'w> {
     pub candidates: &'w [f32],
     /// Columns of both.
     pub width: usize,
-    /// What the terms refer to.
+    /// The weights that the terms refer to.
     pub weights: Weights<'w>,
-    /// What is summed.
+    /// The terms.
     pub comparison: &'w Comparison,
 }
 
@@ -33,7 +33,7 @@ impl Whole<'_> {
         [self.anchors, self.candidates].map(|rows| rows.len().checked_div(self.width).unwrap_or_default())
     }
 
-    /// The sums `[n, terms]`, and all similarities if they are to be kept.
+    /// The sums `[n, terms]`, and all similarities if `keep` is set.
     pub fn sums(&self, keep: bool) -> (Vec<f32>, Vec<f32>) {
         let [n, m] = self.rows();
         let mut kept = vec![0.0; if keep { n * m } else { 0 }];
@@ -72,8 +72,8 @@ impl Whole<'_> {
         assign(similarities, matrix(&anchors, self.width), matrix(self.candidates, self.width).transpose());
     }
 
-    /// The gradients of anchors and candidates, from the sums, their gradient, and the similarities if they were kept; that of
-    /// constant candidates is empty.
+    /// The gradients of anchors and candidates, from the sums, their gradient, and the similarities if they were
+    /// stored; that of constant candidates is empty.
     pub fn gradients(&self, mut kept: Vec<f32>, sums: &[f32], gradient: &[f32]) -> [Vec<f32>; 2] {
         let [n, m] = self.rows();
         let is_kept = kept.len() == n * m;
@@ -109,7 +109,7 @@ impl Whole<'_> {
         [of_anchors, of_candidates]
     }
 
-    /// Puts the derivatives by inner products in place of the similarities of some anchors.
+    /// Replaces the similarities of some anchors by the derivatives with respect to inner products.
     fn turn_to_pulls(&self, part: &Range<usize>, similarities: &mut [f32], sums: &[f32], gradient: &[f32]) {
         let ([_, m], terms) = (self.rows(), &self.comparison.terms);
         let moving = || terms.iter().enumerate().filter(|(_, term)| term.power != 0.0);
@@ -130,19 +130,19 @@ impl Whole<'_> {
         }
     }
 
-    /// Where the values of some anchors lie.
+    /// The range of the values of some anchors.
     fn span(&self, rows: &Range<usize>) -> Range<usize> {
         rows.start * self.width..rows.end * self.width
     }
 }
 
-/// The rows of each round of a loop.
+/// The rows of each iteration of a loop.
 fn parts(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let Range { start, end } = rows;
     (start..end).step_by(PART).map(move |first| first..(first + PART).min(end))
 }
 
-/// `log sum_j w_j exp(power x_j)`, [`EMPTY`] where no weight is above 0.
+/// `log sum_j w_j exp(power x_j)`, [`EMPTY`] if no weight is above 0.
 fn log_sum_exp(row: &[f32], weights: Option<&[f32]>, power: f32) -> f32 {
     let largest = largest(row, weights);
     if largest == f32::NEG_INFINITY && weights.is_some_and(|weights| weights.iter().all(|w| *w <= 0.0)) {
@@ -159,7 +159,7 @@ fn log_sum_exp(row: &[f32], weights: Option<&[f32]>, power: f32) -> f32 {
     largest + sum.ln()
 }
 
-/// The largest value whose weight is above 0.
+/// The largest value with a weight above 0.
 fn largest(row: &[f32], weights: Option<&[f32]>) -> f32 {
     vectorised!({
         let mut lanes = [f32::NEG_INFINITY; LANES];
@@ -214,10 +214,11 @@ fn add_pulls(pulls: &mut [f32], row: &[f32], weights: Option<&[f32]>, power: f32
     });
 }
 
-/// `exp(x)` below the largest that `f32` has.
+/// `exp(x)`, limited to the range of `f32`.
 #[inline(always)]
 fn exp_or_zero(x: f32) -> f32 {
-    // Of a pair that does not count `x` can be above every other. NaN is not above or below anything and passes through.
+    // `x` of a pair that does not count can be above all others. Comparisons with NaN are false, so NaN passes
+    // through.
     let x = if x > -SMALLEST { -SMALLEST } else { x };
     let kept = exp(if x < SMALLEST { SMALLEST } else { x });
     if x < SMALLEST { 0.0 } else { kept }

@@ -8,11 +8,11 @@ use burn::tensor::{Int, Tensor};
 
 pub use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, Weight, tile_rows};
 
-/// What the terms of a comparison refer to: groups of rows, or weights of pairs. Constants, without a gradient.
+/// The weights of a comparison: groups of rows, or weights of pairs. Constants, without a gradient.
 #[derive(ExtensionType, Debug, Clone)]
 #[extension_type(fusion: cfg(feature = "fusion"))]
 pub enum PairWeights<B: Backend> {
-    /// Nothing: weights are 1, and each row is a group of its own.
+    /// All weights are 1, and each row is its own group.
     Ones,
     /// The group of each row, `[rows]`, of anchors and of candidates.
     Groups(IntTensor<B>),
@@ -21,8 +21,8 @@ pub enum PairWeights<B: Backend> {
     /// Weights of the pairs of `c` samples, `[v c, c]`: anchor `i` has row `i` modulo `v c`, candidate `j` has column `j`
     /// modulo `c`. Each of the `v` matrices is symmetric.
     Samples(FloatTensor<B>),
-    /// As [`Samples`](Self::Samples), but for the diagonals as products `L R^T` of factors, `[v c, k]` both. Diagonals must
-    /// be left out by the terms.
+    /// As [`Samples`](Self::Samples), except for the diagonals, as products `L R^T` of factors, `[v c, k]` both.
+    /// Terms must leave out the diagonals.
     Factors {
         /// `L`.
         left: FloatTensor<B>,
@@ -55,7 +55,7 @@ impl PairWeights<Dispatch> {
     }
 }
 
-/// Log-sum-exps over pairs that backends evaluate.
+/// Log-sum-exps over pairs that backends implement.
 #[backend_extension(
     Flex: cfg(feature = "flex"),
     NdArray: cfg(feature = "ndarray"),
@@ -64,7 +64,8 @@ impl PairWeights<Dispatch> {
     Autodiff,
 )]
 pub trait PairOps: Backend {
-    /// The sums of anchors `[n, d]` over candidates `[m, d]`, `[n, terms]`, and what the body keeps for the backward pass.
+    /// The sums of anchors `[n, d]` over candidates `[m, d]`, `[n, terms]`, and the data that the body keeps for
+    /// the backward pass.
     #[fusion(meta = |anchors, candidates, _weights, comparison| {
         fused::sums(anchors, candidates, comparison)
     })]
@@ -148,12 +149,12 @@ mod fused {
     }
 }
 
-/// The sums of a comparison and what is needed to differentiate them, for programs that form gradients by hand. Those that
-/// leave it to autodiff call [`log_sum_exps`] and [`own_log_sum_exps`].
+/// The sums of a comparison and the data to differentiate them, for programs that derive gradients by hand.
+/// Programs that use autodiff call [`log_sum_exps`] and [`own_log_sum_exps`].
 #[derive(Debug, Clone)]
 pub struct PairSums {
     anchors: Tensor<2>,
-    /// `None` where they are the anchors.
+    /// `None` if they are the anchors.
     candidates: Option<Tensor<2>>,
     weights: PairWeights<Dispatch>,
     comparison: Comparison,
@@ -183,13 +184,13 @@ impl PairSums {
         Self { anchors: rows, candidates: None, weights, comparison, values, kept }
     }
 
-    /// The sums, `[n, terms]`; [`EMPTY`] where an anchor has no pair.
+    /// The sums, `[n, terms]`; [`EMPTY`] if an anchor has no pair.
     pub fn values(&self) -> Tensor<2> {
         self.values.clone()
     }
 
-    /// The gradients of anchors and candidates for the gradient `[n, terms]` of the sums. Candidates that are constant, or
-    /// the anchors themselves, have none of their own.
+    /// The gradients of anchors and candidates for the gradient `[n, terms]` of the sums. Candidates that are
+    /// constant, or equal to the anchors, have no separate gradient.
     pub fn pull_back(self, gradient: Tensor<2>) -> (Tensor<2>, Option<Tensor<2>>) {
         let Self { anchors, candidates, weights, comparison, values, kept } = self;
         let (anchors, kept) = (anchors.into_dispatch(), kept.into_dispatch());
@@ -222,8 +223,9 @@ impl PairSums {
 ///
 /// of each [`LogSumExp`], `[n, terms]`; [`EMPTY`] with gradient 0 for an anchor without a pair of positive weight.
 ///
-/// Costs `2 n m d` operations for the similarities, which all terms share, `4 n m d` for both gradients, and a pass over
-/// `n m` numbers for each term and direction. Up to 16 Mi similarities are kept for the backward pass, more are formed again.
+/// Costs `2 n m d` operations for the similarities, which all terms share, `4 n m d` for both gradients, and a pass
+/// over `n m` numbers for each term and direction. Up to 16 Mi similarities are stored for the backward pass, more
+/// are recomputed.
 pub fn log_sum_exps(
     anchors: Tensor<2>,
     candidates: Tensor<2>,
@@ -233,8 +235,9 @@ pub fn log_sum_exps(
     PairSums::across(anchors, candidates, weights, comparison).values
 }
 
-/// [`log_sum_exps`] of rows `[n, d]` over the same rows. The CPU forms half of the similarities where the terms are
-/// symmetric in the rows, and keeps none: `2 n^2 d` operations for sums and `3 n^2 d` for the gradient, in place of 2 and 6.
+/// [`log_sum_exps`] of rows `[n, d]` over the same rows. The CPU computes half of the similarities if the terms are
+/// symmetric in the rows, and stores none: `2 n^2 d` operations for sums and `3 n^2 d` for the gradient, instead of
+/// 2 and 6.
 pub fn own_log_sum_exps(
     rows: Tensor<2>,
     weights: PairWeights<Dispatch>,

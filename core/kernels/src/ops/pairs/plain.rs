@@ -9,7 +9,7 @@ use burn::tensor::{Shape, Slice, TensorData};
 use super::PairWeights;
 use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, are_kept};
 
-/// What is known when gradients are formed.
+/// The inputs of the gradients.
 pub(crate) struct Known<B: Backend> {
     pub(crate) kept: FloatTensor<B>,
     pub(crate) sums: FloatTensor<B>,
@@ -109,7 +109,7 @@ fn similarities<B: Backend>(
     B::float_matmul(scaled, B::float_transpose(candidates.clone()))
 }
 
-/// `power * s_ij + log W_ij`, pairs without weight at [`EMPTY`].
+/// `power * s_ij + log W_ij`; pairs without weight are [`EMPTY`].
 fn logits<B: Backend>(
     similarities: FloatTensor<B>,
     term: &LogSumExp,
@@ -139,7 +139,7 @@ fn logits<B: Backend>(
     B::float_mask_fill(logits, left_out, EMPTY.into())
 }
 
-/// What rows `[tile, 1]` and columns `[1, m]` are compared by, if only some pairs count.
+/// The keys by which rows `[tile, 1]` and columns `[1, m]` are compared, if only some pairs count.
 fn keys<B: Backend>(
     pairs: Pairs,
     weights: &PairWeights<B>,
@@ -200,7 +200,7 @@ fn column<B: Backend>(of: &FloatTensor<B>, tile: &Range<usize>, at: usize) -> Fl
     B::float_slice(of.clone(), &[Slice::from(tile.clone()), Slice::from(at..at + 1)])
 }
 
-/// Some rows; all of them are the tensor itself.
+/// Some rows; the full range returns the tensor itself.
 fn part<B: Backend>(of: &FloatTensor<B>, tile: &Range<usize>) -> FloatTensor<B> {
     let [n, columns] = of.shape().dims();
     if *tile == (0..n) {
