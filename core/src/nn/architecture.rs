@@ -1,4 +1,4 @@
-//! The table of networks, and what is said of and done with each.
+//! The table of networks, and the functions on each.
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
@@ -28,7 +28,7 @@ macro_rules! networks {
             pub const ALL: &[Self] = &[$(Self::$name),+];
             const NAMES: &[&str] = &[$(<$design>::NAME),+];
 
-            /// The name as a recipe and a checkpoint write it.
+            /// The name in recipes and checkpoints.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => <$design>::NAME),+ }
             }
@@ -39,7 +39,7 @@ macro_rules! networks {
                 match self { $(Self::$name => <$design>::features(side)),+ }
             }
 
-            /// Whether it can compute in 16-bit floats.
+            /// True if it can compute in 16-bit floats.
             pub fn computes_in_half(self) -> bool {
                 match self { $(Self::$name => <$design>::COMPUTES_IN_HALF),+ }
             }
@@ -83,8 +83,8 @@ macro_rules! networks {
             /// Images `[n, channels, size, size]` to embeddings `[n, embedding_size]`.
             ///
             /// Layers with two behaviours (batch norm) follow the module and the device of the images: see
-            /// [`layers::BatchNorm`].
-            /// Images in half precision are computed in it, and their embeddings are `f32`.
+            /// [`layers::BatchNorm`]. The network computes in half precision for images in half precision;
+            /// embeddings are always `f32`.
             pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
                 let embedding = match self { $(Self::$name(network) => network.forward(images)),+ };
                 if layers::is_half(embedding.dtype()) { embedding.cast(DType::F32) } else { embedding }

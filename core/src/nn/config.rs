@@ -1,4 +1,4 @@
-//! `[encoder]`: which network, and what it takes.
+//! `[encoder]`: the network and its settings.
 
 use std::fmt::Display;
 
@@ -11,16 +11,16 @@ use super::design::{Settings, Stem};
 use super::lenet;
 use crate::error::{Error, Result};
 
-/// More than any camera has; a limit, because a checkpoint's header decides how much memory is asked for.
+/// More than any camera has; a limit, because a checkpoint's header determines how much memory is allocated.
 const MOST_CHANNELS: usize = 64;
-/// More than any layer of the literature has, for the same reason.
+/// More than any layer of the literature, for the same reason.
 const WIDEST: usize = 65_536;
 
 /// Settings of an encoder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderConfig {
-    /// Which network. Default: `lenet5`.
+    /// The network. Default: `lenet5`.
     #[serde(default)]
     pub name: Architecture,
     /// Side of the square input in pixels. Default: 32.
@@ -29,11 +29,11 @@ pub struct EncoderConfig {
     /// Channels of the input. Default: 3.
     #[serde(default = "default_channels")]
     pub channels: usize,
-    /// How a residual network begins. Default: `imagenet`.
+    /// The first layers of a residual network. Default: `imagenet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stem: Option<Stem>,
-    /// Width of a linear layer at the end of a residual network; none by default. Decoupled Uniformity has 2048. Of the
-    /// autoencoder, the number of latents.
+    /// Width of a linear layer at the end of a residual network; none by default. Decoupled Uniformity has 2048.
+    /// For the autoencoder it is the number of latents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<usize>,
 }
@@ -64,7 +64,7 @@ impl EncoderConfig {
         self.output.unwrap_or_else(|| self.name.features(self.input_size))
     }
 
-    /// Checks that the network can take such images.
+    /// Checks that the network supports images of this size and number of channels.
     ///
     /// # Errors
     /// [`Error::Parameter`] naming the key.
@@ -97,13 +97,15 @@ impl EncoderConfig {
         Settings { side, channels, stem, output }
     }
 
-    /// Numbers in the layers that grow with the settings, and in those of a residual network: no more than the network has.
-    /// What comes out of a file is compared with them before a network is made that the file cannot fill.
+    /// A lower bound of the number of values of the network: those of the layers that grow with the settings, and
+    /// of a residual network. A file is compared with it before memory is allocated for a network that the file
+    /// cannot fill.
     pub(crate) fn least_numbers(&self) -> u64 {
         self.name.least_numbers(&self.settings())
     }
 
-    /// A network initialised as PyTorch does, from the caller's generator. On an autodiff device it is ready to train.
+    /// A network with PyTorch's initialisation, from the caller's generator. On an autodiff device it is ready to
+    /// train.
     ///
     /// # Errors
     /// As [`validate`](Self::validate).

@@ -171,7 +171,7 @@ impl Generator {
     }
 }
 
-/// What there is to know of [`Discriminator`].
+/// The design of [`Discriminator`].
 pub(crate) struct DcganDesign;
 
 impl Design for DcganDesign {

@@ -1,4 +1,4 @@
-//! What there is to know of a network before it is made. A new network is a file with its layers and a [`Design`], its
+//! The description of a network, independent of its weights. A new network is a file with its layers and a [`Design`], its
 //! PyTorch source beside it, and a line in the table of `architecture`.
 
 use std::collections::BTreeMap;
@@ -8,15 +8,15 @@ use burn::tensor::Device;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-/// Below this nothing is left after the strides of a residual network.
+/// Below this side nothing is left after the strides of a residual network.
 const SMALLEST_SIDE: usize = 8;
 const LARGEST_SIDE: usize = 4096;
 const LARGEST_FLAT_SIDE: usize = 256;
 
-/// Shapes of tensors by name, without what stands before the names of the network.
+/// Shapes of tensors by name, without the prefix of the network.
 pub(crate) type Shapes<'a> = BTreeMap<&'a str, &'a [usize]>;
 
-/// How a residual network begins.
+/// The first layers of a residual network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stem {
@@ -41,7 +41,7 @@ pub(crate) struct Settings {
     pub(crate) output: Option<usize>,
 }
 
-/// A network: what it is called, what it takes, how it is made, and how its tensors are known.
+/// A network: its name, its input, its construction, and the recognition of its tensors.
 pub(crate) trait Design {
     /// Its layers, with `forward` from images `[n, channels, side, side]` to embeddings `[n, features]`.
     type Network: Module;
@@ -50,11 +50,11 @@ pub(crate) trait Design {
     const NAME: &'static str;
     /// The kind of network that messages speak of.
     const FAMILY: &'static str = Self::NAME;
-    /// Whether it begins as [`Stem`] says.
+    /// True if it begins with a [`Stem`].
     const HAS_STEM: bool = false;
-    /// Whether `encoder.output` says how wide its last layer is.
+    /// True if `encoder.output` sets the width of its last layer.
     const HAS_OUTPUT: bool = false;
-    /// Whether it can compute in 16-bit floats.
+    /// True if it can compute in 16-bit floats.
     const COMPUTES_IN_HALF: bool = true;
     /// The class `Network` in PyTorch, of the constants `ENCODER` and `SIDE` that stand before it.
     const PYTORCH: &'static str;
@@ -68,10 +68,10 @@ pub(crate) trait Design {
     /// Numbers in the layers that grow with the settings: no more than the network has.
     fn least_numbers(settings: &Settings) -> u64;
 
-    /// Whether tensors of these shapes are its own.
+    /// True if tensors of these shapes belong to it.
     fn recognises(shapes: &Shapes<'_>) -> bool;
 
-    /// Whether it takes images of a side.
+    /// Checks that it supports images of a side.
     ///
     /// # Errors
     /// Says which sides it takes.
@@ -84,7 +84,7 @@ fn within(side: usize, largest: usize) -> bool {
     (SMALLEST_SIDE..=largest).contains(&side)
 }
 
-/// Whether a network with a linear layer that grows with the area of its images takes those of a side.
+/// Checks that a network with a linear layer that grows with the area of its images supports images of a side.
 ///
 /// # Errors
 /// Says which sides it takes.

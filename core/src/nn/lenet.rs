@@ -57,7 +57,7 @@ impl LeNet5 {
     }
 }
 
-/// What there is to know of [`LeNet5`].
+/// The design of [`LeNet5`].
 pub(crate) struct LeNet5Design;
 
 impl Design for LeNet5Design {

@@ -32,7 +32,7 @@ impl Mlp {
     }
 }
 
-/// What there is to know of [`Mlp`].
+/// The design of [`Mlp`].
 pub(crate) struct MlpDesign;
 
 impl Design for MlpDesign {

@@ -73,7 +73,7 @@ impl SimpleConv {
     }
 }
 
-/// What there is to know of [`SimpleConv`] with 7×7 kernels.
+/// The design of [`SimpleConv`] with 7×7 kernels.
 pub(crate) struct SimpleConvDesign;
 
 impl Design for SimpleConvDesign {
@@ -98,7 +98,7 @@ impl Design for SimpleConvDesign {
     }
 }
 
-/// What there is to know of [`SimpleConv`] with 1×1 kernels.
+/// The design of [`SimpleConv`] with 1×1 kernels.
 pub(crate) struct SimpleConv1x1Design;
 
 impl Design for SimpleConv1x1Design {

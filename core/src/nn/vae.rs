@@ -130,7 +130,7 @@ fn doubled(maps: Tensor<4>) -> Tensor<4> {
     maps.repeat_dim(2, 2).repeat_dim(4, 2).reshape([n, 2 * height, 2 * width, channels])
 }
 
-/// What there is to know of [`VaeEncoder`].
+/// The design of [`VaeEncoder`].
 pub(crate) struct VaeDesign;
 
 impl VaeDesign {

@@ -6,13 +6,13 @@ use rand_chacha::ChaCha8Rng;
 /// The use of random numbers. Each has streams of its own, so that drawing more for one does not change another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The first values of a network.
+    /// The initial values of a network.
     Initialisation = 0,
     /// The order of samples in an epoch.
     Order = 1,
     /// The views of a step.
     Augmentation = 2,
-    /// Whatever an objective draws, such as the first centres of k-means.
+    /// The random numbers of an objective, such as the first centres of k-means.
     Objective = 3,
 }
 

@@ -39,7 +39,7 @@ fn default_factor() -> f64 {
 pub struct Progress {
     /// Number of completed steps.
     pub step: u64,
-    /// Steps of the whole run.
+    /// Number of steps of the whole run.
     pub steps: u64,
     /// Steps of one epoch.
     pub steps_per_epoch: u64,

@@ -61,7 +61,7 @@ pub fn sum(parts: Vec<Vec<f32>>, length: usize) -> Vec<f32> {
     total
 }
 
-/// So many zeros. A large vector is cleared by all threads: for one thread, that takes as long as a pass of a network's layer.
+/// A vector of zeros. All threads clear a large vector: one thread takes as long for it as for a pass of a layer.
 #[cfg(feature = "rayon")]
 pub fn zeros(length: usize) -> Vec<f32> {
     use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -73,10 +73,10 @@ pub fn zeros(length: usize) -> Vec<f32> {
     runs.into_flattened()
 }
 
-/// Values that a thread clears at once.
+/// Number of values that a thread clears at once.
 #[cfg(feature = "rayon")]
 const RUN: usize = 64;
-/// Fewer values are cleared sooner than another thread is woken.
+/// Fewer values than this are cleared faster than another thread starts.
 #[cfg(feature = "rayon")]
 const SMALL: usize = 1 << 17;
 

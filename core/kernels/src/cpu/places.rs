@@ -1,9 +1,9 @@
-//! Maps whose channels lie apart, as images come, brought to where the channels of a place lie side by side.
+//! Conversion of maps with separate channel planes, such as images, to maps with contiguous channels.
 
 use super::parallel;
 
-/// Copies values `[n, height, width, channels]` that lie `strides` apart in `values`, row by row. One pass that reads and
-/// writes, an image at a time.
+/// Copies values `[n, height, width, channels]` with `strides` in `values` to row order. One pass with reads and writes,
+/// an image at a time.
 pub fn side_by_side(values: &[f32], sides: [usize; 4], strides: [usize; 4]) -> Vec<f32> {
     let [n, height, width, channels] = sides;
     let [of_image, of_row, of_place, of_channel] = strides;

@@ -72,7 +72,7 @@ impl Block {
         (0..self.places()).map(move |at| (0..=self.kernel).map(move |y| corner(at) + y * row))
     }
 
-    /// Writes the windows of some images, one after the other, in place of what `windows` holds.
+    /// Writes the windows of some images, one after the other, to `windows`.
     fn unfold(self, maps: &[f32], windows: &mut Vec<f32>) {
         let images = maps.len() / self.image();
         let length = images * self.places() * self.window();

@@ -18,7 +18,7 @@ const SPAN: f32 = 60.0;
 const BLOCK: usize = 512;
 /// Number of rows of a block in one iteration of a loop.
 const PART: usize = 64;
-/// Sums run in so many lanes, which the compiler keeps in vector registers.
+/// Number of parallel sums, which the compiler keeps in vector registers.
 const LANES: usize = 16;
 
 /// The uniformity of centred rows of `width` values, and its gradient; `None` if they are too far apart for `f32`.

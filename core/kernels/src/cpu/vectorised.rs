@@ -21,8 +21,8 @@ pub(crate) fn run<T>(work: impl FnMut() -> T) -> T {
     Arch::new().dispatch(Work(work))
 }
 
-/// A closure that is called by reference: calling one by value goes through a function of the compiler's own, which is not
-/// inlined whatever the closure says.
+/// A closure that is called by reference: a call by value goes through a compiler-generated function, which is never
+/// inlined.
 struct Work<F>(F);
 
 impl<T, F: FnMut() -> T> NullaryFnOnce for Work<F> {

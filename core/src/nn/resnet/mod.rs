@@ -257,10 +257,10 @@ impl ResNet {
     }
 }
 
-/// What there is to know of a residual network of 18 layers.
+/// The design of a residual network of 18 layers.
 pub(crate) struct ResNet18Design;
 
-/// What there is to know of a residual network of 50 layers.
+/// The design of a residual network of 50 layers.
 pub(crate) struct ResNet50Design;
 
 impl Design for ResNet18Design {
