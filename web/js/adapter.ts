@@ -1,13 +1,13 @@
-// What WebGPU would run on, found out before a bundle of megabytes is fetched for it.
+// Finds the adapter of WebGPU before a bundle of megabytes is fetched for it.
 
 /** A WebGPU adapter, as far as a page may know it. */
 export interface Adapter {
   readonly name: string;
-  /** Whether it is emulated on the CPU, where WebAssembly is quicker. */
+  /** True if it is emulated on the CPU, where WebAssembly is quicker. */
   readonly software: boolean;
 }
 
-/** The adapter that the browser prefers, or why there is none. */
+/** The adapter that the browser prefers, or the reason why there is none. */
 export async function findAdapter(): Promise<Adapter | { readonly missing: string }> {
   if (!("gpu" in navigator) || !navigator.gpu) return { missing: "this browser has no WebGPU" };
   const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });

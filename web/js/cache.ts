@@ -1,13 +1,13 @@
-// Checkpoints that were fetched before, by address and version: in the browser's Cache, or in memory where that is
-// refused or full.
+// Cache of fetched checkpoints by address and version: in the browser's Cache, or in memory where that is refused or
+// full.
 
 const NAME = "simile-checkpoints";
 const VERSION = "x-simile-version";
 const DIGEST = "x-simile-sha256";
-/** Checkpoints that are kept in memory at most. */
+/** Largest number of checkpoints in memory. */
 const MOST_IN_MEMORY = 4;
 
-/** A checkpoint of an address. */
+/** A cached checkpoint of an address. */
 export interface Kept {
   readonly version: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -20,7 +20,7 @@ interface InMemory {
 
 const memory = new Map<string, InMemory>();
 
-/** What is kept of an address, if it is what was kept. */
+/** The cached checkpoint of an address, if it is intact. */
 export async function recall(address: string): Promise<Kept | undefined> {
   const inMemory = memory.get(address);
   if (inMemory) return { version: inMemory.version, bytes: await bytesOf(inMemory.blob) };
@@ -33,12 +33,12 @@ export async function recall(address: string): Promise<Kept | undefined> {
     if ((await digestOf(bytes)) === response.headers.get(DIGEST)) return { version, bytes };
     await cache.delete(keyOf(address));
   } catch {
-    // A page that may not keep anything has kept nothing.
+    // The browser refuses the cache to this page.
   }
   return undefined;
 }
 
-/** Keeps a checkpoint in the place of what was kept of its address. */
+/** Stores a checkpoint, which replaces the cached one of the same address. */
 export async function remember(address: string, version: string, blob: Blob): Promise<void> {
   try {
     const headers = { [VERSION]: version, [DIGEST]: await digestOf(await bytesOf(blob)) };
@@ -53,17 +53,17 @@ export async function remember(address: string, version: string, blob: Blob): Pr
   }
 }
 
-/** Forgets all checkpoints that were kept for this site. */
+/** Removes all cached checkpoints of this site. */
 export async function forgetCheckpoints(): Promise<void> {
   memory.clear();
   try {
     await caches.delete(NAME);
   } catch {
-    // Nothing was kept there.
+    // The cache is not available, so that it holds nothing.
   }
 }
 
-/** An address of this site that nobody else asks for. */
+/** The key of the cache: an address of this site that nothing else uses. */
 function keyOf(address: string): string {
   return `/${NAME}?${new URLSearchParams({ address })}`;
 }

@@ -1,36 +1,38 @@
-// The bytes of a checkpoint, from wherever they come.
+// Reads the bytes of a checkpoint from any source.
 import { recall, remember } from "./cache.js";
 import { joined } from "./image.js";
 
-/** Where a checkpoint can come from. */
+/** The possible sources of a checkpoint. */
 export type CheckpointSource = string | URL | Request | Response | Blob | ArrayBuffer | Uint8Array;
 
-/** How much of the checkpoint has arrived. */
+/** The number of bytes of the checkpoint that have arrived. */
 export interface Progress {
   readonly loaded: number;
-  /** `undefined` where the server does not say. */
+  /** `undefined` where the server does not send the length. */
   readonly total: number | undefined;
 }
 
-/** How to read a checkpoint. */
+/** Options for reading a checkpoint. */
 export interface ReadOptions {
   readonly onProgress: (progress: Progress) => void;
   readonly signal: AbortSignal | undefined;
-  /** Whether a checkpoint of an address is kept. */
+  /** True if a checkpoint of an address is cached. */
   readonly cache: boolean;
-  /** The version that is wanted of an address; what the server says where it is not given. */
+  /** The version of the checkpoint at an address; without it the version that the server reports. */
   readonly version: string | undefined;
 }
 
 /** A checkpoint that was read. */
 export interface Read {
-  /** The caller's own. */
+  /** Owned by the caller. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Keeps the checkpoint, once it is known to be a good one; there is nothing to do where it is kept already. */
+  /**
+   * Caches the checkpoint, for the caller to call once the checkpoint has proved valid; absent if it is cached already.
+   */
   readonly keep?: () => Promise<void>;
 }
 
-/** Reads a checkpoint from wherever it is. */
+/** Reads a checkpoint from its source. */
 export async function readCheckpoint(source: CheckpointSource, options: ReadOptions): Promise<Read> {
   const { onProgress, signal } = options;
   signal?.throwIfAborted();
@@ -44,12 +46,12 @@ export async function readCheckpoint(source: CheckpointSource, options: ReadOpti
   return readAddress(new URL(source, base).href, options);
 }
 
-/** Reads what an address holds, from the cache where that has the same version. */
+/** Reads the checkpoint at an address, from the cache where that holds the same version. */
 async function readAddress(address: string, options: ReadOptions): Promise<Read> {
   const { onProgress, signal } = options;
   const kept = await recall(address);
   if (kept && (await isCurrent(address, kept.version, options))) return finished(kept.bytes, onProgress);
-  // What the server has said before is not to be believed where it says something else now.
+  // The version on the server may have changed: the HTTP cache of the browser is revalidated.
   const response = await get(address, signal, kept ? "no-cache" : "default");
   const version = options.version ?? versionOf(response);
   const bytes = await readResponse(response, options);
@@ -59,7 +61,7 @@ async function readAddress(address: string, options: ReadOptions): Promise<Read>
   return { bytes, keep: () => remember(address, version, blob) };
 }
 
-/** Whether what is kept is what is wanted; what a server that cannot be reached had is better than nothing. */
+/** True if the cached version is the wanted one, or if the server cannot be reached. */
 async function isCurrent(address: string, kept: string, { version, signal }: ReadOptions): Promise<boolean> {
   if (version !== undefined) return version === kept;
   try {
@@ -71,7 +73,7 @@ async function isCurrent(address: string, kept: string, { version, signal }: Rea
   }
 }
 
-/** What the server says of the version: a tag of the content, or its date. */
+/** The version that the server reports: the ETag of the content, or its date. */
 function versionOf({ ok, headers }: Response): string | undefined {
   return (ok ? (headers.get("etag") ?? headers.get("last-modified")) : undefined) ?? undefined;
 }
@@ -97,7 +99,7 @@ function finished(bytes: Uint8Array<ArrayBuffer>, onProgress: (progress: Progres
   return { bytes };
 }
 
-/** The length of what will be read: a compressed body is announced with its compressed length. */
+/** The length of the decoded body; `undefined` for a compressed one, which is announced with its compressed length. */
 function contentLength(response: Response): number | undefined {
   const length = Number(response.headers.get("content-length"));
   return length > 0 && !response.headers.has("content-encoding") ? length : undefined;

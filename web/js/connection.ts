@@ -1,7 +1,7 @@
 // The page's end of a worker: calls by name, answers by number.
 import type { DeviceInfo, Method, Methods, Reply, Request } from "./protocol.js";
 
-/** What a worker and a message port have in common. */
+/** The common interface of a worker and a message port. */
 interface Port {
   postMessage(message: unknown, transfer: Transferable[]): void;
   onmessage: ((event: MessageEvent<Reply>) => unknown) | null;
@@ -32,7 +32,7 @@ export class Connection {
     port.onmessage = (event) => this.#receive(event.data);
   }
 
-  /** Starts an engine in a worker of its own, or in this thread. */
+  /** Starts an engine in a new worker, or in this thread. */
   static async open(inWorker: boolean): Promise<Connection> {
     if (!inWorker) {
       const { serve } = await import("./serve.js");
@@ -125,7 +125,7 @@ export class Connection {
 export class CurrentDevice {
   #info: DeviceInfo;
 
-  /** Follows from the one that the engine began on. */
+  /** Starts with the device on which the engine was opened, and follows its moves. */
   constructor(connection: Connection, opened: DeviceInfo, onDevice: ((device: DeviceInfo) => void) | undefined) {
     this.#info = opened;
     connection.onDevice = (device) => {
@@ -141,11 +141,11 @@ export class CurrentDevice {
 
 function startWorker(): Worker {
   try {
-    // Bundlers recognise exactly this expression.
+    // Bundlers recognise only this exact expression.
     return new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
   } catch (error) {
     if (!(error instanceof DOMException && error.name === "SecurityError")) throw error;
-    // A worker may not be started from another origin, such as a CDN, but it may import from there.
+    // A worker cannot be started from another origin, such as a CDN, but it can import from there.
     const address = import.meta.url.replace(/[^/]*$/, "worker.js");
     const script = new Blob([`import ${JSON.stringify(address)};`], { type: "text/javascript" });
     return new Worker(URL.createObjectURL(script), { type: "module" });

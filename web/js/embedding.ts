@@ -1,4 +1,4 @@
-// The worker's end of an encoder.
+// The encoder in the worker.
 import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
 import { CPU, checkAgreement, type Gpu, reasonForCpu } from "./gpu.js";
@@ -7,7 +7,7 @@ import { messages } from "./messages.js";
 import { type Movable, Placement } from "./placement.js";
 import type { DeviceChoice, DeviceInfo, EncoderInfo, Pictures, Vectors } from "./protocol.js";
 
-/** Images between two looks at whether a call was taken back. */
+/** Images between two checks for cancellation. */
 const CHUNK = 16;
 
 type Network = cpu.Encoder | webgpu.Encoder;

@@ -3,7 +3,7 @@ import { Connection, CurrentDevice } from "./connection.js";
 import { type ImageSource, pack } from "./image.js";
 import type { DeviceChoice, DeviceInfo, EncoderInfo, FloatImages, Vectors } from "./protocol.js";
 
-/** How to load an encoder. */
+/** Options for loading an encoder. */
 export interface LoadOptions {
   /** Default: `auto`. */
   readonly device?: DeviceChoice;
@@ -13,20 +13,20 @@ export interface LoadOptions {
   readonly onDevice?: (device: DeviceInfo) => void;
   /** Stops the loading. */
   readonly signal?: AbortSignal;
-  /** Whether to compute in a worker of its own. Default: `true`. */
+  /** Compute in a separate worker. Default: `true`. */
   readonly worker?: boolean;
-  /** Whether a checkpoint that is given by its address is kept for the next time. Default: `true`. */
+  /** Cache a checkpoint that is given by its address. Default: `true`. */
   readonly cache?: boolean;
   /**
-   * The version of the checkpoint at its address. What is kept of that version is taken without asking the server;
-   * without a version the server is asked whether its tag or date is still the same.
+   * The version of the checkpoint at its address. A cached checkpoint of that version is used without a request;
+   * without a version the server is asked whether its ETag or date is still the same.
    */
   readonly version?: string;
 }
 
-/** How to make one call. */
+/** Options of one call. */
 export interface CallOptions {
-  /** Takes the call back. */
+  /** Cancels the call. */
   readonly signal?: AbortSignal;
 }
 
@@ -39,7 +39,7 @@ export interface CallOptions {
  * ```
  */
 export class Encoder {
-  /** What the checkpoint says about itself. */
+  /** The metadata of the checkpoint. */
   readonly info: EncoderInfo;
 
   readonly #connection: Connection;
@@ -59,7 +59,7 @@ export class Encoder {
    * Loads a checkpoint that `simile` wrote.
    *
    * With `device: "auto"` the encoder is ready as soon as the CPU is, and moves to WebGPU in the background where
-   * the adapter is real hardware and computes what the CPU computes.
+   * the adapter is real hardware and its results agree with those of the CPU.
    */
   static async load(source: CheckpointSource, options: LoadOptions = {}): Promise<Encoder> {
     const { device = "auto", onProgress = () => {}, onDevice, signal, worker = true, cache = true, version } = options;
@@ -93,7 +93,7 @@ export class Encoder {
     return (await this.embedBatch([image], options)).data;
   }
 
-  /** The vectors of several images, of whatever size each. */
+  /** The vectors of several images, each of any size. */
   async embedBatch(images: readonly ImageSource[] | FloatImages, { signal }: CallOptions = {}): Promise<Vectors> {
     const parcel = await pack(images, signal);
     return this.#connection.call("embed", parcel.images, { signal, transfer: parcel.transfer });

@@ -1,5 +1,5 @@
-// The worker's end: one WebAssembly instance for each device, and on them an encoder, a lab or a run; one call after
-// the other.
+// The engine in the worker: one WebAssembly instance for each device, and on them an encoder, a lab or a run. It
+// handles one call after the other.
 import { Embedding } from "./embedding.js";
 import { Evaluating } from "./evaluating.js";
 import * as cpu from "./generated/cpu.js";
@@ -7,7 +7,7 @@ import { joined, pixelsOf } from "./image.js";
 import type { DeviceInfo, Method, Methods, Pictures, Vectors } from "./protocol.js";
 import { Training } from "./training.js";
 
-/** What a call wants, and whether it was taken back since. */
+/** One handler for each method: the input of the call, and a function that is true once the call was cancelled. */
 type Handlers = {
   [M in Method]: (input: Methods[M]["input"], isCancelled: () => boolean) => Promise<Methods[M]["output"]>;
 };
@@ -23,7 +23,7 @@ export class Engine implements Handlers {
   constructor(onDevice: (device: DeviceInfo) => void) {
     this.#onDevice = onDevice;
     this.#ready = cpu.default({ module_or_path: new URL("./cpu.wasm", import.meta.url) });
-    // The first call reports a failure; until then it is nobody's unhandled rejection.
+    // The first call reports a failure; this handler prevents an unhandled rejection until then.
     this.#ready.catch(() => {});
   }
 
@@ -115,7 +115,7 @@ export class Engine implements Handlers {
     return this.#training;
   }
 
-  /** Frees what the calls so far have made. */
+  /** Frees the objects that earlier calls have created. */
   free(): void {
     this.#embedding?.free();
     this.#evaluating?.free();

@@ -1,4 +1,4 @@
-// The worker's end of a loss lab.
+// The loss lab in the worker.
 import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
 import { CPU, checkAgreement, type Gpu } from "./gpu.js";
@@ -8,7 +8,7 @@ import type { DeviceChoice, DeviceInfo, Methods } from "./protocol.js";
 type Views = Methods["differentiate"]["input"];
 type Gradients = Methods["differentiate"]["output"];
 
-/** Documents in, documents out, on one device; or numbers. */
+/** Evaluates JSON documents, or arrays of numbers, on one device. */
 interface Bench {
   evaluate(document: string): Promise<string>;
   forces(document: string): Promise<string>;
@@ -16,7 +16,7 @@ interface Bench {
   free(): void;
 }
 
-/** A case whose loss WebGPU has to find. */
+/** The case of the self-test of WebGPU, whose loss has to agree with the CPU. */
 const TEST = JSON.stringify({
   objective: "info-nce",
   inputs: { view_a: [[1, 0], [0, 1]], view_b: [[0.8, 0.6], [0.6, -0.8]] },
@@ -58,7 +58,7 @@ export class Evaluating implements Movable<Bench> {
   }
 }
 
-/** What both bundles call the same. */
+/** The functions that both bundles share. */
 interface Bundle<Device> {
   evaluate(document: string, device: Device): Promise<string>;
   forces(document: string, device: Device): Promise<string>;
@@ -71,7 +71,7 @@ interface Bundle<Device> {
   ): Promise<cpu.Differentiated | webgpu.Differentiated>;
 }
 
-/** What a bundle offers on one of its devices. */
+/** The bench of a bundle on one of its devices. */
 function benchOf<Device>(bundle: Bundle<Device>, device: Device): Bench {
   return {
     evaluate: (document) => bundle.evaluate(document, device),
@@ -82,7 +82,7 @@ function benchOf<Device>(bundle: Bundle<Device>, device: Device): Bench {
       found.free();
       return { loss, gradA, gradB };
     },
-    // Nothing is kept between two calls.
+    // There is no state between two calls.
     free() {},
   };
 }

@@ -1,4 +1,4 @@
-// The WebGPU bundle: fetched when it is wanted, and believed when it computes what the CPU computes.
+// The WebGPU bundle: fetched on demand, and used if its results agree with those of the CPU.
 import { findAdapter } from "./adapter.js";
 import * as webgpu from "./generated/webgpu.js";
 import type { DeviceChoice, DeviceInfo } from "./protocol.js";
@@ -6,16 +6,19 @@ import type { DeviceChoice, DeviceInfo } from "./protocol.js";
 /** The device of the bundle that is always there. */
 export const CPU: DeviceInfo = { kind: "cpu", name: "WebAssembly with SIMD", software: false };
 
-/** How far a value on WebGPU may lie from the same value on the CPU, relative to the largest, to be believed. */
+/**
+ * Tolerance of the self-test: the difference of a value on WebGPU from the same value on the CPU, relative to the
+ * largest.
+ */
 const SELF_TEST_TOLERANCE = 1e-3;
 
-/** A device of the bundle, and what it is. */
+/** A device of the bundle, with its description. */
 export interface Gpu {
   readonly device: webgpu.Device;
   readonly info: DeviceInfo;
 }
 
-/** The one of this thread: an adapter can be opened once, and reopened from the device that was opened last. */
+/** The device of this thread: an adapter can be opened once, and reopened from the device that was opened last. */
 let opened: Promise<Gpu> | undefined;
 let last: webgpu.Device | undefined;
 
@@ -24,13 +27,13 @@ export function openGpu(): Promise<Gpu> {
   if (!opened) {
     const opening = open();
     opened = opening;
-    // What failed may be tried again.
+    // After a failure the next call tries again.
     opening.catch(() => (opened = undefined));
   }
   return opened;
 }
 
-/** A device in the place of one that was lost: the same for all that had it. */
+/** A replacement for a lost device: the same for all its users. */
 export async function reopenGpu(lost: Gpu): Promise<Gpu> {
   if ((await opened) === lost) opened = undefined;
   return openGpu();
@@ -44,7 +47,7 @@ async function open(): Promise<Gpu> {
   return { device: last, info: { kind: "webgpu", ...adapter } };
 }
 
-/** Why `auto` or `cpu` stays on the CPU; `undefined` where the choice leads to WebGPU. */
+/** The CPU with the reason why `auto` or `cpu` stays on it; `undefined` where the choice leads to WebGPU. */
 export async function reasonForCpu(choice: DeviceChoice): Promise<DeviceInfo | undefined> {
   if (choice === "cpu") return CPU;
   if (choice === "webgpu") return undefined;
@@ -54,7 +57,7 @@ export async function reasonForCpu(choice: DeviceChoice): Promise<DeviceInfo | u
   return undefined;
 }
 
-/** Throws unless WebGPU found the numbers that the CPU found. */
+/** Throws unless the numbers of WebGPU agree with those of the CPU. */
 export function checkAgreement({ name }: DeviceInfo, expected: ArrayLike<number>, found: ArrayLike<number>): void {
   const values = Array.from(expected);
   const scale = Math.max(...values.map(Math.abs));
@@ -64,7 +67,7 @@ export function checkAgreement({ name }: DeviceInfo, expected: ArrayLike<number>
   }
 }
 
-/** The first line of an error, without what it opens and does not close: a chain of causes that says the same again. */
+/** The first line of an error, without an unclosed bracket at its end: a chain of causes that repeats the message. */
 export function messageOf(error: unknown): string {
   const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n", 1);
   return first.replace(/ \([^)]*$/, "");

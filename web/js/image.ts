@@ -1,7 +1,7 @@
-// From whatever a page calls an image to something that a worker can take over.
+// Converts the image types of a page into a form that can be transferred to a worker.
 import type { FloatImages, Pictures, RgbaPixels } from "./protocol.js";
 
-/** What can be embedded. */
+/** The types of images that can be embedded. */
 export type ImageSource =
   | HTMLImageElement
   | HTMLVideoElement
@@ -15,13 +15,13 @@ export type ImageSource =
   | URL
   | string;
 
-/** Images on their way to the worker, and what of them is moved and not copied. */
+/** Images for the worker, with the buffers that are transferred and not copied. */
 export interface Parcel {
   readonly images: Pictures;
   readonly transfer: Transferable[];
 }
 
-/** The values as they are stored: no colour management and no premultiplied alpha. */
+/** Decodes the values as stored: no colour management and no premultiplied alpha. */
 const AS_STORED: ImageBitmapOptions = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
 
 export async function pack(images: readonly ImageSource[] | FloatImages, signal?: AbortSignal): Promise<Parcel> {
@@ -33,7 +33,7 @@ export async function pack(images: readonly ImageSource[] | FloatImages, signal?
   return { images: { pictures }, transfer };
 }
 
-/** Pictures on their way to the worker, and what of them is moved. */
+/** Packs pictures for the worker, with the buffers that are transferred. */
 export async function packPictures(images: readonly ImageSource[], signal?: AbortSignal) {
   const pictures = await Promise.all(images.map((image) => decode(image, signal)));
   const transfer = pictures.map((picture) => (picture instanceof ImageBitmap ? picture : picture.data.buffer));
@@ -75,7 +75,7 @@ export function pixelsOf(picture: ImageBitmap | RgbaPixels): RgbaPixels {
   if (!(picture instanceof ImageBitmap)) return picture;
   const { width, height } = picture;
   const canvas = new OffscreenCanvas(width, height);
-  // In main memory: a canvas on the GPU may round.
+  // Keeps the canvas in main memory: a canvas on the GPU may round.
   const context = canvas.getContext("2d", { willReadFrequently: true });
   if (!context) throw new Error("this browser offers no 2D canvas to read images with");
   context.drawImage(picture, 0, 0);
@@ -83,7 +83,7 @@ export function pixelsOf(picture: ImageBitmap | RgbaPixels): RgbaPixels {
   return context.getImageData(0, 0, width, height);
 }
 
-/** Arrays one after the other. */
+/** Concatenates arrays. */
 export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;

@@ -5,7 +5,7 @@ import type { DeviceChoice, DeviceInfo, Vectors } from "./protocol.js";
 /** A matrix: rows of numbers. */
 export type Rows = readonly (readonly number[])[];
 
-/** Which objective to evaluate, and how. */
+/** An objective with its parameters. */
 export interface Setting {
   /** Name as in a recipe, such as `info-nce` or `fair-cclk`. */
   readonly objective: string;
@@ -19,29 +19,31 @@ export interface Setting {
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
-/** Which objective to evaluate, and where. */
+/** An objective and the device on which to evaluate it. */
 export interface LossLabOptions extends Setting {
-  /** Default: `auto`, which is the CPU: batches of points are too small for a GPU. */
+  /** Default: `auto`, which selects the CPU: batches of points are too small for a GPU. */
   readonly device?: DeviceChoice;
   /** Called when the lab moves to another device: to the CPU if WebGPU is lost, and back once it is there again. */
   readonly onDevice?: (device: DeviceInfo) => void;
-  /** Whether to compute in a worker of its own. Default: `true`. */
+  /** Compute in a separate worker. Default: `true`. */
   readonly worker?: boolean;
 }
 
-/** What an objective may want beside the two views; one entry for each row. */
+/** Inputs of an objective beside the two views; one entry for each row. */
 export interface Inputs {
   /** Conditioning variable. */
   readonly z?: Rows;
   readonly labels?: readonly number[];
   readonly bias?: readonly number[];
-  /** What else the objective asks for, by the name that its error or its documentation gives. */
+  /** Further inputs of the objective, by the name in its error or its documentation. */
   readonly others?: Readonly<Record<string, Rows | readonly number[]>>;
-  /** Whether the views are unit rows, and gradients partial derivatives with respect to those. Default: `false`. */
+  /**
+   * True if the views are unit rows; gradients are then partial derivatives with respect to those. Default: `false`.
+   */
   readonly normalised?: boolean;
 }
 
-/** What an objective gives. */
+/** The result of an objective. */
 export interface Evaluation {
   readonly loss: number;
   /** Gradient with respect to the first view, as given. */
@@ -56,7 +58,7 @@ export interface Evaluation {
   readonly aux: Readonly<Record<string, unknown>>;
 }
 
-/** A loss and its gradients, and nothing else. */
+/** A loss and its gradients, without further outputs. */
 export interface Differentiation {
   readonly loss: number;
   /** Gradient with respect to the first view, as given. */
@@ -65,20 +67,23 @@ export interface Differentiation {
   readonly gradB: Vectors;
 }
 
-/** How samples are weighed by their conditioning values. */
+/** The kernel and the ridge that weigh samples by their conditioning values. */
 export interface Conditioning {
   readonly kernel: string | Readonly<Record<string, unknown>>;
   /** Ridge, 0.01 by default. */
   readonly lambda?: number;
 }
 
-/** What a conditioning variable makes of a batch: matrices of one row and one column for each sample. */
+/** The matrices of the conditioning variable of a batch, one row and one column for each sample. */
 export interface SampleWeights {
   /** The Gram matrix `K` of the kernel. */
   readonly gram: Rows;
   /** `(K + lambda I)^-1 K`, as printed. */
   readonly paper: Rows;
-  /** As released: made of `K` with a diagonal of 1, diagonal and small entries set to 0, not renormalised. */
+  /**
+   * As released: computed from `K` with a diagonal of 1, with the diagonal and small entries set to 0, not
+   * renormalised.
+   */
   readonly released: Rows;
   /** As Simile recommends: negative entries and the diagonal set to 0, rows of sum 1. */
   readonly normalised: Rows;
@@ -90,20 +95,20 @@ export interface SampleWeights {
 export type ListedObjective =
   | {
       readonly name: string;
-      /** Those of its parameters that a page may want to offer. */
+      /** Its parameters among those that a page can offer. */
       readonly parameters: readonly string[];
-      /** Those that make a difference. */
+      /** Its variants, where their results differ. */
       readonly variants: readonly string[];
-      /** Which of `z`, `labels` and `bias` it cannot do without. */
+      /** The inputs among `z`, `labels` and `bias` that it requires. */
       readonly inputs: readonly string[];
     }
   | {
       readonly name: string;
-      /** Why two views with `z`, `labels` and `bias` are not enough for it. */
+      /** The reason why two views with `z`, `labels` and `bias` are not enough for it. */
       readonly refusal: string;
     };
 
-/** An evaluation as core writes it. */
+/** An evaluation as serialised by core. */
 interface Document {
   readonly loss: number;
   readonly grads: Readonly<Record<string, Rows>>;
@@ -147,7 +152,7 @@ export class LossLab {
     return this.#device.info;
   }
 
-  /** Takes another objective, or other parameters, for the evaluations that follow. */
+  /** Sets another objective, or other parameters, for later evaluations. */
   configure(setting: Setting): void {
     this.#setting = setting;
   }
@@ -161,7 +166,7 @@ export class LossLab {
     return { loss, gradA, gradB, gradients, aux, ...(weights && { weights }) };
   }
 
-  /** The same as numbers one after the other, without what else an objective tells: several times as quick. */
+  /** Loss and gradients as flat arrays, without further outputs: several times as quick. */
   async differentiate(
     viewA: Vectors,
     viewB: Vectors,
@@ -181,7 +186,7 @@ export class LossLab {
     return this.#ask<Rows>("forces", this.#case(viewA, viewB, inputs), signal);
   }
 
-  /** The Gram matrix of conditioning values, and the weights that the kernel objectives make of it. */
+  /** The Gram matrix of conditioning values, and the weights that the kernel objectives compute from it. */
   async weigh(z: Rows, { kernel, lambda }: Conditioning, { signal }: CallOptions = {}): Promise<SampleWeights> {
     const document = JSON.stringify({ objective: "kceo-weights", params: { kernel, lambda }, inputs: { z } });
     const { aux = {} } = await this.#ask<Document>("evaluate", document, signal);
@@ -196,7 +201,7 @@ export class LossLab {
     };
   }
 
-  /** Every objective that there is, with what it takes. */
+  /** Every objective, with its parameters, variants and inputs. */
   async objectives({ signal }: CallOptions = {}): Promise<readonly ListedObjective[]> {
     const answer = await this.#connection.call("listObjectives", {}, { signal });
     return JSON.parse(answer.document) as readonly ListedObjective[];
@@ -211,7 +216,7 @@ export class LossLab {
     this.dispose();
   }
 
-  /** The document of a case, with the views or without. */
+  /** The JSON document of a case, with the views or without. */
   #case(viewA: Rows | undefined, viewB: Rows | undefined, { z, labels, bias, others, normalised = false }: Inputs): string {
     const { objective, variant, kernel, temperature, lambda, params } = this.#setting;
     return JSON.stringify({

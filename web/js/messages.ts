@@ -1,4 +1,4 @@
-/** Lets the messages in that arrived meanwhile: a call may have been taken back. */
+/** Yields to pending messages, because one of them may cancel the call. */
 export function messages(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();

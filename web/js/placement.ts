@@ -1,17 +1,17 @@
-// Where something computes: on WebGPU while that is wanted, believed and not lost, else on the CPU.
+// The placement of a computation: on WebGPU while that is wanted, verified and not lost, else on the CPU.
 import { CPU, type Gpu, messageOf, openGpu, reopenGpu } from "./gpu.js";
 import type { DeviceInfo } from "./protocol.js";
 
-/** Losses after which WebGPU is given up. */
+/** Device losses after which WebGPU is given up. */
 const MOST_LOSSES = 3;
 
-/** What can compute on either device. */
+/** A computation that can run on either device. */
 export interface Movable<T> {
-  /** Always there. */
+  /** The computation on the CPU, which always exists. */
   readonly onCpu: T;
-  /** Makes the same on WebGPU; rejects where that does not compute what the CPU computes. */
+  /** Creates the same on WebGPU; rejects where the results do not agree with those of the CPU. */
   putOn(gpu: Gpu): Promise<T>;
-  /** Brings the one that takes over to where the work is; `from` had it before, unless that was lost. */
+  /** Transfers the state to the new place `to`, from the old place `from` unless that was lost. */
   handOver?(to: T, from?: T): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export class Placement<T extends { free(): void }> {
     return this.#onGpu !== undefined;
   }
 
-  /** Moves from the CPU to WebGPU; rejects where that cannot be, and the CPU stays. */
+  /** Moves from the CPU to WebGPU; rejects where that fails, and the CPU stays in use. */
   async move(opening: Promise<Gpu> = openGpu()): Promise<DeviceInfo> {
     const gpu = await opening;
     const it = await this.movable.putOn(gpu);
@@ -47,14 +47,14 @@ export class Placement<T extends { free(): void }> {
     return gpu.info;
   }
 
-  /** The same while the CPU answers. */
+  /** Moves to WebGPU in the background, while the CPU answers. */
   moveInBackground(opening?: Promise<Gpu>): void {
     this.move(opening).then(this.onDevice, (error: unknown) => {
       this.onDevice({ ...CPU, reason: `WebGPU cannot be used: ${messageOf(error)}` });
     });
   }
 
-  /** Does some work where that is done now: if the device is lost meanwhile, again on the CPU. */
+  /** Runs some work at the current place: if the device is lost meanwhile, again on the CPU. */
   run<R>(work: (it: T) => Promise<R>): Promise<R> {
     return this.#inTurn(async () => {
       const { onCpu } = this.movable;
@@ -63,7 +63,7 @@ export class Placement<T extends { free(): void }> {
       try {
         return await work(place.it);
       } catch (error) {
-        // What fails on the CPU too is no fault of the device.
+        // An error that occurs on the CPU too is not a fault of the device.
         await this.movable.handOver?.(onCpu);
         const result = await work(onCpu);
         this.#lose(place.gpu, error);
@@ -79,7 +79,7 @@ export class Placement<T extends { free(): void }> {
     this.#onGpu = undefined;
   }
 
-  /** A device can be lost at any time: the CPU goes on until there is another. */
+  /** A device can be lost at any time: the CPU continues until there is another. */
   #lose(gpu: Gpu, error: unknown): void {
     this.#onGpu = undefined;
     this.#losses++;
@@ -87,7 +87,7 @@ export class Placement<T extends { free(): void }> {
     if (this.#losses < MOST_LOSSES) this.moveInBackground(reopenGpu(gpu));
   }
 
-  /** One task after the other: nothing moves in the middle of some work. */
+  /** Runs one task after the other, so that nothing moves in the middle of some work. */
   #inTurn<R>(task: () => Promise<R>): Promise<R> {
     const turn = this.#last.then(task);
     this.#last = turn.catch(() => {});

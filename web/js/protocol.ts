@@ -1,20 +1,20 @@
-// What a page and its worker say to each other.
+// The messages between a page and its worker.
 
-/** Which device to compute on. `auto` takes a WebGPU adapter that is real hardware, else the CPU. */
+/** The device to compute on. `auto` takes a WebGPU adapter that is real hardware, else the CPU. */
 export type DeviceChoice = "auto" | "webgpu" | "cpu";
 
-/** The device that computes, and why it is this one. */
+/** The device that computes, and the reason for it. */
 export interface DeviceInfo {
   readonly kind: "webgpu" | "cpu";
   /** Name for people: the adapter, or the kind of WebAssembly. */
   readonly name: string;
-  /** Whether a WebGPU adapter is emulated on the CPU. */
+  /** True if a WebGPU adapter is emulated on the CPU. */
   readonly software: boolean;
-  /** Why WebGPU is not used, where it was wanted or allowed. */
+  /** The reason why WebGPU is not used, where it was wanted or allowed. */
   readonly reason?: string;
 }
 
-/** What a checkpoint says about itself. */
+/** The metadata of a checkpoint. */
 export interface EncoderInfo {
   /** Architecture, such as `lenet5` or `resnet18`. */
   readonly encoder: string;
@@ -49,7 +49,7 @@ export interface RgbaPixels {
   readonly height: number;
 }
 
-/** Images on their way to the worker. */
+/** Images for the worker. */
 export type Pictures = { readonly pictures: readonly (ImageBitmap | RgbaPixels)[] } | { readonly floats: FloatImages };
 
 /** Images that core drew, each `width` x `height` pixels of RGBA. */
@@ -72,7 +72,7 @@ export interface OwnImages {
   readonly labels: Uint32Array;
 }
 
-/** What the worker can do: the input and the output of each method. */
+/** The methods of the worker: the input and the output of each. */
 export interface Methods {
   loadEncoder: {
     input: { checkpoint: Uint8Array; device: DeviceChoice };

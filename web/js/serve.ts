@@ -1,8 +1,8 @@
-// Requests in, replies out: the worker's side of a connection.
+// The worker's side of a connection: requests in, replies out.
 import { Engine } from "./engine.js";
 import type { Reply, Request } from "./protocol.js";
 
-/** Answers the requests that arrive at a port, one after the other; returns what ends that. */
+/** Answers the requests that arrive at a port, one after the other; returns a function that stops it. */
 export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () => void {
   const reply = (message: Reply, transfer: Transferable[] = []) => port.postMessage(message, transfer);
   const engine = new Engine((device) => reply({ device }));
@@ -28,12 +28,12 @@ export function serve(port: Pick<MessagePort, "postMessage" | "onmessage">): () 
 
   return () => {
     port.onmessage = null;
-    // What is being answered may still use what would be freed.
+    // The request in progress may still use the objects to be freed.
     void last.then(() => engine.free());
   };
 }
 
-/** The arrays of an output are moved to the page and not copied. */
+/** The buffers of the arrays of an output, which are transferred to the page and not copied. */
 function buffersOf(output: object): Transferable[] {
   return Object.values(output).flatMap((value) => (ArrayBuffer.isView(value) ? [value.buffer as ArrayBuffer] : []));
 }

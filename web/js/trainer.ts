@@ -7,9 +7,11 @@ import type { DeviceChoice, DeviceInfo, Methods, OwnImages } from "./protocol.js
 /** Images that are decoded at once. */
 const CHUNK = 64;
 
-/** What to train, on how many digits, and where. What is left out is as in the recipe `fair-digits`. */
+/**
+ * The objective, the number of digits and the device of a run. Omitted settings are those of the recipe `fair-digits`.
+ */
 export interface TrainerOptions extends Setting {
-  /** Seed of the digits, or of which images are held out, of the network and of the views. Default: 0. */
+  /** Seed of the digits (or of the choice of held-out images), of the network and of the views. Default: 0. */
   readonly seed?: number;
   /** Steps of the whole run, through which the learning rate rises and falls. Default: 600. */
   readonly iterations?: number;
@@ -18,16 +20,17 @@ export interface TrainerOptions extends Setting {
   /** Default: 0.004. */
   readonly learningRate?: number;
   /**
-   * How many digits to draw and train on, or images of your own: what `z` is then is their mean colour. Default: 8192.
+   * The number of digits to draw and train on, or images of your own, for which `z` is their mean colour. Default:
+   * 8192.
    */
   readonly images?: number | readonly LabelledImage[];
-  /** How many other digits to judge by, or how many of your images to hold out. Default: 2000, or a fifth. */
+  /** The number of test digits, or of your images to hold out. Default: 2000, or a fifth. */
   readonly testImages?: number;
   /** Default: `auto`. */
   readonly device?: DeviceChoice;
   /** Called when the run moves to another device: to the CPU if WebGPU is lost, and back once it is there again. */
   readonly onDevice?: (device: DeviceInfo) => void;
-  /** Whether to compute in a worker of its own. Default: `true`. */
+  /** Compute in a separate worker. Default: `true`. */
   readonly worker?: boolean;
   /** Stops the preparation. */
   readonly signal?: AbortSignal;
@@ -36,7 +39,7 @@ export interface TrainerOptions extends Setting {
 /** An image to train on. */
 export interface LabelledImage {
   readonly image: ImageSource;
-  /** Its class, counted from 0: what the probe reads off, and what objectives with labels learn from. */
+  /** Its class, counted from 0: the target of the probe, and the label for objectives with labels. */
   readonly label: number;
 }
 
@@ -48,24 +51,24 @@ export interface Steps {
   readonly losses: Float32Array;
 }
 
-/** How to probe. */
+/** Options of a probe. */
 export interface ProbeOptions extends CallOptions {
   /**
-   * How many training images the probes are fitted on: a few hundred while a run goes on. Default: all of them, with
-   * the budget of `simile evaluate`, whose numbers these then are.
+   * The number of training images for fitting the probes: a few hundred during a run. Default: all of them, with the
+   * budget of `simile evaluate`, which then gives the same numbers.
    */
   readonly images?: number;
 }
 
-/** What can be read off the representation of the test images. */
+/** The results of the probes on the representation of the test images. */
 export interface Reading {
   /** Number of steps of the run so far. */
   readonly step: number;
-  /** Fraction of the digits that a linear classifier names. */
+  /** Accuracy of a linear classifier of the digits, 0 to 1. */
   readonly accuracy: number;
-  /** R² of a ridge regression of the colours of the grounds: 1 where they can be read off, 0 where they cannot. */
+  /** R² of a ridge regression of the colours of the grounds: 1 where they can be predicted, 0 where they cannot. */
   readonly leak: number;
-  /** Where the two main directions put the images of `Trainer.mapped`: `x, y` for each. */
+  /** The projection of the images of `Trainer.mapped` onto the two main directions: `x, y` for each. */
   readonly map: Float32Array;
 }
 
@@ -78,7 +81,7 @@ export interface MappedImages {
 }
 
 /**
- * A small encoder, LeNet-5, that learns from digits which the page draws itself, or from images of yours.
+ * Trains a small encoder, LeNet-5, on digits which the page draws itself, or on images of yours.
  *
  * ```js
  * const kernel = { name: "rbf", sigma: 20 }; // of colours, 0 to 255
@@ -93,7 +96,7 @@ export interface MappedImages {
 export class Trainer {
   /** Steps of the whole run. */
   readonly iterations: number;
-  /** The run as a recipe of the command line; `null` for images of your own, which it does not have. */
+  /** The run as a recipe of the command line; `null` for images of your own, which the command line does not have. */
   readonly recipe: Readonly<Record<string, unknown>> | null;
   readonly mapped: MappedImages;
   readonly #connection: Connection;
@@ -146,8 +149,8 @@ export class Trainer {
   }
 
   /**
-   * Does one step, or several; rejects at the end of the run. A call that is taken back ends after the step that is
-   * being done; steps that were done stay done.
+   * Does one step, or several; rejects at the end of the run. A cancelled call ends after the current step; finished
+   * steps are kept.
    */
   async step(count = 1, { signal }: CallOptions = {}): Promise<Steps> {
     const steps = await this.#connection.call("train", { steps: count }, { signal });
@@ -155,12 +158,12 @@ export class Trainer {
     return steps;
   }
 
-  /** Reads digit and colour off the representation of the test images. */
+  /** Fits the probes of digit and colour, and measures them on the representation of the test images. */
   async probe({ images, signal }: ProbeOptions = {}): Promise<Reading> {
     return this.#connection.call("probe", { images }, { signal });
   }
 
-  /** The encoder as it is now: a `.safetensors` file for `Encoder.load`, `simile evaluate` and PyTorch. */
+  /** The current encoder: a `.safetensors` file for `Encoder.load`, `simile evaluate` and PyTorch. */
   async checkpoint({ signal }: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     return (await this.#connection.call("writeCheckpoint", {}, { signal })).checkpoint;
   }
@@ -175,7 +178,7 @@ export class Trainer {
   }
 }
 
-/** Images of the size that a trainer takes; what is decoded at once is bounded. */
+/** Images scaled to the size that a trainer takes; the number decoded at once is bounded. */
 async function fitted(
   images: readonly LabelledImage[],
   connection: Connection,

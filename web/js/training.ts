@@ -1,4 +1,4 @@
-// The worker's end of a run.
+// The training run in the worker.
 import * as cpu from "./generated/cpu.js";
 import * as webgpu from "./generated/webgpu.js";
 import { CPU, checkAgreement, type Gpu, messageOf, reasonForCpu } from "./gpu.js";
@@ -6,7 +6,7 @@ import { messages } from "./messages.js";
 import { type Movable, Placement } from "./placement.js";
 import type { DeviceInfo, Methods } from "./protocol.js";
 
-/** Steps on WebGPU between two copies of the run's state: as many are done again at most when the device is lost. */
+/** Steps on WebGPU between two copies of the run's state: at most as many are repeated when the device is lost. */
 const COPY_EVERY = 50;
 
 type Run = cpu.Trainer | webgpu.Trainer;
@@ -14,11 +14,11 @@ type Run = cpu.Trainer | webgpu.Trainer;
 export class Training implements Movable<Run> {
   readonly onCpu: cpu.Trainer;
   readonly #placement: Placement<Run>;
-  /** Steps that were done, on whatever device. */
+  /** Finished steps, on any device. */
   #step = 0;
-  /** A state that the run has been in, to go on from where a device is lost. */
+  /** The last copy of the state, from which the run resumes when a device is lost. */
   #copy = new Uint8Array();
-  /** What the CPU finds at the beginning; a run that goes on cannot be asked for it again. */
+  /** The loss of the first step on the CPU; a run in progress cannot compute it again. */
   #firstLoss: number | undefined;
 
   private constructor(
@@ -29,7 +29,7 @@ export class Training implements Movable<Run> {
     this.#placement = new Placement(this, onDevice);
   }
 
-  /** A run at its beginning, and the device that was found for it. */
+  /** A new run, with its device. */
   static async open(
     input: Methods["openTrainer"]["input"],
     onDevice: (device: DeviceInfo) => void,
@@ -47,13 +47,13 @@ export class Training implements Movable<Run> {
     }
   }
 
-  /** What the page is told of a run at its beginning. */
+  /** The description of a new run for the page. */
   describe(): Omit<Methods["openTrainer"]["output"], "device"> {
     const { recipe, mapped_labels: labels, mapped_colours: colours } = this.onCpu;
     return { recipe, labels, colours };
   }
 
-  /** Runs so many steps, or fewer where the call is taken back. */
+  /** Runs `steps` steps, or fewer where the call is cancelled. */
   async train(steps: number, isCancelled: () => boolean): Promise<Methods["train"]["output"]> {
     const losses: number[] = [];
     while (losses.length < steps && !isCancelled()) {
@@ -82,7 +82,7 @@ export class Training implements Movable<Run> {
     this.#placement.free();
   }
 
-  /** The same run on WebGPU, whose first loss has to be that of the CPU. */
+  /** The same run on WebGPU, whose first loss has to agree with that of the CPU. */
   async putOn({ device, info }: Gpu): Promise<Run> {
     const run = begin(webgpu.Trainer, this.input, device);
     try {
@@ -102,13 +102,13 @@ export class Training implements Movable<Run> {
   }
 }
 
-/** What both bundles call a trainer. */
+/** The trainer class of either bundle. */
 interface Trainers<Device, Trainer> {
   new (settings: string, device: Device): Trainer;
   on_images(settings: string, pixels: Uint8Array, labels: Uint32Array, device: Device): Trainer;
 }
 
-/** A run at its beginning, on drawn digits or on images of the page's own. */
+/** Starts a run on drawn digits or on images of the page. */
 function begin<Device, Trainer>(
   Trainer: Trainers<Device, Trainer>,
   { settings, own }: Methods["openTrainer"]["input"],

@@ -1,4 +1,4 @@
-//! Which objectives there are, and what each of them takes: asked of core itself, so that a page cannot fall behind.
+//! The list of objectives with their parameters and inputs, derived from core, so that a page cannot fall behind.
 
 use burn::tensor::{DType, Device, try_read_sync};
 use serde_json::{Map, Value, json};
@@ -26,11 +26,11 @@ fn parameters() -> [(&'static str, Value); 12] {
 
 const VARIANTS: [&str; 3] = ["paper", "released", "normalised"];
 
-/// What a page has beside two views of some samples.
+/// The inputs that a page has beside two views of some samples.
 const INPUTS: [&str; 3] = ["z", "labels", "bias"];
 
-/// Writes a list of `{ name, parameters, variants, inputs }`, where `inputs` are those that the objective cannot do
-/// without; or `{ name, refusal }` for an objective that two views with `z`, `labels` and `bias` are not enough for.
+/// Writes a list of `{ name, parameters, variants, inputs }`, where `inputs` are those that the objective requires; or
+/// `{ name, refusal }` for an objective that needs more than two views with `z`, `labels` and `bias`.
 #[wasm_bindgen]
 pub fn catalogue() -> String {
     loss::names().map(entry).collect::<Value>().to_string()
@@ -53,7 +53,7 @@ fn entry(name: &str) -> Value {
     })
 }
 
-/// The variants of an objective whose parameters are given; none where they agree.
+/// The variants of an objective with the given parameters; none where their results agree.
 fn variants(name: &str, parameters: &[(&str, Value)]) -> Vec<&'static str> {
     let of = |variant: &'static str| {
         let given = parameters.iter().map(|(parameter, value)| ((*parameter).to_owned(), value.clone()));

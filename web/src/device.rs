@@ -1,4 +1,4 @@
-//! Where tensors live: the CPU of the page, or WebGPU.
+//! The device of tensors: the CPU of the page, or WebGPU.
 
 #[cfg(feature = "wgpu")]
 use burn::tensor::wgpu::{WgpuSetup, wgpu};
@@ -11,7 +11,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 #[derive(Debug, Clone)]
 pub struct Device {
     pub(crate) inner: burn::tensor::Device,
-    /// What it was made of, to make another of when it is lost.
+    /// The setup of the device, from which another is created when it is lost.
     #[cfg(feature = "wgpu")]
     setup: Option<WgpuSetup>,
 }
@@ -37,7 +37,7 @@ impl Device {
         Ok(Self { inner, setup: Some(setup) })
     }
 
-    /// Another device in the place of one that was lost.
+    /// A replacement for a lost device.
     ///
     /// # Errors
     /// As [`webgpu`](Self::webgpu).

@@ -43,7 +43,7 @@ impl Digits {
 /// Draws `count` digits on coloured grounds; the same seed gives the same images on every platform.
 ///
 /// # Errors
-/// Where `count` is 0.
+/// `count` is 0.
 #[wasm_bindgen]
 pub fn draw_digits(count: usize, seed: u32) -> Result<Digits, JsError> {
     let dataset = draw(count, Colours::Palette, seed.into())?;

@@ -11,7 +11,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::device::Device;
 
-/// Images that go through the network at once: enough to be quick, and few enough to bound its memory.
+/// Images in one forward pass: enough to be quick, and few enough to bound the memory.
 const CHUNK: usize = 64;
 
 /// A trained encoder on a device.
@@ -28,7 +28,7 @@ impl Encoder {
     /// Reads a checkpoint and puts it on a device.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// The file is not a valid checkpoint of an encoder.
     #[wasm_bindgen(constructor)]
     pub fn new(checkpoint: &[u8], device: &Device) -> Result<Self, JsError> {
         let read = Checkpoint::from_bytes(checkpoint, &device.inner)
@@ -38,7 +38,7 @@ impl Encoder {
         Ok(Self { checkpoint: read, normalisation, device: device.inner.clone() })
     }
 
-    /// What the file says about itself: the JSON of `EncoderInfo`.
+    /// The metadata of the file: the JSON of `EncoderInfo`.
     #[wasm_bindgen(getter)]
     pub fn info(&self) -> String {
         let metadata = &self.checkpoint.metadata;
@@ -65,10 +65,10 @@ impl Encoder {
         self.input_size().iter().product()
     }
 
-    /// A picture of any size, RGBA, as the network takes it: `[channels, height, width]`, values in 0..1.
+    /// Converts an RGBA picture of any size to the input of the network: `[channels, height, width]`, values in 0..1.
     ///
     /// # Errors
-    /// Where the number of bytes is not four for each pixel.
+    /// The number of bytes is not four for each pixel.
     pub fn prepare(&self, rgba: Vec<u8>, width: usize, height: usize) -> Result<Vec<f32>, JsError> {
         let [channels, side, _] = self.input_size();
         let resize = self.checkpoint.metadata.resize;
@@ -80,7 +80,7 @@ impl Encoder {
     /// The vectors of `count` images, `[count, channels, height, width]` with values in 0..1, row after row.
     ///
     /// # Errors
-    /// Where the number of values does not fit, or the device failed.
+    /// The number of values does not fit, or the device failed.
     pub async fn embed(&self, images: Vec<f32>, count: usize) -> Result<Vec<f32>, JsError> {
         let [channels, height, width] = self.input_size();
         let size = self.image_size();

@@ -15,7 +15,7 @@ use crate::device::Device;
 /// Runs a case, an objective or a table such as `kceo-weights`, and writes `{ loss, grads, aux }`.
 ///
 /// # Errors
-/// What core says about the document.
+/// Core rejects the document.
 #[wasm_bindgen]
 pub async fn evaluate(document: String, device: &Device) -> Result<String, JsError> {
     let device = device.inner.clone();
@@ -23,10 +23,10 @@ pub async fn evaluate(document: String, device: &Device) -> Result<String, JsErr
     Ok(json!({ "loss": outcome.loss, "grads": outcome.gradients, "aux": outcome.aux }).to_string())
 }
 
-/// Finds the forces between the rows of both views, and writes them as rows.
+/// Computes the forces between the rows of both views, and writes them as rows.
 ///
 /// # Errors
-/// What core says about the document, or that the objective does not compare its rows by inner products.
+/// Core rejects the document, or the objective does not compare its rows by inner products.
 #[wasm_bindgen]
 pub async fn forces(document: String, device: &Device) -> Result<String, JsError> {
     let device = device.inner.clone();
@@ -59,11 +59,11 @@ impl Differentiated {
     }
 }
 
-/// Finds the loss of two views, rows of `columns` numbers, and its gradients, and nothing else: what a loop asks for.
+/// Computes only the loss of two views, rows of `columns` numbers, and its gradients, for use in a loop.
 /// `document` is a case without the views.
 ///
 /// # Errors
-/// What core says about the document or the views, or that the device failed.
+/// Core rejects the document or the views, or the device failed.
 #[wasm_bindgen]
 pub async fn differentiate(
     document: String,

@@ -1,5 +1,5 @@
-//! The wasm-bindgen layer of the npm package `simile-web`: numbers in, numbers out. Fetching, decoding of images,
-//! workers and queues are the business of the TypeScript in `web/js`.
+//! The wasm-bindgen layer of the npm package `simile-web`: numbers in, numbers out. The TypeScript in `web/js` fetches,
+//! decodes images, and runs workers and queues.
 
 pub mod catalogue;
 pub mod device;
@@ -19,7 +19,7 @@ mod constructors {
 
     /// Runs the linker's constructors once.
     ///
-    /// Where nobody calls them, wasm-ld wraps every export in a call of all of them; the WebGPU backend registers
+    /// Without this call, wasm-ld wraps every export in a call of all of them; the WebGPU backend registers
     /// hundreds, and each call into the module then takes milliseconds.
     pub(crate) fn run() {
         // SAFETY: wasm-bindgen calls `start` once, before any other export, and nothing else calls this function.

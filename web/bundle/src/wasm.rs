@@ -35,7 +35,7 @@ impl Bundle {
     }
 }
 
-/// Where the glue, its types and the WebAssembly files lie for the TypeScript of the package.
+/// The folder of the glue, its types and the WebAssembly files, which the TypeScript of the package imports.
 pub(crate) const GENERATED: &str = "web/js/generated";
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -52,8 +52,8 @@ pub(crate) fn check_target(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Compiles one bundle into [`GENERATED`]. Quickly, the larger one serves as both: it can do all that the smaller can, and
-/// two sets of features would compile Burn twice.
+/// Compiles one bundle into [`GENERATED`]. A quick build uses the larger one as both: it has all the functions of the
+/// smaller, and two feature sets would compile Burn twice.
 pub(crate) fn build(workspace: &Workspace, bundle: Bundle, quick: bool) -> Result<()> {
     let (features, profile) = if quick { (Bundle::WebGpu, "web-quick") } else { (bundle, "web") };
     let compiled = compile(workspace, features, profile)?;
@@ -73,7 +73,7 @@ pub(crate) fn build(workspace: &Workspace, bundle: Bundle, quick: bool) -> Resul
     Ok(())
 }
 
-/// Its own target folder, because these flags would otherwise make every native build start again.
+/// Uses a separate target folder, because these flags would otherwise invalidate every native build.
 fn compile(workspace: &Workspace, bundle: Bundle, profile: &str) -> Result<PathBuf> {
     let target = workspace.path("target/web");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -100,7 +100,7 @@ fn bind(compiled: &Path, bundle: Bundle, folder: &Path) -> Result<()> {
         .input_bytes(bundle.name(), wasm)
         .web(true)?
         .typescript(true)
-        // The package passes the address of the file, which is all that a bundler has to understand.
+        // The package passes the address of the file itself, in a form that bundlers recognise.
         .omit_default_module_path(true)
         .generate(folder)
 }

@@ -1,5 +1,5 @@
-//! What the tool says where something is missing. That a test of this package runs it makes `cargo test --workspace` build
-//! it, for the tests of the browser in `tests/`.
+//! Messages of the tool where something is missing. These tests also make `cargo test --workspace` build the tool,
+//! which the browser tests in `tests/` need.
 #![allow(clippy::unwrap_used)]
 
 #[cfg(unix)]

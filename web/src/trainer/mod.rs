@@ -1,5 +1,5 @@
-//! A run in the page: digits that core draws or images of the page's own, the step of the command line's trainer, and
-//! its probes.
+//! A training run in the page, on digits that core draws or on images of the page, with the training step and the
+//! probes of the command line.
 
 mod part;
 mod probe;
@@ -22,7 +22,7 @@ pub use self::probe::Probe;
 use self::settings::Settings;
 use crate::device::Device;
 
-/// A network on its way, with the images that it learns from.
+/// A training run: the state of the trainer and its images.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Trainer {
@@ -37,10 +37,10 @@ pub struct Trainer {
 
 #[wasm_bindgen]
 impl Trainer {
-    /// Draws the digits of a run and puts it at its beginning. `settings` is the JSON of `Settings`.
+    /// Draws the digits and starts a run. `settings` is the JSON of `Settings`.
     ///
     /// # Errors
-    /// What is wrong with the settings.
+    /// The settings are not valid.
     #[wasm_bindgen(constructor)]
     pub fn new(settings: &str, device: &Device) -> Result<Self, JsError> {
         let settings = read(settings)?;
@@ -51,11 +51,11 @@ impl Trainer {
         Self::begin(settings, recipe, train, test, device)
     }
 
-    /// A run on images of the page's own: `pixels` are those of `fit_to_train`, one image after the other, `labels` the
-    /// class of each. Of `settings.images` images `settings.testImages` are held out to judge by.
+    /// Starts a run on images of the page: `pixels` are those of `fit_to_train`, one image after the other, `labels`
+    /// the class of each. Of `settings.images` images `settings.testImages` are held out as the test set.
     ///
     /// # Errors
-    /// What is wrong with the settings or the images.
+    /// The settings or the images are not valid.
     pub fn on_images(
         settings: &str,
         pixels: Vec<u8>,
@@ -77,7 +77,7 @@ impl Trainer {
         self.run.step_number() as u32
     }
 
-    /// The run as a recipe of the command line, in JSON; null for images of the page's own.
+    /// The run as a recipe of the command line, in JSON; null for images of the page.
     #[wasm_bindgen(getter)]
     pub fn recipe(&self) -> String {
         self.recipe.to_string()
@@ -107,7 +107,7 @@ impl Trainer {
         Ok(advance(&mut self.run, &mut self.sampler, &self.train).await?)
     }
 
-    /// The loss of the first step of such a run: what a device has to agree on before it is believed.
+    /// The loss of the first step of such a run, on which a device has to agree with the CPU before it is used.
     ///
     /// # Errors
     /// As [`step`](Self::step).
@@ -116,7 +116,7 @@ impl Trainer {
         Ok(advance(&mut run, &mut self.sampler.clone(), &self.train).await?)
     }
 
-    /// Everything that the steps so far have changed, in bytes for [`resume`](Self::resume).
+    /// The state of the run, in bytes for [`resume`](Self::resume).
     ///
     /// # Errors
     /// A value is not finite, or the device failed.
@@ -124,7 +124,7 @@ impl Trainer {
         Ok(self.run.to_bytes().await?)
     }
 
-    /// Puts the run where another of the same settings and images was, on whatever device that ran.
+    /// Restores the state of another run with the same settings and images, on any device.
     ///
     /// # Errors
     /// The bytes are damaged, or belong to a run with other settings.
@@ -134,8 +134,8 @@ impl Trainer {
         Ok(())
     }
 
-    /// Reads digit and colour off the representations of the test images, by probes that are fitted on the first
-    /// `fitted` training images; without it on all of them, with the budget that `simile evaluate` has.
+    /// Fits the probes of digit and colour on the first `fitted` training images (without it on all of them, with the
+    /// budget of `simile evaluate`), and measures them on the test images.
     ///
     /// # Errors
     /// The device failed, or the network has diverged.
@@ -143,7 +143,7 @@ impl Trainer {
         Ok(Probe::run(self.run.encoder(), &self.train, &self.test, fitted).await?)
     }
 
-    /// The encoder as it is now, as the bytes of a `.safetensors` file that `simile` and `Encoder` read.
+    /// The current encoder, as the bytes of a `.safetensors` file that `simile` and `Encoder` read.
     ///
     /// # Errors
     /// A weight is not finite, or the device failed.
@@ -179,10 +179,10 @@ impl Trainer {
     }
 }
 
-/// A picture of any size, RGBA, as a trainer takes it: `[side, side, 3]`.
+/// Converts an RGBA picture of any size to the input of a trainer: `[side, side, 3]`.
 ///
 /// # Errors
-/// Where the number of bytes is not four for each pixel.
+/// The number of bytes is not four for each pixel.
 #[wasm_bindgen]
 pub fn fit_to_train(rgba: Vec<u8>, width: usize, height: usize) -> Result<Vec<u8>, JsError> {
     Ok(fit(&Images::new(height, width, 4, rgba)?, SIDE, SIDE, 3)?.pixels)
@@ -202,7 +202,7 @@ async fn advance(run: &mut train::Trainer, sampler: &mut Sampler, train: &Part) 
     let (view_a, view_b) = train.images.pair(indices, &mut run.rng())?;
     let context = train.context(indices, run.config().objective.needs_condition());
     run.step(view_a, view_b, context)?;
-    // Reading each loss keeps a GPU from being handed more steps than it has done.
+    // Reading each loss keeps the queue of the GPU from growing.
     Ok(run.mean_loss().await?.unwrap_or_default())
 }
 

@@ -1,4 +1,4 @@
-//! Images on a device, with what is known of each: the digits that core draws, or images of the page's own.
+//! Images on a device with their labels and colours: digits that core draws, or images of the page.
 
 use burn::tensor::Device;
 use simile_core::augment::Normalisation;
@@ -11,16 +11,16 @@ use simile_core::train::{ViewSource, embed};
 
 use super::settings::{CONDITION, Settings};
 
-/// Images that go through the network at once.
+/// Images in one forward pass.
 const CHUNK: usize = 256;
 
-/// The images to train on, or those to judge by.
+/// The training images, or the test images.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) images: ViewSource,
     pub(super) labels: Vec<usize>,
     pub(super) classes: usize,
-    /// Of the grounds of digits, else the mean of each image, `[n, 3]`, 0 to 255.
+    /// Colours of the grounds of digits, else the mean colour of each image, `[n, 3]`, 0 to 255.
     pub(super) colours: Matrix,
 }
 
@@ -36,7 +36,7 @@ impl Part {
         }
     }
 
-    /// What an objective may ask for beside the views; the colours only of one that `needs` a condition.
+    /// The inputs of an objective beside the views; the colours only if it `needs` a condition.
     pub(super) fn context(&self, indices: &[usize], needs: bool) -> Batch {
         let labels = indices.iter().filter_map(|&at| self.labels.get(at).copied()).collect();
         let batch = Batch::default().with_indices("labels", labels).with_indices("samples", indices.to_vec());
@@ -52,7 +52,7 @@ impl Part {
     }
 }
 
-/// Images of the page's own, `[n, side, side, 3]`, whose condition is their mean colour.
+/// Images of the page, `[n, side, side, 3]`, whose condition is their mean colour.
 ///
 /// # Errors
 /// If `pixels` is not a whole number of images, or there is not one label an image.

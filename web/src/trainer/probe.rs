@@ -1,5 +1,5 @@
-//! What can be read off a representation: the digit by a linear classifier, the colour by ridge regression, both on
-//! features that are standardised, as `simile train` and `simile evaluate` do.
+//! Probes of a representation: a linear classifier of the digit and a ridge regression of the colour, both on
+//! standardised features, as in `simile train` and `simile evaluate`.
 
 use simile_core::error::Result;
 use simile_core::eval::knn::unit_rows;
@@ -17,11 +17,11 @@ use super::part::Part;
 /// Test images that a map shows: enough to see structure, few enough to follow.
 pub(super) const MAPPED: usize = 400;
 
-/// What a probe found.
+/// The results of the probes.
 #[wasm_bindgen]
 #[derive(Debug, Clone)]
 pub struct Probe {
-    /// Fraction of the test images whose digit is named.
+    /// Accuracy of the digit on the test images, 0 to 1.
     pub accuracy: f64,
     /// R² of the colour of the ground; 0 where colours do not vary.
     pub leak: f64,
@@ -30,7 +30,7 @@ pub struct Probe {
 
 #[wasm_bindgen]
 impl Probe {
-    /// Where the two main directions of the representations put the first test images, `[n, 2]`.
+    /// The projection of the first test images onto the two main directions of the representations, `[n, 2]`.
     #[wasm_bindgen(getter)]
     pub fn map(&self) -> Vec<f32> {
         self.map.clone()
@@ -72,7 +72,7 @@ impl Probe {
     }
 }
 
-/// Embeddings are compared by their angles, so that a map of them has no use for their lengths.
+/// The rows are normalised, because embeddings are compared by their angles.
 fn map(rows: &Matrix) -> Result<Vec<f32>> {
     let shown = unit_rows(&rows.select(&(0..MAPPED.min(rows.rows())).collect::<Vec<_>>()));
     let plane = Pca::fit(&shown, 2)?.project(&shown)?;

@@ -1,5 +1,5 @@
-//! What a page decides about a run, and the recipe of the command line that says the same. Whatever a page does not
-//! decide is that of the recipe `fair-digits`.
+//! The settings of a run in a page, and the equivalent recipe of the command line. Settings that a page does not offer
+//! are those of the recipe `fair-digits`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,19 +23,19 @@ pub(super) struct Settings {
     pub(super) batch: usize,
     pub(super) iterations: u32,
     pub(super) learning_rate: f64,
-    /// How many digits to train on.
+    /// The number of training digits.
     pub(super) images: usize,
-    /// How many digits to judge by.
+    /// The number of test digits.
     pub(super) test_images: usize,
 }
 
 impl Settings {
-    /// Small crops, in which plain contrast soon loses the digit, and no flip.
+    /// Small crops, with which plain contrastive learning soon loses the digit, and no flip.
     pub(super) fn augmentation() -> Augmentation {
         Augmentation { crop: Some(Crop { scale: [0.3, 1.0], ..Crop::default() }), ..Augmentation::default() }
     }
 
-    /// As core's trainer takes them.
+    /// The settings as the configuration of core's trainer.
     pub(super) fn config(&self) -> TrainerConfig {
         TrainerConfig {
             objective: self.objective.clone(),
@@ -48,7 +48,7 @@ impl Settings {
         }
     }
 
-    /// As the command line writes them into a checkpoint, from which it knows how to judge it.
+    /// The settings as the recipe that the command line stores in a checkpoint and reads to evaluate it.
     pub(super) fn recipe(&self) -> Value {
         let TrainerConfig { encoder, head, optimizer, schedule, .. } = self.config();
         let mut objective = json!(self.objective);
