@@ -6,7 +6,7 @@ export interface Page {
   /** In the browser's bar, after the name of the site. */
   readonly title: string;
   readonly description: string;
-  /** Said while a file is dragged over a page that takes some. */
+  /** Shown while a file is dragged over a page that accepts files. */
   readonly drop?: string;
   /** A style sheet beside the one of all pages. */
   readonly style?: string;

@@ -12,7 +12,7 @@ export interface ChartOptions {
   /** Ranges that the axes show at least. */
   readonly x: readonly [number, number];
   readonly y: readonly [number, number];
-  /** What the sides are called. */
+  /** The names of the sides. */
   readonly sides: readonly [string, string];
 }
 

@@ -20,25 +20,25 @@ export function acceptFiles(onFiles: (files: readonly File[]) => void): void {
 
 /** All files of a drop, those in folders too. */
 async function filesOf({ items, files }: DataTransfer): Promise<File[]> {
-  // The list is empty once this event is over: entries are taken before anything is waited for.
+  // The list is empty after this event: the entries are read before the first `await`.
   const plain = [...files];
   const entries = [...items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
   if (!entries.some(({ isDirectory }) => isDirectory)) return plain;
   return (await Promise.all(entries.map(walk))).flat();
 }
 
-/** The files of an entry. Not every browser has classes to tell files from folders by. */
+/** The files of an entry. Not every browser has classes that distinguish files from folders. */
 async function walk(entry: FileSystemEntry): Promise<File[]> {
   if (entry.isFile) {
     const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
-    // As for a folder that was chosen: the path tells which class an image is of, and which file is meant.
+    // As for a chosen folder: the path gives the class of an image and identifies the file.
     const webkitRelativePath = entry.fullPath.replace(/^\//, "");
     return [Object.defineProperty(file, "webkitRelativePath", { value: webkitRelativePath })];
   }
   if (!entry.isDirectory) return [];
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   const files: File[] = [];
-  // A folder is read in portions; an empty one is the last.
+  // A folder is read in portions; the last one is empty.
   for (;;) {
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
     if (some.length === 0) return files;

@@ -8,7 +8,7 @@ const SEED = 2026;
 export class Gallery {
   private constructor(
     readonly images: readonly ImageBitmap[],
-    /** What an encoder is given. */
+    /** The input of an encoder. */
     readonly pixels: readonly ImageData[],
     /** The digit of each image. */
     readonly labels: ArrayLike<number>,

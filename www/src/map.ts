@@ -1,4 +1,4 @@
-// Images as a map: each where the two main directions of its embedding put it.
+// A map of images: each at the projection of its embedding onto the two main directions.
 import { emptied } from "./canvas.js";
 import { Projection } from "./projection.js";
 import { inSlices } from "./slices.js";
@@ -34,7 +34,7 @@ export class ImageMap {
     canvas.addEventListener("pointerleave", () => this.onPoint(undefined));
   }
 
-  /** Shows images where their vectors put them, unless others are asked for before that is known. */
+  /** Shows images at the projections of their vectors, unless other images are requested before those are computed. */
   async show(images: readonly ImageBitmap[], vectors: readonly Float32Array[]): Promise<void> {
     this.#wanted = vectors;
     const projection = await inSlices(Projection.fit(vectors));
@@ -44,7 +44,7 @@ export class ImageMap {
     this.#paint();
   }
 
-  /** Shows where a query lies, and dims all but its neighbours. */
+  /** Shows the place of a query, and dims all images but its neighbours. */
   showQuery(vector: Float32Array | undefined, neighbours: readonly Neighbour[]): void {
     this.#query = vector;
     this.#near = new Set(neighbours.map(({ index }) => index));

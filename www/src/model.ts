@@ -6,7 +6,7 @@ import { type Neighbour, Space } from "./space.js";
 import { type Tally, tally } from "./tally.js";
 import { rowsOf } from "./vector.js";
 
-/** Neighbours that are asked for. */
+/** Number of neighbours of a query. */
 export const NEIGHBOURS = 8;
 
 /** A title for a model, and the place of its checkpoint. */
@@ -25,7 +25,7 @@ export interface LoadOptions {
 export interface Answer {
   readonly vector: Float32Array;
   readonly neighbours: readonly Neighbour[];
-  /** What it took to embed the query. */
+  /** The time for embedding the query. */
   readonly milliseconds: number;
 }
 

@@ -7,7 +7,7 @@ const STROKE_SHARE = 0.085;
 
 type Point = readonly [x: number, y: number];
 
-/** A three, as parts of the pad, until the visitor draws. */
+/** The digit 3, in units of the pad, shown until the visitor draws. */
 const EXAMPLE: readonly Point[] = [
   [0.34, 0.28],
   [0.42, 0.22],
@@ -27,7 +27,7 @@ const EXAMPLE: readonly Point[] = [
 ];
 const EXAMPLE_DIGIT = 3;
 
-/** What the pad shows: strokes, or a picture that was taken over. */
+/** The drawing pad: shows strokes, or a picture from elsewhere on the page. */
 export class Pad {
   /** Called after each change, while the pointer moves too. */
   onChange: () => void = () => {};
@@ -35,7 +35,7 @@ export class Pad {
   readonly #context: CanvasRenderingContext2D;
   #strokes: Point[][] = [];
   #picture: ImageBitmap | undefined;
-  /** What is known of the picture or the example. */
+  /** The labels of the picture or the example. */
   #known: Query | undefined;
   #background = 0;
 
@@ -48,7 +48,7 @@ export class Pad {
     this.#paint();
   }
 
-  /** What to embed: the picture itself, not its enlargement. */
+  /** The image to embed: the picture itself, not its enlargement. */
   get image(): HTMLCanvasElement | ImageBitmap {
     return this.#picture ?? this.canvas;
   }
@@ -78,7 +78,7 @@ export class Pad {
     this.#change();
   }
 
-  /** Shows a digit that the first stroke of the visitor takes away. */
+  /** Shows an example, which the first stroke of the visitor removes. */
   showExample(): void {
     this.#reset();
     this.#known = { digit: EXAMPLE_DIGIT, background: undefined };
@@ -133,7 +133,7 @@ export class Pad {
     context.fillStyle = BACKGROUNDS[this.#background]?.[1] ?? "";
     context.fillRect(0, 0, width, height);
     if (this.#picture) {
-      // Small digits are shown as the encoder sees them, photographs as photographs.
+      // Small digits are shown as pixels, as the encoder sees them; photographs are smoothed.
       context.imageSmoothingEnabled = this.#picture.width > width / 4;
       context.drawImage(this.#picture, 0, 0, width, height);
     }

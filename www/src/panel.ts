@@ -5,7 +5,7 @@ import { BACKGROUNDS } from "./background.js";
 import { createElement } from "./create-element.js";
 import type { Neighbour } from "./space.js";
 
-/** What is known of the query, as far as it is known. */
+/** The labels of the query; unknown ones are `undefined`. */
 export interface Query {
   readonly digit: number | undefined;
   readonly background: number | undefined;
@@ -30,7 +30,7 @@ export class Panel {
     this.element.append(top, this.#neighbours, this.#verdict, this.#tally);
   }
 
-  /** Says what the panel waits for. */
+  /** Shows the reason for which the panel waits. */
   wait(text: string): void {
     this.#tally.textContent = text;
   }

@@ -17,7 +17,7 @@ export class Projection {
     for (const vector of vectors) add(mean, vector, 1 / vectors.length);
     const centred = vectors.map((vector) => subtract(vector, mean));
     const first = yield* mainDirection(centred);
-    // Without its main direction, the next is the main one.
+    // After deflation of the first direction, the second is the main one.
     for (const vector of centred) add(vector, first, -dot(vector, first));
     return new Projection(mean, [first, yield* mainDirection(centred)]);
   }
@@ -28,9 +28,9 @@ export class Projection {
   }
 }
 
-/** The covariance is never formed: it would be millions of numbers for a large network. */
+/** Power iteration without the covariance matrix, which has millions of entries for a large network. */
 function* mainDirection(centred: readonly Float32Array[]): Steps<Float32Array> {
-  // Any start that is orthogonal to nothing in particular; a fixed one gives the same map each time.
+  // A fixed start gives the same map each time; it is not orthogonal to any likely direction.
   let direction = unit(Float32Array.from(centred[0] ?? [], (_, at) => Math.cos(at + 1)));
   for (let step = 0; step < ITERATIONS; step++) {
     const next = new Float32Array(direction.length);
@@ -47,7 +47,10 @@ function subtract(a: Float32Array, b: Float32Array): Float32Array {
   return difference;
 }
 
-/** Adds `factor` times `b` to `a`. A plain loop: a callback for each of millions of numbers is a pause that one feels. */
+/**
+ * Adds `factor` times `b` to `a`. A plain loop: a callback for each of millions of numbers would make a noticeable
+ * pause.
+ */
 function add(a: Float32Array, b: Float32Array, factor: number): void {
   for (let at = 0; at < a.length; at++) a[at] = (a[at] ?? 0) + factor * (b[at] ?? 0);
 }

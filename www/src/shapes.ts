@@ -1,4 +1,4 @@
-// Pictures as lists of shapes, which a canvas paints and an SVG file holds.
+// Pictures as lists of shapes, painted on a canvas or written as SVG.
 import { emptied } from "./canvas.js";
 
 export type Shape =

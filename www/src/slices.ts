@@ -1,12 +1,15 @@
-// Long work in slices, between which the page answers to its visitor.
+// Long work in slices, between which the page stays responsive.
 
-/** Milliseconds of a slice: with what a page does besides, a task stays below the 50 that one feels. */
+/**
+ * Milliseconds of a slice: together with other work of the page, a task stays below 50, above which a delay is
+ * noticeable.
+ */
 const SLICE = 16;
 
-/** Work that can be left between its steps. */
+/** Work that can be interrupted between its steps. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Does small work from its beginning to its end. */
+/** Runs all steps at once, for small work. */
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
@@ -14,7 +17,7 @@ export function atOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** Does work in slices. */
+/** Runs the steps in slices. */
 export async function inSlices<T>(steps: Steps<T>): Promise<T> {
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve));

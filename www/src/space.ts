@@ -3,7 +3,7 @@ import type { Steps } from "./slices.js";
 import { Standardiser } from "./standardise.js";
 import { dot } from "./vector.js";
 
-/** An image beside the one that is asked about. */
+/** A neighbour of the query. */
 export interface Neighbour {
   readonly index: number;
   /** Cosine of the angle between the two embeddings, standardised. */
@@ -27,7 +27,7 @@ export class Space {
     return new Space(standardiser, vectors);
   }
 
-  /** An embedding as it is compared with the others. */
+  /** Standardises an embedding for comparison with the others. */
   place(embedding: Float32Array): Float32Array {
     return this.standardiser.apply(embedding);
   }

@@ -1,17 +1,20 @@
-// Numbers that vary little count as much as those that vary much, as in the trainer's probes.
+// Standardises each dimension, as the trainer's probes do, so that all dimensions have equal weight.
 import { unit } from "./vector.js";
 
-/** What rounding alone can make a number deviate from its mean, as a share of the mean. */
+/** Largest deviation of a value from its mean by rounding alone, relative to the mean. */
 const ROUNDING = 1e-6;
 
-/** From an embedding to a unit vector, by the mean and the deviation of each number over a set of embeddings. */
+/**
+ * Maps an embedding to a unit vector, with the mean and the standard deviation of each dimension over a set of
+ * embeddings.
+ */
 export class Standardiser {
   private constructor(
     private readonly mean: Float64Array,
     private readonly deviation: Float64Array,
   ) {}
 
-  /** Plain loops: a callback for each of millions of numbers is a pause that one feels. */
+  /** Plain loops: a callback for each of millions of numbers would make a noticeable pause. */
   static fit(vectors: readonly Float32Array[]): Standardiser {
     const size = vectors[0]?.length ?? 0;
     const mean = new Float64Array(size);
@@ -26,7 +29,7 @@ export class Standardiser {
     }
     const deviation = variance.map((value, at) => {
       const spread = Math.sqrt(value);
-      // A number that never varies says nothing.
+      // A constant dimension carries no information and becomes 0.
       return spread > ROUNDING * Math.abs(mean[at] ?? 0) ? spread : Number.POSITIVE_INFINITY;
     });
     return new Standardiser(mean, deviation);

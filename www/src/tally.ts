@@ -1,9 +1,9 @@
-// What the neighbours of a gallery's images have in common with them.
+// The agreement of the images of a gallery with their neighbours.
 import type { Gallery } from "./gallery.js";
 import type { Steps } from "./slices.js";
 import type { Space } from "./space.js";
 
-/** How many of the neighbours of all images have something in common with them, as shares of 1. */
+/** Fractions of the neighbours, over all images, that share the digit or the ground. */
 export interface Tally {
   readonly digit: number;
   readonly background: number;

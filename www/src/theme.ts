@@ -1,10 +1,10 @@
-// The colours of the page as a canvas and an SVG file need them: resolved.
+// The colours of the page as resolved values, for a canvas and for SVG files.
 
 const NAMES = ["paper", "raised", "ink", "quiet", "line", "accent", "attract", "repel", "left", "right"] as const;
 
 export type Theme = Readonly<Record<(typeof NAMES)[number], string>>;
 
-/** Reads the colours that the style sheet has now. */
+/** Reads the current colours of the style sheet. */
 export function readTheme(): Theme {
   const probe = document.createElement("span");
   document.body.append(probe);

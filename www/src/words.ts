@@ -1,14 +1,14 @@
-// What pages say in the same words.
+// Texts that several pages share.
 import type { DeviceInfo } from "simile-web";
 import { element } from "./element.js";
 
-/** A device, and why it is this one. */
+/** A device as text, with the reason for it. */
 export function placeOf({ kind, name, software, reason }: DeviceInfo): string {
   const place = kind === "webgpu" ? `WebGPU: ${name}${software ? ", emulated" : ""}` : `CPU: ${name}`;
   return reason ? `${place} (${reason})` : place;
 }
 
-/** How much of something has arrived. */
+/** The received amount of a download, as text. */
 export function amount(loaded: number, total: number | undefined): string {
   return total ? `${Math.round((100 * loaded) / total)} %` : `${Math.round(loaded / 1024)} kB`;
 }
@@ -17,7 +17,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Says something in the page's status line. */
+/** Shows a text in the page's status line. */
 export function say(text: string, kind: "info" | "error" = "info"): void {
   const status = element("status", HTMLElement);
   status.textContent = text;

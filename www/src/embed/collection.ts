@@ -1,12 +1,12 @@
-// Images with their names and vectors, as far as an encoder has come.
+// Images with their names and with the vectors computed so far.
 import type { Encoder, ImageSource } from "simile-web";
 
-/** Images that are embedded at once: a chunk is what a visitor waits for between two numbers of progress. */
+/** Images that are embedded at once: the progress is updated after each chunk. */
 const CHUNK = 16;
 /** Longest side of a picture of the map. */
 const THUMBNAIL = 96;
 
-/** An image, and what it is called. */
+/** An image and its name. */
 export interface Named {
   readonly name: string;
   readonly source: Blob | ImageData;

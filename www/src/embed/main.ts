@@ -28,7 +28,7 @@ const nearest = new Nearest(element("nearest", HTMLElement), (index) => choose(i
 let encoder: Encoder | undefined;
 let shown: { readonly collection: Collection; readonly space: Space } | undefined;
 let chosen = -1;
-/** Takes back what is being loaded or embedded when something newer is wanted. */
+/** Cancels the current loading or embedding when a newer request arrives. */
 let work = new AbortController();
 
 for (const [title, address] of SHIPPED) shipped.append(new Option(title, address));
@@ -95,7 +95,7 @@ async function loadEncoder(title: string, source: string | File): Promise<void> 
     if (!signal.aborted) say(messageOf(error), "error");
     return;
   }
-  // What is on the page is seen by the new encoder now.
+  // The new encoder embeds the images that are already on the page.
   if (shown) await embed(shown.collection.sources);
 }
 
@@ -177,7 +177,7 @@ function describe(index: number): void {
   element("pointed", HTMLElement).textContent = name ?? "Point at an image for its name; choose one to search with it.";
 }
 
-/** Takes back what is under way. */
+/** Cancels the work in progress. */
 function begin(): AbortController {
   work.abort(new Error("something else was asked for"));
   work = new AbortController();

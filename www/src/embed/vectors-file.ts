@@ -1,4 +1,4 @@
-// Vectors as the files that `simile embed` writes.
+// Vectors in the file formats of `simile embed`.
 
 /** A NumPy array of `float32`, format 1.0. */
 export function toNpy(rows: readonly Float32Array[]): Uint8Array<ArrayBuffer> {

@@ -100,7 +100,7 @@ function attach(entry: Entry, place: "append" | "prepend" = "append"): void {
   entry.panel.wait("Waiting…");
 }
 
-/** Takes the checkpoint of an earlier file off the page. */
+/** Removes the checkpoint of an earlier file from the page. */
 function detach(entry: Entry): void {
   entries.splice(entries.indexOf(entry), 1);
   entry.panel.element.remove();
@@ -216,7 +216,7 @@ function takeFiles(files: readonly File[]): void {
   } else say(`${file.name} is neither an image nor a .safetensors checkpoint`, "error");
 }
 
-/** A checkpoint that cannot be used leaves the page as it is. */
+/** Loads a checkpoint of the visitor; one that cannot be used leaves the page unchanged. */
 function loadYours(file: File): void {
   const entry = prepare(yours(file.name, file));
   load(entry, () => {

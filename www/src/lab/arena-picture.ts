@@ -18,7 +18,7 @@ export interface ArenaView {
   readonly steepest: number;
   /** The point whose forces are shown: its row among the first and then the second views. */
   readonly focus: number | undefined;
-  /** Samples that something else on the page points at. */
+  /** Samples that are highlighted by another part of the page. */
   readonly marked: readonly number[];
 }
 
@@ -42,7 +42,7 @@ export function arenaPicture(view: ArenaView, size: number, theme: Theme): Pictu
 
 type At = (place: { x: number; y: number }) => Point;
 
-/** What is behind the sphere is paler. */
+/** Points behind the sphere are paler. */
 const opacityOf = ({ depth }: Place) => (depth < 0 ? 0.4 : 1);
 
 function pairs({ hues }: Samples, places: readonly Place[], at: At): Shape[] {
@@ -102,7 +102,7 @@ function point(view: ArenaView, row: number, place: Place, at: At, radius: numbe
   ];
 }
 
-/** Downhill, along the sphere. */
+/** An arrow along the negative gradient, along the sphere. */
 function arrow({ samples, verdict, camera, steepest }: ArenaView, row: number, at: At, colour: string): Shape[] {
   const count = samples.hues.length;
   const gradient = verdict.gradients[row < count ? 0 : 1]?.[row % count];

@@ -1,10 +1,10 @@
-// An arena on the page: its picture, and what a pointer and a keyboard do in it.
+// An arena on the page: its picture, and its pointer and keyboard actions.
 import { arenaPicture, type ArenaView, MARGIN, REACH } from "./arena-picture.js";
 import { Turntable } from "./camera.js";
 import { paint, type Picture } from "../shapes.js";
 import { onThemeChange, readTheme } from "../theme.js";
 
-/** What an arena asks of the page. Rows count the first views and then the second ones. */
+/** Actions that an arena requests from the page. Rows count the first views and then the second ones. */
 export interface ArenaActions {
   /** A point was moved. */
   move(row: number, to: number[]): void;
@@ -104,7 +104,7 @@ export class Arena {
     } else if (held === "sphere") {
       this.#turn(event.movementX * 0.008, event.movementY * 0.008);
     } else {
-      // A click of an unsteady hand moves nothing.
+      // A small movement during a click does not move the point.
       held.hasMoved ||= this.#find(place) !== held.row || Math.hypot(event.movementX, event.movementY) > 2;
       const row = view.samples.views.flat()[held.row];
       if (held.hasMoved && row) this.actions.move(held.row, view.camera.point(...place, row));

@@ -1,4 +1,4 @@
-// How points of any dimension are seen in a plane, and how a place in the plane becomes a point again.
+// Projections of points of any dimension to a plane, and from a place in the plane back to a point.
 import { Projection } from "../projection.js";
 import { atOnce } from "../slices.js";
 import { add, dot, type Row, unit } from "./rows.js";
@@ -14,7 +14,7 @@ export interface Place {
 export interface Camera {
   /** The picture of a point or of a direction. */
   place(row: Row): Place;
-  /** The point under a place, as near as can be to where `row` was. */
+  /** The point under a place that is nearest to `row`. */
   point(x: number, y: number, row: Row): number[];
 }
 
@@ -57,7 +57,7 @@ export class Turntable implements Camera {
   }
 }
 
-/** The plane of the two main directions that samples have when the camera is made. */
+/** The plane of the two main directions of the samples at the time of construction. */
 export class MainPlane implements Camera {
   readonly #axes: readonly [Row, Row];
 

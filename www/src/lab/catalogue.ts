@@ -1,4 +1,4 @@
-// The objectives that core offers, under names for people, and how the settings reach them.
+// The objectives that core offers, with readable names, and their settings.
 import type { Inputs, ListedObjective, Setting } from "simile-web";
 import { biases, conditions, labels, type Samples } from "./samples.js";
 import { type KernelName, kernelOf, type SettingName, SETTING_NAMES, type Settings } from "./settings.js";
@@ -34,14 +34,14 @@ const TITLES: Readonly<Record<string, string>> = {
   "barlow-twins": "Barlow Twins",
 };
 
-/** Objectives that core can evaluate on two views, but that mean something else by them. */
+/** Objectives that core can evaluate on two views, but whose two inputs have another meaning. */
 const OTHER_MEANING: Readonly<Record<string, string>> = {
   "rebias-hsic": "its two inputs are two networks, not two views of a sample",
 };
 
 export class Catalogue {
   readonly offered: ReadonlyMap<string, Offered>;
-  /** Why the others are not offered. */
+  /** The other objectives, with the reason why they are not offered. */
   readonly refused: readonly { readonly name: string; readonly reason: string }[];
 
   constructor(list: readonly ListedObjective[]) {
@@ -71,7 +71,7 @@ export class Catalogue {
     return this.offered.get(objective)?.parameters.includes("kernel") ?? false;
   }
 
-  /** What the package is asked for. */
+  /** The setting for the package `simile-web`. */
   settingOf({ objective, variant }: Choice, settings: Settings, kernel: KernelName): Setting {
     const used = this.settingsOf({ objective, variant }).filter((name) => name !== "bandwidth");
     const params = Object.fromEntries(used.map((name) => [name, settings[name]]));
@@ -83,7 +83,7 @@ export class Catalogue {
     };
   }
 
-  /** The inputs beside the views that an objective cannot do without. */
+  /** The inputs beside the views that an objective requires. */
   inputsOf({ objective }: Choice, samples: Samples): Inputs {
     const wants = new Set(this.offered.get(objective)?.inputs);
     return {

@@ -16,7 +16,7 @@ export class Sliders {
     element("sliders", HTMLElement).append(...[...this.#rows.values()].map(({ label }) => label));
   }
 
-  /** Shows the values of the settings, and only those sliders that something reads. */
+  /** Shows the values of the settings, and only those sliders that are in use. */
   show(settings: Settings, used: ReadonlySet<SettingName>): void {
     for (const [name, { label, input, output }] of this.#rows) {
       label.hidden = !used.has(name);
@@ -74,7 +74,7 @@ export class Brush {
     show();
   }
 
-  /** Whether a click of the pointer paints. */
+  /** True if a click of the pointer paints. */
   get isOn(): boolean {
     return this.#isOn.checked;
   }

@@ -1,4 +1,4 @@
-// Which weights are made of a kernel, as core's objectives do.
+// The estimates of weights from a kernel, as in core's objectives.
 
 export const ESTIMATES = ["normalised", "released", "paper"] as const;
 export type Estimate = (typeof ESTIMATES)[number];
@@ -9,7 +9,7 @@ export const ESTIMATE_TITLES: Readonly<Record<Estimate, string>> = {
   normalised: "rows of sum 1 (ours)",
 };
 
-/** The weights that a variant of a kernel objective uses; by itself it uses the normalised ones. */
+/** The weights that a variant of a kernel objective uses; the default is the normalised ones. */
 export function estimateOf(variant: string): Estimate {
   return ESTIMATES.find((name) => name === variant) ?? "normalised";
 }

@@ -1,11 +1,11 @@
-// Files for the visitor to keep, and text for the clipboard.
+// Files to download, and text for the clipboard.
 import { measure } from "./measure.js";
 import { type Picture, toSvg } from "../shapes.js";
 import type { Side } from "./side.js";
 import type { State } from "./state.js";
 import { readTheme } from "../theme.js";
 
-/** Everything that there is to know about what is shown. */
+/** The whole state of the lab, with the results of both sides. */
 export function toJson(state: State, sides: readonly Side[], address: string): string {
   const described = sides.map(({ choice, samples, verdict }) => ({
     ...choice,

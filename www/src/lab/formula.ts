@@ -1,4 +1,4 @@
-// A formula on the page, with the numbers that it has now.
+// A formula on the page, with its current values.
 import type { Catalogue, Choice } from "./catalogue.js";
 import { formulaOf } from "./formulas.js";
 import { equation, live, mi, mo } from "./mathml.js";
@@ -13,7 +13,7 @@ export class FormulaView {
 
   constructor() {
     this.element.className = "formula";
-    // It may be wider than a phone, and is then scrolled.
+    // It can be wider than a phone, and then scrolls.
     this.#math.className = "math";
     this.#math.tabIndex = 0;
     this.#math.setAttribute("role", "group");
@@ -31,7 +31,7 @@ export class FormulaView {
       const terms = inParts
         ? [live(positive, "positive"), mo("+"), live(negative, "negative")]
         : [live(whole ?? (positive && negative ? `${positive}${mo("+")}${negative}` : mi("L")), "loss")];
-      // The text is ours: no part of it comes from the address or from the visitor.
+      // The text is built from constants: no part of it comes from the address or from the visitor.
       this.#math.innerHTML = equation(mi("L"), mo("="), ...terms);
     }
     const values = { loss, ...parts };

@@ -24,11 +24,11 @@ export interface Formula {
   readonly negative?: string;
   /** For an objective without such parts. */
   readonly whole?: string;
-  /** What the symbols stand for, beside those that all share. */
+  /** The meaning of further symbols, beside the common ones. */
   readonly where?: string;
 }
 
-/** The variant that an objective takes by itself, where variants differ. */
+/** The default variant of an objective, where variants differ. */
 const DEFAULT_VARIANT: Readonly<Record<string, string>> = {
   "fair-cclk": "normalised",
   "weaksup-cclk": "normalised",

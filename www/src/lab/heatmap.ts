@@ -8,7 +8,7 @@ export type Cell = readonly [row: number, column: number];
 
 export interface HeatmapView {
   readonly values: Rows;
-  /** Which row of the matrix each row, and each column, shows. */
+  /** The index into the matrix for each shown row and column. */
   readonly order: readonly number[];
   /** The hue of each row of the matrix. */
   readonly hues: readonly number[];
@@ -30,7 +30,7 @@ export class Heatmap {
   readonly canvas = document.createElement("canvas");
   #view: HeatmapView | undefined;
 
-  /** `described` is the id of the text that tells of the cell. */
+  /** `described` is the id of the text that describes the cell. */
   constructor(
     label: string,
     described: string,

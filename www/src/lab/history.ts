@@ -1,10 +1,10 @@
-// What descent did to the figures of both sides, step by step, and the charts of it.
+// The figures of both sides over the steps of descent, and their charts.
 import { Chart, type Paths } from "../chart.js";
 import type { Steps } from "../slices.js";
 import type { Figures } from "./measure.js";
 import type { Picture, Point } from "../shapes.js";
 
-/** More steps than a chart has columns are thinned out. */
+/** Longest history; beyond it the steps are thinned out, because a chart has no more columns. */
 const LONGEST = 600;
 const SIDES = ["left", "right"] as const;
 
@@ -40,7 +40,7 @@ export class History {
     return this.show();
   }
 
-  /** Notes the figures after a step. */
+  /** Records the figures after a step. */
   note(figures: readonly [Figures, Figures]): void {
     this.#count++;
     if (this.#count % this.#stride === 0) this.#steps.push(figures);

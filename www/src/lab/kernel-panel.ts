@@ -1,4 +1,5 @@
-// The kernel's matrices: which samples the conditioning variable calls alike, and what the inverse makes of that.
+// The matrices of the kernel: the similarities of samples by their conditioning variable, and the weights computed from
+// them.
 import type { LossLab, SampleWeights } from "simile-web";
 import { element } from "../element.js";
 import { ESTIMATE_TITLES, ESTIMATES, type Estimate } from "./estimates.js";
@@ -63,7 +64,7 @@ export class KernelPanel {
     this.#show();
   }
 
-  /** Points at the row of a sample, from elsewhere on the page. */
+  /** Highlights the row of a sample, for other parts of the page. */
   mark(sample: number | undefined): void {
     const at = sample === undefined ? -1 : this.#order.indexOf(sample);
     this.#cell = at < 0 ? undefined : [at, at];

@@ -1,4 +1,4 @@
-// The lab: two objectives on the same samples, what was chosen, and what the page shows of it.
+// The lab: two objectives on the same samples, the state of the page, and its views.
 import { LossLab } from "simile-web";
 import { element } from "../element.js";
 import { atOnce, inSlices, type Steps } from "../slices.js";
@@ -21,13 +21,13 @@ const NAMES = ["left", "right"] as const;
 type Both<T> = readonly [T, T];
 const both = <T>(make: (side: 0 | 1) => T): Both<T> => [make(0), make(1)];
 
-/** Steps between two pictures where the visitor wants no motion. */
+/** Steps between two pictures where the visitor prefers reduced motion. */
 const STEPS_UNSEEN = 50;
-/** How long the address waits for changes to end, in milliseconds. */
+/** Delay before the address is updated, in milliseconds, counted from the last change. */
 const ADDRESS_DELAY = 250;
 
 export class Lab {
-  /** Called when the visitor leaves the view that was set up for them. */
+  /** Called when the visitor changes the state of a preset. */
   onLeave: () => void = () => {};
   readonly history = new History();
   readonly #panels: Both<Panel>;
@@ -41,7 +41,7 @@ export class Lab {
   #marked: readonly number[] = [];
   #haveMoved = false;
   #isRunning = false;
-  /** Whether evaluations are shown; without motion, those of a run are skipped. */
+  /** True if evaluations are shown; with reduced motion, those of a run are skipped. */
   #isSeen = true;
   #busy: Promise<void> | undefined;
   #isStale = false;
@@ -70,7 +70,7 @@ export class Lab {
     this.#draws = new DrawControls((change) => this.redraw(change));
   }
 
-  /** Starts the engines and takes up what the address says. */
+  /** Starts the engines and applies the state in the address. */
   static async open(initial: State, hash: string): Promise<Lab> {
     const labs = await Promise.all(NAMES.map(() => LossLab.create({ objective: "nt-xent" })));
     const [left, right] = labs as unknown as Both<LossLab>;
@@ -82,7 +82,7 @@ export class Lab {
     return lab;
   }
 
-  /** Takes up what an address says. */
+  /** Applies the state in an address. */
   follow(hash: string): void {
     this.restore(fromHash(hash, this.state, (choice) => this.catalogue.has(choice)));
   }
@@ -101,7 +101,7 @@ export class Lab {
     void this.refresh().then(() => this.#restartHistory());
   }
 
-  /** Takes up a preset, with the points of its seed. */
+  /** Applies a preset, with the points of its seed. */
   apply({ state }: Preset): void {
     this.stop();
     this.restore({ state });
@@ -129,7 +129,7 @@ export class Lab {
     return [...this.#panels.flatMap(({ arena }) => arena.picture() ?? []), ...this.history.pictures];
   }
 
-  /** Evaluates both sides and shows them. While that runs, only the newest of the other wishes waits. */
+  /** Evaluates both sides and shows them. While that runs, only the newest of the other requests waits. */
   refresh(): Promise<void> {
     this.#isStale = true;
     this.#busy ??= this.#evaluate().finally(() => (this.#busy = undefined));
@@ -212,7 +212,7 @@ export class Lab {
     };
   }
 
-  /** Both objectives are asked about the same point. */
+  /** Moves the same point on both sides. */
   #move(row: number, to: number[]): void {
     const count = this.state.draw.count;
     for (const { samples } of this.sides) {
@@ -235,7 +235,7 @@ export class Lab {
     this.#focus = row;
     this.#kernels.mark(row === undefined ? undefined : row % this.state.draw.count);
     this.show();
-    // The forces on it have to be asked for.
+    // The forces on it need another evaluation.
     if (row !== undefined && !this.#isRunning) void this.refresh();
   }
 
@@ -247,7 +247,7 @@ export class Lab {
   #choose(side: 0 | 1, choice: Choice): void {
     const choices: Both<Choice> = side === 0 ? [choice, this.state.choices[1]] : [this.state.choices[0], choice];
     this.sides[side].choice = choice;
-    // The map shows the weights of what was chosen last.
+    // The map shows the weights of the latest choice.
     const estimate = this.catalogue.usesKernel(choice) ? estimateOf(choice.variant) : this.state.estimate;
     this.change({ choices, estimate });
   }
@@ -262,7 +262,7 @@ export class Lab {
     element("kernel-section", HTMLElement).hidden = !usesKernel;
   }
 
-  /** The matrices of the kernel depend on colours and settings alone, and not on where the points are. */
+  /** Updates the matrices of the kernel, which depend on colours and settings alone, and not on the points. */
   async #weigh(): Promise<void> {
     const { kernel, estimate, settings } = this.state;
     const { lab, samples } = this.sides[0];
@@ -296,7 +296,7 @@ export class Lab {
     return `Sample ${(row % count) + 1}, ${row < count ? "first" : "second"} view. ${described.join("; ")}.`;
   }
 
-  /** The address holds all that is chosen, so that it can be passed on; changes in quick succession count as one. */
+  /** Writes the state to the address, so that it can be shared; changes in quick succession count as one. */
   #remember(): void {
     clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => history.replaceState(null, "", toHash(this.snapshot)), ADDRESS_DELAY);

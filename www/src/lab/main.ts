@@ -18,7 +18,7 @@ const story = element("story", HTMLElement);
 const buttons = PRESETS.map(presetButton);
 element("presets", HTMLElement).append(...buttons);
 lab.onLeave = () => press(undefined);
-// A view that somebody shared tells its own story.
+// A shared address has its own state, so that the page applies a preset only without one.
 if (location.hash === "") {
   story.textContent = first.story;
   press(buttons[0]);

@@ -1,4 +1,4 @@
-// MathML as text, in the few forms that the formulas need.
+// Builds MathML as text, in the few forms that the formulas need.
 
 export const mi = (name: string) => `<mi>${name}</mi>`;
 export const mo = (sign: string) => `<mo>${sign}</mo>`;
@@ -25,7 +25,7 @@ export const mean = (term: string) => row(mo("⟨"), term, mo("⟩"));
 /** `a ≠ b`, `a ∈ S` and the like under a sum. */
 export const relation = (left: string, sign: string, right: string) => row(left, mo(sign), right);
 
-/** A term with a live number below it. */
+/** A term with its current value below it. */
 export const live = (term: string, name: string) =>
   `<munder><mrow class="part">${term}</mrow><mtext data-live="${name}">…</mtext></munder>`;
 

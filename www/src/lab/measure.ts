@@ -1,4 +1,4 @@
-// What is said about samples, whatever objective moved them.
+// Measures of samples that do not depend on the objective.
 import { mean, type Row, squaredDistance } from "./rows.js";
 import type { Samples } from "./samples.js";
 

@@ -14,7 +14,7 @@ export class PairPanel {
   #order: number[] = [];
   #cell: Cell | undefined;
 
-  /** `onPoint` is called with the point of the row that is pointed at, `onOpen` when forces are wanted. */
+  /** `onPoint` is called with the point of the row under the pointer, `onOpen` when the panel needs forces. */
   constructor(
     private readonly onPoint: (row: number | undefined) => void,
     onOpen: () => void,
@@ -51,7 +51,7 @@ export class PairPanel {
     this.#sides.forEach(({ samples }, side) => {
       const values = forces[side];
       const largest = Math.max(1e-12, ...(values?.flat().map(Math.abs) ?? []));
-      // Teal pulls here as it does in the arenas, and a pull is below 0.
+      // Teal means attraction as in the arenas, and attraction is below 0.
       const shown = values?.map((row) => row.map((force) => -force)) ?? [];
       const hues = [...samples.hues, ...samples.hues];
       this.#maps[side]?.show({ values: shown, order: this.#order, hues, cell: this.#cell, largest });
@@ -73,7 +73,7 @@ export class PairPanel {
   }
 }
 
-/** Without the diagonal: a point is no pair with itself. */
+/** The forces without the diagonal: a point is not a pair with itself. */
 function betweenPairs(forces: Rows): number[][] {
   return forces.map((row, i) => row.map((force, j) => (i === j ? 0 : force)));
 }

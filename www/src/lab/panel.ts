@@ -1,4 +1,4 @@
-// One side on the page: which objective, its arena, its formula and its figures.
+// One side on the page: its objective, its arena, its formula and its figures.
 import { Arena, type ArenaActions } from "./arena.js";
 import type { ArenaView } from "./arena-picture.js";
 import { type Catalogue, type Choice, titleOf } from "./catalogue.js";

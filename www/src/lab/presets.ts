@@ -1,4 +1,4 @@
-// Comparisons that show one thing each, and what to look at.
+// Comparisons that show one effect each, with a text on what to look at.
 import type { Choice } from "./catalogue.js";
 import type { Estimate } from "./estimates.js";
 import { DEFAULTS, type KernelName, type Settings } from "./settings.js";

@@ -1,4 +1,4 @@
-// Samples on a sphere: two views each, as unit rows, and a colour that they may be conditioned on.
+// Samples on a sphere: two views each, as unit rows, and a colour as the optional condition.
 import { add, type Row, unit } from "./rows.js";
 
 export interface Samples {
@@ -14,16 +14,16 @@ export interface Draw {
   readonly count: number;
   /** Dimension of the space that the sphere lies in. */
   readonly dims: number;
-  /** Whether colours are any hue, or one of a few. */
+  /** The colours: any hue, or one of a few. */
   readonly colours: "hues" | "groups";
 }
 
-/** The number of classes that colours stand for where an objective wants labels. */
+/** The number of classes that colours stand for where an objective needs labels. */
 export const CLASSES = 4;
 const TURN = 2 * Math.PI;
 const SPREAD = 0.25;
 
-/** Samples whose place tells their colour, more or less: what a leak looks like. */
+/** Draws samples whose position is correlated with their colour, as with a leak of the condition. */
 export function draw({ seed, count, dims, colours }: Draw): Samples {
   const random = generator(seed);
   const hues = Array.from({ length: count }, () => {

@@ -1,6 +1,6 @@
-// The settings that sliders change, and the kernel, as core's objectives name them.
+// The settings of the sliders, and the kernel, under the names of core's objectives.
 
-/** One slider: its name, its symbol, and its range, in powers of ten or as it is. */
+/** One slider: its name, its symbol, and its range, on a logarithmic (base 10) or linear scale. */
 interface Range {
   readonly title: string;
   readonly symbol: string;
@@ -34,7 +34,7 @@ export const DEFAULTS = Object.fromEntries(SETTING_NAMES.map((name) => [name, RA
 export const positionOf = (name: SettingName, value: number) => (RANGES[name].isPower ? Math.log10(value) : value);
 export const valueAt = (name: SettingName, position: number) => (RANGES[name].isPower ? 10 ** position : position);
 
-/** The kernels that the lab offers, with whether they have a bandwidth. */
+/** The kernels that the lab offers; the value is true if the kernel has a bandwidth. */
 export const KERNELS = {
   rbf: { title: "RBF", hasBandwidth: true },
   laplacian: { title: "Laplacian", hasBandwidth: true },

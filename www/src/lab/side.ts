@@ -1,22 +1,22 @@
-// One objective with the samples as it moves them.
+// One objective with the samples that it moves.
 import type { LossLab, Rows } from "simile-web";
 import type { Catalogue, Choice } from "./catalogue.js";
 import { add, length, unit } from "./rows.js";
 import { copy, type Samples } from "./samples.js";
 import type { KernelName, Settings } from "./settings.js";
 
-/** What core says about samples. */
+/** The evaluation of samples by core. */
 export interface Verdict {
   readonly loss: number;
-  /** What the positive pairs contribute, and the rest, where the objective keeps them apart. */
+  /** The contributions of the positive pairs and of the rest, where the objective has both. */
   readonly parts?: { readonly positive: number; readonly negative: number };
   /** Gradients of both views, tangent to the sphere. */
   readonly gradients: readonly [Rows, Rows];
-  /** The forces between all points, first views first, where the objective knows pairs. */
+  /** The forces between all points, first views first, where the objective is a function of pairs. */
   readonly forces?: Rows;
 }
 
-/** How far the steepest point goes in a step, in radians, and how far at most for its slope. */
+/** Largest step of the steepest point, in radians, and largest multiple of its gradient. */
 const LONGEST_STEP = 0.08;
 const RATE = 1.5;
 
@@ -29,10 +29,10 @@ export class Side {
     public choice: Choice,
   ) {}
 
-  /** Asks core about the samples. `withForces` costs a second evaluation. */
+  /** Evaluates the samples. `withForces` costs a second evaluation. */
   async evaluate(catalogue: Catalogue, settings: Settings, kernel: KernelName, withForces: boolean): Promise<Verdict> {
     const { lab, choice } = this;
-    // What happens to the samples while core computes belongs to the next evaluation.
+    // Changes of the samples while core computes belong to the next evaluation.
     const samples = copy(this.samples);
     const [a, b] = samples.views;
     const inputs = catalogue.inputsOf(choice, samples);
@@ -50,7 +50,7 @@ export class Side {
     return this.verdict;
   }
 
-  /** Length of the steepest gradient, for a scale of arrows. */
+  /** Length of the steepest gradient, for the scale of arrows. */
   get steepest(): number {
     return Math.max(0, ...(this.verdict?.gradients.flat().map(length) ?? []));
   }

@@ -1,4 +1,4 @@
-// The chosen setting in the languages that the visitor may go on in.
+// The chosen setting as code in several languages.
 import type { Setting } from "simile-web";
 import { type Offered, titleOf } from "./catalogue.js";
 import { CLASSES } from "./samples.js";
@@ -9,7 +9,7 @@ const OF_CLUSTERS = ["fair-info-nce", "weaksup-info-nce"];
 
 export type Language = "rust" | "recipe" | "torch";
 
-/** A setting as text, or `undefined` where there is no text that is known to be right. */
+/** A setting as code, or `undefined` where there is no tested code for it. */
 export function snippetOf(language: Language, setting: Setting, entry: Offered): string | undefined {
   if (language === "rust") return rust(setting, entry);
   if (language === "recipe") return recipe(setting, entry);
@@ -75,13 +75,13 @@ function toml(value: unknown): string {
     .join(", ")} }`;
 }
 
-/** TOML tells 2.0 from 2, and core's parameters are of the first kind. */
+/** A decimal point is added, because TOML distinguishes 2.0 from 2, and core's parameters are floats. */
 function decimal(value: number): string {
   const text = `${tidy("", value)}`;
   return /^-?\d+$/.test(text) ? `${text}.0` : text;
 }
 
-/** Sliders stop at numbers of many digits. */
+/** Rounds numbers, because values of sliders have many digits. */
 function tidy(_: string, value: unknown): unknown {
   return typeof value === "number" ? Number(value.toPrecision(4)) : value;
 }

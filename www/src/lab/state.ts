@@ -1,4 +1,4 @@
-// Everything that the visitor chose, and how it stands in the address.
+// The state of the lab, and its form in the address.
 import type { Choice } from "./catalogue.js";
 import { ESTIMATES, type Estimate } from "./estimates.js";
 import { pack, unpack } from "./packing.js";
@@ -14,11 +14,11 @@ export interface State {
   readonly choices: readonly [Choice, Choice];
   readonly settings: Settings;
   readonly kernel: KernelName;
-  /** Which weights the second heat map shows. */
+  /** The weights that the second heat map shows. */
   readonly estimate: Estimate;
 }
 
-/** A state with the points as each objective has moved them, where they are not those of the seed any more. */
+/** A state with the points of each objective, where they differ from those of the seed. */
 export interface Snapshot {
   readonly state: State;
   readonly moved?: readonly [Samples, Samples];
@@ -51,7 +51,7 @@ export function toHash({ state, moved }: Snapshot): string {
   return `#${parameters}`;
 }
 
-/** What an address says; what it leaves out, or says wrongly, is as in `initial`. */
+/** Reads the state from an address; missing or invalid parts are taken from `initial`. */
 export function fromHash(hash: string, initial: State, isKnown: (choice: Choice) => boolean): Snapshot {
   const parameters = new URLSearchParams(hash.replace(/^#/, ""));
   const text = (name: string) => parameters.get(name) ?? "";
@@ -71,7 +71,7 @@ export function fromHash(hash: string, initial: State, isKnown: (choice: Choice)
       const value = Number(text(name));
       const { low, high, isPower } = RANGES[name];
       const position = isPower ? Math.log10(value) : value;
-      // A value such as 10^-1.5 is not exact in the address.
+      // A value such as 10^-1.5 is rounded in the address.
       const isInside = parameters.has(name) && position >= low - 1e-3 && position <= high + 1e-3;
       return [name, isInside ? value : initial.settings[name]];
     }),

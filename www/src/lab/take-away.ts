@@ -1,4 +1,4 @@
-// What the visitor takes away: files, a link, and the setting as code.
+// Downloads and copies: files, a link, and the setting as code.
 import { element } from "../element.js";
 import { saveFile } from "../save.js";
 import { toCsv, toFigure, toJson } from "./files.js";

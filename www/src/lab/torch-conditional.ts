@@ -41,19 +41,21 @@ const normalised = (diagonal: string) => `def weights(z, lam):
 `;
 const WITHOUT_OWN = ".fill_diagonal_(0)";
 
-/** As printed: the estimate of each anchor from weights of either sign, and what a sum below 0 is held at. */
+/**
+ * As printed: the estimate of each anchor from weights of either sign, and the bound at which a sum below 0 is clamped.
+ */
 const signed = (z: string) => `${ACROSS}    own, e = s.diagonal(), s.exp()
     terms = operator(${z}, lam).to(s.dtype) * e
     rest = terms - torch.diag(terms.diagonal())
     sizes = [own.exp(), rest.clamp_min(0).sum(1), -rest.clamp_max(0).sum(1)]
 `;
 
-/** Which rows the anchors weigh samples by. */
+/** The rows of weights of the anchors. */
 interface Condition {
   /** The parameter, where there is one. */
   readonly parameter: string;
   readonly printed: string;
-  /** Of both views' anchors over the points of both views. */
+  /** Weights of the anchors of both views over the points of both views. */
   readonly stacked: string;
 }
 const OF_Z: Condition = { parameter: "z, ", printed: "z", stacked: "weights(z, lam).repeat(2, 2)" };

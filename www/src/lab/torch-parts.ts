@@ -1,17 +1,17 @@
-// What the PyTorch functions of several objectives have in common.
+// Common parts of the PyTorch functions of several objectives.
 import type { Setting } from "simile-web";
 
 /** A setting as Python functions, of which the last is the loss. */
 export type Snippet = (setting: Setting) => string;
 
-/** A parameter that a slider has set. */
+/** The value of a parameter with a slider. */
 function number({ params }: Setting, name: string): number {
   return Number(Number(params?.[name]).toPrecision(4));
 }
 
 /** Parameters of the function with the values of the setting. */
 export function defaults(setting: Setting, ...names: readonly string[]): string {
-  // `lambda` is a word of the language.
+  // `lambda` is a keyword of Python.
   return names.map((name) => `${name === "lambda" ? "lam" : name}=${number(setting, name)}`).join(", ");
 }
 

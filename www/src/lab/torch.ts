@@ -23,13 +23,13 @@ const CLASS_MEAN = `${STACKED}${ITSELF}    label = labels.repeat(2)
     loss = -(log_p * positive).sum(1) / positive.sum(1)
 `;
 
-/** What is left of the mass of the negatives when the positives among them are taken out, and the loss. */
+/** The mass of the negatives after the correction for positives among them, and the loss. */
 const CORRECTED = `    estimate = (negatives - tau_plus * n * own.exp()) / (1 - tau_plus)
     estimate = estimate.clamp_min(n * math.exp(-1 / temperature))
     return ((own.exp() + estimate).log() - own).mean()
 `;
 
-/** How far the points of an anchor's class are ahead of all points of other classes together. */
+/** The margins between the points of an anchor's class and all points of other classes together. */
 const MARGINS = `${STACKED}${ITSELF}    label = labels.repeat(2)
     positive, other = (label[:, None] == label) & ~itself, label[:, None] != label
     margin = s - s.masked_fill(~other, -1e30).logsumexp(1, keepdim=True)
@@ -50,7 +50,7 @@ const supervised = (name: string, setting: Setting, isScaled: boolean) =>
 ${CLASS_MEAN}    return loss.mean()${isScaled ? RELEASED_SCALE : ""}
 `;
 
-/** The functions of each objective, below what all of them import. */
+/** The functions of each objective, without the common imports. */
 const SNIPPETS: Readonly<Record<string, Snippet>> = {
   "info-nce": (setting) => `def info_nce(view_a, view_b, ${defaults(setting, "temperature")}):
 ${ACROSS}    return F.cross_entropy(s, torch.arange(len(s), device=s.device))
@@ -78,7 +78,7 @@ ${STACKED}${OTHER_SAMPLES}    n = 2 * b - 2
     negatives = n * ((1 + beta) * s).exp().sum(1) / (beta * s).exp().masked_fill(same, 0).sum(1)
 ${CORRECTED}`,
   supcon: (setting) => supervised("supcon", setting, isReleased(setting)),
-  // Its released form is the one that core recommends.
+  // Core recommends its released form.
   "weaksup-info-nce": (setting) => supervised("weaksup_info_nce", setting, !isPaper(setting)),
   biascon: (setting) => `def biascon(view_a, view_b, labels, bias, ${defaults(setting, "temperature")}):
 ${STACKED}${ITSELF}    label, kind = labels.repeat(2), bias.repeat(2)

@@ -6,7 +6,7 @@ import { onThemeChange } from "../theme.js";
 
 type Point = readonly [x: number, y: number];
 
-/** What a disc's colour tells. */
+/** The meaning of a disc's colour. */
 export type Colouring = "ground" | "class";
 
 const PALETTE = BACKGROUNDS.map(([, colour]) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)));
@@ -15,7 +15,7 @@ const RADIUS = 0.0165;
 const SMALLEST_RADIUS = 5;
 const MARGIN = 0.04;
 const GLIDE_MS = 500;
-/** The share of the points that the frame is drawn around; the rest lie on its edge. */
+/** The share of the points inside the frame; the rest are drawn on its edge. */
 const FRAMED = 0.98;
 
 export class Cloud {
@@ -46,7 +46,7 @@ export class Cloud {
     this.#paint();
   }
 
-  /** Moves the images to where a probe put them; `map` holds `x, y` of each. */
+  /** Moves the images to the places of a probe; `map` holds `x, y` of each. */
   show(images: MappedImages, map: Float32Array, description: string): void {
     const points = pairsOf(map);
     const placed = framed(this.#images ? turnedTowards(points, this.#to) : points);
@@ -61,13 +61,13 @@ export class Cloud {
 
   #glide(): void {
     this.#paint();
-    // A map that comes while the last one is still on its way goes on from there.
+    // A map that arrives during an animation starts from the current places.
     cancelAnimationFrame(this.#frame);
     if (performance.now() - this.#began < GLIDE_MS) this.#frame = requestAnimationFrame(() => this.#glide());
     else this.#from = this.#to;
   }
 
-  /** Where the points are on their way. */
+  /** The current places of the points in the animation. */
   #now(): readonly Point[] {
     const share = Math.min((performance.now() - this.#began) / GLIDE_MS, 1);
     const eased = share * share * (3 - 2 * share);
@@ -118,7 +118,7 @@ function framed(points: readonly Point[]): Point[] {
   return points.map(([x, y]) => [place(x, x0, x1), place(y, y0, y1)]);
 }
 
-/** Where the values lie but for a few at both ends. */
+/** The range of the values without a few at both ends. */
 function spread(values: number[]): readonly [number, number] {
   const sorted = values.sort((a, b) => a - b);
   const last = sorted.length - 1;
@@ -126,7 +126,9 @@ function spread(values: number[]): readonly [number, number] {
   return [sorted[outside] ?? 0, sorted[last - outside] ?? 0];
 }
 
-/** Main directions have no sign and change places: turned, and mirrored if need be, to lie as the last map did. */
+/**
+ * Rotates, and if necessary mirrors, a map to match the last one, because main directions have no sign and can swap.
+ */
 function turnedTowards(points: readonly Point[], last: readonly Point[]): Point[] {
   let [a, b, c, d] = [0, 0, 0, 0];
   points.forEach(([x, y], at) => {

@@ -4,7 +4,7 @@ import type { Point } from "../shapes.js";
 
 export const SIDES = ["SimCLR", "Fair-CCLK"] as const;
 
-/** The least that the axis of the loss shows. */
+/** Smallest range of the axis of the loss. */
 const LOSSES = [3.5, 4.5] as const;
 
 type Curve = "loss" | "accuracy" | "leak";

@@ -1,18 +1,18 @@
-// One network on its way: steps, and a probe every now and then, until it is paused or at its end.
+// One training run: steps and periodic probes until it is paused or finished.
 import { type DeviceInfo, type MappedImages, type Reading, Trainer, type TrainerOptions } from "simile-web";
 
-/** Steps between two looks at the loss. */
+/** Steps between two reports of the loss. */
 const STRIDE = 4;
 /** Probes of a whole run. */
 const PROBES = 25;
-/** Training images that a probe on the way is fitted on. */
+/** Training images for fitting a probe during the run. */
 const FITTED = 1000;
 
-/** What a learner tells its page. */
+/** Callbacks of a learner. */
 export interface Listener {
-  /** The mean loss of the steps up to `step`, and how long they took. */
+  /** The mean loss of the last `count` steps up to `step`, and their duration. */
   onSteps(step: number, loss: number, count: number, milliseconds: number): void;
-  /** What a probe found; `isFinal` where it was fitted on all images. */
+  /** The result of a probe; `isFinal` if it was fitted on all images. */
   onReading(reading: Reading, isFinal: boolean): void;
 }
 
@@ -42,14 +42,14 @@ export class Learner {
     return this.trainer.iteration >= this.trainer.iterations;
   }
 
-  /** Goes on until the run is at its end, or paused. */
+  /** Continues until the run is finished or paused. */
   run(): Promise<void> {
     this.#isPaused = false;
     this.#running = this.#running.then(() => this.#advance());
     return this.#running;
   }
 
-  /** Stops after what is being done; settles once it stands still. */
+  /** Stops after the current step; settles once it has stopped. */
   pause(): Promise<void> {
     this.#isPaused = true;
     return this.#running;

@@ -9,10 +9,10 @@ import { Learner } from "./learner.js";
 import { Panel } from "./panel.js";
 import { DRAWN, ofFolder, type Source } from "./source.js";
 
-/** Of Fair-CCLK, on colours from 0 to 255; the recipe's. */
+/** The kernel of Fair-CCLK on colours from 0 to 255, as in the recipe. */
 const KERNEL = { name: "rbf", sigma: 20 };
 
-/** What the address can say of a run, so that it can be shared. */
+/** The settings of a run in the address, so that it can be shared. */
 const FIELDS = ["iterations", "batch", "temperature", "lambda", "seed"] as const;
 
 type State = "idle" | "preparing" | "running" | "pausing" | "paused" | "finished";
@@ -33,7 +33,7 @@ let state: State = "idle";
 let source: Source = DRAWN;
 let curves = showCurves(numberOf("iterations"));
 let learners: readonly Learner[] = [];
-/** Counts the runs, so that nothing late of an earlier one is shown. */
+/** Counts the runs, so that late results of an earlier one are not shown. */
 let generation = 0;
 let [views, seconds] = [0, 0];
 
@@ -58,7 +58,7 @@ element("colouring", HTMLFieldSetElement).addEventListener("change", ({ target }
   for (const panel of panels) panel.colouring = target.value as Colouring;
 });
 
-/** The files of a folder, unless a run has been begun on others. */
+/** Takes the files of a folder, unless a run on others has begun. */
 function take(files: readonly File[]): void {
   if (files.length === 0 || state !== "idle") return;
   try {
@@ -75,7 +75,7 @@ function learnFrom(chosen: Source): void {
   for (const panel of panels) panel.subject = source.subject;
 }
 
-/** Takes the settings of an address. */
+/** Applies the settings in an address. */
 function follow(parameters: URLSearchParams): void {
   for (const field of FIELDS) {
     const given = parameters.get(field);
@@ -98,7 +98,7 @@ async function start(): Promise<void> {
   share();
   enter("preparing");
   say("Preparing the images…");
-  // One that could not be made takes the other with it.
+  // If one fails, the other is disposed too.
   const created = await Promise.allSettled(([0, 1] as const).map((side) => prepare(side, steps, mine)));
   const made = created.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   const failed = created.find((result) => result.status === "rejected");
@@ -164,7 +164,7 @@ async function goOn(): Promise<void> {
     if (mine === generation) fail(error);
     return;
   }
-  // A pause ends this too.
+  // A pause also ends up here.
   if (mine !== generation || state !== "running" || !learners.every((learner) => learner.isFinished)) return;
   enter("finished");
   say("Both networks have learnt.");
@@ -173,7 +173,7 @@ async function goOn(): Promise<void> {
 async function pause(): Promise<void> {
   const mine = generation;
   enter("pausing");
-  // What goes wrong meanwhile is told where the run was waited for.
+  // Errors are reported where the run is awaited.
   await Promise.allSettled(learners.map((learner) => learner.pause()));
   if (mine !== generation) return;
   const isOver = learners.every((learner) => learner.isFinished);
@@ -231,9 +231,9 @@ function showCurves(steps: number): Curves {
   return made;
 }
 
-/** How quickly both learn together. No status: a screen reader would speak without end. */
+/** Shows the speed of both runs together. This is not a status element: a screen reader would speak without end. */
 function showRate(): void {
-  // Both learn at once, so that the time of one is the time of both.
+  // Both run at the same time, so that the time of one is the time of both.
   const rate = seconds > 0 ? Math.round((learners.length * views) / seconds) : 0;
   element("rate", HTMLElement).textContent = rate > 0 ? `${rate.toLocaleString("en")} views a second` : "";
 }

@@ -1,4 +1,4 @@
-// One network on the page: how far it is, what can be read off it, its map, and its file.
+// One network on the page: its progress, the results of its probes, its map, and its file.
 import type { MappedImages, Reading } from "simile-web";
 import { createElement } from "../create-element.js";
 import { Cloud, type Colouring } from "./cloud.js";
@@ -52,7 +52,7 @@ export class Panel {
     this.allowSaving(false);
   }
 
-  /** What the probe reads off. */
+  /** The target of the probe. */
   set subject(subject: string) {
     this.#subject.textContent = subject;
   }

@@ -1,11 +1,11 @@
-// What is learnt from: digits that the page draws, or a folder of the visitor's with a folder for each class.
+// The training images: digits that the page draws, or a folder of the visitor with a subfolder for each class.
 import type { LabelledImage, TrainerOptions } from "simile-web";
 import { pathOf, sorted } from "../paths.js";
 
-/** Images to learn from, and what is said of them. */
+/** Training images with their descriptions. */
 export interface Source {
   readonly options: Pick<TrainerOptions, "images" | "testImages">;
-  /** What the probe reads off, as a heading. */
+  /** The target of the probe, as a heading. */
   readonly subject: "Digit" | "Class";
   readonly description: string;
 }
@@ -23,7 +23,7 @@ export const DRAWN: Source = {
     "the mean colour of an image.",
 };
 
-/** The images of a folder; a class is the folder that lies in it. */
+/** The images of a folder; each subfolder is a class. */
 export function ofFolder(files: readonly File[]): Source {
   const images = sorted(files).filter(({ type }) => type.startsWith("image/"));
   const classOf = (file: File) => pathOf(file).split("/").slice(1, -1).join("/");
