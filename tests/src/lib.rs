@@ -1,4 +1,5 @@
-//! Shared by the workspace's tests: where reference data lies, how numbers are compared, which tests could not run.
+//! Shared by the workspace's tests: the folders of reference data, comparisons of numbers, and the list of skipped
+//! tests.
 #![allow(clippy::unwrap_used)]
 
 pub mod reference;
@@ -21,7 +22,7 @@ pub fn data() -> PathBuf {
 /// The binary `simile` that cargo built beside the running test.
 ///
 /// # Panics
-/// If it is not there: the test was built alone.
+/// If it is missing, because the test was built alone.
 pub fn program() -> PathBuf {
     binary("simile")
 }
@@ -29,7 +30,7 @@ pub fn program() -> PathBuf {
 /// A binary of the workspace that cargo built beside the running test.
 ///
 /// # Panics
-/// If it is not there: the test was built alone.
+/// If it is missing, because the test was built alone.
 pub fn binary(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().find(|path| path.ends_with("deps")).and_then(Path::parent).unwrap();
@@ -53,11 +54,11 @@ pub fn python(modules: &str) -> Option<PathBuf> {
     None
 }
 
-/// Whether the binary has a device and the machine too; where not, the test is noted as skipped.
-/// `SIMILE_REQUIRE_DEVICES` names, with commas between them, those that have to be there.
+/// True if both the binary and the machine have a device; otherwise the test is noted as skipped.
+/// `SIMILE_REQUIRE_DEVICES` lists the required devices, separated by commas.
 ///
 /// # Panics
-/// If one that has to be there is missing.
+/// If a required device is missing.
 pub fn has_device(device: &str) -> bool {
     let output = Command::new(program()).args(["devices", "--json"]).output().unwrap();
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -8,8 +8,8 @@ use serde_json::Value;
 /// Cases whose tolerance in f32 is that of a linear solve.
 const WITH_SOLVE: [&str; 4] = ["fair-cclk", "weaksup-cclk", "hardneg-cclk", "kernel-decoupled-uniformity"];
 
-/// Fields of `aux` that describe the run of the released code or of another one, repeat a parameter, or need
-/// what is not in the file.
+/// Fields of `aux` that describe the run of the released code or of another one, repeat a parameter, or need data that
+/// are not in the file.
 const NOT_RESULTS: [&str; 15] = [
     "self_weight_noise",
     "f32_released_max_abs_err",
@@ -28,14 +28,13 @@ const NOT_RESULTS: [&str; 15] = [
     "supcontrast_unsupervised",
 ];
 
-/// Cases without a unique result: they are compared by their loss here, and more closely by tests of their
-/// own.
+/// Cases without a unique result: they are compared by their loss here, and more closely by separate tests.
 const NOT_UNIQUE: [&str; 2] = ["kmeans", "linear-probe"];
 
 /// A case with its expected answer.
 #[derive(Debug)]
 pub struct Reference {
-    /// Where it lies.
+    /// The path of its file.
     pub path: PathBuf,
     json: Value,
 }
@@ -50,7 +49,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// As `--precision` takes it.
+    /// The value for `--precision`.
     pub fn argument(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -62,7 +61,7 @@ impl Precision {
 /// All cases of a folder, by name: `OBJECTIVE__VARIANT__NUMBER.json`.
 ///
 /// # Panics
-/// If there is none, or one cannot be read: a test then has nothing to say.
+/// If there is none, or one cannot be read, because a test would then prove nothing.
 pub fn references(folder: PathBuf) -> Vec<Reference> {
     let mut references: Vec<Reference> = std::fs::read_dir(folder)
         .unwrap()
@@ -82,10 +81,10 @@ pub fn references(folder: PathBuf) -> Vec<Reference> {
 }
 
 impl Reference {
-    /// Compares an answer of `simile loss` with what is expected.
+    /// Compares an answer of `simile loss` with the reference.
     ///
     /// # Errors
-    /// What differs, and by how much.
+    /// A value differs; the error names it and the difference.
     pub fn compare(&self, answer: &Value, precision: Precision) -> Result<(), String> {
         self.compare_loss(answer, precision)?;
         self.compare_gradients(answer, precision)?;
@@ -108,7 +107,7 @@ impl Reference {
         };
         let Some(expected) = self.json["loss"].as_f64() else { return Ok(()) };
         let found = answer["loss"].as_f64().ok_or("no loss")?;
-        // The released probe stops early: an objective below its own is right, one above is judged as by the README.
+        // The released probe stops early: a loss below its loss passes, one above is judged as the README describes.
         let probe = self.objective() == "linear-probe";
         let minimum = self.json["aux"]["minimum_found_by_bfgs"].as_f64().filter(|_| probe);
         let is_close = match minimum {
@@ -163,7 +162,7 @@ fn gradient_error(found: &[Vec<f64>], expected: &[Vec<f64>]) -> f64 {
         / largest
 }
 
-/// Compares whatever is a number in `expected`; errors are relative to the largest entry of a list.
+/// Compares all numbers in `expected`; errors are relative to the largest entry of a list.
 fn compare_aux(found: &Value, expected: &Value, name: &str, tolerance: f64) -> Result<(), String> {
     match expected {
         Value::Object(fields) => {

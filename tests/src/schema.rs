@@ -1,11 +1,12 @@
-//! JSON schemas, as far as ours say anything: a validator crate would change the features that Burn is built with.
+//! A validator for the part of JSON Schema that our schemas use: a validator crate would change the features that Burn
+//! is built with.
 
 use serde_json::{Map, Value};
 
-/// What of `value` a schema does not allow, each with its place; empty if all of it is allowed.
+/// The parts of `value` that a schema does not allow, each with its place; empty if `value` is valid.
 ///
 /// # Panics
-/// If the schema uses a word that is not understood here, so that nothing passes unread.
+/// If the schema uses an unsupported keyword, so that no constraint is ignored.
 pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     check(schema, schema, value, "$", &mut found);

@@ -1,5 +1,5 @@
-//! Tests that could not run on this machine, and why. Each notes a line in a file of its own run of `cargo test`; the
-//! test program `unrun`, which cargo runs after those that note, prints them.
+//! Tests that could not run on this machine, with the reasons. Each adds a line to the file of the current run of
+//! `cargo test`; the test program `unrun`, which cargo runs after these tests, prints them.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeSet;
@@ -13,17 +13,18 @@ const LAST: &str = "skipped.txt";
 /// Notes that the running test cannot run.
 ///
 /// # Panics
-/// If the line cannot be written: nobody would learn of the test.
+/// If the line cannot be written, because the test would then be skipped silently.
 pub fn note(reason: &str) {
     let thread = std::thread::current();
     let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
     print!("skipped {line}");
     let mut file = fs::OpenOptions::new().create(true).append(true).open(notes()).unwrap();
-    // One call, so that lines of tests that run side by side stay whole.
+    // One call, so that lines of concurrent tests stay whole.
     file.write_all(line.as_bytes()).unwrap();
 }
 
-/// The lines that were noted in this run of `cargo test`, each once, in order. They are kept in `LAST`, and forgotten.
+/// The lines of this run of `cargo test`, each once, in order. They are written to `LAST`, and the file of the run is
+/// removed.
 ///
 /// # Panics
 /// If the target folder cannot be written to.
@@ -36,7 +37,8 @@ pub fn take() -> Vec<String> {
     lines
 }
 
-/// A run is told by the process that started its test programs, so that a run that was cut off leaves no line to another.
+/// A run is identified by the process that started its test programs, so that an interrupted run leaves no line to
+/// another.
 fn notes() -> PathBuf {
     #[cfg(unix)]
     let run = std::os::unix::process::parent_id();

@@ -1,9 +1,9 @@
-//! Prints which tests of this run of `cargo test` were skipped, and why. No test harness, which would hide it; its name
-//! stands behind those of the programs that skip, because cargo runs them in the order of their names.
+//! Prints the skipped tests of this run of `cargo test`, with the reasons. It has no test harness, which would hide the
+//! output; its name sorts after those of the programs that skip, because cargo runs them in the order of their names.
 #![allow(clippy::print_stdout)]
 
 fn main() {
-    // Those that ask for the names of tests, as cargo-nextest does, are told that there are none.
+    // For `--list`, which cargo-nextest uses, it lists no test.
     if std::env::args().any(|argument| argument == "--list") {
         return;
     }

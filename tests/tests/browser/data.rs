@@ -1,4 +1,4 @@
-//! What pages are given to embed, and what the command line makes of it.
+//! Inputs that pages embed, and the embeddings of the command line for comparison.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,7 +17,7 @@ use crate::succeed;
 
 pub(crate) const IMAGES: usize = 64;
 
-/// A checkpoint and images in a folder of their own.
+/// A checkpoint and images in a temporary folder.
 pub(crate) struct Data {
     pub(crate) folder: TempDir,
     pub(crate) images: Vec<String>,
@@ -60,7 +60,7 @@ impl Data {
     }
 }
 
-/// An encoder as it is before training: its numbers are as good as any for a comparison.
+/// An encoder before training, which is enough for a comparison.
 fn checkpoint(config: EncoderConfig) -> Vec<u8> {
     let device = Device::flex();
     let encoder = config.init(&device, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();

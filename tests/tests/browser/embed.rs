@@ -39,7 +39,7 @@ fn a_visitor_can_embed_a_folder() {
     assert!(result["pointed"].as_u64().unwrap() > 5, "{} names were shown", result["pointed"]);
     assert_eq!((&result["similarity"], &result["itself"]), (&json!("1.00"), &json!(pictures[5])));
 
-    // The files are those of the command line.
+    // The files are the same as those of the command line.
     let expected = data.embed_natively();
     let table = fs::read_to_string(folder.path().join("vectors.csv")).unwrap();
     let mut lines = table.lines();
@@ -47,7 +47,7 @@ fn a_visitor_can_embed_a_folder() {
     let (names, rows): (Vec<&str>, Vec<Vec<f64>>) = lines
         .map(|line| {
             let (name, numbers) = line.split_once(',').unwrap();
-            // The fewest digits that say which 32-bit number it is.
+            // The fewest digits that identify the 32-bit number.
             (name, numbers.split(',').map(|number| f64::from(number.parse::<f32>().unwrap())).collect())
         })
         .unzip();

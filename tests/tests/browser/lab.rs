@@ -76,7 +76,7 @@ fn a_visitor_can_use_the_loss_lab() {
     assert_eq!(objectives.len() + refused, simile_core::loss::names().count());
 }
 
-/// Whether the text under a heat map states what the Laplacian kernel of the two samples' hues is.
+/// Asserts that the text under a heat map states the Laplacian kernel of the two samples' hues.
 fn is_laplacian(cell: &str, hues: &[f64]) {
     let numbers: Vec<f64> = cell
         .split(|c: char| !(c.is_ascii_digit() || ".e-".contains(c)))

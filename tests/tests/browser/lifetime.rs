@@ -1,11 +1,11 @@
-//! How encoders of the package come and go: memory, calls that are taken back, the cache, a lost device.
+//! The lifetime of encoders of the package: memory, cancelled calls, the cache, a lost device.
 
 use serde_json::{Value, json};
 
 use crate::data::Data;
 use crate::{Where, is_ready, run, workspace};
 
-/// Of a run that loses its device eight steps before its end, when a copy of its state was made and is some steps old.
+/// Steps of a run that loses its device eight steps before its end, when the copy of its state is some steps old.
 const STEPS: usize = 64;
 
 fn lifetime(place: Where) -> Option<Value> {
@@ -19,7 +19,7 @@ fn lifetime(place: Where) -> Option<Value> {
             "run": {
                 "objective": "fair-cclk", "kernel": { "name": "rbf", "sigma": 20.0 }, "temperature": 0.5,
                 "iterations": STEPS, "lostAfter": STEPS - 8, "batch": 16, "images": 64, "testImages": 16, "seed": 3,
-                // More would let the rounding of a device grow to a difference.
+                // With a larger rate the rounding of a device would grow to a visible difference.
                 "learningRate": 5e-4,
             },
         });
@@ -35,7 +35,7 @@ fn encoders_are_freed_taken_back_and_kept() {
 
     let bytes: Vec<u64> = serde_json::from_value(result["turns"]["bytes"].clone()).unwrap();
     assert_eq!(result["turns"]["instances"], 1);
-    // Ten networks that stay would be 2.5 MB.
+    // Ten networks that are not freed would take 2.5 MB.
     assert!(bytes[0] > 0 && bytes[9] < bytes[0] + (1 << 20), "memory grows: {bytes:?}");
     assert_eq!(result["workers"], 0, "workers are left");
 

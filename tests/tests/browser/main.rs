@@ -1,8 +1,8 @@
 //! The npm package and the site in a real browser, on WebGPU and on the CPU.
 //!
 //! Needs Chromium or Chrome (or its path in `CHROMIUM`) and Node. Where one of them is missing the tests are noted as
-//! skipped; with `SIMILE_REQUIRE_BROWSER=1` they fail instead. The package and the site are built by the first test that
-//! asks, where they are missing or older than a source of theirs.
+//! skipped; with `SIMILE_REQUIRE_BROWSER=1` they fail instead. The first test that needs the package and the site
+//! builds them, if they are missing or older than one of their sources.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
@@ -48,11 +48,11 @@ impl Where {
 fn largest_difference(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
     assert_eq!(a.iter().map(Vec::len).collect::<Vec<_>>(), b.iter().map(Vec::len).collect::<Vec<_>>());
     let pairs = a.iter().flatten().zip(b.iter().flatten());
-    // A NaN is no small difference.
+    // A NaN counts as a difference.
     pairs.map(|(x, y)| (x - y).abs()).fold(0.0, |most, d| if d <= most { most } else { d })
 }
 
-/// Whether there is everything that the tests need, the site included.
+/// True if the browser, Node and the site are available.
 fn is_ready() -> bool {
     static BROWSER: OnceLock<Result<(), String>> = OnceLock::new();
     let is_required = std::env::var_os("SIMILE_REQUIRE_BROWSER").is_some_and(|value| value == "1");
@@ -113,7 +113,7 @@ fn succeed(command: &mut Command) -> Output {
     output
 }
 
-/// Where the pages are kept as pictures.
+/// The folder for pictures of the pages.
 fn screenshots() -> PathBuf {
     let folder = workspace().join("target/browser");
     std::fs::create_dir_all(&folder).unwrap();

@@ -18,7 +18,7 @@ fn the_package_embeds_as_the_command_line_does_on_webgpu() {
     embeds_as_the_command_line_does(Where::WebGpu);
 }
 
-/// One image and several go different ways through it, and the command line's go by threads.
+/// One image and several take different code paths in it, and the command line uses threads.
 #[test]
 fn a_residual_network_gives_the_same_alone_and_together() {
     if !is_ready() {
@@ -86,7 +86,7 @@ fn embeds_as_the_command_line_does(place: Where) {
         assert!(message.contains(expected), "{what}: {message}");
     }
 
-    // A WebGPU device that is lost costs a delay and the GPU, not the encoder.
+    // After the loss of a WebGPU device the encoder still works, on the CPU.
     let afterwards = &result["afterwards"];
     let row: Vec<f64> = serde_json::from_value(afterwards["row"].clone()).unwrap();
     assert!(largest_difference(&[row], &expected[..1]) < 1e-4);
@@ -111,8 +111,8 @@ fn embeds_as_the_command_line_does(place: Where) {
     }
 }
 
-/// Objectives on the same random views, with a continuous condition. The last two want tensors on the host, which a
-/// page cannot read back from WebGPU without waiting.
+/// Objectives on the same random views, with a continuous condition. The last two need tensors on the host, which a
+/// page cannot read back from WebGPU synchronously.
 fn cases() -> Value {
     let view = |seed: usize| -> Vec<Vec<f64>> {
         (0..16).map(|i| (0..8).map(|j| ((seed + i * 8 + j) as f64 * 12.9898).sin()).collect()).collect()

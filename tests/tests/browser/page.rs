@@ -8,19 +8,19 @@ use std::time::SystemTime;
 
 use crate::workspace;
 
-/// Written last of the package and of the site.
+/// The last files written by a build of the package and of the site.
 const BUILT: [&str; 2] = ["web/pkg/package.json", "www/dist/index.html"];
 
 /// Files and folders that the package and the site are made of.
 const SOURCES: [&str; 5] = ["Cargo.toml", "Cargo.lock", "core", "web", "www"];
 
-/// Folders in them that are no sources.
+/// Subfolders that are not sources.
 const MADE: [&str; 5] = ["node_modules", "pkg", "dist", "generated", "tests"];
 
 /// Builds the site, once for all tests, where it is missing or older than a source.
 ///
 /// # Panics
-/// If the build fails: its own words say why.
+/// If the build fails; the message is its output.
 pub(crate) fn build_if_stale() {
     static BUILD: Once = Once::new();
     BUILD.call_once(|| {
@@ -40,7 +40,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
-/// When the youngest file of a folder was changed, or the file itself.
+/// The latest time of change of the files in a folder, or of the file itself.
 fn newest_below(path: &Path) -> Option<SystemTime> {
     let Ok(entries) = fs::read_dir(path) else { return modified(path) };
     let paths = entries.filter_map(Result::ok).map(|entry| entry.path());

@@ -1,4 +1,4 @@
-//! The page that asks encoders, as a visitor would use it.
+//! The page that compares encoders, as a visitor would use it.
 
 use serde_json::json;
 
@@ -40,7 +40,7 @@ fn a_visitor_can_use_the_site(place: Where) {
     let device = result["device"].as_str().unwrap();
     assert!(device.to_lowercase().starts_with(place.name()), "{device}");
 
-    // What the page is there to show: the neighbours of one encoder share the digit, those of the other the ground.
+    // The purpose of the page: the neighbours of one encoder share the digit, those of the other the ground.
     let share = |encoder: &str, what: usize| result["tallies"][encoder][what].as_f64().unwrap();
     let (digit, ground) = (0, 1);
     assert!(share("fair", digit) > share("unconditional", digit), "{}", result["tallies"]);

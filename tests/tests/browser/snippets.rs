@@ -1,5 +1,5 @@
-//! What the loss lab offers to copy is kept in `tests/tests/snippets`, where it is compiled, run and compared with
-//! core. `SIMILE_WRITE_SNIPPETS=1` writes it anew from the page.
+//! The code that the loss lab offers to copy is stored in `tests/tests/snippets`, where it is compiled, run and
+//! compared with core. `SIMILE_WRITE_SNIPPETS=1` rewrites it from the page.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::workspace;
 
-/// Asserts that the kept snippets are those of the page.
+/// Asserts that the stored snippets are those of the page.
 pub(crate) fn are_kept(snippets: &Value) {
     let mut settings: Vec<Value> = Vec::new();
     let mut functions = Vec::new();
@@ -37,7 +37,7 @@ fn is_kept(name: &str, text: &str) {
     assert!(is_kept, "{} is not what the page offers; SIMILE_WRITE_SNIPPETS=1 writes it", file.display());
 }
 
-/// What the Rust of a setting says: its name, its variant, its parameters, its inputs.
+/// The setting in its Rust code: its name, its variant, its parameters, its inputs.
 fn setting_of(rust: &str, torch: &str) -> Value {
     let between = |from: &str, to: &str| rust.split_once(from).and_then(|(_, rest)| rest.split_once(to));
     let name = between("objective::build(\n    \"", "\"").unwrap().0;
@@ -48,7 +48,7 @@ fn setting_of(rust: &str, torch: &str) -> Value {
     json!({ "objective": name, "variant": variant, "params": params, "inputs": inputs, "torch": torch })
 }
 
-/// A function around the Rust of a setting, which is as it was but for its indentation.
+/// A function around the Rust code of a setting, which is unchanged but for its indentation.
 fn function_of(at: usize, setting: &Value, rust: &str) -> String {
     let inputs: Vec<String> = serde_json::from_value(setting["inputs"].clone()).unwrap();
     let body: String =

@@ -11,7 +11,7 @@ use simile_tests::program;
 
 use crate::{Where, is_ready, run, screenshots, succeed, workspace};
 
-/// Percent of the digits that Fair-CCLK has to name while it learns, and how far it has to be ahead of SimCLR.
+/// Accuracy in percent that Fair-CCLK has to reach during training, and its least lead over SimCLR.
 const LEVEL: f64 = 60.0;
 const LEAD: f64 = 45.0;
 
@@ -59,7 +59,7 @@ fn a_visitor_can_train_two_networks() {
         "a run can be shared"
     );
 
-    // The command line draws the same digits again and reads the same off the files.
+    // The command line draws the same digits again and measures the same accuracy for the files.
     for (at, name) in ["left", "right"].into_iter().enumerate() {
         let metrics = evaluate(&folder.path().join(format!("{name}.safetensors")));
         let top1 = 100.0 * metrics["top1"].as_f64().unwrap();
@@ -165,7 +165,7 @@ fn runs_as_the_command_line_does(place: Where) {
         );
     }
 
-    // What is read off is what `simile evaluate` reads off the file, and `Encoder` takes it too.
+    // The metrics are those of `simile evaluate` for the file, and `Encoder` loads it too.
     let metrics = evaluate(&folder.path().join("model.safetensors"));
     let reading = &result["reading"];
     let difference =

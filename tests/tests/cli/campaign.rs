@@ -1,5 +1,5 @@
-//! A campaign of faults: processes that are killed at any moment, disks that are full, folders that are damaged. Whatever
-//! happens, a run goes on to the bytes that it would have had, or says what is wrong with which file.
+//! A campaign of faults: processes that are killed at any moment, disks that are full, folders that are damaged. After
+//! each fault a run resumes and ends with the same bytes, or reports the faulty file and its error.
 //!
 //! Every test runs a few trials; `SIMILE_CAMPAIGN=100 cargo test --workspace --test cli -- campaign` runs a hundred of each.
 #![cfg(unix)]
@@ -53,12 +53,12 @@ objective = { name = "fair-cclk", temperature = 0.5, kernel = { name = "rbf", si
 const BEGIN: [&str; 4] = ["train", "mine.toml", "--out", "cut"];
 const RESUME: [&str; 3] = ["train", "--resume", "cut"];
 
-/// How many trials: those of a short test, or those asked for.
+/// The number of trials: that of a short test, or the requested one.
 fn trials(short: usize) -> usize {
     std::env::var("SIMILE_CAMPAIGN").ok().map_or(short, |count| count.parse().unwrap())
 }
 
-/// Numbers without any order, the same each time.
+/// Pseudo-random numbers with a fixed seed.
 struct Chance(u64);
 
 impl Chance {
@@ -70,7 +70,7 @@ impl Chance {
     }
 }
 
-/// A folder with the recipe and a run of it in `whole`; how long that took.
+/// A folder with the recipe and a run of it in `whole`, with the duration of the run.
 fn with_whole() -> (tempfile::TempDir, Duration) {
     let place = place();
     fs::write(place.path().join("mine.toml"), RECIPE).unwrap();
@@ -85,7 +85,7 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
     below.filter(|path| !path.to_string_lossy().contains("tfevents")).collect()
 }
 
-/// The run in `cut` has the files of the one in `whole`, and what does not tell of time is the same to the bit.
+/// Asserts that the run in `cut` has the files of the one in `whole`, the same to the bit except for times.
 fn assert_same(place: &Path, trial: &str) {
     let [whole, cut] = ["whole", "cut"].map(|run| place.join(run));
     let names = |run: &Path| -> BTreeSet<PathBuf> {
@@ -110,7 +110,7 @@ fn assert_same(place: &Path, trial: &str) {
     assert_eq!(timeless(&whole), timeless(&cut), "{trial}");
 }
 
-/// The command that goes on with the run in `cut`, or begins it.
+/// The command that resumes the run in `cut`, or begins it.
 fn next(place: &Path) -> &'static [&'static str] {
     if place.join("cut/recipe.toml").exists() { &RESUME } else { &BEGIN }
 }
@@ -124,7 +124,7 @@ fn campaign_of_kills_at_any_moment() {
         let mut kills = 0;
         while !cut.join("report.html").exists() || kills == 0 {
             let mut child = start(place.path(), next(place.path()));
-            // Some soon, where files are made first; most anywhere in a run.
+            // Some kills come early, when the first files are made; most come anywhere in a run.
             let span = if chance.below(3) == 0 { whole / 8 } else { whole };
             sleep(Duration::from_micros(chance.below(span.as_micros() as u64)));
             let _ = child.kill();
@@ -147,7 +147,8 @@ fn campaign_of_kills_at_any_moment() {
     }
 }
 
-/// A process that ignores the signal and may not write more than so many kilobytes to a file sees what a full disk does.
+/// A process with a limit on the size of a file, and with the signal of the limit ignored, gets the errors of a full
+/// disk.
 fn limited(place: &Path, kilobytes: u64, arguments: &[&str]) -> Output {
     let program = simile_tests::program().display().to_string();
     let script =
@@ -161,7 +162,7 @@ fn campaign_of_files_that_cannot_grow() {
     let cut = place.path().join("cut");
     let sizes = files(&place.path().join("whole"));
     let sizes: BTreeSet<u64> = sizes.iter().map(|path| fs::metadata(path).unwrap().len() / 1024).collect();
-    // Just too little for each of the files in turn.
+    // A limit just too small for each of the files in turn.
     let mut met: Vec<u64> = sizes.into_iter().collect();
     met.truncate(trials(met.len().min(4)));
     for kilobytes in met {
@@ -258,7 +259,7 @@ fn campaign_of_damage_to_a_folder() {
         assert!(!text.contains("panicked"), "{what}: {text}");
         match output.status.code() {
             Some(0) => {
-                // How often checkpoints are made may be edited.
+                // The interval of checkpoints may be edited.
                 fs::copy(kept.join("recipe.toml"), cut.join("recipe.toml")).unwrap();
                 assert_same(place.path(), &what);
             }

@@ -1,4 +1,4 @@
-//! `simile data`: what there is, whether it is sound, how it looks.
+//! `simile data`: lists data sets, checks them and shows their pictures.
 
 use crate::{complaint, json, place, stdout};
 
@@ -86,7 +86,7 @@ condition = "tint"
 kernel = { name = "rbf", sigma = 20.0 }
 "#;
 
-/// Stripes and grids on grounds of two tints, in files of their own.
+/// Stripes and grids on grounds of two tints, one file each.
 fn pictures(folder: &std::path::Path) {
     let mut table = String::from("file,shape,split,site,red,blue\n");
     for i in 0..24_u8 {
@@ -141,7 +141,7 @@ fn many_pictures_are_decoded_once() {
     let first = check();
     assert_eq!(first["train"]["images"], 280);
     let entries = || std::fs::read_dir(place.path().join("cache")).map_or(0, |entries| entries.count());
-    // Test pictures are too few to be worth it.
+    // The test pictures are too few to be cached.
     assert_eq!(entries(), 1);
     assert_eq!(check(), first);
     let off = crate::simile(place.path(), &["data", "check", "folders", "--data", "."])

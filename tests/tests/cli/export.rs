@@ -14,13 +14,14 @@ use simile_core::nn::{Architecture, EncoderConfig};
 
 use crate::{complaint, json, place, simile};
 
-/// Where the tensors of a safetensors file lie in it, by name.
+/// The header of a safetensors file with the place of each tensor, and the start of the data.
 fn header(bytes: &[u8]) -> (Value, usize) {
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), 8 + length)
 }
 
-/// A network with statistics and gains that are not those of a new one, and with a head, which no export has.
+/// Writes a network with statistics and gains that differ from the initial ones, and with a head, which no export
+/// contains.
 fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
     let device = Device::flex();
     let mut rng = ChaCha8Rng::seed_from_u64(5);

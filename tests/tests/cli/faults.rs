@@ -1,4 +1,4 @@
-//! What goes wrong at a user's: a clear message, the right exit code, nothing half done.
+//! Mistakes and faults that users meet: a clear message, the right exit code, no partial output.
 
 use std::fs;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn truncated_and_corrupt_files_are_named() {
     let place = place();
     let folder = place.path().join("mnist");
     let file = folder.join("train-images-idx3-ubyte");
-    // What is wrong with each file is the answer, and goes to stdout; that something is wrong is the exit code.
+    // The faults of the files are the answer, and go to stdout; the exit code reports that there are some.
     let check = || {
         let output =
             simile(place.path(), &["data", "check", "colour-mnist", "--data", "mnist"]).output().unwrap();
@@ -128,7 +128,7 @@ fn a_folder_that_cannot_be_written_to_is_named() {
     let mut permissions = fs::metadata(&closed).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&closed, permissions).unwrap();
-    // A superuser may write there; `/proc` is closed to that one too.
+    // A superuser can write there; `/proc` is closed even to a superuser.
     if fs::write(closed.join("probe"), "").is_err() {
         assert!(complaint(place.path(), &["train", "mine.toml", "--out", "closed"], 1).contains("closed"));
     }

@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use crate::{complaint, json, place};
 
-/// What a server is asked for.
+/// A request to the server.
 #[derive(Debug, Clone, PartialEq)]
 struct Request {
     file: String,
-    /// Where the part begins that is asked for.
+    /// The start of the requested range.
     from: Option<usize>,
 }
 
-/// A server on this machine that gives the bytes `reply` makes of each request and closes the connection. Gives its
-/// address and what it was asked.
+/// Starts a server on this machine that answers each request with the bytes of `reply` and closes the connection.
+/// Returns its address and the requests.
 fn serve(reply: impl Fn(usize, &Request) -> Vec<u8> + Send + 'static) -> (String, Arc<Mutex<Vec<Request>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/files", listener.local_addr().unwrap());
@@ -53,7 +53,7 @@ fn answer(status: &str, head: &str, body: &[u8]) -> Vec<u8> {
     [format!("HTTP/1.1 {status}\r\nConnection: close\r\n{head}\r\n").as_bytes(), body].concat()
 }
 
-/// All of a file, or the part that is asked for.
+/// The whole file, or the requested range.
 fn honest(content: &[u8], request: &Request) -> Vec<u8> {
     let total = content.len();
     match request.from {
@@ -121,7 +121,7 @@ fn a_cut_connection_goes_on_where_it_ended() {
     let content = waterbirds("");
     let (address, asked) = serve(move |number, request| {
         let whole = honest(&content, request);
-        // Twice the connection ends in the middle of what is left.
+        // Twice the connection ends in the middle of the rest.
         if number < 2 {
             whole[..whole.len() - (content.len() - request.from.unwrap_or(0)) / 2].to_vec()
         } else {
@@ -138,7 +138,7 @@ fn a_cut_connection_goes_on_where_it_ended() {
     assert!(data.join("waterbird_complete95_forest2water2/001.Bird/Bird_7.png").is_file());
     assert!(!data.join(BIRDS).exists());
 
-    // No checksum of it is published: that of this download is kept, and said.
+    // No checksum of it is published: that of this download is stored and reported.
     let receipt = std::fs::read_to_string(place.path().join(file["receipt"].as_str().unwrap())).unwrap();
     assert_eq!(receipt.trim(), file["md5"].as_str().unwrap());
     let arguments = ["data", "fetch", "waterbirds", "--data", "data", "--from", &address];

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{complaint, json, place, simile};
 
-/// A model's own tensors under their names are a file of another program.
+/// A safetensors file with the model's tensors under their names counts as a file of another program.
 #[test]
 fn a_file_of_another_program_is_imported() {
     let place = place();
@@ -67,7 +67,7 @@ fn tensors_of_another_network_are_left_out_on_purpose_alone() {
     simile(place.path(), &[&import[..], &["--leave-out", "conv4."]].concat()).assert().success();
 }
 
-/// Random networks of torchvision in the forms in which they are passed on, and their features of a picture.
+/// Random networks of torchvision in their usual file formats, and their features of a picture.
 const TORCHVISION: &str = r#"
 import json, torch, torchvision
 from PIL import Image

@@ -1,4 +1,4 @@
-//! Numbers that no run can use: each is refused, or said, by its name and with what to do.
+//! Numbers that no run can use: each is refused or reported by its name, with a remedy.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn written(text: &str) -> tempfile::TempDir {
     place
 }
 
-/// What stderr holds of a command that succeeds.
+/// The text on stderr of a command that succeeds.
 fn said(place: &Path, arguments: &[&str]) -> String {
     let output = simile(place, arguments).assert().success().get_output().clone();
     String::from_utf8(output.stderr).unwrap()
@@ -180,7 +180,7 @@ fn a_section_that_a_recipe_lacks_can_be_set() {
     assert!(text.contains("did you mean `prior`?"), "{text}");
     let text = train(&["selection.patience=2"], 2);
     assert!(text.contains("selection.held_out"), "{text}");
-    // Neither is right without the other.
+    // Neither setting is valid without the other.
     let both = ["--set", "selection.patience=2", "--set", "selection.held_out=32", "--out", "chosen"];
     said(place.path(), &[&["train", "fair-digits", "--smoke", "--arm", "Fair-CCLK"], &both[..]].concat());
     let text = train(&["data.features.file=a.npy"], 2);
@@ -226,7 +226,7 @@ fn settings_under_which_a_loss_says_nothing_are_said() {
     assert!(text.contains("`lambda` is 0") && text.contains("0.01"), "{text}");
 }
 
-/// Decoding may take an hour; a precision that cannot be had is said before it, here before missing files are.
+/// Decoding may take an hour; an unavailable precision is reported before it, here even before missing files.
 #[test]
 fn a_precision_that_the_network_lacks_is_refused_before_data_are_read() {
     let place = written(

@@ -1,4 +1,4 @@
-//! The command line as its users meet it: a process, its exit code, its streams and its files.
+//! The command line from the outside: a process, its exit code, its streams and its files.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod answers;
@@ -37,18 +37,18 @@ fn simile(place: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What is printed to stdout by a command that succeeds.
+/// The text on stdout of a command that succeeds.
 fn stdout(place: &Path, arguments: &[&str]) -> String {
     let output = simile(place, arguments).assert().success().get_output().clone();
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The same as one JSON document.
+/// The text on stdout, parsed as one JSON document.
 fn json(place: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&stdout(place, arguments)).unwrap()
 }
 
-/// What is printed to stderr by a command that fails with `code`.
+/// The text on stderr of a command that fails with `code`.
 fn complaint(place: &Path, arguments: &[&str], code: i32) -> String {
     let output = simile(place, arguments).assert().code(code).get_output().clone();
     assert!(output.stdout.is_empty(), "a failure answered: {}", String::from_utf8_lossy(&output.stdout));

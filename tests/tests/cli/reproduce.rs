@@ -70,7 +70,7 @@ fn every_fixed_name_is_listed_with_its_command() {
     let tables = [("cclk", 2..=8), ("contex", 1..=9), ("difficulty", 1..=2), ("du", 1..=5)];
     let expected: Vec<String> =
         tables.into_iter().flat_map(|(work, all)| numbered(work, "table", all)).collect();
-    // The others are comparisons of a work on digits, which it does not print.
+    // The others compare a method on digits, for which the paper prints no table.
     let (ours, printed): (Vec<_>, Vec<_>) =
         of_kind("table").into_iter().partition(|name| name.ends_with("-digits"));
     assert_eq!(printed, expected);

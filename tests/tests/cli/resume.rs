@@ -1,4 +1,4 @@
-//! Going on with a run, whatever it lacks: what was not begun, what is not finished, what was changed, what is to be longer.
+//! Resuming a run: arms that were not begun or not finished, recipes that were changed, runs that are to be longer.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::runs::{RECIPE, assert_same_end, result, standing, with_recipe};
 use crate::{complaint, json, place, simile, stdout};
 
-/// One arm, whose rate does not depend on how long the run is.
+/// One arm, whose learning rate does not depend on the length of the run.
 const ONE: &str = r#"
 [data]
 dataset = "digits"
@@ -70,7 +70,7 @@ fn a_run_that_was_not_begun_begins() {
         assert!(!cut.join("state/.tmp-simile-abc").exists());
         fs::remove_dir_all(&cut).unwrap();
     }
-    // Killed before that: there is nothing to go on with, and nothing in the way.
+    // Killed before that: there is nothing to resume, and nothing blocks a new run.
     fs::create_dir_all(cut.join("state")).unwrap();
     fs::write(cut.join("state/lock"), "").unwrap();
     fs::write(cut.join(".tmp-simile-abc"), "name = ").unwrap();
@@ -88,7 +88,7 @@ fn a_run_that_diverges_at_once_has_a_state_and_a_result() {
     let run = place.path().join("run");
     assert_eq!(result(&run)["arms"][0]["stopped"]["why"], "diverged");
     assert!(stdout(place.path(), &["report", "run"]).contains("report.html"));
-    // Which network is kept does not depend on when checkpoints were made by the clock.
+    // The selected network does not depend on the times of checkpoints by the clock.
     let often = ["--out", "often", "--set", "train.checkpoint_minutes=1e-9"];
     let arguments = [&["train", "one.toml"], &wild[..], &often].concat();
     complaint(place.path(), &arguments, 1);
@@ -117,7 +117,7 @@ fn a_run_without_its_result_is_finished() {
     }
     let text = complaint(place.path(), &["train", "--resume", "run"], 2);
     assert!(text.contains("has finished") && text.contains("train.iterations"), "{text}");
-    // Without its state too it is a run that has finished.
+    // Without its state it still counts as a finished run.
     fs::remove_dir_all(run.join("state")).unwrap();
     assert!(complaint(place.path(), &["train", "--resume", "run"], 2).contains("has finished"));
     train(place.path(), &["tiny.toml", "--smoke", "--out", "again"]);
@@ -142,7 +142,7 @@ fn more_iterations_are_asked_for_and_nothing_else_is() {
     assert_same_end(place.path(), "whole", "cut");
     assert_eq!(result(&place.path().join("cut"))["arms"][0]["iterations"], 12);
 
-    // Several arms, each from where it was, with a new report.
+    // Several arms, each resumed from its state, with a new report.
     fs::write(place.path().join("tiny.toml"), RECIPE).unwrap();
     train(place.path(), &["tiny.toml", "--out", "two", "--set", "train.iterations=4"]);
     train(place.path(), &["--resume", "two", "--set", "train.iterations=6"]);
@@ -173,7 +173,7 @@ fn an_edited_recipe_is_refused_by_the_key_in_one_line() {
         let text = complaint(place.path(), &["train", "--resume", "run"], 2);
         assert!(text.contains(key) && text.lines().count() == 1 && text.len() < 400, "{text}");
     }
-    // How often a checkpoint is made changes no number.
+    // The interval of checkpoints changes no result.
     let other = recipe.replace("checkpoint_every = 200", "checkpoint_every = 7");
     assert_ne!(other, recipe);
     fs::write(run.join("recipe.toml"), format!("# mine\n{other}")).unwrap();
@@ -262,7 +262,7 @@ fn a_name_leads_nowhere() {
     assert!(!outside.exists() && !place.path().join("runs").exists());
     assert_eq!(fs::read_dir(place.path().join("inside")).unwrap().count(), 1);
 
-    // Arms may have spaces, as they always had.
+    // The names of arms may have spaces.
     let arm = RECIPE.replace("name = \"Fair\"", "name = \"Fair, 2 of 2\"");
     fs::write(place.path().join("spaces.toml"), arm).unwrap();
     train(place.path(), &["spaces.toml", "--smoke", "--out", "run"]);
@@ -322,7 +322,7 @@ fn a_run_of_another_recipe_is_named_by_the_key() {
         "--json",
     ];
     json(place.path(), &first);
-    // A sweep goes on where a run of it was not begun, and finishes what has no result.
+    // A sweep resumes: it starts the missing runs, and finishes those without a result.
     let run = place.path().join("swept/train.batch=8/seed-0");
     fs::remove_dir_all(run.join("state")).unwrap();
     for file in ["result.json", "report.html", "metrics.jsonl"] {

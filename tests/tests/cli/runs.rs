@@ -130,12 +130,12 @@ fn the_same_seed_gives_the_same_metrics_and_another_does_not() {
     assert_ne!(first, run("c", "2"));
 }
 
-/// What `state/state.json` says, once it is there.
+/// The content of `state/state.json`, once it exists.
 pub(crate) fn standing(run: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(run.join("state/state.json")).ok()?).ok()
 }
 
-/// How many iterations of an arm the last checkpoint has.
+/// The number of iterations of an arm in the last checkpoint.
 pub(crate) fn iterations(run: &Path, arm: &str) -> u64 {
     let standing = standing(run).unwrap_or_default();
     let arms = standing["arms"].as_array().cloned().unwrap_or_default();
@@ -150,7 +150,7 @@ pub(crate) fn start(place: &Path, arguments: &[&str]) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until something is so, while a run goes on.
+/// Waits until a condition holds, while a run continues.
 pub(crate) fn wait_until(child: &mut Child, what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -160,7 +160,7 @@ pub(crate) fn wait_until(child: &mut Child, what: &str, is_so: impl Fn() -> bool
     }
 }
 
-/// Sends a signal, such as `-INT`, and gives the exit code and what was said.
+/// Sends a signal, such as `-INT`, and returns the exit code and the text on stderr.
 #[cfg(unix)]
 pub(crate) fn end(child: Child, signal: &str) -> (Option<i32>, String) {
     Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
@@ -180,7 +180,7 @@ pub(crate) fn interrupt(place: &Path, arguments: &[&str], arm: &str) {
     assert!(!run.join("result.json").exists());
 }
 
-/// Two runs have the same losses, metrics and encoder.
+/// Asserts that two runs have the same losses, metrics and encoder.
 pub(crate) fn assert_same_end(place: &Path, one: &str, other: &str) {
     let (one, other) = (place.join(one), place.join(other));
     for file in ["metrics.jsonl", "model.safetensors"] {
@@ -196,7 +196,7 @@ fn an_interrupted_run_continues_to_the_same_end() {
     let place = with_recipe();
     simile(place.path(), &["train", "tiny.toml", "--out", "whole"]).assert().success();
 
-    // Stopped once in either arm; the recipe makes the arms long enough to be caught in.
+    // Stopped once in either arm; the arms are long enough for a signal to arrive in them.
     let mut arguments = vec!["train", "tiny.toml", "--out", "cut"];
     for arm in ["SimCLR", "Fair"] {
         interrupt(place.path(), &arguments, arm);

@@ -1,4 +1,4 @@
-//! `result.json` is what `native/schema/result.schema.json` says.
+//! `result.json` conforms to `native/schema/result.schema.json`.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn a_run_that_chooses_its_encoder_is_valid() {
     assert_eq!(violations(&schema(), &result), [""; 0]);
 }
 
-/// Numeric and categorical conditions have metrics of their own.
+/// Numeric and categorical conditions have different metrics.
 #[test]
 fn real_results_are_valid() {
     let place = place();

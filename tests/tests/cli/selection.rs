@@ -37,7 +37,7 @@ name = "A"
 objective = { name = "nt-xent", temperature = 0.5 }
 "#;
 
-/// A classifier, judged by its own scores.
+/// A classifier, evaluated by its own scores.
 const CLASSIFIER: &str = r#"
 [data]
 dataset = "digits"
@@ -88,7 +88,7 @@ fn the_encoder_is_chosen_on_held_out_images_and_the_last_stands_beside_it() {
         assert!(protocol.contains(words), "no `{words}` in `{protocol}`");
     }
     assert!(text.contains("held-out"), "{text}");
-    // The chosen encoder is the one that the metrics are of.
+    // The metrics are those of the chosen encoder.
     let evaluated = json(place.path(), &["evaluate", "run", "--json"]);
     assert_eq!(evaluated["metrics"], arm["metrics"]);
     let is_last = best["iteration"] == 24;
@@ -137,7 +137,7 @@ fn a_run_that_diverges_keeps_what_was_good() {
     assert_eq!(arm["stopped"]["why"], "diverged");
     assert!(arm["iterations"].as_u64().unwrap() < 24 && arm["metrics"]["top1"].is_number());
     assert!(exists(place.path(), "run/model.safetensors") && exists(place.path(), "run/report.html"));
-    // Before the first checkpoint what is kept is where it began.
+    // Before the first checkpoint the stored state is the initial one.
     let text = complaint(
         place.path(),
         &["train", "mine.toml", "--set", "train.checkpoint_every=9", "--out", "b"],
@@ -178,7 +178,7 @@ fn a_run_starts_from_weights_and_is_judged_by_its_own_classifier() {
         simile(place.path(), &run).assert().success();
         json(place.path(), &["evaluate", out, "--json"])["metrics"].clone()
     };
-    // The same step from elsewhere ends elsewhere.
+    // The same step from other weights ends with other weights.
     let (one, other) = (tune("one", "first"), tune("other", "second/model.safetensors"));
     assert_ne!(one, other);
     let resolved = fs::read_to_string(place.path().join("other/recipe.toml")).unwrap();
@@ -272,7 +272,7 @@ fn an_autoencoder_is_the_prior_of_a_kernel() {
     assert!(text.contains("encoder.output"), "{text}");
 }
 
-/// Adversarial networks go on after an interruption as if nothing had been, and what tells their images apart is a prior.
+/// Adversarial networks resume after an interruption with the same result, and their discriminator is a prior.
 #[test]
 fn a_discriminator_resumes_and_is_the_prior_of_a_kernel() {
     let adversaries = CLASSIFIER

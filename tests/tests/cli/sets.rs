@@ -19,7 +19,7 @@ pub(crate) fn recipe(dataset: &str, keys: &str, condition: &str) -> String {
 fn picture(path: &Path, shade: u8) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let picture = image::RgbImage::from_fn(24, 18, |x, y| image::Rgb([shade, (x * 9) as u8, (y * 9) as u8]));
-    // The format follows from the name, whose last ending is not always in small letters.
+    // The format follows from the name, whose extension is not always in lower case.
     picture.save_with_format(path, image::ImageFormat::Jpeg).unwrap();
 }
 
@@ -162,7 +162,7 @@ fn faces_with_their_bias() {
     train(place.path(), &recipe("celeba", keys, "attributes"));
     train_published(place.path());
 
-    // The encoder chosen on the official validation part, and judged on the test part.
+    // The encoder is chosen on the official validation part, and evaluated on the test part.
     let selection = "\n[selection]\nofficial = true\nevery = 1\n";
     let chosen = recipe("celeba", keys, "attributes") + selection;
     fs::write(place.path().join("chosen.toml"), &chosen).unwrap();
@@ -270,7 +270,7 @@ fn objects_are_split_by_class() {
         (&checked["train"]["class_counts"], &checked["test"]["class_counts"]),
         (&json!([3, 3]), &json!([3, 2]))
     );
-    // The usual thirty of each class are not there.
+    // The usual thirty images of each class are missing.
     let usual = check(place.path(), "caltech-101");
     assert!(
         usual["problem"].as_str().unwrap().contains("`per_class` is 30, but `bass` has 6 pictures"),

@@ -1,4 +1,4 @@
-//! A system that ends a process, and processes beside each other.
+//! Signals that end a process, and concurrent processes.
 #![cfg(unix)]
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use crate::{complaint, simile};
 fn sigterm_and_sighup_lose_nothing_and_the_clock_makes_checkpoints_too() {
     let place = with_recipe();
     simile(place.path(), &["train", "tiny.toml", "--out", "whole"]).assert().success();
-    // No checkpoint by count: what a kill leaves is by the clock.
+    // No checkpoint by count: a kill leaves only those by the clock.
     let by_clock = ["--set", "train.checkpoint_every=1000", "--set", "train.checkpoint_minutes=0.0001"];
     let begin = [&["train", "tiny.toml", "--out", "my cut"], &by_clock[..]].concat();
     let resume = ["train", "--resume", "my cut"];
@@ -104,7 +104,7 @@ fn one_process_at_a_time_goes_on_with_a_run() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
-    // A lock ends with its process, however that ends.
+    // The lock is released when its process ends in any way.
     crate::runs::interrupt(place.path(), &["train", "tiny.toml", "--out", "cut"], "SimCLR");
     let child = start(place.path(), &["train", "--resume", "cut"]);
     end(child, "-KILL");

@@ -1,4 +1,4 @@
-//! The texts that users see most, whole: in `snapshots` beside this file. `INSTA_UPDATE=always` writes them anew.
+//! Snapshots of the texts that users see most, in `snapshots` beside this file. `INSTA_UPDATE=always` rewrites them.
 
 use insta::assert_snapshot;
 
@@ -22,7 +22,7 @@ fn errors() {
         ("error_of_missing_data", &["train", "colour-mnist", "--data", "."]),
     ] {
         let mut command = simile(place.path(), arguments);
-        // Nobody who asks for back traces, of whatever program, gets one for a mistake.
+        // A user's mistake prints no back trace, even where they are enabled.
         let output = command.env("RUST_BACKTRACE", "1").output().unwrap();
         assert!(!output.status.success() && output.stdout.is_empty());
         assert_snapshot!(name, String::from_utf8(output.stderr).unwrap());

@@ -75,7 +75,7 @@ fn some_points_are_drawn_and_the_lowest_leak_can_be_asked_for() {
     assert!(leak(0) <= leak(1));
 }
 
-/// A recipe has two objectives; others take the place of one, and are searched over the same settings.
+/// A recipe has two objectives; another can replace one of them, and is searched over the same settings.
 #[test]
 fn any_objective_is_searched_over_the_same_grid() {
     let place = place();
@@ -165,7 +165,7 @@ fn a_point_that_diverges_is_a_row_that_says_so_also_the_second_time() {
             assert!(text.contains("diverged") && text.contains("Best by validation"), "{time}, {file}");
         }
     }
-    // Where nothing else was tried, nothing is best.
+    // With a single setting, none is marked as best.
     let only =
         rest.map(|word| if word.ends_with("=1e-3,1e30") { "optimizer.learning_rate=1e30" } else { word });
     let found = json(place.path(), &sweep(&only));

@@ -1,6 +1,6 @@
-//! What every device of the binary has to find as the CPU does. One program, because an adapter in software keeps one
-//! core busy for minutes with compiling: its tests run side by side.
-//! `SIMILE_REQUIRE_DEVICES=cpu,wgpu` makes a device that is missing a failure.
+//! Every device of the binary has to give the results of the CPU. One program, because an adapter in software compiles
+//! for minutes on one core: its tests run concurrently. With `SIMILE_REQUIRE_DEVICES=cpu,wgpu` a missing device is a
+//! failure.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod training;

@@ -1,4 +1,4 @@
-//! Training and embedding on every device that the binary has, beside the CPU.
+//! Training and embedding on every device of the binary, compared with the CPU.
 
 use std::fs;
 use std::path::Path;
@@ -86,7 +86,7 @@ fn they_train_and_embed_as_the_cpu_does() {
     }
 }
 
-/// Chunks on two devices of different backends: what crosses between them is what crosses between two GPUs.
+/// Chunks on two devices of different backends, which exchange the same data as two GPUs.
 #[test]
 fn several_share_a_step_as_one_alone_takes_it() {
     let place = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ fn loss(references: &[Reference], arguments: &[&str]) -> Vec<Result<Value, Strin
     if whole.len() == references.len() {
         return whole.into_iter().map(Ok).collect();
     }
-    // One of them is refused: ask for each by itself, so that all failures are known.
+    // One of them is refused: each is run separately, so that all failures are reported.
     references
         .iter()
         .map(|reference| {
@@ -23,7 +23,7 @@ fn loss(references: &[Reference], arguments: &[&str]) -> Vec<Result<Value, Strin
 }
 
 fn run(references: &[Reference], arguments: &[&str]) -> Vec<Value> {
-    // Two at least, so that the answers are lines.
+    // At least two files, so that the answers are JSON lines.
     let files = references.iter().chain(references.first()).map(|reference| &reference.path);
     let output = Command::new(program()).arg("loss").args(files).args(arguments).output().unwrap();
     if !output.status.success() {

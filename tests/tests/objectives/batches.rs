@@ -1,5 +1,4 @@
-//! Batches that hold every input that any objective asks for, and the settings under which objectives are
-//! tried.
+//! Batches with every input of every objective, and the settings under which objectives are tested.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +12,7 @@ use simile_core::numeric::matrix::Matrix;
 /// Classes, and biases, of every batch.
 pub(crate) const CLASSES: usize = 3;
 
-/// Even draws from -1 to 1 (splitmix64).
+/// Uniform draws from -1 to 1 (splitmix64).
 pub(crate) struct Draws(u64);
 
 impl Draws {
@@ -161,7 +160,7 @@ pub(crate) fn batches() -> Vec<(&'static str, Vec<usize>, Vec<usize>)> {
     ]
 }
 
-/// An objective with what was set.
+/// An objective with its settings.
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     pub(crate) variant: Option<&'static str>,
@@ -175,8 +174,8 @@ impl std::fmt::Display for Setting {
     }
 }
 
-/// Every registered objective under each of its variants, with its defaults, with low temperatures, and with
-/// settings of its own.
+/// Every registered objective under each of its variants, with its defaults, with low temperatures, and with specific
+/// settings.
 pub(crate) fn settings() -> Vec<Setting> {
     let mut settings = Vec::new();
     for name in loss::names() {
@@ -186,7 +185,7 @@ pub(crate) fn settings() -> Vec<Setting> {
                 if name == "di" {
                     params["domains"] = CLASSES.into();
                 }
-                // An objective without that variant or parameter says so, and there is nothing to try.
+                // An objective without that variant or parameter is refused, and not tested.
                 if let Ok(objective) = loss::build(name, variant, params.clone()) {
                     settings.push(Setting { name, variant, params, objective });
                 }
@@ -247,7 +246,7 @@ pub(crate) struct Outcome {
     pub(crate) aux: Value,
 }
 
-/// Evaluates an objective; its own error as text.
+/// Evaluates an objective; its error as text.
 pub(crate) fn evaluate(objective: &dyn Objective, batch: &Batch) -> Result<Outcome, String> {
     let evaluation = objective.evaluate(batch).map_err(|e| e.to_string())?;
     let outcome = pollster::block_on(evaluation.read()).map_err(|e| e.to_string())?;

@@ -27,10 +27,10 @@ const EMBEDDED: [(&str, Change); 7] = [
     }),
 ];
 
-/// Objectives on embeddings as they are, whose second moments have to be representable.
+/// Objectives on embeddings that are not normalised, whose second moments have to be representable.
 const ON_RAW_VALUES: [&str; 2] = ["barlow-twins", "rebias-hsic"];
 
-/// What is not finite in an outcome.
+/// The name of the first output that is not finite.
 fn not_finite(outcome: &Outcome) -> Option<String> {
     if !outcome.loss.is_finite() {
         return Some(format!("loss {}", outcome.loss));
@@ -51,8 +51,8 @@ fn null(value: &Value) -> Option<String> {
     }
 }
 
-/// In tiles the embeddings are given as unit rows. Beside what failed, how many batches were defined and how
-/// many not.
+/// With tiles the embeddings are given as unit rows. Returns the failures, and the numbers of batches on which the
+/// objective was defined and not defined.
 fn failures(setting: &Setting, dtype: DType, tile: Option<usize>) -> (Vec<String>, [usize; 2]) {
     let mut failures = Vec::new();
     let mut counts = [0, 0];
@@ -79,7 +79,7 @@ fn failures(setting: &Setting, dtype: DType, tile: Option<usize>) -> (Vec<String
     (failures, counts)
 }
 
-/// Tries settings in both float types, and asks that hardly any batch is refused.
+/// Tests settings in both float types, and asserts that few batches are refused.
 fn all_finite(settings: Vec<Setting>) {
     let mut found = Vec::new();
     let (mut defined, mut refused) = (0, 0);
@@ -190,7 +190,7 @@ fn a_batch_of_one_label_leaves_contex_its_self_supervised_term() {
     assert!((clipped - nt_xent / 2.0).abs() < 1e-12);
 }
 
-/// How large the values of an input are, and in which float type.
+/// The scale of the values of an input, and the float type.
 const SIZES: [(f64, DType); 6] = [
     (1e30, DType::F64),
     (1e-30, DType::F64),
@@ -200,8 +200,8 @@ const SIZES: [(f64, DType); 6] = [
     (3e38, DType::F32),
 ];
 
-/// Objectives with an input that is no embedding, or is taken as it is, so that the loss itself can be larger than the
-/// float type holds.
+/// Objectives with an input that is not an embedding, or is not normalised, so that the loss itself can be larger than
+/// the float type holds.
 const ON_LARGE_VALUES: [&str; 19] = [
     "barlow-twins",
     "biasbal",
@@ -224,7 +224,7 @@ const ON_LARGE_VALUES: [&str; 19] = [
     "vae",
 ];
 
-/// A setting as a case whose embeddings, scores and the like, or host matrices, are of that size.
+/// A setting as a case with inputs of that scale: tensors such as embeddings and scores, or host matrices.
 fn extreme(setting: &Setting, size: f64, of_host: bool) -> Request {
     let inputs = Inputs::random(setting.name, &[0, 1, 0, 2, 1, 0], &[0, 1, 1, 0, 1, 2], 4, 9);
     let mut document = serde_json::Map::new();
@@ -259,7 +259,7 @@ fn extreme_inputs_give_numbers_or_an_error_that_names_them() {
             let Err(error) = outcome else { continue };
             let error = error.to_string();
             let names = case.inputs.keys().any(|name| error.contains(&format!("`{name}`")));
-            // Embeddings are compared by their cosines, and what is tiny is representable.
+            // Embeddings are compared by their cosines, and tiny values are representable.
             let is_due = (of_host || ON_LARGE_VALUES.contains(&setting.name)) && *size > 1.0;
             if !names || !is_due || error.len() > 250 {
                 failures.push(format!("{setting}, {size:e} in {dtype:?}, host {of_host}: {error}"));

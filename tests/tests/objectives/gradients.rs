@@ -11,9 +11,8 @@ use crate::batches::{Draws, Inputs, Setting, batches, evaluate, place, settings}
 /// RUBi: its bias network learns from the question loss of its own head alone.
 const CONSTANTS: [(&str, &str); 1] = [("rubi", "g_features")];
 
-/// Objectives with constants that depend on a differentiated input, so that differences see more than the
-/// gradient means: those with weights from the embeddings have a test in `detached`, the others beside their
-/// code.
+/// Objectives with constants that depend on a differentiated input, so that finite differences include terms that the
+/// gradient omits: those with weights from the embeddings have a test in `detached`, the others beside their code.
 fn has_detached_parts(setting: &Setting) -> bool {
     let released = setting.variant == Some("released");
     match setting.name {

@@ -101,7 +101,7 @@ fn uniformity_of_one_view_twice_is_that_of_wang_and_isola() {
 
 #[test]
 fn dc_is_nt_xent_without_its_positive() {
-    // exp(DC) + 1 = exp(NT-Xent) for each anchor; seen on a batch whose anchors are all alike.
+    // exp(DC) + 1 = exp(NT-Xent) for each anchor; tested on a batch whose anchors are all alike.
     let corners = Matrix::from_fn(4, 4, |i, j| f64::from(u8::from(i == j)));
     let batch = Batch::views(
         crate::batches::place(&corners, DType::F64),
@@ -183,7 +183,7 @@ fn a_shared_cluster_makes_the_normalised_fair_loss_nt_xent_of_half_the_negatives
     assert!((found - expected).abs() < 1e-10, "{found} and {expected}");
 }
 
-/// What an objective says that its positive pairs contribute, and the rest.
+/// The contributions of the positive pairs and of the rest, as the objective reports them.
 fn parts(name: &str, variant: &str, params: Value, batch: &Batch) -> (f64, f64) {
     let objective = loss::build(name, Some(variant), params).unwrap();
     let evaluation = objective.evaluate(&batch.clone().with_details(true)).unwrap();
@@ -208,7 +208,7 @@ fn objectives_of_the_same_positives_state_the_same_positive_part() {
 
     let temperature = json!({ "temperature": 0.3 });
     let kernel = json!({ "temperature": 0.3, "kernel": { "name": "rbf", "sigma": 1.0 } });
-    // So wide that all pairs weigh the same.
+    // So wide that all pairs have the same weight.
     let wide = json!({ "temperature": 0.3, "sigma": 1e9 });
     let own_pair_only = json!({ "temperature": 0.3, "base_temperature": 0.3, "mix": 0.0 });
     for (name, variant, params) in [

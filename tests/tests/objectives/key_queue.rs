@@ -1,4 +1,4 @@
-//! The queue of momentum contrast against the reference vectors: what a step leaves in it.
+//! The queue of momentum contrast after a step, against the reference vectors.
 
 use burn::tensor::{DType, Device};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! What every objective of its kind has in common: the order of the batch, the names of the views, the length
-//! of raw embeddings and the size of the tiles do not matter.
+//! Invariances of objectives: the order of the batch, the order of the views, the length of raw embeddings and the size
+//! of the tiles do not matter.
 
 use burn::tensor::DType;
 use simile_core::numeric::matrix::Matrix;
@@ -69,7 +69,8 @@ fn all_close(a: &Matrix, b: &Matrix) -> bool {
         && a.data().iter().zip(b.data()).all(|(x, y)| (x - y).abs() <= 1e-8 * largest)
 }
 
-/// Runs `compare` on every setting and batch for which the objective is defined, and lists what it finds.
+/// Runs `compare` on every setting and batch for which the objective is defined, and asserts that it finds no
+/// difference.
 fn for_all(which: fn(&Setting) -> bool, compare: impl Fn(&Setting, &Inputs) -> Option<String>) {
     let mut found = Vec::new();
     let mut compared = 0;

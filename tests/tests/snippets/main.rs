@@ -1,5 +1,5 @@
-//! What the loss lab offers to copy: Rust that compiles and runs, PyTorch that finds core's numbers. `page.rs` and
-//! `page.json` hold what the page offers; the browser's test of the lab says where they do not.
+//! The code that the loss lab offers to copy: Rust that compiles and runs, PyTorch that gives core's numbers. `page.rs`
+//! and `page.json` are copies of the code of the page; the browser's test of the lab compares them with the page.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -23,7 +23,7 @@ const DIMENSIONS: usize = 5;
 /// A snippet with a function around it.
 type Snippet = fn(Inputs) -> Result<Tensor<1>>;
 
-/// What a snippet finds around it.
+/// The variables that a snippet uses.
 pub(crate) struct Inputs {
     pub(crate) view_a: Tensor<2>,
     pub(crate) view_b: Tensor<2>,
@@ -37,7 +37,7 @@ fn settings() -> Vec<Value> {
     serde_json::from_str(include_str!("page.json")).unwrap()
 }
 
-/// Two alike views of some samples, and what they are conditioned on.
+/// Two similar views of some samples, and their conditions.
 fn inputs() -> Value {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut rows = |columns: usize| -> Vec<Vec<f64>> {
@@ -53,7 +53,7 @@ fn inputs() -> Value {
     json!({ "view_a": view_a, "view_b": view_b, "z": rows(2), "labels": labels, "bias": bias })
 }
 
-/// What core finds in double precision.
+/// The result of core in double precision.
 fn expected(setting: &Value, inputs: &Value) -> Outcome {
     let used: Vec<String> = serde_json::from_value(setting["inputs"].clone()).unwrap();
     let case = Request {
