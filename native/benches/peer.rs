@@ -3,8 +3,8 @@
 //!
 //! Both sides compute the same thing on two processor cores, in turn; the medians and their ratio are printed as a
 //! Markdown table. An objective's row is its loss with its gradient. PyTorch's side is `benches/peer/peer.py`; PYTHON
-//! names an interpreter that has torch and numpy (`python3` by default); of FILTER's rows the name contains it. SIZEs take
-//! the place of the usual batches.
+//! names an interpreter that has torch and numpy (`python3` by default); FILTER selects the rows whose names contain
+//! it. SIZEs replace the usual batch sizes.
 #![allow(missing_docs, clippy::print_stdout)]
 
 #[path = "../src/allocator.rs"]
@@ -38,11 +38,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const WIDTH: usize = 128;
 /// Rounds of each side in turn.
 const ROUNDS: usize = 3;
-/// How long a round should take, and at most how often it repeats the work. The threads of the side that has just
-/// finished spin for some milliseconds before they sleep, which a single short repeat would feel.
+/// The time of a round, and the most repeats of the work in it. The threads of the side that has just
+/// finished spin for some milliseconds before they sleep, which would disturb a single short repeat.
 const ROUND_MILLISECONDS: f64 = 100.0;
 const MOST_REPEATS: f64 = 25.0;
-/// Sizes of every objective, and those besides of one that a training run takes.
+/// Batch sizes of every objective, and further ones for objectives of training runs.
 const SIZES: [usize; 3] = [256, 1024, 4096];
 const SMALL_SIZES: [usize; 4] = [256, 512, 1024, 4096];
 

@@ -1,5 +1,5 @@
-//! What a step costs: `cargo bench --bench steps`. One training step of the recipe `colour-mnist` from images in
-//! memory to updated weights, its two views by themselves, and one objective with its gradient, `d = 128`.
+//! The cost of a training step: `cargo bench --bench steps`. One training step of the recipe `colour-mnist` from images
+//! in memory to updated weights, its two views alone, and one objective with its gradient, `d = 128`.
 #![allow(missing_docs, clippy::expect_used)]
 
 #[path = "../src/allocator.rs"]

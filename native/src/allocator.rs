@@ -10,7 +10,7 @@ use libmimalloc_sys::{mi_option_set_default, mi_option_t};
 
 /// `mi_option_purge_delay`, to which the crate gives no name.
 const PURGE_DELAY: mi_option_t = 15;
-/// Milliseconds, longer than a step and what lies between two of them.
+/// Milliseconds, longer than a step and the time between two steps.
 const KEPT_FOR: c_long = 20_000;
 
 /// Keeps freed memory for some seconds, unless `MIMALLOC_PURGE_DELAY` in the environment says otherwise.

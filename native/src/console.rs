@@ -1,4 +1,4 @@
-//! What people read goes to stderr, what programs read goes to stdout.
+//! Messages for people go to stderr, answers for programs go to stdout.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -10,23 +10,23 @@ use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-/// All bars of the terminal, each on a line of its own.
+/// All progress bars of the terminal, one on each line.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 thread_local! {
-    /// What stands before every line of this thread.
+    /// The prefix of every line of this thread.
     static LABEL: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Writes one line to stderr, above the bars. A reader that has gone away is no reason to stop training.
+/// Writes one line to stderr, above the bars. A closed pipe does not stop training.
 pub(crate) fn line(text: impl Display) {
     let text = plain(&text.to_string());
     let written = || LABEL.with_borrow(|label| writeln!(io::stderr(), "{label}{text}"));
     let _ = BARS.suspend(written);
 }
 
-/// Text with its control characters written out, but for line ends and tabs: the name of a file is nothing that a terminal
-/// obeys.
+/// Text with its control characters escaped, except line ends and tabs, so that the name of a file cannot control the
+/// terminal.
 fn plain(text: &str) -> String {
     let is_plain = |c: char| !c.is_control() || c == '\n' || c == '\t';
     text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
@@ -39,7 +39,7 @@ fn plain(text: &str) -> String {
     })
 }
 
-/// Does `work`, whose lines and bars begin with a label, so that those of several threads can be told apart.
+/// Runs `work` with a label before its lines and bars, which distinguishes those of several threads.
 pub(crate) fn labelled<R>(label: impl Display, work: impl FnOnce() -> R) -> R {
     let before = LABEL.replace(format!("{label} | "));
     let result = work();
@@ -47,7 +47,7 @@ pub(crate) fn labelled<R>(label: impl Display, work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Where a command's answers go.
+/// The output of a command's answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Console {
     json: bool,
@@ -65,7 +65,7 @@ impl Console {
     /// If stdout cannot be written to.
     pub(crate) fn answer(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> anyhow::Result<()> {
         let text = if self.json { serde_json::to_string_pretty(value)? } else { text() };
-        // A program that reads it takes names as they are.
+        // Output to a program keeps names unchanged.
         let text = if io::stdout().is_terminal() { plain(&text) } else { text };
         let mut stdout = io::stdout().lock();
         writeln!(stdout, "{}", text.trim_end())?;
@@ -73,7 +73,7 @@ impl Console {
     }
 }
 
-/// A table with a head, as wide as the terminal, or readable where there is none.
+/// A table with a head, as wide as the terminal, or of a fixed width without one.
 pub(crate) fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
@@ -87,7 +87,7 @@ pub(crate) fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
 /// Letters in a line that is not written to a terminal.
 const PLAIN_WIDTH: u16 = 110;
 
-/// A count of steps on its way to `total`: a bar on a terminal, plain lines in a pipe.
+/// The progress of a count of steps to `total`: a bar on a terminal, plain lines in a pipe.
 pub(crate) struct Progress {
     bar: ProgressBar,
     plain: Option<Plain>,
@@ -130,7 +130,7 @@ impl Progress {
         Self { bar, plain }
     }
 
-    /// Says that `done` steps are done, with a note such as the loss.
+    /// Shows that `done` steps are done, with a note such as the loss.
     pub(crate) fn at(&mut self, done: u64, note: impl Display) {
         let total = self.bar.length().unwrap_or(done);
         self.bar.set_message(note.to_string());
@@ -140,7 +140,7 @@ impl Progress {
         }
     }
 
-    /// Removes the bar; what was printed as plain lines stays.
+    /// Removes the bar; plain lines stay.
     pub(crate) fn finish(self) {
         self.bar.finish_and_clear();
     }

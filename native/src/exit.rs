@@ -1,4 +1,4 @@
-//! How a command ends: the exit codes that scripts rely on.
+//! The exit codes of commands, which scripts rely on.
 
 use std::io;
 use std::process::ExitCode;
@@ -6,14 +6,13 @@ use std::process::ExitCode;
 use crate::console::line;
 use crate::interrupt;
 
-/// A request that makes no sense as it was written: an unknown name, key or value. Exit code 2, as for the
-/// mistakes that the argument parser finds by itself.
+/// A request that is not valid: an unknown name, key or value. Exit code 2, as for errors of the argument parser.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
-/// The user, or the system, stopped the command and its state is on disk; holds how to go on. Exit code 130, as a shell
-/// reports for Ctrl-C, or that of the signal that it was.
+/// The user, or the system, stopped the command and its state is on disk; holds how to resume. Exit code 130, as a
+/// shell reports for Ctrl-C, or that of the signal that it was.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted; {0}")]
 pub(crate) struct Interrupted(pub(crate) String);
@@ -23,7 +22,7 @@ pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
     anyhow::Error::new(Usage(message.to_string()))
 }
 
-/// What went wrong and why, each cause once: some messages end with that of their cause already.
+/// The error with its causes, each once: some messages already end with that of their cause.
 pub(crate) fn told(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     let mut told = text.clone();
@@ -36,7 +35,7 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
     text
 }
 
-/// Prints the error, once, and gives the exit code that says its kind.
+/// Prints the error, once, and returns the exit code for its kind.
 pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     let reader_left = error
         .chain()

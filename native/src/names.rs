@@ -1,14 +1,14 @@
-//! Names that a user gives and files are named by, and paths as a shell takes them.
+//! Names given by users that become names of files, and quoting for a shell.
 
 use std::path::{Component, Path};
 
-/// Letters that a name may have, in bytes: files add endings and hyphens to it.
+/// Longest name, in bytes: files add extensions and hyphens to it.
 const LONGEST: usize = 120;
 
-/// Checks that a name is the name of one file or folder, wherever it is put.
+/// Checks that a name is the name of one file or folder at any place.
 ///
 /// # Errors
-/// What is wrong with it: a separator, `..`, a path from the root, a control character, too many letters.
+/// The name has a separator, a control character or too many letters, is `..`, or is a path from the root.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     let mut parts = Path::new(name).components();
     let is_one =
@@ -29,8 +29,8 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
     ))
 }
 
-/// A name as a file's: lower case, whatever is not a letter, digit or point as a hyphen. Empty if no letter or digit is
-/// left.
+/// A name for a file: lower case, with a hyphen for each character that is not a letter, digit or point. Empty if no
+/// letter or digit is left.
 pub(crate) fn slug(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
     let whole = name.chars().map(plain).collect::<String>();
@@ -39,7 +39,7 @@ pub(crate) fn slug(name: &str) -> String {
     if slug.contains(|c: char| c.is_ascii_alphanumeric()) { slug } else { String::new() }
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "=.,+-_/:%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -49,7 +49,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// The command that goes on with the run in a folder.
+/// The command that resumes the run in a folder.
 pub(crate) fn resuming(run: &Path) -> String {
     format!("simile train --resume {}", quoted(&run.display().to_string()))
 }

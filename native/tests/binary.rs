@@ -1,5 +1,5 @@
-//! The binary starts. That a test of this package runs it makes `cargo test --workspace` build it, for the tests of
-//! the command line in `tests/`.
+//! The binary starts. This test also makes `cargo test --workspace` build it, for the tests of the command line in
+//! `tests/`.
 
 use std::process::Command;
 

@@ -2,15 +2,15 @@
 
 /// One objective with its settings and inputs.
 pub(crate) struct Case {
-    /// In the table, and to the peer.
+    /// The name in the table, and for the peer.
     pub(crate) label: &'static str,
-    /// In the registry.
+    /// The name in the registry.
     pub(crate) objective: &'static str,
     pub(crate) parameters: &'static str,
     /// `name=width` for a tensor of `b` rows, `name=RxC` for another, `name#kinds` for integers, `name@width` for a
-    /// condition; 128 columns where there is only a name.
+    /// condition; a name alone has 128 columns.
     pub(crate) inputs: &'static str,
-    /// Whether the training recipes use it.
+    /// True if the training recipes use it.
     pub(crate) trains: bool,
 }
 

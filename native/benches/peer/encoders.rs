@@ -9,9 +9,9 @@ use simile_core::train::{Purpose, stream};
 
 use crate::inputs::values;
 
-/// A network, the images it takes, and what is done with it.
+/// A network, the shape of its images, and the operation to time.
 pub(crate) struct Case {
-    /// In the table, and to the peer.
+    /// The name in the table, and for the peer.
     pub(crate) label: &'static str,
     name: Architecture,
     stem: Stem,

@@ -8,7 +8,7 @@ use simile_core::numeric::matrix::Matrix;
 use crate::WIDTH;
 use crate::cases::Case;
 
-/// What `case.inputs` asks for, for `b` samples.
+/// The inputs that `case.inputs` lists, for `b` samples.
 pub(crate) fn batch(case: &Case, b: usize, device: &Device) -> Result<Batch> {
     case.inputs.split(' ').enumerate().try_fold(Batch::default(), |batch, (at, input)| {
         if let Some((name, kinds)) = input.split_once('#') {
@@ -38,7 +38,7 @@ fn shape_of(text: &str, b: usize) -> Result<(usize, usize)> {
     }
 }
 
-/// From -0.5 to 0.5.
+/// Values from -0.5 to 0.5.
 pub(crate) fn values(count: usize, seed: u64) -> Vec<f32> {
     let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = || {

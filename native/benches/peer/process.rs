@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// `benches/peer/peer.py` at work.
+/// A running `benches/peer/peer.py`.
 pub(crate) struct Peer {
     process: Child,
     requests: ChildStdin,
@@ -27,7 +27,7 @@ impl Peer {
         Ok(Self { process, requests, answers })
     }
 
-    /// How long each of `repeats` evaluations of a request took.
+    /// The times of `repeats` evaluations of a request, in milliseconds.
     pub(crate) fn milliseconds(&mut self, request: &Value, repeats: usize) -> Result<Vec<f64>> {
         let mut request = request.clone();
         request["repeats"] = repeats.into();

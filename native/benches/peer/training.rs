@@ -10,7 +10,7 @@ use simile_core::train::{Trainer, TrainerConfig};
 
 use crate::inputs::values;
 
-/// In the table, and to the peer.
+/// The name in the table, and for the peer.
 pub(crate) const NAME: &str = "training step of LeNet-5";
 pub(crate) const BATCH: usize = 256;
 

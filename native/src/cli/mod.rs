@@ -1,4 +1,4 @@
-//! The command line as it is typed. What the words mean is decided in `commands`.
+//! The syntax of the command line. The module `commands` runs it.
 
 use std::path::PathBuf;
 

@@ -23,7 +23,7 @@ use crate::exit::usage;
 use crate::experiment::prepare::splits::{Splits, no_folder};
 use crate::run_folder::folder;
 
-/// What is in a data set.
+/// The contents of a data set.
 #[derive(Serialize)]
 struct Contents {
     train: Split,
@@ -37,7 +37,7 @@ struct Checked {
     contents: Contents,
 }
 
-/// The state of each file and, where they are sound, what is in them.
+/// The state of each file and, if all files are valid, their contents.
 #[derive(Serialize)]
 struct FilesChecked {
     #[serde(flatten)]
@@ -147,7 +147,7 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
     })
 }
 
-/// Files are compared with the official ones; what is drawn, or chosen by a recipe, is described.
+/// Compares files with the official ones; data that are drawn, or chosen by a recipe, are described.
 fn check(arguments: &DataCheck, console: Console) -> Result<()> {
     let name = arguments.name.as_str();
     let Named { data, encoder, .. } = section(name)?;
@@ -216,14 +216,14 @@ fn splits_of(name: &str, folder: Option<&Path>) -> Result<Splits> {
     Splits::load(&data, folder, 0, &encoder)
 }
 
-/// What a name stands for: a recipe's data, or a data set as its files have it.
+/// The data section of a name: that of a recipe, or a data set with its defaults.
 pub(super) struct Named {
     pub(super) data: DataSection,
-    /// One that takes the images.
+    /// An encoder with the input size of the images.
     pub(super) encoder: EncoderConfig,
-    /// How a recipe probes them.
+    /// The probe section of the recipe.
     pub(super) probe: Option<ProbeSection>,
-    /// How a recipe makes views of them.
+    /// The augmentation of the recipe.
     pub(super) augmentation: Augmentation,
 }
 

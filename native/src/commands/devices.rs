@@ -8,7 +8,7 @@ use crate::devices::{DeviceChoice, DeviceName, Kind};
 
 #[derive(Serialize)]
 struct Answer {
-    /// What `--device auto` takes.
+    /// The device that `--device auto` selects.
     auto: Option<DeviceName>,
     devices: Vec<Row>,
 }

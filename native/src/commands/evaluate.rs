@@ -33,12 +33,12 @@ use crate::run_folder::state::RunState;
 struct Answer {
     model: String,
     probe: &'static str,
-    /// How the metrics were measured.
+    /// The protocol of the metrics, in words.
     protocol: String,
     metrics: BTreeMap<String, f64>,
-    /// How the probes were fitted that have a ridge penalty.
+    /// The fits of the probes that have a ridge penalty.
     probes: BTreeMap<String, ProbeFit>,
-    /// The metrics of naming the most frequent value and the mean, without any encoder.
+    /// The metrics of predicting the most frequent value and the mean, without any encoder.
     base_rates: BTreeMap<String, f64>,
     /// The variable whose leak was measured.
     condition: String,
@@ -94,17 +94,17 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
     console.answer(&answer, || text(&answer))
 }
 
-/// What a model is judged by.
+/// The data and settings for evaluating a model.
 struct Judging {
     splits: Splits,
     probe: ProbeSection,
-    /// The images that probes are measured on, in a word.
+    /// The split on which probes are measured, in a word.
     judged: &'static str,
-    /// Views for objectives.
+    /// The augmentation for the views of objectives.
     augmentation: Augmentation,
 }
 
-/// The images that the model was trained on, or those that are named, and how they are probed.
+/// Resolves the data and the probe: those of the training run, or those of `--on`.
 fn judging(
     arguments: &Evaluate,
     metadata: &Metadata,
@@ -140,7 +140,7 @@ fn judging(
     Ok(Judging { splits, probe, judged, augmentation })
 }
 
-/// The data folder that the run was given, where its state still says so.
+/// The data folder of the run, if its state still records it.
 fn data_of_run(folder: &RunFolder) -> Option<std::path::PathBuf> {
     RunState::read(folder).ok().flatten().and_then(|state| state.data)
 }

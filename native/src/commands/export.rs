@@ -19,7 +19,7 @@ use crate::run_folder::model;
 #[derive(Serialize)]
 struct Answer {
     folder: PathBuf,
-    /// What was written into it.
+    /// The names of the written files.
     files: Vec<&'static str>,
     encoder: EncoderConfig,
     embedding_size: usize,

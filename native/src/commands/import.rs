@@ -15,7 +15,7 @@ use crate::exit::usage;
 use crate::import::torch;
 use crate::run_folder::folder;
 
-/// Tensors that are named where many are left out, such as those of an optimiser.
+/// Largest number of listed tensors, where many are left out, such as those of an optimiser.
 const FEW: usize = 8;
 
 #[derive(Serialize)]
@@ -23,9 +23,9 @@ struct Answer {
     file: PathBuf,
     encoder: EncoderConfig,
     embedding_size: usize,
-    /// What stood before the names of its tensors.
+    /// The prefix of the names of its tensors.
     prefix: String,
-    /// Tensors of the source that the encoder has no use for, such as a classifier.
+    /// Tensors of the source that the encoder does not use, such as a classifier.
     unused: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
     console.answer(&answer, || text(&answer))
 }
 
-/// The tensors of a file of either kind, told apart by how they begin.
+/// The tensors of a file of either format, which is recognised by its first bytes.
 fn weights(bytes: &[u8]) -> Result<Weights> {
     // A length, and then a header in JSON.
     let is_safetensors = bytes.get(8) == Some(&b'{');

@@ -31,7 +31,7 @@ struct NamedAnswer<'a> {
     answer: Answer,
 }
 
-/// Answers are JSON with or without `--json`: it is what programs ask for.
+/// Answers are JSON with or without `--json`, because programs read them.
 pub(super) fn run(arguments: &Loss) -> Result<()> {
     let device = arguments.device.device.open()?;
     if arguments.device.device == DeviceChoice::AUTO {
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Loss) -> Result<()> {
     Ok(stdout.flush()?)
 }
 
-/// Double precision where the device has it and nobody asked for less.
+/// Double precision where the device has it, unless the user asks for single.
 fn float_type(asked: Option<Precision>, device: &Present) -> Result<DType> {
     match asked {
         Some(Precision::F32) => Ok(DType::F32),

@@ -19,10 +19,10 @@ use anyhow::Result;
 use crate::cli::{Cli, Command};
 use crate::console::Console;
 
-/// Does what the command line asks for.
+/// Runs the command of the command line.
 ///
 /// # Errors
-/// Whatever stops the command; [`crate::exit::code`] tells kinds apart.
+/// The command failed; [`crate::exit::code`] gives the exit code of the error.
 pub(crate) fn run(cli: Cli) -> Result<()> {
     let console = Console::new(cli.json);
     match cli.command {

@@ -27,7 +27,7 @@ enum Listed {
         title: &'static str,
         /// Paper, command, expected time and result.
         header: String,
-        /// What all of it costs.
+        /// The cost of the whole run.
         cost: String,
         #[serde(flatten)]
         trained: Trained,
@@ -43,35 +43,35 @@ struct Published {
     name: &'static str,
     title: String,
     paper: String,
-    /// What the published budget is.
+    /// The published budget.
     cost: String,
-    /// What runs, or would run, all of it.
+    /// The command that runs the whole table.
     command: String,
-    /// Data sets of its rows, by the names that recipes give them.
+    /// Data sets of its rows, by their names in recipes.
     datasets: Vec<String>,
     rows: Vec<ListedRow>,
-    /// Why nothing of it can be run yet, if so.
+    /// The reason why no row can be run yet, if there is one.
     missing: Option<String>,
 }
 
 #[derive(Serialize)]
 struct ListedRow {
     name: String,
-    /// Why it cannot be run yet, if so.
+    /// The reason why it cannot be run yet, if there is one.
     missing: Option<String>,
     #[serde(flatten)]
     trained: Option<Trained>,
 }
 
-/// What is trained, on what.
+/// The objectives and the data of a recipe.
 #[derive(Serialize)]
 struct Trained {
     dataset: String,
     /// Names of the objectives, one for each arm.
     objectives: Vec<String>,
-    /// Whether the data are in the folder that was named.
+    /// The presence of the data in the folder of `--data`.
     data: Presence,
-    /// What is not there of data and weights, and what gets or makes it.
+    /// The missing data and weights, with the commands that get or make them.
     #[serde(skip_serializing_if = "Option::is_none")]
     lacks: Option<String>,
 }
@@ -79,15 +79,15 @@ struct Trained {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Presence {
-    /// Images are drawn.
+    /// The images are generated, so that no files are needed.
     NoneNeeded,
     Present,
     Absent,
-    /// No folder was named.
+    /// `--data` was not given.
     NotLookedFor,
 }
 
-/// Where data are looked for, with what was found there.
+/// The folder of `--data`, with the results of earlier checks.
 struct Search<'a> {
     folder: Option<&'a Path>,
     known: Vec<(DataSection, Option<String>)>,
@@ -200,7 +200,7 @@ impl Search<'_> {
         }
     }
 
-    /// What is not there of data, looked for once.
+    /// The missing files of a data set; checked once.
     fn data(&mut self, section: &DataSection) -> Option<String> {
         if let Some((_, found)) = self.known.iter().find(|(known, _)| known == section) {
             return found.clone();
@@ -212,7 +212,7 @@ impl Search<'_> {
 }
 
 impl Presence {
-    /// A data set and whether it is there, in a cell.
+    /// The text of a cell: a data set and its presence.
     fn of(self, dataset: &str) -> String {
         match self {
             Self::NoneNeeded => format!("{dataset}: drawn"),
@@ -224,7 +224,7 @@ impl Presence {
 }
 
 impl Published {
-    /// Name, title, what it costs or lacks, and its data.
+    /// Name, title, cost or missing parts, and data.
     fn cells(&self) -> [String; 4] {
         let lacking = self.rows.iter().filter(|row| row.missing.is_some()).count();
         let cost = match (&self.missing, lacking) {

@@ -100,7 +100,7 @@ fn draw(
     console.answer(&drawn, || drawn.text())
 }
 
-/// Has rows whose data or weights are not there say so, unless they were run before.
+/// Marks rows whose data or weights are missing, unless they were run before.
 fn name_what_lacks(table: &mut Table, asked: &[String], arguments: &Reproduce, out: &Path) -> Result<()> {
     let mut known: Vec<(DataSection, Option<PathBuf>, Option<String>)> = Vec::new();
     let needed: BTreeSet<String> = table
@@ -137,7 +137,7 @@ fn name_what_lacks(table: &mut Table, asked: &[String], arguments: &Reproduce, o
     Ok(())
 }
 
-/// Says what is missing where nothing can be run, and which command would run it.
+/// Fails if nothing can be run, with the missing parts and the command that would run it.
 fn something_runs(shipped: &ShippedTable, table: &Table, rows: &[&Row]) -> Result<()> {
     if rows.iter().any(|row| table.missing(row).is_none()) {
         return Ok(());
@@ -148,7 +148,7 @@ fn something_runs(shipped: &ShippedTable, table: &Table, rows: &[&Row]) -> Resul
     Err(usage(format_args!("{} cannot be run: {reasons}. With that, `{command}` would", shipped.name)))
 }
 
-/// The rows that are asked for, all of them where none is named.
+/// The requested rows; all rows if none is named.
 fn rows<'t>(table: &'t Table, names: &[String]) -> Result<Vec<&'t Row>> {
     if names.is_empty() {
         return Ok(table.row.iter().collect());
@@ -170,7 +170,7 @@ fn rows<'t>(table: &'t Table, names: &[String]) -> Result<Vec<&'t Row>> {
     Ok(table.row.iter().filter(|row| asked.iter().any(|found| found.name == row.name)).collect())
 }
 
-/// `table.md` and so on; a figure's files have its name, as several may be drawn of the same runs.
+/// Writes `table.md` and so on; the files of a figure have its name, because several figures may share the same runs.
 fn write(
     out: &Path,
     shipped: &ShippedTable,

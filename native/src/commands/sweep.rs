@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     console.answer(&sweep, || sweep.text())
 }
 
-/// What was asked for, without where.
+/// The command line of the sweep, without folders.
 fn command(arguments: &Arguments) -> String {
     let grid = arguments.grid.iter().map(|grid| format!(" --grid {}", quoted(grid)));
     let random = arguments.random.map(|count| format!(" --random {count}"));
@@ -79,7 +79,7 @@ fn command(arguments: &Arguments) -> String {
     format!("simile sweep {}{}", arguments.recipe, words.collect::<String>())
 }
 
-/// The command that trains the best point, judged by the test images.
+/// The command that trains the best point and evaluates it on the test images.
 fn train(arguments: &Arguments, axes: &[Axis], best: &Outcome) -> String {
     let set = settings(axes, &best.point).map(|setting| format!(" --set {}", quoted(&setting)));
     let words: String = common(arguments).chain(set).collect();

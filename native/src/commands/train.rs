@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     };
     line(format_args!("model  {}", folder.path(MODEL).display()));
     line(format_args!("report {}", folder.path(REPORT).display()));
-    // The numbers of an arm that diverged are of the network before, and no answer to what was asked.
+    // The numbers of a diverged arm belong to an earlier state of the network, so that the command fails.
     match result.diverged() {
         Some(message) => anyhow::bail!("{message}"),
         None => console.answer(&result, || text(&result)),

@@ -1,4 +1,4 @@
-//! In what two recipes differ, key by key.
+//! The differences of two recipes, key by key.
 
 use anyhow::Result;
 use toml::{Table, Value};
@@ -8,21 +8,21 @@ use super::Recipe;
 /// A key whose values differ.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Difference {
-    /// As `--set` takes it.
+    /// The dotted key, as in `--set`.
     pub(crate) key: String,
-    /// What the one recipe says, if it says anything.
+    /// The value in the first recipe, if it has one.
     one: Option<Value>,
-    /// What the other says.
+    /// The value in the second recipe.
     other: Option<Value>,
 }
 
 impl Difference {
-    /// What the one recipe says, in words.
+    /// The value in the first recipe, in words.
     pub(crate) fn one(&self) -> String {
         said(self.one.as_ref())
     }
 
-    /// What the other says.
+    /// The value in the second recipe.
     pub(crate) fn other(&self) -> String {
         said(self.other.as_ref())
     }

@@ -1,4 +1,4 @@
-//! `[encoder]`: core's settings of the network, and where its weights come from.
+//! `[encoder]`: core's settings of the network, and the source of its weights.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,12 @@ use toml::{Table, Value};
 pub(crate) struct EncoderSection {
     #[serde(flatten)]
     pub(crate) config: EncoderConfig,
-    /// A model or a run to start from; at random if absent.
+    /// The model or run with the initial weights; random if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) weights: Option<PathBuf>,
 }
 
-/// By hand, because serde cannot both flatten and refuse unknown keys.
+/// Implemented by hand, because serde cannot both flatten and refuse unknown keys.
 impl<'de> Deserialize<'de> for EncoderSection {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = Table::deserialize(deserializer)?;

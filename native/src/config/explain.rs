@@ -1,8 +1,8 @@
-//! Turns what the TOML reader says into what the user can do: the line, the key, the nearest known one.
+//! Turns errors of the TOML reader into messages for users: the line, the key, the nearest known one.
 
 use std::fmt::Write as _;
 
-/// Words closer than this (Jaro-Winkler, 0..1) are offered as what was meant.
+/// Words with a higher similarity than this (Jaro-Winkler, 0..1) are suggested.
 const NEAR: f64 = 0.7;
 
 /// The known word nearest to `word`, if any is near.
@@ -15,7 +15,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// `did you mean ...?` and the list of what is known.
+/// `did you mean ...?` and the list of known words.
 pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
     let mut text = String::new();
     if let Some(near) = nearest(word, known.iter().copied()) {
@@ -27,7 +27,7 @@ pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
     text
 }
 
-/// What is wrong, for a message of serde's such as ``unknown field `a`, expected one of `b`, `c` ``.
+/// The message for users for a message of serde's such as ``unknown field `a`, expected one of `b`, `c` ``.
 pub(crate) fn reword(message: &str) -> String {
     for (start, kind) in [(UNKNOWN_KEY, "key"), ("unknown variant `", "value")] {
         let Some((word, rest)) = quoted(message, start) else { continue };
@@ -39,17 +39,17 @@ pub(crate) fn reword(message: &str) -> String {
 
 const UNKNOWN_KEY: &str = "unknown field `";
 
-/// The word between `start` and the next backtick, and what follows.
+/// The word between `start` and the next backtick, and the rest of the message.
 fn quoted<'a>(message: &'a str, start: &str) -> Option<(&'a str, &'a str)> {
     message.split_once(start).and_then(|(_, rest)| rest.split_once('`'))
 }
 
-/// The key that a message calls unknown.
+/// The unknown key in a message.
 pub(crate) fn unknown_key(message: &str) -> Option<&str> {
     message.split_once("unknown key `").or_else(|| message.split_once(UNKNOWN_KEY))?.1.split('`').next()
 }
 
-/// What is wrong and in which line of `source`.
+/// The error with its line of `source`.
 pub(crate) fn explain(error: &toml::de::Error, source: &str) -> String {
     // Sections that choose among kinds by `name` report the section's place, not the key's.
     let of_key = unknown_key(error.message()).and_then(|key| line_of_key(source, key));
@@ -71,7 +71,7 @@ pub(crate) fn line_of(source: &str, path: &[&str]) -> Option<usize> {
     table.iter().find(|(key, _)| key.get_ref() == last).map(|(key, _)| line(source, key.span().start))
 }
 
-/// The first line of `source` that sets a key of that name, in whatever section.
+/// The first line of `source` that sets a key of that name, in any section.
 pub(crate) fn line_of_key(source: &str, name: &str) -> Option<usize> {
     let sets = |line: &str| {
         let rest = line.trim_start().trim_start_matches('"').strip_prefix(name)?;

@@ -1,4 +1,4 @@
-//! `[[probe.objectives]]`: objectives that are evaluated on the frozen network, which is not trained by them.
+//! `[[probe.objectives]]`: objectives that are evaluated on the frozen network.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::Fault;
 use super::explain::{reword, suggestion};
 use super::objective::ObjectiveSection;
 
-/// Those that compare what a network makes of two views, and need no second network.
+/// Objectives that compare the outputs of a network for two views, and need no second network.
 const MEASURED: [&str; 18] = [
     "nt-xent",
     "info-nce",
@@ -28,26 +28,26 @@ const MEASURED: [&str; 18] = [
     "barlow-twins",
 ];
 
-/// An objective and what it is evaluated on.
+/// An objective and the output on which it is evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MeasuredObjective {
     #[serde(default)]
     pub(crate) of: Output,
-    /// Images of a batch; what is left over is not measured.
+    /// Images of a batch; an incomplete last batch is not measured.
     #[serde(default = "default_batch")]
     pub(crate) batch: usize,
     #[serde(flatten)]
     pub(crate) objective: ObjectiveSection,
 }
 
-/// What of a network is compared.
+/// The output of a network that is compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Output {
-    /// What the encoder gives.
+    /// The output of the encoder.
     #[default]
     Representation,
-    /// What its head makes of it, as in training. Model files hold no head, so that only the run itself measures it.
+    /// The output of its head, as in training. Model files hold no head, so that only the run itself measures it.
     Projection,
 }
 
@@ -56,7 +56,7 @@ fn default_batch() -> usize {
 }
 
 impl MeasuredObjective {
-    /// What its metrics begin with: `nt_xent`.
+    /// The prefix of its metrics: `nt_xent`.
     pub(crate) fn metric(&self) -> String {
         self.objective.name.replace('-', "_")
     }
@@ -83,7 +83,7 @@ impl MeasuredObjective {
     }
 }
 
-/// Checks all of them; each name gives one metric.
+/// Checks all entries; each metric name may occur once.
 pub(super) fn check(all: &[MeasuredObjective]) -> Result<(), Fault> {
     let fault = |reason| Fault::new("probe", "objectives", reason);
     for (at, one) in all.iter().enumerate() {

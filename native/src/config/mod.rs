@@ -52,13 +52,13 @@ pub(crate) struct Recipe {
     pub(crate) head: HeadSection,
     #[serde(default, deserialize_with = "views::deserialize")]
     pub(crate) augment: Augmentation,
-    /// Absent if the classes of the views are learned, where any are.
+    /// The images whose classes are learned; absent if these are the views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) classified: Option<ClassifiedSection>,
-    /// What to minimise; absent if arms say it.
+    /// The objective to minimise; absent if the arms define theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) objective: Option<ObjectiveSection>,
-    /// Which networks and memory stand beside the encoder while it is minimised; an arm can have its own.
+    /// The training algorithm, with its networks and memory beside the encoder; an arm can have its own.
     #[serde(default)]
     pub(crate) method: AlgorithmConfig,
     #[serde(default)]
@@ -66,17 +66,17 @@ pub(crate) struct Recipe {
     #[serde(default)]
     pub(crate) schedule: Schedule,
     pub(crate) train: TrainSection,
-    /// Absent if the last encoder is to be judged.
+    /// The selection of the encoder; absent if the last one is evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) selection: Option<SelectionSection>,
     #[serde(default)]
     pub(crate) probe: ProbeSection,
-    /// Objectives trained one after the other, each from the same initial weights, to be compared.
+    /// Objectives to compare, trained one after the other from the same initial weights.
     #[serde(default, rename = "arm", skip_serializing_if = "Vec::is_empty")]
     pub(crate) arms: Vec<Arm>,
 }
 
-/// What the command line changes in a recipe.
+/// The changes of the command line to a recipe.
 #[derive(Debug, Default)]
 pub(crate) struct Changes<'a> {
     pub(crate) set: &'a [String],
@@ -86,12 +86,12 @@ pub(crate) struct Changes<'a> {
     pub(crate) smoke: bool,
 }
 
-/// What is wrong with a recipe that TOML accepts.
+/// An error in a recipe that is valid TOML.
 #[derive(Debug)]
 struct Fault {
     section: &'static str,
     key: &'static str,
-    /// A key of whatever section, where it is not known beforehand.
+    /// The key, of any section, where it is not known at compile time.
     named: Option<String>,
     reason: String,
 }
@@ -101,12 +101,12 @@ impl Fault {
         Self { section, key, named: None, reason: reason.into() }
     }
 
-    /// What is wrong with a key of whatever section.
+    /// An error of a key of any section.
     fn named(key: String, reason: String) -> Self {
         Self { section: "", key: "", named: Some(key), reason }
     }
 
-    /// The reason after the line of `text` that it lies in, where that can be found.
+    /// The reason with the number of its line in `text`, if that can be found.
     fn placed(&self, text: &str) -> String {
         let line = self
             .named
@@ -121,7 +121,7 @@ impl Fault {
 }
 
 impl Recipe {
-    /// The recipe of a file, or one that ships, with the command line's changes.
+    /// The recipe of a file, or a shipped one, with the changes of the command line.
     ///
     /// # Errors
     /// A usage error that names the file, the line and the nearest known key; a failure if the file cannot be read.
@@ -179,7 +179,7 @@ impl Recipe {
         arms
     }
 
-    /// As it is written to the run folder: every default filled in.
+    /// The recipe as serialised to the run folder: every default filled in.
     ///
     /// # Errors
     /// If it cannot be written as TOML.
@@ -187,7 +187,7 @@ impl Recipe {
         toml::to_string(self).context("writing the recipe")
     }
 
-    /// How the encoder's images are normalised.
+    /// The normalisation of the encoder's images.
     ///
     /// # Errors
     /// The name is unknown, or there is not one constant a channel.
@@ -203,7 +203,7 @@ impl Recipe {
         table.try_into().map_err(|error: toml::de::Error| reword(error.message()))
     }
 
-    /// What cannot be seen from one key alone.
+    /// Checks the rules that concern several keys.
     fn check(&self) -> Result<(), Fault> {
         let core = |section, error: simile_core::error::Error| Fault::new(section, "", error.to_string());
         if let Some(numbers::Refused { key, reason }) = numbers::refused(self) {
@@ -272,7 +272,7 @@ impl Recipe {
         self.data.check().map_err(|refused| Fault::new("data", refused.key, refused.reason))
     }
 
-    /// Images to classify have a method that takes them, and are seen as its encoder takes them.
+    /// Checks that the method takes images to classify, and that their size is that of the encoder's input.
     fn check_classified(&self) -> Result<(), Fault> {
         let Some(classified) = &self.classified else { return Ok(()) };
         let fault = |key, reason: String| Err(Fault::new("classified", key, reason));
@@ -306,7 +306,7 @@ impl Recipe {
         Ok(())
     }
 
-    /// Everything once, and little of it.
+    /// Reduces every part of the run to a few steps, for a smoke test.
     fn shrink(&mut self) {
         self.train.iterations = self.train.iterations.min(2);
         self.train.accumulate = self.train.accumulate.min(self.train.iterations);

@@ -1,12 +1,12 @@
-//! Numbers that no key of a recipe takes: TOML can write `nan` and `inf`, and counts that no run comes to an end of.
+//! Numbers that no key of a recipe accepts: TOML allows `nan`, `inf`, and counts too large for any run.
 
 use toml::{Table, Value};
 
 use super::Recipe;
 
-/// More iterations, images or widths than anything here has.
+/// An upper bound of iterations, images and widths.
 const MOST: i64 = 1_000_000_000_000;
-/// The keys whose integers count nothing.
+/// The keys whose integers are not counts.
 const SEEDS: &str = "seed";
 
 /// A number that is refused.
@@ -16,7 +16,7 @@ pub(super) struct Refused {
     pub(super) reason: String,
 }
 
-/// The first number of a recipe that is not finite, or counts too far.
+/// The first number of a recipe that is not finite, or is too large a count.
 pub(super) fn refused(recipe: &Recipe) -> Option<Refused> {
     let table = Table::try_from(recipe).ok()?;
     visit("", "", &Value::Table(table))

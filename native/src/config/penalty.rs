@@ -1,4 +1,4 @@
-//! `probe.ridge`: how strongly the weights of a probe are penalised.
+//! `probe.ridge`: the ridge penalty of the weights of a probe.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "`probe.ridge` is neither a number nor a list of numbers")]
 pub(crate) enum Penalty {
-    /// It is taken as it is.
+    /// A fixed penalty.
     Given(f64),
     /// The one that is best on held-out training images.
     Best(Vec<f64>),
 }
 
 impl Default for Penalty {
-    /// What leaves no direction unread, what is usual, and what ignores directions of little variance.
+    /// A penalty that uses every direction, the usual one, and one that ignores directions of little variance.
     fn default() -> Self {
         Self::Best(vec![1e-6, 1e-3, 1e-1])
     }
 }
 
 impl Penalty {
-    /// All that may be taken.
+    /// All candidates.
     pub(crate) fn all(&self) -> &[f64] {
         match self {
             Self::Given(one) => std::slice::from_ref(one),

@@ -17,9 +17,9 @@ use super::objective::ObjectiveSection;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClassifiedSection {
-    /// How many of them a step takes, in an order of their own.
+    /// Number of these images in a step; their order is separate from that of the views.
     pub(crate) batch: usize,
-    /// How they are seen; as they are if absent.
+    /// Their augmentation; none if absent.
     #[serde(default, deserialize_with = "super::views::deserialize")]
     pub(crate) augment: Augmentation,
 }
@@ -32,25 +32,26 @@ pub(crate) struct TrainSection {
     pub(crate) iterations: usize,
     #[serde(default)]
     pub(crate) seed: u64,
-    /// Whether batch norm takes the statistics of each view apart, as released, or of both together.
+    /// True if batch norm uses the statistics of each view separately, as released; false if of both together.
     #[serde(default)]
     pub(crate) views_apart: bool,
-    /// Share that a moving average of the network keeps at each update; the average is judged and saved. None if absent.
+    /// Decay of the moving average of the network at each update; the average is evaluated and saved. No average if
+    /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ema: Option<f64>,
     /// Iterations whose gradients are averaged for one update of the network.
     #[serde(default = "default_accumulate")]
     pub(crate) accumulate: usize,
-    /// What encoders compute in as they train.
+    /// The float type of encoders in training.
     #[serde(default)]
     pub(crate) precision: Precision,
     /// The mean loss of every so many iterations is a line of `metrics.jsonl`. Readout it waits for the device.
     #[serde(default = "default_log_every")]
     pub(crate) log_every: usize,
-    /// A checkpoint to resume from is written every so many iterations.
+    /// Iterations between two checkpoints, from which a run can resume.
     #[serde(default = "default_checkpoint_every")]
     pub(crate) checkpoint_every: usize,
-    /// And at the latest after so many minutes. No number of the run depends on it.
+    /// Most minutes between two checkpoints. No result of the run depends on it.
     #[serde(default = "default_checkpoint_minutes")]
     pub(crate) checkpoint_minutes: f64,
 }
@@ -76,7 +77,7 @@ pub(crate) struct HeadSection {
 pub(crate) struct Arm {
     pub(crate) name: String,
     pub(crate) objective: ObjectiveSection,
-    /// The recipe's if absent.
+    /// The method of the arm; that of the recipe if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) method: Option<AlgorithmConfig>,
 }
@@ -128,7 +129,7 @@ impl TrainSection {
 }
 
 impl HeadSection {
-    /// The head of a network that gives so many `scores`, or projections.
+    /// The head of a network with that number of `scores`; without it, one for projections.
     pub(crate) fn of(&self, scores: Option<usize>) -> HeadConfig {
         let default = match scores {
             Some(output) => HeadConfig { kind: HeadKind::Linear, output, ..HeadConfig::default() },
@@ -148,12 +149,13 @@ impl Arm {
         self.method.clone().unwrap_or_default()
     }
 
-    /// How many scores its network gives, for so many classes and values of the bias; none if it gives projections.
+    /// The number of scores of its network, for given numbers of classes and values of the bias; none if it gives
+    /// projections.
     pub(crate) fn scores(&self, classes: usize, biases: usize) -> Option<usize> {
         self.method().scores(&self.objective.name, classes, biases)
     }
 
-    /// One score for each class, out of those that its network gives.
+    /// Reduces the scores of its network to one for each class.
     ///
     /// # Errors
     /// As [`ObjectiveConfig::by_class`].
@@ -164,7 +166,7 @@ impl Arm {
     /// Checks that the method can train the objective over a run of `steps`.
     ///
     /// # Errors
-    /// What is unknown, out of range, or does not go together.
+    /// A setting is unknown, out of range, or incompatible with another.
     pub(super) fn check(&self, steps: u64) -> Result<(), String> {
         let objective = self.objective.config()?;
         self.method().check(&objective, steps).map_err(|error| match error {

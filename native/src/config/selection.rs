@@ -1,6 +1,6 @@
-//! `[selection]`: which encoder of a run is kept. Training images are held out, or the data set has a validation part; the
-//! encoder is judged on these while it trains, and the best of these encoders is the one that is then judged on the test
-//! images. Without the section it is the last one.
+//! `[selection]`: the choice of the encoder of a run. Training images are held out, or the data set has a validation
+//! part; the encoder is evaluated on them during training, and the best one is then evaluated on the test images.
+//! Without the section it is the last encoder.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,19 @@ use super::Fault;
 use super::explain::suggestion;
 use crate::metrics::names::TOP1;
 
-/// Metrics that say how well classes are named; more is better in all of them.
+/// Metrics of classification; larger is better in all of them.
 const METRICS: [&str; 7] = [TOP1, "top5", "class_mean", "class_worst", "unbiased", "worst_group", "roc_auc"];
 
-/// How the class is read off.
+/// The predictor of the class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Readout {
     /// By the probe that judges in the end.
     #[default]
     Linear,
-    /// By the nearest neighbours.
+    /// The nearest neighbours.
     Knn,
-    /// By the class scores of the network itself.
+    /// The class scores of the network itself.
     Classifier,
 }
 
@@ -28,16 +28,16 @@ pub(crate) enum Readout {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SelectionSection {
-    /// How many training images to choose by. They are never trained on.
+    /// Number of training images held out for the selection. They are never used for training.
     #[serde(default)]
     pub(crate) held_out: usize,
-    /// Whether to choose by the data set's own validation part instead.
+    /// True if the official validation part of the data set is used instead.
     #[serde(default)]
     pub(crate) official: bool,
-    /// Iterations from one evaluation to the next; those of an epoch if absent.
+    /// Iterations between two evaluations; those of an epoch if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) every: Option<usize>,
-    /// Which metric is to be largest.
+    /// The metric to maximise.
     #[serde(default = "default_metric")]
     pub(crate) metric: String,
     #[serde(default)]

@@ -6,11 +6,11 @@ use toml::{Table, Value};
 use super::Recipe;
 use crate::exit::usage;
 
-/// The recipe with keys changed, one after the other. Whether they go together is seen at the end, so that they may come
-/// in any order; keys that make no recipe one by one, such as those of a section that it lacks, are changed at once.
+/// The recipe with keys changed, one after the other. The combination is checked at the end, so that keys may come in
+/// any order; keys that give no valid recipe one by one, such as those of a missing section, are changed together.
 ///
 /// # Errors
-/// A usage error that names the setting: as [`set`], or the first one since which the recipe cannot be run.
+/// A usage error that names the setting: as [`set`], or the first one with which the recipe is not valid.
 pub(super) fn all(mut recipe: Recipe, settings: &[String]) -> Result<Recipe> {
     let mut wrong: Option<(&String, String)> = None;
     let mut rest = settings;
@@ -38,7 +38,7 @@ pub(super) fn all(mut recipe: Recipe, settings: &[String]) -> Result<Recipe> {
 }
 
 /// The recipe with some keys changed. A key is dotted; an arm is named by its name: `arm.fair-cclk.objective.lambda`. A
-/// section that the recipe lacks is begun.
+/// missing section is created.
 ///
 /// # Errors
 /// A usage error that names the first setting: a missing `=`, an unknown key, a value of the wrong type.
@@ -48,10 +48,10 @@ fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
     let fail = |reason: String| usage(format_args!("--set {setting}: {reason}"));
     let (path, text) = parts(setting).map_err(fail)?;
     if path == ["augment", "preset"] {
-        // A preset is where views start from, and so replaces all that the recipe says of them.
+        // A preset is the base of the augmentation, and so replaces the whole section of the recipe.
         table.insert("augment".into(), Value::Table(Table::new()));
     }
-    // In a copy: an arm whose name is taken away is not found again.
+    // In a copy, because an arm whose name is removed cannot be found again.
     let old = place(&mut table.clone(), &path, Value::Boolean(false)).map_err(fail)?;
     let (first, second) = readings(text.trim(), old.as_ref());
     let read = |value: Value| {
@@ -63,20 +63,20 @@ fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
     read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(fail)
 }
 
-/// The path of a setting's key, and its value as it is written.
+/// The path of a setting's key, and the text of its value.
 fn parts(setting: &str) -> Result<(Vec<&str>, &str), String> {
     let (key, text) = setting.split_once('=').ok_or("expected KEY=VALUE, such as `train.batch=128`")?;
     Ok((key.trim().split('.').collect(), text))
 }
 
-/// Puts the value of a setting where its path leads, as it reads first.
+/// Sets the value at the path of a setting, in its first reading.
 fn put_as_read(table: &mut Table, setting: &str) -> Result<(), String> {
     let (path, text) = parts(setting)?;
     place(table, &path, readings(text.trim(), None).0).map(drop)
 }
 
-/// Puts a value where the path leads; returns the one that was there. Sections that are not there are begun: whether
-/// there are such is said by the reader of the recipe.
+/// Sets the value at a path; returns the previous one. Missing sections are created: the reader of the recipe refuses
+/// unknown ones.
 fn place(table: &mut Table, path: &[&str], value: Value) -> Result<Option<Value>, String> {
     let Some((&last, parents)) = path.split_last().filter(|(last, _)| !last.is_empty()) else {
         return Err("the key is empty".into());
@@ -111,8 +111,8 @@ fn arm<'a>(arms: &'a mut [Value], name: &str) -> Result<&'a mut Table, String> {
         .ok_or_else(|| format!("no arm is named `{name}`; known: {}", known.join(", ")))
 }
 
-/// A value as TOML has it, or a bare word, which is a string. Where it replaces a string it may be one although it
-/// looks like a number: then there is a second reading.
+/// A value in TOML, or a bare word, which is a string. If it replaces a string but looks like a number, it has a second
+/// reading as a string.
 fn readings(text: &str, old: Option<&Value>) -> (Value, Option<Value>) {
     let parsed =
         toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));

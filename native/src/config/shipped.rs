@@ -8,10 +8,10 @@ pub(crate) struct Shipped {
     pub(crate) text: &'static str,
 }
 
-/// What the comment of each says.
+/// The keys in the comment of each recipe.
 const KEYS: [&str; 4] = ["Paper", "Command", "Time", "Result"];
 
-/// All of them, the one to try first at the top.
+/// All shipped recipes; the first is the one to try first.
 pub(crate) const SHIPPED: [Shipped; 18] = [
     Shipped { name: "fair-digits", text: include_str!("../../recipes/fair-digits.toml") },
     Shipped { name: "colour-mnist", text: include_str!("../../recipes/colour-mnist.toml") },
@@ -34,7 +34,7 @@ pub(crate) const SHIPPED: [Shipped; 18] = [
 ];
 
 impl Shipped {
-    /// The recipe of that name.
+    /// Finds a recipe by its name.
     pub(crate) fn find(name: &str) -> Option<Self> {
         SHIPPED.into_iter().find(|recipe| recipe.name == name)
     }
@@ -44,7 +44,7 @@ impl Shipped {
         self.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim)
     }
 
-    /// What the comment says after one of its keys: `Paper`, `Command`, `Time`, `Result`.
+    /// The text of the comment after one of its keys: `Paper`, `Command`, `Time`, `Result`.
     pub(crate) fn says(&self, key: &str) -> String {
         let mut lines = self.header().skip_while(|line| !line.starts_with(key));
         let first = lines.next().and_then(|line| line.strip_prefix(key)).map(str::trim);
@@ -52,7 +52,7 @@ impl Shipped {
         first.into_iter().chain(rest).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// What it is, in a sentence.
+    /// The title of the recipe, a sentence.
     pub(crate) fn title(&self) -> &'static str {
         self.header().next().unwrap_or_default()
     }

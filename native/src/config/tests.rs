@@ -253,7 +253,7 @@ fn settings_that_go_together_may_come_in_any_order() {
         let recipe = load(SMALL, &order.map(|at| three[at])).unwrap();
         assert_eq!((recipe.arms().len(), recipe.classified.unwrap().batch), (1, 8));
     }
-    // What is wrong in the end is said of the setting since which it is.
+    // An invalid combination is reported for the setting that makes it invalid.
     let text = usage_error(load(SMALL, &["train.seed=4", three[0], "train.batch=16"]));
     assert!(text.contains("--set classified") && text.contains("with-classifier"), "{text}");
     for (section, reason) in [

@@ -1,4 +1,4 @@
-//! `[augment]`: how views are made, from one of core's presets and the keys that differ from it.
+//! `[augment]`: the augmentation of views, from one of core's presets and the keys that differ from it.
 
 use serde::Deserialize as _;
 use serde::de::{Deserializer, Error as _};

@@ -1,4 +1,4 @@
-//! Which devices a user asks for.
+//! The devices that a user requests.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -11,7 +11,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use super::{DeviceName, Present};
 use crate::exit::usage;
 
-/// A device as the user names it: a backend and which of its devices, the first one unless a number follows
+/// A device as the user names it: a backend and the number of its device, the first one by default
 /// (`cpu`, `vulkan:1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeviceChoice {
@@ -92,7 +92,7 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// Reads a [`DeviceChoice`], and has the names of the backends for help and completion.
+/// The parser of a [`DeviceChoice`], with the names of the backends for help and completion.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChoiceParser;
 
@@ -123,10 +123,10 @@ impl DeviceSet {
         Self::of(opened)
     }
 
-    /// The devices that an earlier run wrote down, which `auto` finds again.
+    /// The devices that an earlier run recorded, among those present.
     ///
     /// # Errors
-    /// A usage error that names the one that is not here.
+    /// A usage error that names the missing device.
     pub(crate) fn again(written: &str) -> anyhow::Result<Self> {
         let present = DeviceName::Auto.present();
         let find = |one: &str| {

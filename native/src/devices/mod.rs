@@ -1,4 +1,4 @@
-//! Which device computes. The backends are features of one binary; the choice among them is made at run time.
+//! The choice of the device. The backends are features of one binary; the choice among them is made at run time.
 
 mod choice;
 
@@ -30,7 +30,7 @@ pub(crate) enum DeviceName {
     Cuda,
 }
 
-/// What kind of hardware stands behind a device.
+/// The kind of hardware of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -46,7 +46,7 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Present {
     pub(crate) name: DeviceName,
-    /// Its place among those of the backend.
+    /// The index of the device in its backend.
     index: usize,
     pub(crate) kind: Kind,
     pub(crate) device: Device,
@@ -76,7 +76,7 @@ impl fmt::Display for Kind {
 }
 
 impl DeviceName {
-    /// Every name that stands for one backend, in the order in which `auto` prefers them.
+    /// Every name of a single backend, in the order in which `auto` prefers them.
     pub(crate) const BACKENDS: [Self; 5] = [Self::Cuda, Self::Vulkan, Self::Wgpu, Self::Cpu, Self::Ndarray];
 
     /// The cargo feature that builds it in.
@@ -90,7 +90,7 @@ impl DeviceName {
         }
     }
 
-    /// Whether this binary has it.
+    /// True if this binary contains the backend.
     pub(crate) fn built_in(self) -> bool {
         match self {
             Self::Auto => true,
@@ -156,7 +156,7 @@ fn listed(devices: Devices, kind: impl Fn(&Device) -> Kind) -> Vec<(Kind, Device
 }
 
 impl Present {
-    /// Name of the part, where its driver reports one. Opens the device.
+    /// Product name of the device, if its driver reports one. Opens the device.
     pub(crate) fn part(&self) -> Option<String> {
         #[cfg(any(feature = "wgpu", feature = "vulkan", feature = "cuda"))]
         if self.kind != Kind::Cpu {

@@ -1,4 +1,4 @@
-//! The allocator of the tests: it counts what is in use, and gives no more than it is told to.
+//! The allocator of the tests: it counts the bytes in use, and refuses allocations above a limit.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr;
@@ -15,7 +15,7 @@ static ALLOWED: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 struct Counted;
 
-/// Counts bytes that are about to be asked for, unless they are too many.
+/// Counts bytes before their allocation, unless they exceed the limit.
 fn claim(bytes: usize) -> bool {
     let used = USED.fetch_add(bytes, Relaxed).saturating_add(bytes);
     if used > ALLOWED.load(Relaxed) {
@@ -26,7 +26,7 @@ fn claim(bytes: usize) -> bool {
     true
 }
 
-// SAFETY: every call goes to mimalloc with the arguments that came, or gives the null pointer of an allocation that failed.
+// SAFETY: every call goes to mimalloc with the same arguments, or returns the null pointer of a failed allocation.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // What is moved is there twice for a moment.
+        // During a reallocation both buffers can exist.
         if !claim(size) {
             return ptr::null_mut();
         }
@@ -53,14 +53,14 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// From now on no more than `bytes` are given beside what is in use.
+/// Limits further allocations to `bytes` beside those in use.
 pub(super) fn allow(bytes: usize) {
     let used = USED.load(Relaxed);
     ALLOWED.store(used.saturating_add(bytes), Relaxed);
     MOST_USED.store(used, Relaxed);
 }
 
-/// Bytes that have been in use at once beside those at the last call of [`allow`].
+/// The peak of bytes in use beside those at the last call of [`allow`].
 pub(super) fn most(allowed: usize) -> usize {
     MOST_USED.load(Relaxed).saturating_sub(ALLOWED.load(Relaxed).saturating_sub(allowed))
 }

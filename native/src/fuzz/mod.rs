@@ -1,8 +1,8 @@
-//! Changed files for every parser that takes bytes of others: none may panic, abort, take a gigabyte, or take ten seconds.
+//! Mutated files for every parser of untrusted bytes: none may panic, abort, use a gigabyte, or take ten seconds.
 //!
-//! A target is a parser with a corpus (`tests/fuzz/NAME`, and what is made here) that is changed at random. Each runs in a
-//! process of its own, which says the number of a case before it begins it: so the case is known after whatever happens to
-//! the process. The number and the seed give the same bytes again. `CONTRIBUTING.md` has the commands.
+//! A target is a parser with a corpus (`tests/fuzz/NAME`, and what is made here) that is mutated at random. Each runs
+//! in a separate process, which prints the number of a case before it begins: so the case is known even if the process
+//! dies. The number and the seed give the same bytes again. `CONTRIBUTING.md` has the commands.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod memory;
@@ -26,14 +26,14 @@ use self::mutate::mutated;
 use self::targets::{Target, all, named};
 use self::watch::{Job, Row, run};
 
-/// Bytes that a case may have in use.
+/// Most bytes in use by a case.
 const MOST_BYTES: usize = 1 << 30;
-/// How long a case may take.
+/// Longest time of a case.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Cases of a target in the normal tests.
 const FEW: u64 = 400;
 
-/// What the environment asks for.
+/// The settings in the environment.
 struct Wanted {
     cases: u64,
     seed: u64,
@@ -69,7 +69,7 @@ impl Wanted {
     }
 }
 
-/// The bytes of a case: first the files that are taken as they are, then changed ones.
+/// The bytes of a case: first the unchanged files, then mutated ones.
 struct Cases {
     target: Target,
     whole: Vec<Vec<u8>>,
@@ -139,7 +139,7 @@ fn no_changed_file_panics_hangs_or_fills_the_memory() {
     }
 }
 
-/// Each fault is told by its case, and the cases after it are run.
+/// Each fault is reported with its case, and the later cases still run.
 #[test]
 fn whatever_ends_a_process_is_found() {
     let row = run(&Job { target: "faulty", seed: 0, cases: 0 }, Duration::from_secs(4));

@@ -1,11 +1,12 @@
-//! Changes to sound files that find what a parser believes: lengths, counts, repeats, words and numbers out of place.
+//! Mutations of valid files that target the fields a parser trusts: lengths, counts, repeats, words and numbers out of
+//! place.
 
 use std::ops::Range;
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-/// A changed file is at most so much longer than the one that it was made of.
+/// A mutated file is at most so many bytes longer than its seed.
 const MOST_ADDED: usize = 1 << 16;
 /// Integers at the edges of their types.
 const EDGES: [u64; 16] = [
@@ -50,7 +51,7 @@ const NUMBERS: [&str; 20] = [
     "0.5",
 ];
 
-/// A file that is like one of `seeds`, changed in one to six places; `words` are what its format is made of.
+/// A mutation of one of `seeds` in one to six places; `words` are the keywords of its format.
 pub(super) fn mutated(seeds: &[Vec<u8>], words: &[&[u8]], draw: &mut ChaCha8Rng) -> Vec<u8> {
     let mut bytes = pick(seeds, draw).cloned().unwrap_or_default();
     let most = bytes.len() + MOST_ADDED;
@@ -164,13 +165,13 @@ fn insert(bytes: &mut Vec<u8>, new: &[u8], draw: &mut ChaCha8Rng) {
     bytes.splice(at..at, new.iter().copied());
 }
 
-/// A byte; those at the beginning, where headers are, come more often.
+/// A random position; positions at the beginning, where headers are, come more often.
 fn place(bytes: &[u8], draw: &mut ChaCha8Rng) -> Option<usize> {
     let most = if draw.random_bool(0.3) { bytes.len().min(64) } else { bytes.len() };
     (most > 0).then(|| draw.random_range(0..most))
 }
 
-/// A part, short more often than long.
+/// A random range, short more often than long.
 fn range(bytes: &[u8], draw: &mut ChaCha8Rng) -> Range<usize> {
     let start = draw.random_range(0..=bytes.len());
     let longest = 1_usize << draw.random_range(0..16_u32);

@@ -1,4 +1,4 @@
-//! Checksums and lengths made right again, so that a change is seen by what lies behind them.
+//! Corrects checksums and lengths, so that a mutation reaches the code behind those checks.
 
 use std::io::{Cursor, Write as _};
 
@@ -6,7 +6,7 @@ use flate2::Crc;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-/// Leaves one file in four as it is: what compares checksums is tested too.
+/// Leaves one file in four unchanged, so that the checks of checksums are tested too.
 pub(super) fn mostly(
     bytes: Vec<u8>,
     draw: &mut ChaCha8Rng,

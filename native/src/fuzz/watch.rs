@@ -1,4 +1,4 @@
-//! A target's process and what becomes of it.
+//! The process of a target and its outcome.
 
 use std::env;
 use std::fmt::{self, Display, Formatter};
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// After so many faults a target is given up.
+/// Number of faults after which a target is given up.
 const ENOUGH: usize = 5;
-/// Letters of what a process said last.
+/// Number of last letters of a process's output to report.
 const SAID: usize = 600;
 
 /// Cases of a target.
@@ -30,21 +30,21 @@ impl Job {
     }
 }
 
-/// Says that a case begins. By hand, because `print` is what the test runner keeps for itself.
+/// Prints that a case begins. Writes to stdout directly, because the test runner captures `print`.
 pub(super) fn begin(case: u64) {
     writeln!(stdout(), "\ncase {case}").unwrap();
 }
 
-/// Says that all cases are done: the most memory of one, and how many were taken.
+/// Prints that all cases are done: the most memory of one, and the number of accepted ones.
 pub(super) fn end(most: usize, taken: u64) {
     writeln!(stdout(), "\ntaken {taken}\nmost {most}").unwrap();
 }
 
-/// What became of a job.
+/// The outcome of a job.
 pub(super) struct Row {
     pub(super) target: &'static str,
     pub(super) cases: u64,
-    /// Cases that were no error, of those after the last fault.
+    /// Accepted cases, of those after the last fault.
     pub(super) taken: u64,
     pub(super) took: Duration,
     pub(super) most: usize,
@@ -61,7 +61,7 @@ impl Display for Row {
 }
 
 impl Row {
-    /// All of them, and their sum.
+    /// A table of all rows, and their sum.
     pub(super) fn table(rows: &[Row]) -> String {
         let lines: Vec<String> = rows.iter().map(ToString::to_string).collect();
         let sum = Row {
@@ -79,7 +79,7 @@ impl Row {
     }
 }
 
-/// Runs a job to its end, past the cases that end its process.
+/// Runs a job to its end, and continues after cases that end its process.
 pub(super) fn run(job: &Job, longest: Duration) -> Row {
     let started = Instant::now();
     let mut row =
@@ -90,7 +90,7 @@ pub(super) fn run(job: &Job, longest: Duration) -> Row {
             Outcome::Done { most, taken, last } => {
                 row.most = row.most.max(most);
                 row.taken = taken;
-                // None is left after a fault in the last one.
+                // No case is left after a fault in the last one.
                 row.cases = row.cases.max(last.wrapping_add(1));
                 break;
             }
@@ -162,7 +162,7 @@ fn part(job: &Job, first: u64, longest: Duration) -> Outcome {
     Outcome::Failed { case, how }
 }
 
-/// Waits for the end of a process; ends it, and says so, where one case takes too long.
+/// Waits for the end of a process; ends it and returns true if one case takes too long.
 fn guard(child: &mut Child, case: &AtomicU64, longest: Duration) -> bool {
     let mut last = (u64::MAX, Instant::now());
     while child.try_wait().unwrap().is_none() {

@@ -1,4 +1,4 @@
-//! Metrics as people read them: a title with its unit, and as many digits as say something. Files keep their names.
+//! Metrics for people: a title with its unit, and the significant digits. Files use the plain names.
 
 use crate::metrics::mean_std::{MeanStd, written};
 
@@ -15,7 +15,7 @@ const PLAIN: [(&str, &str, f64, usize); 10] = [
     ("uniformity", "Uniformity", 1.0, 3),
     ("silhouette", "Silhouette", 1.0, 3),
 ];
-/// The same of what can be read off a variable, after its name.
+/// The same for the metrics of a variable, after its name.
 const OF_VARIABLE: [(&str, &str, f64, usize); 4] = [
     ("_mse", "MSE", 1.0, 1),
     ("_r2", "R²", 1.0, 3),
@@ -24,10 +24,10 @@ const OF_VARIABLE: [(&str, &str, f64, usize); 4] = [
 ];
 /// Objectives on the frozen network, after their name.
 const OF_OBJECTIVE: [(&str, &str); 2] = [("_train", "train"), ("_test", "test")];
-/// What metrics of the condition begin with.
+/// The prefix of metrics of the condition.
 const CONDITION: &str = "condition";
 
-/// How a metric is shown.
+/// The presentation of a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MetricFormat {
     /// With the unit: `Top-1 %`.

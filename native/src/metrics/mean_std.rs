@@ -27,7 +27,7 @@ impl MeanStd {
     }
 }
 
-/// Numbers from here on have an exponent instead of their digits.
+/// Numbers from here on are written with an exponent.
 const LARGE: f64 = 1e12;
 
 /// A number with digits after the point.

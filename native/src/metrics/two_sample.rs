@@ -1,15 +1,15 @@
-//! Two groups of runs compared: how far apart their means are, and whether that is more than the choice of seeds.
+//! The comparison of two groups of runs: the difference of their means, and its significance over seeds.
 
 use anyhow::Result;
 use serde::Serialize;
 use simile_core::eval::permutation::{bootstrap_difference, least_p_value, permutation_test};
 use simile_core::train::{Purpose, stream};
 
-/// Splits and resamples that are drawn where there are too many to count.
+/// Number of random splits and resamples, where there are too many to enumerate.
 const DRAWS: u64 = 10_000;
-/// What the draws begin from.
+/// The seed of the draws.
 const SEED: u64 = 0;
-/// Share of the resampled differences that the interval holds.
+/// The level of the interval: its share of the resampled differences.
 const LEVEL: f64 = 0.95;
 
 /// One group of runs against another.
@@ -22,11 +22,11 @@ pub(crate) struct TwoSampleTest {
     pub(crate) high: f64,
     /// Two-sided permutation test of it.
     pub(crate) p_value: f64,
-    /// The smallest p that so many runs can give.
+    /// The smallest p that this number of runs can give.
     pub(crate) least_p_value: f64,
-    /// Splits of the runs that were counted, or drawn.
+    /// Number of splits of the runs that were enumerated, or drawn.
     pub(crate) splits: u64,
-    /// Whether all of them were counted.
+    /// True if all splits were enumerated.
     pub(crate) exact: bool,
 }
 

@@ -1,13 +1,13 @@
-//! What the linear probe takes for what, and who pays: accuracy by class and by group.
+//! The confusions of the linear probe, and its accuracy by class and by group.
 
 use maud::{Markup, html};
 
 use super::charts::series_colour;
 use crate::run_folder::figures::{ConfusionFigure, Groups};
 
-/// Beyond so many classes a matrix is not read any more.
+/// Most classes of a readable matrix.
 const CLASSES: usize = 24;
-/// What is listed of more classes.
+/// Number of listed entries, if there are more classes.
 const LISTED: usize = 12;
 
 /// The section of a run.
@@ -55,7 +55,7 @@ fn bar(share: f64, colour: &str) -> Markup {
     }
 }
 
-/// Fraction of a class that is named rightly.
+/// Accuracy on the images of a class.
 fn accuracy(figure: &ConfusionFigure, class: usize) -> Option<f64> {
     let row = figure.counts.get(class)?;
     let count: usize = row.iter().sum();

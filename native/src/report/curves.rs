@@ -11,7 +11,7 @@ use super::charts::{Chart, Series, curves, series_colour, shown};
 use super::pool::Pool;
 use crate::run_folder::record::{ArmResult, Measurement};
 
-/// What moves the cursor.
+/// The script of the cursor.
 pub(crate) const SCRIPT: &str = include_str!("script.js");
 
 /// The loss and the learning rate of a run's arms.
@@ -85,7 +85,7 @@ pub(super) fn of_pools(pools: &[Pool<'_>]) -> Result<Markup> {
     })
 }
 
-/// Ways over the iterations, with what moves their cursor.
+/// Curves over the iterations, with the script of their cursor.
 ///
 /// # Errors
 /// If the chart cannot be drawn.
@@ -126,7 +126,7 @@ fn figure(name: &str, all: Vec<(String, Series)>, caption: &Markup) -> Result<Ma
         json!({ "name": name, "colour": series_colour(one.ink), "points": points })
     });
     let read: Vec<serde_json::Value> = read.collect();
-    // A name may not end the element that it stands in.
+    // Escaped, so that a name cannot end the script element.
     let data = json!({ "area": area, "x": [x.0, x.1], "y": [y.0, y.1], "series": read }).to_string();
     let data = data.replace('<', "\\u003c");
     Ok(html! {
@@ -138,7 +138,7 @@ fn figure(name: &str, all: Vec<(String, Series)>, caption: &Markup) -> Result<Ma
     })
 }
 
-/// Four digits are more than a cursor says.
+/// Rounds to four digits, more than the cursor shows.
 fn rounded(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }

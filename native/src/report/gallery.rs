@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::run_folder::figures::{Gallery, Shown};
 
-/// Rows of all galleries of a page, so that it stays small.
+/// Most rows of all galleries of a page, so that it stays small.
 const BUDGET: usize = 48;
 
 /// All arms of a run; the page has `count` galleries.
@@ -28,7 +28,7 @@ pub(crate) fn section(galleries: &[Gallery], count: usize) -> Markup {
     } }
 }
 
-/// Images side by side with what they are; classes other than `own` are marked.
+/// Images side by side with their classes; classes other than `own` are marked.
 fn sheet(title: &str, shown: &Shown, own: Option<&String>) -> Markup {
     let count = shown.classes.len();
     html! {

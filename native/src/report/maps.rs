@@ -1,5 +1,5 @@
 //! The section of maps: every arm by t-SNE and by principal components, shown by class, by condition or by error. The
-//! switches are plain form controls that style sheets look at: nothing runs.
+//! switches are plain form controls for the style sheet: no script runs.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,11 @@ use crate::run_folder::figures::MapFigure;
 
 /// Side of a map in its own unit.
 const SIDE: f64 = 1000.0;
-/// Points of all maps of a page, so that it stays small.
+/// Most points of all maps of a page, so that it stays small.
 const BUDGET: usize = 5000;
 
-/// The maps of a run. `group` tells its switches from those of other runs, and `maps` is how many the page has.
+/// The maps of a run. `group` distinguishes its switches from those of other runs, and `maps` is the number of maps on
+/// the page.
 pub(crate) fn section(group: usize, figures: &[MapFigure], maps: usize) -> Markup {
     let every = (maps * 600).div_ceil(BUDGET).max(1);
     let any = |has: fn(&MapFigure) -> bool| figures.iter().any(has);
@@ -74,7 +75,7 @@ fn one(figure: &MapFigure, every: usize) -> Markup {
     }
 }
 
-/// What the numbers of a map stand for, where they are not their own names.
+/// The names for the numbers of a map, where they differ from the numbers.
 fn legend(names: &[String]) -> Markup {
     let plain = names.iter().enumerate().all(|(index, name)| *name == index.to_string());
     html! {
@@ -86,7 +87,7 @@ fn legend(names: &[String]) -> Markup {
     }
 }
 
-/// All three ways of showing the points, one above the other.
+/// All three colourings of the points, one above the other.
 fn drawing(figure: &MapFigure, points: &[[f64; 2]], every: usize) -> String {
     let places = placed(points);
     let shown = || places.iter().enumerate().step_by(every);
@@ -118,7 +119,7 @@ fn drawing(figure: &MapFigure, points: &[[f64; 2]], every: usize) -> String {
     svg
 }
 
-/// The value of each point written at its place: readable without telling colours apart.
+/// The value of each point as text at its place, readable without distinguishing colours.
 fn numbers<'p>(
     svg: &mut String,
     places: impl Iterator<Item = (usize, &'p (i32, i32))>,

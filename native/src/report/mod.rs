@@ -1,4 +1,4 @@
-//! `report.html`: one file that shows what a run did and found.
+//! `report.html`: one file with the course and the results of a run.
 
 mod accuracy;
 pub(crate) mod charts;
@@ -22,7 +22,7 @@ use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{FIGURES, RECIPE, RESULT, RunFolder};
 use crate::run_folder::record::{Measurement, RunResult};
 
-/// Everything that a finished run left behind.
+/// The files of a finished run.
 #[derive(Debug)]
 pub(crate) struct RunRecord {
     /// The folder as the user named it.
@@ -37,7 +37,7 @@ impl RunRecord {
     /// Reads a run folder.
     ///
     /// # Errors
-    /// If it is no run folder, or its run has not finished.
+    /// If it is not a run folder, or its run has not finished.
     pub(crate) fn read(place: &Path) -> Result<Self> {
         let folder = RunFolder::open(place)?;
         if !folder.path(RESULT).is_file() {

@@ -1,4 +1,4 @@
-//! The report as one HTML page that needs nothing beside itself.
+//! The report as one self-contained HTML page.
 
 use std::fmt::Display;
 
@@ -57,8 +57,8 @@ fn contents(runs: &[RunRecord]) -> Markup {
     } }
 }
 
-/// The parts of a run's section: name, title, and whether the run has it. What it would repeat of a run before is left
-/// out.
+/// The parts of a run's section: name, title, and whether the run has it. Parts that would repeat those of an earlier
+/// run are left out.
 fn parts(run: &RunRecord, repeats: bool) -> [(&'static str, &'static str, bool); 7] {
     let Figures { samples, kernels, maps, confusions, galleries } = &run.figures;
     [
@@ -72,8 +72,7 @@ fn parts(run: &RunRecord, repeats: bool) -> [(&'static str, &'static str, bool);
     ]
 }
 
-/// A table that may be wider than the page: it can be scrolled by key and by hand, and shows at its edge that there is
-/// more.
+/// A table that may be wider than the page: it scrolls by keyboard and pointer, and its edge shows that there is more.
 pub(crate) fn wide(table: &Markup) -> Markup {
     html! { div.scroll tabindex="0" role="region" aria-label="Table" { (table) } }
 }
@@ -118,7 +117,7 @@ fn subtitle(runs: &[RunRecord]) -> String {
 fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
     let (run, several) = (&runs[at], runs.len() > 1);
     let arms = runs.iter().map(|run| run.figures.maps.len()).sum();
-    // Seeds of one recipe weigh by the same kernel.
+    // Seeds of one recipe share the same kernel.
     let kernels = |run: &RunRecord| -> Vec<String> {
         run.figures.kernels.iter().map(|figure| format!("{}: {}", figure.arm, figure.caption)).collect()
     };
@@ -191,7 +190,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Seconds as people say them.
+/// A time in readable units, from seconds.
 pub(crate) fn time(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 60.0 => format!("{seconds:.1} s"),

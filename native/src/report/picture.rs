@@ -35,7 +35,7 @@ pub(crate) fn small_sheet(images: &Images, columns: usize) -> Result<String> {
     Ok(if jpeg.len() < png.len() { jpeg } else { png })
 }
 
-/// Of a JPEG, 1 to 100.
+/// Quality of a JPEG, 1 to 100.
 const QUALITY: u8 = 85;
 
 fn sheet(images: &Images, columns: usize) -> RgbImage {

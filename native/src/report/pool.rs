@@ -1,7 +1,7 @@
-//! Which runs are repeats of each other: those whose recipes are equal but for the seed.
+//! Groups runs that repeat each other: those whose recipes are equal but for the seed.
 //!
 //! An arm of one run is pooled with that of another if every key of their recipes that concerns it is equal, and so are
-//! device and version. Whatever else is different makes them two experiments, which stand side by side.
+//! device and version. With any other difference they are two experiments, which stand side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,15 +12,15 @@ use super::RunRecord;
 use crate::config::Recipe;
 use crate::run_folder::record::ArmResult;
 
-/// Keys that decide nothing about the numbers, or are what repeats differ in.
+/// Keys that do not affect the numbers, or that differ between repeats.
 const IGNORED: [&str; 3] = ["name", "train.seed", "train.log_every"];
-/// What keys begin with that say when a run is written down.
+/// The prefix of the keys of checkpoint intervals.
 const WRITTEN: &str = "train.checkpoint_";
-/// Sections that arms of one recipe differ in.
+/// Sections that differ between arms of one recipe.
 const OF_ARM: [&str; 2] = ["objective", "method"];
-/// Sections that decide what an encoder gives before it is trained, and how it is judged.
+/// Sections that determine the output of an untrained encoder and its evaluation.
 const OF_UNTRAINED: [&str; 5] = ["data", "encoder", "probe", "device", "version"];
-/// More keys than this are counted.
+/// Most keys that are named; more are counted.
 const NAMED: usize = 6;
 
 /// An arm in the runs that are equal but for the seed.
@@ -30,15 +30,15 @@ pub(super) struct Pool<'a> {
     pub(super) recipe: &'a str,
     pub(super) condition: &'a str,
     pub(super) runs: Vec<(&'a RunRecord, &'a ArmResult)>,
-    /// Runs of a seed that is there already, with that seed: no repeats, as they could only be equal.
+    /// Runs with a seed that occurred already, with that seed: they are not repeats, because they can only be equal.
     pub(super) again: Vec<(&'a RunRecord, u64)>,
-    /// What decides it, by dotted key.
+    /// The settings that determine it, by dotted key.
     keys: BTreeMap<String, String>,
-    /// The keys that differ among what is compared, with their values here.
+    /// The keys that differ among the compared pools, with the values of this pool.
     pub(super) differs: Vec<(String, String)>,
 }
 
-/// What arms are held against, in the runs in which it is the same but for the seed.
+/// A reference for the arms, in the runs that share it but for the seed.
 pub(super) struct Reference<'a> {
     pub(super) name: &'a str,
     pub(super) condition: &'a str,
@@ -54,7 +54,7 @@ impl Pool<'_> {
         self.runs.iter().filter_map(|(_, arm)| arm.metric(metric)).collect()
     }
 
-    /// What it differs in from others, in words; nothing if it is like all others but for the arm.
+    /// Its differences from others, in words; empty if it is like all others but for the arm.
     pub(super) fn differences(&self) -> String {
         let named = self.differs.iter().take(NAMED).map(|(key, value)| format!("{key} = {value}"));
         let more = self.differs.len().saturating_sub(NAMED);
@@ -92,7 +92,7 @@ pub(super) fn pools(runs: &[RunRecord]) -> Vec<Pool<'_>> {
     pools
 }
 
-/// What the arms of runs are held against, each once for the runs that share it.
+/// The references for the arms of runs, each once for the runs that share it.
 pub(super) fn references(runs: &[RunRecord]) -> Vec<Reference<'_>> {
     let mut references: Vec<Reference<'_>> = Vec::new();
     for run in runs {
@@ -137,7 +137,7 @@ fn section(key: &str) -> &str {
     key.split('.').next().unwrap_or_default()
 }
 
-/// Everything that decides a run, or one of its arms, by dotted key.
+/// All settings that determine a run, or one of its arms, by dotted key.
 fn keys(run: &RunRecord, arm: Option<&str>) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::from([
         ("device".to_owned(), run.result.device.clone()),
@@ -145,14 +145,14 @@ fn keys(run: &RunRecord, arm: Option<&str>) -> BTreeMap<String, String> {
     ]);
     match table(run, arm) {
         Some(table) => flatten("", &Value::Table(table), &mut keys),
-        // What cannot be read is like nothing else.
+        // An unreadable recipe equals no other.
         None => drop(keys.insert("recipe".into(), run.place.clone())),
     }
     keys.retain(|key, _| !IGNORED.contains(&key.as_str()) && !key.starts_with(WRITTEN));
     keys
 }
 
-/// The recipe of a run with the defaults of today filled in, of its arms the one that is asked for.
+/// The recipe of a run with the current defaults filled in, and with the given arm alone.
 fn table(run: &RunRecord, arm: Option<&str>) -> Option<Table> {
     let recipe = Recipe::resolved(&run.recipe, Path::new(&run.place)).ok()?;
     let mut table = Table::try_from(&recipe).ok()?;

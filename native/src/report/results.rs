@@ -1,4 +1,4 @@
-//! The numbers of a report: every arm of every run, and over several runs what is the same and what is chance.
+//! The numbers of a report: every arm of every run, and mean and spread over several runs.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::run_folder::record::{ArmResult, ProbeFit};
 
 /// Accuracy on a categorical condition.
 const NAMED: &str = "condition_top1";
-/// Metrics of what can be read off a condition, and how they are called.
+/// Metrics of predicting a condition, with their titles.
 const LEAKS: [(&str, &str); 2] = [(R2, "R²"), (NAMED, "accuracy")];
 
-/// A column: a metric, as it is read for the condition of a run. Runs with other conditions have other columns.
+/// A column: a metric for the condition of a run. Runs with other conditions have other columns.
 struct Column {
     metric: String,
     format: MetricFormat,
@@ -36,7 +36,7 @@ fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column
             columns.push(Column { metric: metric.to_owned(), format });
         }
     }
-    // What is asked for first stands first.
+    // The most important metrics stand first.
     let first = [TOP1, R2, MSE, NAMED];
     columns.sort_by_key(|column| {
         let rank = first.iter().position(|one| *one == column.metric).unwrap_or(first.len());
@@ -46,7 +46,7 @@ fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column
 }
 
 impl Column {
-    /// Its value among the metrics of a run with a condition, if that is what the column is of.
+    /// Its value among the metrics of a run with a condition, if the column is for that condition.
     fn of(&self, condition: &str, metrics: &BTreeMap<String, f64>) -> Option<f64> {
         let is_mine = MetricFormat::of(&self.metric, condition).title == self.format.title;
         metrics.get(&self.metric).copied().filter(|_| is_mine)
@@ -150,7 +150,7 @@ fn ridges(probes: &BTreeMap<String, ProbeFit>, condition: &str) -> Option<String
         .then(|| format!("ridge of the probes: {}", probes.iter().map(one).collect::<Vec<_>>().join("; ")))
 }
 
-/// How numbers were measured, each way once with the arms that it holds for; without them where there is one way.
+/// The protocols of the numbers, each once with its arms; without the arms if there is only one.
 fn protocols(runs: &[RunRecord]) -> Vec<(String, &str)> {
     let mut protocols: Vec<(&str, Vec<&str>)> = Vec::new();
     for arm in runs.iter().flat_map(|run| &run.result.arms).filter(|arm| !arm.protocol.is_empty()) {
@@ -187,7 +187,7 @@ pub(super) fn comparison(runs: &[RunRecord]) -> Result<Markup> {
     })
 }
 
-/// How a pool is called beside others: with what it differs in where its arm has others.
+/// The label of a pool beside others: with its differences, if several pools have the same arm.
 fn label(pool: &Pool<'_>, pools: &[Pool<'_>]) -> String {
     let same = pools.iter().filter(|other| other.arm == pool.arm).count();
     if same > 1 { format!("{}: {}", pool.arm, pool.differences()) } else { pool.arm.to_owned() }

@@ -1,4 +1,4 @@
-//! Runs for tests of what is made of runs.
+//! Runs for the tests of reports.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;

@@ -12,15 +12,15 @@ use crate::metrics::two_sample::TwoSampleTest;
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ComparedRow {
     pub(crate) name: String,
-    /// The line of the figure that it is a point of, and where on it.
+    /// The line of the figure to which this point belongs, and its place on the axis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) series: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) x: Option<String>,
-    /// Why it was not run, if it cannot be.
+    /// The reason why it cannot be run, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<String>,
-    /// The row that it is compared with, the first of its block.
+    /// The row for comparison, the first of its block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) baseline: Option<String>,
     pub(crate) seeds: usize,
@@ -42,17 +42,17 @@ pub(crate) struct Cell {
     /// Standard deviation of the seeds (n − 1); none for one seed.
     pub(crate) std: Option<f64>,
     pub(crate) published: Option<f64>,
-    /// What is printed after ±; papers do not say of what.
+    /// The printed value after ±; papers do not define it.
     pub(crate) published_std: Option<f64>,
     /// Ours minus the published mean.
     pub(crate) difference: Option<f64>,
-    /// Whether our mean is within the published ±.
+    /// True if our mean is within the published ±.
     pub(crate) within: Option<bool>,
     /// Our seeds against ours of the first row of the block.
     pub(crate) against: Option<TwoSampleTest>,
 }
 
-/// Every row with every metric. At a scale whose numbers mean nothing, none is held against a published one.
+/// Every row with every metric. At a scale without meaningful numbers, none is compared with a published one.
 ///
 /// # Errors
 /// If a value is not finite.

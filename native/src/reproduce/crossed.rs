@@ -1,4 +1,4 @@
-//! Rows that are every line of a printed table in every one of its columns.
+//! Rows for every line of a printed table in each of its columns.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use serde::Deserialize;
 
 use super::table::Row;
 
-/// `[[column]]`: what all lines change alike, a data set or a strength of bias.
+/// `[[column]]`: the change that all lines share, a data set or a strength of bias.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Column {
-    /// A row's name is its line's and then this.
+    /// The second part of a row's name, after the name of its line.
     name: String,
-    /// Where a figure draws its rows.
+    /// The place of its rows on the axis of a figure.
     #[serde(default)]
     x: Option<String>,
-    /// A recipe of its own.
+    /// A recipe other than the table's.
     #[serde(default)]
     recipe: Option<String>,
     /// Keys that its rows change.
@@ -23,15 +23,15 @@ pub(crate) struct Column {
     set: Vec<String>,
 }
 
-/// `[[line]]`: what is compared.
+/// `[[line]]`: a compared method.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line {
     name: String,
-    /// The arm of the recipe that its rows are.
+    /// The arm of the recipe for its rows.
     #[serde(default)]
     arm: Option<String>,
-    /// What stands in the way of running its rows, if something does.
+    /// The reason why its rows cannot be run, if there is one.
     #[serde(default)]
     missing: Option<String>,
     /// Keys that its rows change, after those of the column.
@@ -40,13 +40,13 @@ pub(crate) struct Line {
     /// Keys that its rows change at the scale `cpu`, after those of the scale.
     #[serde(default)]
     cpu: Vec<String>,
-    /// For each metric by name, the published mean of every column and the ± where one is printed; an empty list
-    /// where nothing is.
+    /// For each metric by name, the published mean of every column and the ± where one is printed; an empty list if no
+    /// mean is printed.
     #[serde(default)]
     published: BTreeMap<String, Vec<Vec<f64>>>,
 }
 
-/// Column after column, each with all lines: rows of a column are compared with its first.
+/// All rows, column by column, each with all lines: rows of a column are compared with its first.
 ///
 /// # Errors
 /// Names the line whose published values are not one for each column.

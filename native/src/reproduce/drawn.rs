@@ -31,15 +31,15 @@ pub(crate) struct Drawn<'t> {
     pub(crate) panels: Vec<Panel>,
 }
 
-/// What is drawn of one row.
+/// The drawings of one row.
 #[derive(Debug, Serialize)]
 pub(crate) struct Panel {
     pub(crate) name: String,
     pub(crate) caption: String,
-    /// How `K` spreads over the batch.
+    /// The focus of `K` over the batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kernel: Option<Focus>,
-    /// How `(K + λI)⁻¹K` does.
+    /// The focus of `(K + λI)⁻¹K`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) weights: Option<Focus>,
     #[serde(skip)]
@@ -76,7 +76,7 @@ pub(crate) fn panels(table: &Table, rows: &[&Row], data: Option<&Path>) -> Resul
     Ok(drawn.into_iter().collect())
 }
 
-/// No more images than are drawn.
+/// The recipe with only as many images as are drawn.
 fn first(mut recipe: Recipe, count: usize) -> Recipe {
     (recipe.data.train, recipe.data.test) = (Some(count), Some(count));
     recipe
@@ -152,7 +152,7 @@ impl Drawn<'_> {
             .collect()
     }
 
-    /// For a terminal.
+    /// The figure as text for a terminal.
     pub(crate) fn text(&self) -> String {
         if !self.of_kernels() {
             let names: Vec<&str> = self.panels.iter().map(|panel| panel.name.as_str()).collect();
@@ -165,7 +165,7 @@ impl Drawn<'_> {
         format!("{}\n{table}\n{}", self.title, self.remarks().join("\n"))
     }
 
-    /// Markdown.
+    /// The figure as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let heads = HEADS.map(str::to_owned).to_vec();
@@ -175,7 +175,7 @@ impl Drawn<'_> {
         format!("## {}\n\n{table}{}\n", self.title, self.remarks().join("\n\n"))
     }
 
-    /// One line a pair of samples; nothing for a figure without kernels.
+    /// The figure as CSV, one line a pair of samples; none for a figure without kernels.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -195,7 +195,7 @@ impl Drawn<'_> {
         Ok(Some(writer.into_inner()?))
     }
 
-    /// A page that needs nothing beside itself.
+    /// The figure as a self-contained page.
     pub(crate) fn html(&self) -> String {
         let body = html! {
             @for panel in &self.panels { h2 { (panel.name) } (panel.markup()) }

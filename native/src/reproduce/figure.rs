@@ -16,7 +16,7 @@ use crate::run_folder::figures::{Gallery, MapFigure};
 /// Where the value of a row comes from.
 type Source = fn(&Cell) -> Option<MeanStd>;
 
-/// A chart of each metric that was measured or published; nothing for figures that are no charts.
+/// A chart of each metric that was measured or published; empty for figures that are not charts.
 ///
 /// # Errors
 /// If a chart cannot be drawn.
@@ -59,7 +59,7 @@ pub(super) fn figures(figure: &FigureSection, rows: &[ComparedRow], metrics: &[M
     })
 }
 
-/// The pictures that the first run of each row left behind; nothing for figures of other kinds.
+/// The pictures that the first run of each row stored; empty for figures of other kinds.
 ///
 /// # Errors
 /// If a run cannot be read.
@@ -84,7 +84,7 @@ pub(super) fn pictures(figure: &FigureSection, rows: &[ComparedRow]) -> Result<M
     })
 }
 
-/// The points of a series; a row that has no place holds everywhere.
+/// The points of a series; a row without a place holds everywhere.
 fn line(
     name: &str,
     places: &[String],

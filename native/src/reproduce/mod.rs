@@ -1,7 +1,7 @@
-//! `simile reproduce`: the rows of a published table as runs, and what came out of them beside what was printed.
+//! `simile reproduce`: the rows of a published table as runs, with our results beside the printed ones.
 //!
-//! A table is a file in `native/tables`: a recipe, and for each row what differs from it and what was published. Rows
-//! that are lines in columns, as the paper prints them, are written so.
+//! A table is a file in `native/tables`: a recipe, and for each row its changes and the published values. Rows can also
+//! be written as lines and columns, as the paper prints them.
 
 pub(crate) mod compare;
 mod crossed;

@@ -10,7 +10,7 @@ use super::table::{FigureSection, Metric, Scale, Table};
 use crate::metrics::two_sample::in_words;
 use crate::report::{document, wide};
 
-/// What stands in a cell without a number.
+/// The text of a cell without a number.
 const NOTHING: &str = "–";
 
 /// A table with everything that is needed to read it.
@@ -21,20 +21,20 @@ pub(crate) struct Comparison<'t> {
     pub(crate) paper: &'t str,
     pub(crate) notes: &'t str,
     pub(crate) scale: Scale,
-    /// What the scale reduces; nothing at full scale.
+    /// The reduction of the scale in words; none at full scale.
     pub(crate) reduction: Option<&'t str>,
     pub(crate) seeds: u64,
     pub(crate) device: String,
     pub(crate) version: &'static str,
     pub(crate) command: String,
     pub(crate) metrics: &'t [Metric],
-    /// How the rows are drawn.
+    /// The figure for the rows.
     pub(crate) figure: Option<&'t FigureSection>,
     pub(crate) rows: Vec<ComparedRow>,
 }
 
 impl<'t> Comparison<'t> {
-    /// What a scale of a table reduces.
+    /// The reduction of a scale of a table, in words.
     pub(crate) fn reduction(table: &'t Table, scale: Scale) -> Option<&'t str> {
         match (table.scale.get(&scale), scale) {
             (Some(section), _) => Some(&section.note),
@@ -63,7 +63,7 @@ impl<'t> Comparison<'t> {
             };
             let within = if cell.within == Some(true) { ", within ±" } else { "" };
             if !self.scale.is_comparable() {
-                // The table says that these mean nothing; beside others they would seem to.
+                // At this scale the numbers mean nothing, so that they are not shown beside published ones.
                 return [number(cell.mean, cell.std), NOTHING.into(), NOTHING.into(), NOTHING.into()];
             }
             [
@@ -78,7 +78,7 @@ impl<'t> Comparison<'t> {
             .collect()
     }
 
-    /// Heads and rows, without the columns in which nothing stands.
+    /// Heads and rows, without empty columns.
     fn columns(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let rows: Vec<Vec<String>> = self.rows.iter().map(|row| self.cells(row)).collect();
         let filled = |at: usize| at == 0 || rows.iter().any(|row| row[at] != NOTHING);
@@ -87,7 +87,7 @@ impl<'t> Comparison<'t> {
         (of(&self.heads()), rows.iter().map(|row| of(row)).collect())
     }
 
-    /// What is said of the whole table.
+    /// Remarks on the whole table.
     fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![self.paper.to_owned()];
         remarks.extend(self.reduction.map(|reduction| format!("Not the published budget: {reduction}.")));
@@ -145,7 +145,7 @@ impl<'t> Comparison<'t> {
         format!(" TwoSampleTest {first}: {words}.")
     }
 
-    /// For a terminal.
+    /// The comparison as text for a terminal.
     pub(crate) fn text(&self) -> String {
         let (heads, rows) = self.columns();
         let mut table = crate::console::table(heads.iter().map(String::as_str));
@@ -153,7 +153,7 @@ impl<'t> Comparison<'t> {
         format!("{}\n{table}\n{}", self.title, self.remarks().join("\n"))
     }
 
-    /// Markdown.
+    /// The comparison as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let (heads, rows) = self.columns();
@@ -162,7 +162,7 @@ impl<'t> Comparison<'t> {
         format!("## {}\n\n{}{rule}{rows}\n{}\n", self.title, line(heads), self.remarks().join("\n\n"))
     }
 
-    /// One line a row, metric and seed, then the published value.
+    /// The comparison as CSV: one line a row, metric and seed, then the published value.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -187,7 +187,7 @@ impl<'t> Comparison<'t> {
         Ok(writer.into_inner()?)
     }
 
-    /// A page that needs nothing beside itself.
+    /// The comparison as a self-contained page.
     ///
     /// # Errors
     /// If a chart cannot be drawn.

@@ -1,5 +1,5 @@
-//! The runs of a table, each in a folder of its own. A run that is done is not done again, and one that was interrupted
-//! goes on. A row that begins from the encoder of another one waits for it.
+//! The runs of a table, each in its own folder. A finished run is not repeated, and an interrupted one resumes. A row
+//! that begins with the encoder of another row waits for that row.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::names::slug;
 use crate::run_folder::folder::{RESULT, RunFolder};
 use crate::run_folder::record::{ArmResult, RunResult};
 
-/// What is asked for beside the table.
+/// The settings beside the table.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan<'a> {
     pub(crate) scale: Scale,
@@ -47,10 +47,10 @@ struct Task<'t> {
 }
 
 impl Plan<'_> {
-    /// Runs what is not done, and reads what is.
+    /// Runs the unfinished rows, and reads the results of all.
     ///
     /// # Errors
-    /// Whatever stops a run; what was done before stays and is not done again.
+    /// A run failed; the results of finished runs are kept and not computed again.
     pub(crate) fn run<'t>(&self, table: &'t Table, rows: &[&'t Row]) -> Result<Vec<RowResult<'t>>> {
         let mut needed: Vec<&'t Row> = Vec::new();
         for row in rows.iter().copied().filter(|row| table.missing(row).is_none()) {
@@ -66,7 +66,7 @@ impl Plan<'_> {
                 }
             }
         }
-        // All recipes first: a row that cannot be run is known before hours were spent on the others.
+        // All recipes come first, so that an invalid row fails before hours are spent on the others.
         for row in &needed {
             table.recipe_of(row, self.scale, 0)?;
         }
@@ -129,7 +129,7 @@ impl Plan<'_> {
     }
 }
 
-/// Whether the run in a folder, which has ended, diverged.
+/// True if the finished run in a folder diverged.
 fn diverged(folder: &Path) -> bool {
     let result = RunFolder::open(folder).and_then(|folder| folder.read_json::<RunResult>(RESULT));
     result.map_or(true, |result| result.diverged().is_some())
@@ -228,7 +228,7 @@ published = { classifier_top1 = [0.5] }
         }
         assert_ne!(bytes(2, 0, MODEL), bytes(2, 1, MODEL));
 
-        // What is done is not done again, wherever the folder lies; what is gone is.
+        // Finished runs are not repeated, even after the folder was moved; deleted ones are.
         let moved = place.path().join("elsewhere");
         fs::rename(&out, &moved).unwrap();
         for row in &table.row[1..3] {

@@ -20,7 +20,7 @@ macro_rules! tables {
     };
 }
 
-/// All of them, by work.
+/// All shipped tables, by paper.
 pub(crate) const TABLES: &[ShippedTable] = &tables![
     "cclk-table2",
     "cclk-table3",
@@ -59,7 +59,7 @@ pub(crate) const TABLES: &[ShippedTable] = &tables![
 ];
 
 impl ShippedTable {
-    /// The table of that name.
+    /// Finds a table by its name.
     ///
     /// # Errors
     /// A usage error that names the nearest.
@@ -77,10 +77,10 @@ impl ShippedTable {
         format!("simile reproduce {} --scale full --data DIR", self.name)
     }
 
-    /// What its file says.
+    /// Parses its file.
     ///
     /// # Errors
-    /// If the file is not sound, which a test sees to.
+    /// If the file is not valid, which a test excludes.
     pub(crate) fn read(&self) -> Result<Table> {
         let table =
             Table::parse(self.text).map_err(|reason| anyhow::anyhow!("table `{}`, {reason}", self.name))?;
@@ -207,7 +207,7 @@ mod tests {
                 }
                 _ => continue,
             };
-            // Generative models and classifiers have none of their own.
+            // Generative models and classifiers have no specific head.
             assert!(recipe.head.kind.is_none_or(|kind| kind == expected), "{table}, {row}");
             let projects =
                 recipe.arms()[0].scores(10, 0).is_none() && recipe.arms()[0].objective.name != "vae";

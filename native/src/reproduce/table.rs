@@ -1,4 +1,4 @@
-//! A published table or figure as it is written in a file.
+//! The file of a published table or figure.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) enum Scale {
 }
 
 impl Scale {
-    /// Whether its numbers can be held against others; two steps give none that mean anything.
+    /// True if its numbers can be compared with others; those of a few steps mean nothing.
     pub(crate) fn is_comparable(self) -> bool {
         self != Self::Smoke
     }
@@ -35,18 +35,18 @@ impl Scale {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
-    /// What it shows.
+    /// The title of the table.
     pub(crate) title: String,
-    /// Where it is printed.
+    /// The place of publication.
     pub(crate) paper: String,
-    /// What has to be known to read our numbers beside the published ones.
+    /// Notes for comparing our numbers with the published ones.
     pub(crate) notes: String,
-    /// What the published budget costs.
+    /// The cost of the published budget.
     pub(crate) cost: String,
-    /// What stands in the way of running it, if something does.
+    /// The reason why it cannot be run, if there is one.
     #[serde(default)]
     pub(crate) missing: Option<String>,
-    /// Recipe that the rows start from: one that ships, by name.
+    /// The base recipe of the rows: a shipped one, by name.
     #[serde(default)]
     pub(crate) recipe: Option<String>,
     /// Keys that all rows change, as `--set` does.
@@ -55,16 +55,16 @@ pub(crate) struct Table {
     /// Keys that a scale changes besides.
     #[serde(default)]
     pub(crate) scale: BTreeMap<Scale, ScaleSection>,
-    /// Another table whose rows this figure draws; title, paper, notes and cost are its own.
+    /// Another table whose rows this figure draws; the figure has its own title, paper, notes and cost.
     #[serde(default)]
     pub(crate) of: Option<String>,
-    /// How the rows are drawn; absent for a table.
+    /// The figure for the rows; absent for a table.
     #[serde(default)]
     pub(crate) figure: Option<FigureSection>,
-    /// What is measured and how it is printed.
+    /// The metrics, with their format.
     #[serde(default)]
     pub(crate) metric: Vec<Metric>,
-    /// Rows that are written as columns and lines come first among the rows, once read.
+    /// Columns; after parsing, the rows of columns and lines come first among the rows.
     #[serde(default)]
     column: Vec<Column>,
     #[serde(default)]
@@ -77,7 +77,7 @@ pub(crate) struct Table {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScaleSection {
-    /// What is reduced, in words.
+    /// The reduction, in words.
     pub(crate) note: String,
     #[serde(default)]
     pub(crate) set: Vec<String>,
@@ -87,14 +87,14 @@ pub(crate) struct ScaleSection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum FigureSection {
-    /// A line for each series over what the rows differ in.
+    /// A line for each series over the values in which the rows differ.
     Lines {
-        /// What that is.
+        /// The name of that axis.
         x: String,
     },
     /// Mean and deviation of each series over its rows.
     Spread {
-        /// What the rows of a series differ in.
+        /// The variable in which the rows of a series differ.
         over: String,
     },
     /// For each row `K` beside `(K + λI)⁻¹K`, of so many samples. Nothing is trained.
@@ -117,7 +117,7 @@ pub(crate) struct Metric {
     pub(crate) name: String,
     /// The head of its column.
     pub(crate) title: String,
-    /// What our value is multiplied by to be in the paper's unit. Default: 1.
+    /// The factor from our value to the paper's unit. Default: 1.
     #[serde(default = "one")]
     pub(crate) unit: f64,
     /// Digits after the point. Default: 1.
@@ -130,19 +130,19 @@ pub(crate) struct Metric {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// A recipe of its own.
+    /// A recipe other than the table's.
     #[serde(default)]
     pub(crate) recipe: Option<String>,
-    /// The line of a table or figure that this row is a point of.
+    /// The line of a table or figure to which this row belongs.
     #[serde(default)]
     pub(crate) series: Option<String>,
-    /// Where on it.
+    /// The place on that line.
     #[serde(default)]
     pub(crate) x: Option<String>,
-    /// What stands in the way of running this row, if something does.
+    /// The reason why this row cannot be run, if there is one.
     #[serde(default)]
     pub(crate) missing: Option<String>,
-    /// The row whose trained encoder this one begins with.
+    /// The row whose trained encoder initialises this one.
     #[serde(default)]
     pub(crate) from: Option<String>,
     /// The row whose trained encoder is the prior that this one conditions on.
@@ -151,13 +151,13 @@ pub(crate) struct Row {
     /// Rows of the same block are compared with the first of them; without it, rows of the same `x` are.
     #[serde(default)]
     pub(crate) block: Option<String>,
-    /// The arm of the recipe that this row is; its only one if absent.
+    /// The arm of the recipe for this row; its only one if absent.
     #[serde(default)]
     pub(crate) arm: Option<String>,
     /// Keys that this row changes.
     #[serde(default)]
     pub(crate) set: Vec<String>,
-    /// Keys that this row changes at the scale `cpu`, after those that the scale changes: they win.
+    /// Keys that this row changes at the scale `cpu`; they override those of the scale.
     #[serde(default)]
     pub(crate) cpu: Vec<String>,
     /// The published mean of each metric by name, and the ± where one is printed. None for rows that are ours.
@@ -165,7 +165,7 @@ pub(crate) struct Row {
     pub(crate) published: BTreeMap<String, Vec<f64>>,
 }
 
-/// Why a row without a recipe cannot be run, where nobody says more.
+/// The default reason why a row without a recipe cannot be run.
 pub(crate) const NO_RECIPE: &str = "no recipe is named";
 
 fn one() -> f64 {
@@ -177,12 +177,12 @@ fn one_digit() -> usize {
 }
 
 impl Row {
-    /// The rows that it is compared with are in the same.
+    /// Its block, whose rows are compared with each other.
     pub(crate) fn in_block(&self) -> Option<&str> {
         self.block.as_deref().or(self.x.as_deref())
     }
 
-    /// Names of what it is a part of: a column of the table, a line of it.
+    /// The groups that select it by name: its column and its line of the table.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &str> {
         [&self.block, &self.series].into_iter().flatten().map(String::as_str)
     }
@@ -200,7 +200,7 @@ impl Table {
         Ok(table)
     }
 
-    /// With the rows of the table that the figure is of.
+    /// The figure with the rows of its table.
     pub(crate) fn with_rows_of(self, table: Self) -> Self {
         let Self { title, paper, notes, cost, of, figure, .. } = self;
         Self {
@@ -215,12 +215,12 @@ impl Table {
         }
     }
 
-    /// Whether rows are trained for it, and not drawn alone.
+    /// True if its rows are trained, and not only drawn.
     pub(crate) fn is_trained(&self) -> bool {
         !matches!(self.figure, Some(FigureSection::Kernels { .. } | FigureSection::Samples { .. }))
     }
 
-    /// Why a row cannot be run, if it cannot.
+    /// The reason why a row cannot be run, if there is one.
     pub(crate) fn missing<'a>(&'a self, row: &'a Row) -> Option<&'a str> {
         if self.of.is_some() && self.missing.is_some() {
             return self.missing.as_deref();

@@ -1,5 +1,5 @@
-//! What a report draws beside its curves. A run computes these once, while data and encoder are at hand, and
-//! keeps them as `figures.json`, so that `simile report` needs neither.
+//! The figures of a report beside its curves. A run computes them once, while data and encoder are loaded, and stores
+//! them as `figures.json`, so that `simile report` needs neither.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,14 +23,14 @@ pub(crate) struct Sheet {
     pub(crate) picture: String,
 }
 
-/// The Gram matrix of a sorted batch's conditioning variable beside the weights made of it.
+/// The Gram matrix of a sorted batch's conditioning variable beside the weights computed from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KernelFigure {
     /// Name of the arm.
     pub(crate) arm: String,
     /// Kernel and ridge in words.
     pub(crate) caption: String,
-    /// How the batch was sorted.
+    /// The sort order of the batch.
     pub(crate) order: String,
     /// One pixel a sample in that order, where the condition is a colour: a data URI.
     pub(crate) strip: Option<String>,
@@ -81,7 +81,7 @@ pub(crate) struct Kinds {
     pub(crate) names: Vec<String>,
 }
 
-/// What the linear probe takes for what, over all test images.
+/// The confusion matrix of the linear probe over all test images.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ConfusionFigure {
     /// Name of the arm.
@@ -102,7 +102,7 @@ pub(crate) struct Groups {
     pub(crate) accuracy: Vec<Vec<Option<f64>>>,
 }
 
-/// Test images with those that are near them.
+/// Test images with their neighbours.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Gallery {
     /// Name of the arm.

@@ -20,7 +20,7 @@ impl Axis {
     /// Reads `KEY=a,b,c`. Commas inside brackets, braces or quotes belong to a value.
     ///
     /// # Errors
-    /// A usage error if there is no key or no value, or a value stands twice.
+    /// A usage error if there is no key or no value, or a value is repeated.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let fail = |reason: &str| usage(format_args!("--grid {text}: {reason}"));
         let Some((key, values)) = text.split_once('=').map(|(key, values)| (key.trim(), values)) else {
@@ -36,10 +36,10 @@ impl Axis {
         Ok(Self { key: key.to_owned(), values })
     }
 
-    /// All of a command line.
+    /// Reads all axes of a command line.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), or if a key stands twice, or there are too many combinations.
+    /// As [`parse`](Self::parse), or if a key is repeated, or there are too many combinations.
     pub(crate) fn all(texts: &[String]) -> Result<Vec<Self>> {
         let axes = texts.iter().map(|text| Self::parse(text)).collect::<Result<Vec<_>>>()?;
         let twice = axes.iter().enumerate().find(|(at, axis)| axes[..*at].iter().any(|a| a.key == axis.key));
@@ -90,7 +90,7 @@ pub(crate) fn points(axes: &[Axis], count: Option<usize>, seed: u64) -> Vec<Poin
     }
 }
 
-/// The parts between commas that stand outside of brackets, braces and quotes.
+/// The parts between commas outside of brackets, braces and quotes.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let (mut depth, mut quote) = (0_usize, None);

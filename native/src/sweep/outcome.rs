@@ -1,4 +1,4 @@
-//! What a sweep found: every point with its metrics, and which is best.
+//! The outcome of a sweep: every point with its metrics, and the best one.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(crate) struct Outcome {
     pub(crate) point: Point,
 }
 
-/// A run whose numbers became infinite or none.
+/// A run whose numbers became infinite or NaN.
 #[derive(Debug, Serialize)]
 pub(crate) struct Divergence {
     pub(crate) seed: u64,
@@ -46,12 +46,12 @@ pub(crate) struct Measured {
     pub(crate) mean_std: MeanStd,
 }
 
-/// By what points are compared.
+/// The criterion for comparing points.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Aim<'a> {
     /// A metric.
     pub(crate) by: &'a str,
-    /// Whether its least value is best.
+    /// True if its smallest value is best.
     pub(crate) lowest: bool,
 }
 
@@ -82,7 +82,7 @@ impl Outcome {
         }
     }
 
-    /// Whether a run of it diverged: how, in a few words.
+    /// The divergence of one of its runs in a few words, if there is one.
     pub(crate) fn divergence(&self) -> Option<String> {
         let of = self.diverged.len() + self.metrics.values().map(|one| one.values.len()).max().unwrap_or(0);
         match self.diverged.len() {

@@ -14,7 +14,7 @@ use crate::report::{document, wide};
 
 /// Metrics that are shown where they were measured; a file has all of them.
 const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
-/// What is drawn beside the metric that is chosen by.
+/// Metrics drawn beside the criterion.
 const LEAKS: [&str; 2] = [R2, "condition_top1"];
 
 /// A sweep with everything that is needed to read it.
@@ -25,13 +25,13 @@ pub(crate) struct Sweep<'a> {
     pub(crate) axes: &'a [Axis],
     #[serde(flatten)]
     pub(crate) aim: Aim<'a>,
-    /// How many points there are in the whole grid.
+    /// Number of points of the whole grid.
     pub(crate) grid: usize,
     pub(crate) seeds: u64,
     pub(crate) device: String,
     pub(crate) version: &'static str,
     pub(crate) command: String,
-    /// The command that trains the best on all training images, judged by the test images.
+    /// The command that trains the best point on all training images and evaluates it on the test images.
     pub(crate) best: String,
     /// The points that were tried, the best first.
     pub(crate) points: Vec<Outcome>,
@@ -103,7 +103,7 @@ impl Sweep<'_> {
         on_test.into_iter().chain(diverged).chain(how).collect()
     }
 
-    /// For a terminal.
+    /// The sweep as text for a terminal.
     pub(crate) fn text(&self) -> String {
         let heads = self.heads();
         let mut table = crate::console::table(heads.iter().map(String::as_str));
@@ -113,7 +113,7 @@ impl Sweep<'_> {
         format!("{table}\n{}\n{}", self.verdict(), self.remarks().join("\n"))
     }
 
-    /// Markdown.
+    /// The sweep as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let heads = self.heads();
@@ -123,7 +123,7 @@ impl Sweep<'_> {
         format!("## Sweep of {}\n\n**{verdict}**\n\n{}{rule}{rows}\n{remarks}\n", self.recipe, line(heads))
     }
 
-    /// One line a point, metric and seed.
+    /// The sweep as CSV, one line a point, metric and seed.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -145,7 +145,7 @@ impl Sweep<'_> {
         Ok(writer.into_inner()?)
     }
 
-    /// A page that needs nothing beside itself.
+    /// The sweep as a self-contained page.
     ///
     /// # Errors
     /// If a chart cannot be drawn.

@@ -1,5 +1,5 @@
-//! The runs of a sweep, each in a folder named by what it tries. A run that is done is not done again, and one that was
-//! interrupted goes on.
+//! The runs of a sweep, each in a folder named by its settings. A finished run is not repeated, and an interrupted one
+//! resumes.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::experiment::jobs::side_by_side;
 use crate::experiment::settle::{Settled, settle};
 use crate::run_folder::record::ArmResult;
 
-/// What is asked for beside the settings.
+/// The options beside the settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan<'a> {
     pub(crate) recipe: &'a str,
@@ -41,7 +41,7 @@ pub(crate) struct Tried {
     pub(crate) runs: Vec<(u64, Ran)>,
 }
 
-/// What came of one run.
+/// The outcome of one run.
 #[derive(Debug, Clone)]
 pub(crate) enum Ran {
     To(Box<ArmResult>),
@@ -50,13 +50,13 @@ pub(crate) enum Ran {
 }
 
 impl Plan<'_> {
-    /// Runs what is not done, and reads what is.
+    /// Runs the unfinished points, and reads the results of all.
     ///
     /// # Errors
-    /// A usage error if a setting is not one, or a run would be judged by test images; whatever stops a run but that it
-    /// diverges.
+    /// A usage error if a setting is not valid, or a run would be evaluated on test images; any failure of a run except
+    /// divergence.
     pub(crate) fn run(&self, axes: &[Axis], points: Vec<Point>) -> Result<Vec<Tried>> {
-        // All recipes first: a value that cannot be is known before hours were spent on the others.
+        // All recipes come first, so that an invalid value fails before hours are spent on the others.
         for point in &points {
             judged_by_held_out(&self.recipe_of(axes, point, self.seeds.start)?)?;
         }
@@ -97,7 +97,7 @@ impl Plan<'_> {
     /// Name of the arm that is trained.
     ///
     /// # Errors
-    /// A usage error if a setting is not one, or there are several arms.
+    /// A usage error if a setting is not valid, or there are several arms.
     pub(crate) fn arm_of(&self, axes: &[Axis], points: &[Point]) -> Result<String> {
         let Some(point) = points.first() else { return Ok(String::new()) };
         let recipe = self.recipe_of(axes, point, self.seeds.start)?;
@@ -118,7 +118,7 @@ impl Plan<'_> {
     }
 }
 
-/// Settings that were chosen on test images would be reported on the images that they were chosen on.
+/// Refuses a recipe without held-out images: settings chosen on test images would be reported on the same images.
 fn judged_by_held_out(recipe: &Recipe) -> Result<()> {
     if recipe.data.validation > 0 || recipe.data.judged_by == JudgedBy::Validation {
         return Ok(());
@@ -129,7 +129,7 @@ fn judged_by_held_out(recipe: &Recipe) -> Result<()> {
     ))
 }
 
-/// A point as `--set` takes it.
+/// A point as arguments of `--set`.
 pub(crate) fn settings<'a>(axes: &'a [Axis], point: &'a Point) -> impl Iterator<Item = String> + 'a {
     axes.iter().zip(point).map(|(axis, &value)| format!("{}={}", axis.key, axis.values[value]))
 }

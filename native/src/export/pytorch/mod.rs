@@ -1,5 +1,5 @@
 //! An encoder as the source of a PyTorch module. Several networks have tensors of the same names and shapes, and another
-//! activation or pool between them; so what leaves for PyTorch is the network itself and not its tensors alone.
+//! activation or pool between them; so the export contains the network itself and not its tensors alone.
 
 use anyhow::Result;
 use simile_core::nn::checkpoint::Metadata;
@@ -9,7 +9,7 @@ pub(crate) const WEIGHTS: &str = "weights.safetensors";
 /// Name of the source.
 pub(crate) const SOURCE: &str = "model.py";
 
-/// What all modules have: how they are loaded, and what is done to a picture.
+/// The code that all modules share: loading, and preprocessing of a picture.
 const COMMON: &str = include_str!("common.py");
 
 /// The source of the module of an encoder.
@@ -20,7 +20,7 @@ pub(crate) fn source(metadata: &Metadata) -> Result<String> {
     let encoder = &metadata.encoder;
     let (name, side, channels) = (encoder.name.name(), metadata.input_size, encoder.channels);
     let resize = metadata.resize.map_or_else(|| "None".into(), |resize| resize.to_string());
-    // Numbers, words, lists and objects of JSON are literals of Python.
+    // Numbers, strings, lists and objects of JSON are literals of Python.
     let literal = |value: &[f64]| serde_json::to_string(value);
     let body = encoder.name.pytorch();
     Ok(format!(

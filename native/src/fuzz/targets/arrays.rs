@@ -24,7 +24,7 @@ pub(super) fn targets() -> Vec<Target> {
     ]
 }
 
-/// Between the two files of a pair.
+/// The separator of the two files of a pair.
 const AND: &[u8] = b"%AND%";
 
 const NPY: &[&[u8]] = &[
@@ -89,7 +89,7 @@ fn run_npy(bytes: &[u8]) {
     }
 }
 
-/// Two arrays, which [`npz`] makes an archive of.
+/// Two arrays, which [`npz`] packs into an archive.
 fn imagenet_seeds() -> Vec<Vec<u8>> {
     let array = |kind: &str, shape: &str, data: &[u8]| {
         let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");

@@ -1,4 +1,4 @@
-//! What is packed: archives, gzip files and pictures.
+//! Compressed files: archives, gzip files and pictures.
 
 use super::super::repair;
 use super::{Target, emptied, file, place, said};
@@ -107,7 +107,7 @@ const WEBP: &[&[u8]] = &[
     b"\xff\xff\xff\x3f",
 ];
 
-/// Unpacked, nothing may lie beside the folder that it was unpacked into.
+/// Unpacks an archive; nothing may be written outside the target folder.
 fn run_archive(name: &str, bytes: &[u8]) {
     let (archive, place) = (file(name, bytes), place());
     let inside = place.join("in");

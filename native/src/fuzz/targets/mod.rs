@@ -1,4 +1,4 @@
-//! The parsers, each with what its files are made of.
+//! The parsers, each with the keywords of its format.
 
 mod arrays;
 mod files;
@@ -16,19 +16,19 @@ use tempfile::TempDir;
 /// A parser. Its answer does not matter, only that there is one.
 pub(super) struct Target {
     pub(super) name: &'static str,
-    /// What its format is made of, to be put where it does not belong.
+    /// The keywords of its format, which mutations insert at wrong places.
     pub(super) words: &'static [&'static [u8]],
-    /// Sound files besides those of the corpus.
+    /// Valid files besides those of the corpus.
     pub(super) seeds: fn() -> Vec<Vec<u8>>,
-    /// Files that are not changed: what once did harm and is too large for the corpus.
+    /// Files that are not mutated: earlier harmful cases that are too large for the corpus.
     pub(super) hostile: fn() -> Vec<Vec<u8>>,
-    /// Makes a file whole again after it was changed.
+    /// Repairs checksums and lengths of a mutated file.
     pub(super) repair: fn(Vec<u8>, &mut ChaCha8Rng) -> Vec<u8>,
     pub(super) run: fn(&[u8]),
 }
 
 impl Target {
-    /// One whose files are in the corpus and have no checksums.
+    /// A target whose files are in the corpus and have no checksums.
     const fn new(name: &'static str, words: &'static [&'static [u8]], run: fn(&[u8])) -> Self {
         Self { name, words, seeds: Vec::new, hostile: Vec::new, repair: |bytes, _| bytes, run }
     }
@@ -47,7 +47,7 @@ pub(super) fn named(name: &str) -> Option<Target> {
     all().into_iter().chain([faulty()]).find(|target| target.name == name)
 }
 
-/// A parser with all faults, for the test of what watches the others.
+/// A parser with all faults, for the test of the watching process.
 fn faulty() -> Target {
     const FILES: [&[u8]; 5] = [b"panic", b"memory", b"sound", b"hang", b"sound"];
     Target {
@@ -64,15 +64,15 @@ fn faulty() -> Target {
     }
 }
 
-/// Whether a parser took what it was given.
+/// True if a parser accepted its input.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether a parser took something since this was last asked.
+/// True if a parser accepted an input since the last call.
 pub(super) fn taken() -> bool {
     TAKEN.swap(false, Relaxed)
 }
 
-/// Writes out why a file was refused: that, too, must not fail.
+/// Formats the error of a refused file, which must not fail either.
 fn said<T, E: std::fmt::Display>(outcome: Result<T, E>) -> Option<T> {
     let taken = outcome.map_err(|error| format!("{error:#}")).ok();
     TAKEN.fetch_or(taken.is_some(), Relaxed);

@@ -1,4 +1,4 @@
-//! Annotations of published data sets, and tables of anybody's own.
+//! Annotations of published data sets, and tables of users.
 
 use std::collections::BTreeMap;
 
@@ -42,10 +42,10 @@ const WORDS: &[&[u8]] = &[
     BETWEEN.as_bytes(),
 ];
 
-/// Between the files of one data set.
+/// The separator of the files of one data set.
 const BETWEEN: &str = "\n%%%\n";
 
-/// All readers see all files: those of others are refused by their first lines.
+/// All readers get all files, and refuse those of other readers at their first lines.
 fn run(bytes: &[u8]) {
     let whole = String::from_utf8_lossy(bytes);
     let part = |at: usize| whole.split(BETWEEN).nth(at).unwrap_or_default();

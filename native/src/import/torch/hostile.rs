@@ -1,12 +1,12 @@
-//! Files of `torch.save` that ask for far more than they hold: a few bytes of a pickle name a value again, and each use of
-//! it could cost as much as the value itself.
+//! Files of `torch.save` that ask for far more than they hold: a few bytes of a pickle refer to a value again, and each
+//! use of it could cost as much as the value itself.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Cursor, Write as _};
 
 use simile_core::nn::checkpoint::Weights;
 
-/// Writes what `torch.save` writes.
+/// Writes pickles in the form of `torch.save`.
 #[derive(Default, Clone)]
 pub(super) struct Pickle(pub(super) Vec<u8>);
 
@@ -122,7 +122,7 @@ const ONE: Sharing = Sharing { numbers: 1, each: 1, tensors: 0 };
 /// One of those tensors.
 const TENSOR: &[u8] = b"h\x06(h\x05K\x00h\x07h\x08tR";
 
-/// Files of one to forty megabytes, each under what it repeats.
+/// Files of one to forty megabytes, each named by its repeated part.
 pub(crate) fn all() -> Vec<(&'static str, Vec<u8>)> {
     let long = "k".repeat(1_000_000);
     let listed = |pickle: Pickle, call: &[u8], times| pickle.raw(&call.repeat(times)).raw(b"eu.");
@@ -152,7 +152,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// An archive of five hundred entries that all are the first one.
+/// An archive of five hundred entries that all point to the first one.
 fn overlapping() -> Vec<u8> {
     const ENTRIES: usize = 500;
     let names: Vec<String> = (0..ENTRIES).map(|at| format!("data/{at:03}")).collect();
@@ -171,7 +171,7 @@ fn overlapping() -> Vec<u8> {
         (0..bytes.len() - 4).filter(|&at| bytes[at..].starts_with(b"PK\x01\x02")).collect();
     assert_eq!(records.len(), ENTRIES + 1);
     for &record in &records[2..] {
-        // Checksum and both sizes, and where the entry begins.
+        // Checksum and both sizes, and the offset of the entry.
         for field in [16..28, 42..46] {
             bytes.copy_within(records[1] + field.start..records[1] + field.end, record + field.start);
         }

@@ -1,4 +1,4 @@
-//! Files of `torch.save`: the tensors of a state dict, wherever in the file it lies. Nothing in a file is executed.
+//! Files of `torch.save`: the tensors of a state dict at any place in the file. Nothing in a file is executed.
 
 mod pickle;
 mod storage;
@@ -10,14 +10,14 @@ use simile_core::nn::checkpoint::{CheckpointError, Weights};
 use self::pickle::{Heap, Id, Value, View};
 use self::storage::Container;
 
-/// Dictionaries within dictionaries: a checkpoint has two or three.
+/// Largest nesting of dictionaries: a checkpoint has two or three levels.
 const DEEPEST: usize = 8;
 /// Tensors of a file at most. The largest networks have some ten thousand.
 const MOST_TENSORS: usize = 200_000;
 /// Bytes of a tensor's name at most, with those of the dictionaries around it.
 const LONGEST_NAME: usize = 1000;
 
-/// Why tensors cannot be taken out of a file.
+/// The reason why tensors cannot be read from a file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TorchError {
     #[error("it is neither a file of torch.save nor of safetensors; was the download complete?")]
@@ -51,7 +51,7 @@ pub(crate) enum TorchError {
 /// All tensors of a file, each by the path that leads to it: `state_dict.module.conv1.weight`.
 ///
 /// # Errors
-/// The file is none of `torch.save`, is damaged, or holds no tensors by name.
+/// The file is not one of `torch.save`, is damaged, or holds no named tensors.
 pub(crate) fn read(bytes: &[u8]) -> Result<Weights, TorchError> {
     let (mut container, heap, root) = Container::open(bytes)?;
     let mut tensors = vec![];

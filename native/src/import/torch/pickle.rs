@@ -1,8 +1,8 @@
-//! What a pickle says, without doing it. A pickle is a program that names classes and calls them; of its calls only
-//! those are understood that make a tensor or a dictionary, and of the others nothing is kept but the name.
+//! Reads a pickle without executing it. A pickle is a program that names classes and calls them; only calls that create
+//! a tensor or a dictionary are interpreted, and of the others only the name is stored.
 //!
-//! Values lie in a [`Heap`] and refer to each other by number, and what they hold is shared, so that neither cycles nor
-//! values that are referred to many times cost more than they do in the file.
+//! Values lie in a [`Heap`], refer to each other by number, and share their contents, so that neither cycles nor
+//! repeated references cost more than they do in the file.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,9 +16,9 @@ const MOST_OBJECTS: usize = 2_000_000;
 const MOST_BYTES: usize = 64 << 20;
 /// Bytes of the name of a class or of the key of a storage at most.
 pub(super) const LONGEST_NAME: usize = 1000;
-/// Bytes of all class names that are put together of two texts, at most: each is put together once and then recalled.
+/// Most bytes of all class names that are joined from two texts: each is joined once and then recalled.
 const MOST_JOINED: usize = 1 << 20;
-/// Sides of a tensor at most, as in PyTorch.
+/// Dimensions of a tensor at most, as in PyTorch.
 const MOST_SIDES: usize = 64;
 
 /// Number of a value in its heap.
@@ -42,7 +42,7 @@ pub(super) enum Value {
     Object(Rc<str>),
 }
 
-/// Numbers that lie elsewhere in the file.
+/// Numbers at another place in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Storage {
     pub(super) key: Rc<str>,
@@ -58,7 +58,7 @@ impl Storage {
     }
 }
 
-/// A tensor: numbers of a storage at regular distances.
+/// A tensor: a strided view of a storage.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct View {
     pub(super) storage: Rc<Storage>,
@@ -83,7 +83,7 @@ impl Heap {
     }
 }
 
-/// A pickle at the beginning of `input`: its values, the one that it stands for, and its length.
+/// Reads a pickle at the beginning of `input`: its values, its result, and its length.
 pub(super) fn read(input: &[u8]) -> Result<(Heap, Id, usize), TorchError> {
     let mut machine = Machine {
         input,
@@ -119,7 +119,7 @@ struct Machine<'a> {
     /// Heights of the stack.
     marks: Vec<usize>,
     memo: HashMap<u64, Id>,
-    /// Bytes of the class names that were put together.
+    /// Bytes of the joined class names.
     joined: usize,
 }
 
@@ -210,7 +210,7 @@ impl<'a> Machine<'a> {
                 let (_, arguments, class) = (self.pop()?, self.pop()?, self.pop()?);
                 self.call(class, arguments)
             }
-            // The state of an object, of which nothing is kept.
+            // The state of an object, which is ignored.
             b'b' => self.pop().and_then(|_| self.top()).map(drop),
             code => Err(TorchError::Instruction { code, at }),
         }
@@ -223,7 +223,7 @@ impl<'a> Machine<'a> {
         self.push(Value::Class(format!("{module}.{name}").into()))
     }
 
-    /// What a function of PyTorch makes of its arguments; of any other, its name.
+    /// The result of a function of PyTorch; for any other function, its name.
     fn call(&mut self, class: Id, arguments: Id) -> Result<(), TorchError> {
         let Value::Class(name) = self.heap.get(class) else {
             return Err(self.malformed("something is called that is no function"));
@@ -338,7 +338,7 @@ impl<'a> Machine<'a> {
         if length > 8 {
             return self.object("int");
         }
-        // Two's complement: the last bit says what is to the left of it.
+        // Two's complement: the last bit is extended to the left.
         let fill = if bytes.last().is_some_and(|last| last & 0x80 != 0) { 0xff } else { 0 };
         let mut whole = [fill; 8];
         whole.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);

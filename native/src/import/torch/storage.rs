@@ -11,15 +11,15 @@ use zip::{CompressionMethod, ZipArchive};
 use super::TorchError;
 use super::pickle::{self, Heap, Id, Value, View};
 
-/// The first pickle of a file of the old form: a number, and nothing else.
+/// The first pickle of a file of the old format: the magic number alone.
 const MAGIC: [u8; 15] = [0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
 
 /// A file, its storages not yet read.
 pub(super) struct Container<'a> {
     bytes: &'a [u8],
     form: Form<'a>,
-    /// Numbers that tensors may still take: a file cannot hold more of them than bytes, unless tensors share them over
-    /// and over to fill the memory.
+    /// Remaining budget of numbers for tensors: a file holds at most one number a byte, unless tensors share storages
+    /// repeatedly to fill the memory.
     budget: usize,
 }
 
@@ -28,20 +28,20 @@ enum Form<'a> {
     Plain { places: HashMap<String, Range<usize>> },
 }
 
-/// The entries of a zip archive, each read once, however many tensors it has the numbers of.
+/// The entries of a zip archive, each read once, even if many tensors share it.
 struct Entries<'a> {
     bytes: &'a [u8],
     archive: Box<ZipArchive<Cursor<&'a [u8]>>>,
-    /// What stands before the names of all.
+    /// The common prefix of the names.
     root: String,
-    /// Where the content of those lies that were read.
+    /// The places of the entries that were read.
     places: HashMap<String, Range<usize>>,
-    /// Bytes that may still be read: entries do not overlap, unless to be read without end.
+    /// Remaining budget of bytes: only hostile entries overlap and exceed it.
     budget: usize,
 }
 
 impl<'a> Entries<'a> {
-    /// The content of an entry, as `torch.save` writes it: uncompressed, so that it lies in the file as it is.
+    /// The content of an entry, as `torch.save` writes it: uncompressed, so that it is a slice of the file.
     fn content(&mut self, name: &str) -> Result<&'a [u8], TorchError> {
         let place = match self.places.get(name) {
             Some(place) => place.clone(),
@@ -54,7 +54,7 @@ impl<'a> Entries<'a> {
         self.bytes.get(place).ok_or_else(|| damaged(&format!("{name} lies beyond the end")))
     }
 
-    /// Where the content of an entry lies, after its checksum was compared.
+    /// The place of the content of an entry, after a check of its checksum.
     fn check(&mut self, name: &str) -> Result<Range<usize>, TorchError> {
         let mut file = self.archive.by_name(name).map_err(|error| damaged(&format!("{name}: {error}")))?;
         if file.compression() != CompressionMethod::Stored {
@@ -78,7 +78,7 @@ impl<'a> Entries<'a> {
 }
 
 impl<'a> Container<'a> {
-    /// The file, with the values of its pickle.
+    /// Opens a file, with the values of its pickle.
     pub(super) fn open(bytes: &'a [u8]) -> Result<(Self, Heap, Id), TorchError> {
         let (form, heap, root) = if bytes.starts_with(b"PK\x03\x04") {
             zip(bytes)?
@@ -90,7 +90,7 @@ impl<'a> Container<'a> {
         Ok((Self { bytes, form, budget: bytes.len() }, heap, root))
     }
 
-    /// The values of a tensor in row order; `None` if they are no floats.
+    /// The values of a tensor in row order; `None` if they are not floats.
     pub(super) fn floats(&mut self, name: &str, view: &View) -> Result<Option<Vec<f32>>, TorchError> {
         let wrong = |reason: &str| TorchError::Tensor { name: name.into(), reason: reason.into() };
         let (width, read): (usize, fn(&[u8]) -> f32) = match view.storage.kind() {
@@ -138,7 +138,7 @@ impl<'a> Container<'a> {
 /// Places of the values of a tensor in its storage, in row order, without end.
 struct Places {
     at: usize,
-    /// Of each side longer than one, the last first: its length, its stride, and how far along it is.
+    /// Of each dimension longer than one, the last first: its length, its stride, and the current index.
     sides: Vec<(usize, usize, usize)>,
 }
 
@@ -189,7 +189,8 @@ fn damaged(reason: &impl std::fmt::Display) -> TorchError {
     TorchError::Zip { reason: reason.to_string() }
 }
 
-/// Pickles of a magic number, a version, the machine, the value, and the keys; then each storage behind its count.
+/// Reads the old format: pickles of a magic number, a version, the machine, the value, and the keys; then each storage
+/// after its count.
 fn plain(bytes: &[u8]) -> Result<(Form<'_>, Heap, Id), TorchError> {
     let mut at = MAGIC.len();
     let mut next = || -> Result<(Heap, Id), TorchError> {

@@ -34,11 +34,11 @@ fn stored(pickle: &Pickle) -> Vec<u8> {
     zipped(&entries, zip::CompressionMethod::Stored)
 }
 
-/// The form that was usual before PyTorch 1.6.
+/// The format before PyTorch 1.6.
 fn old(pickle: &Pickle) -> Vec<u8> {
     let mut bytes = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03.".to_vec();
     bytes.extend(begun().raw(b"}").text("little_endian").raw(b"\x88s.").0);
-    // Here a storage is referred to with a sixth part, which says that it is not part of another.
+    // Here a reference to a storage has a sixth part, which marks it as not part of another.
     let reference = |bytes: &[u8]| -> Vec<u8> {
         let parts: Vec<&[u8]> = split(bytes, b"tQ");
         parts.join(&b"NtQ"[..])
@@ -141,8 +141,8 @@ fn a_storage_cannot_be_read_until_the_memory_is_full() {
     assert!(text.contains("too often"), "{text}");
 }
 
-/// What a few bytes ask for again and again is made once, or is refused; that none takes a gigabyte or ten seconds is tested
-/// with the mutated files.
+/// A value that a few bytes request repeatedly is created once, or is refused; the tests with mutated files bound
+/// memory and time.
 #[test]
 fn what_is_repeated_is_not_copied() {
     for (what, bytes) in hostile::all() {
@@ -159,7 +159,7 @@ fn what_is_repeated_is_not_copied() {
             "many names of one tensor" => "more than two hundred thousand",
             "a shape without end" => "without storage, shape or strides",
             "entries that overlap" => "overlap",
-            // These are read, and hold nothing.
+            // These are read, and hold no tensors.
             _ => "no tensors by name",
         };
         let text = outcome.unwrap_err();

@@ -6,26 +6,26 @@ use plotters::style::Color as _;
 
 use super::{RULE, SIZE, letters, range, series, short, themed};
 
-/// Points of a curve that a drawing of this size can show.
+/// Most points of a curve in a drawing of this size.
 const POINTS: usize = 400;
 
 /// One curve over iterations.
 pub(crate) struct Series {
     pub(crate) points: Vec<(f64, f64)>,
-    /// Whether it is drawn faintly under its running mean.
+    /// True if it is drawn faintly under its running mean.
     pub(crate) noisy: bool,
-    /// Which of the page's colours it has.
+    /// The index of its colour among the page's colours.
     pub(crate) ink: usize,
 }
 
-/// A drawing and where its values lie in it.
+/// A drawing and the ranges of its axes.
 pub(crate) struct Chart {
     pub(crate) svg: String,
     /// Left, right, top and bottom of the part with the curves, in the drawing's unit.
     pub(crate) area: [i32; 4],
-    /// What lies at left and right.
+    /// The values at left and right.
     pub(crate) x: (f64, f64),
-    /// What lies at the bottom and at the top.
+    /// The values at the bottom and at the top.
     pub(crate) y: (f64, f64),
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn shown(series: &Series) -> Vec<(f64, f64)> {
     thinned(&if series.noisy { running_mean(&series.points) } else { series.points.clone() })
 }
 
-/// As many points, evenly apart, as can be seen; the last is one of them.
+/// At most as many evenly spaced points as are visible, including the last.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let every = points.len().div_ceil(POINTS).max(1);
     let last = points.len().saturating_sub(1);
@@ -98,7 +98,7 @@ fn running_mean(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
             if at >= window {
                 sum -= points[at - window].1;
             }
-            // A value that is not finite would stay in the sum.
+            // A value that is not finite would remain in the sum.
             if !sum.is_finite() {
                 sum = part.iter().map(|point| point.1).sum();
             }

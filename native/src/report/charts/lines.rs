@@ -12,7 +12,7 @@ use plotters::style::Color as _;
 use super::{RULE, SIZE, letters, range, series, short, themed};
 use crate::metrics::mean_std::MeanStd;
 
-/// One line: what was found at each named value, where anything was.
+/// One line: the result at each named value, if there is one.
 pub(crate) struct Line {
     pub(crate) points: Vec<Option<MeanStd>>,
     /// Whether a line joins them.
@@ -80,10 +80,10 @@ pub(crate) fn lines(x_name: &str, names: &[String], y_name: &str, all: &[Line]) 
     Ok(themed(svg))
 }
 
-/// Names that find room beside each other.
+/// Most names beside each other on the axis.
 const MOST: usize = 8;
 
-/// Places of so many names.
+/// The places of the labelled names.
 pub(super) fn places(count: usize) -> Range<usize> {
     0..count.saturating_sub(1)
 }

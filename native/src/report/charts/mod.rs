@@ -14,7 +14,7 @@ pub(crate) use lines::{Line, lines};
 pub(crate) use surface::surface;
 pub(crate) use trade_off::trade_off;
 
-/// A placeholder colour and the variable of `style.css` that takes its place in the drawing.
+/// A placeholder colour and the variable of `style.css` that replaces it in the drawing.
 struct Ink(RGBColor, &'static str);
 
 const INK: Ink = Ink(RGBColor(1, 0, 1), "var(--ink)");
@@ -69,7 +69,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Puts the page's variables in the place of the placeholder colours.
+/// Replaces the placeholder colours by the page's variables.
 fn themed(svg: String) -> String {
     [INK, RULE].iter().chain(SERIES.iter()).fold(svg, |svg, Ink(RGBColor(r, g, b), variable)| {
         svg.replace(&format!("\"#{r:02X}{g:02X}{b:02X}\""), &format!("\"{variable}\""))

@@ -10,7 +10,7 @@ use plotters::style::{BLACK, Color as _, TextStyle, WHITE};
 use super::lines::{name_of, places};
 use super::{RULE, SIZE, letters, range, themed};
 
-/// Beyond so many cells their values are not written into them.
+/// Most cells with their values written into them.
 const WRITTEN: usize = 64;
 
 /// A setting and the names of its values.
@@ -68,7 +68,7 @@ pub(crate) fn surface(
         let written = if cells.len() <= WRITTEN { &cells[..] } else { &[] };
         chart.draw_series(written.iter().map(|&(column, row, value)| {
             let centre = (SegmentValue::CenterOf(column), SegmentValue::CenterOf(row));
-            // Viridis is dark up to its middle.
+            // The lower half of Viridis is dark.
             let ink = if share(value) < 0.6 { &WHITE } else { &BLACK };
             let style = TextStyle::from(("sans-serif", 13).into_font()).color(ink);
             Text::new(format!("{value:.digits$}"), centre, style.pos(Pos::new(HPos::Center, VPos::Center)))

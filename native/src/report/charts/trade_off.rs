@@ -6,7 +6,7 @@ use plotters::style::Color as _;
 
 use super::{RULE, SIZE, letters, range, series, themed};
 
-/// Accuracy in percent over the `leak` of what should not be read off, from 0 to 1, with the index of each point's series.
+/// Accuracy in percent over the `leak` of the condition, from 0 to 1, with the index of each point's series.
 ///
 /// # Errors
 /// If the drawing fails.

@@ -1,4 +1,4 @@
-//! What of the class can be read off a representation.
+//! Metrics of predicting the class from a representation.
 
 use anyhow::Result;
 use simile_core::data::{Condition, Dataset};
@@ -15,7 +15,7 @@ use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::metrics::names::TOP1;
 use crate::run_folder::record::ProbeFit;
 
-/// What the probe of the class is called among the probes.
+/// The name of the probe of the class among the probes.
 const CLASS: &str = "class";
 
 pub(super) fn measure(
@@ -32,10 +32,10 @@ pub(super) fn measure(
     })
 }
 
-/// What class scores `[n, classes]` of the images of a data set are worth.
+/// Metrics of class scores `[n, classes]` for the images of a data set.
 ///
 /// # Errors
-/// If there are not as many as images and classes, or one is not finite.
+/// If the shape is not that of the images and classes, or a score is not finite.
 pub(crate) fn judge(section: &ProbeSection, scores: &Matrix, test: &Dataset) -> Result<Metrics> {
     let (labels, classes) = (&test.labels, scores.columns());
     let guesses = predictions(scores)?;

@@ -9,12 +9,12 @@ use simile_core::numeric::matrix::Matrix;
 use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
 
-/// Training images that a penalty is chosen on at most, those that are held out included.
+/// Most training images for choosing a penalty, including the held-out ones.
 const CHOSEN_ON: usize = 25_000;
-/// The same cut for every run, so that runs are compared by the same probe.
+/// The same split for every run, so that runs are compared by the same probe.
 pub(super) const SEED: u64 = 0;
 
-/// A probe with how it was fitted.
+/// A probe with the record of its fit.
 pub(super) struct Fitted {
     pub(super) reader: Reader,
     pub(super) fit: ProbeFit,
@@ -23,13 +23,13 @@ pub(super) struct Fitted {
 /// Fits a linear probe to standardised rows with the penalty of a recipe, or the best of several.
 ///
 /// # Errors
-/// If the answers are not those of the rows, or the probe cannot be fitted.
+/// If the number of answers is not that of the rows, or the probe cannot be fitted.
 pub(super) fn linear(section: &ProbeSection, rows: &Matrix, answers: &Answers) -> Result<Fitted> {
     let config = config(section);
     let penalties = section.ridge.all();
     let several = (penalties.len() > 1).then(|| cut(rows.rows(), CHOSEN_ON, SEED)).flatten();
     let (penalty, from, held_out) = match several {
-        // Where no image can be held out, the strongest says least of what is not there.
+        // If no image can be held out, the strongest penalty overfits least.
         None => (penalties.iter().copied().fold(0.0, f64::max), None, 0),
         Some((fitted, judged)) => {
             let part = |part: &[usize]| (rows.select(part), answers.select(part));
@@ -44,12 +44,12 @@ pub(super) fn linear(section: &ProbeSection, rows: &Matrix, answers: &Answers) -
     Ok(Fitted { reader, fit: ProbeFit { ridge: penalty, held_out, random_features: 0 } })
 }
 
-/// The classifier of a recipe, whose penalty is still to be said.
+/// The classifier of a recipe, without its penalty.
 pub(super) fn config(section: &ProbeSection) -> LinearProbeConfig {
     LinearProbeConfig { steps: section.steps, ..Default::default() }
 }
 
-/// A variable as a probe reads it off.
+/// A variable as the target of a probe.
 pub(super) fn answers(condition: &Condition) -> Answers {
     match condition {
         Condition::Numeric(values) => Answers::Values(values.clone()),

@@ -1,4 +1,4 @@
-//! What of the condition can be read off a representation.
+//! Metrics of predicting the condition from a representation.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use crate::config::probe::ProbeSection;
 use crate::metrics::names::{MSE, R2};
 use crate::run_folder::record::ProbeFit;
 
-/// How metrics of the condition begin.
+/// The prefix of metrics of the condition.
 const CONDITION: &str = "condition";
-/// How those of the probe that is not linear end.
+/// The suffix of metrics of the nonlinear probe.
 const NONLINEAR: &str = "_nonlinear";
 
-/// Metrics of every variable that is read off, and how the probe of each was fitted.
+/// Metrics of every predicted variable, and the fit of each probe.
 pub(super) type Leaks = (Metrics, BTreeMap<String, ProbeFit>);
 
 pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_>) -> Result<Leaks> {
@@ -50,10 +50,10 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
     Ok((metrics, fits))
 }
 
-/// What the same metrics are for somebody who sees no representation: the mean of a number, the most frequent value.
+/// The same metrics for a constant prediction: the mean of a number, the most frequent value.
 ///
 /// # Errors
-/// If a variable is not there.
+/// If a variable is missing.
 pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     for (name, variable) in variables(section, train) {
@@ -74,7 +74,7 @@ pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset
     Ok(metrics)
 }
 
-/// The scores of somebody who gives every image the shares that classes have among `labels`.
+/// Constant scores: the shares of the classes among `labels`, for every image.
 pub(super) fn most_frequent(labels: &[usize], classes: usize, images: usize) -> Matrix {
     let mut counts = vec![0.0; classes];
     for &label in labels {
@@ -85,7 +85,7 @@ pub(super) fn most_frequent(labels: &[usize], classes: usize, images: usize) -> 
     Matrix::from_fn(images, classes, |_, class| counts[class])
 }
 
-/// Every variable that is read off: how its metrics begin, and its name in the data set.
+/// Every predicted variable: the prefix of its metrics, and its name in the data set.
 fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<(&'a str, &'a str)> {
     if train.conditions.is_empty() {
         return Vec::new();
@@ -94,12 +94,12 @@ fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<(&'a str, &'
     std::iter::once((CONDITION, section.condition.as_str())).chain(also).collect()
 }
 
-/// One value, of which a run warns, is read off nothing.
+/// False for a categorical variable with a single value: it is not probed, and a run warns of it.
 fn can_vary(answers: &Answers) -> bool {
     !matches!(answers, Answers::Classes { classes, .. } if *classes < 2)
 }
 
-/// A variable's true values in the test images judged by scores, `[n, m]`.
+/// Metrics of scores, `[n, m]`, against a variable's true values in the test images.
 fn judged(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     match truth {
@@ -119,7 +119,7 @@ fn judged(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
     Ok(metrics)
 }
 
-/// Predicting the mean of the test images is what R² is measured from.
+/// The metrics of predicting the mean of the test images, which has R² = 0.
 fn of_mean(values: &Matrix) -> Metrics {
     let of_mean = variance(values);
     let r2 = (of_mean > 0.0).then(|| (R2.to_owned(), 0.0));
@@ -135,7 +135,7 @@ fn named(metric: &str, name: &str) -> String {
     metric.replacen(CONDITION, name, 1)
 }
 
-/// A variable as a probe is fitted to it, and its true values in the test images.
+/// A variable as the target of a probe, and its true values in the test images.
 fn of_both(name: &str, train: &Dataset, test: &Dataset) -> Result<(Answers, Condition)> {
     match (condition(name, train)?, condition(name, test)?) {
         (Condition::Numeric(_), Condition::Categorical { .. })
@@ -163,11 +163,11 @@ mod tests {
     use crate::config::penalty::Penalty;
     use crate::config::probe::Probe;
 
-    /// Features of a few hundred images, of which there are few for a probe that has many weights.
+    /// Number of features, which are many for a probe of a few hundred images.
     const MANY: usize = 40;
     const FEW: usize = 6;
 
-    /// Images with random features, of which `value` makes the condition.
+    /// Images with random features, from which `value` computes the condition.
     fn set([images, width]: [usize; 2], seed: u64, value: impl Fn(&[f64], f64) -> f64) -> (Matrix, Dataset) {
         let mut state = seed;
         let mut uniform = move || {
@@ -209,7 +209,7 @@ mod tests {
         measure(section, Probe::Linear, of((&train.0, &train.1)), of((&test.0, &test.1))).unwrap()
     }
 
-    /// A value that is linear in the features, but for some noise.
+    /// A value that is linear in the features, with some noise.
     fn linear_value(row: &[f64], noise: f64) -> f64 {
         row.iter().sum::<f64>() / (row.len() as f64).sqrt() + 0.5 * noise
     }
@@ -238,7 +238,7 @@ mod tests {
     fn every_probe_says_its_ridge() {
         let chosen = found(&section("age"), MANY, linear_value).probes;
         assert_eq!(chosen.keys().collect::<Vec<_>>(), ["class", "condition", "condition_nonlinear"]);
-        // The class is noise: nothing but a strong ridge keeps a probe from finding it.
+        // The class is noise: only a strong ridge keeps a probe from fitting it.
         assert_eq!((chosen["class"].ridge, chosen["class"].held_out), (0.1, 80));
         let given = ProbeSection { ridge: Penalty::Given(1e-5), ..section("age") };
         let given = found(&given, MANY, linear_value).probes;

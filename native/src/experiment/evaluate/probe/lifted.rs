@@ -1,8 +1,9 @@
-//! The probe that is not linear: ridge regression, or a linear classifier, on the representation and random features of
-//! it side by side.
+//! The nonlinear probe: ridge regression, or a linear classifier, on the representation and random features of it side
+//! by side.
 //!
-//! Its penalty is chosen on held-out training images. On the same images the linear probe is judged, and the random
-//! features are used only where they are clearly better there: what a linear probe finds, this one finds too.
+//! Its penalty is chosen on held-out training images. The linear probe is evaluated on the same images, and the random
+//! features are used only if they are clearly better there: so this probe is never worse than the linear one on those
+//! images.
 
 use anyhow::Result;
 use simile_core::eval::choice::{Answers, Choice, Reader, cut};
@@ -18,9 +19,9 @@ use crate::run_folder::record::ProbeFit;
 
 /// Random features beside those of the representation.
 const LIFTED: usize = 512;
-/// Training images that it is fitted on at most.
+/// Most training images for its fit.
 const FITTED: usize = 10_000;
-/// Penalties that are tried: more features ask for stronger ones.
+/// Candidate penalties: more features need stronger ones.
 const PENALTIES: [f64; 4] = [1.0, 1e-1, 1e-2, 1e-3];
 
 /// A probe of rows beside their random features.
@@ -32,7 +33,7 @@ pub(super) struct Lifted {
 }
 
 impl Lifted {
-    /// Fits one to standardised rows; `None` if it finds no more than the linear probe does.
+    /// Fits a probe to standardised rows; `None` if it is not better than the linear probe.
     ///
     /// # Errors
     /// If the probe cannot be fitted.

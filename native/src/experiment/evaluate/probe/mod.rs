@@ -1,4 +1,4 @@
-//! How a representation is judged: by what can be read off it and by its shape. Probes see features that were
+//! The evaluation of a representation: by probes and by its shape. Probes see features that were
 //! standardised with the training set's mean and deviation.
 //!
 //! | metric | what it is |
@@ -8,7 +8,7 @@
 //! | `class_mean`, `class_worst` | accuracy averaged over classes, and that of the worst class |
 //! | `unbiased`, `worst_group` | mean and least accuracy over the cells of class × condition, where it is categorical |
 //! | `condition_mse`, `condition_r2` | ridge regression of a numeric condition, in its own units squared, and as R² |
-//! | `condition_top1` | fraction of test images whose categorical condition a linear classifier names |
+//! | `condition_top1` | accuracy of a linear classifier of a categorical condition on the test images |
 //! | `condition_roc_auc` | area under the ROC curve of its second value, where it has two |
 //! | `condition_..._nonlinear` | the same from the representation and 512 random rectified features of it, where they help |
 //! | `NAME_...` | the same of the variables in `probe.also` |
@@ -42,17 +42,17 @@ pub(crate) use self::classes::judge;
 /// Metrics by name.
 pub(crate) type Metrics = BTreeMap<String, f64>;
 
-/// What was found of the test images.
+/// The results on the test images.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     pub(crate) metrics: Metrics,
-    /// The class that is read off each.
+    /// The predicted class of each.
     pub(crate) guesses: Vec<usize>,
-    /// How the probes were fitted that have a penalty: of the class, the condition, and others by their name.
+    /// The fits of the probes with a penalty: of the class, the condition, and others by their name.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
 }
 
-/// Features of a data set, with what is known of each row.
+/// Features of a data set, with the labels and conditions of each row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Represented<'a> {
     pub(crate) features: &'a Matrix,
@@ -61,7 +61,7 @@ pub(crate) struct Represented<'a> {
 
 /// One split as the probes see it.
 struct Split<'a> {
-    /// As the encoder gives them.
+    /// The features as the encoder gives them.
     features: &'a Matrix,
     /// The same, standardised.
     rows: Matrix,
@@ -96,8 +96,8 @@ pub(crate) fn measure(
     Ok(Measured { metrics: finite(metrics), guesses, probes })
 }
 
-/// What the same metrics of class and condition are without a representation: whoever names the class, or the value,
-/// that is most frequent among the training images, and the mean of a number.
+/// The same metrics of class and condition for a constant prediction: the class, or the value, that is most frequent
+/// among the training images, and the mean of a number.
 ///
 /// # Errors
 /// If the condition is not known for the data set.
@@ -108,7 +108,7 @@ pub(crate) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset
     Ok(finite(metrics))
 }
 
-/// The metrics that are numbers. Files have no form for others, so that a run would not be readable that wrote one.
+/// The metrics that are numbers. JSON cannot represent others, so that a result file with one would not be readable.
 fn finite(metrics: Metrics) -> Metrics {
     let is_finite = |(name, value): &(String, f64)| {
         if !value.is_finite() {
@@ -137,7 +137,8 @@ pub(crate) fn measure_classes(
 }
 
 /// Rows in the directions that the training images span, where these are far fewer than the features. The weights of a
-/// penalised linear probe lie in them, so that it reads the same off these rows, and is fitted in a fraction of the time.
+/// penalised linear probe lie in them, so that it predicts the same from these rows, and is fitted in a fraction of the
+/// time.
 fn narrowed<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'a>)> {
     let (images, features) = (train.rows.rows(), train.rows.columns());
     if 2 * images > features {
@@ -150,7 +151,7 @@ fn narrowed<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'
     Ok((of(train)?, of(test)?))
 }
 
-/// How the class is read off, in words.
+/// The probe of the class, in words.
 pub(crate) fn in_words(section: &ProbeSection, probe: Probe) -> String {
     let ProbeSection { steps, sgd, .. } = section;
     let ridge = section.ridge.in_words();

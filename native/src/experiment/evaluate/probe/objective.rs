@@ -1,7 +1,7 @@
-//! Objectives on a frozen network: how near what it makes of two views comes to what they ask for.
+//! Objectives on a frozen network: the loss of its outputs for two views.
 //!
 //! Views are made as in training, by the same generator for every network, and batch norm stands as it was trained. Images
-//! are shuffled once; those that fill no batch are left out, as many losses grow with the batch.
+//! are shuffled once; an incomplete last batch is left out, as many losses grow with the batch.
 
 use anyhow::{Context as _, Result};
 use burn::module::Module as _;
@@ -21,14 +21,14 @@ use crate::experiment::prepare::context::Context;
 /// The same views of the same batches for every network.
 const SEED: u64 = 0;
 
-/// How views are made, and where.
+/// The augmentation of views, and the device.
 pub(crate) struct Viewing<'a> {
     pub(crate) augmentation: &'a Augmentation,
     pub(crate) normalisation: &'a Normalisation,
     pub(crate) device: &'a Device,
 }
 
-/// A network that is not trained any further; a model file holds no head.
+/// A frozen network; a model file holds no head.
 pub(crate) struct Frozen {
     encoder: Encoder,
     head: Option<ProjectionHead>,
@@ -43,7 +43,7 @@ impl Frozen {
         self.encoder.forward(images.without_autodiff())
     }
 
-    /// What is compared of an image's embedding; none if the head is needed and not there.
+    /// The compared output for an image's embedding; none if the head is needed and missing.
     fn output(&self, of: Output, embedding: &Tensor<2>) -> Option<Tensor<2>> {
         match of {
             Output::Representation => Some(embedding.clone()),
@@ -55,7 +55,7 @@ impl Frozen {
 /// `NAME_train` and `NAME_test` of every objective that the network has the layers for.
 ///
 /// # Errors
-/// If an objective is not defined on a batch, or its data lack what it needs.
+/// If an objective is not defined on a batch, or its data lack an input.
 pub(crate) fn measure(
     sections: &[MeasuredObjective],
     network: &Frozen,

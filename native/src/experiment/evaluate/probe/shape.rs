@@ -1,4 +1,4 @@
-//! The shape of a representation, whatever it is of.
+//! The shape of a representation, independent of its data.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use simile_core::eval::knn::unit_rows;
 
 use super::{Metrics, Split};
 
-/// Test images that are compared in pairs at most.
+/// Most test images for comparisons in pairs.
 const COMPARED: usize = 2000;
 /// The same images for every run.
 const SEED: u64 = 0;
