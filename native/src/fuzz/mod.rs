@@ -1,8 +1,8 @@
 //! Mutated files for every parser of untrusted bytes: none may panic, abort, use a gigabyte, or take ten seconds.
 //!
-//! A target is a parser with a corpus (`tests/fuzz/NAME`, and what is made here) that is mutated at random. Each runs
-//! in a separate process, which prints the number of a case before it begins: so the case is known even if the process
-//! dies. The number and the seed give the same bytes again. `CONTRIBUTING.md` has the commands.
+//! A target is a parser with a corpus (`tests/fuzz/NAME`, and files generated here) that is mutated at random. Each
+//! runs in a separate process, which prints the number of a case before it begins: so the case is known even if the
+//! process dies. The number and the seed give the same bytes again. `CONTRIBUTING.md` has the commands.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod memory;

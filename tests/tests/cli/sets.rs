@@ -23,7 +23,7 @@ fn picture(path: &Path, shade: u8) {
     picture.save_with_format(path, image::ImageFormat::Jpeg).unwrap();
 }
 
-/// The JSON document of a check, whatever its exit code.
+/// The JSON document of a check, for any exit code.
 fn check(place: &Path, name: &str) -> Value {
     let output = simile(place, &["data", "check", name, "--data", ".", "--json"]).output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr);

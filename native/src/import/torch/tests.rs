@@ -132,7 +132,7 @@ fn tensors_cannot_reach_beyond_their_storage_nor_multiply_it() {
     assert!(text.contains("stride"), "{text}");
 }
 
-/// Through the memo a reference to a storage costs a few bytes, whatever the storage has.
+/// Through the memo a reference to a storage of any size costs a few bytes.
 #[test]
 fn a_storage_cannot_be_read_until_the_memory_is_full() {
     let file = |tensors| hostile::sharing(&hostile::Sharing { numbers: 1000, each: 1000, tensors });
