@@ -1,4 +1,4 @@
-//! Where the program's memory comes from. A training step frees and takes the same large buffers again and again; the
+//! The allocator of the program. Each training step frees and allocates the same large buffers; the
 //! system's allocator gives them back and pays for fresh pages in the next step, and so would mimalloc after a second.
 //!
 //! Each program names its global allocator itself. Benchmarks are compiled with `cfg(test)`, where the program's own tests

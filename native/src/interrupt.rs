@@ -10,14 +10,14 @@ use crate::console::line;
 /// Number of the signal for Ctrl-C.
 const CTRL_C: u8 = 2;
 
-/// The signal that asked for an end; 0 if none did.
+/// The signal that requested the stop; 0 if there was none.
 static ASKED: AtomicU8 = AtomicU8::new(0);
 static LISTENING: Mutex<bool> = Mutex::new(false);
 
-/// Starts listening, unless that was done before.
+/// Installs the handlers, once.
 ///
 /// # Errors
-/// If the system lets no handler be set.
+/// If the system refuses a handler.
 pub(crate) fn listen() -> Result<()> {
     let mut listening = LISTENING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if !*listening {
@@ -34,7 +34,7 @@ fn set_handlers() -> Result<()> {
     Ok(())
 }
 
-/// A system that shuts down, a queue whose time is over, a terminal that is closed.
+/// Handles SIGTERM and SIGHUP: a shutdown, a queue whose time is over, a closed terminal.
 #[cfg(unix)]
 fn listen_for_the_system() -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGTERM};
@@ -50,7 +50,7 @@ fn listen_for_the_system() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether the process was started with a signal ignored, where the system says so: Linux.
+/// True if the process was started with a signal ignored; known on Linux only.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -69,12 +69,13 @@ fn ask(signal: u8) {
     });
 }
 
-/// Whether the user, or the system, asked the run to stop.
+/// True if the user, or the system, requested a stop.
 pub(crate) fn asked() -> bool {
     ASKED.load(Ordering::SeqCst) != 0
 }
 
-/// The exit code of a run that stopped for it, as a shell reports it: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+/// The exit code of a run that stopped on a signal, as a shell reports it: 130 after Ctrl-C, 143 after SIGTERM, 129
+/// after SIGHUP.
 pub(crate) fn code() -> u8 {
     128 + match ASKED.load(Ordering::SeqCst) {
         0 => CTRL_C,

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-// Tests have one that counts.
+// Tests use an allocator that counts.
 #[cfg(not(test))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

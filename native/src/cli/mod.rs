@@ -232,13 +232,13 @@ pub(crate) enum Target {
     Pytorch,
 }
 
-/// What `--encoder` takes, in words.
+/// The help text of `--encoder`.
 fn which_network() -> String {
     let names: Vec<&str> = Architecture::ALL.iter().map(|network| network.name()).collect();
     format!("Which network: {}", names.join(", "))
 }
 
-/// A value by the name that recipes give it.
+/// Parses a value by its name in recipes.
 fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, serde::de::value::Error> {
     T::deserialize(name.into_deserializer())
 }

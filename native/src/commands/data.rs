@@ -197,7 +197,7 @@ impl Contents {
 fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
     let Named { mut data, encoder, .. } = section(&arguments.name)?;
     if let Kind::Pictures(set) = data.dataset.kind() {
-        // As many as can be shown, drawn from all classes, and no more than that is decoded.
+        // Only as many images as can be shown are decoded; they are drawn from all classes.
         data.train = Some(data.train.unwrap_or(usize::MAX).min(arguments.count as usize));
         if !set.holds_out() {
             data.test = Some(1);
@@ -229,7 +229,7 @@ pub(super) struct Named {
 
 /// The data of a recipe, or a data set by its name.
 pub(super) fn section(name: &str) -> Result<Named> {
-    // A table says nothing without its columns, which a recipe names.
+    // A table cannot be read without the names of its columns, which are in a recipe.
     if let Some(data) = DatasetName::find(name).map(DataSection::of).filter(|data| data.check().is_ok()) {
         return Ok(Named {
             encoder: data.dataset.native(),

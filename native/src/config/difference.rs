@@ -78,7 +78,7 @@ fn names(values: &[Value]) -> Option<Vec<&str>> {
         .filter(|names| !names.is_empty())
 }
 
-/// In what two recipes differ that decides the numbers of a run.
+/// The differences of two recipes that affect the results of a run.
 ///
 /// # Errors
 /// If one of them cannot be written.

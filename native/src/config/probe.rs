@@ -1,4 +1,4 @@
-//! `[probe]`: how the representation is judged.
+//! `[probe]`: the evaluation of the representation.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -9,20 +9,20 @@ use super::measured::{self, MeasuredObjective};
 use super::objective::default_condition;
 use super::penalty::Penalty;
 
-/// `[probe]`: how the representation is judged.
+/// `[probe]`: the evaluation of the representation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ProbeSection {
-    /// Which variable of the data set the leak is measured of.
+    /// The variable of the data set whose leak is measured.
     pub(crate) condition: String,
-    /// Other variables to read off, each of whose metrics begins with its name.
+    /// Other variables to predict; their metrics begin with their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) also: Vec<String>,
-    /// How the linear classifier of the class is fitted.
+    /// The solver of the linear classifier of the class.
     pub(crate) solver: Solver,
     /// L-BFGS steps of the linear classifier.
     pub(crate) steps: usize,
-    /// The ridge penalty of linear probes, or several of which one is chosen on held-out training images.
+    /// The ridge penalty of linear probes, or several candidates of which one is chosen on held-out training images.
     pub(crate) ridge: Penalty,
     /// Objectives that are evaluated on the frozen network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -31,14 +31,14 @@ pub(crate) struct ProbeSection {
     pub(crate) sgd: SgdProbeConfig,
 }
 
-/// How a linear classifier is fitted.
+/// A solver of a linear classifier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Solver {
-    /// To the minimum, `steps` and `ridge`.
+    /// L-BFGS to the minimum, with `steps` and `ridge`.
     #[default]
     Lbfgs,
-    /// By descent, `[probe.sgd]`.
+    /// Stochastic gradient descent, with `[probe.sgd]`.
     Sgd,
 }
 

@@ -56,8 +56,8 @@ pub(crate) struct TrainSection {
     pub(crate) checkpoint_minutes: f64,
 }
 
-/// `[head]`: the layers between the embedding and the objective. What is left out follows from the objective: a linear
-/// layer with a score for each class, or the released projection head.
+/// `[head]`: the layers between the embedding and the objective. Omitted keys follow from the objective: a linear layer
+/// with a score for each class, or the released projection head.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HeadSection {

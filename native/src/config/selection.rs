@@ -15,7 +15,7 @@ const METRICS: [&str; 7] = [TOP1, "top5", "class_mean", "class_worst", "unbiased
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Readout {
-    /// By the probe that judges in the end.
+    /// The probe of the final evaluation.
     #[default]
     Linear,
     /// The nearest neighbours.
@@ -42,7 +42,7 @@ pub(crate) struct SelectionSection {
     pub(crate) metric: String,
     #[serde(default)]
     pub(crate) probe: Readout,
-    /// Evaluations without a better one after which training stops; it never does if absent.
+    /// Evaluations without improvement after which training stops; absent for no early stopping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) patience: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! Whether the files of a data set are those that were published, and whole.
+//! Checks that the files of a data set are the published ones, and complete.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use super::section::DataSection;
 use super::settings::{Broken, Fit};
 use super::source::{About, ArrayFiles, Kind, PictureFiles};
 
-/// Side that pictures are decoded to, to see whether they can be.
+/// Side of pictures decoded for the check.
 const SIDE: usize = 8;
 
-/// Looks at every file of a data set in a folder, and at every picture where it has them.
+/// Checks every file of a data set in a folder, and every picture if it has picture files.
 ///
 /// # Errors
-/// Only for a folder that is none: whatever is wrong with a file is in the report.
+/// Only if `folder` is not a folder: faults of files are in the report.
 pub(crate) fn check(folder: &Path, section: &DataSection) -> Result<Report> {
     let about = section.dataset.about();
     let mut report = Report {
@@ -35,7 +35,7 @@ pub(crate) fn check(folder: &Path, section: &DataSection) -> Result<Report> {
     Ok(report)
 }
 
-/// Looks at each file, and reads all of them together where each is usable.
+/// Checks each file, and reads all of them together if each is usable.
 fn check_arrays(set: &dyn ArrayFiles, folder: &Path, report: &mut Report) -> Result<()> {
     report.files = set.check(folder)?;
     let usable = report.files.iter().all(|file| file.state.is_usable());
@@ -66,7 +66,7 @@ fn check_pictures(
     let listed = annotations.catalogue.len();
     let Pictures { broken, .. } =
         read_pictures(&annotations.root, &annotations.catalogue.files, resize, Broken::Skip, None)?;
-    // A choice of classes leaves pictures out.
+    // A choice of classes omits pictures.
     let is_whole = section.folders.is_none();
     report.problem = about.pictures.filter(|&all| is_whole && all != listed).map(|all| {
         format!(
@@ -79,12 +79,12 @@ fn check_pictures(
     Ok(())
 }
 
-/// The state of the files whose presence says that a data set of pictures is there.
+/// The state of the files whose presence marks a data set of pictures as present.
 fn needed(about: &About, root: Option<&Path>, folder: &Path) -> Vec<FileReport> {
     let report = |name: &&str| {
         let above =
             root.iter().flat_map(|root| [root.to_path_buf(), root.join("..")]).chain([folder.to_path_buf()]);
-        // The last three are those of CelebA's drive.
+        // The last three are the folders of CelebA's drive.
         let places =
             above.flat_map(|place| ["", "Anno", "Eval", "Img"].map(|inner| place.join(inner).join(name)));
         let path = places.into_iter().find(|path| path.exists());
@@ -127,13 +127,13 @@ mod tests {
             assert_eq!(file.state, expected, "{}", file.name);
         }
         assert!(!report.sound);
-        // Packed anew or not at all, the content is still the official one.
+        // Repacked or unpacked, the content is still the official one.
         let copy = tempfile::tempdir().unwrap();
         let labels = content(&folder.join("t10k-labels-idx1-ubyte.gz")).unwrap();
         fs::write(copy.path().join("t10k-labels.idx1-ubyte"), labels).unwrap();
         let report = check(copy.path(), "mnist");
         assert_eq!(report.files[3].state, State::Official { md5: OFFICIAL[3].content.into() });
-        // A part of the digits is well formed, and used, and not the official data set.
+        // A part of the digits is well formed and usable, but not the official data set.
         let report = check(&real("mnist"), "mnist");
         assert!(report.sound, "{report}");
         assert!(report.files.iter().all(|file| matches!(file.state, State::WellFormed { .. })), "{report}");

@@ -1,10 +1,10 @@
-//! Why a data set could not be read or shown.
+//! The reason why a data set could not be read or shown.
 
 use std::path::PathBuf;
 
 use simile_core::data::DatasetError;
 
-/// Why a data set could not be read or shown.
+/// The reason why a data set could not be read or shown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataError {
     #[error("{} is not a folder; name the folder that holds the data set with --data", .0.display())]

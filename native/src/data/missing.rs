@@ -1,4 +1,4 @@
-//! Whether the files of a data set are in a folder, without reading its images.
+//! Checks the presence of the files of a data set in a folder, without reading its images.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::error::{DataError, Result};
 use super::section::DataSection;
 use super::source::{About, Kind};
 
-/// What keeps the data of a recipe from being read out of `folder`, and how it is got; nothing if it is all there.
+/// The missing data of a recipe in `folder`, with the way to get them; none if everything is present.
 pub(crate) fn missing_files(section: &DataSection, folder: Option<&Path>) -> Option<String> {
     if section.dataset.is_drawn() {
         return None;
@@ -38,7 +38,7 @@ fn find(section: &DataSection, folder: &Path) -> Result<()> {
     if missing.is_empty() { Ok(()) } else { Err(DataError::Missing { folder: folder.into(), missing }) }
 }
 
-/// The command that gets a data set, or says how.
+/// The command that downloads a data set, or that shows how to get it.
 fn how_to_get(about: &About) -> String {
     let name = about.name;
     if about.downloads.is_empty() {

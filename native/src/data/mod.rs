@@ -1,8 +1,8 @@
-//! Data sets in folders: finding the files, reading them, saying exactly what is missing or corrupt.
+//! Data sets in folders: finds the files, reads them, and reports exactly the missing or corrupt ones.
 //!
-//! `core` parses bytes; here they come from files. A data set is a file in [`sets`] that implements [`Source`](source::Source),
-//! and a line in the table there. Data sets that come as a few large files share `arrays`, those of picture files share
-//! `pictures`.
+//! `core` parses bytes; this module reads them from files. A data set is a file in [`sets`] that implements
+//! [`Source`](source::Source), and a line in the table there. Data sets that come as a few large files share `arrays`,
+//! those of picture files share `pictures`.
 
 mod arrays;
 mod check;
@@ -33,7 +33,7 @@ pub(crate) use preview::preview;
 pub(crate) use report::Report;
 pub(crate) use section::{DataSection, PriorSection};
 
-/// What the tests with changed files reach besides.
+/// Further parsers for the tests with mutated files.
 #[cfg(test)]
 pub(crate) mod parsers {
     use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! The name of a data set, as recipes write it.
+//! The name of a data set in recipes.
 
 use std::fmt;
 use std::ops::Deref;
@@ -25,18 +25,18 @@ impl DatasetName {
         self.0.about().name
     }
 
-    /// An encoder that takes the images in their own size.
+    /// An encoder with the native size of the images as input size.
     pub(crate) fn native(self) -> EncoderConfig {
         let Shape { side, channels } = self.0.shape();
         EncoderConfig { input_size: side, channels, ..EncoderConfig::default() }
     }
 
-    /// Whether the data set is one of picture files, with annotations of them.
+    /// True if the data set consists of picture files, with annotations of them.
     pub(crate) fn has_pictures(self) -> bool {
         matches!(self.0.kind(), Kind::Pictures(_))
     }
 
-    /// Whether it is drawn, so that no files are needed.
+    /// True if it is generated, so that no files are needed.
     pub(crate) fn is_drawn(self) -> bool {
         matches!(self.0.kind(), Kind::Drawn(_))
     }

@@ -1,4 +1,4 @@
-//! A contact sheet: some images of each class with their class and what is known of them beneath.
+//! A contact sheet: some images of each class with their class and conditions beneath.
 
 use std::io::Cursor;
 
@@ -17,7 +17,7 @@ const CELL: u32 = 64;
 const PAPER: Rgb<u8> = Rgb([255; 3]);
 const INK: Rgb<u8> = Rgb([30; 3]);
 
-/// Draws `count` images of a data set, class by class, as the bytes of a PNG file. Beneath each stand its class and
+/// Draws `count` images of a data set, class by class, as the bytes of a PNG file. Beneath each image are its class and
 /// one line for each condition; a colour is shown as a patch.
 ///
 /// # Errors
@@ -100,7 +100,7 @@ fn caption(sheet: &mut RgbImage, corner: (u32, u32), condition: &Condition, samp
     }
 }
 
-/// Many numbers in a few letters: how many of the attributes are there, or the length of the vector.
+/// A short text for many numbers: the number of present attributes, or the length of the vector.
 fn summary(row: &[f64]) -> String {
     if row.iter().all(|value| [0.0, 1.0].contains(value)) {
         return format!("{} of {}", row.iter().filter(|&&value| value > 0.0).count(), row.len());

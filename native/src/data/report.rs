@@ -1,11 +1,11 @@
-//! What `simile data check` finds in a folder: what is present, what is missing, and what is corrupt.
+//! The report of `simile data check` on a folder: present, missing and corrupt files.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// Pictures that are named in text; all of them are in the JSON document.
+/// Most pictures that are named in text; the JSON document names all of them.
 const MOST_SHOWN: usize = 20;
 
 /// The state of a data set's folder.
@@ -13,17 +13,17 @@ const MOST_SHOWN: usize = 20;
 pub(crate) struct Report {
     /// The data set.
     pub(crate) name: String,
-    /// The folder that was named.
+    /// The folder, as given by the user.
     pub(crate) folder: PathBuf,
     /// Each official file.
     pub(crate) files: Vec<FileReport>,
-    /// The pictures that annotations name, where they do.
+    /// The pictures that annotations name, for data sets with annotations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pictures: Option<PicturesReport>,
-    /// What is wrong although every file is readable: splits that do not fit together.
+    /// A problem although every file is readable: splits that do not fit together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<String>,
-    /// Whether the data set can be used: nothing missing, nothing corrupt.
+    /// True if the data set can be used: nothing missing, nothing corrupt.
     pub(crate) sound: bool,
 }
 
@@ -32,33 +32,33 @@ pub(crate) struct Report {
 pub(crate) struct FileReport {
     /// Its official name.
     pub(crate) name: String,
-    /// Where it was found.
+    /// Its path, if it is present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path: Option<PathBuf>,
     #[serde(flatten)]
     pub(crate) state: State,
 }
 
-/// What was found out about a file.
+/// The result of the check of a file.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub(crate) enum State {
     /// Its MD5 is the official one.
     Official {
-        /// MD5 of the file, or of its content where the archive was packed anew.
+        /// MD5 of the file, or of its content if the archive was repacked.
         md5: String,
     },
-    /// It is well formed; there is no MD5 to compare, or another one.
+    /// It is well formed; there is no official MD5, or it differs.
     WellFormed {
-        /// What was found.
+        /// A description of the contents.
         detail: String,
     },
-    /// It cannot be used.
+    /// It is damaged.
     Corrupt {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It is not there.
+    /// It is missing.
     Missing,
 }
 
@@ -68,14 +68,14 @@ impl State {
     }
 }
 
-/// What was found out about the pictures.
+/// The result of the check of the pictures.
 #[derive(Debug, Serialize)]
 pub(crate) struct PicturesReport {
     /// Pictures that the annotations name.
     pub(crate) listed: usize,
     /// Those that are missing or cannot be decoded, each with the reason.
     pub(crate) broken: Vec<String>,
-    /// What is absent although the data set can be used without.
+    /// Absent parts without which the data set can be used.
     pub(crate) notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `[data]`: which images, how many, and what is done to them before an encoder sees them.
+//! `[data]`: the data set, the number of images, and their preprocessing.
 
 use std::path::PathBuf;
 
@@ -12,42 +12,44 @@ use super::settings::{
     Normalise, Options, Refused, SplitSection, TableSection,
 };
 
-/// `[data]`: which images, how many, in which colours.
+/// `[data]`: the data set, the number of images, and their colours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DataSection {
     pub(crate) dataset: DatasetName,
-    /// How the grounds are coloured.
+    /// The colours of the grounds.
     #[serde(default)]
     pub(crate) colours: Colours,
-    /// How many training images; all of them if absent.
+    /// Number of training images; all of them if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) train: Option<usize>,
-    /// How many test images; all of them if absent.
+    /// Number of test images; all of them if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) test: Option<usize>,
-    /// How many training images to hold out; above 0 they are probed instead of the test images, to choose settings by.
+    /// Number of training images to hold out; above 0 the probes are measured on them instead of the test images, for
+    /// choosing settings.
     #[serde(default)]
     pub(crate) validation: usize,
     /// Fraction of a class that has the colour of its class, for `biased-mnist`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) correlation: Option<f64>,
-    /// How pixels are normalised for the encoder; not at all if absent.
+    /// The normalisation of pixels for the encoder; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) normalise: Option<Normalise>,
-    /// What happens to a picture that cannot be read: `refuse` or `skip`.
+    /// The handling of a picture that cannot be read: `refuse` or `skip`.
     #[serde(default)]
     pub(crate) broken: Broken,
-    /// How a picture of another shape becomes a square: its `middle`, or the `whole` of it, squeezed.
+    /// The conversion of a picture to a square: its `middle`, or the `whole` of it, squeezed.
     #[serde(default)]
     pub(crate) fit: Fit,
-    /// Side of the squares that pictures are kept as, where views are resized; that of the encoder's input if absent.
+    /// Side of the stored square pictures, where views are resized; that of the encoder's input if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) side: Option<usize>,
-    /// Whether the middle of pictures of `side` is judged, as large as the encoder's input, and not the whole, resized.
+    /// True if evaluation uses the centre of pictures of `side`, as large as the encoder's input; false if it resizes
+    /// the whole picture.
     #[serde(default)]
     pub(crate) centre_crop: bool,
-    /// Whether pictures of the `test` or of the official `validation` part are judged by.
+    /// The split for evaluation: `test` or the official `validation` part.
     #[serde(default)]
     pub(crate) judged_by: JudgedBy,
     /// The columns of a `table`.
@@ -63,10 +65,10 @@ pub(crate) struct DataSection {
     pub(crate) chexpert: Option<ChexpertSection>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) features: Option<FeaturesSection>,
-    /// A made variable `attributes`.
+    /// A derived variable `attributes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) attributes: Option<AttributesSection>,
-    /// A variable out of another network of ours, `[data.prior]`.
+    /// A variable computed by another network, `[data.prior]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prior: Option<PriorSection>,
 }
@@ -75,9 +77,9 @@ pub(crate) struct DataSection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PriorSection {
-    /// A model or a run.
+    /// The path of a model or a run.
     pub(crate) model: PathBuf,
-    /// What the variable is called.
+    /// The name of the variable.
     #[serde(default = "default_prior")]
     pub(crate) name: String,
 }
@@ -87,7 +89,7 @@ fn default_prior() -> String {
 }
 
 impl PriorSection {
-    /// That of a model under the usual name.
+    /// The prior of a model under the default name.
     pub(crate) fn of(model: PathBuf) -> Self {
         Self { model, name: default_prior() }
     }
@@ -97,7 +99,7 @@ impl PriorSection {
 const OF_PICTURES: [&str; 6] = ["features", "broken", "fit", "side", "centre_crop", "judged_by"];
 
 impl DataSection {
-    /// All images of a data set, or as many as its defaults say.
+    /// The section with all images of a data set, or as many as in its defaults.
     pub(crate) fn of(dataset: DatasetName) -> Self {
         let defaults = dataset.defaults();
         Self {
@@ -124,7 +126,7 @@ impl DataSection {
         }
     }
 
-    /// The settings that decide how the data set is read.
+    /// The settings for reading the data set.
     pub(crate) fn options(&self) -> Options<'_> {
         Options {
             train: self.train,
@@ -139,7 +141,7 @@ impl DataSection {
         }
     }
 
-    /// The images that probes are measured on, in a word.
+    /// The split on which probes are measured, in a word.
     pub(crate) fn judged(&self) -> &'static str {
         match (self.validation, self.judged_by) {
             (0, JudgedBy::Test) => "test",
@@ -148,15 +150,15 @@ impl DataSection {
         }
     }
 
-    /// What images are resized to before their middle is judged, if it is.
+    /// The side to which images are resized before the centre crop, if there is one.
     pub(crate) fn resize(&self) -> Option<usize> {
         self.side.filter(|_| self.centre_crop)
     }
 
-    /// What cannot be seen from one key alone.
+    /// Checks the rules that concern several keys.
     ///
     /// # Errors
-    /// Names the key that is refused.
+    /// Names the refused key.
     pub(crate) fn check(&self) -> Result<(), Refused> {
         let refuse = |key, reason: &str| Err(Refused::new(key, reason));
         self.check_keys()?;
@@ -172,7 +174,7 @@ impl DataSection {
         }
     }
 
-    /// Keys that say nothing about this data set.
+    /// Refuses keys that do not apply to this data set.
     fn check_keys(&self) -> Result<(), Refused> {
         let given = [
             ("correlation", self.correlation.is_some()),

@@ -1,4 +1,4 @@
-//! The keys of `[data]`, but for the name of the data set.
+//! The keys of `[data]`, except the name of the data set.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use simile_core::augment::Normalisation;
 use simile_core::data::sets::chexpert::Uncertain;
 use simile_core::data::synthetic::colour_mnist::Colours;
 
-/// The settings of `[data]` that decide how a data set is read, as a [`Source`](super::source::Source) gets them.
+/// The settings of `[data]` for reading a data set, the input of a [`Source`](super::source::Source).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Options<'a> {
     pub(crate) train: Option<usize>,
@@ -22,7 +22,7 @@ pub(crate) struct Options<'a> {
     pub(crate) chexpert: Option<&'a ChexpertSection>,
 }
 
-/// A key of `[data]` that is refused.
+/// A refused key of `[data]`.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) key: &'static str,
@@ -35,7 +35,7 @@ impl Refused {
     }
 }
 
-/// What to do with a picture that cannot be read.
+/// The handling of a picture that cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Broken {
@@ -44,7 +44,7 @@ pub(crate) enum Broken {
     Skip,
 }
 
-/// How a picture of another shape becomes a square.
+/// The conversion of a picture to a square.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Fit {
@@ -55,7 +55,7 @@ pub(crate) enum Fit {
     Whole,
 }
 
-/// The part that a representation is judged by.
+/// The part on which a representation is evaluated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum JudgedBy {
@@ -65,7 +65,7 @@ pub(crate) enum JudgedBy {
     Validation,
 }
 
-/// `[data.split]`: how pictures are held out where the authors of a data set publish no split.
+/// `[data.split]`: the split for data sets whose authors publish none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SplitSection {
@@ -83,16 +83,16 @@ impl Default for SplitSection {
     }
 }
 
-/// `[data.folders]`: which folders are classes.
+/// `[data.folders]`: the folders that are classes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct FoldersSection {
-    /// A text file in the data folder with a class a line, of which the first word counts; all folders if absent.
+    /// A text file in the data folder whose lines begin with the name of a class; all folders if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) classes: Option<PathBuf>,
 }
 
-/// `[data.faces]`: what the class of UTKFace or CelebA is, and what it is biased by.
+/// `[data.faces]`: the class and the bias of UTKFace or CelebA.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct FacesSection {
@@ -103,7 +103,7 @@ pub(crate) struct FacesSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bias: Option<String>,
     pub(crate) sampling: Sampling,
-    /// How strongly the published sampling of UTKFace ties class and bias.
+    /// The correlation of class and bias in the published sampling of UTKFace.
     pub(crate) correlation: f64,
     pub(crate) seed: u64,
 }
@@ -114,23 +114,23 @@ impl Default for FacesSection {
     }
 }
 
-/// Which of the faces are taken.
+/// The selection of the faces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Sampling {
-    /// As Hong and Yang (2021) publish it.
+    /// The sampling of Hong and Yang (2021).
     #[default]
     Published,
     /// All of them, in the official parts, or those of `[data.split]` where there are none.
     All,
 }
 
-/// `[data.chexpert]`: which pathology is the class.
+/// `[data.chexpert]`: the pathology that is the class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ChexpertSection {
     pub(crate) target: String,
-    /// What an uncertain label of it means: `drop`, `absent` or `present`.
+    /// The treatment of its uncertain labels: `drop`, `absent` or `present`.
     pub(crate) uncertain: Uncertain,
 }
 
@@ -157,16 +157,16 @@ fn features_name() -> String {
     "features".into()
 }
 
-/// `[data.attributes]`: a variable `attributes` of made binary attributes, for data sets that have none.
+/// `[data.attributes]`: a variable `attributes` of synthetic binary attributes, for data sets that have none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AttributesSection {
-    /// What they tell of: `class`, or a categorical variable of the data set.
+    /// The variable that they encode: `class`, or a categorical variable of the data set.
     pub(crate) of: String,
     pub(crate) count: usize,
-    /// Fraction of them that is wrong, 0 to 0.5.
+    /// Fraction of flipped attributes, 0 to 0.5.
     pub(crate) noise: f64,
-    /// Seed of what each value's attributes are.
+    /// Seed of the attributes of each value.
     pub(crate) seed: u64,
 }
 
@@ -176,7 +176,7 @@ impl Default for AttributesSection {
     }
 }
 
-/// `[data.table]`: which columns of which file say what.
+/// `[data.table]`: the CSV file and the meaning of its columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableSection {
@@ -188,7 +188,7 @@ pub(crate) struct TableSection {
     /// Column of the class.
     #[serde(default = "label_column")]
     pub(crate) label: String,
-    /// Column that says `train`, `validation` or `test`; without it `data.test` pictures are held out at random.
+    /// Column with `train`, `validation` or `test`; without it `data.test` pictures are held out at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) split: Option<String>,
     /// Columns of each conditioning variable, by its name.
@@ -211,7 +211,7 @@ fn label_column() -> String {
     expecting = "`normalise` is a name, such as \"cifar-10\", or { mean = [...], std = [...] }"
 )]
 pub(crate) enum Normalise {
-    /// See [`Normalisation::named`].
+    /// A name of [`Normalisation::named`].
     Named(String),
     /// One value a channel each, of pixels from 0 to 1.
     Own(Normalisation),

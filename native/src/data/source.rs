@@ -1,4 +1,4 @@
-//! What a data set is: who publishes it, how its files are found, and how they become images.
+//! The definition of a data set: its publication, its files, and how they become images.
 
 use std::path::Path;
 
@@ -12,44 +12,44 @@ use super::settings::{Options, Refused};
 
 /// A data set that recipes can name.
 pub(crate) trait Source: Sync {
-    /// Who publishes it, where, under which terms.
+    /// Its authors, its address and its terms.
     fn about(&self) -> &'static About;
 
-    /// Where its images come from, with what reads them.
+    /// The source of its images, with their reader.
     fn kind(&self) -> Kind<'_>;
 
-    /// The images that an encoder takes where no recipe says which.
+    /// The default input images of an encoder.
     fn shape(&self) -> Shape {
         Shape { side: 64, channels: 3 }
     }
 
-    /// Keys of `[data]` that say something about this data set, beside those of every data set of its kind.
+    /// Keys of `[data]` for this data set, beside those of every data set of its kind.
     fn keys(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The settings where no recipe says any.
+    /// The default settings.
     fn defaults(&self) -> Options<'static> {
         Options::default()
     }
 
-    /// Whether the settings of a recipe suffice and are in range.
+    /// Checks that the settings of a recipe are complete and in range.
     ///
     /// # Errors
-    /// Names the key that is refused.
+    /// Names the refused key.
     fn check(&self, _options: &Options<'_>) -> Result<(), Refused> {
         Ok(())
     }
 }
 
-/// Where the images of a data set come from.
+/// The source of the images of a data set.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind<'a> {
-    /// They are drawn.
+    /// The images are generated.
     Drawn(&'a dyn Drawn),
-    /// A few files hold the pixels of all of them.
+    /// A few files hold the pixels of all images.
     Arrays(&'a dyn ArrayFiles),
-    /// Each is a picture file, and annotations say what it shows.
+    /// Each image is a picture file, with annotations.
     Pictures(&'a dyn PictureFiles),
 }
 
@@ -74,7 +74,7 @@ pub(crate) trait Drawn: Sync {
 
 /// A data set in a few files, all of which are read at once.
 pub(crate) trait ArrayFiles: Sync {
-    /// Whether the needed files are in a folder; none is opened.
+    /// Checks that the required files are in a folder; none is opened.
     ///
     /// # Errors
     /// Names every file that is missing.
@@ -86,15 +86,15 @@ pub(crate) trait ArrayFiles: Sync {
     /// Names every file that is missing, or the first that is unreadable or corrupt.
     fn read(&self, folder: &Path) -> Result<Arrays>;
 
-    /// The state of each official file, where it can be told file by file.
+    /// The state of each official file, if files can be checked one by one.
     ///
     /// # Errors
-    /// If the folder is none.
+    /// If `folder` is not a folder.
     fn check(&self, _folder: &Path) -> Result<Vec<FileReport>> {
         Ok(Vec::new())
     }
 
-    /// Images of a split as runs take them. Images that are held out are taken from the training images before.
+    /// The final images of a split for a run. Held-out images are removed from the training images before.
     ///
     /// # Errors
     /// If the images or the options are not of this data set.
@@ -108,29 +108,29 @@ pub(crate) trait ArrayFiles: Sync {
 pub(crate) struct Arrays {
     pub(crate) train: Dataset,
     pub(crate) test: Dataset,
-    /// What is absent although the data set can be used.
+    /// Notes on absent parts of a usable data set.
     pub(crate) notes: Vec<String>,
 }
 
-/// How the images of a split are finished.
+/// The options for the final images of a split.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Finish {
-    /// Whether they are trained on.
+    /// True for training images.
     pub(crate) is_train: bool,
-    /// Whether they keep the size of their files.
+    /// True if they keep the size of their files.
     pub(crate) own_size: bool,
     pub(crate) seed: u64,
 }
 
 /// A data set of picture files.
 pub(crate) trait PictureFiles: Sync {
-    /// Reads the annotations in a folder that is there.
+    /// Reads the annotations in an existing folder.
     ///
     /// # Errors
-    /// Names the missing file, or the file and line of what is not understood.
+    /// Names the missing file, or the file and line that cannot be read.
     fn annotate(&self, options: &Options<'_>, folder: &Path) -> Result<Annotations>;
 
-    /// Whether `data.test` says which pictures are trained on: those that are not held out.
+    /// True if `data.test` determines the training pictures: those that are not held out.
     fn holds_out(&self) -> bool {
         false
     }
@@ -138,7 +138,7 @@ pub(crate) trait PictureFiles: Sync {
     /// Reads the annotations in a folder.
     ///
     /// # Errors
-    /// If the folder is none, or as [`annotate`](Self::annotate).
+    /// If `folder` is not a folder, or as [`annotate`](Self::annotate).
     fn annotations(&self, options: &Options<'_>, folder: &Path) -> Result<Annotations> {
         if !folder.is_dir() {
             return Err(DataError::NotAFolder(folder.into()));
@@ -147,8 +147,7 @@ pub(crate) trait PictureFiles: Sync {
     }
 }
 
-/// What is known of a data set before it is there: who publishes it, where, under which terms, and what it looks like once
-/// it is unpacked.
+/// The publication of a data set: its authors, its address, its terms, and its layout after unpacking.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct About {
     /// As recipes write it.
@@ -157,23 +156,23 @@ pub(crate) struct About {
     pub(crate) files: &'static str,
     /// Variables that it can be conditioned on.
     pub(crate) variables: &'static str,
-    /// The authors' page; empty where there is nothing to get.
+    /// The authors' page; empty if there is nothing to download.
     pub(crate) home: &'static str,
     pub(crate) licence: &'static str,
-    /// What to do where `fetch` cannot.
+    /// Instructions for getting the data where `fetch` cannot.
     pub(crate) get: &'static str,
-    /// What `fetch` downloads.
+    /// The files that `fetch` downloads.
     pub(crate) downloads: &'static [Download],
-    /// Files whose presence says that a data set of pictures is there, below its own folder or the one above.
+    /// Files whose presence marks a data set of pictures as present, below its own folder or the one above.
     #[serde(skip)]
     pub(crate) needed: &'static [&'static str],
-    /// Pictures of all parts, where the authors say how many there are.
+    /// Number of pictures of all parts, if the authors state it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pictures: Option<usize>,
 }
 
 impl About {
-    /// Nothing is known, as of what nobody has to get.
+    /// An empty publication, for data without a download.
     pub(crate) const NOTHING: Self = Self {
         name: "",
         files: "",
@@ -186,7 +185,7 @@ impl About {
         pictures: None,
     };
 
-    /// Whether somebody publishes it, so that there are official files to compare with.
+    /// True if the data set is published, so that there are official files for comparison.
     pub(crate) fn is_published(&self) -> bool {
         !self.home.is_empty()
     }
@@ -196,13 +195,13 @@ impl About {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Download {
     pub(crate) url: &'static str,
-    /// MD5 that the authors or many readers of the data set state; none is known otherwise, and that of the first
-    /// download is kept beside the files.
+    /// MD5 as stated by the authors or by many libraries that read the data set. Without it the MD5 of the first
+    /// download is stored beside the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) md5: Option<&'static str>,
-    /// Where it goes below the data folder: the folder that an archive is unpacked into, or a file is put into.
+    /// The folder below the data folder into which an archive is unpacked, or a file is put.
     pub(crate) folder: &'static str,
-    /// Whether it stays packed.
+    /// True if it stays packed.
     pub(crate) packed: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Several runs at a time, each on a thread of its own. On the CPU they share one pool of worker threads: a second run
-//! takes the cores that the first leaves idle and does not crowd them.
+//! Several runs at a time, each on a separate thread. On the CPU they share one pool of worker threads, so that a
+//! second run uses the cores that the first leaves idle without oversubscription.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,16 +13,16 @@ use crate::exit::Interrupted;
 use crate::experiment::memory::available::room_beside;
 use crate::interrupt;
 
-/// After this time a run has loaded its data, and the memory that it takes can be seen.
+/// Time after which a run has loaded its data, so that its memory use is known.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// The results of `work` on every item, in the order of the items, at most `limit` at a time and as many as memory has
-/// room for. An item begins when the earlier one that `after` says, by its place, has come to its end. The lines that one
-/// of several writes begin with its `label`.
+/// The results of `work` on every item, in the order of the items, at most `limit` at a time and as many as fit into
+/// memory. An item begins when the earlier item at the index `after` has ended. If there are several, the lines of each
+/// begin with its `label`.
 ///
 /// # Errors
-/// What stops one of them: no further one is begun then, and those in work come to their end. [`Interrupted`] if the user
-/// asks for it.
+/// The error of one item: no further item is begun then, and those in progress end normally. [`Interrupted`] if the
+/// user requests it.
 pub(crate) fn side_by_side<T: Sync, R: Send>(
     limit: usize,
     items: &[T],
@@ -79,9 +79,9 @@ fn collect<R>(results: Vec<Option<Result<R>>>, count: usize) -> Result<Vec<R>> {
     Ok(done)
 }
 
-/// Which item is next, and whether it may begin.
+/// The queue of items.
 struct Queue {
-    /// For each item the one that must have ended.
+    /// For each item the index of the item that must have ended before.
     after: Vec<Option<usize>>,
     state: Mutex<State>,
     changed: Condvar,
@@ -89,7 +89,7 @@ struct Queue {
 
 #[derive(Default)]
 struct State {
-    /// Items that were not begun, in order.
+    /// Items that have not begun, in order.
     waiting: VecDeque<usize>,
     ended: BTreeSet<usize>,
     running: usize,
@@ -103,7 +103,7 @@ impl Queue {
         Self { after, state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// The next item, as soon as there is room for it; none once there is nothing more to do.
+    /// The next item, as soon as there is room for it; none at the end.
     fn take(&self) -> Option<usize> {
         let mut state = lock(&self.state);
         loop {
@@ -122,7 +122,7 @@ impl Queue {
         }
     }
 
-    /// Takes out the first item that has to wait for no other.
+    /// Removes the first item that does not wait for another.
     fn ready(&self, state: &mut State) -> Option<usize> {
         let free = |at: &usize| self.after[*at].is_none_or(|before| state.ended.contains(&before));
         let place = state.waiting.iter().position(free)?;

@@ -1,4 +1,4 @@
-//! The recipe of a run that goes on: the one that it was begun with, or one of more iterations that is asked for.
+//! The recipe of a resumed run: the original one, or one with more iterations on request.
 
 use anyhow::Result;
 
@@ -9,13 +9,13 @@ use crate::exit::usage;
 use crate::run_folder::folder::{RECIPE, RunFolder};
 use crate::run_folder::state::RunState;
 
-/// The only key that a run can be asked to go on with a larger value of.
+/// The only key whose value can be increased when a run resumes.
 const LENGTH: &str = "train.iterations";
 
-/// The recipe to go on with, and whether it is one of more iterations. `written` is what `recipe.toml` says now.
+/// The recipe to resume with, and true if it has more iterations. `written` is the present `recipe.toml`.
 ///
 /// # Errors
-/// A usage error that names the key whose value is another one than the run was begun with.
+/// A usage error that names a key whose value differs from that at the start of the run.
 pub(super) fn recipe(
     folder: &RunFolder,
     state: &RunState,

@@ -1,5 +1,6 @@
-//! An experiment: a recipe that is run. [`run`] tells it from beginning to end: prepare, train, evaluate, write. The other
-//! files are what it calls, and the ways to it: a run that goes on ([`resume`]), and one of several ([`settle`]).
+//! An experiment: the run of a recipe. [`run`] contains it from beginning to end: prepare, train, evaluate, write. The
+//! other files hold the functions that it calls, and the other entry points: resuming a run ([`resume`]), and one of
+//! several runs ([`settle`]).
 
 pub(crate) mod evaluate;
 pub(crate) mod jobs;

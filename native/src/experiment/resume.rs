@@ -1,4 +1,4 @@
-//! A run goes on from where its folder says that it stands.
+//! Resumes a run from the state in its folder.
 
 use std::path::Path;
 
@@ -19,21 +19,21 @@ use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, WEIGHTS};
 use crate::run_folder::record::RunResult;
 use crate::run_folder::state::RunState;
 
-/// What may be different when a run goes on.
+/// The changes that are allowed when a run resumes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResumeOptions<'a> {
-    /// Where the data set's files are now, if that has changed.
+    /// The present folder of the data set's files, if it has changed.
     pub(crate) data: Option<&'a Path>,
     pub(crate) devices: &'a [DeviceChoice],
     /// Keys of the recipe: more iterations.
     pub(crate) set: &'a [String],
 }
 
-/// Goes on with the run in a folder.
+/// Resumes the run in a folder.
 ///
 /// # Errors
-/// A usage error if there is no run, it has finished, or a key is to change that decides what was done already; a failure
-/// if a file of it is missing or damaged, or another process works on it; whatever stops the run.
+/// A usage error if there is no run, it has finished, or a changed key affects finished work; a failure if a file of
+/// the run is missing or damaged, if another process works on it, or if the run fails.
 pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolder, RunResult)> {
     let folder = RunFolder::open(run)?.taken()?;
     let written = recipe_of(&folder)?;
@@ -60,7 +60,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     };
     let splits = read_images(&recipe, state.data.as_deref(), &devices)?;
     if is_longer {
-        // First the state: it alone says how long the run is.
+        // The state is written first: it alone determines the length of the run.
         state.write(&folder)?;
     }
     if !options.set.is_empty() {
@@ -71,7 +71,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
     Ok((folder, complete(session)?))
 }
 
-/// Begins the run of a folder that has its recipe and no state: its process ended before there was one.
+/// Begins the run of a folder with a recipe and no state, whose process ended before the first state.
 fn from_the_start(
     folder: RunFolder,
     recipe: Recipe,
@@ -90,7 +90,7 @@ fn from_the_start(
     Ok((folder, complete(session)?))
 }
 
-/// Whether the result is written, and can be read.
+/// True if the result exists and can be read.
 pub(super) fn has_result(folder: &RunFolder) -> bool {
     folder.read_json::<RunResult>(RESULT).is_ok()
 }
@@ -116,7 +116,7 @@ pub(super) fn recipe_of(folder: &RunFolder) -> Result<Recipe> {
     Recipe::resolved(&String::from_utf8_lossy(&folder.read(RECIPE)?), &folder.path(RECIPE))
 }
 
-/// The devices that the run was begun on, unless the user names others, which change the numbers from here on.
+/// The devices on which the run was begun, unless the user names others, which change the results from here on.
 fn same_devices(state: &RunState, asked: &[DeviceChoice]) -> Result<DeviceSet> {
     if asked == [DeviceChoice::AUTO] {
         return DeviceSet::again(&state.device);

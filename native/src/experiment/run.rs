@@ -23,10 +23,10 @@ use crate::run_folder::record::{ArmResult, RunResult, Warnings};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
 
-/// Runs a recipe in `out`, or in a folder of the recipe's name that is free.
+/// Runs a recipe in `out`, or in a new folder with the recipe's name.
 ///
 /// # Errors
-/// If the data cannot be read or the folder cannot be made; whatever stops the run.
+/// If the data cannot be read, the folder cannot be created, or the run fails.
 pub(crate) fn run(
     recipe: Recipe,
     out: Option<&Path>,
@@ -40,24 +40,24 @@ pub(crate) fn run(
     Ok((folder, complete(session)?))
 }
 
-/// Everything that a run needs, tried out before it has a folder.
+/// The inputs of a run, checked before it has a folder.
 pub(super) struct Prepared {
     recipe: Recipe,
     /// Folder of the data set's files.
     data: Option<PathBuf>,
     devices: DeviceSet,
     splits: Splits,
-    /// The file of the weights that encoders start from, if they do not start at random.
+    /// The file of the initial weights of encoders; random if absent.
     weights: Option<Vec<u8>>,
     warnings: Warnings,
 }
 
-/// Reads weights and images, and tries out all that comes after them.
+/// Reads weights and images, and checks all later stages.
 ///
 /// # Errors
-/// If a file is missing or damaged; a usage error for whatever would stop the run later on.
+/// If a file is missing or damaged; a usage error if the run would fail later.
 pub(super) fn prepare(recipe: Recipe, data: Option<PathBuf>, devices: DeviceSet) -> Result<Prepared> {
-    // Reading images may take long; these two come first.
+    // Reading images may take long, so that these two come first.
     preflight::check_precision(&recipe, &devices)?;
     let weights = weights::read(&recipe)?;
     let splits = read_images(&recipe, data.as_deref(), &devices)?;
@@ -66,10 +66,10 @@ pub(super) fn prepare(recipe: Recipe, data: Option<PathBuf>, devices: DeviceSet)
     Ok(Prepared { recipe, data, devices, splits, weights, warnings })
 }
 
-/// The images of a recipe, with the variable of another network where it names one.
+/// The images of a recipe, with the variable of another network if it names one.
 ///
 /// # Errors
-/// If a file is missing or damaged, or the encoder takes other images.
+/// If a file is missing or damaged, or the encoder has another input size.
 pub(super) fn read_images(recipe: &Recipe, data: Option<&Path>, devices: &DeviceSet) -> Result<Splits> {
     let splits = Splits::of(recipe, data)?;
     prior::add(splits, recipe.data.prior.as_ref(), &devices.first.device)
@@ -83,7 +83,7 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
     let Prepared { mut recipe, data, devices, splits, weights: bytes, warnings } = prepared;
     let weights = bytes.as_ref().map(|bytes| weights::begin(&mut recipe, bytes)).transpose()?;
     if !folder.path(RECIPE).is_file() {
-        // The first of all files: a folder that has it can be resumed.
+        // Written first: a folder with it can be resumed.
         folder.write(RECIPE, recipe.to_toml()?)?;
     }
     let mut state = RunState::at_start(&recipe, devices.to_string(), data)?;
@@ -95,11 +95,11 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
     Session::new(folder, recipe, devices, splits, weights, state)
 }
 
-/// Trains, evaluates and writes every arm that is not done; then writes result and report. An arm that diverged is done;
-/// its result says so.
+/// Trains, evaluates and writes every arm that is not done; then writes result and report. A diverged arm counts as
+/// done, and its result reports the divergence.
 ///
 /// # Errors
-/// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user asks for it; whatever else stops the run.
+/// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user requests it; any other failure of the run.
 pub(super) fn complete(mut session: Session) -> Result<RunResult> {
     let arms = session.recipe.arms();
     let mut figures = match session.state.figures(&session.folder)? {
@@ -118,7 +118,7 @@ pub(super) fn complete(mut session: Session) -> Result<RunResult> {
     write::result_and_report(&session.folder, &session.recipe, session.state)
 }
 
-/// Trains one arm, evaluates its network, and writes what came of it.
+/// Trains one arm, evaluates its network, and writes the results.
 fn run_arm(session: &mut Session, (at, arm): (usize, &Arm), figures: &mut Figures) -> Result<ArmResult> {
     let mut events = EventLog::open(&session.folder, &arm.name)?;
     let Trained { trainer, stopped } = train(session, (at, arm), &mut events)?;

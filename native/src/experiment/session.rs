@@ -1,4 +1,4 @@
-//! A run in progress: what was prepared for it, and where it stands.
+//! A run in progress: its inputs and its state.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,21 +25,21 @@ pub(crate) struct Session {
     pub(super) recipe: Recipe,
     pub(super) devices: DeviceSet,
     pub(super) splits: Splits,
-    /// Where encoders start, if not at random.
+    /// The initial weights of encoders; random if absent.
     pub(super) weights: Option<Arc<Weights>>,
     pub(super) state: RunState,
     pub(super) log: MetricsLog,
-    /// When this process began with it.
+    /// The time at which this process began.
     started: Instant,
-    /// Wall time of the processes before, in seconds.
+    /// Wall time of earlier processes, in seconds.
     seconds_before: f64,
 }
 
 impl Session {
-    /// A run that goes on from `state`.
+    /// A run that resumes from `state`.
     ///
     /// # Errors
-    /// If the folder cannot be written to, or its metrics are not those that the run wrote.
+    /// If the folder cannot be written to, or its metrics differ from those that the run wrote.
     pub(super) fn new(
         folder: RunFolder,
         recipe: Recipe,
@@ -54,7 +54,7 @@ impl Session {
         Ok(Self { folder, recipe, devices, splits, weights, state, log, started, seconds_before })
     }
 
-    /// How the encoder's images are normalised.
+    /// The normalisation of the encoder's images.
     ///
     /// # Errors
     /// A usage error if the recipe names no such constants.
@@ -62,7 +62,7 @@ impl Session {
         self.recipe.normalisation().map_err(usage)
     }
 
-    /// The images of a data set as the encoder takes them.
+    /// The images of a data set in the input form of the encoder.
     ///
     /// # Errors
     /// If they cannot be resized.
@@ -75,7 +75,7 @@ impl Session {
         PreparedImages::new(&dataset.images, sides, normalisation, &self.devices.first.device)
     }
 
-    /// What a model file says of itself.
+    /// The metadata of a model file.
     ///
     /// # Errors
     /// If the state's recipe is damaged.
@@ -83,12 +83,12 @@ impl Session {
         let Normalisation { mean, std } = self.normalisation()?;
         let mut metadata = Metadata::new(self.recipe.encoder.config.clone(), mean, std);
         metadata.resize = self.recipe.data.resize();
-        // The recipe as the run was begun with: how often checkpoints are made may have changed since.
+        // The original recipe: the interval of checkpoints may have changed since.
         metadata.recipe = serde_json::to_value(self.state.recipe(&self.folder)?)?;
         Ok(metadata)
     }
 
-    /// Writes the trainer of the arm at `at`, and the state that goes on from it.
+    /// Writes the trainer of the arm at `at`, and the state that refers to it.
     ///
     /// # Errors
     /// If its numbers are not finite, or the folder cannot be written to.
@@ -98,7 +98,7 @@ impl Session {
         self.save()
     }
 
-    /// Writes the state as it is now.
+    /// Writes the current state.
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -108,7 +108,7 @@ impl Session {
         self.state.write(&self.folder)
     }
 
-    /// The end that the user asked for, with the command that goes on.
+    /// The interruption that the user requested, with the command that resumes.
     pub(super) fn interrupted(&self) -> anyhow::Error {
         Interrupted(format!("continue with `{}`", resuming(self.folder.root()))).into()
     }

@@ -1,4 +1,4 @@
-//! A run that is one of several: begun, continued or, where it is done, read.
+//! One of several runs: begun, resumed or, if it is finished, read.
 
 use std::path::Path;
 
@@ -16,18 +16,18 @@ use crate::experiment::train::trainer::is_divergence;
 use crate::run_folder::folder::{RECIPE, RESULT, RunFolder};
 use crate::run_folder::record::RunResult;
 
-/// What came of a run that is one of several.
+/// The outcome of one of several runs.
 #[derive(Debug)]
 pub(crate) enum Settled {
     Done(Box<RunResult>),
-    /// Its numbers became infinite or none, in words.
+    /// Its numbers became infinite or NaN; the message.
     Diverged(String),
 }
 
-/// What comes of the run in `folder`, which is begun, continued or, where it is done, read.
+/// The outcome of the run in `folder`, which is begun, resumed or, if it is finished, read.
 ///
 /// # Errors
-/// A usage error if the folder holds a run of another recipe; whatever stops the run but that it diverges.
+/// A usage error if the folder holds a run of another recipe; any failure of the run except divergence.
 pub(crate) fn settle(
     folder: &Path,
     recipe: Recipe,
@@ -52,11 +52,11 @@ fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoi
     let run_folder = RunFolder::open(folder)?;
     let (mut asked, begun) = (recipe, recipe_of(&run_folder)?);
     if asked.encoder.weights.is_some() && asked.data.normalise.is_none() {
-        // Then the weights said it.
+        // The normalisation then came from the weights.
         asked.data.normalise.clone_from(&begun.data.normalise);
     }
     if weights::are_those_of(&asked, &run_folder) {
-        // Wherever they lie now.
+        // The path of the weights may have changed.
         asked.encoder.weights.clone_from(&begun.encoder.weights);
     }
     if let Some(difference) = decisive(&begun, &asked)?.first() {

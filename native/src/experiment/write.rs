@@ -1,4 +1,4 @@
-//! What a run writes down in the end: the models of an arm, and the result and report of all of them.
+//! The output of a run: the models of each arm, and the result and report of all of them.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::run_folder::record::{Measurement, RunResult};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
 
-/// Writes the metrics of an arm for TensorBoard, and puts the lines of `metrics.jsonl` on the disk.
+/// Writes the metrics of an arm for TensorBoard, and flushes the lines of `metrics.jsonl` to the disk.
 ///
 /// # Errors
 /// If they cannot be written.
@@ -35,7 +35,7 @@ pub(super) fn metrics(
     session.log.flush().map(drop)
 }
 
-/// Writes the encoder that an arm is judged by, and the last one where that is another.
+/// Writes the chosen encoder of an arm, and the last one if that is another.
 ///
 /// # Errors
 /// If the folder cannot be written to.
@@ -49,7 +49,7 @@ pub(super) fn models(
     last.map_or(Ok(()), |last| write_model(session, LAST_MODEL, at, &last.model.encoder))
 }
 
-/// Writes an encoder under a name, and under that of the arm too where there are several.
+/// Writes an encoder under a name, and also under that of the arm if there are several.
 fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) -> Result<()> {
     let checkpoint = Checkpoint { metadata: session.metadata()?, encoder: encoder.clone(), head: None };
     let bytes = pollster::block_on(checkpoint.to_bytes())?;
@@ -70,7 +70,7 @@ fn model_of(name: &str, arm: &str) -> String {
     name.replacen("model", &format!("model-{}", slug(arm)), 1)
 }
 
-/// How the metrics of an arm were measured, and of the encoder after which iteration.
+/// The protocol of the metrics of an arm, with the iteration of its encoder.
 pub(super) fn protocol(session: &Session, at: usize, iteration: u64) -> String {
     let Splits { train, test, .. } = &session.splits;
     let Recipe { data, probe, .. } = &session.recipe;
@@ -97,11 +97,11 @@ pub(super) fn final_loss(measurements: &[Measurement], arm: &Arm, iterations: us
     losses.values().sum::<f64>() / losses.len().max(1) as f64
 }
 
-/// Writes result and report of a run whose arms are all done, and only then that it has finished. Neither data nor a
+/// Writes result and report of a run whose arms are all done, and then marks it as finished. Neither data nor a
 /// device is needed for it.
 ///
 /// # Errors
-/// If a file of an arm is missing or another one, or the folder cannot be written to.
+/// If a file of an arm is missing or has another digest, or the folder cannot be written to.
 pub(super) fn result_and_report(
     folder: &RunFolder,
     recipe: &Recipe,

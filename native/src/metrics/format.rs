@@ -37,7 +37,7 @@ pub(crate) struct MetricFormat {
 }
 
 impl MetricFormat {
-    /// Of a metric by its name in `result.json`; `condition` is the variable whose leak was measured.
+    /// The presentation of a metric by its name in `result.json`; `condition` is the variable whose leak was measured.
     pub(crate) fn of(name: &str, condition: &str) -> Self {
         if let Some(linear) = name.strip_suffix("_nonlinear") {
             let format = Self::of(linear, condition);

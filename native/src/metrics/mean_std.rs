@@ -11,7 +11,7 @@ pub(crate) struct MeanStd {
 }
 
 impl MeanStd {
-    /// Of what was measured; none if nothing was.
+    /// Mean and deviation of measured values; none if there are none.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;

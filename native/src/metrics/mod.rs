@@ -1,4 +1,4 @@
-//! Metrics of a representation: their names, how several runs are compared by them, and how they are shown.
+//! Metrics of a representation: their names, the comparison of several runs by them, and their presentation.
 
 pub(crate) mod format;
 pub(crate) mod mean_std;

@@ -31,7 +31,7 @@ pub(crate) struct TwoSampleTest {
 }
 
 impl TwoSampleTest {
-    /// `runs` against `others`; none where a side has fewer than two runs, which have no spread.
+    /// Compares `runs` with `others`; none if a side has fewer than two runs, which have no spread.
     ///
     /// # Errors
     /// If a value is not finite.
@@ -60,7 +60,7 @@ impl TwoSampleTest {
     }
 }
 
-/// What the numbers of [`TwoSampleTest::text`] are, for comparisons that were made.
+/// An explanation of the numbers in [`TwoSampleTest::text`], for the given comparisons.
 pub(crate) fn in_words<'a>(compared: impl IntoIterator<Item = &'a TwoSampleTest>) -> Option<String> {
     let first = compared.into_iter().next()?;
     let splits = if first.exact {
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn three_seeds_a_side_say_what_they_cannot() {
         let test = TwoSampleTest::of(&[80.0, 82.0, 84.0], &[70.0, 71.0, 72.0]).unwrap().unwrap();
-        // Two of the twenty splits are as far apart: three seeds cannot say more.
+        // Two of the twenty splits are as far apart: this is the smallest p of three seeds.
         assert!((test.p_value - 0.1).abs() < 1e-12 && (test.least_p_value - 0.1).abs() < 1e-12);
         assert!(test.exact && test.splits == 20);
         assert_eq!(test.difference, 11.0);

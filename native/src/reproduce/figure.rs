@@ -13,7 +13,7 @@ use crate::report::charts::{Line, lines, series_colour};
 use crate::report::{curves, gallery, maps};
 use crate::run_folder::figures::{Gallery, MapFigure};
 
-/// Where the value of a row comes from.
+/// The source of the value of a row.
 type Source = fn(&Cell) -> Option<MeanStd>;
 
 /// A chart of each metric that was measured or published; empty for figures that are not charts.

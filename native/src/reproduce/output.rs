@@ -127,7 +127,7 @@ impl<'t> Comparison<'t> {
         remarks
     }
 
-    /// How rows were compared with the first of their block.
+    /// The comparison of rows with the first of their block, in words.
     fn test_in_words(&self) -> String {
         let compared = self.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.against.as_ref());
         let compared = compared.filter(|_| self.scale.is_comparable());

@@ -119,7 +119,7 @@ mod tests {
         rows.map(|row| (row.clone(), table.recipe_of(row, scale, 0).unwrap())).collect()
     }
 
-    /// What a recipe of one arm minimises.
+    /// The objective of a recipe of one arm.
     fn objective(recipe: &Recipe) -> crate::config::objective::ObjectiveSection {
         recipe.arms().remove(0).objective
     }

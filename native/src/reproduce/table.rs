@@ -251,7 +251,7 @@ impl Table {
     /// The recipe of a row at a scale, for one seed.
     ///
     /// # Errors
-    /// A usage error if the row has no recipe, or its recipe refuses what the row changes.
+    /// A usage error if the row has no recipe, or its recipe refuses a change of the row.
     pub(crate) fn recipe_of(&self, row: &Row, scale: Scale, seed: u64) -> Result<Recipe> {
         if let Some(missing) = self.missing(row) {
             return Err(usage(format_args!("row `{}` cannot be run: {missing}", row.name)));

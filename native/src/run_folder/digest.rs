@@ -1,4 +1,4 @@
-//! Whether a file is the one that was written.
+//! Checks that a file is the one that was written.
 
 use std::fs;
 use std::io;
@@ -17,20 +17,20 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// That of some bytes.
+    /// The digest of some bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self::default().followed_by(bytes)
     }
 
-    /// That of what it is of, with further bytes behind it.
+    /// The digest of the same bytes followed by further ones.
     pub(crate) fn followed_by(self, bytes: &[u8]) -> Self {
         Self { bytes: self.bytes + bytes.len() as u64, crc32c: crc32c::crc32c_append(self.crc32c, bytes) }
     }
 
-    /// The bytes of a file that has it.
+    /// Reads a file with this digest.
     ///
     /// # Errors
-    /// If the file is missing, cannot be read, or is another one.
+    /// If the file is missing, cannot be read, or has another digest.
     pub(crate) fn read(self, path: &Path) -> Result<Vec<u8>> {
         let length = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -38,7 +38,7 @@ impl Digest {
             }
             found => found.with_context(|| format!("cannot read {}", path.display()))?.len(),
         };
-        // One of another length is not read: it may not fit into memory.
+        // A file of another length is not read, because it may not fit into memory.
         let read = if length == self.bytes { bytes_of(path) } else { Ok(Vec::new()) };
         let bytes = read.with_context(|| format!("cannot read {}", path.display()))?;
         anyhow::ensure!(
@@ -50,7 +50,7 @@ impl Digest {
     }
 }
 
-/// What to do about a file that a run cannot go on without.
+/// The remedy for a missing or damaged file without which a run cannot resume.
 pub(crate) const REMEDY: &str = "put it back from a copy, or begin the run again in another folder";
 
 #[cfg(test)]

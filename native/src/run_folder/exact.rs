@@ -1,22 +1,22 @@
-//! Documents whose floats come back bit by bit. What reads JSON here takes the nearest float but one now and then, so a
-//! run's state writes each float as text, of the digits that Rust reads back exactly, behind a mark.
+//! JSON documents with an exact round trip of floats. The JSON reader is sometimes off by one unit in the last place,
+//! so a run's state writes each float as text after a mark, with the digits that Rust reads back exactly.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
 
-/// How the text of a float begins, and a text that begins with it.
+/// The first character of the text of a float, and the escape of a text that begins with it.
 const MARK: char = '\u{1}';
 
 /// A document as text.
 ///
 /// # Errors
-/// If it has no JSON form.
+/// If it cannot be represented in JSON.
 pub(crate) fn to_text(document: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&each(serde_json::to_value(document)?, &marked))
 }
 
-/// A document from what [`to_text`] made of it.
+/// Parses a document written by [`to_text`].
 ///
 /// # Errors
 /// If it is not such a document.
@@ -24,7 +24,7 @@ pub(crate) fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Resul
     serde_json::from_value(each(serde_json::from_slice(bytes)?, &unmarked))
 }
 
-/// A value with every number and text in it changed.
+/// Applies `change` to every number and text in a value.
 fn each(value: Value, change: &impl Fn(Value) -> Value) -> Value {
     match value {
         Value::Array(values) => values.into_iter().map(|value| each(value, change)).collect(),

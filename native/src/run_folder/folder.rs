@@ -1,4 +1,4 @@
-//! The run folder and its files. A file is either whole or not there: each is written beside its place and moved.
+//! The run folder and its files. A file is either complete or absent: each is written to a temporary file and moved.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
@@ -24,26 +24,27 @@ pub(crate) const RESULT: &str = "result.json";
 pub(crate) const FIGURES: &str = "figures.json";
 pub(crate) const REPORT: &str = "report.html";
 pub(crate) const STATE: &str = "state";
-/// In `state/`: what the process that works on the run holds.
+/// The lock file in `state/`, held by the process that works on the run.
 const LOCK: &str = "lock";
-/// Bytes that no file of a run has.
+/// An upper bound of the bytes of a file of a run.
 const LARGEST: u64 = 1 << 32;
-/// How a file begins that is not yet in its place.
+/// The prefix of the names of temporary files.
 const UNFINISHED: &str = ".tmp-simile-";
 
 /// A folder of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunFolder {
     root: PathBuf,
-    /// Held by whoever writes to it.
+    /// The lock of the process that writes to the folder.
     _lock: Option<Arc<Lock>>,
 }
 
 impl RunFolder {
-    /// Makes the folder `out`, or one that is free under `runs/` where the user named none, and takes it for this process.
+    /// Creates the folder `out`, or a new one under `runs/` if the user gave none, and locks it for this process.
     ///
     /// # Errors
-    /// A usage error if `out` holds something; a failure if it cannot be made or written to, or another process has it.
+    /// A usage error if `out` is not empty; a failure if it cannot be created or written to, or another process holds
+    /// it.
     pub(crate) fn create(out: Option<&Path>, name: &str) -> Result<Self> {
         let root = match out {
             Some(out) => named(out)?,
@@ -52,15 +53,15 @@ impl RunFolder {
         let making = || format!("cannot make the run folder {}", root.display());
         fs::create_dir_all(root.join(STATE)).with_context(making)?;
         let folder = Self { root, _lock: None }.taken()?;
-        // Another process may have begun a run since it was looked at.
+        // Another process may have begun a run since the first check.
         refuse_what_holds_something(&folder.root)?;
-        // Found out now, and not at the first checkpoint.
+        // Checked now, and not at the first checkpoint.
         unfinished(&folder.root)
             .with_context(|| format!("cannot write to the run folder {}", folder.root.display()))?;
         Ok(folder)
     }
 
-    /// The folder of a run that was started before, to read.
+    /// Opens the folder of an existing run for reading.
     ///
     /// # Errors
     /// A usage error if it holds no run.
@@ -73,7 +74,7 @@ impl RunFolder {
         }
     }
 
-    /// The folder, taken for this process to go on with its run, without what a process that was killed left half written.
+    /// Locks the folder for resuming its run, and removes temporary files of killed processes.
     ///
     /// # Errors
     /// If another process works on it, or it cannot be written to.
@@ -83,7 +84,7 @@ impl RunFolder {
         let lock = Arc::new(Lock::take(&state.join(LOCK), &self.root)?);
         for place in [&self.root, &state] {
             for name in entries(place).into_iter().filter(|name| name.starts_with(UNFINISHED)) {
-                // One that stays does no harm.
+                // A remaining one does no harm.
                 let _ = fs::remove_file(place.join(name));
             }
         }
@@ -100,15 +101,15 @@ impl RunFolder {
         self.root.join(name)
     }
 
-    /// Writes a file whole.
+    /// Writes a file atomically.
     ///
     /// # Errors
-    /// If the folder cannot be written to or the disk is full; what stood there before is then still there.
+    /// If the folder cannot be written to or the disk is full; the earlier file then remains.
     pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<()> {
         write(&self.path(name), bytes.as_ref())
     }
 
-    /// Writes a JSON document whole.
+    /// Writes a JSON document atomically.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -119,7 +120,7 @@ impl RunFolder {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it is not there or cannot be read.
+    /// If it is missing or cannot be read.
     pub(crate) fn read(&self, name: impl AsRef<Path>) -> Result<Vec<u8>> {
         let path = self.path(name);
         bytes_of(&path).with_context(|| format!("cannot read {}", path.display()))
@@ -128,7 +129,7 @@ impl RunFolder {
     /// Reads a JSON document.
     ///
     /// # Errors
-    /// If it is not there or is not of that form.
+    /// If it is missing or not of that form.
     pub(crate) fn read_json<T: DeserializeOwned>(&self, name: impl AsRef<Path>) -> Result<T> {
         let name = name.as_ref();
         serde_json::from_slice(&self.read(name)?)
@@ -138,7 +139,7 @@ impl RunFolder {
     /// All lines of `metrics.jsonl`.
     ///
     /// # Errors
-    /// If it is not there or a line is not a measurement.
+    /// If it is missing or a line is not a measurement.
     pub(crate) fn measurements(&self) -> Result<Vec<Measurement>> {
         let bytes = self.read(METRICS)?;
         let lines = bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
@@ -151,7 +152,7 @@ impl RunFolder {
     }
 }
 
-/// The bytes of a file that is one, and not a pipe or a device that never ends.
+/// The bytes of a regular file; a pipe or a device, which may never end, is refused.
 pub(crate) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     let file = fs::metadata(path)?;
     let refuse = |kind, reason| Err(io::Error::new(kind, reason));
@@ -162,13 +163,13 @@ pub(crate) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Writes a file whole: beside its place first, moved when all of it is on the disk.
+/// Writes a file atomically: to a temporary file beside it, which is moved once it is on the disk.
 ///
 /// # Errors
 /// Names the file.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if fs::metadata(path).is_ok_and(|place| !place.is_file()) {
-        // A device or a pipe is written to; moving a file there would replace it.
+        // A device or a pipe is written directly; moving a file there would replace it.
         return fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()));
     }
     let place = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -184,7 +185,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     whole().with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// A temporary file is its owner's alone; a result is as readable as any other file.
+/// Sets the usual permissions, because a temporary file is readable by its owner alone.
 #[cfg(unix)]
 fn readable(file: &NamedTempFile) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -200,21 +201,21 @@ fn unfinished(place: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(place)
 }
 
-/// Puts the names in a folder on the disk, where the system can: those that a file was moved to.
+/// Writes the names in a folder to the disk, if the system can, so that a moved file survives a loss of power.
 fn on_disk(place: &Path) {
     if cfg!(unix) {
-        // The file itself is there; a system that cannot do this still has the name after all but a loss of power.
+        // The file itself is on the disk; without this step only a loss of power can lose its name.
         let _ = File::open(place).and_then(|place| place.sync_all());
     }
 }
 
-/// Names of what lies in a folder; none where it cannot be read.
+/// Names of the entries of a folder; none if it cannot be read.
 pub(crate) fn entries(place: &Path) -> Vec<String> {
     let directory = fs::read_dir(place).into_iter().flatten().flatten();
     directory.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// The folder that the user names, new or empty.
+/// The folder that the user gives, new or empty.
 fn named(out: &Path) -> Result<PathBuf> {
     if out.is_file() {
         return Err(usage(format_args!("{} is a file; name a folder with --out", out.display())));
@@ -223,7 +224,7 @@ fn named(out: &Path) -> Result<PathBuf> {
     Ok(out.to_owned())
 }
 
-/// Whatever lies in a folder is somebody's, but for what a process leaves that was killed before its run began.
+/// Refuses a folder that is not empty, except for files of a process that was killed before its run began.
 fn refuse_what_holds_something(root: &Path) -> Result<()> {
     if root.join(RECIPE).is_file() {
         return Err(usage(format_args!(
@@ -242,7 +243,7 @@ fn refuse_what_holds_something(root: &Path) -> Result<()> {
     }
 }
 
-/// Makes the first folder of a name, with a number if need be, that is not there. No two processes get the same.
+/// Creates a new folder with a name, and with a number if the name exists. No two processes get the same.
 fn unused(parent: &Path, name: &str) -> Result<PathBuf> {
     fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     let mut number = 1_u32;

@@ -1,5 +1,5 @@
-//! One process at a time works on a run: it holds a lock on a file of the folder, which the system takes back when the
-//! process ends, however that is.
+//! One process at a time works on a run: it holds a lock on a file of the folder, which the system releases when the
+//! process ends in any way.
 
 use std::env;
 use std::fs::{self, File, TryLockError};
@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 
 use crate::console::line;
 
-/// Holds a run folder for this process.
+/// The lock of a run folder for this process.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
@@ -20,18 +20,18 @@ impl Lock {
     /// Takes the lock in the file `path`, for the run in `run`.
     ///
     /// # Errors
-    /// Names who holds it, if anybody does.
+    /// If another process holds it; the error names that process.
     pub(crate) fn take(path: &Path, run: &Path) -> Result<Self> {
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = opened.with_context(|| format!("cannot open {}", path.display()))?;
         match file.try_lock() {
             Ok(()) => {
-                // Who it is helps the others; that it is held does not depend on it.
+                // The name of the process is for messages of others; the lock does not depend on it.
                 let _ = file.set_len(0).and_then(|()| file.write_all(this_process().as_bytes()));
             }
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
-                // Where a lock keeps readers away too, nobody is named.
+                // Where a lock also excludes readers, the holder is not named.
                 let _ = file.rewind().and_then(|()| file.read_to_string(&mut holder));
                 let holder = if holder.is_empty() { "another process" } else { holder.trim() };
                 anyhow::bail!(

@@ -1,4 +1,4 @@
-//! `metrics.jsonl` as it is written.
+//! The writer of `metrics.jsonl`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write as _};
@@ -18,7 +18,7 @@ pub(crate) struct MetricsLog {
 }
 
 impl MetricsLog {
-    /// Opens the log and drops whatever follows the lines that `kept` is of, so that a resumed run writes the lines
+    /// Opens the log and truncates it after the lines of the digest `kept`, so that a resumed run writes the lines
     /// after its checkpoint again.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl MetricsLog {
         Ok(())
     }
 
-    /// Puts every line on the disk and says what there is.
+    /// Writes every line to the disk and returns the digest of the file.
     ///
     /// # Errors
     /// If they cannot be written.

@@ -1,4 +1,4 @@
-//! The files of a run: recipe, metrics, models, state, result and figures; how each is written whole and found damaged.
+//! The files of a run: recipe, metrics, models, state, result and figures, with atomic writing and detection of damage.
 
 mod digest;
 mod exact;

@@ -25,7 +25,7 @@ pub(crate) fn load(path: &Path, device: &Device) -> Result<Checkpoint> {
     Checkpoint::from_bytes(&bytes, device).with_context(|| format!("{} cannot be used", file.display()))
 }
 
-/// How the encoder's images are normalised.
+/// The normalisation of the encoder's images.
 pub(crate) fn normalisation(checkpoint: &Checkpoint) -> Normalisation {
     Normalisation { mean: checkpoint.metadata.mean.clone(), std: checkpoint.metadata.std.clone() }
 }

@@ -1,4 +1,4 @@
-//! What a run writes down about itself: `metrics.jsonl` while it trains, `result.json` at its end.
+//! The records of a run: `metrics.jsonl` during training, `result.json` at its end.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct Measurement {
     pub(crate) learning_rate: f64,
 }
 
-/// `result.json`: the final numbers and what produced them.
+/// `result.json`: the final numbers and the settings that produced them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunResult {
     pub(crate) recipe: String,
@@ -32,10 +32,10 @@ pub(crate) struct RunResult {
     /// Wall time of the whole run in seconds, without the time between an interruption and its resumption.
     pub(crate) seconds: f64,
     pub(crate) arms: Vec<ArmResult>,
-    /// What the same probes read off the encoder before its first step.
+    /// The results of the same probes on the encoder before its first step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) untrained: Option<Untrained>,
-    /// Metrics of naming the most frequent value and the mean, without any encoder.
+    /// Metrics of predicting the most frequent value and the mean, without any encoder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) base_rates: BTreeMap<String, f64>,
 }
@@ -46,10 +46,10 @@ pub(crate) type Warnings = BTreeMap<String, Vec<String>>;
 /// An encoder that was not trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Untrained {
-    /// How its row is called.
+    /// The name of its row.
     pub(crate) name: String,
     pub(crate) metrics: BTreeMap<String, f64>,
-    /// As those of an arm.
+    /// The fits of its probes, as for an arm.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
 }
 
@@ -65,36 +65,36 @@ pub(crate) struct ArmResult {
     pub(crate) training_seconds: f64,
     /// Metrics by name: `top1`, `condition_r2`, ...
     pub(crate) metrics: BTreeMap<String, f64>,
-    /// How the probes were fitted that have a ridge penalty: `class`, `condition`, `condition_nonlinear`, and the names of
+    /// The fits of the probes with a ridge penalty: `class`, `condition`, `condition_nonlinear`, and the names of
     /// further variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) probes: BTreeMap<String, ProbeFit>,
-    /// How they were measured, and of which encoder.
+    /// The protocol of the metrics, and the choice of the encoder.
     #[serde(default)]
     pub(crate) protocol: String,
-    /// The same metrics of the last encoder, where another was chosen.
+    /// The same metrics of the last encoder, if another was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<BTreeMap<String, f64>>,
-    /// The evaluations that the encoder was chosen by.
+    /// The evaluations for the choice of the encoder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) evaluations: Vec<Evaluation>,
-    /// Why training ended before its last iteration.
+    /// The reason why training ended before its last iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stopped: Option<Stopped>,
-    /// What makes its numbers doubtful, each with a remedy.
+    /// Warnings about its numbers, each with a remedy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
 }
 
-/// How a probe was fitted.
+/// The record of the fit of a probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ProbeFit {
     /// Its ridge penalty.
     pub(crate) ridge: f64,
-    /// Training images that the penalty was chosen on; none if it was given.
+    /// Training images for choosing the penalty; 0 if it was given.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) held_out: usize,
-    /// Random features that it reads beside the representation.
+    /// Random features beside the representation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) random_features: usize,
 }
@@ -104,11 +104,11 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// An encoder on its way, judged on held-out training images.
+/// An evaluation of the encoder during training, on held-out images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Evaluation {
     pub(crate) iteration: u64,
-    /// The metric that the encoder is chosen by.
+    /// The value of the metric for the choice of the encoder.
     pub(crate) value: f64,
     pub(crate) metrics: BTreeMap<String, f64>,
 }
@@ -121,32 +121,32 @@ pub(crate) struct Stopped {
     pub(crate) message: String,
 }
 
-/// Why training ended early.
+/// The reason why training ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Why {
     /// A number was not finite; the encoder is that of the last checkpoint before.
     Diverged,
-    /// No evaluation was better for as long as was asked for.
+    /// No evaluation improved for `selection.patience` evaluations.
     NoBetter,
 }
 
 impl RunResult {
-    /// What the arms are held against, by name: the encoder that was not trained, and no encoder at all.
+    /// The references for the arms, by name: the untrained encoder, and no encoder at all.
     pub(crate) fn references(&self) -> impl Iterator<Item = (&str, &BTreeMap<String, f64>)> {
         let untrained = self.untrained.iter().map(|before| (before.name.as_str(), &before.metrics));
         let base = (!self.base_rates.is_empty()).then_some((BASE_RATE, &self.base_rates));
         untrained.chain(base)
     }
 
-    /// What the first arm that diverged says of it.
+    /// The message of the first arm that diverged.
     pub(crate) fn diverged(&self) -> Option<&str> {
         self.arms.iter().find_map(ArmResult::diverged)
     }
 }
 
 impl ArmResult {
-    /// In words that its training diverged, if it did.
+    /// The message of the divergence of its training, if it diverged.
     pub(crate) fn diverged(&self) -> Option<&str> {
         let stopped = self.stopped.as_ref().filter(|stopped| stopped.why == Why::Diverged);
         stopped.map(|stopped| stopped.message.as_str())

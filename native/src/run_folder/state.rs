@@ -1,5 +1,5 @@
-//! Where a run stands, on disk: `state/state.json`, which names the files that belong to it with their digests and is
-//! replaced last, so that whenever the process ends, the folder holds one whole state.
+//! The state of a run on disk: `state/state.json`, which lists its files with their digests and is replaced last, so
+//! that the folder holds one complete state at any time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,13 +15,13 @@ use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{RunFolder, STATE, WEIGHTS, bytes_of, entries};
 use crate::run_folder::record::{ArmResult, Evaluation, Untrained, Warnings};
 
-/// Where the whole run stands.
+/// The state of the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunState {
     version: u32,
-    /// The recipe that it follows, as TOML: what `recipe.toml` has to say still.
+    /// The recipe of the run as TOML, with which `recipe.toml` has to agree.
     recipe: String,
-    /// The device, whose change would change the numbers.
+    /// The device; another one would change the results.
     pub(crate) device: String,
     /// Folder of the data set's files.
     pub(crate) data: Option<PathBuf>,
@@ -29,75 +29,75 @@ pub(crate) struct RunState {
     arm: String,
     /// Wall time so far in seconds.
     pub(crate) seconds: f64,
-    /// What `metrics.jsonl` began with at that moment.
+    /// The digest of `metrics.jsonl` at that time.
     pub(crate) metrics: Digest,
     /// Every arm of the recipe, in its order.
     pub(crate) arms: Vec<ArmState>,
-    /// What of each arm to doubt since before it began, by its name.
+    /// The warnings of each arm from before it began, by its name.
     pub(crate) warnings: Warnings,
-    /// What the probes read off the encoder before its first step, once it was measured.
+    /// The results of the probes on the encoder before its first step, once measured.
     pub(crate) untrained: Option<Untrained>,
-    /// What is named without any encoder.
+    /// The metrics without any encoder.
     pub(crate) base_rates: BTreeMap<String, f64>,
     /// File of the figures so far.
     figures: Option<String>,
-    /// Whether result and report are written.
+    /// True if result and report are written.
     pub(crate) finished: bool,
-    /// Every file that it would go on from, by its path in the run folder.
+    /// Every file that is needed to resume, by its path in the run folder.
     files: BTreeMap<String, Digest>,
 }
 
-/// Where one arm stands.
+/// The state of one arm.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ArmState {
     pub(crate) name: String,
-    /// Iterations that are done.
+    /// Number of finished iterations.
     pub(crate) iteration: u64,
     /// Wall time of its training so far in seconds.
     pub(crate) seconds: f64,
     /// File of the trainer's state, once the arm was begun.
     pub(crate) trainer: Option<String>,
-    /// The same as of the last multiple of `checkpoint_every`, to go back to if the run diverges: which state that is must
-    /// not depend on when other checkpoints were made.
+    /// File of the trainer's state at the last multiple of `checkpoint_every`, restored if the run diverges: this state
+    /// must not depend on the times of other checkpoints.
     pub(crate) good: Option<String>,
     /// File of the best network among the evaluated ones.
     pub(crate) best: Option<String>,
     /// Evaluations so far.
     pub(crate) evaluations: Vec<Evaluation>,
-    /// What came of it, once it is done.
+    /// Its result, once it is done.
     pub(crate) result: Option<ArmResult>,
 }
 
-/// Which of its two places a checkpoint takes.
+/// The kind of a checkpoint, which selects one of two places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Checkpointed {
-    /// One by the number of iterations: to go on from, and to go back to.
+    /// By the number of iterations: for resuming, and for restoring after divergence.
     ByCount,
-    /// One by the clock or on a signal: to go on from.
+    /// By the clock or on a signal: for resuming.
     ByTime,
 }
 
 const DOCUMENT: &str = "state.json";
-/// What this program writes and reads.
+/// The version of the format that this program writes and reads.
 const VERSION: u32 = 3;
-/// How the last line of the document begins: the checksum of all bytes before.
+/// The start of the last line of the document: the checksum of all bytes before it.
 const SEAL: &str = ",\n  \"crc32c\": ";
 
 impl RunState {
-    /// A run at its beginning.
+    /// The state at the start of a run.
     ///
     /// # Errors
     /// If the recipe cannot be written.
     pub(crate) fn at_start(recipe: &Recipe, device: String, data: Option<PathBuf>) -> Result<Self> {
         let arm = |arm: crate::config::sections::Arm| ArmState { name: arm.name, ..ArmState::default() };
-        // A path that is no text has no place in a JSON document; `--data` can name it again.
+        // A path that is not Unicode cannot be stored in JSON; `--data` can give it again.
         let data = data.filter(|data| data.to_str().is_some());
         let arms = recipe.arms().into_iter().map(arm).collect();
         let recipe = recipe.to_toml()?;
         Ok(Self { version: VERSION, recipe, device, data, arms, ..Self::default() })
     }
 
-    /// Reads where a run stands; none if it has no such document.
+    /// Reads the state of a run; none if it has no such document.
     ///
     /// # Errors
     /// If it is damaged, or another version of this program wrote it.
@@ -116,7 +116,7 @@ impl RunState {
     /// Checks every file that the state names.
     ///
     /// # Errors
-    /// Names the one that is missing or is another one.
+    /// Names the file that is missing or has another digest.
     pub(crate) fn verify(&self, folder: &RunFolder) -> Result<()> {
         self.files.iter().try_for_each(|(name, digest)| digest.read(&folder.path(name)).map(drop))
     }
@@ -124,7 +124,7 @@ impl RunState {
     /// The bytes of a file that the state names.
     ///
     /// # Errors
-    /// If it is missing or is another one.
+    /// If it is missing or has another digest.
     pub(crate) fn file(&self, folder: &RunFolder, name: &str) -> Result<Vec<u8>> {
         let digest = self.files.get(name).copied().unwrap_or_default();
         digest.read(&folder.path(name))
@@ -138,8 +138,8 @@ impl RunState {
         Recipe::resolved(&self.recipe, &document(folder))
     }
 
-    /// Follows a recipe of more iterations from here on: every arm has some before it, and what was made of them is made
-    /// again.
+    /// Switches to a recipe with more iterations: every arm has further ones to do, and results, figures and report are
+    /// computed again.
     ///
     /// # Errors
     /// If the recipe cannot be written.
@@ -152,7 +152,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Place of the arm in training; none once all are done.
+    /// Index of the arm in training; none once all are done.
     pub(crate) fn current(&self) -> Option<usize> {
         self.arms.iter().position(|arm| arm.result.is_none())
     }
@@ -162,7 +162,7 @@ impl RunState {
         self.arms.iter().filter_map(|arm| arm.result.clone()).collect()
     }
 
-    /// Keeps a file whose absence or damage would change the run.
+    /// Stores a file that is needed to resume, with its digest.
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -172,7 +172,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Keeps the state of the trainer of an arm.
+    /// Stores the state of the trainer of an arm.
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -193,7 +193,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Keeps the best network of an arm so far.
+    /// Stores the best network of an arm so far.
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -210,7 +210,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Keeps the figures of the arms that are done, so many of them.
+    /// Stores the figures of the `done` finished arms.
     ///
     /// # Errors
     /// If the folder cannot be written to.
@@ -221,25 +221,25 @@ impl RunState {
         Ok(())
     }
 
-    /// Figures of the arms that are done; none before the first arm is, and once they lie in the run folder itself.
+    /// Figures of the finished arms; none before the first one, or if they are in the run folder itself.
     ///
     /// # Errors
-    /// If the file is missing or is another one.
+    /// If the file is missing or has another digest.
     pub(crate) fn figures(&self, folder: &RunFolder) -> Result<Option<Figures>> {
         let Some(name) = self.figures.as_deref().filter(|name| is_of_state(name)) else { return Ok(None) };
         let figures = exact::from_bytes(&self.file(folder, name)?);
         figures.map(Some).with_context(|| format!("reading {}", folder.path(name).display()))
     }
 
-    /// Says that the figures lie in a file of the run folder itself from now on.
+    /// Records that the figures are in a file of the run folder itself from now on.
     pub(crate) fn move_figures(&mut self, name: &str) {
         self.figures = Some(name.to_owned());
     }
 
-    /// Writes where the run stands, and drops what belonged to the state before it.
+    /// Writes the state, and removes the files of the previous one.
     ///
     /// # Errors
-    /// If the folder cannot be written to; the state before it then still stands.
+    /// If the folder cannot be written to; the previous state then remains valid.
     pub(crate) fn write(&mut self, folder: &RunFolder) -> Result<()> {
         let used: Vec<&String> = self
             .arms
@@ -255,20 +255,20 @@ impl RunState {
         Ok(())
     }
 
-    /// Removes what the state does not name: checkpoints before it, also those of a process that was killed.
+    /// Removes files that the state does not list: earlier checkpoints, also those of a killed process.
     pub(crate) fn drop_outdated(&self, folder: &RunFolder) {
         let state = folder.path(STATE);
         let is_ours = |name: &String| name.starts_with("arm-") || name.starts_with("figures-");
         for name in entries(&state).into_iter().filter(is_ours) {
             if !self.files.contains_key(&format!("{STATE}/{name}")) {
-                // Nothing refers to it any more; a file that stays does no harm.
+                // Nothing refers to it any more; a remaining file does no harm.
                 let _ = fs::remove_file(state.join(name));
             }
         }
     }
 }
 
-/// Whether a file lies in `state/`.
+/// True if a file is in `state/`.
 fn is_of_state(name: &str) -> bool {
     Path::new(name).parent() == Some(Path::new(STATE))
 }
@@ -277,7 +277,7 @@ fn document(folder: &RunFolder) -> PathBuf {
     folder.path(STATE).join(DOCUMENT)
 }
 
-/// The document with the checksum of all that stands before it as its last entry.
+/// The document with the checksum of all bytes before as its last entry.
 fn sealed(state: &RunState) -> Result<String> {
     let text = exact::to_text(state)?;
     let open = text.trim_end_matches('}').trim_end();
@@ -334,7 +334,7 @@ mod tests {
         state.keep_best(&folder, 0, 4, &[4]).unwrap();
         state.write(&folder).unwrap();
         assert_eq!(checkpoints(&folder)[0], "arm-0-best-4.safetensors");
-        // What a process leaves that is killed between two states.
+        // A file of a process that was killed between two states.
         folder.write("state/arm-0-iteration-6.safetensors", [6]).unwrap();
         state.drop_outdated(&folder);
         assert_eq!(checkpoints(&folder).len(), 3);

@@ -43,17 +43,17 @@ struct Scalar {
     simple_value: f32,
 }
 
-/// An event file that is written to.
+/// An event file, open for writing.
 pub(crate) struct EventLog {
     file: BufWriter<File>,
     path: PathBuf,
 }
 
 impl EventLog {
-    /// Begins a file for an arm. A run that goes on begins another; TensorBoard reads all of them.
+    /// Creates a file for an arm. A resumed run creates another one; TensorBoard reads all of them.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub(crate) fn open(folder: &RunFolder, arm: &str) -> Result<Self> {
         let now = since_epoch();
         let place = folder.path(EVENTS).join(slug(arm));
@@ -84,7 +84,7 @@ impl EventLog {
         self.write(&Event { wall_time: since_epoch(), step, summary: Some(summary), ..Event::default() })
     }
 
-    /// Puts everything on the disk.
+    /// Writes everything to the disk.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_the_one_of_the_format() {
-        // By TensorBoard's own `masked_crc32c`.
+        // Computed with TensorBoard's `masked_crc32c`.
         assert_eq!(masked(b"simile"), 0xcd51_bd5a_u32.to_le_bytes());
     }
 }

@@ -203,7 +203,7 @@ impl Sweep<'_> {
     }
 }
 
-/// Recipes of a sweep may differ in the condition; its metrics are named after none.
+/// Recipes of a sweep may differ in the condition, so that its metrics are not named after one.
 fn format(metric: &str) -> MetricFormat {
     MetricFormat::of(metric, "condition")
 }

@@ -1,4 +1,4 @@
-//! CIFAR-10 and CIFAR-100 in their binary versions: the official archives, or what unpacks from them.
+//! CIFAR-10 and CIFAR-100 in their binary versions: the official archives, or their unpacked files.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub(in crate::data) const SIDE: usize = 32;
 /// Groups of CIFAR-100's classes.
 const GROUPS: usize = 20;
 
-/// What both data sets say of themselves.
+/// The common description of both data sets.
 pub(in crate::data) const ABOUT: About = About {
     home: "https://www.cs.toronto.edu/~kriz/cifar.html",
     licence: "none stated; the authors ask to be cited",
@@ -35,9 +35,9 @@ pub(in crate::data) struct CifarFiles {
     pub(in crate::data) test: &'static str,
     /// The names of the classes.
     pub(in crate::data) classes: &'static str,
-    /// The names of groups of classes, where there are any.
+    /// The names of groups of classes, if there are any.
     pub(in crate::data) groups: Option<&'static str>,
-    /// The folders that the archive makes.
+    /// The folders of the unpacked archive.
     pub(in crate::data) inner: &'static [&'static str],
     /// The official archive.
     pub(in crate::data) archive: &'static str,
@@ -46,7 +46,7 @@ pub(in crate::data) struct CifarFiles {
 }
 
 impl CifarFiles {
-    /// Whether the archive is there, or what is needed of its files.
+    /// Checks that the archive, or the required files, are present.
     ///
     /// # Errors
     /// Names every file that is needed and missing.
@@ -62,8 +62,8 @@ impl CifarFiles {
         Err(DataError::Missing { folder: folder.into(), missing })
     }
 
-    /// Reads both splits from a folder, from the sub-folder that the official archive makes, or from the archive itself.
-    /// Training batches that are absent are listed in [`Arrays::notes`]; one at least must be there.
+    /// Reads both splits from a folder, from the sub-folder of the unpacked official archive, or from the archive
+    /// itself. Training batches that are absent are listed in [`Arrays::notes`]; one at least must be there.
     ///
     /// # Errors
     /// Names every file that is needed and missing, or the first that is unreadable or corrupt.
@@ -100,10 +100,10 @@ impl CifarFiles {
         Ok(Arrays { train: split(self.train)?, test: split(&[self.test])?, notes })
     }
 
-    /// The state of the archive, or of each file that unpacks from it.
+    /// The state of the archive, or of each of its unpacked files.
     ///
     /// # Errors
-    /// If the folder is none.
+    /// If `folder` is not a folder.
     pub(in crate::data) fn check(&self, folder: &Path) -> Result<Vec<FileReport>> {
         let folders = self.folders(folder)?;
         let unpacked = self.train.iter().any(|name| files::find(&folders, &[(*name).into()]).is_some());
@@ -167,20 +167,20 @@ impl CifarFiles {
         [folder.join(name), folder.join(short).join(name)].into_iter().find(|path| path.is_file())
     }
 
-    /// Where files of the data set may lie.
+    /// The folders in which files of the data set may lie.
     fn folders(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         folders(folder, self.inner)
     }
 }
 
-/// Where the files are.
+/// The source of the files.
 enum Place {
     Folders(Vec<PathBuf>),
     Archive(PathBuf, HashMap<String, Vec<u8>>),
 }
 
 impl Place {
-    /// The archive is only looked into if no batch lies unpacked.
+    /// Finds the files; the archive is read only if no batch is unpacked.
     fn find(files: &CifarFiles, folder: &Path) -> Result<Self> {
         let folders = files.folders(folder)?;
         let unpacked = files

@@ -11,7 +11,7 @@ use crate::data::files::{self, content, folders, is_gzip, unpack};
 use crate::data::report::{FileReport, State};
 use crate::data::source::{About, Arrays, Download};
 
-/// The files as they are published.
+/// The published files.
 pub(in crate::data) const ABOUT: About = About {
     files: "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte; each \
             plain or .gz",
@@ -78,10 +78,10 @@ pub(in crate::data) const OFFICIAL: [OfficialFile; 4] = [
 /// Side of the digits.
 pub(in crate::data) const SIDE: usize = 28;
 
-/// Where the four files may lie inside the folder that was named; the last is torchvision's habit.
+/// The sub-folders in which the four files may lie; the last is that of torchvision.
 const INNER: [&str; 3] = ["mnist", "MNIST", "MNIST/raw"];
 
-/// The file of each entry of [`OFFICIAL`], if it is there.
+/// The file of each entry of [`OFFICIAL`], if it is present.
 fn locate(folder: &Path) -> Result<[Option<PathBuf>; 4]> {
     let folders = folders(folder, &INNER)?;
     Ok(OFFICIAL.map(|file| {
@@ -100,7 +100,7 @@ pub(in crate::data) fn read(folder: &Path) -> Result<Arrays> {
     Ok(Arrays { train, test, notes: Vec::new() })
 }
 
-/// Whether the four files are there.
+/// Checks that the four files are present.
 ///
 /// # Errors
 /// Names every file that is missing.
@@ -132,7 +132,7 @@ fn pair(images: &Path, labels: &Path) -> Result<Dataset> {
 /// The state of each file.
 ///
 /// # Errors
-/// If the folder is none.
+/// If `folder` is not a folder.
 pub(in crate::data) fn check(folder: &Path) -> Result<Vec<FileReport>> {
     let found = locate(folder)?;
     let files = OFFICIAL.iter().zip(found).map(|(official, path)| {
@@ -197,7 +197,7 @@ pub(in crate::data) mod tests {
     fn the_real_files_are_read() {
         let folder = real("mnist");
         let Arrays { train, test, .. } = read(&folder).unwrap();
-        // Counted by NumPy.
+        // Counts computed with NumPy.
         assert_eq!(train.class_counts(), [97, 116, 99, 93, 105, 92, 94, 117, 87, 100]);
         assert_eq!(test.class_counts(), [42, 67, 55, 45, 55, 50, 43, 49, 40, 54]);
         assert_eq!((&train.labels[..5], &test.labels[..5]), (&[5, 0, 4, 1, 9][..], &[7, 2, 1, 0, 4][..]));

@@ -1,4 +1,4 @@
-//! What data sets of a few large files share: the files of MNIST and of CIFAR, of which several data sets are made.
+//! Code for data sets of a few large files: the files of MNIST and of CIFAR, which several data sets share.
 
 pub(in crate::data) mod cifar;
 pub(in crate::data) mod mnist;

@@ -1,4 +1,4 @@
-//! Downloads what the authors of a data set let anybody download, checks it, and unpacks it.
+//! Downloads the public files of a data set from its authors, checks them, and unpacks them.
 
 mod transfer;
 
@@ -17,25 +17,25 @@ use crate::console::line;
 #[derive(Debug, Serialize)]
 pub(crate) struct Fetched {
     pub(crate) url: String,
-    /// Where it lies, or the folders and files that were unpacked from it.
+    /// Its path, or the folders and files that were unpacked from it.
     pub(crate) paths: Vec<PathBuf>,
-    /// Bytes that were transferred this time; none if it was there already.
+    /// Bytes of this transfer; 0 if the file was present.
     pub(crate) bytes: u64,
-    /// Bytes that an earlier attempt had left.
+    /// Bytes from an earlier attempt.
     pub(crate) resumed_from: u64,
     pub(crate) md5: String,
-    /// Whether that is the known one; false if none is known.
+    /// True if the MD5 is the known one; false if none is known.
     pub(crate) verified: bool,
-    /// The file that keeps the MD5 of what was unpacked.
+    /// The file that records the MD5 of an unpacked archive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) receipt: Option<PathBuf>,
 }
 
 /// Fetches every file of a data set into `folder`, from its authors' addresses or, under the same names, from another.
-/// What is there already is not fetched again.
+/// Present files are not fetched again.
 ///
 /// # Errors
-/// If an address does not answer, what comes is not the official file, or an archive is refused.
+/// If an address does not answer, the received file is not the official one, or an archive is refused.
 pub(crate) fn fetch(about: &About, folder: &Path, mirror: Option<&str>) -> Result<Vec<Fetched>> {
     let agent = agent()?;
     let mut fetched = Vec::new();
@@ -81,7 +81,7 @@ fn one(agent: &ureq::Agent, download: &Download, url: String, place: &Path) -> R
     Ok(Fetched { url, paths, bytes, resumed_from, verified: download.md5.is_some(), md5, receipt })
 }
 
-/// Unpacks an archive, and those that lie in the folders that came out of it, and removes them.
+/// Unpacks an archive and the archives inside it, and removes them.
 fn unpacked(archive: &Path, place: &Path, receipt: &Path, md5: &str) -> Result<Vec<PathBuf>> {
     line(format_args!("unpacking {}", archive.display()));
     let write = |path: &Path| {
@@ -89,7 +89,7 @@ fn unpacked(archive: &Path, place: &Path, receipt: &Path, md5: &str) -> Result<V
         move |source| DataError::Write { path, source }
     };
     let placed = unpack(archive, place, Limits::default()).inspect_err(|_| {
-        // Without a known checksum this is how a wrong file shows.
+        // Without a known checksum, a wrong file is first noticed here.
         let _ = fs::remove_file(archive);
     })?;
     for folder in placed.iter().filter(|path| path.is_dir()) {

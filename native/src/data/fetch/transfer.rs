@@ -1,4 +1,4 @@
-//! One file over HTTP: into `NAME.part`, on from where an earlier attempt ended, checked, and renamed.
+//! Downloads one file over HTTP to `NAME.part`, resumes an earlier attempt, checks the file, and renames it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write as _};
@@ -32,8 +32,8 @@ pub(super) struct Transfer {
     pub(super) md5: String,
 }
 
-/// What asks the servers. It believes Mozilla's root certificates, or those of the file that `SSL_CERT_FILE` names: behind
-/// a proxy that has its own there is no other way.
+/// The HTTP client. It trusts Mozilla's root certificates, or those of the file in `SSL_CERT_FILE`, which is needed
+/// behind a proxy with its own certificate.
 ///
 /// # Errors
 /// If that file cannot be read.
@@ -54,7 +54,7 @@ pub(super) fn agent() -> Result<Agent> {
 
 fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>> {
     let text = fs::read(path).map_err(|source| DataError::Read { path: path.into(), source })?;
-    // What is no certificate, a comment or a key, is no fault of the others.
+    // Other parts of the file, such as comments and keys, are ignored.
     let items = parse_pem(&text).filter_map(|item| match item {
         Ok(PemItem::Certificate(certificate)) => Some(certificate),
         _ => None,
@@ -62,7 +62,7 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>> {
     Ok(items.collect())
 }
 
-/// Brings a file to `path`, unless it is there with the right checksum.
+/// Downloads a file to `path`, unless it exists with the right checksum.
 ///
 /// # Errors
 /// If the server refuses, ends too early again and again, or sends another file than the one with this MD5, which is
@@ -91,7 +91,7 @@ pub(super) fn transfer(agent: &Agent, url: &str, path: &Path, md5: Option<&str>)
     Ok(Transfer { bytes, resumed_from, md5: found })
 }
 
-/// Asks until the whole file is there; gives the bytes that came.
+/// Repeats requests until the file is complete; returns the number of received bytes.
 fn all_of(agent: &Agent, url: &str, part: &Path) -> Result<u64> {
     let (mut came, mut failures) = (0, 0);
     loop {
@@ -114,7 +114,7 @@ fn all_of(agent: &Agent, url: &str, part: &Path) -> Result<u64> {
 
 enum Asked {
     Whole,
-    /// Why not.
+    /// The reason for another attempt.
     Again(String),
 }
 
@@ -142,7 +142,7 @@ fn ask(agent: &Agent, url: &str, part: &Path, from: u64) -> Result<Asked> {
                 return Ok(Asked::Again("the server sent another part than it was asked for".into()));
             }
         },
-        // Nothing lies beyond what is there: it is the whole file, or another one.
+        // No bytes follow those on the disk: the file is complete, or a different one.
         416 => {
             if range_total(&response) == Some(from) {
                 return Ok(Asked::Whole);
@@ -179,7 +179,7 @@ fn ask(agent: &Agent, url: &str, part: &Path, from: u64) -> Result<Asked> {
     })
 }
 
-/// Appends the body to what is there. The inner result is the connection's.
+/// Appends the body to the partial file. The inner result is that of the connection.
 fn receive(response: Response<Body>, part: &Path, from: u64, total: Option<u64>) -> Result<io::Result<()>> {
     let write = |source| DataError::Write { path: part.into(), source };
     let mut options = OpenOptions::new();

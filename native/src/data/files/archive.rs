@@ -1,8 +1,7 @@
-//! Archives from elsewhere: nothing in them is written outside the folder that they are unpacked into, and none grows
-//! without end.
+//! Unpacks untrusted archives: nothing is written outside the target folder, and the unpacked size is bounded.
 //!
-//! An archive is unpacked into a new folder beside the others, and what it holds is moved into place once all of it is
-//! there. Links are refused: no published archive needs one, and a link is how a later entry would leave the folder.
+//! An archive is unpacked into a new temporary folder, and its contents are moved into place once they are complete.
+//! Links are refused: no published archive needs one, and through a link a later entry could leave the folder.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -13,7 +12,7 @@ use flate2::read::GzDecoder;
 
 use crate::data::error::{DataError, Result};
 
-/// How much an archive may hold.
+/// The limits on the contents of an archive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Bytes of all files together.
@@ -30,10 +29,10 @@ impl Default for Limits {
     }
 }
 
-/// An archive of less may hold this much whatever the ratio.
+/// Total bytes below which the ratio is not checked.
 const HARMLESS: u64 = 64 << 20;
 
-/// The formats that are unpacked, by the end of a file's name.
+/// The supported formats, by the extension of a file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Tar,
@@ -54,19 +53,20 @@ impl Format {
     }
 }
 
-/// Whether a file's name says that it is an archive.
+/// True if a file has the extension of an archive.
 pub(crate) fn is_archive(path: &Path) -> bool {
     Format::of(path).is_some()
 }
 
-/// What an archive holds, file by file: its path, its announced size and its bytes.
+/// The visitor of the files of an archive: gets the path and the bytes of each.
 type Visit<'a> = dyn FnMut(&Path, &mut dyn Read) -> Result<()> + 'a;
 
-/// Unpacks an archive into `folder`. Gives what now lies there: the topmost files and folders of the archive. One that is
-/// there already is replaced file by file.
+/// Unpacks an archive into `folder`. Returns the topmost files and folders of the archive in `folder`. Existing ones
+/// are replaced file by file.
 ///
 /// # Errors
-/// If the archive is damaged, or an entry is a link, leads out of the folder, or is too much; nothing of it is left then.
+/// If the archive is damaged, or an entry is a link, leads out of the folder, or exceeds a limit; nothing of the
+/// archive remains then.
 pub(crate) fn unpack(archive: &Path, folder: &Path, limits: Limits) -> Result<Vec<PathBuf>> {
     let write = |path: PathBuf| move |source| DataError::Write { path, source };
     fs::create_dir_all(folder).map_err(write(folder.into()))?;
@@ -77,7 +77,7 @@ pub(crate) fn unpack(archive: &Path, folder: &Path, limits: Limits) -> Result<Ve
         let made = target.parent().map_or(Ok(()), fs::create_dir_all);
         let written =
             made.and_then(|()| File::create(&target)).and_then(|mut file| io::copy(bytes, &mut file));
-        // A reader that refuses to go on says why in an error of its own.
+        // A reader that refuses to continue explains why in its own error.
         written
             .map(|_| ())
             .map_err(|source| damage(archive, source).unwrap_or_else(|source| write(target)(source)))
@@ -94,7 +94,7 @@ pub(crate) fn unpack(archive: &Path, folder: &Path, limits: Limits) -> Result<Ve
     Ok(placed)
 }
 
-/// Moves a file, or a folder into one that may be there already.
+/// Moves a file or a folder; an existing folder is merged.
 fn merge(from: &Path, to: &Path) -> io::Result<()> {
     if from.is_dir() && to.is_dir() {
         for entry in fs::read_dir(from)? {
@@ -156,7 +156,7 @@ pub(in crate::data) fn members(
     Ok(found)
 }
 
-/// What may still come out of an archive.
+/// The remaining budget of an archive.
 struct Budget<'a> {
     archive: &'a Path,
     bytes: u64,
@@ -174,7 +174,8 @@ impl Budget<'_> {
         DataError::Archive { path: self.archive.into(), reason }
     }
 
-    /// Hands a file of the archive on, and counts its bytes as they come: an announced size is not believed.
+    /// Passes a file of the archive to `visit`, and counts its bytes as they are read: the announced size is not
+    /// trusted.
     fn spend(&mut self, path: &Path, bytes: &mut dyn Read, visit: &mut Visit<'_>) -> Result<()> {
         let mut counted = Counted { inner: bytes, left: self.bytes, exceeded: false };
         let visited = visit(path, &mut counted);
@@ -242,7 +243,7 @@ fn zip(
     for at in 0..zip.len() {
         let mut entry = zip.by_index(at).map_err(failed)?;
         budget.entry()?;
-        // Written on Windows by some, with backslashes.
+        // Some archives are written on Windows, with backslashes.
         let path = PathBuf::from(entry.name().map_err(failed)?.replace('\\', "/"));
         if entry.unix_mode().is_some_and(|mode| mode & 0o170_000 == 0o120_000) {
             return Err(refused(archive, &path, "is a link"));
@@ -276,7 +277,7 @@ fn refused(archive: &Path, entry: &Path, what: &str) -> DataError {
     DataError::Archive { path: archive.into(), reason }
 }
 
-/// A fault of the archive's own bytes, told apart from one of the disk.
+/// An error in the bytes of the archive as [`DataError`]; an error of the disk is returned unchanged.
 fn damage(archive: &Path, source: io::Error) -> Result<DataError, io::Error> {
     use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
     match source.kind() {

@@ -1,4 +1,4 @@
-//! Digests of files as their publishers state them.
+//! Digests of files in the form of their publishers.
 
 use md5::{Digest as _, Md5};
 

@@ -12,7 +12,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::data::error::{DataError, Result};
 
-/// No file of a known data set unpacks to more: a gzip file that does is damaged or a trap.
+/// Largest unpacked size: no file of a known data set is larger, so that a larger gzip file is damaged or hostile.
 pub(in crate::data) const LARGEST: u64 = 256 << 20;
 
 /// The first of `names`, plain or with `.gz`, in the first of `folders` that holds one.
@@ -32,18 +32,18 @@ pub(in crate::data) fn folders(folder: &Path, inner: &[&str]) -> Result<Vec<Path
     Ok(std::iter::once(folder.to_path_buf()).chain(inner).collect())
 }
 
-/// Whether the name says that a file is gzipped.
+/// True if a file has the extension of gzip.
 pub(in crate::data) fn is_gzip(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
-/// The bytes of a file as they lie on the disk, at most [`LARGEST`].
+/// The bytes of a file on the disk, at most [`LARGEST`].
 pub(in crate::data) fn read(path: &Path) -> Result<Vec<u8>> {
     let unreadable = |source| DataError::Read { path: path.into(), source };
     bounded(File::open(path).map_err(unreadable)?, path, LARGEST)?.map_err(unreadable)
 }
 
-/// Unpacks the bytes of a file if its name says that it is gzipped.
+/// Unpacks the bytes of a file if its extension is that of gzip.
 pub(in crate::data) fn unpack(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
     if !is_gzip(path) {
         return Ok(bytes);

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::data::error::{DataError, Result};
 
-/// Endings of the formats that are decoded.
+/// Extensions of the supported formats.
 const ENDINGS: [&str; 4] = ["jpg", "jpeg", "png", "webp"];
-/// Folders within folders that are looked into; no data set has more, and a link to a folder above it ends here.
+/// Largest depth of folders; no data set is deeper, and it ends cycles of links to a folder above.
 const DEPTH: usize = 8;
 
 /// Paths of all pictures below `root`, relative to it and with `/` between folders, sorted. Hidden files and folders are

@@ -1,4 +1,4 @@
-//! From a folder to the catalogue of its pictures: which files say what, and where they may lie.
+//! Reads the catalogue of the pictures in a folder: the files of its annotations, and the places where they may lie.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,17 @@ use crate::data::error::{DataError, Result};
 use crate::data::files::content;
 use crate::data::settings::SplitSection;
 
-/// What is known of the pictures of a data set.
+/// The catalogue of the pictures of a data set.
 #[derive(Debug)]
 pub(crate) struct Annotations {
-    /// Where the files of the catalogue lie.
+    /// The folder of the files of the catalogue.
     pub(crate) root: PathBuf,
     pub(crate) catalogue: Catalogue,
-    /// What is absent or was left out although the data set can be used.
+    /// Notes on absent or omitted parts of a usable data set.
     pub(crate) notes: Vec<String>,
 }
 
-/// The first of the sub-folders `inner` that is there, or the folder itself.
+/// The first of the sub-folders `inner` that exists, or the folder itself.
 pub(in crate::data) fn inner_folder(folder: &Path, inner: &[&str]) -> PathBuf {
     let found = inner.iter().map(|name| folder.join(name)).find(|path| path.is_dir());
     found.unwrap_or_else(|| folder.into())
@@ -45,7 +45,7 @@ pub(in crate::data) fn text(path: &Path) -> Result<(String, String)> {
     Ok((String::from_utf8_lossy(&content(path)?).into_owned(), path.display().to_string()))
 }
 
-/// Training pictures held out as `[data.split]` says.
+/// The catalogue with training pictures held out according to `[data.split]`.
 pub(in crate::data) fn split(catalogue: Catalogue, section: &SplitSection) -> Result<Catalogue> {
     Ok(match section.per_class {
         Some(count) => catalogue.keep_per_class(count, section.seed)?,

@@ -1,7 +1,8 @@
-//! Pictures that were decoded and resized once, kept on the disk.
+//! The cache of decoded and resized pictures on the disk.
 //!
-//! An entry is one file, named by a digest of everything that decides its content: the folder, the path, size and date of
-//! every picture, the size asked for, and the version of this program. Its last 16 bytes are the MD5 of all before them.
+//! An entry is one file, named by a digest of everything that determines its content: the folder, the path, size and
+//! date of every picture, the requested size, and the version of this program. Its last 16 bytes are the MD5 of all
+//! before them.
 //!
 //! ```text
 //! SIMILE01 | length of header (u64, little-endian) | header (JSON) | pixels | MD5
@@ -20,7 +21,7 @@ use crate::data::files::digest::hex;
 
 const MAGIC: &[u8; 8] = b"SIMILE01";
 const DIGEST: usize = 16;
-/// Fewer pictures are decoded as quickly as they are looked for.
+/// Fewest pictures of an entry: decoding fewer is as quick as looking them up.
 const FEWEST: usize = 256;
 
 /// A folder of entries.
@@ -29,21 +30,21 @@ pub(crate) struct Cache {
     folder: PathBuf,
 }
 
-/// Pictures as they are kept.
+/// The pictures of an entry.
 #[derive(Debug, PartialEq)]
 pub(super) struct Stored {
-    /// Pixels of all that could be read, in order.
+    /// Pixels of all readable pictures, in order.
     pub(super) pixels: Vec<u8>,
-    /// Which could not, and why.
+    /// The indices of unreadable pictures, with the reasons.
     pub(super) broken: Vec<(usize, String)>,
 }
 
-/// What the cache has of some pictures.
+/// The result of a look-up.
 #[derive(Debug, PartialEq)]
 pub(super) enum Found {
     Stored(Stored),
     Nothing,
-    /// An entry whose bytes are not those that were written.
+    /// A damaged entry: its MD5 differs.
     Damaged,
 }
 
@@ -56,7 +57,7 @@ struct Header {
 }
 
 impl Cache {
-    /// The cache in a folder, which is made when something is stored.
+    /// The cache in a folder, which is created with the first entry.
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
@@ -75,7 +76,7 @@ impl Cache {
         }
     }
 
-    /// The file of an entry; none for pictures that are too few.
+    /// The file of an entry; none for fewer pictures than [`FEWEST`].
     pub(super) fn entry(&self, root: &Path, files: &[String], resize: ResizeSpec) -> Option<PathBuf> {
         if files.len() < FEWEST {
             return None;
@@ -83,7 +84,7 @@ impl Cache {
         let mut digest = Md5::new();
         let root = root.canonicalize().unwrap_or_else(|_| root.into());
         let ResizeSpec { side, channels, fit } = resize;
-        // In the words of entries that were written before.
+        // The names of the keys in earlier entries.
         let size = format!("Framing {{ side: {side}, channels: {channels}, fit: {fit:?} }}");
         digest.update(format!("{} {} {size}\n", env!("CARGO_PKG_VERSION"), root.display()));
         for file in files {
@@ -95,13 +96,13 @@ impl Cache {
         Some(self.folder.join(format!("{}.pictures", hex(&digest.finalize()))))
     }
 
-    /// What an entry holds.
+    /// Reads an entry.
     pub(super) fn load(entry: &Path, files: usize, resize: ResizeSpec) -> Found {
         let Ok(bytes) = fs::read(entry) else { return Found::Nothing };
         parse(bytes, files, resize).map_or(Found::Damaged, Found::Stored)
     }
 
-    /// Writes an entry beside its name and renames it, so that there is never half of one.
+    /// Writes an entry beside its name and renames it, so that no incomplete entry exists.
     ///
     /// # Errors
     /// If the folder cannot be written to.

@@ -1,4 +1,4 @@
-//! A folder for each class: anybody's own, ImageNet's parts, Tiny-ImageNet, Caltech-101 and -256.
+//! A folder for each class: a user's folders, parts of ImageNet, Tiny-ImageNet, Caltech-101 and -256.
 
 use std::path::{Path, PathBuf};
 
@@ -11,28 +11,28 @@ use crate::data::error::{DataError, Result};
 use crate::data::files::walk::pictures;
 use crate::data::settings::{Options, SplitSection};
 
-/// The keys of `[data]` that say something about folders of classes.
+/// The keys of `[data]` for folders of classes.
 pub(in crate::data) const KEYS: [&str; 2] = ["folders", "split"];
 
-/// Folders of Caltech-101 and -256 that are no class: pictures of anything.
+/// Folders of Caltech-101 and -256 with unrelated pictures, which are not classes.
 pub(in crate::data) const CLUTTER: [&str; 2] = ["BACKGROUND_Google", "257.clutter"];
 
 /// The folders of a data set.
 #[derive(Debug, Default)]
 pub(in crate::data) struct ClassFolders {
-    /// The folder above them, or above `train` and `val`.
+    /// Their parent folder, or that of `train` and `val`.
     pub(in crate::data) root: PathBuf,
-    /// Those that are no class.
+    /// The folders that are not classes.
     pub(in crate::data) left_out: &'static [&'static str],
-    /// Training pictures of each class that results are usually reported with, where no split is published.
+    /// The usual number of training pictures of each class in published results, if no split is published.
     pub(in crate::data) per_class: Option<usize>,
 }
 
 impl ClassFolders {
-    /// Reads the catalogue; `folder` is where the list of classes lies, if a recipe names one.
+    /// Reads the catalogue; `folder` holds the list of classes, if a recipe names one.
     ///
     /// # Errors
-    /// If there is no picture, or a list that is named is missing or not understood.
+    /// If there is no picture, or a given list is missing or cannot be read.
     pub(in crate::data) fn read(self, options: &Options<'_>, folder: &Path) -> Result<Annotations> {
         let Self { root, left_out, per_class } = self;
         let listed = match options.folders.and_then(|section| section.classes.as_ref()) {

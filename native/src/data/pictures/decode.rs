@@ -13,18 +13,18 @@ use super::resize::ResizeSpec;
 use crate::data::error::{DataError, Result};
 use crate::data::settings::Fit;
 
-/// Pixels of the largest picture that is decoded, 8192 x 8192: a file of a few hundred kilobytes can announce so many that
-/// no memory holds them, and several are decoded at once.
+/// Pixels of the largest picture that is decoded, 8192 x 8192: a file of a few hundred kilobytes can announce more than
+/// fit into memory, and several are decoded at once.
 const MOST_PIXELS: u64 = 1 << 26;
-/// Memory that a decoder may take beside the picture itself.
+/// Most memory of a decoder beside the picture itself.
 const SCRATCH: u64 = 512 << 20;
 
-/// Reads a picture and fits it as the page does, so that the same file gives the same numbers. Its content says its
-/// format: published data sets have a PNG or two under a JPEG's name.
+/// Reads a picture and fits it as the page does, so that the same file gives the same numbers. The format is detected
+/// from the content: some PNG files in published data sets have the name of a JPEG.
 ///
 /// # Errors
-/// [`DataError::Image`] if the file cannot be read or is no picture, [`DataError::LargePicture`] if it has more pixels than
-/// are decoded.
+/// [`DataError::Image`] if the file cannot be read or is not a picture, [`DataError::LargePicture`] if it has more
+/// pixels than are decoded.
 pub(crate) fn read_picture(path: &Path, spec: ResizeSpec) -> Result<Images> {
     let failed = |source: ImageError| DataError::Image { path: path.into(), source };
     let reader = ImageReader::open(path).and_then(ImageReader::with_guessed_format);
@@ -56,12 +56,12 @@ pub(crate) fn read_picture(path: &Path, spec: ResizeSpec) -> Result<Images> {
     })
 }
 
-/// Whether the palette of a PNG, if it has one, is of whole colours: png 0.18.1 panics on another one.
+/// True if the palette of a PNG, if it has one, consists of complete colours: png 0.18.1 panics on an incomplete one.
 fn has_whole_palette(path: &Path) -> io::Result<bool> {
     let mut file = BufReader::new(File::open(path)?);
     file.seek_relative(8)?;
     let mut head = [0; 8];
-    // A file that ends early is the decoder's to name.
+    // The decoder reports a file that ends early.
     while file.read_exact(&mut head).is_ok() {
         let [length @ .., _, _, _, _] = head;
         let length = u32::from_be_bytes(length);
@@ -93,7 +93,7 @@ mod tests {
         [&length[..], name, content, &sum.sum().to_be_bytes()].concat()
     }
 
-    /// A PNG whose head announces grey pixels, and that has none.
+    /// A PNG whose header announces grey pixels, but which has none.
     fn announced(width: u32, height: u32) -> Vec<u8> {
         let head = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 0, 0, 0, 0]].concat();
         [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(b"IHDR", &head), chunk(b"IDAT", &[]), chunk(b"IEND", &[])]
@@ -137,7 +137,7 @@ mod tests {
         let text = complaint(20_000, 20_000);
         assert!(text.contains("scan.png") && text.contains("20000x20000"), "{text}");
         assert!(text.contains("at most 67 million") && text.contains("smaller"), "{text}");
-        // What is not too large is decoded, and found to be empty.
+        // A picture within the limit is decoded, which then fails because it is empty.
         let text = complaint(8192, 8192);
         assert!(text.contains("scan.png") && !text.contains("million"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! Features of another network that lie beside the pictures.
+//! Features of another network in a file of the data folder.
 
 use std::path::Path;
 

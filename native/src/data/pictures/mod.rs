@@ -1,5 +1,5 @@
-//! What data sets of picture files share: annotations of the layouts that are common, and pictures that are decoded, resized
-//! and kept.
+//! Code for data sets of picture files: annotations in the common layouts, and the decoding, resizing and caching of
+//! pictures.
 
 pub(in crate::data) mod annotations;
 pub(in crate::data) mod cache;

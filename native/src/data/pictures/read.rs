@@ -14,24 +14,25 @@ use crate::console::{Progress, line};
 use crate::data::error::{DataError, Result};
 use crate::data::settings::Broken;
 
-/// Pictures that could be read.
+/// The readable pictures.
 #[derive(Debug)]
 pub(crate) struct Pictures {
     pub(crate) images: Images,
     /// Their places in the list of files, ascending.
     pub(crate) kept: Vec<usize>,
-    /// The others.
+    /// The errors of the other pictures.
     pub(crate) broken: Vec<DataError>,
 }
 
-/// Pictures between two signs of progress.
+/// Pictures between two updates of the progress.
 const PART: usize = 1024;
 
-/// Reads the files below `root`, in their order: from the cache if they are there, and into it if not.
+/// Reads the files below `root`, in their order, from the cache; files that are not cached are decoded and stored in
+/// it.
 ///
 /// # Errors
-/// Names the first picture that cannot be read, unless such are to be skipped; fails if none can, or if they do not fit
-/// into memory.
+/// Names the first unreadable picture, unless such are to be skipped; fails if all are unreadable, or if they do not
+/// fit into memory.
 pub(crate) fn read_pictures(
     root: &Path,
     files: &[String],
@@ -48,7 +49,7 @@ pub(crate) fn read_pictures(
         Found::Stored(stored) => stored,
         Found::Nothing | Found::Damaged => {
             let read = decode(root, files, resize)?;
-            // A run that ends here decodes again once the picture is repaired.
+            // If the run ends with an error here, the next one has to decode again, so that nothing is stored.
             if let Some((cache, entry)) = &entry
                 && (read.broken.is_empty() || rule == Broken::Skip)
                 && let Err(error) = cache.store(entry, files.len(), resize, &read)
@@ -72,7 +73,7 @@ fn unreadable(root: &Path, files: &[String], at: usize, reason: &str, others: us
     DataError::Broken { path, reason: reason.into(), others }
 }
 
-/// Pixels of all pictures that can be read, and which cannot and why.
+/// Pixels of all readable pictures, and the unreadable ones with the reasons.
 fn decode(root: &Path, files: &[String], resize: ResizeSpec) -> Result<Stored> {
     let size = resize.bytes();
     let total = files.len().saturating_mul(size);
@@ -112,9 +113,9 @@ fn decode(root: &Path, files: &[String], resize: ResizeSpec) -> Result<Stored> {
     Ok(Stored { pixels, broken })
 }
 
-/// Reads one picture into its place.
+/// Reads one picture into its slice of the pixels.
 fn one(path: &Path, resize: ResizeSpec, pixels: &mut [u8]) -> Result<(), String> {
-    // A decoder that panics spoils its own picture and no other.
+    // A panic of a decoder affects only its own picture.
     let read = catch_unwind(AssertUnwindSafe(|| read_picture(path, resize)));
     let picture = match read {
         Ok(Ok(picture)) => picture,
@@ -180,7 +181,7 @@ mod tests {
             fs::read_dir(folder.path().join("cache")).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>()
         };
         assert_eq!(entries().len(), 1);
-        // What the entry says is believed, so it was read.
+        // The pixels are those of the changed entry, so that it was read.
         let entry = cache.entry(folder.path(), &files, RESIZE).unwrap();
         let mut changed = first.images.pixels.clone();
         changed[0] = 99;

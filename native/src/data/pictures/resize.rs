@@ -1,10 +1,10 @@
-//! The size that pictures are made to.
+//! The output size of pictures.
 
 use serde::{Deserialize, Serialize};
 
 use crate::data::settings::Fit;
 
-/// Pictures are made to squares of `side` pixels.
+/// The output format of pictures: squares of `side` pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ResizeSpec {
     pub(crate) side: usize,

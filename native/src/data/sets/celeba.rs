@@ -55,7 +55,7 @@ impl PictureFiles for Celeba {
             Sampling::Published => celeba::published(catalogue, target, section.seed)?,
             Sampling::All => catalogue,
         };
-        // Without the folder every picture is missing, and the first one is named.
+        // Without the folder every picture is missing, and the error names the first one.
         let root = root(folder, &["Img", "celeba", "CelebA", "celeba/Img"], "img_align_celeba")
             .unwrap_or_else(|_| folder.into());
         Ok(Annotations { root, catalogue, notes: Vec::new() })

@@ -1,4 +1,5 @@
-//! CUB-200-2011 as its archive unpacks: birds with 312 binary attributes. The attributes may be absent; then a note says so.
+//! CUB-200-2011 in the layout of its archive: birds with 312 binary attributes. The attributes may be absent, which a
+//! note reports.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Anybody's own pictures, a folder for each class.
+//! A user's own pictures, a folder for each class.
 
 use std::path::Path;
 

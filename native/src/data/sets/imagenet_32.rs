@@ -18,7 +18,7 @@ pub(super) const IMAGENET_TERMS: &str = "ImageNet's terms: research and educatio
 const BATCHES: usize = 10;
 /// Bytes of the largest array that is published is 393 million.
 const LARGEST: u64 = 1 << 30;
-/// Where the two archives of the data set unpack to.
+/// The folders of the two unpacked archives.
 const INNER: [&str; 4] = ["imagenet-32", "imagenet32", "Imagenet32_train_npz", "Imagenet32_val_npz"];
 
 pub(super) struct Imagenet32;
@@ -53,7 +53,7 @@ impl ArrayFiles for Imagenet32 {
     }
 
     /// The validation images serve as the test split. Classes are named by their numbers, 1 to 1000; the data set's
-    /// `map_clsloc.txt` says what they mean.
+    /// `map_clsloc.txt` has their meaning.
     fn read(&self, folder: &Path) -> Result<Arrays> {
         let places = folders(folder, &INNER)?;
         let test = ["val_data".to_owned()];

@@ -56,7 +56,7 @@ pub(crate) fn find(name: &str) -> Option<&'static dyn Source> {
     ALL.iter().copied().find(|set| set.about().name == name)
 }
 
-/// The names of all data sets, as recipes write them.
+/// The names of all data sets in recipes.
 pub(crate) fn names() -> &'static [&'static str] {
     &NAMES
 }

@@ -1,4 +1,4 @@
-//! STL-10 in its binary version: the official archive, or what unpacks from it. The unlabelled images are not read.
+//! STL-10 in its binary version: the official archive, or its unpacked files. The unlabelled images are not read.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! UT-Zappos50K as its two archives unpack: shoes with 126 binary attributes.
+//! UT-Zappos50K in the layout of its two archives: shoes with 126 binary attributes.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::data::source::{About, Download, Kind, PictureFiles, Source};
 
 pub(super) struct UtZappos50k;
 
-/// Folders of pictures that are published; the first is the one that CCL-K uses.
+/// The published folders of pictures; CCL-K uses the first.
 const PICTURES: [&str; 2] = ["ut-zap50k-images", "ut-zap50k-images-square"];
 
 static ABOUT: About = About {

@@ -1,4 +1,5 @@
-//! UTKFace: aligned and cropped faces in one folder, or in several below it, whose names say age, gender and race.
+//! UTKFace: aligned and cropped faces in one folder, or in several below it, with age, gender and race in the file
+//! names.
 
 use std::path::Path;
 

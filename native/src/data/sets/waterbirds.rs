@@ -1,4 +1,4 @@
-//! Waterbirds as its archive unpacks: birds of CUB-200-2011 on grounds of land and water.
+//! Waterbirds in the layout of its archive: birds of CUB-200-2011 on grounds of land and water.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! How a trained network is judged: by probes of its features, in numbers and in figures.
+//! The evaluation of a trained network: by probes of its features, in numbers and in figures.
 
 pub(crate) mod draw;
 pub(crate) mod probe;
@@ -20,14 +20,14 @@ use crate::exit::usage;
 use crate::experiment::prepare::splits::Splits;
 use crate::run_folder::record::ProbeFit;
 
-/// A network as the test images show it.
+/// The results of a network on the test images.
 pub(crate) struct Evaluation {
     pub(crate) metrics: Metrics,
-    /// How the probes were fitted that have a penalty.
+    /// The fits of the probes that have a penalty.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
     /// The class that the linear probe gives each test image.
     guesses: Vec<usize>,
-    /// Of the test images, `[n, embedding size]`.
+    /// Features of the test images, `[n, embedding size]`.
     features: Matrix,
 }
 

@@ -1,5 +1,5 @@
-//! What the numbers of a run are to be held against: the same probes on the encoder before its first step, and what is
-//! named without any encoder.
+//! The references for the numbers of a run: the same probes on the encoder before its first step, and predictions
+//! without any encoder.
 
 use anyhow::Result;
 use simile_core::algorithm::Networks;
@@ -53,7 +53,7 @@ pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
     Ok(untrained)
 }
 
-/// A warning if the class can be read off the untrained network better than off the trained one.
+/// A warning if the untrained network has a higher accuracy of the class than the trained one.
 pub(crate) fn was_better(untrained: &Untrained, metrics: &Metrics, condition: &str) -> Option<String> {
     let (trained, before) = (metrics.get(TOP1).copied()?, untrained.metrics.get(TOP1).copied()?);
     let format = MetricFormat::of(TOP1, condition);

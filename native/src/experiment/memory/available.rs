@@ -1,16 +1,16 @@
-//! How much memory there is, where the system says so: Linux, in files of `/proc`.
+//! The available memory, if the system reports it: on Linux, in files of `/proc`.
 
 use std::fs;
 
-/// What is taken for the memory of a machine that does not say how much it has.
+/// The assumed memory of a machine that does not report it.
 const UNKNOWN: u64 = 1 << 40;
-/// What the process's group may take, and takes, where it is held to a part of the machine.
+/// The files with the limit and the use of the control group of the process, versions 2 and 1.
 const GROUPS: [[&str; 2]; 2] = [
     ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"],
     ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"],
 ];
 
-/// Bytes that can still be had.
+/// The available bytes.
 pub(crate) fn available() -> u64 {
     let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let of_group = |[limit, used]: [&str; 2]| Some(number(limit)?.saturating_sub(number(used)?));
@@ -19,8 +19,8 @@ pub(crate) fn available() -> u64 {
     GROUPS.into_iter().filter_map(of_group).chain(machine).min().unwrap_or(UNKNOWN)
 }
 
-/// Whether another run finds room beside `running` others: at least twice what each of them took at most so far. Where
-/// nothing is known of memory, it does.
+/// True if another run fits beside `running` others: it needs twice the peak of each of them so far. True if memory is
+/// unknown.
 pub(crate) fn room_beside(running: usize) -> bool {
     let file = |path, name: &str| fs::read_to_string(path).ok().and_then(|text| kilobytes(&text, name));
     match (file("/proc/meminfo", "MemAvailable"), file("/proc/self/status", "VmHWM")) {

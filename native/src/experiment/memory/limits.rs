@@ -1,6 +1,6 @@
-//! Whether the counts of a recipe fit into memory, found out before anything of that size is asked for: a count that is
-//! larger by a few digits is refused by its name, where it would end the process. What is reckoned is the least that is
-//! taken, so that a run which passes can still need more than there is.
+//! Checks that the counts of a recipe fit into memory, before anything of that size is allocated: a count that is too
+//! large by a few digits is refused by its name, where it would otherwise end the process. The estimate is a lower
+//! bound, so that a run which passes can still need more memory than available.
 
 use anyhow::Result;
 use simile_core::algorithm::AlgorithmConfig;
@@ -20,7 +20,7 @@ const NUMBER: u128 = 4;
 /// Bytes of a number on the host.
 const HOST_NUMBER: u128 = 8;
 
-/// What a count takes at least.
+/// The least memory for a count.
 struct Need<'a> {
     key: &'a str,
     count: usize,
@@ -43,13 +43,13 @@ impl Need<'_> {
     }
 }
 
-/// Checks the images that are drawn, before they are.
+/// Checks the number of generated images, before they are generated.
 ///
 /// # Errors
 /// A usage error that names the count.
 pub(crate) fn check_drawn(section: &DataSection) -> Result<()> {
     let Kind::Drawn(set) = section.dataset.kind() else { return Ok(()) };
-    // As they are drawn, and on the device.
+    // The host copy and the device copy.
     let image = 2 * set.bytes() as u128;
     for (key, count) in [("data.train", section.train), ("data.test", section.test)] {
         let count = count.unwrap_or_default();
@@ -58,7 +58,7 @@ pub(crate) fn check_drawn(section: &DataSection) -> Result<()> {
     Ok(())
 }
 
-/// Checks a variable of so many columns for the images of a data set, before it is made.
+/// Checks a variable with `count` columns for the images of a data set, before it is computed.
 ///
 /// # Errors
 /// A usage error that names the count.
@@ -66,7 +66,7 @@ pub(crate) fn check_columns(key: &str, count: usize, images: usize) -> Result<()
     Need { key, count, bytes: HOST_NUMBER * count as u128 * images as u128 }.within(available())
 }
 
-/// Checks the batch and the networks of a run on these images, and says what of a batch will never be filled.
+/// Checks the batch and the networks of a run on these images, and reports a batch that can never be full.
 ///
 /// # Errors
 /// A usage error that names the count.
@@ -102,14 +102,14 @@ fn of_head(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
     ]
 }
 
-/// What a method keeps beside its networks, for projections of a width.
+/// The memory of a method beside its networks, for projections of a width.
 fn of_method(arm: &Arm, width: usize) -> Option<Need<'static>> {
     let (key, count) = match arm.method() {
         AlgorithmConfig::Moco { queue, .. } => ("method.queue", queue),
         AlgorithmConfig::Swav { prototypes, .. } => ("method.prototypes", prototypes),
         _ => return None,
     };
-    // As they are drawn, and on the device.
+    // The host copy and the device copy.
     Some(Need { key, count, bytes: 2 * NUMBER * count as u128 * width as u128 })
 }
 

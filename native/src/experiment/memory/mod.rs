@@ -1,4 +1,4 @@
-//! Memory: how much there is, and whether what a recipe asks for fits into it.
+//! The available memory, and the check that a recipe fits into it.
 
 pub(crate) mod available;
 pub(crate) mod limits;

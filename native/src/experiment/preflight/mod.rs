@@ -1,5 +1,5 @@
-//! Checks before a run has a folder: all that comes after training is done once, with made-up features of some images in
-//! place of a network's, so that a run which would fail in the end fails at once.
+//! Checks before a run has a folder: all stages after training are run once, with random features of some images
+//! instead of those of a network, so that a run which would fail at its end fails at once.
 
 mod warnings;
 
@@ -38,11 +38,11 @@ pub(super) fn check_precision(recipe: &Recipe, devices: &DeviceSet) -> Result<()
     Ok(())
 }
 
-/// Prepares every arm as far as that takes no images: its condition, its clusters, its networks, its probes and its
-/// figures. Prints the warnings and returns those of each arm.
+/// Prepares every arm without images: its condition, its clusters, its networks, its probes and its figures. Prints the
+/// warnings and returns those of each arm.
 ///
 /// # Errors
-/// A usage error for what would stop the run later on.
+/// A usage error if the run would fail later.
 pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Warnings> {
     let Splits { train, test, .. } = splits;
     check_variables(recipe, train)?;
@@ -66,7 +66,7 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
     Ok(warnings)
 }
 
-/// An arm can be trained and drawn; its warnings.
+/// Checks that an arm can be trained and drawn, and returns its warnings.
 fn check_arm(arm: &Arm, recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Vec<String>> {
     let (train, batch, seed) = (&splits.train, recipe.train.batch, recipe.train.seed);
     let context = Context::new(&arm.objective, train, seed)?;
@@ -89,13 +89,13 @@ fn check_arm(arm: &Arm, recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
     warnings::of_arm(arm, recipe, &context, train)
 }
 
-/// Images that stand for all of a part, and features of each.
+/// Number of images that stand for a whole part, and number of features of each.
 const SOME: usize = 512;
 const FEATURES: usize = 3;
-/// Images that figures are drawn of.
+/// Number of images for figures.
 const FEW: usize = 24;
 
-/// The probes can be fitted and measured, and the metric is there that an encoder is chosen by.
+/// Checks that the probes can be fitted and measured, and that the metric for the choice of the encoder exists.
 fn check_probes(recipe: &Recipe, Splits { train, test, validation }: &Splits) -> Result<()> {
     if let [first] = first_of_each(&train.labels).collect::<Vec<_>>()[..] {
         let name = train.classes.get(train.labels[first]).map_or("?", String::as_str);
@@ -131,7 +131,7 @@ fn refused(error: anyhow::Error) -> anyhow::Error {
     usage(format_args!("what comes after training would fail: {}", told(&error)))
 }
 
-/// The figures of an arm can be drawn.
+/// Checks that the figures of an arm can be drawn.
 fn check_figures(arm: &Arm, recipe: &Recipe, Splits { train, test, .. }: &Splits) -> Result<()> {
     let few = test.subset(&(0..test.len().min(FEW)).collect::<Vec<_>>())?;
     let condition = &recipe.probe.condition;
@@ -142,14 +142,14 @@ fn check_figures(arm: &Arm, recipe: &Recipe, Splits { train, test, .. }: &Splits
         .map_err(refused)
 }
 
-/// What is known of images, with features that no network made.
+/// Labels and conditions of images, with random features.
 struct StandIn {
     features: Matrix,
     dataset: Dataset,
 }
 
 impl StandIn {
-    /// Of all images of a small part; of a large one some, with at least one of every class and value that occurs.
+    /// All images of a small part, or some of a large one, with at least one of every class and value that occurs.
     fn of(set: &Dataset, part: usize) -> Result<Self> {
         let (_, some) = split_indices(set.len(), SOME.min(set.len()), 0);
         let mut chosen: BTreeSet<usize> = some.into_iter().collect();
@@ -161,7 +161,7 @@ impl StandIn {
         }
         let chosen: Vec<usize> = chosen.into_iter().collect();
         let dataset = Dataset {
-            // Probes do not look at them.
+            // Probes do not use the pixels.
             images: Images::new(1, 1, 1, vec![0; chosen.len()])?,
             labels: chosen.iter().map(|&at| set.labels[at]).collect(),
             classes: set.classes.clone(),
@@ -179,18 +179,18 @@ impl StandIn {
     }
 }
 
-/// Numbers without any order, the same each time.
+/// Pseudo-random numbers, the same each time.
 fn unordered(rows: usize, part: usize) -> Matrix {
     Matrix::from_fn(rows, FEATURES, |i, j| ((i * FEATURES + j) as f64 * 12.9898 + part as f64).sin())
 }
 
-/// Where each value occurs first.
+/// The index of the first occurrence of each value.
 fn first_of_each(values: &[usize]) -> impl Iterator<Item = usize> + '_ {
     let mut met = BTreeSet::new();
     values.iter().enumerate().filter(move |(_, value)| met.insert(**value)).map(|(at, _)| at)
 }
 
-/// The variables to read off are there, unless there is none at all.
+/// Checks that the probed variables exist, unless the data set has none at all.
 fn check_variables(recipe: &Recipe, train: &Dataset) -> Result<()> {
     let known: Vec<&str> = train.conditions.keys().map(String::as_str).collect();
     let mut names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);

@@ -1,5 +1,5 @@
-//! What makes the numbers of a run doubtful although nothing forbids it, found in its first batch and said before it
-//! begins, each with its value and a remedy.
+//! Warnings about settings that are valid but make the results of a run meaningless. They are derived from the first
+//! batch and reported before the run begins, each with its value and a remedy.
 
 use anyhow::Result;
 use simile_core::algorithm::AlgorithmConfig;
@@ -14,19 +14,19 @@ use crate::config::sections::Arm;
 use crate::exit::usage;
 use crate::experiment::prepare::context::Context;
 
-/// Views that are drawn to see whether two of an image ever differ.
+/// Views drawn for the check that two views of an image differ.
 const DRAWN: usize = 1024;
-/// Images of the batch that a kernel compares at most.
+/// Most images of the batch in the check of a kernel.
 const COMPARED: usize = 1024;
-/// A kernel in whose rows the others sum up to less than this tells all images apart.
+/// A kernel whose off-diagonal row sums are below this separates all images.
 const FEWEST_ALIKE: f64 = 0.1;
-/// A kernel that is above this beside its diagonal, on average, tells none apart.
+/// A kernel whose off-diagonal mean is above this separates none.
 const MOST_ALIKE: f64 = 0.95;
 
-/// What of an arm to doubt.
+/// The warnings of an arm.
 ///
 /// # Errors
-/// If its first batch cannot be made.
+/// If its first batch cannot be built.
 pub(crate) fn of_arm(arm: &Arm, recipe: &Recipe, context: &Context, train: &Dataset) -> Result<Vec<String>> {
     let mut warnings: Vec<String> = Vec::new();
     warnings.extend(views_alike(arm, recipe, train)?);
@@ -54,7 +54,7 @@ pub(crate) fn of_arm(arm: &Arm, recipe: &Recipe, context: &Context, train: &Data
     Ok(warnings)
 }
 
-/// What of the variables that are read off to doubt.
+/// The warnings about the probed variables.
 pub(crate) fn of_probes(recipe: &Recipe, train: &Dataset) -> Vec<String> {
     let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
     let values = names.filter_map(|name| one_value(name, train));
@@ -77,7 +77,7 @@ fn first_batch(arm: &Arm, recipe: &Recipe, context: &Context, train: &Dataset) -
     }
 }
 
-/// Both views of an image are the same image.
+/// The warning that both views of an image are the same.
 fn views_alike(arm: &Arm, recipe: &Recipe, train: &Dataset) -> Result<Option<String>> {
     let compares =
         arm.scores(train.classes.len(), 0).is_none() && !matches!(arm.method(), AlgorithmConfig::Vae {});
@@ -94,7 +94,7 @@ fn views_alike(arm: &Arm, recipe: &Recipe, train: &Dataset) -> Result<Option<Str
     }))
 }
 
-/// A variable with one value, in words.
+/// The warning that a variable has a single value.
 fn one_value(name: &str, train: &Dataset) -> Option<String> {
     let value = match train.conditions.get(name)? {
         Condition::Categorical { values, names } => {
@@ -113,7 +113,7 @@ fn one_value(name: &str, train: &Dataset) -> Option<String> {
     Some(format!("`{name}` is {value} in all {} training images", train.len()))
 }
 
-/// Whether an objective compares the values of its condition.
+/// True if an objective compares the values of its condition.
 fn weighs(section: &ObjectiveSection) -> bool {
     let groups = [section.clusters, section.top_attributes, section.neighbourhoods];
     kernel(section).is_some() || section.name == "fair-cclk-trainable" || groups.iter().any(Option::is_some)
@@ -134,7 +134,7 @@ fn kernel(section: &ObjectiveSection) -> Option<Kernel> {
     }
 }
 
-/// A kernel whose matrix is nearly black but for its diagonal, or nearly white.
+/// The warning about a kernel whose matrix is nearly the identity, or nearly constant.
 fn degenerate(kernel: &Kernel, condition: &str, z: &Matrix) -> Option<String> {
     let (gram, others) = (kernel.gram(z), z.rows().saturating_sub(1));
     if others == 0 {

@@ -1,4 +1,4 @@
-//! What objectives and methods need beside the views, for the whole training set.
+//! The inputs of objectives and methods beside the views, for the whole training set.
 
 use anyhow::{Context as _, Result};
 use simile_core::algorithm::TrainingSet;
@@ -15,13 +15,13 @@ use crate::exit::usage;
 
 /// Labels, condition and bias of the training images.
 pub(crate) struct Context {
-    /// What clusters and neighbourhoods are made of.
+    /// The variable for clusters and neighbourhoods.
     variable: Option<Matrix>,
-    /// Whether the objective gets it as `z`.
+    /// True if the objective gets it as `z`.
     is_condition: bool,
     labels: Vec<usize>,
     bias: Option<Bias>,
-    /// What was found out about clusters.
+    /// A note on the clusters.
     note: Option<String>,
 }
 
@@ -33,7 +33,7 @@ struct Bias {
 }
 
 impl Context {
-    /// Reads off the training images what `section` names.
+    /// Collects the variables that `section` names from the training set.
     ///
     /// # Errors
     /// A usage error if the data set has no such variable.
@@ -80,30 +80,30 @@ impl Context {
         Ok(Self { variable, is_condition: section.condition().is_some(), labels, bias, note })
     }
 
-    /// What a user may want to know of the clusters.
+    /// A note to the user on the clusters.
     pub(crate) fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// What a method has to know.
+    /// The description of the training set for a method.
     pub(crate) fn training_set(&self) -> TrainingSet {
         TrainingSet { labels: self.labels.clone(), biases: self.bias.as_ref().map_or(0, |bias| bias.count) }
     }
 
-    /// Batches of images whose condition is alike.
+    /// Batches of images with similar conditions.
     ///
     /// # Errors
-    /// A usage error if there is no condition, or the batch cannot be made of so many groups.
+    /// A usage error if there is no condition, or the batch cannot be divided into that number of groups.
     pub(crate) fn neighbourhoods(&self, groups: usize, batch: usize, seed: u64) -> Result<ConditionGroups> {
         let variable = self.variable.clone();
         let variable = variable.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
         ConditionGroups::new(variable, batch, groups, seed).map_err(usage)
     }
 
-    /// Batches in which a class has its rare biases more often.
+    /// Batches in which the rare biases of a class are more frequent.
     ///
     /// # Errors
-    /// A usage error if no bias is named, or a sample cannot be drawn at most so many times as often as another.
+    /// A usage error if no bias is named, or `most` is not valid.
     pub(crate) fn weighted(&self, most: f64, batch: usize, seed: u64) -> Result<WeightedSampler> {
         let bias = self.bias.as_ref();
         let bias = bias.ok_or_else(|| usage("`oversample` draws by the bias; name one, `objective.bias`"))?;

@@ -1,4 +1,4 @@
-//! Images on a device as a network takes them, and what it makes of them.
+//! Images on a device in the input form of a network, and its outputs for them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,18 +15,17 @@ use simile_core::nn::Model;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{embed, score};
 
-/// Images that go through a network at once.
+/// Images in one forward pass.
 const BATCH: usize = 512;
 
-/// Images of the side that an encoder takes, not yet normalised.
+/// Images of the input size of an encoder, not yet normalised.
 pub(crate) struct PreparedImages<'a> {
     store: ImageStore,
     normalisation: &'a Normalisation,
 }
 
 impl<'a> PreparedImages<'a> {
-    /// Resizes the images where they are of another side; where there is a larger one to resize them to, their middle is
-    /// taken of that.
+    /// Resizes the images if they have another side; with a `larger` side, to that one and then to its centre crop.
     ///
     /// # Errors
     /// If they cannot be resized.

@@ -1,4 +1,4 @@
-//! What a run needs beside its recipe, looked for before anything is trained.
+//! The requirements of a run beside its recipe, checked before any training.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use crate::data::missing_files;
 use crate::experiment::prepare::weights;
 use crate::run_folder::model;
 
-/// What is missing to run a recipe with the data in `folder`, and what would get or make it; nothing if all is there.
+/// The missing data and models of a recipe with the data in `folder`, and how to get them; none if all are present.
 pub(crate) fn lacking(recipe: &Recipe, folder: Option<&Path>) -> Option<String> {
     missing_files(&recipe.data, folder).or_else(|| lacking_models(recipe))
 }
 
-/// Which of the models that a recipe names is not there.
+/// The first missing model of a recipe, with a remedy.
 pub(crate) fn lacking_models(recipe: &Recipe) -> Option<String> {
     let weights = || {
         let path = recipe.encoder.weights.as_ref()?;

@@ -1,5 +1,4 @@
-//! What a run needs before its first step: images and their variables, weights to start from, and files that must be
-//! there.
+//! The inputs of a run before its first step: images and their variables, initial weights, and required files.
 
 pub(crate) mod context;
 pub(crate) mod images;

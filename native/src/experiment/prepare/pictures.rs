@@ -12,17 +12,17 @@ use crate::data::settings::{FeaturesSection, JudgedBy};
 use crate::data::{Annotations, Cache, DataSection, Pictures, ResizeSpec, read_features, read_pictures};
 use crate::exit::usage;
 
-/// Seed of the pictures that `data.train` and `data.test` choose; lists are sorted by class as a rule, so the first ones
-/// would be of one class.
+/// Seed of the pictures that `data.train` and `data.test` choose; lists are usually sorted by class, so that the first
+/// ones would be of one class.
 const CHOICE_SEED: u64 = 0;
-/// Pictures that are named one by one where many cannot be read.
+/// Most unreadable pictures that are named.
 const MOST_COMPLAINTS: usize = 5;
 
-/// Reads the pictures to train on and those to judge by, in the size that the encoder takes, and the validation part if it
-/// is wanted.
+/// Reads the training and the test pictures in the input size of the encoder, and the validation part if it is
+/// requested.
 ///
 /// # Errors
-/// If a part has no picture, one cannot be read and such are refused, or features are missing.
+/// If a part has no picture, a picture cannot be read and `broken` is `refuse`, or features are missing.
 pub(crate) fn read(
     section: &DataSection,
     annotations: &Annotations,
@@ -95,7 +95,7 @@ fn one_part(
     })
 }
 
-/// At most so many, drawn with a seed, in their order.
+/// At most `most` indices, drawn with a fixed seed, in their order.
 fn chosen(indices: Vec<usize>, most: Option<usize>) -> Vec<usize> {
     match most {
         Some(most) if most < indices.len() => {

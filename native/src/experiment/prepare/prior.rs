@@ -1,4 +1,4 @@
-//! What another network makes of the images, as a variable to condition on.
+//! The representation of the images by another network, as a conditioning variable.
 
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
@@ -11,7 +11,7 @@ use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
 use crate::run_folder::model;
 
-/// The splits with the variable of a prior, where a recipe has one.
+/// The splits with the variable of the prior, if a recipe has one.
 ///
 /// # Errors
 /// If the model cannot be read, or takes images of other channels.

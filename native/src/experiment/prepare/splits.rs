@@ -1,4 +1,4 @@
-//! The images that a run trains on and those that it is judged by.
+//! The training images of a run and those for its evaluation.
 
 use std::path::Path;
 
@@ -19,35 +19,35 @@ use crate::exit::usage;
 use crate::experiment::memory::limits;
 use crate::experiment::prepare::pictures;
 
-/// Turns the seed of a run into that of the colours of images that are chosen by, as [`TEST_SEED`] does for test images.
+/// Turns the seed of a run into that of the colours of validation images, as [`TEST_SEED`] does for test images.
 const VALIDATION_SEED: u64 = 1 << 62;
 /// Seed of the choice of images to hold out; the same for every run, so that runs are compared on the same images.
 const HOLD_OUT_SEED: u64 = 0;
 
-/// Training images, and those that a probe is measured on: the test images, or held-out training images.
+/// Training images, and the images on which probes are measured: the test images, or held-out training images.
 #[derive(Debug)]
 pub(crate) struct Splits {
     pub(crate) train: Dataset,
     pub(crate) test: Dataset,
-    /// Images to choose an encoder by: held-out training images, or the data set's own part.
+    /// Images for the choice of the encoder: held-out training images, or the official validation part.
     pub(crate) validation: Option<Dataset>,
 }
 
-/// What of a data set is wanted, and in which shape.
+/// The request for data: the parts of a data set, and their size.
 struct Wanted<'a> {
     section: &'a DataSection,
     seed: u64,
     encoder: &'a EncoderConfig,
-    /// Whether images keep the size of their files.
+    /// True if images keep the size of their files.
     own_size: bool,
-    /// Training images to choose an encoder by.
+    /// Number of training images for the choice of the encoder.
     held_out: usize,
-    /// Whether it is chosen by the data set's own validation part.
+    /// True if the encoder is chosen on the official validation part.
     official: bool,
 }
 
 impl Splits {
-    /// The data of a recipe. Training images keep their own size where its views are resized.
+    /// The data of a recipe. Training images keep their original size if the views are resized.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -65,11 +65,11 @@ impl Splits {
         )
     }
 
-    /// Reads or generates data in the size that an encoder takes. `folder` holds the files of data sets that have any.
+    /// Reads or generates data in the input size of an encoder. `folder` holds the files of data sets that have any.
     ///
     /// # Errors
-    /// A usage error if a folder is needed and none was named, or the encoder takes other channels; a failure if a file
-    /// is missing or damaged.
+    /// A usage error if a folder is needed and none was given, or the encoder takes another number of channels; a
+    /// failure if a file is missing or damaged.
     pub(crate) fn load(
         section: &DataSection,
         folder: Option<&Path>,
@@ -88,7 +88,7 @@ impl Splits {
         let (train, test, official) = read(wanted, folder)?;
         let train = first(train, section.train, "data.train")?;
         let test = first(test, section.test, "data.test")?;
-        // Held out before they are coloured: a validation set is coloured as the test set is.
+        // Images are held out before colouring: a validation set is coloured as the test set is.
         let (train, test) = match section.validation {
             0 => (train, test),
             held_out => train.split(held_out, HOLD_OUT_SEED).context("holding out images for validation")?,
@@ -125,8 +125,8 @@ impl Splits {
     }
 }
 
-/// Training and test images as their files have them, and those of the validation part if they are wanted; drawn images
-/// have their colours already.
+/// Training and test images of the files, and those of the validation part on request; generated images have their
+/// colours already.
 fn read(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
     let &Wanted { section, seed, encoder, official, .. } = wanted;
     let (options, folder) = (section.options(), || folder.ok_or_else(no_folder));
@@ -148,7 +148,7 @@ fn read(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset,
     }
 }
 
-/// With a variable of made attributes.
+/// Adds a variable of synthetic attributes.
 fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Dataset> {
     limits::check_columns("data.attributes.count", section.count, set.len().max(set.classes.len()))?;
     let made = MadeAttributes { count: section.count, noise: section.noise, codes: section.seed };
@@ -180,7 +180,7 @@ fn check_channels(images: &Images, encoder: &EncoderConfig) -> Result<()> {
     )))
 }
 
-/// Images in the size that the encoder takes.
+/// Resizes images to the input size of the encoder.
 fn fitted(dataset: Dataset, encoder: &EncoderConfig) -> Result<Dataset> {
     let Images { height, width, .. } = dataset.images;
     let side = encoder.input_size;
@@ -191,12 +191,12 @@ fn fitted(dataset: Dataset, encoder: &EncoderConfig) -> Result<Dataset> {
     Ok(Dataset { images, ..dataset })
 }
 
-/// The data set has files and nobody said where.
+/// The error for a data set with files but without a folder.
 pub(crate) fn no_folder() -> anyhow::Error {
     usage("this data set has files; name their folder with --data DIR (`simile data list` says which)")
 }
 
-/// As many images as `key` asks for; all of them where there are fewer, which is said.
+/// The first `count` images, as requested by `key`; if there are fewer, all of them, with a message.
 fn first(dataset: Dataset, count: Option<usize>, key: &str) -> Result<Dataset> {
     let images = dataset.len();
     match count {

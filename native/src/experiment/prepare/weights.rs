@@ -1,4 +1,4 @@
-//! The weights that a run starts from, kept in its folder so that it can go on without the file they came from.
+//! The initial weights of a run, copied to its folder so that it can resume without their original file.
 
 use std::fs;
 use std::path::Path;
@@ -15,11 +15,11 @@ use crate::data::settings::Normalise;
 use crate::run_folder::folder::{RunFolder, WEIGHTS};
 use crate::run_folder::model;
 
-/// The weights in the bytes of the file that a recipe names. Where the recipe does not say how images are normalised, it is
-/// made to say that they are as these weights expect.
+/// Reads the weights of the file that a recipe names. If the recipe has no normalisation, it is set to the one of these
+/// weights.
 ///
 /// # Errors
-/// If they are those of another encoder.
+/// If the weights belong to another encoder.
 pub(crate) fn begin(recipe: &mut Recipe, bytes: &[u8]) -> Result<Arc<Weights>> {
     let (weights, metadata) = Weights::from_encoder_file(bytes, &recipe.encoder.config)?;
     if recipe.data.normalise.is_none() {
@@ -47,7 +47,7 @@ pub(crate) fn read(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// That there is no such file, and the command that makes one.
+/// The message for a missing file, with the command that creates one.
 pub(crate) fn not_there(recipe: &Recipe, path: &Path) -> String {
     let EncoderConfig { name, input_size, stem, output, .. } = &recipe.encoder.config;
     let stem = stem.and_then(|stem| serde_json::to_value(stem).ok());
@@ -63,7 +63,7 @@ pub(crate) fn not_there(recipe: &Recipe, path: &Path) -> String {
     )
 }
 
-/// Whether a recipe names the same weights, byte by byte, as those that a run was begun with.
+/// True if a recipe names the same weights, byte by byte, as those at the start of the run.
 pub(crate) fn are_those_of(recipe: &Recipe, folder: &RunFolder) -> bool {
     let named = recipe.encoder.weights.as_ref().and_then(|path| fs::read(model::file(path)).ok());
     named.is_some_and(|named| folder.read(WEIGHTS).is_ok_and(|kept| kept == named))

@@ -1,5 +1,5 @@
-//! What a trainer is fed with: two views of each image of a batch, with what is known of it, and what its method sees
-//! beside.
+//! The batches of a trainer: two views of each image, with its labels and conditions, and the further inputs of its
+//! method.
 
 use anyhow::Result;
 use burn::tensor::Device;
@@ -22,19 +22,19 @@ pub(crate) struct DataLoader {
     order: Order,
     context: Context,
     images: ViewSource,
-    /// The images of a batch as they are, for a network that is not to see views.
+    /// The images of a batch without augmentation, for a network that does not see views.
     plain: Option<ViewSource>,
     beside: Option<Beside>,
 }
 
-/// Which images a step sees.
+/// The order of the images.
 enum Order {
     Shuffled,
     ConditionGroups(ConditionGroups),
     Weighted(WeightedSampler),
 }
 
-/// Images whose classes are learned beside, in an order of their own.
+/// Images that are classified beside the objective, in a separate order.
 struct Beside {
     sampler: Sampler,
     images: ViewSource,
@@ -44,7 +44,7 @@ impl DataLoader {
     /// Batches for an arm.
     ///
     /// # Errors
-    /// A usage error if the data set lacks what the arm needs.
+    /// A usage error if the data set lacks a variable that the arm needs.
     pub(crate) fn new(arm: &Arm, recipe: &Recipe, train: &Dataset, device: &Device) -> Result<Self> {
         let (samples, batch, seed) = (train.len(), recipe.train.batch, recipe.train.seed);
         let normalisation = recipe.normalisation().map_err(usage)?;
@@ -78,7 +78,8 @@ impl DataLoader {
         &self.context
     }
 
-    /// Batches in which every training image is seen once, as one to classify where such are drawn apart.
+    /// Batches of an epoch, in which every training image is seen once; where images to classify are drawn separately,
+    /// as one of those.
     pub(crate) fn batches_per_epoch(&self) -> u64 {
         self.beside.as_ref().map_or(&self.sampler, |beside| &beside.sampler).batches_per_epoch()
     }

@@ -20,7 +20,7 @@ use crate::run_folder::record::{Measurement, Stopped, Why};
 use crate::run_folder::state::Checkpointed;
 use crate::run_folder::tensorboard::EventLog;
 
-/// A network that has been trained, and why that ended early if it did.
+/// A trained network, with the reason for an early end if there was one.
 pub(crate) struct Trained {
     pub(crate) trainer: Trainer,
     pub(crate) stopped: Option<Stopped>,
@@ -30,8 +30,8 @@ pub(crate) struct Trained {
 /// minutes.
 ///
 /// # Errors
-/// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user asks for it; whatever else stops the run but
-/// that the arm diverges.
+/// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user requests it; any other failure of the run
+/// but that the arm diverges.
 pub(crate) fn train(session: &mut Session, at: (usize, &Arm), events: &mut EventLog) -> Result<Trained> {
     let mut training = ArmTraining::open(session, at, events)?;
     let outcome = training.iterate();
@@ -63,7 +63,7 @@ impl<'a> ArmTraining<'a> {
         let newest = session.state.arms[at].trainer.clone();
         let trainer = trainer::open(session, arm, &loader, newest.as_deref())?;
         if newest.is_none() {
-            // From here on there is always a state to go on from, or to go back to.
+            // From here on there is always a state for resuming and for restoring.
             session.checkpoint(at, &trainer, Checkpointed::ByCount)?;
         }
         let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.arms[at].seconds);
@@ -72,7 +72,7 @@ impl<'a> ArmTraining<'a> {
         Ok(Self { session, arm, at, loader, trainer, events, progress, clock })
     }
 
-    /// All iterations that are left; why they ended early, if they did.
+    /// Runs the remaining iterations; returns the reason for an early end, if there was one.
     fn iterate(&mut self) -> Result<Option<Stopped>> {
         while !self.trainer.is_finished() {
             if let Some(stopped) = selection::no_better(self.session, self.at) {
@@ -92,7 +92,7 @@ impl<'a> ArmTraining<'a> {
         Ok(None)
     }
 
-    /// One step, with what is written of it.
+    /// One step, with its log lines.
     fn step(&mut self) -> Result<()> {
         if self.trainer.awaits_scores() {
             self.begin_stage()?;
@@ -116,12 +116,12 @@ impl<'a> ArmTraining<'a> {
         Ok(())
     }
 
-    /// Whether this iteration is one of `every` so many, or the last.
+    /// True if this iteration is a multiple of `every`, or the last.
     fn is_due(&self, every: u64) -> bool {
         self.trainer.step_number().is_multiple_of(every) || self.trainer.is_finished()
     }
 
-    /// Has the first network say which training images it fails on, for a second one to learn more from.
+    /// Finds the training images on which the first network fails; the second network gives them more weight.
     fn begin_stage(&mut self) -> Result<()> {
         let normalisation = self.session.normalisation()?;
         let train = &self.session.splits.train;
@@ -144,14 +144,14 @@ impl<'a> ArmTraining<'a> {
         self.events.flush()?;
         let why = if by_count { Checkpointed::ByCount } else { Checkpointed::ByTime };
         match self.session.checkpoint(self.at, &self.trainer, why) {
-            // That numbers are not finite is found out where it does not depend on a clock or a signal.
+            // Divergence is detected only at steps that do not depend on a clock or a signal.
             Err(error) if !by_count && is_divergence(&error) => Ok(()),
             result => result,
         }
     }
 
-    /// Goes back to the last checkpoint by count, because what came after it is not finite. What was evaluated since was,
-    /// and stays.
+    /// Restores the last checkpoint by count, because later values are not finite. Evaluations since then were finite,
+    /// and are kept.
     fn back_to_good(&mut self, error: &anyhow::Error) -> Result<Stopped> {
         let good = self.session.state.arms[self.at].good.clone();
         self.trainer = trainer::open(self.session, self.arm, &self.loader, good.as_deref())?;
@@ -164,13 +164,13 @@ impl<'a> ArmTraining<'a> {
     }
 }
 
-/// The time that an arm has been trained, and since its last checkpoint.
+/// The times since the start of an arm's training, and since its last checkpoint.
 struct Clock {
     started: Instant,
-    /// Seconds of training before this process went on with it.
+    /// Seconds of training before this process.
     seconds_before: f64,
     checkpoint: Instant,
-    /// Minutes from one checkpoint to the next.
+    /// Minutes between two checkpoints.
     minutes: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The encoder of a run that is judged in the end: the last one, or the best on images that are held out for this.
+//! The choice of the final encoder of a run: the last one, or the best on held-out images.
 
 use anyhow::{Context as _, Result};
 use simile_core::data::Dataset;
@@ -16,20 +16,20 @@ use crate::experiment::session::Session;
 use crate::run_folder::record::{Evaluation, Stopped, Why};
 use crate::run_folder::tensorboard::EventLog;
 
-/// A network as it was after so many iterations.
+/// A network after a number of iterations.
 pub(crate) struct Candidate {
     pub(crate) iteration: u64,
     pub(crate) model: Model,
 }
 
-/// Iterations from one evaluation to the next; 0 if there are none.
+/// Iterations between two evaluations; 0 if there are none.
 pub(crate) fn evaluated_every(session: &Session, batches_per_epoch: u64) -> u64 {
     let every =
         |selection: &SelectionSection| selection.every.map_or(batches_per_epoch, |every| every as u64);
     session.recipe.selection.as_ref().map_or(0, every)
 }
 
-/// Judges the network as it is now on the images to choose by, and keeps it if it is the best.
+/// Evaluates the current network on the held-out images, and stores it if it is the best.
 pub(crate) fn evaluate(
     session: &mut Session,
     (at, arm): (usize, &Arm),
@@ -92,7 +92,7 @@ fn judged(
     )
 }
 
-/// Says why training is to end now, if the evaluations have not become better for long enough.
+/// The reason to stop training now, if the evaluations have not improved for long enough.
 pub(crate) fn no_better(session: &Session, at: usize) -> Option<Stopped> {
     let SelectionSection { patience, metric, .. } = session.recipe.selection.as_ref()?;
     let evaluations = &session.state.arms[at].evaluations;
@@ -102,7 +102,7 @@ pub(crate) fn no_better(session: &Session, at: usize) -> Option<Stopped> {
     (since >= (*patience)?).then(|| Stopped { why: Why::NoBetter, message: message() })
 }
 
-/// The network that is judged, where that is not the last one.
+/// The chosen network, if it is not the last one.
 pub(crate) fn best_before(session: &Session, at: usize, last: u64) -> Result<Option<Candidate>> {
     let arm = &session.state.arms[at];
     let (Some(best), Some(name)) = (best(&arm.evaluations), &arm.best) else { return Ok(None) };
@@ -116,7 +116,7 @@ pub(crate) fn best_before(session: &Session, at: usize, last: u64) -> Result<Opt
     Ok(Some(Candidate { iteration: best.iteration, model: Model { encoder, head } }))
 }
 
-/// Which encoder the final metrics are of, in words.
+/// The choice of the encoder for the final metrics, in words.
 pub(crate) fn in_words(session: &Session, at: usize, iteration: u64) -> String {
     match &session.recipe.selection {
         None => format!("the encoder of iteration {iteration}, the last"),
@@ -128,7 +128,7 @@ pub(crate) fn in_words(session: &Session, at: usize, iteration: u64) -> String {
     }
 }
 
-/// The first of the best.
+/// The best evaluation; the first one among equals.
 fn best(evaluations: &[Evaluation]) -> Option<&Evaluation> {
     evaluations.iter().reduce(|best, other| if other.value > best.value { other } else { best })
 }

@@ -17,10 +17,10 @@ use crate::exit::usage;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::session::Session;
 
-/// The trainer of an arm, with the state that a file of the run holds, or at its start.
+/// The trainer of an arm, with the state of a file or at its start.
 ///
 /// # Errors
-/// A usage error if the recipe's settings do not go together; a failure if the file is damaged.
+/// A usage error if the recipe's settings are incompatible; a failure if the file is damaged.
 pub(super) fn open(
     session: &Session,
     arm: &Arm,
@@ -43,10 +43,10 @@ pub(super) fn open(
     Ok(trainer)
 }
 
-/// Gives every device its part of each step.
+/// Assigns a part of each step to every device.
 ///
 /// # Errors
-/// A usage error if the method computes on one device, or a batch has no part for each.
+/// A usage error if the method supports only one device, or a batch has fewer parts than devices.
 pub(crate) fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) -> Result<()> {
     let helpers = devices.helpers();
     trainer.share(&helpers).map_err(usage)?;
@@ -60,7 +60,7 @@ pub(crate) fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) ->
     }
 }
 
-/// The settings of a trainer, for training images that a number of steps goes through once.
+/// The settings of a trainer, with the number of steps of an epoch.
 pub(crate) fn trainer_config(
     arm: &Arm,
     recipe: &Recipe,
@@ -89,7 +89,7 @@ pub(crate) fn trainer_config(
     })
 }
 
-/// Whether the network holds, or gave, numbers that are not finite.
+/// True if the error is that a weight or an output of the network is not finite.
 pub(crate) fn is_divergence(error: &anyhow::Error) -> bool {
     let of_network = |input: &str| ["embedding", "logits", "view_a", "view_b"].contains(&input);
     error.chain().any(|cause| {

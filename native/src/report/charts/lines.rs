@@ -15,7 +15,7 @@ use crate::metrics::mean_std::MeanStd;
 /// One line: the result at each named value, if there is one.
 pub(crate) struct Line {
     pub(crate) points: Vec<Option<MeanStd>>,
-    /// Whether a line joins them.
+    /// True if a line joins the points.
     pub(crate) joined: bool,
 }
 

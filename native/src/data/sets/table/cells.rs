@@ -1,12 +1,12 @@
-//! What the cells of a table's columns are: numbers, or names of categories. A cell that decides against all others of its
-//! column is said.
+//! Decides whether the cells of a table's columns are numbers or names of categories. A single cell that makes a
+//! numeric column categorical is reported.
 
 use simile_core::data::Condition;
 use simile_core::data::catalogue::numbered;
 use simile_core::error::shown;
 use simile_core::numeric::matrix::Matrix;
 
-/// Numbers are at most this large, so that sums of their squares are numbers.
+/// Largest number, so that sums of squares stay finite.
 const LARGEST: f64 = 1e100;
 
 /// A column of a table, with the line of each of its cells.
@@ -16,11 +16,11 @@ pub(super) struct Column<'t> {
     pub(super) lines: &'t [u64],
 }
 
-/// What one cell is.
+/// The reading of one cell.
 #[derive(Clone, Copy, PartialEq)]
 enum Cell {
     Number(f64),
-    /// Read as a number, and none to reckon with.
+    /// A number that cannot be used, such as NaN.
     Unusable,
     Name,
 }
@@ -35,11 +35,11 @@ impl Cell {
     }
 }
 
-/// The variable of some columns: numeric if all of their cells are numbers; of one column, categorical otherwise. With it
-/// comes what a user may want to know of the choice.
+/// The variable of some columns: numeric if all of their cells are numbers; of one column, categorical otherwise. Also
+/// returns a note to the user on the choice.
 ///
 /// # Errors
-/// Names line, column and cell of what is no number where all others are, or one of several columns has to be.
+/// Names line, column and cell of an unusable number, or of a cell that is not a number in one of several columns.
 pub(super) fn condition(name: &str, columns: &[Column<'_>]) -> Result<(Condition, Option<String>), String> {
     let read: Vec<Vec<Cell>> =
         columns.iter().map(|column| column.cells.iter().map(|text| Cell::of(text)).collect()).collect();

@@ -1,12 +1,12 @@
-//! A folder of pictures with a CSV file that says what each of them is: anybody's own data.
+//! A folder of pictures with a CSV file of their annotations: a user's own data.
 //!
 //! ```csv
 //! file,label,split,hospital,age
 //! scans/0001.png,healthy,train,north,61
 //! ```
 //!
-//! A condition of several columns, or of one whose values are all numbers, is numeric; any other is categorical. A cell
-//! such as `NaN` among numbers is refused, and a word among them is said, as [`cells`] decides.
+//! A condition of several columns, or of one whose values are all numbers, is numeric; any other is categorical. Among
+//! numbers a cell such as `NaN` is refused, and a word is reported: see [`cells`].
 
 mod cells;
 
@@ -81,20 +81,20 @@ impl PictureFiles for Table {
     }
 }
 
-/// A table as it is read.
+/// A parsed table.
 #[derive(Debug)]
 pub(crate) struct ReadTable {
     pub(crate) catalogue: Catalogue,
-    /// Whether a column says the split; if not, all pictures are for training.
+    /// True if a column gives the split; otherwise all pictures are for training.
     pub(crate) has_split: bool,
-    /// What is odd about its cells.
+    /// Notes on suspicious cells.
     pub(crate) notes: Vec<String>,
 }
 
 /// Reads a table.
 ///
 /// # Errors
-/// Names the file, the line and the column of what is missing or not understood.
+/// Names the file, the line and the column of a missing or unreadable cell.
 pub(crate) fn catalogue(section: &TableSection, folder: &Path) -> Result<ReadTable> {
     let rows = Rows::read(section, folder)?;
     let origin = folder.join(&section.csv).display().to_string();
@@ -111,7 +111,7 @@ pub(crate) fn catalogue(section: &TableSection, folder: &Path) -> Result<ReadTab
     Ok(ReadTable { catalogue, has_split: rows.parts.is_some(), notes })
 }
 
-/// The columns that are asked for.
+/// The requested columns of the rows.
 struct Rows {
     files: Vec<String>,
     labels: Vec<String>,

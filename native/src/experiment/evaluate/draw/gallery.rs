@@ -14,13 +14,13 @@ use crate::run_folder::figures::{Gallery, GalleryRow, Shown};
 const ANCHORS: usize = 6;
 /// Images beside an anchor.
 const BESIDE: usize = 5;
-/// Side of an image in pixels at most.
+/// Largest side of an image in pixels.
 const SIDE: usize = 48;
 
-/// The first image of each of the first classes, and what is near it by cosine.
+/// The first image of each of the first classes, with its neighbours by cosine.
 ///
 /// # Errors
-/// If a picture cannot be made.
+/// If a picture cannot be encoded.
 pub(super) fn gallery(drawing: &Drawing<'_>) -> Result<Gallery> {
     let Drawing { arm, test, features, .. } = drawing;
     let unit = unit_rows(features);

@@ -14,10 +14,11 @@ use crate::run_folder::figures::{Kinds, MapFigure};
 /// Points of a map: enough to see structure, few enough to load fast.
 const POINTS: usize = 600;
 
-/// The plane of largest variance and the map of neighbourhoods, with what is known of each point.
+/// The projection onto the plane of largest variance and the t-SNE map, with the class, guess and condition of each
+/// point.
 ///
 /// # Errors
-/// If they cannot be found.
+/// If they cannot be computed.
 pub(super) fn map(drawing: &Drawing<'_>) -> Result<MapFigure> {
     let Drawing { arm, condition, test, features, guesses, .. } = drawing;
     let shown: Vec<usize> = (0..POINTS.min(features.rows())).collect();
@@ -67,7 +68,7 @@ fn painted(condition: &Condition) -> Option<Vec<[u8; 3]>> {
     Some(line.data().iter().map(paint).collect())
 }
 
-/// Four digits are more than a map shows.
+/// Rounds to four digits, more than a map shows.
 fn rounded(places: &Matrix) -> Vec<[f64; 2]> {
     let round = |value: f64| format!("{value:.4e}").parse().unwrap_or(value);
     places.iter_rows().map(|row| [round(row[0]), round(row[1])]).collect()

@@ -1,4 +1,4 @@
-//! The pictures of a run's report, made while data and encoders are at hand.
+//! The pictures of a run's report, drawn while data and encoders are loaded.
 
 mod colour;
 mod gallery;
@@ -33,7 +33,7 @@ pub(crate) fn of_samples(session: &Session) -> Result<Figures> {
     Ok(Figures { samples, ..Figures::default() })
 }
 
-/// The first training images and two views of each, as training sees them.
+/// The first training images and two views of each, as in training.
 ///
 /// # Errors
 /// If a view cannot be made.
@@ -64,7 +64,7 @@ fn samples(
     Ok(sheets)
 }
 
-/// What the figures of an arm are drawn from.
+/// The data for the figures of an arm.
 #[derive(Clone, Copy)]
 pub(crate) struct Drawing<'a> {
     pub(crate) arm: &'a Arm,

@@ -1,4 +1,4 @@
-//! The kernel of a batch's conditioning variable beside the weights that are made of it.
+//! The kernel of a batch's conditioning variable beside the weights computed from it.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -13,16 +13,16 @@ use crate::config::sections::Arm;
 use crate::report::picture::{heat_map, strip};
 use crate::run_folder::figures::KernelFigure;
 
-/// Samples of the batch that a report draws.
+/// Size of the batch in a report.
 pub(crate) const BATCH: usize = 96;
 
 /// A sorted batch, its Gram matrix and its weights.
 pub(crate) struct Weighed {
     /// Kernel and ridge in words.
     pub(crate) caption: String,
-    /// How the batch was sorted.
+    /// The sort order of the batch.
     pub(crate) order: String,
-    /// The condition's colours in that order, where it is one.
+    /// The condition's colours in that order, if it is a colour.
     colours: Option<Vec<[u8; 3]>>,
     /// `K`
     pub(crate) gram: Matrix,
@@ -30,7 +30,7 @@ pub(crate) struct Weighed {
     pub(crate) weights: Matrix,
 }
 
-/// How a matrix spreads what an anchor gives to the batch, mean over the anchors.
+/// The spread of the weight of an anchor over the batch, mean over the anchors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Focus {
     /// Share of the absolute weight that lies on the anchor itself.
@@ -40,10 +40,10 @@ pub(crate) struct Focus {
 }
 
 impl Weighed {
-    /// Of the first `batch` images; `None` if the arm's objective has no kernel of a condition.
+    /// The kernel and weights of the first `batch` images; `None` if the arm's objective has no kernel of a condition.
     ///
     /// # Errors
-    /// If the weights cannot be solved for.
+    /// If the linear system of the weights cannot be solved.
     pub(crate) fn of(arm: &Arm, train: &Dataset, batch: usize) -> Result<Option<Self>> {
         let section = &arm.objective;
         let Some(name) = section.condition() else { return Ok(None) };
@@ -84,7 +84,7 @@ impl Weighed {
         }))
     }
 
-    /// As the report shows it.
+    /// The figure for the report.
     ///
     /// # Errors
     /// If a picture cannot be encoded.
@@ -101,7 +101,7 @@ impl Weighed {
 }
 
 impl Focus {
-    /// Of a square matrix.
+    /// The focus of a square matrix.
     pub(crate) fn of(matrix: &Matrix) -> Self {
         let (mut own, mut others) = (0.0, 0.0);
         for (i, row) in matrix.iter_rows().enumerate() {
