@@ -180,7 +180,7 @@ export class LossLab {
 
   /**
    * The derivative of the loss with respect to the cosine of each pair of rows, the first view's and then the second's,
-   * `[2 b, 2 b]`: below 0 a pair attracts, above 0 it repels. Rejects for objectives that are no function of cosines.
+   * `[2 b, 2 b]`: below 0 a pair attracts, above 0 it repels. Rejects for objectives that are not functions of cosines.
    */
   async forces(viewA: Rows, viewB: Rows, inputs: Inputs = {}, { signal }: CallOptions = {}): Promise<Rows> {
     return this.#ask<Rows>("forces", this.#case(viewA, viewB, inputs), signal);

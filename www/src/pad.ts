@@ -53,12 +53,12 @@ export class Pad {
     return this.#picture ?? this.canvas;
   }
 
-  /** Whether a picture is shown, which brings its own background. */
+  /** True if a picture is shown, which has its own background. */
   get showsPicture(): boolean {
     return this.#picture !== undefined;
   }
 
-  /** What is known of the digit and its background. */
+  /** The labels of the digit and its background, if known. */
   get subject(): Query {
     return this.#picture && this.#known ? this.#known : { digit: this.#known?.digit, background: this.#background };
   }

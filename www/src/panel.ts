@@ -1,4 +1,4 @@
-// What one encoder answers, as a part of the page.
+// The panel of one encoder on the page, with its answers.
 import type { Answer, Model, Origin } from "./model.js";
 import type { Gallery } from "./gallery.js";
 import { BACKGROUNDS } from "./background.js";
@@ -35,7 +35,7 @@ export class Panel {
     this.#tally.textContent = text;
   }
 
-  /** Says what the encoder makes of the gallery as a whole. */
+  /** Shows the statistics of the encoder on the whole gallery. */
   introduce({ tally }: Model, gallery: Gallery): void {
     this.#tally.textContent =
       `Of the neighbours of all ${gallery.images.length} images, ${percent(tally.digit)} show the same digit and ` +
@@ -76,7 +76,7 @@ export class Panel {
   }
 }
 
-/** One sentence on what the neighbours share with each other and with the query. */
+/** One sentence on the agreement of the neighbours with each other and with the query. */
 function verdict(neighbours: readonly Neighbour[], gallery: Gallery, { digit, background }: Query): string {
   const count = neighbours.length;
   const labels = neighbours.map(({ index }) => gallery.labels[index] ?? 0);

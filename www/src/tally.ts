@@ -9,7 +9,7 @@ export interface Tally {
   readonly background: number;
 }
 
-/** What the `count` nearest images of each image, itself left out, share with it. */
+/** Counts the agreement of each image with its `count` nearest images, itself left out. */
 export function* tally(space: Space, { labels, backgrounds }: Gallery, count: number): Steps<Tally> {
   let digit = 0;
   let background = 0;

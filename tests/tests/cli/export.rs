@@ -49,7 +49,7 @@ fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Every network, and what changes the layers of some.
+/// Every network, and the options that change the layers of some.
 fn encoders() -> Vec<(String, EncoderConfig, Option<usize>)> {
     use Architecture::{LeNet5, Mlp, ResNet18, ResNet50, Vae};
     let config = |name| EncoderConfig { name, ..EncoderConfig::default() };

@@ -31,7 +31,7 @@ fn idx(sizes: &[u32], values: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The four files of MNIST with `count` images of each split, of the class that `label` says.
+/// The four files of MNIST with `count` images of each split, of the class that `label` returns.
 pub(crate) fn mnist(folder: &Path, count: u32, label: impl Fn(u32) -> u32) {
     fs::create_dir_all(folder).unwrap();
     let labels: Vec<u8> = (0..count).map(|i| label(i) as u8).collect();

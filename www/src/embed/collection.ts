@@ -21,7 +21,7 @@ export class Collection {
   /** Names of files that no image could be read from. */
   readonly unreadable: string[] = [];
 
-  /** Embeds images; throws where the signal says so. */
+  /** Embeds images; throws if the signal is aborted. */
   static async embed(
     images: readonly Named[],
     encoder: Encoder,
@@ -53,7 +53,7 @@ export class Collection {
   }
 }
 
-/** A small picture, or nothing where there is no image in the file. */
+/** A small picture, or `undefined` if the file has no image. */
 export async function thumbnailOf({ source }: Named): Promise<ImageBitmap | undefined> {
   try {
     const whole = await createImageBitmap(source);

@@ -1,4 +1,4 @@
-// The images nearest to the one that is asked about, as a list of buttons.
+// The images nearest to the query, as a list of buttons.
 import { createElement } from "../create-element.js";
 import type { Neighbour } from "../space.js";
 import type { Collection } from "./collection.js";
