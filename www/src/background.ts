@@ -16,7 +16,7 @@ export const BACKGROUNDS = [
 
 const PALETTE = BACKGROUNDS.map(([, colour]) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)));
 
-/** The background of the palette that a colour is nearest to. */
+/** The background of the palette nearest to a colour. */
 export function nearestBackground(colour: ArrayLike<number>): number {
   const distances = PALETTE.map((background) =>
     background.reduce((sum, channel, at) => sum + (channel - (colour[at] ?? 0)) ** 2, 0),
