@@ -2,6 +2,8 @@
 //! tests.
 #![allow(clippy::unwrap_used)]
 
+#[cfg(test)]
+mod imports;
 pub mod reference;
 pub mod schema;
 pub mod skipped;

@@ -1,0 +1,73 @@
+//! Circles among the parts of a folder: its files, and the folders in it each as one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::resolve::Imports;
+
+/// Imports that are told of each pair of parts.
+const SHOWN: usize = 3;
+
+/// The imports between the parts of one folder, in words.
+type Parts = BTreeMap<(String, String), Vec<String>>;
+
+/// Every circle that a folder is part of, in words.
+pub(super) fn circles(imports: &Imports) -> Vec<String> {
+    let mut by_folder: BTreeMap<String, Parts> = BTreeMap::new();
+    for ((from, to), names) in imports {
+        let (folder, [one, other]) = parts(from, to);
+        let names = names.iter().cloned().collect::<Vec<_>>().join(", ");
+        let words = format!("{from} -> {to}: {names}");
+        by_folder.entry(folder).or_default().entry((one, other)).or_default().push(words);
+    }
+    by_folder.values().flat_map(circles_of_folder).collect()
+}
+
+/// The innermost folder that holds two files, and its parts that they lie in; a folder's name ends with `/`.
+fn parts(from: &str, to: &str) -> (String, [String; 2]) {
+    let (from, to): (Vec<&str>, Vec<&str>) = (from.split('/').collect(), to.split('/').collect());
+    let common = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
+    let part = |path: &[&str]| {
+        let end = if path.len() > common + 1 { "/" } else { "" };
+        path[..=common].join("/") + end
+    };
+    (from[..common].join("/"), [part(&from), part(&to)])
+}
+
+fn circles_of_folder(parts: &Parts) -> Vec<String> {
+    let names: BTreeSet<&String> = parts.keys().flat_map(|(from, to)| [from, to]).collect();
+    let reach: BTreeMap<&String, BTreeSet<&String>> =
+        names.iter().map(|name| (*name, reached(parts, name))).collect();
+    let circle_of = |name: &String| -> BTreeSet<&String> {
+        reach[name].iter().copied().filter(|other| reach[*other].contains(name)).collect()
+    };
+    let circles: BTreeSet<BTreeSet<&String>> = names.iter().map(|name| circle_of(name)).collect();
+    let has_folder = |circle: &&BTreeSet<&String>| circle.iter().any(|name| name.ends_with('/'));
+    circles.iter().filter(has_folder).map(|circle| in_words(parts, circle)).collect()
+}
+
+/// All that is imported from a part, from what these import, and so on.
+fn reached<'a>(parts: &'a Parts, start: &String) -> BTreeSet<&'a String> {
+    let (mut reached, mut left) = (BTreeSet::new(), vec![start]);
+    while let Some(from) = left.pop() {
+        for (_, to) in parts.keys().filter(|(one, _)| one == from) {
+            if reached.insert(to) {
+                left.push(to);
+            }
+        }
+    }
+    reached
+}
+
+fn in_words(parts: &Parts, circle: &BTreeSet<&String>) -> String {
+    let mut text = circle.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+    for ((from, to), imports) in parts {
+        if circle.contains(from) && circle.contains(to) {
+            let more = imports.len().saturating_sub(SHOWN);
+            imports.iter().take(SHOWN).for_each(|import| text += &format!("\n    {import}"));
+            if more > 0 {
+                text += &format!("\n    and {more} more from {from} to {to}");
+            }
+        }
+    }
+    text
+}

@@ -1,0 +1,111 @@
+//! Folders of a crate do not import each other in a loop, nor do files of different folders. Imports are read from the
+//! sources: `use`, and paths in code that begin with `crate`, `super`, `self`, a child module or an imported name. A
+//! re-exported name leads to the file that defines it; `#[cfg(test)]` does not count.
+
+mod circles;
+mod read;
+mod resolve;
+mod tokens;
+
+use std::fs;
+use std::path::Path;
+
+use self::circles::circles;
+use self::resolve::imports;
+
+/// The circles of a crate, in words, out of its files: path from the folder of `lib.rs` or `main.rs`, and text.
+fn circles_of(files: &[(String, String)]) -> Vec<String> {
+    circles(&imports(files))
+}
+
+fn sources(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(root, &path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
+            files.push((name, fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn no_folders_import_each_other_in_a_loop() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut loops = Vec::new();
+    for name in ["core/src", "core/kernels/src", "native/src", "web/src"] {
+        let (root, mut files) = (repository.join(name), Vec::new());
+        sources(&root, &root, &mut files);
+        files.sort();
+        assert!(imports(&files).len() > 3, "{name}: no imports were read");
+        loops.extend(circles_of(&files).into_iter().map(|circle| format!("{name}: {circle}")));
+    }
+    assert!(loops.is_empty(), "circles of imports:\n{}", loops.join("\n"));
+}
+
+/// Circles of a made-up crate.
+fn made_up(files: &[(&str, &str)]) -> Vec<String> {
+    let owned = |&(name, text): &(&str, &str)| (name.to_owned(), text.to_owned());
+    circles_of(&files.iter().map(owned).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_loop_of_two_folders_is_told_with_its_imports() {
+    // No file imports one that imports it: only the folders do.
+    let found = made_up(&[
+        ("lib.rs", "mod loss;\nmod optim;"),
+        ("loss/mod.rs", "mod sum;\nmod mean;"),
+        ("loss/sum.rs", "use crate::optim::rate::{Rate, decay as slower};\npub struct Sum;"),
+        ("loss/mean.rs", "pub fn mean() {}"),
+        ("optim/mod.rs", "pub mod rate;\npub mod step;"),
+        ("optim/rate.rs", "pub struct Rate;\npub fn decay() {}"),
+        ("optim/step.rs", "fn step() { crate::loss::mean::mean() }"),
+    ]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    for words in
+        ["loss/, optim/", "loss/sum.rs -> optim/rate.rs: Rate, decay", "step.rs -> loss/mean.rs: mean"]
+    {
+        assert!(found[0].contains(words), "{found:?}");
+    }
+}
+
+#[test]
+fn a_loop_through_a_reexport_or_a_parent_is_found() {
+    let through_parent = made_up(&[
+        ("main.rs", "mod data;"),
+        ("data/mod.rs", "mod sets;\npub struct Table;\nfn all() { sets::birds() }"),
+        ("data/sets/mod.rs", "mod birds;\npub use birds::birds;"),
+        ("data/sets/birds.rs", "pub fn birds() -> super::super::Table { todo!() }"),
+    ]);
+    assert_eq!(through_parent.len(), 1, "{through_parent:?}");
+    assert!(through_parent[0].contains("data/mod.rs -> data/sets/birds.rs: birds"), "{through_parent:?}");
+    let by_glob = made_up(&[
+        ("lib.rs", "mod a; mod b; pub use b::two::*;"),
+        ("a/mod.rs", "pub struct One; fn f(x: crate::Two) {}"),
+        ("b/mod.rs", "pub mod two;"),
+        ("b/two.rs", "pub struct Two(crate::a::One);"),
+    ]);
+    assert_eq!(by_glob.len(), 1, "{by_glob:?}");
+}
+
+#[test]
+fn files_of_one_folder_tests_words_and_the_names_that_a_parent_hands_on_are_no_loop() {
+    let tests = "#[cfg(test)]\n#[allow(unused)]\nmod tests { use crate::b::B; fn f() { if true {} } }";
+    assert_eq!(
+        made_up(&[
+            ("lib.rs", "#[cfg(test)]\nmod fuzz;\nmod a;\nmod b;\npub use a::A;"),
+            ("a/mod.rs", &format!("mod deep;\npub use deep::Deep;\npub struct A;\n{tests}")),
+            // What a module hands on of its children is no import of its own.
+            ("a/deep/mod.rs", "mod inner;\npub use inner::Deep;"),
+            ("a/deep/inner.rs", "use crate::a::A;\npub struct Deep(A);"),
+            (
+                "b.rs",
+                "mod c;\npub struct B(crate::A, c::C); // crate::b::c\nconst S: &str = \"crate::b::B\";"
+            ),
+            ("b/c.rs", "/* use crate::d::D; */\npub struct C; fn f<'a>(b: &'a super::B) -> char { '\"' }"),
+            ("fuzz/mod.rs", "use crate::a::A; use crate::b::B;"),
+        ]),
+        [""; 0]
+    );
+}
