@@ -66,7 +66,7 @@ impl Scale {
         let per_anchor = contrasted.per_anchor.clone();
         let sum = per_anchor.clone().sum();
         views
-            .from_stacked(contrasted, self.ratio() * unscaled)
+            .stacked_loss(contrasted, self.ratio() * unscaled)
             .with_aux("loss_unscaled", Aux::Scalar(sum.clone() * unscaled))
             .with_aux("scale", Aux::Number(self.ratio()))
             .with_aux("loss_mean", Aux::Scalar(sum * mean))

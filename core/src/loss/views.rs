@@ -59,7 +59,7 @@ impl TwoViews {
     }
 
     /// The evaluation of `scale` times the sum over `2 b` stacked anchors that are compared with themselves.
-    pub(crate) fn from_stacked(&self, contrasted: PairwiseResult, scale: f64) -> Evaluation {
+    pub(crate) fn stacked_loss(&self, contrasted: PairwiseResult, scale: f64) -> Evaluation {
         let loss = contrasted.per_anchor.sum() * scale;
         let gradient = (contrasted.anchors + contrasted.candidates) * scale;
         self.with_stacked_gradient(loss, gradient)
@@ -122,7 +122,7 @@ impl ManyViews {
     }
 
     /// The evaluation of a loss from its gradient with respect to the centroids.
-    pub(crate) fn from_centroids(&self, loss: Tensor<1>, gradient: Tensor<2>) -> Evaluation {
+    pub(crate) fn centroid_loss(&self, loss: Tensor<1>, gradient: Tensor<2>) -> Evaluation {
         let share = gradient / self.views.len() as f64;
         let pulled = |view: &UnitRows| view.pull_back(share.clone());
         (self.views.iter()).fold(Evaluation::new(loss), |e, (name, view)| e.with_gradient(name, pulled(view)))

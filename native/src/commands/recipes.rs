@@ -14,8 +14,9 @@ use crate::console::{Console, table};
 use crate::data::{DataSection, missing_files};
 use crate::exit::usage;
 use crate::experiment::prepare::missing::lacking_models;
+use crate::reproduce::row::Row;
 use crate::reproduce::shipped::{ShippedTable, TABLES};
-use crate::reproduce::table::{Row, Scale};
+use crate::reproduce::table::Scale;
 
 /// Something that can be run by name.
 #[derive(Serialize)]

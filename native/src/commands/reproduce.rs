@@ -17,8 +17,9 @@ use crate::reproduce::compare::compare;
 use crate::reproduce::drawn::{Drawn, Panel, panels};
 use crate::reproduce::output::Comparison;
 use crate::reproduce::plan::{Plan, run_folder};
+use crate::reproduce::row::Row;
 use crate::reproduce::shipped::ShippedTable;
-use crate::reproduce::table::{Row, Scale, Table};
+use crate::reproduce::table::{Scale, Table};
 use crate::run_folder::folder::{self, RESULT};
 
 pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {

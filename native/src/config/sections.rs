@@ -45,7 +45,7 @@ pub(crate) struct TrainSection {
     /// The float type of encoders in training.
     #[serde(default)]
     pub(crate) precision: Precision,
-    /// The mean loss of every so many iterations is a line of `metrics.jsonl`. Readout it waits for the device.
+    /// The mean loss of every so many iterations is a line of `metrics.jsonl`. Reading it waits for the device.
     #[serde(default = "default_log_every")]
     pub(crate) log_every: usize,
     /// Iterations between two checkpoints, from which a run can resume.

@@ -6,6 +6,7 @@ pub(crate) mod curves;
 pub(crate) mod gallery;
 pub(crate) mod maps;
 mod page;
+mod parts;
 pub(crate) mod picture;
 mod pool;
 mod results;
@@ -16,7 +17,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-pub(crate) use self::page::{document, kernel_figure, page, sheet_figure, time, wide};
+pub(crate) use self::page::{document, kernel_figure, page, sheet_figure};
+pub(crate) use self::parts::{time, wide};
 use crate::names::resuming;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{FIGURES, RECIPE, RESULT, RunFolder};

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::parts::time;
 use super::{RunRecord, accuracy, curves, gallery, maps, results};
 use crate::run_folder::figures::{Figures, HeatMap, KernelFigure, Sheet};
 
@@ -70,11 +71,6 @@ fn parts(run: &RunRecord, repeats: bool) -> [(&'static str, &'static str, bool);
         ("samples", "Samples", !samples.is_empty() && !repeats),
         ("recipe", "Recipe", true),
     ]
-}
-
-/// A table that may be wider than the page: it scrolls by keyboard and pointer, and its edge shows that there is more.
-pub(crate) fn wide(table: &Markup) -> Markup {
-    html! { div.scroll tabindex="0" role="region" aria-label="Table" { (table) } }
 }
 
 /// A page that loads nothing; `title` is that of its tab.
@@ -187,18 +183,5 @@ fn short(value: f64) -> String {
         size if size < 1e-9 => "0".into(),
         size if size < 1e-3 => format!("{value:.1e}"),
         _ => format!("{value:.3}"),
-    }
-}
-
-/// A time in readable units, from seconds.
-pub(crate) fn time(seconds: f64) -> String {
-    match seconds {
-        seconds if seconds < 60.0 => format!("{seconds:.1} s"),
-        seconds if seconds < 3600.0 => {
-            format!("{:.0} min {:02.0} s", (seconds / 60.0).floor(), (seconds % 60.0).floor())
-        }
-        seconds => {
-            format!("{:.0} h {:02.0} min", (seconds / 3600.0).floor(), (seconds / 60.0 % 60.0).floor())
-        }
     }
 }

@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 use super::RunRecord;
 use super::charts::trade_off;
 use super::curves::{key, of_pools};
-use super::page::{time, wide};
+use super::parts::{time, wide};
 use super::pool::{Pool, pools, references};
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;

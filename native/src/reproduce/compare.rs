@@ -4,7 +4,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::plan::RowResult;
-use super::table::{Metric, Row, Scale, Table};
+use super::row::Row;
+use super::table::{Metric, Scale, Table};
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::two_sample::TwoSampleTest;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::table::Row;
+use super::row::Row;
 
 /// `[[column]]`: the change that all lines share, a data set or a strength of bias.
 #[derive(Debug, Clone, Deserialize)]

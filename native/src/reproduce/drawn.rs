@@ -7,7 +7,8 @@ use maud::{Markup, html};
 use serde::Serialize;
 use simile_core::numeric::matrix::Matrix;
 
-use super::table::{FigureSection, Row, Scale, Table};
+use super::row::Row;
+use super::table::{FigureSection, Scale, Table};
 use crate::config::Recipe;
 use crate::exit::usage;
 use crate::experiment::evaluate::draw::weighed::{Focus, Weighed};

@@ -9,5 +9,6 @@ pub(crate) mod drawn;
 mod figure;
 pub(crate) mod output;
 pub(crate) mod plan;
+pub(crate) mod row;
 pub(crate) mod shipped;
 pub(crate) mod table;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::table::{Row, Scale, Table};
+use super::row::Row;
+use super::table::{Scale, Table};
 use crate::console::line;
 use crate::data::PriorSection;
 use crate::devices::DeviceChoice;

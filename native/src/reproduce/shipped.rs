@@ -108,7 +108,8 @@ mod tests {
     use crate::config::shipped::SHIPPED;
     use crate::config::{Changes, Recipe};
     use crate::names::slug;
-    use crate::reproduce::table::{FigureSection, NO_RECIPE, Row, Scale};
+    use crate::reproduce::row::Row;
+    use crate::reproduce::table::{FigureSection, NO_RECIPE, Scale};
 
     const SCALES: [Scale; 2] = [Scale::Cpu, Scale::Full];
 
@@ -286,7 +287,7 @@ mod tests {
             let table = shipped.read().unwrap();
             let lines =
                 matches!(table.figure, Some(FigureSection::Lines { .. } | FigureSection::Spread { .. }));
-            let placed = |row: &crate::reproduce::table::Row| row.series.is_some();
+            let placed = |row: &crate::reproduce::row::Row| row.series.is_some();
             assert!(!lines || table.row.iter().all(placed), "{}", shipped.name);
             assert_eq!(shipped.name.contains("figure"), table.figure.is_some(), "{}", shipped.name);
         }

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::crossed::{Column, Line, crossed};
+use super::row::Row;
 use crate::config::explain::explain;
 use crate::config::{Changes, Recipe};
 use crate::exit::usage;
@@ -125,46 +126,6 @@ pub(crate) struct Metric {
     pub(crate) digits: usize,
 }
 
-/// `[[row]]`
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Row {
-    pub(crate) name: String,
-    /// A recipe other than the table's.
-    #[serde(default)]
-    pub(crate) recipe: Option<String>,
-    /// The line of a table or figure to which this row belongs.
-    #[serde(default)]
-    pub(crate) series: Option<String>,
-    /// The place on that line.
-    #[serde(default)]
-    pub(crate) x: Option<String>,
-    /// The reason why this row cannot be run, if there is one.
-    #[serde(default)]
-    pub(crate) missing: Option<String>,
-    /// The row whose trained encoder initialises this one.
-    #[serde(default)]
-    pub(crate) from: Option<String>,
-    /// The row whose trained encoder is the prior that this one conditions on.
-    #[serde(default)]
-    pub(crate) prior: Option<String>,
-    /// Rows of the same block are compared with the first of them; without it, rows of the same `x` are.
-    #[serde(default)]
-    pub(crate) block: Option<String>,
-    /// The arm of the recipe for this row; its only one if absent.
-    #[serde(default)]
-    pub(crate) arm: Option<String>,
-    /// Keys that this row changes.
-    #[serde(default)]
-    pub(crate) set: Vec<String>,
-    /// Keys that this row changes at the scale `cpu`; they override those of the scale.
-    #[serde(default)]
-    pub(crate) cpu: Vec<String>,
-    /// The published mean of each metric by name, and the ± where one is printed. None for rows that are ours.
-    #[serde(default)]
-    pub(crate) published: BTreeMap<String, Vec<f64>>,
-}
-
 /// The default reason why a row without a recipe cannot be run.
 pub(crate) const NO_RECIPE: &str = "no recipe is named";
 
@@ -174,18 +135,6 @@ fn one() -> f64 {
 
 fn one_digit() -> usize {
     1
-}
-
-impl Row {
-    /// Its block, whose rows are compared with each other.
-    pub(crate) fn in_block(&self) -> Option<&str> {
-        self.block.as_deref().or(self.x.as_deref())
-    }
-
-    /// The groups that select it by name: its column and its line of the table.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = &str> {
-        [&self.block, &self.series].into_iter().flatten().map(String::as_str)
-    }
 }
 
 impl Table {

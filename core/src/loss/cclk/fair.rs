@@ -129,7 +129,7 @@ fn without_signs(
             loss(rows.means[0].clone(), negatives, others / 2.0)
         }),
     };
-    Ok(views.from_stacked(contrasted, 1.0 / (2 * b) as f64))
+    Ok(views.stacked_loss(contrasted, 1.0 / (2 * b) as f64))
 }
 
 fn as_printed(

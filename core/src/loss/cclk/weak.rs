@@ -101,7 +101,7 @@ fn as_released(
             log_add(positive.clone(), rows.sums[1].clone()) - positive
         });
     let positive = released_positive(&contrasted.rows);
-    let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
+    let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
     Ok(evaluation.in_parts(batch, || positive.mean().neg()))
 }
 
@@ -138,7 +138,7 @@ fn normalised(
             log_add(positive.clone(), rows.sums[1].clone()) - positive
         });
     let part = batch.is_detailed().then(|| positive(&contrasted.rows).mean().neg());
-    let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
+    let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
     Ok(match part {
         Some(part) => evaluation.in_parts(batch, || part),
         None => evaluation,

@@ -66,7 +66,7 @@ impl BiasCon {
         let without_epsilon = attraction(&contrasted.rows, self.temperature, Variant::Paper).mean();
         let positives = contrasted.rows.means[0].clone();
         let evaluation = views
-            .from_stacked(contrasted, 1.0 / (2 * views.size) as f64)
+            .stacked_loss(contrasted, 1.0 / (2 * views.size) as f64)
             .in_parts(batch, || positives.mean().neg());
         Ok(evaluation
             .with_aux("anchors_without_positive", Aux::Number(alone as f64))

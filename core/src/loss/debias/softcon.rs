@@ -82,7 +82,7 @@ impl Objective for SoftCon {
             })
             .log_sum_exp(LogSumExp::apart(2 * b))
             .evaluate(|rows| attraction(rows, self.temperature, self.variant));
-        let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
         if batch.tracked("logits").is_none() {
             return Ok(evaluation);
         }

@@ -88,7 +88,7 @@ impl Objective for Dc {
             });
         let [one_way_ab, one_way_ba] = by_view(&contrasted.per_anchor, b);
         let own_pairs = || views.own_pairs(self.temperature) * (scale(self.variant, b) * (2 * b) as f64);
-        let evaluation = views.from_stacked(contrasted, scale(self.variant, b)).in_parts(batch, own_pairs);
+        let evaluation = views.stacked_loss(contrasted, scale(self.variant, b)).in_parts(batch, own_pairs);
         Ok(evaluation
             .with_aux("one_way_ab", Aux::Scalar(one_way_ab))
             .with_aux("one_way_ba", Aux::Scalar(one_way_ba)))

@@ -62,7 +62,7 @@ impl Objective for Dcl {
             .log_sum_exp(LogSumExp::apart(b))
             .evaluate(|rows| debias.loss(rows.means[0].clone(), rows.sums[0].clone()));
         let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), contrasted.rows.sums[0].clone());
-        let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
         let evaluation = evaluation.in_parts(batch, || views.own_pairs(self.temperature));
         Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
     }

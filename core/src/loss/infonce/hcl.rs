@@ -66,7 +66,7 @@ impl Objective for Hcl {
             .log_sum_exp(LogSumExp::apart(b).with_power(self.beta))
             .evaluate(|rows| debias.loss(rows.means[0].clone(), reweighted(rows, b)));
         let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), reweighted(&contrasted.rows, b));
-        let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
         let evaluation = evaluation.in_parts(batch, || views.own_pairs(self.temperature));
         Ok(evaluation.with_aux("anchors_at_floor", Aux::Scalar(at_floor)))
     }

@@ -52,7 +52,7 @@ impl Objective for NtXent {
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(2 * b))
             .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());
-        let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
         Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
     }
 }

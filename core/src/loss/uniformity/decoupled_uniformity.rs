@@ -65,6 +65,6 @@ impl Objective for DecoupledUniformity {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = ManyViews::of(batch, self.name())?;
         let (loss, gradient) = uniformity(views.centroids(), self.t(), batch.tile())?;
-        Ok(views.from_centroids(loss, gradient))
+        Ok(views.centroid_loss(loss, gradient))
     }
 }

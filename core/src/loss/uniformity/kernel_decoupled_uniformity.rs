@@ -107,7 +107,7 @@ impl Objective for KernelDecoupledUniformity {
         let smoother = KernelRidge::new(&self.kernel, prior, self.ridge(views.size)?, &centroids)?;
         let estimated = smoother.apply(centroids)?;
         let (loss, gradient) = uniformity(estimated.clone(), self.t(), batch.tile())?;
-        let evaluation = views.from_centroids(loss, smoother.apply(gradient)?);
+        let evaluation = views.centroid_loss(loss, smoother.apply(gradient)?);
         Ok(if batch.is_detailed() {
             let (at_two, _) = uniformity(estimated, 2.0, batch.tile())?;
             evaluation.with_aux("loss_t2", Aux::Scalar(at_two))

@@ -164,7 +164,7 @@ impl WclWeightedInfoNce {
                 Correction::Hcl => debias.loss(own, reweighted(rows, b)),
             }
         });
-        let evaluation = views.from_stacked(contrasted, 1.0 / (2 * b) as f64);
+        let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
         Ok(if batch.is_detailed() && b > 1 {
             evaluation.with_aux("weights", weight_table(weights(0..2 * b)))
         } else {

@@ -1,0 +1,22 @@
+//! Parts that every page has: tables that scroll, and times in words.
+
+use maud::{Markup, html};
+
+/// A table that may be wider than the page: it can be scrolled by key and by hand, and shows at its edge that there is
+/// more.
+pub(crate) fn wide(table: &Markup) -> Markup {
+    html! { div.scroll tabindex="0" role="region" aria-label="Table" { (table) } }
+}
+
+/// Seconds as people say them.
+pub(crate) fn time(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 60.0 => format!("{seconds:.1} s"),
+        seconds if seconds < 3600.0 => {
+            format!("{:.0} min {:02.0} s", (seconds / 60.0).floor(), (seconds % 60.0).floor())
+        }
+        seconds => {
+            format!("{:.0} h {:02.0} min", (seconds / 3600.0).floor(), (seconds / 60.0 % 60.0).floor())
+        }
+    }
+}
