@@ -92,21 +92,32 @@ export interface SampleWeights {
 }
 
 /** An objective as `LossLab.objectives` lists it. */
-export type ListedObjective =
+export type ListedObjective = {
+  readonly name: string;
+  /** The name for people. */
+  readonly title: string;
+  /** The loss as text. */
+  readonly formula: string;
+  /** Which networks make its inputs: `one`, or which further ones. */
+  readonly networks: string;
+} & (
   | {
-      readonly name: string;
-      /** Its parameters among those that a page can offer. */
+      /** Its parameters. */
       readonly parameters: readonly string[];
-      /** Its variants, where their results differ. */
+      /** Those that make a difference where all parameters are given. */
       readonly variants: readonly string[];
-      /** The inputs among `z`, `labels` and `bias` that it requires. */
+      /** The one that it takes by itself; `null` where there is one form. */
+      readonly variant: string | null;
+      /** Which of `z`, `labels` and `bias` it cannot do without. */
       readonly inputs: readonly string[];
+      /** Whether its labels are clusters. */
+      readonly hasClusters: boolean;
     }
   | {
-      readonly name: string;
-      /** The reason why two views with `z`, `labels` and `bias` are not enough for it. */
+      /** Why two views with `z`, `labels` and `bias` are not enough for it. */
       readonly refusal: string;
-    };
+    }
+);
 
 /** An evaluation as serialised by core. */
 interface Document {

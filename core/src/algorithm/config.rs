@@ -14,7 +14,7 @@ use super::{
     WithClassifier,
 };
 use crate::error::{Error, Result, positive, within};
-use crate::loss::{Lff, LffWeights, Objective, ObjectiveConfig, WclTriplet};
+use crate::loss::{self, Lff, LffWeights, Objective, ObjectiveConfig, WclTriplet};
 use crate::nn::EncoderConfig;
 use crate::nn::head::{HeadConfig, HeadKind};
 
@@ -233,24 +233,21 @@ impl AlgorithmConfig {
         }
     }
 
+    /// The name in recipes, by which objectives say what trains them.
+    fn name(&self) -> String {
+        let document = serde_json::to_value(self).unwrap_or_default();
+        document["name"].as_str().unwrap_or_default().to_owned()
+    }
+
     /// The objectives that the algorithm can train; empty for any.
-    fn objectives(&self) -> &'static [&'static str] {
+    fn objectives(&self) -> Vec<&'static str> {
+        let name = self.name();
         match self {
-            Self::Single {} | Self::Cached { .. } => &[],
-            Self::WithClassifier { .. } => {
-                &["biascon", TOTAL, "contex", "contex-p", "supcon", "nt-xent", "info-nce"]
-            }
-            Self::Moco { .. } => &["moco"],
-            Self::Byol { .. } => &["byol"],
-            Self::Swav { .. } => &["swav"],
-            Self::Difficulty { .. } => &["wcl-weighted-infonce", "wcl-weighted-dcl"],
-            Self::Lff { .. } => &["lff"],
-            Self::Rebias { .. } => &["rebias-hsic"],
-            Self::BiasNetwork { .. } => &["learned-mixin", "rubi", "softcon"],
-            Self::Lnl { .. } => &["lnl"],
-            Self::Jtt { .. } => &["jtt"],
-            Self::Vae {} => &["vae"],
-            Self::Dcgan {} => &["cross-entropy"],
+            Self::Single {} | Self::Cached { .. } => Vec::new(),
+            _ => loss::specs()
+                .filter(|spec| spec.methods.contains(&name.as_str()))
+                .map(|spec| spec.name)
+                .collect(),
         }
     }
 
@@ -400,12 +397,7 @@ fn bias_predictor(biases: usize) -> Result<HeadConfig> {
 /// Number of class scores that an objective reads from the network's head, for `classes` and a bias of `biases`
 /// values; `None` if it compares projections.
 pub fn class_scores(objective: &str, classes: usize, biases: usize) -> Option<usize> {
-    match objective {
-        "cross-entropy" | "gce" | "biasbal" | "end" | "lnl" | "lff" | "jtt" | "rebias-hsic" | "rubi"
-        | "learned-mixin" => Some(classes),
-        "di" => Some(classes * biases.max(1)),
-        _ => None,
-    }
+    loss::spec(objective).ok().and_then(|spec| spec.head.scores(classes, biases))
 }
 
 #[cfg(test)]
@@ -422,6 +414,18 @@ mod tests {
         let training = TrainingSet { labels: LABELS.to_vec(), biases: 2 };
         let objective = ObjectiveConfig::named(objective);
         config.init(&networks(3), &objective, (&training, 10), &Device::flex(), &mut rng(1))
+    }
+
+    #[test]
+    fn whatever_trains_an_objective_is_a_method() {
+        for (objective, method) in
+            loss::specs().flat_map(|spec| spec.methods.iter().map(|name| (spec.name, name)))
+        {
+            let config = serde_json::from_value::<AlgorithmConfig>(serde_json::json!({ "name": method }));
+            let is_known =
+                config.map_or_else(|error| !error.to_string().contains("unknown variant"), |_| true);
+            assert!(is_known, "{objective}: {method}");
+        }
     }
 
     #[test]

@@ -31,31 +31,7 @@
 //!
 //! # Pages
 //!
-//! | name | input | page |
-//! |---|---|---|
-//! | `info-nce`, `fair-info-nce` | two views; negatives of one cluster | [`info_nce`](infonce::info_nce) |
-//! | `nt-xent` | two views, all other rows as negatives | [`nt_xent`](infonce::nt_xent) |
-//! | `weaksup-info-nce` | clusters as classes | [`weaksup_info_nce`](infonce::weaksup_info_nce) |
-//! | `dcl`, `hcl` | corrected negatives; hard negatives | [`dcl`](infonce::dcl), [`hcl`](infonce::hcl) |
-//! | `weaksup-cclk`, `fair-cclk`, `hardneg-cclk` | a continuous condition, through a kernel | [`cclk`] |
-//! | `fair-cclk-trainable` | the same with a learned bandwidth | [`cclk::trainable`] |
-//! | `supcon` | labels | [`supcon`](supervised::supcon) |
-//! | `contex`, `contex-p` | labels, and bias labels if there are | [`contex`](supervised::contex), [`contex_clipped`](supervised::contex_clipped) |
-//! | `biascon`, `biascon-total`, `softcon` | labels and bias labels, or a biased network instead of them | [`biascon`](debias::biascon), [`biascon_total`](debias::biascon_total), [`softcon`](debias::softcon) |
-//! | `wcl-triplet`, `wcl-weighted-infonce`, `wcl-weighted-dcl` | two views and a biased network | [`wcl`](debias::wcl) |
-//! | `decoupled-uniformity`, `kernel-decoupled-uniformity` | any number of views; prior knowledge | [`decoupled_uniformity`](uniformity::decoupled_uniformity), [`kernel_decoupled_uniformity`](uniformity::kernel_decoupled_uniformity) |
-//! | `dc`, `dclw` | two views, small batches | [`dc`](infonce::dc) |
-//! | `align-uniform` | two views | [`align_uniform`](uniformity::align_uniform) |
-//! | `byol` | a moving average of the network | [`byol`](selfsup::byol) |
-//! | `barlow-twins` | correlations of features | [`barlow_twins`](selfsup::barlow_twins) |
-//! | `swav`, `swav-sinkhorn` | soft clusters | [`swav`](selfsup::swav) |
-//! | `moco`, `cmc` | a queue of keys; memory banks of two kinds of view | [`moco`](infonce::moco), [`cmc`](infonce::cmc) |
-//! | `vae` | the pixels, and a decoder | [`vae`](selfsup::vae) |
-//! | `cross-entropy`, `max-margin` | labels, on class scores | [`cross_entropy`](supervised::cross_entropy), [`max_margin`](supervised::max_margin) |
-//! | `biasbal`, `di`, `end` | labels and bias labels, on class scores | [`bias_balance`](debias::bias_balance), [`domain_independent`](debias::domain_independent), [`end`](debias::end) |
-//! | `lnl`, `lnl-adversary` | labels against a bias predictor | [`lnl`](debias::lnl) |
-//! | `learned-mixin`, `rubi`, `rebias-hsic` | labels against a biased network | [`learned_mixin`](debias::learned_mixin), [`rubi`](debias::rubi), [`hsic`](debias::hsic) |
-//! | `gce`, `lff`, `jtt` | labels, and the difficulty of samples | [`generalised_cross_entropy`](supervised::generalised_cross_entropy), [`lff`](debias::lff), [`jtt`](debias::jtt) |
+#![doc = include_str!("objectives.md")]
 //!
 //! # Degenerate input
 //!
@@ -76,6 +52,7 @@ pub mod pairwise;
 mod reduction;
 mod registry;
 pub mod selfsup;
+pub mod spec;
 pub mod supervised;
 pub mod uniformity;
 mod views;
@@ -106,7 +83,7 @@ pub(crate) use logits::cross_entropies;
 pub(crate) use objective::differentiate;
 pub use objective::{Aux, Conditioning, Evaluation, Objective, Variant, loss, with_representations};
 pub use reduction::Reduction;
-pub use registry::{ObjectiveConfig, build, names};
+pub use registry::{ObjectiveConfig, build, input_kind, names, spec, specs};
 pub use selfsup::barlow_twins::BarlowTwins;
 pub use selfsup::byol::Byol;
 pub use selfsup::swav::{Swav, SwavSinkhorn, sinkhorn};

@@ -50,6 +50,15 @@ pub trait Objective: std::fmt::Debug + Send + Sync {
         Conditioning::None
     }
 
+    /// One score for each class, `[n, classes]`, out of the scores that a network trained by it gives: these, unless the
+    /// network has several for each class.
+    ///
+    /// # Errors
+    /// They are not the scores of such a network.
+    fn by_class(&self, scores: Matrix) -> Result<Matrix> {
+        Ok(scores)
+    }
+
     /// The loss of a batch and its gradient with respect to the inputs.
     ///
     /// # Errors

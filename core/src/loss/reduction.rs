@@ -4,8 +4,8 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::objective::{Aux, Evaluation, Variant};
+use super::spec::{Parameter, Range};
 use super::views::TwoViews;
-use crate::error::{Result, bounded};
 use crate::loss::pairwise::PairwiseResult;
 
 /// The reduction over all anchors.
@@ -20,6 +20,18 @@ pub enum Reduction {
     Sum,
 }
 
+/// The parameter `reduction`.
+pub(crate) const REDUCTION: Parameter =
+    Parameter::choice("reduction", &["mean", "sum"], "mean or sum over the anchors");
+
+/// The parameter `base_temperature`.
+pub(crate) const BASE_TEMPERATURE: Parameter = Parameter::number(
+    "base_temperature",
+    Range::Moderate,
+    0.07,
+    "divisor of the temperature in the released factor",
+);
+
 /// The reduction of the SupCon family. Released code multiplies it by `temperature / base_temperature`, a
 /// convention of the SupContrast repository that ties the learning rate to the temperature.
 #[derive(Debug, Clone, Copy)]
@@ -31,12 +43,6 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Checks both temperatures.
-    pub(crate) fn check(&self) -> Result<()> {
-        bounded("temperature", self.temperature)?;
-        bounded("base_temperature", self.base_temperature).map(drop)
-    }
-
     /// `temperature / base_temperature` as released, else 1.
     pub(crate) fn ratio(&self) -> f64 {
         match self.variant {

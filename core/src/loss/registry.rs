@@ -4,94 +4,80 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::cclk::{FairCclk, HardNegCclk, TrainableFairCclk, WeakSupCclk};
-use super::debias::bias_balance::BiasBalance;
-use super::debias::biascon::BiasCon;
-use super::debias::biascon_total::BiasConTotal;
-use super::debias::domain_independent::{DomainIndependent, Inference};
-use super::debias::end::End;
-use super::debias::hsic::RebiasHsic;
-use super::debias::jtt::Jtt;
-use super::debias::learned_mixin::LearnedMixin;
-use super::debias::lff::Lff;
-use super::debias::lnl::{Lnl, LnlAdversary};
-use super::debias::rubi::Rubi;
-use super::debias::softcon::SoftCon;
-use super::debias::wcl::triplet::WclTriplet;
-use super::debias::wcl::weighted::{WclWeightedDcl, WclWeightedInfoNce};
-use super::infonce::cmc::Cmc;
-use super::infonce::dc::{Dc, Dclw};
-use super::infonce::dcl::Dcl;
-use super::infonce::hcl::Hcl;
-use super::infonce::info_nce::{FairInfoNce, InfoNce};
-use super::infonce::moco::MoCo;
-use super::infonce::nt_xent::NtXent;
-use super::infonce::weaksup_info_nce::WeakSupInfoNce;
 use super::objective::{Conditioning, Objective};
-use super::selfsup::barlow_twins::BarlowTwins;
-use super::selfsup::byol::Byol;
-use super::selfsup::swav::{Swav, SwavSinkhorn};
-use super::selfsup::vae::Vae;
-use super::supervised::contex::ConTeX;
-use super::supervised::contex_clipped::ConTeXClipped;
-use super::supervised::cross_entropy::CrossEntropy;
-use super::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
-use super::supervised::max_margin::MaxMargin;
-use super::supervised::supcon::SupCon;
-use super::uniformity::align_uniform::AlignUniform;
-use super::uniformity::decoupled_uniformity::DecoupledUniformity;
-use super::uniformity::kernel_decoupled_uniformity::KernelDecoupledUniformity;
+use super::spec::{Described, InputKind, Spec};
+use super::{cclk, debias, infonce, selfsup, supervised, uniformity};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 
-type Builder = fn(Value) -> Result<Box<dyn Objective>>;
+/// An objective that can be asked for by name.
+struct Entry {
+    spec: Spec,
+    build: fn(Value) -> Result<Box<dyn Objective>>,
+    /// The parameters of an objective that is given none.
+    #[cfg(test)]
+    defaults: fn() -> Value,
+}
 
-/// Every objective, grouped by the work it comes from.
-const OBJECTIVES: &[(&str, Builder)] = &[
-    ("info-nce", parse::<InfoNce>),
-    ("nt-xent", parse::<NtXent>),
-    ("weaksup-info-nce", parse::<WeakSupInfoNce>),
-    ("fair-info-nce", parse::<FairInfoNce>),
-    ("dcl", parse::<Dcl>),
-    ("hcl", parse::<Hcl>),
-    ("weaksup-cclk", parse::<WeakSupCclk>),
-    ("fair-cclk", parse::<FairCclk>),
-    ("hardneg-cclk", parse::<HardNegCclk>),
-    ("fair-cclk-trainable", parse::<TrainableFairCclk>),
-    ("supcon", parse::<SupCon>),
-    ("contex", parse::<ConTeX>),
-    ("contex-p", parse::<ConTeXClipped>),
-    ("biascon", parse::<BiasCon>),
-    ("biascon-total", parse::<BiasConTotal>),
-    ("softcon", parse::<SoftCon>),
-    ("wcl-triplet", parse::<WclTriplet>),
-    ("wcl-weighted-infonce", parse::<WclWeightedInfoNce>),
-    ("wcl-weighted-dcl", parse::<WclWeightedDcl>),
-    ("decoupled-uniformity", parse::<DecoupledUniformity>),
-    ("kernel-decoupled-uniformity", parse::<KernelDecoupledUniformity>),
-    ("dc", parse::<Dc>),
-    ("dclw", parse::<Dclw>),
-    ("align-uniform", parse::<AlignUniform>),
-    ("byol", parse::<Byol>),
-    ("barlow-twins", parse::<BarlowTwins>),
-    ("swav", parse::<Swav>),
-    ("swav-sinkhorn", parse::<SwavSinkhorn>),
-    ("moco", parse::<MoCo>),
-    ("cmc", parse::<Cmc>),
-    ("cross-entropy", parse::<CrossEntropy>),
-    ("max-margin", parse::<MaxMargin>),
-    ("biasbal", parse::<BiasBalance>),
-    ("lnl", parse::<Lnl>),
-    ("lnl-adversary", parse::<LnlAdversary>),
-    ("di", parse::<DomainIndependent>),
-    ("end", parse::<End>),
-    ("learned-mixin", parse::<LearnedMixin>),
-    ("rubi", parse::<Rubi>),
-    ("rebias-hsic", parse::<RebiasHsic>),
-    ("gce", parse::<GeneralisedCrossEntropy>),
-    ("lff", parse::<Lff>),
-    ("jtt", parse::<Jtt>),
-    ("vae", parse::<Vae>),
+/// The line of an objective in the table of all.
+const fn entry<O>() -> Entry
+where
+    O: Objective + Described + Default + Serialize + DeserializeOwned + 'static,
+{
+    Entry {
+        spec: O::SPEC,
+        build: parse::<O>,
+        #[cfg(test)]
+        defaults: || serde_json::to_value(O::default()).unwrap_or_default(),
+    }
+}
+
+/// Every objective, in the order of its work.
+static OBJECTIVES: &[Entry] = &[
+    entry::<infonce::info_nce::InfoNce>(),
+    entry::<infonce::nt_xent::NtXent>(),
+    entry::<infonce::weaksup_info_nce::WeakSupInfoNce>(),
+    entry::<infonce::info_nce::FairInfoNce>(),
+    entry::<infonce::dcl::Dcl>(),
+    entry::<infonce::hcl::Hcl>(),
+    entry::<cclk::weak::WeakSupCclk>(),
+    entry::<cclk::fair::FairCclk>(),
+    entry::<cclk::fair::HardNegCclk>(),
+    entry::<cclk::trainable::TrainableFairCclk>(),
+    entry::<supervised::supcon::SupCon>(),
+    entry::<supervised::contex::ConTeX>(),
+    entry::<supervised::contex_clipped::ConTeXClipped>(),
+    entry::<debias::biascon::BiasCon>(),
+    entry::<debias::biascon_total::BiasConTotal>(),
+    entry::<debias::softcon::SoftCon>(),
+    entry::<debias::wcl::triplet::WclTriplet>(),
+    entry::<debias::wcl::weighted::WclWeightedInfoNce>(),
+    entry::<debias::wcl::weighted::WclWeightedDcl>(),
+    entry::<uniformity::decoupled_uniformity::DecoupledUniformity>(),
+    entry::<uniformity::kernel_decoupled_uniformity::KernelDecoupledUniformity>(),
+    entry::<infonce::dc::Dc>(),
+    entry::<infonce::dc::Dclw>(),
+    entry::<uniformity::align_uniform::AlignUniform>(),
+    entry::<selfsup::byol::Byol>(),
+    entry::<selfsup::barlow_twins::BarlowTwins>(),
+    entry::<selfsup::swav::Swav>(),
+    entry::<selfsup::swav::SwavSinkhorn>(),
+    entry::<infonce::moco::MoCo>(),
+    entry::<infonce::cmc::Cmc>(),
+    entry::<supervised::cross_entropy::CrossEntropy>(),
+    entry::<supervised::max_margin::MaxMargin>(),
+    entry::<debias::bias_balance::BiasBalance>(),
+    entry::<debias::lnl::Lnl>(),
+    entry::<debias::lnl::LnlAdversary>(),
+    entry::<debias::domain_independent::DomainIndependent>(),
+    entry::<debias::end::End>(),
+    entry::<debias::learned_mixin::LearnedMixin>(),
+    entry::<debias::rubi::Rubi>(),
+    entry::<debias::hsic::RebiasHsic>(),
+    entry::<supervised::generalised_cross_entropy::GeneralisedCrossEntropy>(),
+    entry::<debias::lff::Lff>(),
+    entry::<debias::jtt::Jtt>(),
+    entry::<selfsup::vae::Vae>(),
 ];
 
 /// The objective section of a recipe: name, variant, and further parameters.
@@ -137,16 +123,13 @@ impl ObjectiveConfig {
         self.conditioning() == Conditioning::Given
     }
 
-    /// One score for each class, `[n, classes]`, from the scores of a network trained by this objective: an
-    /// objective with a classifier for each value of the bias combines them ([`DomainIndependent::infer`]).
+    /// One score for each class, `[n, classes]`, out of the scores that a network trained by it gives: as
+    /// [`Objective::by_class`] says.
     ///
     /// # Errors
     /// Settings that cannot be read, or scores with another number of columns.
     pub fn by_class(&self, scores: Matrix) -> Result<Matrix> {
-        match self.name.as_str() {
-            "di" => self.parse::<DomainIndependent>()?.infer(&scores, Inference::default()),
-            _ => Ok(scores),
-        }
+        self.build()?.by_class(scores)
     }
 
     /// The objective as a concrete type, which must match its name.
@@ -157,9 +140,27 @@ impl ObjectiveConfig {
     }
 }
 
+/// The descriptions of all objectives.
+pub fn specs() -> impl Iterator<Item = &'static Spec> {
+    OBJECTIVES.iter().map(|entry| &entry.spec)
+}
+
+/// The description of an objective.
+///
+/// # Errors
+/// There is none of that name.
+pub fn spec(name: &str) -> Result<&'static Spec> {
+    find(name).map(|entry| &entry.spec)
+}
+
 /// The names that [`build`] accepts.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    OBJECTIVES.iter().map(|(name, _)| *name)
+    specs().map(|spec| spec.name)
+}
+
+/// What the numbers of an input are, which is the same for all objectives that read it; `None` if none does.
+pub fn input_kind(name: &str) -> Option<InputKind> {
+    specs().flat_map(|spec| spec.inputs).find(|input| input.name == name).map(|input| input.kind)
 }
 
 /// Builds an objective from its name, its variant (the objective's own default if `None`) and a JSON object of
@@ -168,9 +169,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// An unknown name or parameter, or a value out of range.
 pub fn build(name: &str, variant: Option<&str>, parameters: Value) -> Result<Box<dyn Objective>> {
-    let Some((_, builder)) = OBJECTIVES.iter().find(|(known, _)| *known == name) else {
-        return Err(Error::unknown("objective", name, names()));
-    };
+    let entry = find(name)?;
     let mut parameters = match parameters {
         Value::Null => serde_json::Map::new(),
         Value::Object(parameters) => parameters,
@@ -179,9 +178,14 @@ pub fn build(name: &str, variant: Option<&str>, parameters: Value) -> Result<Box
     if let Some(variant) = variant {
         parameters.insert("variant".into(), variant.into());
     }
-    let objective = builder(Value::Object(parameters))?;
+    let objective = (entry.build)(Value::Object(parameters))?;
     objective.check()?;
     Ok(objective)
+}
+
+fn find(name: &str) -> Result<&'static Entry> {
+    let known = OBJECTIVES.iter().find(|entry| entry.spec.name == name);
+    known.ok_or_else(|| Error::unknown("objective", name, names()))
 }
 
 fn parse<O: Objective + DeserializeOwned + 'static>(parameters: Value) -> Result<Box<dyn Objective>> {
@@ -191,4 +195,98 @@ fn parse<O: Objective + DeserializeOwned + 'static>(parameters: Value) -> Result
 fn read<O: DeserializeOwned>(parameters: Value) -> Result<O> {
     serde_json::from_value(parameters)
         .map_err(|e| Error::parameter("params", "not understood", &e.to_string()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::super::spec::{Kind, Range};
+    use super::*;
+    use crate::kernel::Kernel;
+
+    #[test]
+    fn a_description_has_every_setting_of_the_objective_with_its_default() {
+        for Entry { spec, defaults, .. } in OBJECTIVES {
+            let Value::Object(mut fields) = defaults() else { unreachable!("{}", spec.name) };
+            let variant = fields.remove("variant").unwrap();
+            if let Some(form) = spec.variants.first() {
+                assert_eq!(variant, form.name, "{}", spec.name);
+            }
+            for parameter in spec.parameters {
+                let value = fields.remove(parameter.name).unwrap_or_default();
+                let default = parameter.default.to_value();
+                let is_same = match parameter.kind {
+                    // A bandwidth has several names.
+                    Kind::Kernel => {
+                        Kernel::deserialize(&value).unwrap() == Kernel::deserialize(&default).unwrap()
+                    }
+                    _ => value == default,
+                };
+                assert!(is_same, "{}: {} is {value}, not {default}", spec.name, parameter.name);
+                assert!(!value.is_null() || parameter.null.is_some(), "{}: {}", spec.name, parameter.name);
+            }
+            assert!(fields.is_empty(), "{}: {fields:?}", spec.name);
+            let left_open = [spec.title, spec.summary, spec.work, spec.formula, spec.module];
+            assert!(!spec.inputs.is_empty() && !left_open.contains(&""), "{}", spec.name);
+            let object = build(spec.name, None, json!({ "domains": 2 }));
+            assert_eq!(object.or_else(|_| build(spec.name, None, Value::Null)).unwrap().name(), spec.name);
+        }
+    }
+
+    #[test]
+    fn a_formula_is_that_of_its_page() {
+        for spec in specs() {
+            let module = spec.module.strip_prefix("simile_core::").unwrap().replace("::", "/");
+            let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(module).with_extension("rs");
+            let page = std::fs::read_to_string(&page).unwrap();
+            let is_there = |line: &str| page.lines().any(|of| of.starts_with("//!") && of.contains(line));
+            for line in spec.formula.lines() {
+                assert!(is_there(line), "{}: {line}", spec.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_beside_its_range_is_an_error_that_names_it() {
+        for spec in specs() {
+            for parameter in spec.parameters {
+                let refused: &[Value] = match parameter.kind {
+                    Kind::Number(Range::Factor | Range::Within(..)) => &[json!(-0.1), json!(f64::MIN)],
+                    Kind::Number(Range::Moderate) => &[json!(0.0), json!(-1.0), json!(1e13)],
+                    Kind::Number(Range::Positive) => &[json!(0.0), json!(-1.0)],
+                    Kind::Number(Range::Probability) => &[json!(1.0), json!(-0.1)],
+                    Kind::Number(Range::Share) => &[json!(0.0), json!(1.1)],
+                    Kind::Integer { high: u64::MAX, .. } => &[],
+                    Kind::Integer { .. } => &[json!(0), json!(1_000_000)],
+                    Kind::Flag | Kind::Choice(_) | Kind::Kernel | Kind::Structured => &[json!("other")],
+                };
+                for value in refused {
+                    let error =
+                        build(spec.name, None, json!({ parameter.name: value })).unwrap_err().to_string();
+                    let is_number = value.is_number();
+                    let names_it = error.contains(&format!("`{}`", parameter.name));
+                    assert!(names_it || !is_number, "{} {value}: {error}", spec.name);
+                }
+                if parameter.null.is_some() && spec.name != "di" {
+                    build(spec.name, None, json!({ parameter.name: null })).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_input_is_of_one_kind_everywhere() {
+        let is_integer = |kind| matches!(kind, InputKind::Integers | InputKind::Clusters);
+        let on_device = |kind| matches!(kind, InputKind::Embeddings | InputKind::Rows);
+        for (spec, input) in specs().flat_map(|spec| spec.inputs.iter().map(move |input| (spec, input))) {
+            let first = input_kind(input.name).unwrap();
+            let agree =
+                is_integer(first) == is_integer(input.kind) && on_device(first) == on_device(input.kind);
+            assert!(agree, "{}: {}", spec.name, input.name);
+        }
+    }
 }

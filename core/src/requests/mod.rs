@@ -22,14 +22,10 @@ use crate::kernel::Kernel;
 use crate::loss;
 use crate::loss::Evaluation;
 use crate::loss::batch::Batch;
+use crate::loss::spec::InputKind;
 
 use self::input::{check_range, parse_condition, parse_indices, parse_rows, with_queues};
 pub use self::outcome::Outcome;
-
-/// Inputs that are lists of integers.
-const INDICES: [&str; 5] = ["labels", "bias", "errors", "ce_labels", "ce_bias"];
-/// Inputs that stay on the host.
-const CONDITIONS: [&str; 6] = ["z", "z_a", "z_b", "prior", "bias_features", "weights"];
 
 /// Runs a case that is not an objective, from its `params` and `inputs`.
 pub type Runner = fn(&Value, &Value) -> Result<Outcome>;
@@ -149,15 +145,17 @@ impl Request {
                 "queue" if value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array) => {
                     with_queues(batch, value, device, dtype)?
                 }
-                name if INDICES.contains(&name) => batch.with_indices(name, parse_indices(name, value)?),
-                name if CONDITIONS.contains(&name) => {
-                    batch.with_condition(name, parse_condition(name, value)?)
-                }
-                name => {
-                    let matrix = parse_rows(name, value)?;
-                    check_range(name, &matrix, dtype)?;
-                    batch.with_matrix(name, matrix, device, dtype)
-                }
+                name => match loss::input_kind(name) {
+                    Some(InputKind::Integers | InputKind::Clusters) => {
+                        batch.with_indices(name, parse_indices(name, value)?)
+                    }
+                    Some(InputKind::Host) => batch.with_condition(name, parse_condition(name, value)?),
+                    Some(InputKind::Embeddings | InputKind::Rows) | None => {
+                        let matrix = parse_rows(name, value)?;
+                        check_range(name, &matrix, dtype)?;
+                        batch.with_matrix(name, matrix, device, dtype)
+                    }
+                },
             };
         }
         Ok(batch)

@@ -256,12 +256,16 @@ one too, exit code 1, which names the input furthest from 1.",
   simile loss case.json
   simile loss cases/*.json                     one line each
   simile loss case.json --device wgpu --precision f32
-  simile loss case.json --tile 64              64 anchors at a time"
+  simile loss case.json --tile 64              64 anchors at a time
+  simile loss --describe fair-cclk             its formula, inputs and parameters"
 )]
 pub(crate) struct Loss {
     /// Files that name an `objective`, its `params` and its `inputs`
-    #[arg(value_name = "CASE.json", required = true)]
+    #[arg(value_name = "CASE.json", required_unless_present = "describe")]
     pub(crate) cases: Vec<PathBuf>,
+    /// Print formula, inputs, parameters and variants of an objective instead
+    #[arg(long, value_name = "OBJECTIVE", conflicts_with = "cases")]
+    pub(crate) describe: Option<String>,
     #[command(flatten)]
     pub(crate) device: Device,
     /// Float type of the computation [default: f64 where the device has it]

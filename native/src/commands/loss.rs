@@ -12,6 +12,7 @@ use serde_json::Value;
 use simile_core::error::Error;
 use simile_core::requests::{Outcome, Request};
 
+use super::describe;
 use crate::cli::{Loss, Precision};
 use crate::console::{Console, line};
 use crate::devices::{DeviceChoice, Present};
@@ -31,8 +32,11 @@ struct NamedAnswer<'a> {
     answer: Answer,
 }
 
-/// Answers are JSON with or without `--json`, because programs read them.
-pub(super) fn run(arguments: &Loss) -> Result<()> {
+/// Losses are JSON with or without `--json`: it is what programs ask for.
+pub(super) fn run(arguments: &Loss, console: Console) -> Result<()> {
+    if let Some(objective) = &arguments.describe {
+        return describe::run(objective, console);
+    }
     let device = arguments.device.device.open()?;
     if arguments.device.device == DeviceChoice::AUTO {
         line(format_args!("on {device}"));

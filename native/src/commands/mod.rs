@@ -2,6 +2,7 @@
 
 mod completions;
 mod data;
+mod describe;
 mod devices;
 mod embed;
 mod evaluate;
@@ -29,7 +30,7 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Train(arguments) => train::run(&arguments, console),
         Command::Evaluate(arguments) => evaluate::run(&arguments, console),
         Command::Embed(arguments) => embed::run(&arguments, console),
-        Command::Loss(arguments) => loss::run(&arguments),
+        Command::Loss(arguments) => loss::run(&arguments, console),
         Command::Data(action) => data::run(&action, console),
         Command::Recipes(arguments) => recipes::run(&arguments, console),
         Command::Devices => devices::run(console),

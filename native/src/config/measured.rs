@@ -1,32 +1,16 @@
 //! `[[probe.objectives]]`: objectives that are evaluated on the frozen network.
 
 use serde::{Deserialize, Serialize};
+use simile_core::loss;
 
 use super::Fault;
 use super::explain::{reword, suggestion};
 use super::objective::ObjectiveSection;
 
-/// Objectives that compare the outputs of a network for two views, and need no second network.
-const MEASURED: [&str; 18] = [
-    "nt-xent",
-    "info-nce",
-    "weaksup-info-nce",
-    "fair-info-nce",
-    "dcl",
-    "dclw",
-    "hcl",
-    "dc",
-    "supcon",
-    "contex",
-    "biascon",
-    "weaksup-cclk",
-    "fair-cclk",
-    "hardneg-cclk",
-    "decoupled-uniformity",
-    "kernel-decoupled-uniformity",
-    "align-uniform",
-    "barlow-twins",
-];
+/// Those that compare two views in one network.
+fn measured() -> Vec<&'static str> {
+    loss::specs().filter(|spec| spec.compares_views()).map(|spec| spec.name).collect()
+}
 
 /// An objective and the output on which it is evaluated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,8 +56,9 @@ impl MeasuredObjective {
 
     fn check(&self) -> Result<(), String> {
         let name = self.objective.name.as_str();
-        if !MEASURED.contains(&name) {
-            let hint = suggestion(name, &MEASURED);
+        let known = measured();
+        if !known.contains(&name) {
+            let hint = suggestion(name, &known);
             return Err(format!("`{name}` is not measured on a frozen network{hint}"));
         }
         if self.batch < 2 {

@@ -40,7 +40,7 @@ fn is_kept(name: &str, text: &str) {
 /// The setting in its Rust code: its name, its variant, its parameters, its inputs.
 fn setting_of(rust: &str, torch: &str) -> Value {
     let between = |from: &str, to: &str| rust.split_once(from).and_then(|(_, rest)| rest.split_once(to));
-    let name = between("objective::build(\n    \"", "\"").unwrap().0;
+    let name = between("loss::build(\n    \"", "\"").unwrap().0;
     let variant = between("Some(\"", "\"").map(|(variant, _)| variant);
     let params: Value = serde_json::from_str(between("json!(", "),\n)?;").unwrap().0).unwrap();
     let further = ["z", "labels", "bias"].into_iter().filter(|name| rust.contains(&format!(", {name})")));

@@ -4,6 +4,7 @@
 
 mod batches;
 mod degenerate;
+mod described;
 mod detached;
 mod gradients;
 mod identities;

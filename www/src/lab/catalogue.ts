@@ -12,32 +12,8 @@ export interface Choice {
   readonly variant: string;
 }
 
-const TITLES: Readonly<Record<string, string>> = {
-  "info-nce": "InfoNCE",
-  "nt-xent": "NT-Xent (SimCLR)",
-  "weaksup-info-nce": "WeaklySup-InfoNCE",
-  "fair-info-nce": "Fair-InfoNCE",
-  dcl: "Debiased (DCL)",
-  hcl: "Hard negatives (HCL)",
-  "weaksup-cclk": "WeaklySup-CCLK",
-  "fair-cclk": "Fair-CCLK",
-  "hardneg-cclk": "HardNeg-CCLK",
-  supcon: "SupCon",
-  contex: "ConTeX",
-  "contex-p": "ConTeX, clipped",
-  biascon: "BiasCon",
-  "decoupled-uniformity": "Decoupled Uniformity",
-  "kernel-decoupled-uniformity": "Kernel Decoupled Uniformity",
-  dc: "Decoupled contrastive (DC)",
-  dclw: "Decoupled, weighted (DCLW)",
-  "align-uniform": "Alignment and uniformity",
-  "barlow-twins": "Barlow Twins",
-};
-
-/** Objectives that core can evaluate on two views, but whose two inputs have another meaning. */
-const OTHER_MEANING: Readonly<Record<string, string>> = {
-  "rebias-hsic": "its two inputs are two networks, not two views of a sample",
-};
+/** Why an objective on the outputs of several networks is not offered: core can evaluate it on two views all the same. */
+const OF_SEVERAL_NETWORKS = "its two inputs are two networks, not two views of a sample";
 
 export class Catalogue {
   readonly offered: ReadonlyMap<string, Offered>;
@@ -46,13 +22,13 @@ export class Catalogue {
 
   constructor(list: readonly ListedObjective[]) {
     const isOffered = (entry: ListedObjective): entry is Offered =>
-      "parameters" in entry && !(entry.name in OTHER_MEANING);
+      "parameters" in entry && entry.networks === "one";
     this.offered = new Map(list.filter(isOffered).map((entry) => [entry.name, entry]));
     this.refused = list
       .filter((entry) => !isOffered(entry))
       .map((entry) => ({
         name: entry.name,
-        reason: "refusal" in entry ? entry.refusal : (OTHER_MEANING[entry.name] ?? ""),
+        reason: "refusal" in entry ? entry.refusal : OF_SEVERAL_NETWORKS,
       }));
   }
 
@@ -92,8 +68,4 @@ export class Catalogue {
       ...(wants.has("bias") && { bias: biases(samples) }),
     };
   }
-}
-
-export function titleOf(name: string): string {
-  return TITLES[name] ?? name;
 }

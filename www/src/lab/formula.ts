@@ -23,7 +23,8 @@ export class FormulaView {
   }
 
   show(catalogue: Catalogue, choice: Choice, settings: Settings, { loss, parts }: Verdict): void {
-    const { positive, negative, whole, where } = formulaOf(choice);
+    const entry = catalogue.offered.get(choice.objective);
+    const { positive, negative, whole, where } = entry ? formulaOf(choice.variant, entry) : {};
     const key = JSON.stringify([choice, parts !== undefined]);
     if (key !== this.#shown) {
       this.#shown = key;

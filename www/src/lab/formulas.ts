@@ -1,5 +1,5 @@
 // The formula of each objective, its positive and its negative part apart, as core documents it.
-import type { Choice } from "./catalogue.js";
+import type { Offered } from "./catalogue.js";
 import { ESTIMATE_TITLES, type Estimate } from "./estimates.js";
 import {
   bracket,
@@ -27,16 +27,6 @@ export interface Formula {
   /** The meaning of further symbols, beside the common ones. */
   readonly where?: string;
 }
-
-/** The default variant of an objective, where variants differ. */
-const DEFAULT_VARIANT: Readonly<Record<string, string>> = {
-  "fair-cclk": "normalised",
-  "weaksup-cclk": "normalised",
-  "hardneg-cclk": "normalised",
-  "weaksup-info-nce": "released",
-  "kernel-decoupled-uniformity": "released",
-  contex: "released",
-};
 
 const own = similarity("ii'");
 const minus = (term: string) => row(mo("−"), term);
@@ -188,8 +178,8 @@ const FORMULAS: Readonly<Record<string, (variant: string) => Formula>> = {
   }),
 };
 
-/** The formula of a choice; objectives without one here are shown by their number alone. */
-export function formulaOf({ objective, variant }: Choice): Formula {
-  const formula = FORMULAS[objective];
-  return formula ? formula(variant || (DEFAULT_VARIANT[objective] ?? "paper")) : {};
+/** The formula of a chosen variant; of an objective without one here, the text that core has. */
+export function formulaOf(variant: string, { name, variant: byDefault, formula: text }: Offered): Formula {
+  const formula = FORMULAS[name];
+  return formula ? formula(variant || (byDefault ?? "paper")) : { where: text.replaceAll("\n", "; ") };
 }

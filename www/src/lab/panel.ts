@@ -1,7 +1,7 @@
 // One side on the page: its objective, its arena, its formula and its figures.
 import { Arena, type ArenaActions } from "./arena.js";
 import type { ArenaView } from "./arena-picture.js";
-import { type Catalogue, type Choice, titleOf } from "./catalogue.js";
+import type { Catalogue, Choice } from "./catalogue.js";
 import { FormulaView, signed } from "./formula.js";
 import { measure } from "./measure.js";
 import type { Settings } from "./settings.js";
@@ -26,7 +26,7 @@ export class Panel {
     this.element.setAttribute("aria-label", `Objective on the ${side}`);
     this.#objective.setAttribute("aria-label", `Objective on the ${side}`);
     this.#variant.setAttribute("aria-label", `Variant of the objective on the ${side}`);
-    for (const name of catalogue.offered.keys()) this.#objective.append(new Option(titleOf(name), name));
+    for (const { title, name } of catalogue.offered.values()) this.#objective.append(new Option(title, name));
     this.#objective.addEventListener("change", () => onChoice({ objective: this.#objective.value, variant: "" }));
     this.#variant.addEventListener("change", () =>
       onChoice({ objective: this.#objective.value, variant: this.#variant.value }),

@@ -1,11 +1,8 @@
 // The chosen setting as code in several languages.
 import type { Setting } from "simile-web";
-import { type Offered, titleOf } from "./catalogue.js";
+import type { Offered } from "./catalogue.js";
 import { CLASSES } from "./samples.js";
 import { torchOf } from "./torch.js";
-
-/** Objectives whose labels are clusters of the condition. */
-const OF_CLUSTERS = ["fair-info-nce", "weaksup-info-nce"];
 
 export type Language = "rust" | "recipe" | "torch";
 
@@ -43,18 +40,17 @@ let loss = loss::loss(objective.as_ref(), &batch)?;
 }
 
 /** An arm of a recipe; its data set has to have the variables that are named here. */
-function recipe(setting: Setting, { inputs }: Offered): string {
-  const isOfClusters = OF_CLUSTERS.includes(setting.objective);
+function recipe(setting: Setting, { title, inputs, hasClusters }: Offered): string {
   const lines = [
-    ...(inputs.includes("labels") && !isOfClusters ? ["# The labels are the classes of the data set."] : []),
+    ...(inputs.includes("labels") && !hasClusters ? ["# The labels are the classes of the data set."] : []),
     "[[arm]]",
-    `name = "${titleOf(setting.objective)}"`,
+    `name = "${title}"`,
     "",
     "[arm.objective]",
     `name = "${setting.objective}"`,
     ...(setting.variant ? [`variant = "${setting.variant}"`] : []),
-    ...(inputs.includes("z") || isOfClusters ? ['condition = "colour"'] : []),
-    ...(isOfClusters ? [`clusters = ${CLASSES}`] : []),
+    ...(inputs.includes("z") || hasClusters ? ['condition = "colour"'] : []),
+    ...(hasClusters ? [`clusters = ${CLASSES}`] : []),
     ...(inputs.includes("bias") ? ['bias = "palette"        # the colour as a category'] : []),
     ...Object.entries(parametersOf(setting)).map(([name, value]) => `${name} = ${toml(value)}${noteOn(name, value)}`),
   ];

@@ -25,12 +25,15 @@ use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
-use super::{BothEmbeddings, FLOOR, KernelWeights, Mass, SignedEstimate, signed_sums, weighted};
+use super::{
+    BothEmbeddings, FLOOR, KernelWeights, Mass, PARAMETERS, SignedEstimate, VARIANTS, signed_sums, weighted,
+};
 use crate::error::Result;
 use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
 use crate::loss::infonce::info_nce::directed;
 use crate::loss::pairwise::{PairwiseLoss, Positives, log_add, other_view};
+use crate::loss::spec::{Described, Family, Needed, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 use crate::numeric::matrix::check_values;
 
 /// Fair-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `z`, `[b, k]`.
@@ -44,17 +47,36 @@ pub struct FairCclk(pub KernelWeights);
 #[serde(transparent)]
 pub struct HardNegCclk(pub KernelWeights);
 
+impl Described for FairCclk {
+    const SPEC: Spec = Spec {
+        name: "fair-cclk",
+        title: "Fair-CCLK",
+        family: Family::Cclk,
+        summary: "a continuous condition, through a kernel; samples that share it are negatives",
+        work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 8",
+        formula: "paper       L = 1/b  sum_i [ log( exp s_ii  + (b-1) sum_j w_ji exp s_ij ) - s_ii ]\n\
+            released    L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') ) - s_ii' ]\n\
+            normalised  L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]",
+        inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],
+        methods: &["single", "cached"],
+        variants: VARIANTS,
+        parameters: PARAMETERS,
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for FairCclk {
     fn name(&self) -> &'static str {
-        "fair-cclk"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        self.0.check()
+        self.0.check(&Self::SPEC)
     }
 
     fn conditioning(&self) -> Conditioning {
-        Conditioning::Given
+        Self::SPEC.conditioning()
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -64,17 +86,36 @@ impl Objective for FairCclk {
     }
 }
 
+impl Described for HardNegCclk {
+    const SPEC: Spec = Spec {
+        name: "hardneg-cclk",
+        title: "HardNeg-CCLK",
+        family: Family::Cclk,
+        summary: "the representation itself as condition, through a kernel; near samples are negatives",
+        work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 9",
+        formula: "paper       L = 1/b  sum_i [ log( exp s_ii  + (b-1) sum_j w_ji exp s_ij ) - s_ii ]\n\
+            released    L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') ) - s_ii' ]\n\
+            normalised  L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]",
+        inputs: &[VIEW_A, VIEW_B, Z.needed(Needed::OrRepresentation), Z_A, Z_B],
+        methods: &["single", "cached"],
+        variants: VARIANTS,
+        parameters: PARAMETERS,
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for HardNegCclk {
     fn name(&self) -> &'static str {
-        "hardneg-cclk"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        self.0.check()
+        self.0.check(&Self::SPEC)
     }
 
     fn conditioning(&self) -> Conditioning {
-        Conditioning::Representation
+        Self::SPEC.conditioning()
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -31,8 +31,9 @@ use serde::{Deserialize, Serialize};
 
 use super::infonce::info_nce::Side;
 use super::objective::{Aux, Evaluation};
+use super::spec::{Form, Parameter, Range, Spec};
 use super::views::TwoViews;
-use crate::error::{Error, Result, bounded, within};
+use crate::error::{Error, Result};
 use crate::kernel::conditional::{ConditionalEmbedding, DeviceEmbedding, WeightScheme};
 use crate::kernel::{Approximation, Kernel};
 use crate::loss::batch::Batch;
@@ -42,6 +43,29 @@ use crate::numeric::matrix::Matrix;
 pub use fair::{FairCclk, HardNegCclk};
 pub use trainable::{TrainableFairCclk, TrainableKernel};
 pub use weak::WeakSupCclk;
+
+/// The formulas of the three objectives.
+const VARIANTS: &[Form] = &[
+    Form::new("normalised", "non-negative weights in rows of sum 1; ours"),
+    Form::new("paper", "weights as they come, across views"),
+    Form::new("released", "own pair and weights below the clip set to 0, not renormalised"),
+];
+
+/// Their parameters.
+const PARAMETERS: &[Parameter] = &[
+    Parameter::temperature(0.5),
+    Parameter::number("lambda", Range::Moderate, 0.01, "ridge of (K + lambda I)^-1 K"),
+    Parameter::kernel(r#"{ "name": "cosine" }"#, "kernel of the conditioning variable"),
+    Parameter::structured("approximation", "null", "a Gram matrix of low rank, with its stated error")
+        .null_by_default("none"),
+    Parameter::number(
+        "clip_threshold",
+        Range::Within(0.0, 1.0),
+        1e-6,
+        "weights below this are set to 0, as released",
+    ),
+    Parameter::flag("symmetric", false, "averages the directions a to b and b to a, as printed"),
+];
 
 /// Settings of the three objectives.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -81,14 +105,12 @@ impl Default for KernelWeights {
 }
 
 impl KernelWeights {
-    fn check(&self) -> Result<()> {
-        bounded("temperature", self.temperature)?;
+    fn check(&self, spec: &Spec) -> Result<()> {
         if self.lambda == 0.0 {
             let reason = "with which no sample weighs any other and the loss is 0; released: 0.01";
             return Err(Error::parameter("lambda", self.lambda, reason));
         }
-        bounded("lambda", self.lambda)?;
-        within("clip_threshold", self.clip_threshold, 0.0, 1.0)?;
+        spec.check(self)?;
         self.approximation.as_ref().map_or(Ok(()), Approximation::check)
     }
 

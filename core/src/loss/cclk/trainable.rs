@@ -34,11 +34,12 @@ use serde::{Deserialize, Serialize};
 use super::super::differentiate;
 use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
-use crate::error::{Error, Result, bounded, positive};
+use crate::error::{Error, Result, positive};
 use crate::kernel::conditional::WeightScheme;
 use crate::kernel::{Kernel, squared_distance};
 use crate::loss::batch::Batch;
 use crate::loss::pairwise::{EMPTY, other_view};
+use crate::loss::spec::{Described, Family, Input, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::matrix::indices;
 
@@ -134,9 +135,34 @@ impl TrainableFairCclk {
     }
 }
 
+impl Described for TrainableFairCclk {
+    const SPEC: Spec = Spec {
+        name: "fair-cclk-trainable",
+        title: "Fair-CCLK, trainable kernel",
+        family: Family::Cclk,
+        summary: "a continuous condition, through a kernel whose bandwidth is learned",
+        work: "ours, after Tsai et al., Conditional Contrastive Learning with Kernel, 2022",
+        formula: "L(log sigma) = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]\n\
+            w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0),   W = (K + lambda I)^-1 K,   K_ij = k( |z_i - z_j| / sigma )",
+        inputs: &[
+            VIEW_A,
+            VIEW_B,
+            Z,
+            Input::rows("log_sigma", "[1, 1]", "logarithm of the bandwidth, which gets a gradient"),
+        ],
+        parameters: &[
+            Parameter::temperature(0.5),
+            Parameter::number("lambda", Range::Moderate, 0.01, "ridge of (K + lambda I)^-1 K"),
+            Parameter::choice("kernel", &["rbf", "laplacian"], "kernel of the conditioning variable"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for TrainableFairCclk {
     fn name(&self) -> &'static str {
-        "fair-cclk-trainable"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
@@ -147,12 +173,11 @@ impl Objective for TrainableFairCclk {
                 "expected normalised, the only one there is",
             ));
         }
-        bounded("temperature", self.temperature)?;
-        bounded("lambda", self.lambda).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn conditioning(&self) -> Conditioning {
-        Conditioning::Given
+        Self::SPEC.conditioning()
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

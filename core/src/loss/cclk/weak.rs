@@ -23,12 +23,15 @@ use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
 use super::super::{Conditioning, Evaluation, Objective};
-use super::{BothEmbeddings, FLOOR, KernelWeights, Mass, SignedEstimate, signed_sums, weighted};
+use super::{
+    BothEmbeddings, FLOOR, KernelWeights, Mass, PARAMETERS, SignedEstimate, VARIANTS, signed_sums, weighted,
+};
 use crate::error::Result;
 use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
 use crate::loss::infonce::info_nce::directed;
 use crate::loss::pairwise::{EMPTY, LogSumExp, PairwiseLoss, Positives, Rows, log_add, other_view};
+use crate::loss::spec::{Described, Family, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 
 /// Smallest total weight of the positives in the released code.
 const RELEASED_FLOOR: f64 = 1e-7;
@@ -38,17 +41,36 @@ const RELEASED_FLOOR: f64 = 1e-7;
 #[serde(transparent)]
 pub struct WeakSupCclk(pub KernelWeights);
 
+impl Described for WeakSupCclk {
+    const SPEC: Spec = Spec {
+        name: "weaksup-cclk",
+        title: "WeaklySup-CCLK",
+        family: Family::Cclk,
+        summary: "a continuous condition, through a kernel; samples that share it are positives",
+        work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 7",
+        formula: "paper       L = 1/b  sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = sum_j w_ji exp s_ij\n\
+            released    L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = sum_j w_ij (exp s_ij + exp s_ij')\n\
+            normalised  L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2",
+        inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],
+        methods: &["single", "cached"],
+        variants: VARIANTS,
+        parameters: PARAMETERS,
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for WeakSupCclk {
     fn name(&self) -> &'static str {
-        "weaksup-cclk"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        self.0.check()
+        self.0.check(&Self::SPEC)
     }
 
     fn conditioning(&self) -> Conditioning {
-        Conditioning::Given
+        Self::SPEC.conditioning()
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -18,10 +18,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, positive, shown};
+use crate::error::{Error, Result, shown};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, below, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{BIAS, CLASSES, Described, Family, Head, Input, LOGITS, Parameter, Range, Spec};
 use crate::numeric::matrix::Matrix;
 
 /// BiasBal; see the [module](self). Inputs: `logits`, `[n, classes]`, `labels` and `bias`, `[n]`, and `prior`,
@@ -62,13 +63,40 @@ impl BiasBalance {
     }
 }
 
+impl Described for BiasBalance {
+    const SPEC: Spec = Spec {
+        name: "biasbal",
+        title: "BiasBal",
+        family: Family::ClassScores,
+        summary: "labels and bias labels; scores shifted by the prior",
+        work: "Hong and Yang, Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning, 2021",
+        formula: "L = 1/n sum_i CE( z_i + log( p(. | b_i) + min_prob ), y_i )",
+        inputs: &[
+            LOGITS,
+            CLASSES,
+            BIAS,
+            Input::host("prior", "[biases, classes]", "p(class | bias) in the training set"),
+        ],
+        head: Head::ClassScores,
+        methods: &["single", "cached"],
+        parameters: &[Parameter::number(
+            "min_prob",
+            Range::Positive,
+            1e-9,
+            "added to every probability before the logarithm",
+        )],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for BiasBalance {
     fn name(&self) -> &'static str {
-        "biasbal"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        positive("min_prob", self.min_prob).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

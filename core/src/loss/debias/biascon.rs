@@ -25,10 +25,11 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, bounded};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, log_add};
+use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
 /// Constant that the released code adds inside the logarithm.
@@ -74,13 +75,33 @@ impl BiasCon {
     }
 }
 
+impl Described for BiasCon {
+    const SPEC: Spec = Spec {
+        name: "biascon",
+        title: "BiasCon",
+        family: Family::Labelled,
+        summary: "labels and bias labels",
+        work: "Hong and Yang, Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning, 2021",
+        formula: "l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature",
+        inputs: &[VIEW_A, VIEW_B, CLASSES, BIAS],
+        methods: &["single", "cached", "with-classifier"],
+        variants: &[
+            Form::new("paper", "as above"),
+            Form::new("released", "1e-9 is added inside the logarithm"),
+        ],
+        parameters: &[Parameter::temperature(0.07)],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for BiasCon {
     fn name(&self) -> &'static str {
-        "biascon"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        bounded("temperature", self.temperature).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -15,12 +15,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, factor};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::debias::bias_balance::BiasBalance;
 use crate::loss::debias::biascon::BiasCon;
 use crate::loss::logits::{cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{
+    BIAS, CLASSES, Described, Family, Form, Input, LOGITS, Needed, Parameter, Range, Spec, VIEW_A, VIEW_B,
+};
+
+/// The setting under which the prior is an input.
+const BALANCED: Needed = Needed::If { setting: "bias_balanced", value: "true" };
 
 /// BiasCon with cross-entropy; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, `labels` and `bias`,
 /// `[b]`, `logits`, `[n, classes]`, `ce_labels`, `[n]`; with `bias_balanced` also `ce_bias`, `[n]`, and `prior`,
@@ -50,14 +56,50 @@ impl BiasConTotal {
     }
 }
 
+impl Described for BiasConTotal {
+    const SPEC: Spec = Spec {
+        name: "biascon-total",
+        title: "BiasCon with its classifier",
+        family: Family::Labelled,
+        summary: "labels and bias labels, on embeddings and on class scores",
+        work: "Hong and Yang, Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning, 2021",
+        formula: "L = ce_weight CE( z + [bias_balanced] log( p(. | b) + 1e-9 ), y ) + BiasCon",
+        inputs: &[
+            LOGITS.meaning("the score of each class, of a batch of its own"),
+            Input::integers("ce_labels", "[n]", "the class of each row of logits"),
+            Input::integers("ce_bias", "[n]", "the bias attribute of each row of logits").needed(BALANCED),
+            Input::host("prior", "[biases, classes]", "p(class | bias) in the training set").needed(BALANCED),
+            VIEW_A,
+            VIEW_B,
+            CLASSES,
+            BIAS,
+        ],
+        methods: &["with-classifier"],
+        variants: &[
+            Form::new("paper", "BiasCon as printed"),
+            Form::new("released", "BiasCon with 1e-9 inside the logarithm"),
+        ],
+        parameters: &[
+            Parameter::temperature(0.07),
+            Parameter::number("ce_weight", Range::Factor, 0.01, "factor of the cross-entropy"),
+            Parameter::flag(
+                "bias_balanced",
+                false,
+                "shifts the scores by the logarithm of the prior of their bias",
+            ),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for BiasConTotal {
     fn name(&self) -> &'static str {
-        "biascon-total"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("ce_weight", self.ce_weight)?;
-        self.contrastive().check()
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{below, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::spec::{BIAS, CLASSES, Described, Family, Head, Input, Parameter, Spec};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::matrix::indices;
 use burn::tensor::{Int, Tensor};
@@ -90,9 +91,39 @@ impl DomainIndependent {
     }
 }
 
+impl Described for DomainIndependent {
+    const SPEC: Spec = Spec {
+        name: "di",
+        title: "Domain-independent",
+        family: Family::ClassScores,
+        summary: "labels and bias labels; a classifier for each value of the bias",
+        work: "Wang et al., Towards Fairness in Visual Recognition, 2020, section 4.4",
+        formula: "L = 1/n sum_i CE( z_i[block b_i], y_i ),   z_i[block b] = z_i[ b classes .. (b + 1) classes ]",
+        inputs: &[
+            Input::rows(
+                "logits",
+                "[n, domains * classes]",
+                "the scores of each class, a block for each domain",
+            ),
+            BIAS,
+            CLASSES,
+        ],
+        head: Head::ClassScoresByBias,
+        methods: &["single", "cached"],
+        parameters: &[Parameter::integer(
+            "domains",
+            [0, u64::MAX],
+            0,
+            "number of values of the bias; has to be given",
+        )],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for DomainIndependent {
     fn name(&self) -> &'static str {
-        "di"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
@@ -100,6 +131,10 @@ impl Objective for DomainIndependent {
             return Err(Error::parameter("domains", 0, "expected the number of values of the bias"));
         }
         Ok(())
+    }
+
+    fn by_class(&self, scores: Matrix) -> Result<Matrix> {
+        self.infer(&scores, Inference::default())
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

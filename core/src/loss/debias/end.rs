@@ -27,10 +27,13 @@
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, factor};
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{
+    BIAS, CLASSES, Described, Family, Form, Head, LOGITS, Parameter, Range, Spec, VIEW_A,
+};
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::Matrix;
 
@@ -52,14 +55,41 @@ impl Default for End {
     }
 }
 
+impl Described for End {
+    const SPEC: Spec = Spec {
+        name: "end",
+        title: "EnD",
+        family: Family::ClassScores,
+        summary: "labels and bias labels, on class scores and features",
+        work: "Tartaglione et al., EnD: Entangling and Disentangling deep representations for bias correction, 2021",
+        formula: "L = CE(z, y) + alpha R_orthogonal + beta R_parallel,   g_pq = < x_p, x_q >\n\
+            R_orthogonal = sum_b | sum_{p > q in B_b} g_pq | / M,              B_b the samples of bias b, M the pairs counted\n\
+            R_parallel   = 1 - sum_{p > q, y_p = y_q, paired} (1 + g_pq) / 2 / M'\n\
+            paper     paired: b_p != b_q\n\
+            released  paired: b_p <  b_q",
+        inputs: &[LOGITS, VIEW_A.meaning("features of the samples"), CLASSES, BIAS],
+        head: Head::ClassScores,
+        methods: &["single"],
+        variants: &[
+            Form::new("paper", "the parallel term counts all pairs"),
+            Form::new("released", "the parallel term counts half of them, by their order"),
+        ],
+        parameters: &[
+            Parameter::number("alpha", Range::Factor, 1.0, "factor of the orthogonal term"),
+            Parameter::number("beta", Range::Factor, 1.0, "factor of the parallel term"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for End {
     fn name(&self) -> &'static str {
-        "end"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("alpha", self.alpha)?;
-        factor("beta", self.beta).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -21,10 +21,11 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, bounded};
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::grad_inputs;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 
 /// HSIC as a loss; see the [module](self). Inputs: `view_a`, `[n, d]`, and `view_b`, `[n, d']`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,14 +48,38 @@ impl Default for RebiasHsic {
     }
 }
 
+impl Described for RebiasHsic {
+    const SPEC: Spec = Spec {
+        name: "rebias-hsic",
+        title: "ReBias: HSIC",
+        family: Family::ClassScores,
+        summary: "the dependence of two networks, to be lowered",
+        work: "Bahng et al., Learning De-biased Representations with Biased Representations, 2020; Song et al., 2012, eq. 5",
+        formula: "HSIC = [ tr(K L) + (1'K 1)(1'L 1) / ((n-1)(n-2)) - 2/(n-2) 1'K L 1 ] / ( n (n-3) )\n\
+            K_ij = exp( -|a_i - a_j|^2 / (2 sigma_x^2) ), L_ij = exp( -|b_i - b_j|^2 / (2 sigma_y^2) ), both with diagonal 0",
+        inputs: &[
+            Input::rows("view_a", "[n, d]", "the representation of the samples by one network"),
+            Input::rows("view_b", "[n, e]", "their representation by the other network"),
+        ],
+        head: Head::ClassScores,
+        networks: Networks::Biased,
+        methods: &["rebias"],
+        parameters: &[
+            Parameter::number("sigma_x", Range::Moderate, 1.0, "bandwidth of the kernel of view_a"),
+            Parameter::number("sigma_y", Range::Moderate, 1.0, "bandwidth of the kernel of view_b"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for RebiasHsic {
     fn name(&self) -> &'static str {
-        "rebias-hsic"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        bounded("sigma_x", self.sigma_x)?;
-        bounded("sigma_y", self.sigma_y).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

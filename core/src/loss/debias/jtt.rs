@@ -24,10 +24,13 @@
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, factor};
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{below, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::spec::{
+    CLASSES, Described, Family, Form, Head, Input, LOGITS, Networks, Parameter, Range, Spec,
+};
 use crate::numeric::matrix::Matrix;
 
 /// The second network's loss; see the [module](self). Inputs: `logits`, `[n, classes]`, `labels` and `errors`,
@@ -47,13 +50,41 @@ impl Default for Jtt {
     }
 }
 
+impl Described for Jtt {
+    const SPEC: Spec = Spec {
+        name: "jtt",
+        title: "Just train twice",
+        family: Family::ClassScores,
+        summary: "labels, and the samples that an earlier network got wrong",
+        work: "Liu et al., Just Train Twice: Improving Group Robustness without Training Group Information, 2021, section 4",
+        formula: "L = 1/n sum_i w_i CE( z_i, y_i )\n\
+            paper     w_i = up_weight      for i in the error set, else 1\n\
+            released  w_i = 1 + up_weight  for i in the error set, else 1",
+        inputs: &[
+            LOGITS,
+            CLASSES,
+            Input::integers("errors", "[n]", "1 for a sample of the error set, else 0"),
+        ],
+        head: Head::ClassScores,
+        networks: Networks::Earlier,
+        methods: &["jtt"],
+        variants: &[
+            Form::new("paper", "an error counts up_weight times"),
+            Form::new("released", "an error counts 1 + up_weight times"),
+        ],
+        parameters: &[Parameter::number("up_weight", Range::Factor, 20.0, "how much the error set counts")],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Jtt {
     fn name(&self) -> &'static str {
-        "jtt"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("up_weight", self.up_weight).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -21,10 +21,11 @@
 use burn::tensor::activation::softplus;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, factor};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_linear, check_shape, entropy, linear, targets};
 use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 use simile_kernels::sigmoid;
 
 /// LearnedMixin+H; see the [module](self). Inputs: `f_features`, `[n, d]`, `f_logits` and `g_logits`, `[n,
@@ -44,13 +45,44 @@ impl Default for LearnedMixin {
     }
 }
 
+impl Described for LearnedMixin {
+    const SPEC: Spec = Spec {
+        name: "learned-mixin",
+        title: "LearnedMixin",
+        family: Family::ClassScores,
+        summary: "labels against a biased network, whose scores are mixed in",
+        work: "Clark et al., Don't Take the Easy Way Out, 2019",
+        formula: "m_i = softplus( <f_i, A> + a )\n\
+            L   = 1/n sum_i [ CE( z_i + m_i g_i, y_i ) + entropy_weight H( softmax( m_i g_i ) ) ]",
+        inputs: &[
+            Input::rows("f_features", "[n, d]", "features of the main network"),
+            Input::rows("f_logits", "[n, classes]", "scores of the main network"),
+            Input::rows("g_logits", "[n, classes]", "scores of the biased network"),
+            Input::rows("fc_weight", "[1, d]", "weights of the learned factor"),
+            Input::rows("fc_bias", "[1, 1]", "constant of the learned factor"),
+            CLASSES,
+        ],
+        head: Head::ClassScores,
+        networks: Networks::Biased,
+        methods: &["bias-network"],
+        parameters: &[Parameter::number(
+            "entropy_weight",
+            Range::Factor,
+            0.36,
+            "factor of the entropy; 0 is LearnedMixin without H",
+        )],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for LearnedMixin {
     fn name(&self) -> &'static str {
-        "learned-mixin"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("entropy_weight", self.entropy_weight).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -26,6 +26,7 @@ use crate::error::{Error, Result, positive, within};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{check_shape, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{CLASSES, Described, Family, Form, Head, Input, Networks, Parameter, Range, Spec};
 use crate::loss::supervised::cross_entropy::sample_weights;
 use crate::loss::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
 
@@ -51,14 +52,45 @@ impl Default for Lff {
     }
 }
 
+impl Described for Lff {
+    const SPEC: Spec = Spec {
+        name: "lff",
+        title: "Learning from failure",
+        family: Family::ClassScores,
+        summary: "labels, and a biased network that says which samples are hard",
+        work: "Nam et al., Learning from Failure: Training Debiased Classifier from Biased Classifier, 2020",
+        formula: "L = 1/n sum_i GCE( b_i, y_i ) + 1/n sum_i W_i CE( d_i, y_i ),   W_i constant\n\
+            W_i = CE( b_i, y_i ) / ( CE( b_i, y_i ) + CE( d_i, y_i ) )",
+        inputs: &[
+            Input::rows("logits_b", "[n, classes]", "scores of the biased network"),
+            Input::rows("logits_d", "[n, classes]", "scores of the debiased network"),
+            CLASSES,
+            Input::host("weights", "[n]", "weights of moving averages in place of those of the equation")
+                .optional(),
+        ],
+        head: Head::ClassScores,
+        networks: Networks::Biased,
+        methods: &["lff"],
+        variants: &[
+            Form::new("paper", "the textbook form of the generalised cross-entropy"),
+            Form::new("released", "its weighted form"),
+        ],
+        parameters: &[
+            Parameter::number("q", Range::Share, 0.7, "amplification of the biased network"),
+            Parameter::number("eps", Range::Positive, 1e-8, "added to the denominator of the weights"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Lff {
     fn name(&self) -> &'static str {
-        "lff"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        positive("eps", self.eps)?;
-        GeneralisedCrossEntropy { q: self.q, variant: self.variant }.check()
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

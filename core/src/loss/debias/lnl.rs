@@ -26,10 +26,13 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, factor};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, entropy, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{
+    BIAS, CLASSES, Described, Family, Head, Input, LOGITS, Networks, Parameter, Range, Spec,
+};
 
 /// The network's loss; see the [module](self). Inputs: `logits`, `[n, classes]`, `labels`, `[n]`, and
 /// `bias_logits`, `[m, biases]`.
@@ -48,13 +51,40 @@ impl Default for Lnl {
     }
 }
 
+impl Described for Lnl {
+    const SPEC: Spec = Spec {
+        name: "lnl",
+        title: "Learning not to learn",
+        family: Family::ClassScores,
+        summary: "labels against a bias predictor",
+        work: "Kim et al., Learning Not to Learn: Training Deep Neural Networks with Biased Data, 2019",
+        formula: "L = 1/n sum_i CE( z_i, y_i ) - entropy_weight / m sum_r H( softmax(q_r) )",
+        inputs: &[
+            LOGITS,
+            Input::rows("bias_logits", "[m, biases]", "the scores of the bias predictor"),
+            CLASSES,
+        ],
+        head: Head::ClassScores,
+        networks: Networks::Adversary,
+        methods: &["lnl"],
+        parameters: &[Parameter::number(
+            "entropy_weight",
+            Range::Factor,
+            0.01,
+            "factor of the entropy of the bias predictor",
+        )],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Lnl {
     fn name(&self) -> &'static str {
-        "lnl"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("entropy_weight", self.entropy_weight).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -81,9 +111,25 @@ pub struct LnlAdversary {
     pub variant: Variant,
 }
 
+impl Described for LnlAdversary {
+    const SPEC: Spec = Spec {
+        name: "lnl-adversary",
+        title: "Learning not to learn: the bias predictor",
+        family: Family::ClassScores,
+        summary: "bias labels",
+        work: "Kim et al., Learning Not to Learn: Training Deep Neural Networks with Biased Data, 2019",
+        formula: "L = 1/m sum_r CE( q_r, b_r )",
+        inputs: &[Input::rows("bias_logits", "[m, biases]", "the scores of the bias predictor"), BIAS],
+        head: Head::Other,
+        networks: Networks::Adversary,
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for LnlAdversary {
     fn name(&self) -> &'static str {
-        "lnl-adversary"
+        Self::SPEC.name
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -18,10 +18,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, factor};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_linear, linear, targets};
 use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 use simile_kernels::sigmoid;
 
 /// RUBi; see the [module](self). Inputs: `f_logits`, `[n, classes]`, `g_features`, `[n, d]`, `fc_weight`,
@@ -41,13 +42,43 @@ impl Default for Rubi {
     }
 }
 
+impl Described for Rubi {
+    const SPEC: Spec = Spec {
+        name: "rubi",
+        title: "RUBi",
+        family: Family::ClassScores,
+        summary: "labels against a biased network, which masks the scores",
+        work: "Cadene et al., RUBi: Reducing Unimodal Biases, 2019",
+        formula: "q = sg(g) A^T + a\n\
+            L = 1/n sum_i CE( f_i sigmoid(q_i), y_i ) + question_loss_weight / n sum_i CE( q_i, y_i )",
+        inputs: &[
+            Input::rows("f_logits", "[n, classes]", "scores of the main network"),
+            Input::rows("g_features", "[n, d]", "features of the biased network"),
+            Input::rows("fc_weight", "[classes, d]", "weights of the head of the bias"),
+            Input::rows("fc_bias", "[1, classes]", "constants of the head of the bias"),
+            CLASSES,
+        ],
+        head: Head::ClassScores,
+        networks: Networks::Biased,
+        methods: &["bias-network"],
+        parameters: &[Parameter::number(
+            "question_loss_weight",
+            Range::Factor,
+            1.0,
+            "factor of the bias head's own cross-entropy",
+        )],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Rubi {
     fn name(&self) -> &'static str {
-        "rubi"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("question_loss_weight", self.question_loss_weight).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -26,11 +26,14 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::biascon::attraction;
-use crate::error::{Error, Result, bounded};
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{cross_entropy, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives};
+use crate::loss::spec::{
+    CLASSES, Described, Family, Form, Input, LOGITS, Networks, Parameter, Spec, VIEW_A, VIEW_B,
+};
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::unit_rows::UnitRows;
@@ -55,13 +58,44 @@ impl Default for SoftCon {
     }
 }
 
+impl Described for SoftCon {
+    const SPEC: Spec = Spec {
+        name: "softcon",
+        title: "SoftCon",
+        family: Family::Labelled,
+        summary: "labels, and a biased network in place of bias labels",
+        work: "Hong and Yang, Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning, 2021",
+        formula: "l_i  = - sum_j m_ij / M_i [ s_ij - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature\n\
+            m_ij = ( 1 - cos(f_i, f_j) ) [ y_i = y_j ],   M_i = sum_j m_ij",
+        inputs: &[
+            VIEW_A,
+            VIEW_B,
+            CLASSES,
+            Input::host("bias_features", "[b, e]", "features of the samples by the biased network"),
+            LOGITS
+                .optional()
+                .meaning("the score of each class, for the cross-entropy in aux; with ce_labels"),
+            Input::integers("ce_labels", "[n]", "the class of each row of logits").optional(),
+        ],
+        networks: Networks::Biased,
+        methods: &["bias-network"],
+        variants: &[
+            Form::new("paper", "as above"),
+            Form::new("released", "1e-9 is added inside the logarithm"),
+        ],
+        parameters: &[Parameter::temperature(0.07)],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for SoftCon {
     fn name(&self) -> &'static str {
-        "softcon"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        bounded("temperature", self.temperature).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

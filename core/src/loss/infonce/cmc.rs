@@ -23,12 +23,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::moco::against_bank;
-use crate::error::{Result, bounded};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::pairwise::PairwiseResult;
+use crate::loss::spec::{Described, Family, Form, Input, Needed, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use burn::tensor::Tensor;
+
+/// The setting under which the entries of the samples are inputs.
+const RELEASED: Needed = Needed::If { setting: "variant", value: "\"released\"" };
 
 /// CMC; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, `bank_a`, `bank_b`, `[K, d]`; with variant
 /// `released` also `stored_a`, `stored_b`, `[b, d]`.
@@ -47,13 +51,50 @@ impl Default for Cmc {
     }
 }
 
+impl Described for Cmc {
+    const SPEC: Spec = Spec {
+        name: "cmc",
+        title: "CMC",
+        family: Family::Representation,
+        summary: "memory banks of two kinds of view",
+        work: "Tian et al., Contrastive Multiview Coding, 2020",
+        formula: "L = 1/b sum_i [ l(a_i; b_i, M_b) + l(b_i; a_i, M_a) ]\n\
+            l(x; y, M) = log( exp s(x, y) + sum_m exp s(x, m) ) - s(x, y),   s(x, y) = <x, y> / temperature",
+        inputs: &[
+            VIEW_A,
+            VIEW_B,
+            Input::embeddings("stored_a", "[b, d]", "entries of the samples in the bank of the first views")
+                .needed(RELEASED),
+            Input::embeddings("stored_b", "[b, d]", "entries of the samples in the bank of the second views")
+                .needed(RELEASED),
+            Input::rows(
+                "bank_b",
+                "[K, d]",
+                "stored embeddings of second views of other samples, of length one",
+            ),
+            Input::rows(
+                "bank_a",
+                "[K, d]",
+                "stored embeddings of first views of other samples, of length one",
+            ),
+        ],
+        variants: &[
+            Form::new("paper", "the positive is the other view in the batch"),
+            Form::new("released", "the positive is the entry of the sample in the bank"),
+        ],
+        parameters: &[Parameter::temperature(0.07)],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Cmc {
     fn name(&self) -> &'static str {
-        "cmc"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        bounded("temperature", self.temperature).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

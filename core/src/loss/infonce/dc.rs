@@ -27,10 +27,11 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, bounded};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant, differentiate};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view, where_present};
+use crate::loss::spec::{Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
 /// DC; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
@@ -67,13 +68,33 @@ impl Default for Dclw {
     }
 }
 
+impl Described for Dc {
+    const SPEC: Spec = Spec {
+        name: "dc",
+        title: "Decoupled contrastive (DC)",
+        family: Family::Uniformity,
+        summary: "two views, small batches",
+        work: "Yeh et al., Decoupled Contrastive Learning, 2022",
+        formula: "l_i = - s_ii'     + log sum_{j != i, i'} exp s_ij,   s_ij = cos(x_i, x_j) / temperature",
+        inputs: &[VIEW_A, VIEW_B],
+        methods: &["single", "cached"],
+        variants: &[
+            Form::new("paper", "mean over the 2 b anchors"),
+            Form::new("released", "sum of the means of both views"),
+        ],
+        parameters: &[Parameter::temperature(0.1)],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Dc {
     fn name(&self) -> &'static str {
-        "dc"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        bounded("temperature", self.temperature).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -95,14 +116,42 @@ impl Objective for Dc {
     }
 }
 
+impl Described for Dclw {
+    const SPEC: Spec = Spec {
+        name: "dclw",
+        title: "Decoupled, weighted (DCLW)",
+        family: Family::Uniformity,
+        summary: "two views, small batches; hard positives weigh more",
+        work: "Yeh et al., Decoupled Contrastive Learning, 2022",
+        formula: "l_i = - w_i s_ii' + log sum_{j != i, i'} exp s_ij\n\
+            w_i = 2 - b exp( cos_ii' / sigma ) / sum_k exp( cos_kk' / sigma )",
+        inputs: &[VIEW_A, VIEW_B],
+        methods: &["single", "cached"],
+        variants: &[
+            Form::new("paper", "mean over the 2 b anchors"),
+            Form::new("released", "sum of the means of both views"),
+        ],
+        parameters: &[
+            Parameter::temperature(0.1),
+            Parameter::number(
+                "sigma",
+                Range::Moderate,
+                0.5,
+                "divisor of the cosines in the weights of the positives",
+            ),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Dclw {
     fn name(&self) -> &'static str {
-        "dclw"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        bounded("sigma", self.sigma)?;
-        bounded("temperature", self.temperature).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -20,10 +20,11 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, bounded};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
+use crate::loss::spec::{Described, Family, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
 /// DCL; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
@@ -44,13 +45,38 @@ impl Default for Dcl {
     }
 }
 
+impl Described for Dcl {
+    const SPEC: Spec = Spec {
+        name: "dcl",
+        title: "Debiased (DCL)",
+        family: Family::InfoNce,
+        summary: "two views; negatives corrected for the positives among them",
+        work: "Chuang et al., Debiased Contrastive Learning, 2020, eq. 7 and 8",
+        formula: "L   = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature\n\
+            N g = max( ( sum_j exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )",
+        inputs: &[VIEW_A, VIEW_B],
+        methods: &["single", "cached"],
+        parameters: &[
+            Parameter::temperature(0.5),
+            Parameter::number(
+                "tau_plus",
+                Range::Probability,
+                0.1,
+                "probability that a negative is of the anchor's class",
+            ),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Dcl {
     fn name(&self) -> &'static str {
-        "dcl"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        Debias::new(self.temperature, self.tau_plus, 1).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -80,10 +106,8 @@ pub(crate) struct Debias {
 impl Debias {
     /// The correction for `2 b` stacked anchors.
     pub(crate) fn new(temperature: f64, tau_plus: f64, b: usize) -> Result<Self> {
-        bounded("temperature", temperature)?;
-        if !(0.0..1.0).contains(&tau_plus) {
-            return Err(Error::parameter("tau_plus", tau_plus, "expected a probability from 0 to below 1"));
-        }
+        Range::Moderate.check("temperature", temperature)?;
+        Range::Probability.check("tau_plus", tau_plus)?;
         Ok(Self { temperature, tau_plus, negatives: (2 * b.saturating_sub(1)) as f64 })
     }
 

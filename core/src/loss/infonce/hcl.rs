@@ -20,10 +20,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::dcl::Debias;
-use crate::error::{Result, factor};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, other_view};
+use crate::loss::spec::{Described, Family, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
 /// HCL; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
@@ -46,14 +47,40 @@ impl Default for Hcl {
     }
 }
 
+impl Described for Hcl {
+    const SPEC: Spec = Spec {
+        name: "hcl",
+        title: "Hard negatives (HCL)",
+        family: Family::InfoNce,
+        summary: "two views; near negatives weigh more",
+        work: "Robinson et al., Contrastive Learning with Hard Negative Samples, 2021, section 4",
+        formula: "L   = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature\n\
+            N g = max( ( R_i - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )\n\
+            R_i = sum_j exp( (1 + beta) s_ij ) / ( 1/N sum_j exp( beta s_ij ) )",
+        inputs: &[VIEW_A, VIEW_B],
+        methods: &["single", "cached"],
+        parameters: &[
+            Parameter::temperature(0.5),
+            Parameter::number("beta", Range::Factor, 1.0, "concentration of the weights of the negatives"),
+            Parameter::number(
+                "tau_plus",
+                Range::Probability,
+                0.1,
+                "probability that a negative is of the anchor's class",
+            ),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Hcl {
     fn name(&self) -> &'static str {
-        "hcl"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("beta", self.beta)?;
-        Debias::new(self.temperature, self.tau_plus, 1).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -16,10 +16,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, bounded};
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, PairwiseResult, Positives, itself};
+use crate::loss::spec::{CLUSTERS, Described, Family, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 use burn::tensor::Tensor;
@@ -44,9 +45,29 @@ impl Default for InfoNce {
     }
 }
 
+impl Described for InfoNce {
+    const SPEC: Spec = Spec {
+        name: "info-nce",
+        title: "InfoNCE",
+        family: Family::InfoNce,
+        summary: "two views, the second views of other samples as negatives",
+        work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 1",
+        formula: "L = 1/b sum_i [ log( exp s_ii + sum_{j != i}         exp s_ij ) - s_ii ]",
+        inputs: &[VIEW_A, VIEW_B],
+        methods: &["single", "cached", "with-classifier"],
+        parameters: &[
+            Parameter::temperature(0.5),
+            Parameter::choice("similarity", &["cosine"], "how embeddings are compared; there is one way"),
+            Parameter::flag("symmetric", false, "averages the directions a to b and b to a"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for InfoNce {
     fn name(&self) -> &'static str {
-        "info-nce"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
@@ -57,7 +78,7 @@ impl Objective for InfoNce {
                 known: vec!["cosine".into()],
             });
         }
-        bounded("temperature", self.temperature).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -91,13 +112,32 @@ impl Default for FairInfoNce {
     }
 }
 
+impl Described for FairInfoNce {
+    const SPEC: Spec = Spec {
+        name: "fair-info-nce",
+        title: "Fair-InfoNCE",
+        family: Family::InfoNce,
+        summary: "two views; negatives of one cluster",
+        work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 4",
+        formula: "L = 1/b sum_i [ log( exp s_ii + sum_{j != i, c_j = c_i} exp s_ij ) - s_ii ]",
+        inputs: &[VIEW_A, VIEW_B, CLUSTERS],
+        methods: &["single", "cached"],
+        parameters: &[
+            Parameter::temperature(0.5),
+            Parameter::flag("symmetric", false, "averages the directions a to b and b to a"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for FairInfoNce {
     fn name(&self) -> &'static str {
-        "fair-info-nce"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        bounded("temperature", self.temperature).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

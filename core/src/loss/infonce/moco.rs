@@ -16,10 +16,11 @@
 use burn::tensor::{IndexingUpdateOp, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, bounded};
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, PairwiseResult, Positives, log_add};
+use crate::loss::spec::{Described, Family, Input, Networks, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use crate::numeric::matrix::indices;
 use crate::numeric::unit_rows::UnitRows;
@@ -43,13 +44,38 @@ impl Default for MoCo {
     }
 }
 
+impl Described for MoCo {
+    const SPEC: Spec = Spec {
+        name: "moco",
+        title: "MoCo",
+        family: Family::Representation,
+        summary: "a queue of keys of earlier samples",
+        work: "He et al., Momentum Contrast for Unsupervised Visual Representation Learning, 2020, eq. 1",
+        formula: "L = 1/b sum_i [ log( exp s(q_i, k_i) + sum_n exp s(q_i, m_n) ) - s(q_i, k_i) ],   s(x, y) = <x, y> / temperature",
+        inputs: &[
+            VIEW_A.meaning("queries, embeddings of the first views"),
+            VIEW_B.meaning("keys of the second views by the moving average"),
+            Input::rows("queue", "[K, d]", "keys of earlier samples, of length one"),
+        ],
+        networks: Networks::Averaged,
+        methods: &["moco"],
+        parameters: &[
+            Parameter::temperature(0.07),
+            Parameter::integer("K", [0, u64::MAX], 65_536, "rows of the queue, checked")
+                .null_by_default("not checked"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for MoCo {
     fn name(&self) -> &'static str {
-        "moco"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        bounded("temperature", self.temperature).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

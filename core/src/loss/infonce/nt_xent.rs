@@ -14,10 +14,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, bounded};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
+use crate::loss::spec::{Described, Family, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
 /// NT-Xent; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
@@ -36,13 +37,29 @@ impl Default for NtXent {
     }
 }
 
+impl Described for NtXent {
+    const SPEC: Spec = Spec {
+        name: "nt-xent",
+        title: "NT-Xent (SimCLR)",
+        family: Family::InfoNce,
+        summary: "two views, all other rows as negatives",
+        work: "Chen et al., A Simple Framework for Contrastive Learning of Visual Representations, 2020, eq. 1",
+        formula: "L = 1/(2b) sum_i [ log sum_{j != i} exp(s_ij) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature",
+        inputs: &[VIEW_A, VIEW_B],
+        methods: &["single", "cached", "with-classifier"],
+        parameters: &[Parameter::temperature(0.5)],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for NtXent {
     fn name(&self) -> &'static str {
-        "nt-xent"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        bounded("temperature", self.temperature).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
-use crate::loss::reduction::Reduction;
+use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction};
+use crate::loss::spec::{CLUSTERS, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::supervised::supcon::SupCon;
 
 /// WeaklySup-InfoNCE; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `labels`, `[b]`.
@@ -57,13 +58,33 @@ impl WeakSupInfoNce {
     }
 }
 
+impl Described for WeakSupInfoNce {
+    const SPEC: Spec = Spec {
+        name: "weaksup-info-nce",
+        title: "WeaklySup-InfoNCE",
+        family: Family::InfoNce,
+        summary: "clusters as classes",
+        work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 3",
+        formula: "L = E_{z} E_{x, y ~ p(x|z) p(y|z)} [ log( exp s_xy + sum_j exp s_{x y_j} ) - s_xy ]",
+        inputs: &[VIEW_A, VIEW_B, CLUSTERS],
+        methods: &["single", "cached"],
+        variants: &[
+            Form::new("released", "times temperature / base_temperature"),
+            Form::new("paper", "without that factor"),
+        ],
+        parameters: &[Parameter::temperature(0.1), BASE_TEMPERATURE, REDUCTION],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for WeakSupInfoNce {
     fn name(&self) -> &'static str {
-        "weaksup-info-nce"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        self.as_supcon().check()
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -16,10 +16,11 @@
 use serde::{Deserialize, Serialize};
 use simile_kernels::Redundancy;
 
-use crate::error::{Error, Result, factor, positive};
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::check_shape;
 use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::spec::{Described, Family, Input, Parameter, Range, Spec};
 
 /// Barlow Twins; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -39,14 +40,35 @@ impl Default for BarlowTwins {
     }
 }
 
+impl Described for BarlowTwins {
+    const SPEC: Spec = Spec {
+        name: "barlow-twins",
+        title: "Barlow Twins",
+        family: Family::Representation,
+        summary: "correlations of features",
+        work: "Zbontar et al., Barlow Twins: Self-Supervised Learning via Redundancy Reduction, 2021, eq. 1 and 2",
+        formula: "L = sum_k (1 - C_kk)^2 + lambd sum_{k != l} C_kl^2,   C = A^T B / b",
+        inputs: &[
+            Input::rows("view_a", "[b, d]", "features of the first views, not normalised by row"),
+            Input::rows("view_b", "[b, d]", "features of the second views"),
+        ],
+        methods: &["single", "cached"],
+        parameters: &[
+            Parameter::number("lambd", Range::Factor, 0.0051, "factor of the terms off the diagonal"),
+            Parameter::number("bn_eps", Range::Positive, 1e-5, "added to the variances"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for BarlowTwins {
     fn name(&self) -> &'static str {
-        "barlow-twins"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("lambd", self.lambd)?;
-        positive("bn_eps", self.bn_eps).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{Described, Family, Input, Networks, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
 /// BYOL; see the [module](self). Inputs: `view_a`, `view_b`, `target_a`, `target_b`, `[b, d]`.
@@ -32,9 +33,30 @@ pub struct Byol {
     pub variant: Variant,
 }
 
+impl Described for Byol {
+    const SPEC: Spec = Spec {
+        name: "byol",
+        title: "BYOL",
+        family: Family::Representation,
+        summary: "a moving average of the network",
+        work: "Grill et al., Bootstrap Your Own Latent, 2020, eq. 2",
+        formula: "L = 1/b sum_i [ 2 - 2 cos(p_i^a, t_i^b) + 2 - 2 cos(p_i^b, t_i^a) ]",
+        inputs: &[
+            VIEW_A.meaning("predictions from the first views"),
+            VIEW_B.meaning("predictions from the second views"),
+            Input::embeddings("target_a", "[b, d]", "projections of the first views by the moving average"),
+            Input::embeddings("target_b", "[b, d]", "projections of the second views by the moving average"),
+        ],
+        networks: Networks::Averaged,
+        methods: &["byol"],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Byol {
     fn name(&self) -> &'static str {
-        "byol"
+        Self::SPEC.name
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

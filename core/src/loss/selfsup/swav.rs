@@ -33,9 +33,12 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 use simile_kernels::SoftCrossEntropy;
 
-use crate::error::{Error, Result, bounded};
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{
+    Described, FURTHER_VIEWS, Family, Form, Head, Input, Parameter, Range, Spec, VIEW_A, VIEW_B,
+};
 use crate::loss::views::ManyViews;
 use crate::numeric::unit_rows::UnitRows;
 
@@ -73,17 +76,69 @@ impl Default for Swav {
     }
 }
 
+impl Described for Swav {
+    const SPEC: Spec = Spec {
+        name: "swav",
+        title: "SwAV",
+        family: Family::Representation,
+        summary: "soft clusters, which each view predicts of the others",
+        work: "Caron et al., Unsupervised Learning of Visual Features by Contrasting Cluster Assignments, 2020, eq. 1 to 3",
+        formula: "L = 1/|A| sum_{c in A} 1/(V-1) sum_{v != c} 1/b sum_i - sum_k q_ik^c log softmax_k( s_ik^v ),   s_ik = <z_i, p_k> / temperature\n\
+            q^c = Sinkhorn( <z^c, p> / epsilon )",
+        inputs: &[
+            VIEW_A,
+            VIEW_B,
+            FURTHER_VIEWS,
+            Input::embeddings("prototypes", "[K, d]", "the centres of the clusters"),
+            Input::rows(
+                "queue_0",
+                "[L, d]",
+                "earlier embeddings of the first assigned view; queue_1 and so on for the others",
+            )
+            .optional(),
+        ],
+        methods: &["swav"],
+        variants: &[
+            Form::new("paper", "the gradient of the prototypes as given"),
+            Form::new("released", "the gradient of the normalised prototypes"),
+        ],
+        parameters: &[
+            Parameter::temperature(0.1),
+            Parameter::number(
+                "epsilon",
+                Range::Moderate,
+                0.05,
+                "divisor of the scores in the assignment; smaller is harder",
+            ),
+            Parameter::integer(
+                "sinkhorn_iterations",
+                [1, MOST_ITERATIONS],
+                3,
+                "iterations of Sinkhorn's algorithm",
+            ),
+            Parameter::structured(
+                "crops_for_assign",
+                "[0, 1]",
+                "which views are assigned, a list of integers from 0",
+            ),
+            Parameter::integer("nmb_crops", [0, u64::MAX], 2, "number of views, checked")
+                .null_by_default("not checked"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Swav {
     fn name(&self) -> &'static str {
-        "swav"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
         if self.crops_for_assign.is_empty() {
             return Err(Error::parameter("crops_for_assign", "empty", "expected at least one view, from 0"));
         }
-        check_sinkhorn(self.epsilon, self.sinkhorn_iterations)?;
-        bounded("temperature", self.temperature).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -213,13 +268,42 @@ impl Default for SwavSinkhorn {
     }
 }
 
+impl Described for SwavSinkhorn {
+    const SPEC: Spec = Spec {
+        name: "swav-sinkhorn",
+        title: "SwAV's assignment",
+        family: Family::Representation,
+        summary: "scores of soft clusters; the assignment alone",
+        work: "Caron et al., Unsupervised Learning of Visual Features by Contrasting Cluster Assignments, 2020",
+        formula: "q^c = Sinkhorn( <z^c, p> / epsilon )",
+        inputs: &[Input::rows("scores", "[b, K]", "the score of each cluster")],
+        head: Head::Other,
+        parameters: &[
+            Parameter::number(
+                "epsilon",
+                Range::Moderate,
+                0.05,
+                "divisor of the scores in the assignment; smaller is harder",
+            ),
+            Parameter::integer(
+                "sinkhorn_iterations",
+                [1, MOST_ITERATIONS],
+                3,
+                "iterations of Sinkhorn's algorithm",
+            ),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for SwavSinkhorn {
     fn name(&self) -> &'static str {
-        "swav-sinkhorn"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        check_sinkhorn(self.epsilon, self.sinkhorn_iterations)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -238,15 +322,8 @@ impl Objective for SwavSinkhorn {
     }
 }
 
-/// Far beyond convergence of the sums of rows and columns.
-const MOST_ITERATIONS: usize = 10_000;
-
-fn check_sinkhorn(epsilon: f64, iterations: usize) -> Result<()> {
-    if !(1..=MOST_ITERATIONS).contains(&iterations) {
-        return Err(Error::parameter("sinkhorn_iterations", iterations, "expected 1 to 10000"));
-    }
-    bounded("epsilon", epsilon).map(drop)
-}
+/// Sums of rows and columns have long stopped to change.
+const MOST_ITERATIONS: u64 = 10_000;
 
 fn check_prototypes(prototypes: &Tensor<2>, width: usize) -> Result<()> {
     match prototypes.dims() {

@@ -15,10 +15,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, factor};
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::check_shape;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 
 /// Larger logarithms of a variance can overflow in `f32`.
 const LARGEST: f64 = 30.0;
@@ -40,13 +41,40 @@ impl Default for Vae {
     }
 }
 
+impl Described for Vae {
+    const SPEC: Spec = Spec {
+        name: "vae",
+        title: "Variational autoencoder",
+        family: Family::Representation,
+        summary: "the pixels, and a decoder",
+        work: "Kingma and Welling, Auto-Encoding Variational Bayes, 2014",
+        formula: "L = 1/b sum_i [ |x_i - y_i|^2 / 2 + beta/2 sum_k ( m_ik^2 + e^{l_ik} - 1 - l_ik ) ]",
+        inputs: &[
+            Input::rows("images", "[b, pixels]", "the pixels, constants"),
+            Input::rows(
+                "reconstruction",
+                "[b, pixels]",
+                "the pixels as the decoder makes them of a draw of the code",
+            ),
+            Input::rows("mean", "[b, latents]", "the mean of the code"),
+            Input::rows("log_variance", "[b, latents]", "the logarithm of its variance"),
+        ],
+        head: Head::Other,
+        networks: Networks::Decoder,
+        methods: &["vae"],
+        parameters: &[Parameter::number("beta", Range::Factor, 1.0, "weight of what the code says")],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for Vae {
     fn name(&self) -> &'static str {
-        "vae"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("beta", self.beta).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

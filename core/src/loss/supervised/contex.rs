@@ -34,11 +34,12 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, within};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, log_add, other_view, where_present};
-use crate::loss::reduction::{Reduction, Scale};
+use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
+use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 
@@ -92,14 +93,47 @@ impl ConTeX {
     }
 }
 
+impl Described for ConTeX {
+    const SPEC: Spec = Spec {
+        name: "contex",
+        title: "ConTeX",
+        family: Family::Labelled,
+        summary: "labels, and bias labels if there are",
+        work: "Deng and Yang, Context-Enriched Contrastive Loss (ConTeX), eq. 6 to 8",
+        formula: "L_a(i) = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{n in N(i)} exp s_in ]\n\
+            L_b(i) = - log( 1 + exp s_ii' / sum_{n != i, i'} exp s_in )                             as printed\n\
+            L_b(i) = - log( exp s_ii' / sum_{a != i} exp s_ia )                                     as released\n\
+            L      = mix L_a + (1 - mix) L_b",
+        inputs: &[
+            VIEW_A,
+            VIEW_B,
+            CLASSES,
+            BIAS.optional().meaning("the bias attribute of each sample; positives are then of another one"),
+        ],
+        methods: &["single", "cached", "with-classifier"],
+        variants: &[
+            Form::new("released", "L_b of NT-Xent, mix 0.5, times temperature / base_temperature"),
+            Form::new("paper", "L_b as printed, mix 0.7"),
+        ],
+        parameters: &[
+            Parameter::temperature(0.1),
+            BASE_TEMPERATURE,
+            Parameter::number("mix", Range::Within(0.0, 1.0), 0.5, "share of L_a")
+                .null_by_default("0.5 as released, 0.7 as printed"),
+            REDUCTION,
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for ConTeX {
     fn name(&self) -> &'static str {
-        "contex"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        within("mix", self.mix(), 0.0, 1.0)?;
-        self.scale().check()
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

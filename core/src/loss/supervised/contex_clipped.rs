@@ -19,11 +19,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::contex::{Labels, class_term, nt_xent_own_term};
-use crate::error::{Result, within};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Tile, other_view, rows_of};
-use crate::loss::reduction::{Reduction, Scale};
+use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
+use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 use crate::numeric::matrix::Matrix;
 use burn::tensor::Tensor;
@@ -64,14 +65,45 @@ impl ConTeXClipped {
     }
 }
 
+impl Described for ConTeXClipped {
+    const SPEC: Spec = Spec {
+        name: "contex-p",
+        title: "ConTeX, clipped",
+        family: Family::Labelled,
+        summary: "labels, and bias labels if there are; a positive near enough pulls no more",
+        work: "the released code of ConTeX",
+        formula: "L_a(i) = - 1/|P(i)| sum_{p in P(i)} min( 0, s_ip - log sum_{n in N(i)} exp s_in )\n\
+            L_b(i) = - log( exp s_ii' / sum_{a != i} exp s_ia )\n\
+            L      = mix L_a + (1 - mix) L_b,   mean over 2 b anchors",
+        inputs: &[
+            VIEW_A,
+            VIEW_B,
+            CLASSES,
+            BIAS.optional().meaning("the bias attribute of each sample; positives are then of another one"),
+        ],
+        methods: &["single", "cached", "with-classifier"],
+        variants: &[
+            Form::new("paper", "without a factor"),
+            Form::new("released", "times temperature / base_temperature"),
+        ],
+        parameters: &[
+            Parameter::temperature(0.1),
+            BASE_TEMPERATURE,
+            Parameter::number("mix", Range::Within(0.0, 1.0), 0.5, "share of L_a"),
+            REDUCTION,
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for ConTeXClipped {
     fn name(&self) -> &'static str {
-        "contex-p"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        within("mix", self.mix, 0.0, 1.0)?;
-        self.scale().check()
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

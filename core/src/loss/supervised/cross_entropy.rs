@@ -21,6 +21,7 @@ use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{CLASSES, Described, Family, Head, Input, LOGITS, Spec};
 
 /// Cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`, and `labels`, `[n]`; `weights`, `[n,
 /// 1]`, if given.
@@ -31,9 +32,29 @@ pub struct CrossEntropy {
     pub variant: Variant,
 }
 
+impl Described for CrossEntropy {
+    const SPEC: Spec = Spec {
+        name: "cross-entropy",
+        title: "Cross-entropy",
+        family: Family::ClassScores,
+        summary: "labels",
+        work: "the softmax classifier",
+        formula: "L = 1/n sum_i w_i [ log sum_c exp z_ic - z_iy ]",
+        inputs: &[
+            LOGITS,
+            CLASSES,
+            Input::host("weights", "[n]", "a weight of each sample, 1 without it").optional(),
+        ],
+        head: Head::ClassScores,
+        methods: &["single", "cached", "dcgan"],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for CrossEntropy {
     fn name(&self) -> &'static str {
-        "cross-entropy"
+        Self::SPEC.name
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

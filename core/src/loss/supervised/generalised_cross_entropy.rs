@@ -20,10 +20,11 @@
 use burn::tensor::{Int, Tensor};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{CLASSES, Described, Family, Form, Head, LOGITS, Parameter, Range, Spec};
 
 /// Generalised cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`, and `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,17 +54,35 @@ impl GeneralisedCrossEntropy {
     }
 }
 
+impl Described for GeneralisedCrossEntropy {
+    const SPEC: Spec = Spec {
+        name: "gce",
+        title: "Generalised cross-entropy",
+        family: Family::ClassScores,
+        summary: "labels; easy samples count more",
+        work: "Zhang and Sabuncu, Generalized Cross Entropy Loss, 2018, eq. 6",
+        formula: "paper     L = 1/n sum_i ( 1 - p_iy^q ) / q\n\
+            released  L = 1/n sum_i q p_iy^q CE(z_i, y_i),   with q p_iy^q a constant",
+        inputs: &[LOGITS, CLASSES],
+        head: Head::ClassScores,
+        methods: &["single", "cached"],
+        variants: &[
+            Form::new("paper", "the textbook loss"),
+            Form::new("released", "the weighted cross-entropy"),
+        ],
+        parameters: &[Parameter::number("q", Range::Share, 0.7, "amplification")],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for GeneralisedCrossEntropy {
     fn name(&self) -> &'static str {
-        "gce"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        if self.q > 0.0 && self.q <= 1.0 {
-            Ok(())
-        } else {
-            Err(Error::parameter("q", self.q, "expected a number above 0 and at most 1"))
-        }
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

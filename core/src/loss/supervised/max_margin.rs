@@ -24,10 +24,11 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, factor};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{check_shape, cross_entropy, grad_inputs};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Parameter, Range, Spec};
 use crate::numeric::unit_rows::SMALLEST_NORM;
 
 /// Max-margin; see the [module](self). Inputs: `features`, `[n, d]`, `fc_weight`, `[classes, d]`, and `labels`,
@@ -88,16 +89,44 @@ fn lengths(rows: &Tensor<2>) -> Tensor<2> {
     squares.mask_fill(zero.clone(), 1.0).sqrt().mask_fill(zero, 0.0)
 }
 
+impl Described for MaxMargin {
+    const SPEC: Spec = Spec {
+        name: "max-margin",
+        title: "Max-margin",
+        family: Family::ClassScores,
+        summary: "labels, on features and a final layer",
+        work: "Liu et al., Large-Margin Softmax Loss for Convolutional Neural Networks, 2016, eq. 4 and 6",
+        formula: "f_ic = |x_i| |W_c| cos theta_ic                                            for c != y_i\n\
+            f_iy = |x_i| |W_y| ( annealing cos theta_iy + psi(theta_iy) ) / ( 1 + annealing )\n\
+            psi(theta) = (-1)^k cos(margin theta) - 2 k,   theta in [ k pi / margin, (k + 1) pi / margin ]\n\
+            L = 1/n sum_i CE( f_i, y_i )",
+        inputs: &[
+            Input::rows("features", "[n, d]", "features before the final layer"),
+            Input::rows("fc_weight", "[classes, d]", "weights of the final layer"),
+            CLASSES,
+        ],
+        head: Head::Other,
+        parameters: &[
+            Parameter::integer("margin", [1, 8], 2, "multiple of the target angle"),
+            Parameter::number(
+                "annealing",
+                Range::Factor,
+                0.0,
+                "share of the plain score of the target class against one share of the margin's",
+            ),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for MaxMargin {
     fn name(&self) -> &'static str {
-        "max-margin"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        if !(1..=8).contains(&self.margin) {
-            return Err(Error::parameter("margin", self.margin, "expected an integer from 1 to 8"));
-        }
-        factor("annealing", self.annealing).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

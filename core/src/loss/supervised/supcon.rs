@@ -28,7 +28,8 @@ use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives};
-use crate::loss::reduction::{Reduction, Scale};
+use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
+use crate::loss::spec::{CLASSES, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
 /// SupCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `labels`, `[b]`.
@@ -72,13 +73,33 @@ impl SupCon {
     }
 }
 
+impl Described for SupCon {
+    const SPEC: Spec = Spec {
+        name: "supcon",
+        title: "SupCon",
+        family: Family::InfoNce,
+        summary: "labels; every sample of the anchor's class is a positive",
+        work: "Khosla et al., Supervised Contrastive Learning, 2020, eq. 2",
+        formula: "l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature",
+        inputs: &[VIEW_A, VIEW_B, CLASSES],
+        methods: &["single", "cached", "with-classifier"],
+        variants: &[
+            Form::new("paper", "mean over the anchors, or their sum"),
+            Form::new("released", "times temperature / base_temperature"),
+        ],
+        parameters: &[Parameter::temperature(0.1), BASE_TEMPERATURE, REDUCTION],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for SupCon {
     fn name(&self) -> &'static str {
-        "supcon"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        self.scale().check()
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

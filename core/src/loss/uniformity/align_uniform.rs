@@ -17,9 +17,10 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::potential::uniformity;
-use crate::error::{Result, bounded, factor, within};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::spec::{Described, Family, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
 /// Alignment and uniformity; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
@@ -44,16 +45,40 @@ impl Default for AlignUniform {
     }
 }
 
+impl Described for AlignUniform {
+    const SPEC: Spec = Spec {
+        name: "align-uniform",
+        title: "Alignment and uniformity",
+        family: Family::Uniformity,
+        summary: "two views; both properties weighed",
+        work: "Wang and Isola, Understanding Contrastive Representation Learning through Alignment and Uniformity on the Hypersphere, 2020",
+        formula: "L = align_w 1/b sum_i |a_i - b_i|^alpha + unif_w ( U(a) + U(b) ) / 2\n\
+            U(x) = log 2/(b(b-1)) sum_{i<j} exp( -t |x_i - x_j|^2 )",
+        inputs: &[VIEW_A, VIEW_B],
+        methods: &["single", "cached"],
+        parameters: &[
+            Parameter::number(
+                "alpha",
+                Range::Within(1.0, 100.0),
+                2.0,
+                "exponent of the distance of two views",
+            ),
+            Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances"),
+            Parameter::number("align_w", Range::Factor, 1.0, "factor of the alignment"),
+            Parameter::number("unif_w", Range::Factor, 1.0, "factor of the uniformity"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for AlignUniform {
     fn name(&self) -> &'static str {
-        "align-uniform"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        within("alpha", self.alpha, 1.0, 100.0)?;
-        factor("align_w", self.align_w)?;
-        factor("unif_w", self.unif_w)?;
-        bounded("t", self.t).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

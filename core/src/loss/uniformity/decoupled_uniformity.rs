@@ -18,9 +18,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::potential::uniformity;
-use crate::error::{Result, bounded};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::spec::{Described, FURTHER_VIEWS, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::ManyViews;
 
 /// Decoupled Uniformity; see the [module](self). Inputs: `view_a`, `view_b`, ..., `[b, d]`.
@@ -53,13 +54,31 @@ impl DecoupledUniformity {
     }
 }
 
+impl Described for DecoupledUniformity {
+    const SPEC: Spec = Spec {
+        name: "decoupled-uniformity",
+        title: "Decoupled Uniformity",
+        family: Family::Uniformity,
+        summary: "any number of views",
+        work: "Dufumier et al., Integrating Prior Knowledge in Contrastive Learning with Kernel, 2023",
+        formula: "L = log 2/(b(b-1)) sum_{i<j} exp( -t |m_i - m_j|^2 ),   m_i = 1/V sum_v f(x_i^v)",
+        inputs: &[VIEW_A, VIEW_B, FURTHER_VIEWS],
+        methods: &["single", "cached"],
+        variants: &[Form::of_default("released", "t", "t = 2"), Form::of_default("paper", "t", "t = 1")],
+        parameters: &[Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances")
+            .null_by_default("2 as released, 1 as printed")],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for DecoupledUniformity {
     fn name(&self) -> &'static str {
-        "decoupled-uniformity"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        bounded("t", self.t()).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

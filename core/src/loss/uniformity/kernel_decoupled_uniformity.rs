@@ -29,11 +29,12 @@ use serde::{Deserialize, Serialize};
 
 use super::decoupled_uniformity::default_t;
 use super::potential::uniformity;
-use crate::error::{Error, Result, bounded, factor};
+use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::kernel::conditional::KernelRidge;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Conditioning, Evaluation, Objective, Variant};
+use crate::loss::spec::{Described, FURTHER_VIEWS, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
 use crate::loss::views::ManyViews;
 
 /// Kernel Decoupled Uniformity; see the [module](self). Inputs: `view_a`, `view_b`, ..., `[b, d]`, and `z`, `[b,
@@ -86,18 +87,51 @@ impl KernelDecoupledUniformity {
     }
 }
 
+impl Described for KernelDecoupledUniformity {
+    const SPEC: Spec = Spec {
+        name: "kernel-decoupled-uniformity",
+        title: "Kernel Decoupled Uniformity",
+        family: Family::Uniformity,
+        summary: "any number of views, and prior knowledge through a kernel",
+        work: "Dufumier et al., Integrating Prior Knowledge in Contrastive Learning with Kernel, 2023",
+        formula: "L     = log 2/(b(b-1)) sum_{i<j} exp( -t |c_i - c_j|^2 ),   c_i = sum_j alpha_ij m_j\n\
+            alpha = (K_Z + ridge I)^-1 K_Z",
+        inputs: &[VIEW_A, VIEW_B, FURTHER_VIEWS, Z.meaning("prior knowledge of each sample")],
+        methods: &["single", "cached"],
+        variants: &[
+            Form::new("released", "ridge lambda, t = 2"),
+            Form::new("paper", "ridge b lambda, t = 1"),
+        ],
+        parameters: &[
+            Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances")
+                .null_by_default("2 as released, 1 as printed"),
+            Parameter::number("lambda", Range::Factor, 0.01, "ridge before the scaling of the variant")
+                .or_null("1 / sqrt(b)"),
+            Parameter::number(
+                "lambda_effective",
+                Range::Within(0.0, f64::MAX),
+                0.0,
+                "the ridge that the scaling is expected to give, checked",
+            )
+            .null_by_default("not checked"),
+            Parameter::kernel(r#"{ "name": "rbf", "sigma": 1.0 }"#, "kernel of the prior"),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for KernelDecoupledUniformity {
     fn name(&self) -> &'static str {
-        "kernel-decoupled-uniformity"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("lambda", self.lambda.unwrap_or(1.0))?;
-        bounded("t", self.t()).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn conditioning(&self) -> Conditioning {
-        Conditioning::Given
+        Self::SPEC.conditioning()
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

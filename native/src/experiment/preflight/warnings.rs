@@ -5,6 +5,8 @@ use anyhow::Result;
 use simile_core::algorithm::AlgorithmConfig;
 use simile_core::data::{Condition, Dataset};
 use simile_core::kernel::{Kernel, median_distance};
+use simile_core::loss::spec::Kind;
+use simile_core::loss::{self, Conditioning};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{Purpose, Sampler, Sampling, stream};
 
@@ -116,22 +118,18 @@ fn one_value(name: &str, train: &Dataset) -> Option<String> {
 /// True if an objective compares the values of its condition.
 fn weighs(section: &ObjectiveSection) -> bool {
     let groups = [section.clusters, section.top_attributes, section.neighbourhoods];
-    kernel(section).is_some() || section.name == "fair-cclk-trainable" || groups.iter().any(Option::is_some)
+    section.conditioning() == Conditioning::Given || groups.iter().any(Option::is_some)
 }
 
 /// The kernel of the condition, where the objective has one whose bandwidth is not learned.
 fn kernel(section: &ObjectiveSection) -> Option<Kernel> {
-    let default = match section.name.as_str() {
-        "fair-cclk" | "weaksup-cclk" => Kernel::Cosine,
-        "kernel-decoupled-uniformity" => Kernel::rbf(1.0),
-        _ => return None,
+    let spec = loss::spec(&section.name).ok().filter(|spec| spec.conditioning() == Conditioning::Given)?;
+    let kernel = spec.parameter("kernel").filter(|kernel| kernel.kind == Kind::Kernel)?;
+    let written = match section.parameters.get("kernel") {
+        Some(written) => serde_json::to_value(written).ok()?,
+        None => kernel.default.to_value(),
     };
-    match section.parameters.get("kernel") {
-        Some(written) => {
-            serde_json::to_value(written).ok().and_then(|kernel| serde_json::from_value(kernel).ok())
-        }
-        None => Some(default),
-    }
+    serde_json::from_value(written).ok()
 }
 
 /// The warning about a kernel whose matrix is nearly the identity, or nearly constant.

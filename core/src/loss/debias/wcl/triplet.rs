@@ -19,9 +19,10 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Evaluation, Objective, Variant, differentiate};
+use crate::loss::spec::{BIASED_A, BIASED_B, Described, Family, Form, Parameter, Range, Spec};
 use crate::loss::views::TwoViews;
 
 /// The triplet loss; see the [module](self). Inputs: `view_a_biased`, `view_b_biased`, `[b, d]`.
@@ -40,17 +41,38 @@ impl Default for WclTriplet {
     }
 }
 
+impl Described for WclTriplet {
+    const SPEC: Spec = Spec {
+        name: "wcl-triplet",
+        title: "Difficulty: the biased network",
+        family: Family::Difficulty,
+        summary: "two views in a network that amplifies the bias",
+        work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
+        formula: "paper      L = 1/(2b) sum_i [ |x_i - x_i'|^2 - 1/N sum_j |x_i - x_j|^2 ]\n\
+            released   L = 1/(2b) sum_i [ |x_i - x_i'|^2 - ( sum_j |x_i - x_j|^2 - tau_plus N |x_i - x_i'|^2 ) / (1 - tau_plus) ]",
+        inputs: &[BIASED_A, BIASED_B],
+        variants: &[
+            Form::new("paper", "mean of the negatives"),
+            Form::new("released", "corrected sum of the negatives"),
+        ],
+        parameters: &[Parameter::number(
+            "tau_plus",
+            Range::Probability,
+            0.1,
+            "probability that a negative is of the anchor's class, as released",
+        )],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for WclTriplet {
     fn name(&self) -> &'static str {
-        "wcl-triplet"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        if (0.0..1.0).contains(&self.tau_plus) {
-            Ok(())
-        } else {
-            Err(Error::parameter("tau_plus", self.tau_plus, "expected a probability from 0 to below 1"))
-        }
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -20,13 +20,16 @@ use serde::{Deserialize, Serialize};
 use simile_kernels::tile_rows;
 
 use super::{Distance, Network, weight_table, weights};
-use crate::error::{Result, factor};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::infonce::dcl::Debias;
 use crate::loss::infonce::hcl::reweighted;
 use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::pairwise::{
     LogSumExp, PairWeights, PairwiseLoss, Positives, Rows, Weight, log_add, other_view,
+};
+use crate::loss::spec::{
+    BIASED_A, BIASED_B, Described, Family, Form, Networks, Parameter, Range, Spec, VIEW_A, VIEW_B,
 };
 use crate::loss::views::TwoViews;
 
@@ -102,13 +105,42 @@ impl WclWeightedDcl {
     }
 }
 
+impl Described for WclWeightedDcl {
+    const SPEC: Spec = Spec {
+        name: "wcl-weighted-dcl",
+        title: "Difficulty-weighted DCL",
+        family: Family::Difficulty,
+        summary: "two views and a biased network; corrected as DCL",
+        work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
+        formula: "L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature",
+        inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
+        networks: Networks::Biased,
+        methods: &["difficulty"],
+        variants: &[
+            Form::new("released", "weights of similarities"),
+            Form::new("paper", "weights of distances"),
+        ],
+        parameters: &[
+            Parameter::temperature(0.5),
+            Parameter::number(
+                "tau_plus",
+                Range::Probability,
+                0.1,
+                "probability that a negative is of the anchor's class",
+            ),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for WclWeightedDcl {
     fn name(&self) -> &'static str {
-        "wcl-weighted-dcl"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        self.general().check()
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -116,14 +148,58 @@ impl Objective for WclWeightedDcl {
     }
 }
 
+impl Described for WclWeightedInfoNce {
+    const SPEC: Spec = Spec {
+        name: "wcl-weighted-infonce",
+        title: "Difficulty-weighted InfoNCE",
+        family: Family::Difficulty,
+        summary: "two views and a biased network; hard negatives weigh more",
+        work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
+        formula: "L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature",
+        inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
+        networks: Networks::Biased,
+        methods: &["difficulty"],
+        variants: &[
+            Form::new("paper", "weights of distances"),
+            Form::new("released", "weights of similarities"),
+        ],
+        parameters: &[
+            Parameter::temperature(0.5),
+            Parameter::choice(
+                "distance",
+                &["squared", "euclidean"],
+                "how distances are measured, as printed",
+            ),
+            Parameter::choice(
+                "correction",
+                &["none", "dcl", "hcl"],
+                "what is done about positives among the negatives",
+            ),
+            Parameter::number(
+                "tau_plus",
+                Range::Probability,
+                0.1,
+                "probability that a negative is of the anchor's class, with a correction",
+            ),
+            Parameter::number(
+                "beta",
+                Range::Factor,
+                1.0,
+                "concentration of the weights of the correction hcl",
+            ),
+        ],
+        module: module_path!(),
+        ..Spec::BASE
+    };
+}
+
 impl Objective for WclWeightedInfoNce {
     fn name(&self) -> &'static str {
-        "wcl-weighted-infonce"
+        Self::SPEC.name
     }
 
     fn check(&self) -> Result<()> {
-        factor("beta", self.beta)?;
-        Debias::new(self.temperature, self.tau_plus, 1).map(drop)
+        Self::SPEC.check(self)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -1,0 +1,150 @@
+//! The named inputs of an objective.
+
+use serde::Serialize;
+
+/// An input that an objective reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Input {
+    /// Its name in a [`Batch`](crate::loss::batch::Batch) and in case files.
+    pub name: &'static str,
+    /// What its numbers are.
+    pub kind: InputKind,
+    /// Its shape: `b` samples, `n` samples of a loss of class scores, `d` numbers of an embedding.
+    pub shape: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Whether it has to be there.
+    pub needed: Needed,
+}
+
+/// What the numbers of an input are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputKind {
+    /// Rows on the device that are brought to length one.
+    Embeddings,
+    /// Rows on the device, as they are.
+    Rows,
+    /// An integer for each sample.
+    Integers,
+    /// An integer for each sample: its cluster by a variable of the data set, or its class.
+    Clusters,
+    /// Rows on the host, in `f64`.
+    Host,
+}
+
+impl InputKind {
+    /// In words.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Embeddings => "rows, normalised",
+            Self::Rows => "rows",
+            Self::Integers | Self::Clusters => "integers",
+            Self::Host => "rows, on the host",
+        }
+    }
+}
+
+/// Whether an input has to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Needed {
+    /// Its absence is an error.
+    Always,
+    /// The samples' own representations stand in for it.
+    OrRepresentation,
+    /// It is used where it is there.
+    Optional,
+    /// Its absence is an error under one value of a setting.
+    If {
+        /// The setting.
+        setting: &'static str,
+        /// Its value, as JSON.
+        value: &'static str,
+    },
+}
+
+impl Needed {
+    /// In words.
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Always => "required".into(),
+            Self::OrRepresentation => "else the representation".into(),
+            Self::Optional => "optional".into(),
+            Self::If { setting, value } => format!("if {setting} = {value}"),
+        }
+    }
+}
+
+impl Input {
+    const fn new(name: &'static str, kind: InputKind, shape: &'static str, meaning: &'static str) -> Self {
+        Self { name, kind, shape, meaning, needed: Needed::Always }
+    }
+
+    /// Rows that are brought to length one.
+    pub(crate) const fn embeddings(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
+        Self::new(name, InputKind::Embeddings, shape, meaning)
+    }
+
+    /// Rows as they are.
+    pub(crate) const fn rows(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
+        Self::new(name, InputKind::Rows, shape, meaning)
+    }
+
+    /// An integer for each sample.
+    pub(crate) const fn integers(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
+        Self::new(name, InputKind::Integers, shape, meaning)
+    }
+
+    /// Rows that stay on the host.
+    pub(crate) const fn host(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
+        Self::new(name, InputKind::Host, shape, meaning)
+    }
+
+    /// The same input, needed otherwise.
+    pub(crate) const fn needed(self, needed: Needed) -> Self {
+        Self { needed, ..self }
+    }
+
+    /// The same input, used where it is there.
+    pub(crate) const fn optional(self) -> Self {
+        self.needed(Needed::Optional)
+    }
+
+    /// The same input with another meaning.
+    pub(crate) const fn meaning(self, meaning: &'static str) -> Self {
+        Self { meaning, ..self }
+    }
+}
+
+/// The embeddings of the first views.
+pub(crate) const VIEW_A: Input = Input::embeddings("view_a", "[b, d]", "embeddings of the first views");
+/// Those of the second views.
+pub(crate) const VIEW_B: Input =
+    Input::embeddings("view_b", "[b, d]", "embeddings of the second views, row by row of the same samples");
+/// Those of any more views.
+pub(crate) const FURTHER_VIEWS: Input =
+    Input::embeddings("view_c", "[b, d]", "embeddings of a third view; view_d and so on for more").optional();
+/// The first views in the network that learns the bias.
+pub(crate) const BIASED_A: Input =
+    Input::embeddings("view_a_biased", "[b, e]", "embeddings of the first views by the biased network");
+/// The second views there.
+pub(crate) const BIASED_B: Input =
+    Input::embeddings("view_b_biased", "[b, e]", "embeddings of the second views by the biased network");
+/// The scores of each class.
+pub(crate) const LOGITS: Input = Input::rows("logits", "[n, classes]", "the score of each class");
+/// The class of each sample.
+pub(crate) const CLASSES: Input = Input::integers("labels", "[b]", "the class of each sample");
+/// The cluster of each sample.
+pub(crate) const CLUSTERS: Input =
+    Input::new("labels", InputKind::Clusters, "[b]", "the cluster of each sample");
+/// The bias attribute of each sample.
+pub(crate) const BIAS: Input = Input::integers("bias", "[b]", "the bias attribute of each sample");
+/// The conditioning variable.
+pub(crate) const Z: Input = Input::host("z", "[b, e]", "the conditioning variable of each sample");
+/// The conditioning variable of the first views.
+pub(crate) const Z_A: Input =
+    Input::host("z_a", "[b, e]", "in place of z, that of the first views; with z_b").optional();
+/// The conditioning variable of the second views.
+pub(crate) const Z_B: Input =
+    Input::host("z_b", "[b, e]", "in place of z, that of the second views; with z_a").optional();

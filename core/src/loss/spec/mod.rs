@@ -1,0 +1,261 @@
+//! What an objective is and what it takes, said once, in the file of the objective.
+//!
+//! A [`Spec`] is a constant beside the formula that it describes. The list of names, the ranges of parameters, the kind of
+//! each input, which algorithms train an objective, `simile loss --describe`, the page's controls and the tables of the
+//! documentation are read off it. Tests hold it against the objective: its defaults are those of the type, each of its
+//! required inputs is one whose absence is an error, and its variants differ.
+
+mod input;
+mod parameter;
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::loss::objective::Conditioning;
+
+pub(crate) use input::{
+    BIAS, BIASED_A, BIASED_B, CLASSES, CLUSTERS, FURTHER_VIEWS, LOGITS, VIEW_A, VIEW_B, Z, Z_A, Z_B,
+};
+pub use input::{Input, InputKind, Needed};
+pub use parameter::{DefaultValue, Kind, Parameter, Range};
+
+/// An objective that says what it is.
+pub trait Described {
+    /// Its description.
+    const SPEC: Spec;
+}
+
+/// The description of an objective.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spec {
+    /// The name in recipes and case files.
+    pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// Where it stands in tables.
+    pub family: Family,
+    /// What it learns from.
+    pub summary: &'static str,
+    /// Whose work it is, and which equation.
+    pub work: &'static str,
+    /// The loss as text, as its page has it.
+    pub formula: &'static str,
+    /// Named inputs, in the order in which they are asked for.
+    pub inputs: &'static [Input],
+    /// What it reads off a network.
+    pub head: Head,
+    /// Which networks make its inputs.
+    pub networks: Networks,
+    /// The methods of a recipe that train it.
+    pub methods: &'static [&'static str],
+    /// Its formulas where it has several, the default one first; empty where the setting `variant` has no effect.
+    pub variants: &'static [Form],
+    /// Its parameters beside `variant`.
+    pub parameters: &'static [Parameter],
+    /// The module that documents it, by `module_path!()`.
+    #[serde(skip)]
+    pub module: &'static str,
+}
+
+/// One of several formulas that an objective has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Form {
+    /// As `variant` names it.
+    pub name: &'static str,
+    /// What sets it apart.
+    pub meaning: &'static str,
+    /// The parameter whose default is all that differs, if that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sets_only: Option<&'static str>,
+}
+
+impl Form {
+    /// A formula of its own.
+    pub(crate) const fn new(name: &'static str, meaning: &'static str) -> Self {
+        Self { name, meaning, sets_only: None }
+    }
+
+    /// A form that differs in the default of one parameter.
+    pub(crate) const fn of_default(
+        name: &'static str,
+        parameter: &'static str,
+        meaning: &'static str,
+    ) -> Self {
+        Self { name, meaning, sets_only: Some(parameter) }
+    }
+}
+
+/// Objectives that stand together in tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// A positive against negatives.
+    InfoNce,
+    /// Conditional contrastive learning with kernels.
+    Cclk,
+    /// Contrast by class and by bias.
+    Labelled,
+    /// Negatives that weigh by their difficulty.
+    Difficulty,
+    /// Alignment and uniformity, and small batches.
+    Uniformity,
+    /// Other ways to learn without labels.
+    Representation,
+    /// Losses of class scores.
+    ClassScores,
+}
+
+impl Family {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 7] = [
+        Self::InfoNce,
+        Self::Cclk,
+        Self::Labelled,
+        Self::Difficulty,
+        Self::Uniformity,
+        Self::Representation,
+        Self::ClassScores,
+    ];
+
+    /// The name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::InfoNce => "InfoNCE and its corrections",
+            Self::Cclk => "CCL-K",
+            Self::Labelled => "ConTeX and bias labels",
+            Self::Difficulty => "Difficulty-based",
+            Self::Uniformity => "Decoupled Uniformity",
+            Self::Representation => "Other representations",
+            Self::ClassScores => "On class scores",
+        }
+    }
+}
+
+/// What an objective reads off a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Head {
+    /// Embeddings or projections of any width.
+    Projection,
+    /// A score for each class.
+    ClassScores,
+    /// A score for each class and value of the bias.
+    ClassScoresByBias,
+    /// Other inputs, each of which says what it is.
+    Other,
+}
+
+impl Head {
+    /// How many scores the head of a network gives, for `classes` and a bias of `biases` values; `None` if it gives none.
+    pub fn scores(self, classes: usize, biases: usize) -> Option<usize> {
+        match self {
+            Self::ClassScores => Some(classes),
+            Self::ClassScoresByBias => Some(classes * biases.max(1)),
+            Self::Projection | Self::Other => None,
+        }
+    }
+
+    /// In words.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Projection => "embeddings or projections",
+            Self::ClassScores => "a score for each class",
+            Self::ClassScoresByBias => "a score for each class and value of the bias",
+            Self::Other => "its inputs as they are given",
+        }
+    }
+}
+
+/// Which networks make the inputs of an objective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Networks {
+    /// One.
+    One,
+    /// One and a moving average of it.
+    Averaged,
+    /// One and another that learns the bias.
+    Biased,
+    /// One and another that was trained before it.
+    Earlier,
+    /// One and a predictor of the bias on its features.
+    Adversary,
+    /// One and a decoder.
+    Decoder,
+}
+
+impl Networks {
+    /// In words.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::One => "one network",
+            Self::Averaged => "a network and a moving average of it",
+            Self::Biased => "a network and another that learns the bias",
+            Self::Earlier => "a network and another that was trained before it",
+            Self::Adversary => "a network and a predictor of the bias on its features",
+            Self::Decoder => "a network and a decoder",
+        }
+    }
+}
+
+/// What two views of some samples come with: a condition, classes and bias labels.
+const OF_TWO_VIEWS: [&str; 5] = ["view_a", "view_b", "z", "labels", "bias"];
+
+impl Spec {
+    /// What most objectives have in common; name, formula, inputs and module are still to be said.
+    pub(crate) const BASE: Self = Self {
+        name: "",
+        title: "",
+        family: Family::InfoNce,
+        summary: "",
+        work: "",
+        formula: "",
+        inputs: &[],
+        head: Head::Projection,
+        networks: Networks::One,
+        methods: &[],
+        variants: &[],
+        parameters: &[],
+        module: "",
+    };
+
+    /// The inputs that it cannot do without.
+    pub fn required(&self) -> impl Iterator<Item = &'static Input> {
+        self.inputs.iter().filter(|input| input.needed == Needed::Always)
+    }
+
+    /// The first input that it cannot do without beside two views with `z`, `labels` and `bias`.
+    pub fn missing_beside_views(&self) -> Option<&'static Input> {
+        self.required().find(|input| !OF_TWO_VIEWS.contains(&input.name))
+    }
+
+    /// Whether it compares two views of the same samples in one network.
+    pub fn compares_views(&self) -> bool {
+        let has_views =
+            ["view_a", "view_b"].iter().all(|view| self.required().any(|input| input.name == *view));
+        has_views && self.missing_beside_views().is_none() && self.networks == Networks::One
+    }
+
+    /// Where it has its conditioning variable from.
+    pub fn conditioning(&self) -> Conditioning {
+        match self.inputs.iter().find(|input| input.name == Z.name).map(|input| input.needed) {
+            Some(Needed::Always) => Conditioning::Given,
+            Some(Needed::OrRepresentation) => Conditioning::Representation,
+            _ => Conditioning::None,
+        }
+    }
+
+    /// One of its parameters.
+    pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
+        self.parameters.iter().find(|parameter| parameter.name == name)
+    }
+
+    /// Checks the parameters of an objective against their ranges.
+    ///
+    /// # Errors
+    /// Names the parameter that is out of range.
+    pub fn check(&self, objective: &impl Serialize) -> Result<()> {
+        let values = serde_json::to_value(objective).unwrap_or_default();
+        self.parameters.iter().try_for_each(|parameter| parameter.check(values.get(parameter.name)))
+    }
+}

@@ -1,0 +1,252 @@
+//! The parameters of an objective, with their defaults and ranges.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::error::{Error, Result, bounded, factor, positive, shown, within};
+
+/// A parameter of an objective.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Parameter {
+    /// Its name in recipes and case files.
+    pub name: &'static str,
+    /// Which values it takes.
+    pub kind: Kind,
+    /// Its value where none is given.
+    pub default: DefaultValue,
+    /// Where `null` is a value: what it stands for.
+    pub null: Option<&'static str>,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// Which values a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// A number.
+    Number(Range),
+    /// An integer from `low` to `high`.
+    Integer {
+        /// The smallest.
+        low: u64,
+        /// The largest; [`u64::MAX`] is no limit.
+        high: u64,
+    },
+    /// Yes or no.
+    Flag,
+    /// One of some names.
+    Choice(&'static [&'static str]),
+    /// A [`Kernel`](crate::kernel::Kernel) with its settings.
+    Kernel,
+    /// A list or a table, as its meaning says.
+    Structured,
+}
+
+/// The numbers that a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Range {
+    /// A divisor or the like, from 1e-12 to 1e12.
+    Moderate,
+    /// A factor of a part of the loss, from 0 to 1e12.
+    Factor,
+    /// Any number above 0.
+    Positive,
+    /// A probability from 0 to below 1.
+    Probability,
+    /// A number above 0 and at most 1.
+    Share,
+    /// A number from the first to the second.
+    Within(f64, f64),
+}
+
+/// The value of a parameter where none is given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DefaultValue {
+    /// None: what `null` stands for.
+    Null,
+    /// A number.
+    Number(f64),
+    /// An integer.
+    Integer(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// A name.
+    Name(&'static str),
+    /// Anything else, as JSON.
+    Json(&'static str),
+}
+
+impl DefaultValue {
+    /// As JSON.
+    pub fn to_value(self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Number(value) => value.into(),
+            Self::Integer(value) => value.into(),
+            Self::Flag(value) => value.into(),
+            Self::Name(value) => value.into(),
+            Self::Json(text) => serde_json::from_str(text).unwrap_or_default(),
+        }
+    }
+}
+
+impl Range {
+    /// Returns `value` if it is in the range.
+    ///
+    /// # Errors
+    /// Names the parameter otherwise.
+    pub fn check(self, name: &str, value: f64) -> Result<f64> {
+        let refused = |reason| Err(Error::parameter(name, value, reason));
+        match self {
+            Self::Moderate => bounded(name, value),
+            Self::Factor => factor(name, value),
+            Self::Positive => positive(name, value),
+            Self::Probability if (0.0..1.0).contains(&value) => Ok(value),
+            Self::Probability => refused("expected a probability from 0 to below 1"),
+            Self::Share if value > 0.0 && value <= 1.0 => Ok(value),
+            Self::Share => refused("expected a number above 0 and at most 1"),
+            Self::Within(low, high) => within(name, value, low, high),
+        }
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Positive => write!(f, "above 0"),
+            Self::Probability => write!(f, "0 to below 1"),
+            Self::Share => write!(f, "above 0, to 1"),
+            Self::Moderate => write!(f, "1e-12 to 1e12"),
+            Self::Factor => write!(f, "0 to 1e12"),
+            Self::Within(low, f64::MAX) => write!(f, "{} or more", shown(*low)),
+            Self::Within(low, high) => write!(f, "{} to {}", shown(*low), shown(*high)),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Number(range) => write!(f, "{range}"),
+            Self::Integer { low, high: u64::MAX } => write!(f, "integers, {low} or more"),
+            Self::Integer { low, high } => write!(f, "integers, {low} to {high}"),
+            Self::Flag => write!(f, "true, false"),
+            Self::Choice(names) => write!(f, "{}", names.join(", ")),
+            Self::Kernel => write!(f, "a kernel"),
+            Self::Structured => write!(f, "see its meaning"),
+        }
+    }
+}
+
+impl Parameter {
+    const fn new(name: &'static str, kind: Kind, default: DefaultValue, meaning: &'static str) -> Self {
+        Self { name, kind, default, null: None, meaning }
+    }
+
+    /// A number.
+    pub(crate) const fn number(
+        name: &'static str,
+        range: Range,
+        default: f64,
+        meaning: &'static str,
+    ) -> Self {
+        Self::new(name, Kind::Number(range), DefaultValue::Number(default), meaning)
+    }
+
+    /// The divisor of cosines.
+    pub(crate) const fn temperature(default: f64) -> Self {
+        Self::number("temperature", Range::Moderate, default, "divisor of the cosines")
+    }
+
+    /// An integer.
+    pub(crate) const fn integer(
+        name: &'static str,
+        range: [u64; 2],
+        default: u64,
+        meaning: &'static str,
+    ) -> Self {
+        let [low, high] = range;
+        Self::new(name, Kind::Integer { low, high }, DefaultValue::Integer(default), meaning)
+    }
+
+    /// Yes or no.
+    pub(crate) const fn flag(name: &'static str, default: bool, meaning: &'static str) -> Self {
+        Self::new(name, Kind::Flag, DefaultValue::Flag(default), meaning)
+    }
+
+    /// One of some names, the first of which is the default.
+    pub(crate) const fn choice(
+        name: &'static str,
+        names: &'static [&'static str],
+        meaning: &'static str,
+    ) -> Self {
+        Self::new(name, Kind::Choice(names), DefaultValue::Name(names[0]), meaning)
+    }
+
+    /// A kernel, whose default is JSON.
+    pub(crate) const fn kernel(default: &'static str, meaning: &'static str) -> Self {
+        Self::new("kernel", Kind::Kernel, DefaultValue::Json(default), meaning)
+    }
+
+    /// A list or a table, whose default is JSON.
+    pub(crate) const fn structured(name: &'static str, default: &'static str, meaning: &'static str) -> Self {
+        Self::new(name, Kind::Structured, DefaultValue::Json(default), meaning)
+    }
+
+    /// The same parameter, for which `null` stands for something.
+    pub(crate) const fn or_null(self, null: &'static str) -> Self {
+        Self { null: Some(null), ..self }
+    }
+
+    /// The same parameter, which is `null` where it is not given.
+    pub(crate) const fn null_by_default(self, null: &'static str) -> Self {
+        Self { default: DefaultValue::Null, ..self.or_null(null) }
+    }
+
+    /// Checks a value against the range; one that is not there is the default, which needs no check.
+    pub(super) fn check(&self, value: Option<&Value>) -> Result<()> {
+        let Some(value) = value.filter(|value| !value.is_null() || self.null.is_none()) else {
+            return Ok(());
+        };
+        match self.kind {
+            // A number that is not finite is null in JSON.
+            Kind::Number(range) => range.check(self.name, value.as_f64().unwrap_or(f64::NAN)).map(drop),
+            Kind::Integer { low, high }
+                if !value.as_u64().is_some_and(|value| (low..=high).contains(&value)) =>
+            {
+                let reason = match high {
+                    u64::MAX => format!("expected an integer, {low} or more"),
+                    _ => format!("expected an integer from {low} to {high}"),
+                };
+                Err(Error::parameter(self.name, value, &reason))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Serialize for Parameter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (kind, names) = match self.kind {
+            Kind::Number(_) => ("number", None),
+            Kind::Integer { .. } => ("integer", None),
+            Kind::Flag => ("flag", None),
+            Kind::Choice(names) => ("choice", Some(names)),
+            Kind::Kernel => ("kernel", None),
+            Kind::Structured => ("structured", None),
+        };
+        let mut document = json!({
+            "name": self.name, "kind": kind, "range": self.kind.to_string(), "default": self.default.to_value(),
+            "meaning": self.meaning,
+        });
+        let optional = [("names", names.map(|names| json!(names))), ("null", self.null.map(Value::from))];
+        for (key, value) in optional {
+            if let Some(value) = value {
+                document[key] = value;
+            }
+        }
+        document.serialize(serializer)
+    }
+}

@@ -1,0 +1,86 @@
+//! `simile loss --describe`
+
+use anyhow::Result;
+use serde_json::Value;
+use simile_core::loss;
+use simile_core::loss::spec::{Parameter, Spec};
+
+use crate::config::explain::suggestion;
+use crate::console::{Console, table};
+use crate::exit::usage;
+
+/// Says what an objective is and what it takes.
+///
+/// # Errors
+/// A usage error if there is none of that name.
+pub(super) fn run(objective: &str, console: Console) -> Result<()> {
+    let names: Vec<&str> = loss::names().collect();
+    let unknown = |_| usage(format_args!("unknown objective `{objective}`{}", suggestion(objective, &names)));
+    let spec = loss::spec(objective).map_err(unknown)?;
+    console.answer(spec, || in_words(spec))
+}
+
+fn in_words(spec: &Spec) -> String {
+    let Spec { name, title, summary, work, .. } = spec;
+    let formula: String = spec.formula.lines().map(|line| format!("  {line}\n")).collect();
+    let mut text =
+        format!("{name}: {title}\nLearns from {summary}.\n{work}\n\n{formula}\n{}\n", inputs(spec));
+    if !spec.parameters.is_empty() {
+        text += &format!("\n{}\n", parameters(spec));
+    }
+    if !spec.variants.is_empty() {
+        text += &format!("\n{}\n", variants(spec));
+    }
+    let (head, networks) = (spec.head.in_words(), spec.networks.in_words());
+    let trained = match spec.methods {
+        [] => "no method of a recipe trains it".to_owned(),
+        methods => format!("trained by method {}", methods.join(", ")),
+    };
+    format!("{text}\nReads {head}; needs {networks}; {trained}.\nDocumented in {}\n", spec.module)
+}
+
+fn inputs(spec: &Spec) -> impl std::fmt::Display {
+    let mut rows = table(["input", "shape", "numbers", "needed", "meaning"]);
+    for input in spec.inputs {
+        let (numbers, needed) = (input.kind.in_words().to_owned(), input.needed.in_words());
+        rows.add_row([
+            input.name.to_owned(),
+            input.shape.to_owned(),
+            numbers,
+            needed,
+            input.meaning.to_owned(),
+        ]);
+    }
+    rows
+}
+
+fn parameters(spec: &Spec) -> impl std::fmt::Display {
+    let mut rows = table(["parameter", "default", "values", "meaning"]);
+    for parameter in spec.parameters {
+        let (name, meaning) = (parameter.name.to_owned(), parameter.meaning.to_owned());
+        rows.add_row([name, default(parameter), parameter.kind.to_string(), meaning]);
+    }
+    rows
+}
+
+/// The default as a case file writes it, and what `null` stands for.
+fn default(parameter: &Parameter) -> String {
+    let value = match parameter.default.to_value() {
+        Value::String(name) => name,
+        value => value.to_string(),
+    };
+    match parameter.null {
+        Some(meaning) if value == "null" => format!("null: {meaning}"),
+        Some(meaning) => format!("{value} (null: {meaning})"),
+        None => value,
+    }
+}
+
+fn variants(spec: &Spec) -> impl std::fmt::Display {
+    let mut rows = table(["variant", "meaning"]);
+    for (at, form) in spec.variants.iter().enumerate() {
+        let name = if at == 0 { format!("{} (default)", form.name) } else { form.name.to_owned() };
+        rows.add_row([name, form.meaning.to_owned()]);
+    }
+    rows
+}
