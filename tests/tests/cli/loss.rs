@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::{complaint, json as answer, place};
+use crate::{complaint, json as answer, place, stdout};
 
 fn case(objective: &str, params: Value) -> Value {
     json!({
@@ -65,4 +65,31 @@ fn a_case_that_cannot_be_used_says_why() {
     broken["inputs"].as_object_mut().unwrap().remove("view_b");
     let place = written(&broken);
     assert!(complaint(place.path(), &["loss", "case.json"], 1).contains("view_b"));
+}
+
+#[test]
+fn an_objective_is_described_in_words_and_as_a_document() {
+    let place = place();
+    let words = stdout(place.path(), &["loss", "--describe", "fair-cclk"]);
+    for part in [
+        "fair-cclk: Fair-CCLK",
+        "(b-1) sum_j w_ij (exp s_ij + exp s_ij')/2",
+        "view_a",
+        "[b, d]",
+        "temperature",
+        "1e-12 to 1e12",
+        "normalised (default)",
+        "trained by method single, cached",
+    ] {
+        assert!(words.contains(part), "{part} in\n{words}");
+    }
+    let document = answer(place.path(), &["loss", "--describe", "lff", "--json"]);
+    assert_eq!(document["networks"], "biased");
+    assert_eq!(document["inputs"][3]["needed"], "optional");
+    assert_eq!(
+        (&document["parameters"][0]["name"], &document["parameters"][0]["default"]),
+        (&json!("q"), &json!(0.7))
+    );
+    let error = complaint(place.path(), &["loss", "--describe", "fair-clk"], 2);
+    assert!(error.contains("did you mean `fair-cclk`?"), "{error}");
 }

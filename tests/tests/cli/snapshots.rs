@@ -16,7 +16,6 @@ fn errors() {
     let place = place();
     for (name, arguments) in [
         ("error_of_a_command", &["trian"][..]),
-        ("error_of_an_objective", &["loss", "--describe", "fair-clk"]),
         ("error_of_a_recipe", &["recipes", "show", "fair-digit"]),
         ("error_of_a_setting", &["train", "fair-digits", "--set", "train.iteration=5"]),
         ("error_of_a_value", &["train", "fair-digits", "--set", "optimizer.learning_rate=fast"]),
@@ -34,13 +33,6 @@ fn errors() {
 fn recipes() {
     let place = place();
     assert_snapshot!("recipes", stdout(place.path(), &["recipes"]));
-}
-
-#[test]
-fn a_description_of_an_objective() {
-    let place = place();
-    assert_snapshot!("description", stdout(place.path(), &["loss", "--describe", "fair-cclk"]));
-    assert_snapshot!("description_as_json", stdout(place.path(), &["loss", "--describe", "lff", "--json"]));
 }
 
 #[test]
