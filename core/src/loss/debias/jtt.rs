@@ -74,7 +74,6 @@ impl Described for Jtt {
         ],
         parameters: &[Parameter::number("up_weight", Range::Factor, 20.0, "how much the error set counts")],
         module: module_path!(),
-        ..Spec::BASE
     };
 }
 

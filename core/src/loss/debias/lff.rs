@@ -80,7 +80,6 @@ impl Described for Lff {
             Parameter::number("eps", Range::Positive, 1e-8, "added to the denominator of the weights"),
         ],
         module: module_path!(),
-        ..Spec::BASE
     };
 }
 
