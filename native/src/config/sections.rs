@@ -158,7 +158,7 @@ impl Arm {
     /// Reduces the scores of its network to one for each class.
     ///
     /// # Errors
-    /// As [`ObjectiveConfig::by_class`].
+    /// As [`by_class`](simile_core::loss::ObjectiveConfig::by_class) of the objective.
     pub(crate) fn by_class(&self, scores: Matrix) -> Result<Matrix, String> {
         self.objective.config()?.by_class(scores).map_err(|error| error.to_string())
     }
