@@ -158,7 +158,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     specs().map(|spec| spec.name)
 }
 
-/// What the numbers of an input are, which is the same for all objectives that read it; `None` if none does.
+/// The kind of an input's numbers, the same for all objectives that read it; `None` if none does.
 pub fn input_kind(name: &str) -> Option<InputKind> {
     specs().flat_map(|spec| spec.inputs).find(|input| input.name == name).map(|input| input.kind)
 }

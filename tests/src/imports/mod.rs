@@ -96,7 +96,7 @@ fn files_of_one_folder_tests_words_and_the_names_that_a_parent_hands_on_are_no_l
         made_up(&[
             ("lib.rs", "#[cfg(test)]\nmod fuzz;\nmod a;\nmod b;\npub use a::A;"),
             ("a/mod.rs", &format!("mod deep;\npub use deep::Deep;\npub struct A;\n{tests}")),
-            // What a module hands on of its children is no import of its own.
+            // A module's re-export of its children is not an import.
             ("a/deep/mod.rs", "mod inner;\npub use inner::Deep;"),
             ("a/deep/inner.rs", "use crate::a::A;\npub struct Deep(A);"),
             (

@@ -28,11 +28,11 @@ pub(super) struct Use {
     pub(super) path: Path,
     /// The name that it has here; none for `*`.
     pub(super) name: Option<String>,
-    /// Whether others can have it from here.
+    /// True if it is re-exported.
     pub(super) is_public: bool,
 }
 
-/// What was read of all files of a crate.
+/// The modules and imports of all files of a crate.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
     pub(super) by_path: BTreeMap<Path, Module>,
@@ -190,7 +190,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What one branch of a `use` brings in, up to the sign that ends it.
+    /// The imports of one branch of a `use`, up to the sign that ends it.
     fn use_tree(&mut self, before: &Path, is_public: bool, uses: &mut Vec<Use>) {
         let mut path = before.clone();
         while self.at < self.tokens.len() {

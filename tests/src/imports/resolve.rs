@@ -71,7 +71,7 @@ fn targets(modules: &Modules, path: &Path, module: &Module) -> Vec<(Path, String
     targets
 }
 
-/// What a path leads to: a module, or an item of one.
+/// The target of a path: a module, or an item of one.
 #[derive(Debug, Clone)]
 enum Target {
     Module(Path),
@@ -87,7 +87,7 @@ impl Target {
 }
 
 impl Modules {
-    /// What a path in the module `from` leads to; none if it is of another crate.
+    /// The target of a path in the module `from`; none if it is of another crate.
     fn find(&self, from: &Path, path: &[String], left: usize) -> Option<Target> {
         let (first, rest) = path.split_first()?;
         let start = match first.as_str() {
@@ -109,7 +109,7 @@ impl Modules {
         })
     }
 
-    /// What a name is in a module; none if it has no such name.
+    /// The target of a name in a module; none if it has no such name.
     fn name(&self, path: &Path, name: &str, left: usize) -> Option<Target> {
         let left = left.checked_sub(1)?;
         let module = self.by_path.get(path)?;

@@ -28,7 +28,7 @@ const EMBEDDED: [(&str, Change); 7] = [
     }),
 ];
 
-/// Whether an objective takes embeddings as they are, whose second moments have to be representable.
+/// True if an objective takes embeddings without normalising them, whose second moments have to be representable.
 fn is_on_raw_values(objective: &str) -> bool {
     let inputs = loss::spec(objective).unwrap().inputs;
     inputs.iter().any(|input| input.kind == InputKind::Rows && EMBEDDINGS.contains(&input.name))
@@ -204,7 +204,7 @@ const SIZES: [(f64, DType); 6] = [
     (3e38, DType::F32),
 ];
 
-/// Whether an objective has an input that is no embedding, or is taken as it is, so that the loss itself can be larger
+/// True if an objective has an input that is no embedding, or is taken as it is, so that the loss itself can be larger
 /// than the float type holds.
 fn is_on_large_values(objective: &str) -> bool {
     loss::spec(objective).unwrap().inputs.iter().any(|input| input.kind == InputKind::Rows)

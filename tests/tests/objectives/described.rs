@@ -118,7 +118,7 @@ fn by_family() -> String {
     table
 }
 
-/// What each objective learns from, with its page.
+/// The learning signal of each objective, with its page.
 fn by_page() -> String {
     let mut table = "| name | learns from | page |\n|---|---|---|\n".to_owned();
     for spec in Family::ALL.iter().flat_map(|family| specs().filter(|spec| spec.family == *family)) {

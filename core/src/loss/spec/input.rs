@@ -7,17 +7,17 @@ use serde::Serialize;
 pub struct Input {
     /// Its name in a [`Batch`](crate::loss::batch::Batch) and in case files.
     pub name: &'static str,
-    /// What its numbers are.
+    /// The kind of its numbers.
     pub kind: InputKind,
     /// Its shape: `b` samples, `n` samples of a loss of class scores, `d` numbers of an embedding.
     pub shape: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// Whether it has to be there.
+    /// Whether the objective requires it.
     pub needed: Needed,
 }
 
-/// What the numbers of an input are.
+/// The kind of an input's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputKind {
@@ -45,7 +45,7 @@ impl InputKind {
     }
 }
 
-/// Whether an input has to be there.
+/// How strictly an objective requires an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Needed {

@@ -1,4 +1,4 @@
-//! What an objective is and what it takes, said once, in the file of the objective.
+//! The description of an objective, written once, in the objective's own file.
 //!
 //! A [`Spec`] is a constant beside the formula that it describes. The list of names, the ranges of parameters, the kind of
 //! each input, which algorithms train an objective, `simile loss --describe`, the page's controls and the tables of the
@@ -32,9 +32,9 @@ pub struct Spec {
     pub name: &'static str,
     /// The name for people.
     pub title: &'static str,
-    /// Where it stands in tables.
+    /// Its place in tables.
     pub family: Family,
-    /// What it learns from.
+    /// The signal that it learns from.
     pub summary: &'static str,
     /// Whose work it is, and which equation.
     pub work: &'static str,
@@ -42,7 +42,7 @@ pub struct Spec {
     pub formula: &'static str,
     /// Named inputs, in the order in which they are asked for.
     pub inputs: &'static [Input],
-    /// What it reads off a network.
+    /// The output of a network that it reads.
     pub head: Head,
     /// Which networks make its inputs.
     pub networks: Networks,
@@ -62,7 +62,7 @@ pub struct Spec {
 pub struct Form {
     /// As `variant` names it.
     pub name: &'static str,
-    /// What sets it apart.
+    /// The difference from the other forms.
     pub meaning: &'static str,
     /// The parameter whose default is all that differs, if that is so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +131,7 @@ impl Family {
     }
 }
 
-/// What an objective reads off a network.
+/// The output of a network that an objective reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Head {
@@ -198,11 +198,11 @@ impl Networks {
     }
 }
 
-/// What two views of some samples come with: a condition, classes and bias labels.
+/// The inputs that accompany two views of some samples: a condition, classes and bias labels.
 const OF_TWO_VIEWS: [&str; 5] = ["view_a", "view_b", "z", "labels", "bias"];
 
 impl Spec {
-    /// What most objectives have in common; name, formula, inputs and module are still to be said.
+    /// The fields that most objectives share; name, formula, inputs and module are filled in by each.
     pub(crate) const BASE: Self = Self {
         name: "",
         title: "",
@@ -229,14 +229,14 @@ impl Spec {
         self.required().find(|input| !OF_TWO_VIEWS.contains(&input.name))
     }
 
-    /// Whether it compares two views of the same samples in one network.
+    /// True if it compares two views of the same samples in one network.
     pub fn compares_views(&self) -> bool {
         let has_views =
             ["view_a", "view_b"].iter().all(|view| self.required().any(|input| input.name == *view));
         has_views && self.missing_beside_views().is_none() && self.networks == Networks::One
     }
 
-    /// Where it has its conditioning variable from.
+    /// The source of its conditioning variable.
     pub fn conditioning(&self) -> Conditioning {
         match self.inputs.iter().find(|input| input.name == Z.name).map(|input| input.needed) {
             Some(Needed::Always) => Conditioning::Given,

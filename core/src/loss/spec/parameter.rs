@@ -16,9 +16,9 @@ pub struct Parameter {
     pub kind: Kind,
     /// Its value where none is given.
     pub default: DefaultValue,
-    /// Where `null` is a value: what it stands for.
+    /// The meaning of `null`, where it is a value.
     pub null: Option<&'static str>,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
