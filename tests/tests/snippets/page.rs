@@ -20,16 +20,16 @@ pub(crate) const SNIPPETS: [(usize, Snippet); 23] = [
     (23, setting_23),
     (26, setting_26),
     (29, setting_29),
-    (30, setting_30),
-    (31, setting_31),
-    (34, setting_34),
-    (37, setting_37),
-    (40, setting_40),
-    (41, setting_41),
+    (32, setting_32),
+    (33, setting_33),
+    (36, setting_36),
+    (39, setting_39),
     (42, setting_42),
     (43, setting_43),
     (44, setting_44),
     (45, setting_45),
+    (46, setting_46),
+    (47, setting_47),
 ];
 
 fn setting_0(inputs: Inputs) -> Result<Tensor<1>> {
@@ -273,7 +273,7 @@ fn setting_29(inputs: Inputs) -> Result<Tensor<1>> {
     Ok(loss)
 }
 
-fn setting_30(inputs: Inputs) -> Result<Tensor<1>> {
+fn setting_32(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
     use simile_core::loss;
     use simile_core::loss::batch::Batch;
@@ -290,7 +290,7 @@ fn setting_30(inputs: Inputs) -> Result<Tensor<1>> {
     Ok(loss)
 }
 
-fn setting_31(inputs: Inputs) -> Result<Tensor<1>> {
+fn setting_33(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
     use simile_core::loss;
     use simile_core::loss::batch::Batch;
@@ -312,7 +312,7 @@ fn setting_31(inputs: Inputs) -> Result<Tensor<1>> {
     Ok(loss)
 }
 
-fn setting_34(inputs: Inputs) -> Result<Tensor<1>> {
+fn setting_36(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
     use simile_core::loss;
     use simile_core::loss::batch::Batch;
@@ -329,7 +329,7 @@ fn setting_34(inputs: Inputs) -> Result<Tensor<1>> {
     Ok(loss)
 }
 
-fn setting_37(inputs: Inputs) -> Result<Tensor<1>> {
+fn setting_39(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
     use simile_core::loss;
     use simile_core::loss::batch::Batch;
@@ -347,7 +347,7 @@ fn setting_37(inputs: Inputs) -> Result<Tensor<1>> {
     Ok(loss)
 }
 
-fn setting_40(inputs: Inputs) -> Result<Tensor<1>> {
+fn setting_42(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
     use simile_core::loss;
     use simile_core::loss::batch::Batch;
@@ -365,7 +365,7 @@ fn setting_40(inputs: Inputs) -> Result<Tensor<1>> {
     Ok(loss)
 }
 
-fn setting_41(inputs: Inputs) -> Result<Tensor<1>> {
+fn setting_43(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, .. } = inputs;
     use simile_core::loss;
     use simile_core::loss::batch::Batch;
@@ -382,7 +382,7 @@ fn setting_41(inputs: Inputs) -> Result<Tensor<1>> {
     Ok(loss)
 }
 
-fn setting_42(inputs: Inputs) -> Result<Tensor<1>> {
+fn setting_44(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
     use simile_core::loss;
     use simile_core::loss::batch::Batch;
@@ -404,7 +404,7 @@ fn setting_42(inputs: Inputs) -> Result<Tensor<1>> {
     Ok(loss)
 }
 
-fn setting_43(inputs: Inputs) -> Result<Tensor<1>> {
+fn setting_45(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
     use simile_core::loss;
     use simile_core::loss::batch::Batch;
@@ -425,7 +425,7 @@ fn setting_43(inputs: Inputs) -> Result<Tensor<1>> {
     Ok(loss)
 }
 
-fn setting_44(inputs: Inputs) -> Result<Tensor<1>> {
+fn setting_46(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
     use simile_core::loss;
     use simile_core::loss::batch::Batch;
@@ -446,7 +446,7 @@ fn setting_44(inputs: Inputs) -> Result<Tensor<1>> {
     Ok(loss)
 }
 
-fn setting_45(inputs: Inputs) -> Result<Tensor<1>> {
+fn setting_47(inputs: Inputs) -> Result<Tensor<1>> {
     let Inputs { view_a, view_b, z, .. } = inputs;
     use simile_core::loss;
     use simile_core::loss::batch::Batch;
