@@ -108,7 +108,7 @@ impl Algorithm for Cached {
         let first_kept = chunks.len().saturating_sub(places.len());
         let mut projections = [Vec::new(), Vec::new()];
         let mut embeddings = [Vec::new(), Vec::new()];
-        let conditions_on_them = self.objective.conditioning() == Conditioning::Representation;
+        let conditions_on_them = self.objective.spec().conditioning() == Conditioning::Representation;
         for (index, views) in chunks.into_iter().enumerate() {
             let place = index % places.len();
             let views = match place {

@@ -316,9 +316,11 @@ mod testing {
     use burn::tensor::{DType, TensorData};
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
+    use serde::Serialize;
 
     use super::*;
-    use crate::loss::{Conditioning, Evaluation, NtXent, Objective};
+    use crate::loss::spec::{Described, Needed, Spec, VIEW_A, VIEW_B, Z};
+    use crate::loss::{Evaluation, NtXent, Objective};
     use crate::nn::head::HeadKind;
     use crate::optim::OptimizerConfig;
 
@@ -358,20 +360,23 @@ mod testing {
     }
 
     /// Computes NT-Xent, conditions on the representation and stores the batches that it is given.
-    #[derive(Debug, Default, Clone)]
-    pub(super) struct Recorder(pub(super) Arc<Mutex<Vec<Batch>>>);
+    #[derive(Debug, Default, Clone, Serialize)]
+    pub(super) struct Recorder {
+        #[serde(skip)]
+        pub(super) batches: Arc<Mutex<Vec<Batch>>>,
+    }
+
+    impl Described for Recorder {
+        const SPEC: Spec = Spec {
+            name: "recorder",
+            inputs: &[VIEW_A, VIEW_B, Z.needed(Needed::OrRepresentation)],
+            ..Spec::BASE
+        };
+    }
 
     impl Objective for Recorder {
-        fn name(&self) -> &'static str {
-            "recorder"
-        }
-
-        fn conditioning(&self) -> Conditioning {
-            Conditioning::Representation
-        }
-
         fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
-            self.0.lock().unwrap().push(batch.clone());
+            self.batches.lock().unwrap().push(batch.clone());
             NtXent::default().evaluate(batch)
         }
     }

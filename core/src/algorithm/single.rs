@@ -118,7 +118,7 @@ mod tests {
             algorithm.loss(&views, Batch::default()).unwrap();
             algorithm.loss(&views, Batch::default().with_condition("z", given.clone())).unwrap();
 
-            let seen = recorder.0.lock().unwrap();
+            let seen = recorder.batches.lock().unwrap();
             assert_eq!(seen[0].tensor("recorder", "view_a").unwrap().dims(), [6, 4]);
             for (name, images) in [("z_a", &views.a), ("z_b", &views.b)] {
                 let found = seen[0].condition("recorder", name, 6).unwrap();

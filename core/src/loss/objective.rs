@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::loss::batch::Batch;
+use crate::loss::spec::{Conditioning, Specified};
 use crate::numeric::matrix::Matrix;
 
 /// The formula of an objective, where the paper and its released code differ.
@@ -20,34 +21,21 @@ pub enum Variant {
     Released,
 }
 
-/// The source of an objective's conditioning variable.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Conditioning {
-    /// No conditioning variable.
-    #[default]
-    None,
-    /// The input `z`, which is required.
-    Given,
-    /// The samples' own representations, `z_a` and `z_b`, unless `z` is given.
-    Representation,
-}
-
 /// A loss of a batch, with its gradient.
-pub trait Objective: std::fmt::Debug + Send + Sync {
+///
+/// Its [`Spec`](crate::loss::spec::Spec) says its name, its inputs and the ranges of its parameters.
+pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
     /// The name in recipes and case files.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.spec().name
+    }
 
-    /// Checks the parameters.
+    /// Checks the parameters: against their ranges, unless an objective has further conditions.
     ///
     /// # Errors
     /// The error names the parameter that is out of range.
     fn check(&self) -> Result<()> {
-        Ok(())
-    }
-
-    /// The source of its conditioning variable.
-    fn conditioning(&self) -> Conditioning {
-        Conditioning::None
+        self.check_ranges()
     }
 
     /// One score for each class, `[n, classes]`, out of the scores that a network trained by it gives: these, unless the
@@ -155,7 +143,7 @@ pub fn with_representations(
     representations: impl FnOnce() -> [Tensor<2>; 2],
 ) -> Result<Batch> {
     let is_given = batch.has_condition("z") || batch.has_condition("z_a");
-    if objective.conditioning() != Conditioning::Representation || is_given {
+    if objective.spec().conditioning() != Conditioning::Representation || is_given {
         return Ok(batch);
     }
     let [a, b] = representations();

@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::objective::{Conditioning, Objective};
-use super::spec::{Described, InputKind, Spec};
+use super::objective::Objective;
+use super::spec::{Conditioning, Described, InputKind, Spec};
 use super::{cclk, debias, infonce, selfsup, supervised, uniformity};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
@@ -115,7 +115,7 @@ impl ObjectiveConfig {
 
     /// The source of its conditioning variable; none if it cannot be built.
     pub fn conditioning(&self) -> Conditioning {
-        self.build().map_or(Conditioning::None, |objective| objective.conditioning())
+        self.build().map_or(Conditioning::None, |objective| objective.spec().conditioning())
     }
 
     /// True if it needs a variable of the samples as its condition.

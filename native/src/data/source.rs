@@ -13,7 +13,7 @@ use super::settings::{Options, Refused};
 /// A data set that recipes can name.
 pub(crate) trait Source: Sync {
     /// Its authors, its address and its terms.
-    fn about(&self) -> &'static About;
+    fn about(&self) -> &About;
 
     /// The source of its images, with their reader.
     fn kind(&self) -> Kind<'_>;

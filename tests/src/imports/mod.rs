@@ -76,7 +76,7 @@ fn a_loop_through_a_reexport_or_a_parent_is_found() {
         ("main.rs", "mod data;"),
         ("data/mod.rs", "mod sets;\npub struct Table;\nfn all() { sets::birds() }"),
         ("data/sets/mod.rs", "mod birds;\npub use birds::birds;"),
-        ("data/sets/birds.rs", "pub fn birds() -> super::super::Table { todo!() }"),
+        ("data/sets/birds.rs", "pub fn birds() -> super::super::Table { super::super::Table::default() }"),
     ]);
     assert_eq!(through_parent.len(), 1, "{through_parent:?}");
     assert!(through_parent[0].contains("data/mod.rs -> data/sets/birds.rs: birds"), "{through_parent:?}");

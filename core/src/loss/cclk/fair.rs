@@ -24,7 +24,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
-use super::super::{Conditioning, Evaluation, Objective};
+use super::super::{Evaluation, Objective};
 use super::{
     BothEmbeddings, FLOOR, KernelWeights, Mass, PARAMETERS, SignedEstimate, VARIANTS, signed_sums, weighted,
 };
@@ -67,16 +67,8 @@ impl Described for FairCclk {
 }
 
 impl Objective for FairCclk {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
     fn check(&self) -> Result<()> {
         self.0.check(&Self::SPEC)
-    }
-
-    fn conditioning(&self) -> Conditioning {
-        Self::SPEC.conditioning()
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
@@ -106,16 +98,8 @@ impl Described for HardNegCclk {
 }
 
 impl Objective for HardNegCclk {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
     fn check(&self) -> Result<()> {
         self.0.check(&Self::SPEC)
-    }
-
-    fn conditioning(&self) -> Conditioning {
-        Self::SPEC.conditioning()
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

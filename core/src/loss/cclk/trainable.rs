@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::differentiate;
 use super::super::views::TwoViews;
-use super::super::{Conditioning, Evaluation, Objective};
+use super::super::{Evaluation, Objective};
 use crate::error::{Error, Result, positive};
 use crate::kernel::conditional::WeightScheme;
 use crate::kernel::{Kernel, squared_distance};
@@ -161,10 +161,6 @@ impl Described for TrainableFairCclk {
 }
 
 impl Objective for TrainableFairCclk {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
     fn check(&self) -> Result<()> {
         if self.variant != WeightScheme::Normalised {
             return Err(Error::parameter(
@@ -174,10 +170,6 @@ impl Objective for TrainableFairCclk {
             ));
         }
         Self::SPEC.check(self)
-    }
-
-    fn conditioning(&self) -> Conditioning {
-        Self::SPEC.conditioning()
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

@@ -91,14 +91,6 @@ impl Described for BiasBalance {
 }
 
 impl Objective for BiasBalance {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "logits")?;
         let [rows, classes] = logits.dims();

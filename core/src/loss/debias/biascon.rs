@@ -96,14 +96,6 @@ impl Described for BiasCon {
 }
 
 impl Objective for BiasCon {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         self.evaluate_as(self.name(), batch)
     }

@@ -94,14 +94,6 @@ impl Described for BiasConTotal {
 }
 
 impl Objective for BiasConTotal {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let mut logits = batch.tensor(self.name(), "logits")?;
         let [rows, classes] = logits.dims();

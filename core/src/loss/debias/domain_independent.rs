@@ -122,10 +122,6 @@ impl Described for DomainIndependent {
 }
 
 impl Objective for DomainIndependent {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
     fn check(&self) -> Result<()> {
         if self.domains == 0 {
             return Err(Error::parameter("domains", 0, "expected the number of values of the bias"));

@@ -84,14 +84,6 @@ impl Described for End {
 }
 
 impl Objective for End {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "logits")?;
         let features = batch.unit_rows(self.name(), "view_a")?;

@@ -74,14 +74,6 @@ impl Described for RebiasHsic {
 }
 
 impl Objective for RebiasHsic {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let (a, b) = (batch.tensor(self.name(), "view_a")?, batch.tensor(self.name(), "view_b")?);
         let ([n, _], [rows, _]) = (a.dims(), b.dims());

@@ -77,14 +77,6 @@ impl Described for LearnedMixin {
 }
 
 impl Objective for LearnedMixin {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let input = |name| batch.tensor(self.name(), name);
         let (features, logits, bias_logits) = (input("f_features")?, input("f_logits")?, input("g_logits")?);

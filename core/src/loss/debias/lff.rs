@@ -84,14 +84,6 @@ impl Described for Lff {
 }
 
 impl Objective for Lff {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let (biased, debiased) =
             (batch.tensor(self.name(), "logits_b")?, batch.tensor(self.name(), "logits_d")?);

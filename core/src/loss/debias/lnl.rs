@@ -79,14 +79,6 @@ impl Described for Lnl {
 }
 
 impl Objective for Lnl {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let (logits, bias_logits) =
             (batch.tensor(self.name(), "logits")?, batch.tensor(self.name(), "bias_logits")?);
@@ -128,10 +120,6 @@ impl Described for LnlAdversary {
 }
 
 impl Objective for LnlAdversary {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "bias_logits")?;
         let targets = targets(batch, self.name(), "bias", &logits)?;

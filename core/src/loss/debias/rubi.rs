@@ -73,14 +73,6 @@ impl Described for Rubi {
 }
 
 impl Objective for Rubi {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let input = |name| batch.tensor(self.name(), name);
         let (logits, features) = (input("f_logits")?, input("g_features")?);

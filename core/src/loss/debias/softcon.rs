@@ -90,14 +90,6 @@ impl Described for SoftCon {
 }
 
 impl Objective for SoftCon {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());

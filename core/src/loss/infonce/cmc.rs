@@ -89,14 +89,6 @@ impl Described for Cmc {
 }
 
 impl Objective for Cmc {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (a, b) = (views.a.rows(), views.b.rows());

@@ -89,14 +89,6 @@ impl Described for Dc {
 }
 
 impl Objective for Dc {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
@@ -146,14 +138,6 @@ impl Described for Dclw {
 }
 
 impl Objective for Dclw {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());

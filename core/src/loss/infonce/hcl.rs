@@ -75,14 +75,6 @@ impl Described for Hcl {
 }
 
 impl Objective for Hcl {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());

@@ -66,10 +66,6 @@ impl Described for InfoNce {
 }
 
 impl Objective for InfoNce {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
     fn check(&self) -> Result<()> {
         if self.similarity != "cosine" {
             return Err(Error::Unknown {
@@ -132,14 +128,6 @@ impl Described for FairInfoNce {
 }
 
 impl Objective for FairInfoNce {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let cluster = batch.indices(self.name(), "labels", views.size)?;

@@ -70,14 +70,6 @@ impl Described for MoCo {
 }
 
 impl Objective for MoCo {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (queries, keys) = (views.a.rows(), views.b.rows());

@@ -79,14 +79,6 @@ impl Described for WeakSupInfoNce {
 }
 
 impl Objective for WeakSupInfoNce {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         self.as_supcon().evaluate_as(self.name(), batch)
     }

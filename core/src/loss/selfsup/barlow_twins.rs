@@ -63,14 +63,6 @@ impl Described for BarlowTwins {
 }
 
 impl Objective for BarlowTwins {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let (a, b) = (batch.tensor(self.name(), "view_a")?, batch.tensor(self.name(), "view_b")?);
         let [rows, width] = a.dims();

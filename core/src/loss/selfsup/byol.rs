@@ -55,10 +55,6 @@ impl Described for Byol {
 }
 
 impl Objective for Byol {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let online = TwoViews::of(batch, self.name())?;
         let target = TwoViews::named(batch, self.name(), ["target_a", "target_b"])?;

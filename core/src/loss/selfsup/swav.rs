@@ -130,10 +130,6 @@ impl Described for Swav {
 }
 
 impl Objective for Swav {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
     fn check(&self) -> Result<()> {
         if self.crops_for_assign.is_empty() {
             return Err(Error::parameter("crops_for_assign", "empty", "expected at least one view, from 0"));
@@ -298,14 +294,6 @@ impl Described for SwavSinkhorn {
 }
 
 impl Objective for SwavSinkhorn {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let scores = batch.tensor(self.name(), "scores")?;
         let [rows, columns] = scores.dims();

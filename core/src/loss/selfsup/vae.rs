@@ -69,14 +69,6 @@ impl Described for Vae {
 }
 
 impl Objective for Vae {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let input = |name: &str| batch.tensor(self.name(), name);
         let (images, rebuilt) = (input("images")?, input("reconstruction")?);

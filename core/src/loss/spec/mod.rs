@@ -10,8 +10,7 @@ mod parameter;
 
 use serde::Serialize;
 
-use crate::error::Result;
-use crate::loss::objective::Conditioning;
+use crate::error::{Error, Result};
 
 pub(crate) use input::{
     BIAS, BIASED_A, BIASED_B, CLASSES, CLUSTERS, FURTHER_VIEWS, LOGITS, VIEW_A, VIEW_B, Z, Z_A, Z_B,
@@ -23,6 +22,28 @@ pub use parameter::{DefaultValue, Kind, Parameter, Range};
 pub trait Described {
     /// Its description.
     const SPEC: Spec;
+}
+
+/// The description of an objective whose type is not known, of every type that is [`Described`].
+pub trait Specified {
+    /// Its description.
+    fn spec(&self) -> &'static Spec;
+
+    /// Checks its parameters against their ranges.
+    ///
+    /// # Errors
+    /// As [`Spec::check`].
+    fn check_ranges(&self) -> Result<()>;
+}
+
+impl<T: Described + Serialize> Specified for T {
+    fn spec(&self) -> &'static Spec {
+        const { &T::SPEC }
+    }
+
+    fn check_ranges(&self) -> Result<()> {
+        T::SPEC.check(self)
+    }
 }
 
 /// The description of an objective.
@@ -198,6 +219,18 @@ impl Networks {
     }
 }
 
+/// The source of an objective's conditioning variable.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Conditioning {
+    /// No conditioning variable.
+    #[default]
+    None,
+    /// The input `z`, which is required.
+    Given,
+    /// The samples' own representations, `z_a` and `z_b`, unless `z` is given.
+    Representation,
+}
+
 /// The inputs that accompany two views of some samples: a condition, classes and bias labels.
 const OF_TWO_VIEWS: [&str; 5] = ["view_a", "view_b", "z", "labels", "bias"];
 
@@ -255,7 +288,8 @@ impl Spec {
     /// # Errors
     /// Names the parameter that is out of range.
     pub fn check(&self, objective: &impl Serialize) -> Result<()> {
-        let values = serde_json::to_value(objective).unwrap_or_default();
+        let values = serde_json::to_value(objective)
+            .map_err(|error| Error::parameter("params", "not serialisable", &error.to_string()))?;
         self.parameters.iter().try_for_each(|parameter| parameter.check(values.get(parameter.name)))
     }
 }

@@ -128,14 +128,6 @@ impl Described for ConTeX {
 }
 
 impl Objective for ConTeX {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let labels = Labels::of(batch, self.name(), &views)?;

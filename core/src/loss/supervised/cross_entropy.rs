@@ -53,10 +53,6 @@ impl Described for CrossEntropy {
 }
 
 impl Objective for CrossEntropy {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "logits")?;
         let targets = targets(batch, self.name(), "labels", &logits)?;

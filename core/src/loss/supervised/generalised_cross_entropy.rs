@@ -77,14 +77,6 @@ impl Described for GeneralisedCrossEntropy {
 }
 
 impl Objective for GeneralisedCrossEntropy {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let logits = batch.tensor(self.name(), "logits")?;
         let targets = targets(batch, self.name(), "labels", &logits)?;

@@ -121,14 +121,6 @@ impl Described for MaxMargin {
 }
 
 impl Objective for MaxMargin {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let features = batch.tensor(self.name(), "features")?;
         let weight = batch.tensor(self.name(), "fc_weight")?;

@@ -94,14 +94,6 @@ impl Described for SupCon {
 }
 
 impl Objective for SupCon {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         self.evaluate_as(self.name(), batch)
     }

@@ -73,14 +73,6 @@ impl Described for AlignUniform {
 }
 
 impl Objective for AlignUniform {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (align, pull) = alignment(views.a.rows() - views.b.rows(), self.alpha);

@@ -73,14 +73,6 @@ impl Described for DecoupledUniformity {
 }
 
 impl Objective for DecoupledUniformity {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = ManyViews::of(batch, self.name())?;
         let (loss, gradient) = uniformity(views.centroids(), self.t(), batch.tile())?;

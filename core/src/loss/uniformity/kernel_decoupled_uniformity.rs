@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::kernel::conditional::KernelRidge;
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Aux, Conditioning, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::spec::{Described, FURTHER_VIEWS, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
 use crate::loss::views::ManyViews;
 
@@ -122,18 +122,6 @@ impl Described for KernelDecoupledUniformity {
 }
 
 impl Objective for KernelDecoupledUniformity {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
-    fn conditioning(&self) -> Conditioning {
-        Self::SPEC.conditioning()
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = ManyViews::of(batch, self.name())?;
         let prior = batch.condition(self.name(), "z", views.size)?;

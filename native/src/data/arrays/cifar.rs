@@ -13,10 +13,10 @@ use crate::data::files::archive::members;
 use crate::data::files::digest::md5;
 use crate::data::files::{self, LARGEST, content, folders};
 use crate::data::report::{FileReport, State};
-use crate::data::source::{About, Arrays};
+use crate::data::source::{About, ArrayFiles, Arrays, Kind, Shape, Source};
 
 /// Side of the images.
-pub(in crate::data) const SIDE: usize = 32;
+const SIDE: usize = 32;
 /// Groups of CIFAR-100's classes.
 const GROUPS: usize = 20;
 
@@ -27,9 +27,9 @@ pub(in crate::data) const ABOUT: About = About {
     ..About::NOTHING
 };
 
-/// The files of one of the two data sets.
-#[derive(Debug)]
-pub(in crate::data) struct CifarFiles {
+/// One of the two data sets, with its files.
+pub(in crate::data) struct CifarSet {
+    pub(in crate::data) about: About,
     pub(in crate::data) format: Cifar,
     pub(in crate::data) train: &'static [&'static str],
     pub(in crate::data) test: &'static str,
@@ -45,12 +45,26 @@ pub(in crate::data) struct CifarFiles {
     pub(in crate::data) md5: &'static str,
 }
 
-impl CifarFiles {
+impl Source for CifarSet {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn kind(&self) -> Kind<'_> {
+        Kind::Arrays(self)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { side: SIDE, channels: 3 }
+    }
+}
+
+impl ArrayFiles for CifarSet {
     /// Checks that the archive, or the required files, are present.
     ///
     /// # Errors
     /// Names every file that is needed and missing.
-    pub(in crate::data) fn find(&self, folder: &Path) -> Result<()> {
+    fn find(&self, folder: &Path) -> Result<()> {
         let places = self.folders(folder)?;
         let absent = |name: &&str| files::find(&places, &[String::from(*name)]).is_none();
         let train = if self.train.iter().all(absent) { self.train } else { &[] };
@@ -67,7 +81,7 @@ impl CifarFiles {
     ///
     /// # Errors
     /// Names every file that is needed and missing, or the first that is unreadable or corrupt.
-    pub(in crate::data) fn read(&self, folder: &Path) -> Result<Arrays> {
+    fn read(&self, folder: &Path) -> Result<Arrays> {
         let place = Place::find(self, folder)?;
         let missing_train: Vec<String> =
             self.train.iter().filter(|name| !place.has(name)).map(|name| String::from(*name)).collect();
@@ -104,7 +118,7 @@ impl CifarFiles {
     ///
     /// # Errors
     /// If `folder` is not a folder.
-    pub(in crate::data) fn check(&self, folder: &Path) -> Result<Vec<FileReport>> {
+    fn check(&self, folder: &Path) -> Result<Vec<FileReport>> {
         let folders = self.folders(folder)?;
         let unpacked = self.train.iter().any(|name| files::find(&folders, &[(*name).into()]).is_some());
         if let Some(path) = self.find_archive(folder).filter(|_| !unpacked) {
@@ -118,7 +132,9 @@ impl CifarFiles {
         };
         Ok(self.all().map(report).collect())
     }
+}
 
+impl CifarSet {
     fn archive_state(&self, path: &Path) -> State {
         let examine = || -> Result<State> {
             let official = self.md5;
@@ -181,7 +197,7 @@ enum Place {
 
 impl Place {
     /// Finds the files; the archive is read only if no batch is unpacked.
-    fn find(files: &CifarFiles, folder: &Path) -> Result<Self> {
+    fn find(files: &CifarSet, folder: &Path) -> Result<Self> {
         let folders = files.folders(folder)?;
         let unpacked = files
             .train
@@ -222,7 +238,8 @@ impl Place {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::data::sets::cifar_10::FILES;
+    use crate::data::sets::cifar_10::CIFAR_10;
+    use crate::data::source::ArrayFiles as _;
     use std::fs;
 
     /// Files of the official layout, made up: a label, then the red, the green and the blue plane of an image.
@@ -243,7 +260,7 @@ mod tests {
         // As it is published, with an empty line at the end.
         let names = "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
         fs::write(inner.join("batches.meta.txt"), names).unwrap();
-        let cifar = FILES.read(folder.path()).unwrap();
+        let cifar = CIFAR_10.read(folder.path()).unwrap();
         assert!(cifar.notes.is_empty());
         assert_eq!(cifar.train.labels, [1, 4, 2, 5, 3, 6, 4, 7, 5, 8]);
         assert_eq!(cifar.test.class_counts(), [0, 0, 0, 1, 0, 0, 0, 0, 0, 2]);
@@ -256,20 +273,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("cifar-10-batches-bin");
         fs::create_dir(&inner).unwrap();
-        let error = FILES.read(folder.path()).unwrap_err().to_string();
+        let error = CIFAR_10.read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("data_batch_5.bin") && error.contains("batches.meta.txt"), "{error}");
         let record: Vec<u8> = std::iter::once(4).chain([9; 3072]).collect();
         fs::write(inner.join("data_batch_2.bin"), &record).unwrap();
         fs::write(inner.join("test_batch.bin"), &record).unwrap();
         fs::write(inner.join("batches.meta.txt"), "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n").unwrap();
-        let cifar = FILES.read(folder.path()).unwrap();
+        let cifar = CIFAR_10.read(folder.path()).unwrap();
         assert_eq!((cifar.train.len(), cifar.notes.len()), (1, 1));
         fs::write(inner.join("batches.meta.txt"), "a\nb\n").unwrap();
-        let error = FILES.read(folder.path()).unwrap_err().to_string();
+        let error = CIFAR_10.read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("batches.meta.txt: 2 names, expected 10"), "{error}");
         fs::write(inner.join("batches.meta.txt"), "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n").unwrap();
         fs::write(inner.join("test_batch.bin"), &record[..3000]).unwrap();
-        let error = FILES.read(folder.path()).unwrap_err().to_string();
+        let error = CIFAR_10.read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("test_batch.bin: 3000 bytes"), "{error}");
     }
 
@@ -288,15 +305,15 @@ mod tests {
         ];
         let archive = folder.path().join("cifar-10-binary.tar.gz");
         fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
-        let cifar = FILES.read(folder.path()).unwrap();
+        let cifar = CIFAR_10.read(folder.path()).unwrap();
         assert_eq!((cifar.train.labels, cifar.test.len(), cifar.notes.len()), (vec![4], 1, 1));
         entries[3].2 = &record[..3000];
         fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
-        let error = FILES.read(folder.path()).unwrap_err().to_string();
+        let error = CIFAR_10.read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("data_batch_1.bin: 3000 bytes"), "{error}");
         entries.remove(2);
         fs::write(&archive, gzip(&tar_of(&entries))).unwrap();
-        let error = FILES.read(folder.path()).unwrap_err().to_string();
+        let error = CIFAR_10.read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("lacks test_batch.bin"), "{error}");
     }
 }

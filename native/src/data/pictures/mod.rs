@@ -3,7 +3,6 @@
 
 pub(in crate::data) mod annotations;
 pub(in crate::data) mod cache;
-pub(in crate::data) mod class_folders;
 pub(in crate::data) mod decode;
 pub(in crate::data) mod features;
 pub(in crate::data) mod read;

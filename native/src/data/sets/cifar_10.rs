@@ -1,28 +1,23 @@
 //! CIFAR-10: colour images of 10 classes.
 
-use std::path::Path;
-
 use simile_core::data::formats::cifar::Cifar;
 
-use crate::data::arrays::cifar::{self, CifarFiles};
-use crate::data::error::Result;
-use crate::data::report::FileReport;
-use crate::data::source::{About, ArrayFiles, Arrays, Download, Kind, Shape, Source};
+use crate::data::arrays::cifar::{self, CifarSet};
+use crate::data::source::{About, Download};
 
-pub(super) struct Cifar10;
+const MD5: &str = "c32a1d4ab5d03f1284b67883e8d87530";
 
-static ABOUT: About = About {
-    name: "cifar-10",
-    files: "cifar-10-binary.tar.gz, or what unpacks from it: data_batch_1.bin .. 5, test_batch.bin, batches.meta.txt",
-    downloads: &[Download::packed(
-        "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-        FILES.md5,
-        "cifar-10",
-    )],
-    ..cifar::ABOUT
-};
-
-pub(in crate::data) const FILES: CifarFiles = CifarFiles {
+pub(in crate::data) static CIFAR_10: CifarSet = CifarSet {
+    about: About {
+        name: "cifar-10",
+        files: "cifar-10-binary.tar.gz, or what unpacks from it: data_batch_1.bin .. 5, test_batch.bin, batches.meta.txt",
+        downloads: &[Download::packed(
+            "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+            MD5,
+            "cifar-10",
+        )],
+        ..cifar::ABOUT
+    },
     format: Cifar::Ten,
     train: &[
         "data_batch_1.bin",
@@ -36,33 +31,5 @@ pub(in crate::data) const FILES: CifarFiles = CifarFiles {
     groups: None,
     inner: &["cifar-10-batches-bin", "cifar-10/cifar-10-batches-bin"],
     archive: "cifar-10-binary.tar.gz",
-    md5: "c32a1d4ab5d03f1284b67883e8d87530",
+    md5: MD5,
 };
-
-impl Source for Cifar10 {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn kind(&self) -> Kind<'_> {
-        Kind::Arrays(self)
-    }
-
-    fn shape(&self) -> Shape {
-        Shape { side: cifar::SIDE, channels: 3 }
-    }
-}
-
-impl ArrayFiles for Cifar10 {
-    fn find(&self, folder: &Path) -> Result<()> {
-        FILES.find(folder)
-    }
-
-    fn read(&self, folder: &Path) -> Result<Arrays> {
-        FILES.read(folder)
-    }
-
-    fn check(&self, folder: &Path) -> Result<Vec<FileReport>> {
-        FILES.check(folder)
-    }
-}

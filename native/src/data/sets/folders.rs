@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::class_folders::{self, ClassFolders};
 use crate::data::error::Result;
 use crate::data::pictures::annotations::Annotations;
-use crate::data::pictures::class_folders::{self, ClassFolders};
 use crate::data::settings::Options;
 use crate::data::source::{About, Kind, PictureFiles, Source};
 

@@ -7,6 +7,7 @@ mod celeba;
 mod chexpert;
 pub(in crate::data) mod cifar_10;
 mod cifar_100;
+mod class_folders;
 mod colour_mnist;
 pub(in crate::data) mod cub_200_2011;
 mod digits;
@@ -31,14 +32,14 @@ pub(crate) static ALL: &[&dyn Source] = &[
     &colour_mnist::ColourMnist,
     &biased_mnist::BiasedMnist,
     &mnist::Mnist,
-    &cifar_10::Cifar10,
-    &cifar_100::Cifar100,
+    &cifar_10::CIFAR_10,
+    &cifar_100::CIFAR_100,
     &stl_10::Stl10,
     &imagenet_32::Imagenet32,
-    &imagenet_100::Imagenet100,
-    &tiny_imagenet::TinyImagenet,
-    &caltech_101::Caltech101,
-    &caltech_256::Caltech256,
+    &imagenet_100::IMAGENET_100,
+    &tiny_imagenet::TINY_IMAGENET,
+    &caltech_101::CALTECH_101,
+    &caltech_256::CALTECH_256,
     &ut_zappos50k::UtZappos50k,
     &cub_200_2011::Cub200,
     &waterbirds::Waterbirds,

@@ -1,59 +1,40 @@
 //! Tiny-ImageNet: 200 classes at 64x64, with a list of the classes of the validation pictures.
 
-use std::path::Path;
-
+use super::class_folders::ClassFolderSet;
 use super::imagenet_32::IMAGENET_TERMS;
-use crate::data::error::Result;
-use crate::data::pictures::annotations::{Annotations, root};
-use crate::data::pictures::class_folders::{self, ClassFolders};
-use crate::data::settings::Options;
-use crate::data::source::{About, Download, Kind, PictureFiles, Source};
+use crate::data::source::{About, Download};
 
-pub(super) struct TinyImagenet;
-
-static ABOUT: About = About {
-    name: "tiny-imagenet",
-    files: "tiny-imagenet-200 as it unpacks: train/CLASS/images/*.JPEG, val/images/*.JPEG, val/val_annotations.txt",
-    variables: "features (with [data.features])",
-    home: "https://cs231n.stanford.edu/",
-    licence: IMAGENET_TERMS,
-    downloads: &[Download::unpacked(
-        "https://cs231n.stanford.edu/tiny-imagenet-200.zip",
-        Some("90528d7ca1a48142e341f4ef8d21d0de"),
-        "",
-    )],
-    needed: &["wnids.txt", "val/val_annotations.txt"],
-    pictures: Some(110_000),
-    ..About::NOTHING
+pub(super) static TINY_IMAGENET: ClassFolderSet = ClassFolderSet {
+    about: About {
+        name: "tiny-imagenet",
+        files: "tiny-imagenet-200 as it unpacks: train/CLASS/images/*.JPEG, val/images/*.JPEG, val/val_annotations.txt",
+        variables: "features (with [data.features])",
+        home: "https://cs231n.stanford.edu/",
+        licence: IMAGENET_TERMS,
+        downloads: &[Download::unpacked(
+            "https://cs231n.stanford.edu/tiny-imagenet-200.zip",
+            Some("90528d7ca1a48142e341f4ef8d21d0de"),
+            "",
+        )],
+        needed: &["wnids.txt", "val/val_annotations.txt"],
+        pictures: Some(110_000),
+        ..About::NOTHING
+    },
+    inner: &["tiny-imagenet-200", "tiny-imagenet/tiny-imagenet-200"],
+    marker: Some("wnids.txt"),
+    left_out: &[],
+    per_class: None,
 };
-
-impl Source for TinyImagenet {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn kind(&self) -> Kind<'_> {
-        Kind::Pictures(self)
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        &class_folders::KEYS
-    }
-}
-
-impl PictureFiles for TinyImagenet {
-    fn annotate(&self, options: &Options<'_>, folder: &Path) -> Result<Annotations> {
-        let root = root(folder, &["tiny-imagenet-200", "tiny-imagenet/tiny-imagenet-200"], "wnids.txt")?;
-        ClassFolders { root, ..ClassFolders::default() }.read(options, folder)
-    }
-}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::data::settings::Options;
+    use crate::data::source::PictureFiles;
     use simile_core::data::Part;
     use std::fs;
+    use std::path::Path;
 
     fn put(folder: &Path, file: &str, content: &str) {
         let path = folder.join(file);
@@ -70,7 +51,7 @@ mod tests {
         put(&root, "train/n02124075/n02124075_boxes.txt", "n02124075_0.JPEG\t0\t10\t63\t58\n");
         put(&root, "val/images/val_0.JPEG", "");
         put(&root, "val/val_annotations.txt", "val_0.JPEG\tn04067472\t0\t32\t44\t62\n");
-        let gathered = || TinyImagenet.annotations(&Options::default(), folder.path());
+        let gathered = || TINY_IMAGENET.annotate(&Options::default(), folder.path());
         let error = gathered().unwrap_err().to_string();
         assert!(error.contains("no training picture") && error.contains("n04067472"), "{error}");
         put(&root, "train/n04067472/images/n04067472_0.JPEG", "");

@@ -67,14 +67,6 @@ impl Described for WclTriplet {
 }
 
 impl Objective for WclTriplet {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::named(batch, self.name(), ["view_a_biased", "view_b_biased"])?;
         let negatives = (2 * views.size - 2) as f64;

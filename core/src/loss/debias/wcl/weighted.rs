@@ -135,14 +135,6 @@ impl Described for WclWeightedDcl {
 }
 
 impl Objective for WclWeightedDcl {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         self.general().evaluate_as(self.name(), batch)
     }
@@ -194,14 +186,6 @@ impl Described for WclWeightedInfoNce {
 }
 
 impl Objective for WclWeightedInfoNce {
-    fn name(&self) -> &'static str {
-        Self::SPEC.name
-    }
-
-    fn check(&self) -> Result<()> {
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         self.evaluate_as(self.name(), batch)
     }

@@ -6,26 +6,64 @@ use simile_core::data::Part;
 use simile_core::data::formats::lines::Text;
 use simile_core::data::sets::class_folders::{Selection, catalogue};
 
-use super::annotations::{Annotations, split, text};
 use crate::data::error::{DataError, Result};
 use crate::data::files::walk::pictures;
+use crate::data::pictures::annotations::{Annotations, inner_folder, root, split, text};
 use crate::data::settings::{Options, SplitSection};
+use crate::data::source::{About, Kind, PictureFiles, Source};
 
 /// The keys of `[data]` for folders of classes.
-pub(in crate::data) const KEYS: [&str; 2] = ["folders", "split"];
+pub(super) const KEYS: [&str; 2] = ["folders", "split"];
 
 /// Folders of Caltech-101 and -256 with unrelated pictures, which are not classes.
-pub(in crate::data) const CLUTTER: [&str; 2] = ["BACKGROUND_Google", "257.clutter"];
+pub(super) const CLUTTER: [&str; 2] = ["BACKGROUND_Google", "257.clutter"];
+
+/// A published data set with a folder for each class.
+pub(super) struct ClassFolderSet {
+    pub(super) about: About,
+    /// The parent of the folders, below the data folder, as archives and libraries name it.
+    pub(super) inner: &'static [&'static str],
+    /// A file or folder that the parent must have, if there is one.
+    pub(super) marker: Option<&'static str>,
+    /// The folders that are not classes.
+    pub(super) left_out: &'static [&'static str],
+    /// The usual number of training pictures of each class in published results, if no split is published.
+    pub(super) per_class: Option<usize>,
+}
+
+impl Source for ClassFolderSet {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn kind(&self) -> Kind<'_> {
+        Kind::Pictures(self)
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &KEYS
+    }
+}
+
+impl PictureFiles for ClassFolderSet {
+    fn annotate(&self, options: &Options<'_>, folder: &Path) -> Result<Annotations> {
+        let root = match self.marker {
+            Some(marker) => root(folder, self.inner, marker)?,
+            None => inner_folder(folder, self.inner),
+        };
+        ClassFolders { root, left_out: self.left_out, per_class: self.per_class }.read(options, folder)
+    }
+}
 
 /// The folders of a data set.
 #[derive(Debug, Default)]
-pub(in crate::data) struct ClassFolders {
+pub(super) struct ClassFolders {
     /// Their parent folder, or that of `train` and `val`.
-    pub(in crate::data) root: PathBuf,
+    pub(super) root: PathBuf,
     /// The folders that are not classes.
-    pub(in crate::data) left_out: &'static [&'static str],
+    pub(super) left_out: &'static [&'static str],
     /// The usual number of training pictures of each class in published results, if no split is published.
-    pub(in crate::data) per_class: Option<usize>,
+    pub(super) per_class: Option<usize>,
 }
 
 impl ClassFolders {
@@ -33,7 +71,7 @@ impl ClassFolders {
     ///
     /// # Errors
     /// If there is no picture, or a given list is missing or cannot be read.
-    pub(in crate::data) fn read(self, options: &Options<'_>, folder: &Path) -> Result<Annotations> {
+    pub(super) fn read(self, options: &Options<'_>, folder: &Path) -> Result<Annotations> {
         let Self { root, left_out, per_class } = self;
         let listed = match options.folders.and_then(|section| section.classes.as_ref()) {
             Some(path) => {
