@@ -5,12 +5,14 @@ pub mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
 mod device;
+mod launches;
 mod ops;
 mod pair_terms;
 
 pub use cpu::augment::{Colour, View, Views};
 pub use cpu::resample::Filter;
 pub use device::is_cpu;
+pub use launches::Launches;
 pub use ops::activation::{ActivationOps, sigmoid, tanh};
 pub use ops::augmentation::{AugmentationOps, augment};
 pub use ops::convolution::{

@@ -33,6 +33,7 @@ use crate::loss::{Conditioning, Evaluation, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::optim::Optimizer;
+use crate::stage::Stage;
 
 /// One network and one objective as in [`Single`](super::Single), `chunk` samples at a time.
 #[derive(Debug)]
@@ -135,7 +136,10 @@ impl Algorithm for Cached {
         let context = loss::with_representations(self.objective.as_ref(), context, || embeddings.map(whole))?;
         let batch =
             context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
-        let Evaluation { loss, mut gradients, .. } = self.objective.evaluate(&batch)?;
+        let Evaluation { loss, mut gradients, .. } = {
+            let _span = Stage::Loss.enter();
+            self.objective.evaluate(&batch)?
+        };
 
         let of_a = match (gradients.remove("view_a"), gradients.remove("logits")) {
             (Some(view), Some(logits)) => Some(view + logits),

@@ -8,6 +8,7 @@ use super::Views;
 use crate::error::{Error, Result};
 use crate::nn::Model;
 use crate::optim::Optimizer;
+use crate::stage::Stage;
 
 /// Projections, or class scores, of images.
 pub(super) fn output(model: &Model, images: Tensor<4>) -> Tensor<2> {
@@ -45,6 +46,7 @@ pub(super) fn gradients<M: Module>(module: &M, loss: Tensor<1>) -> Result<Gradie
             remedy: "train with another objective, or with the method that it belongs to".into(),
         });
     }
+    let _span = Stage::Backward.enter();
     Ok(GradientsParams::from_module(&mut loss.backward(), module))
 }
 

@@ -29,6 +29,7 @@ pub use preset::PRESETS;
 pub use store::ImageStore;
 
 use crate::error::{Error, Result, within};
+use crate::stage::Stage;
 
 /// The steps of a random view. Absent steps are left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -152,6 +153,7 @@ impl Augmentation {
     /// # Errors
     /// As [`Augmentation::draw`] and [`Augmentation::apply`].
     pub fn view(&self, images: Tensor<4>, rng: &mut impl Rng) -> Result<Tensor<4>> {
+        let _span = Stage::Views.enter();
         let [n, _, height, width] = images.dims();
         let samples = self.draw(n, height, width, rng)?;
         self.apply(images, &samples)

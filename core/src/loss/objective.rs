@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::spec::{Conditioning, Specified};
 use crate::numeric::matrix::Matrix;
+use crate::stage::Stage;
 
 /// The formula of an objective, where the paper and its released code differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +120,7 @@ impl Evaluation {
 /// # Errors
 /// As [`Objective::evaluate`].
 pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
+    let _span = Stage::Loss.enter();
     let Evaluation { loss, gradients, .. } = objective.evaluate(batch)?;
     let mut total = loss;
     for (name, gradient) in gradients {

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::design::{Design, Settings, Shapes};
 use super::layers;
+use crate::stage::Stage;
 
 macro_rules! networks {
     ($($(#[$about:meta])* $name:ident: $network:ty = $design:ty,)+) => {
@@ -86,6 +87,7 @@ macro_rules! networks {
             /// [`layers::BatchNorm`]. The network computes in half precision for images in half precision;
             /// embeddings are always `f32`.
             pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+                let _span = Stage::Forward.enter();
                 let embedding = match self { $(Self::$name(network) => network.forward(images)),+ };
                 if layers::is_half(embedding.dtype()) { embedding.cast(DType::F32) } else { embedding }
             }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layers::{BatchNorm, Linear};
 use crate::error::{Error, Result};
+use crate::stage::Stage;
 
 /// The layers of a head.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,6 +135,7 @@ pub struct ProjectionHead {
 impl ProjectionHead {
     /// `[n, embedding_size]` to `[n, output]`.
     pub fn forward(&self, embedding: Tensor<2>) -> Tensor<2> {
+        let _span = Stage::Forward.enter();
         let embedding = if self.activated { relu(embedding) } else { embedding };
         let hidden = match &self.w1 {
             None => embedding,

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, positive};
 use crate::nn::names::TensorPath;
+use crate::stage::Stage;
 use lars::Lars;
 use rules::{Adam, Sgd};
 
@@ -183,6 +184,7 @@ impl Optimizer {
         module: M,
         mut gradients: GradientsParams,
     ) -> M {
+        let _span = Stage::Update.enter();
         if self.accumulate > 1 {
             match self.accumulated(&module, gradients) {
                 Some(mean) => gradients = mean,

@@ -76,6 +76,7 @@ pub(crate) enum Command {
   simile train colour-mnist --data ./mnist --seed 1 --out runs/seed-1
   simile train fair-digits --arm Fair-CCLK --set train.iterations=300
   simile train my-recipe.toml --smoke          two short steps through everything
+  simile train fair-digits --profile           the time of each stage of a step, instead of training
   simile train cifar-10 --data ./cifar --set 'method={ name = \"cached\", chunk = 128 }' --device cuda:0,cuda:1
   simile train --resume runs/fair-digits       after Ctrl-C, a signal or a crash
   simile train --resume runs/fair-digits --set train.iterations=2000      longer than it was begun
@@ -107,6 +108,10 @@ pub(crate) struct Train {
     /// Run a few short steps of everything, to see that it works
     #[arg(long, conflicts_with = "resume")]
     pub(crate) smoke: bool,
+    /// Measure where the time of STEPS training steps of every arm goes, instead of training
+    #[arg(long, value_name = "STEPS", num_args = 0..=1, default_missing_value = "20", conflicts_with = "resume",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub(crate) profile: Option<usize>,
     /// Continue the run in this folder from its last checkpoint
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<PathBuf>,

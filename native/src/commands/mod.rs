@@ -9,6 +9,7 @@ mod evaluate;
 mod export;
 mod import;
 mod loss;
+mod profile;
 mod recipes;
 mod report;
 mod reproduce;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use comfy_table::CellAlignment;
 
 use crate::cli::Train;
+use crate::commands::profile;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line, table};
 use crate::devices::DeviceSet;
@@ -24,6 +25,10 @@ const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_t
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let Train { data, set, arms, seed, smoke, .. } = arguments;
     let devices = &arguments.devices.device;
+    if let (Some(steps), Some(name)) = (arguments.profile, &arguments.recipe) {
+        let recipe = Recipe::load(name, &Changes { set, arms, seed: *seed, smoke: *smoke })?;
+        return profile::run(recipe, steps, arguments, console);
+    }
     let (folder, result) = match (&arguments.resume, &arguments.recipe) {
         (Some(run), _) => resume(run, ResumeOptions { data: data.as_deref(), devices, set })?,
         (None, Some(name)) => {

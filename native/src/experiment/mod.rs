@@ -1,6 +1,6 @@
 //! An experiment: the run of a recipe. [`run`] contains it from beginning to end: prepare, train, evaluate, write. The
-//! other files hold the functions that it calls, and the other entry points: resuming a run ([`resume`]), and one of
-//! several runs ([`settle`]).
+//! other files hold the functions that it calls, and the other entry points: resuming a run ([`resume`]), one of
+//! several runs ([`settle`]), and the times of its steps ([`profile`]).
 
 pub(crate) mod evaluate;
 pub(crate) mod jobs;
@@ -8,6 +8,7 @@ mod longer;
 mod memory;
 mod preflight;
 pub(crate) mod prepare;
+pub(crate) mod profile;
 pub(crate) mod resume;
 pub(crate) mod run;
 mod session;

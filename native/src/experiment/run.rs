@@ -42,13 +42,13 @@ pub(crate) fn run(
 
 /// The inputs of a run, checked before it has a folder.
 pub(super) struct Prepared {
-    recipe: Recipe,
+    pub(super) recipe: Recipe,
     /// Folder of the data set's files.
     data: Option<PathBuf>,
-    devices: DeviceSet,
-    splits: Splits,
+    pub(super) devices: DeviceSet,
+    pub(super) splits: Splits,
     /// The file of the initial weights of encoders; random if absent.
-    weights: Option<Vec<u8>>,
+    pub(super) weights: Option<Vec<u8>>,
     warnings: Warnings,
 }
 

@@ -11,6 +11,7 @@ mod import;
 mod inputs;
 mod loss;
 mod methods;
+mod profile;
 mod reproduce;
 mod resume;
 mod runs;

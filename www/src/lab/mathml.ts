@@ -1,4 +1,4 @@
-// Builds Builds MathML as text, in the few forms that the formulas need.
+// Builds MathML as text, in the few forms that the formulas need.
 
 export const mi = (name: string) => `<mi>${name}</mi>`;
 export const mo = (sign: string) => `<mo>${sign}</mo>`;

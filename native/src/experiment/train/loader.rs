@@ -6,6 +6,7 @@ use burn::tensor::Device;
 use simile_core::algorithm::Views;
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
+use simile_core::stage::Stage;
 use simile_core::train::{
     BESIDE_SEED, ConditionGroups, Sampler, Sampling, Trainer, ViewSource, WeightedSampler,
 };
@@ -89,6 +90,7 @@ impl DataLoader {
     /// # Errors
     /// If the objective is not defined on the batch.
     pub(crate) fn step(&mut self, trainer: &mut Trainer) -> Result<()> {
+        let data = Stage::Data.enter();
         let step = trainer.step_number();
         let indices = self.indices(step);
         let mut rng = trainer.rng();
@@ -102,6 +104,7 @@ impl DataLoader {
             views = views.with_classified(images.single(indices, &mut rng)?)?;
             context = self.context.with_classes(context, indices);
         }
+        drop(data);
         trainer.step_on(views, context)?;
         Ok(())
     }

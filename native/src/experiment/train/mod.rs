@@ -1,6 +1,6 @@
 //! The iterations of an arm.
 
-mod loader;
+pub(crate) mod loader;
 pub(crate) mod selection;
 pub(crate) mod trainer;
 

@@ -1,0 +1,54 @@
+//! The stages of a training step, as spans of [`tracing`]. A program that listens to them can tell where the time of a
+//! step goes (`simile train --profile`); where none does, a stage costs one load of an atomic number.
+
+use tracing::span::EnteredSpan;
+use tracing::trace_span;
+
+/// A stage of a training step. A stage may contain others: [`Data`](Self::Data) contains [`Views`](Self::Views).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Images and conditions of the batch.
+    Data,
+    /// Augmentation and normalisation.
+    Views,
+    /// Images to embeddings and projections.
+    Forward,
+    /// The objective: its value, and its gradient with respect to its inputs.
+    Loss,
+    /// The gradients of the parameters.
+    Backward,
+    /// The optimiser's update of the parameters.
+    Update,
+}
+
+impl Stage {
+    /// All stages, in the order of a step.
+    pub const ALL: [Self; 6] =
+        [Self::Data, Self::Views, Self::Forward, Self::Loss, Self::Backward, Self::Update];
+
+    /// The name of its span.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Views => "views",
+            Self::Forward => "forward",
+            Self::Loss => "loss",
+            Self::Backward => "backward",
+            Self::Update => "update",
+        }
+    }
+
+    /// Begins the stage; it ends when the result is dropped.
+    pub fn enter(self) -> EnteredSpan {
+        // The name of a span is a constant of its call site.
+        let span = match self {
+            Self::Data => trace_span!(Stage::Data.name()),
+            Self::Views => trace_span!(Stage::Views.name()),
+            Self::Forward => trace_span!(Stage::Forward.name()),
+            Self::Loss => trace_span!(Stage::Loss.name()),
+            Self::Backward => trace_span!(Stage::Backward.name()),
+            Self::Update => trace_span!(Stage::Update.name()),
+        };
+        span.entered()
+    }
+}

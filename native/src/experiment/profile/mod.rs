@@ -1,0 +1,200 @@
+//! Where the time of a training step goes: some steps of every arm, measured as a whole and by stage.
+
+mod spans;
+mod trace;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use burn::tensor::Device;
+use serde::Serialize;
+use simile_core::nn::checkpoint::Weights;
+use simile_core::train::Trainer;
+use simile_kernels::Launches;
+
+use self::spans::{Spans, Stages};
+use crate::config::Recipe;
+use crate::config::sections::Arm;
+use crate::console::{Progress, line};
+use crate::devices::DeviceSet;
+use crate::exit::usage;
+use crate::experiment::prepare::weights;
+use crate::experiment::run::{Prepared, prepare};
+use crate::experiment::train::loader::DataLoader;
+use crate::experiment::train::trainer::{share, trainer_config};
+use crate::interrupt;
+
+/// Steps before anything is measured: devices compile and choose their kernels in them.
+const WARM_UP: usize = 3;
+
+/// The measured steps of a recipe.
+#[derive(Debug, Serialize)]
+pub(crate) struct Profile {
+    pub(crate) recipe: String,
+    pub(crate) device: String,
+    pub(crate) batch: usize,
+    /// The file of all stages, which Perfetto and `chrome://tracing` open.
+    pub(crate) trace: PathBuf,
+    pub(crate) arms: Vec<ArmProfile>,
+}
+
+/// The measured steps of an arm.
+#[derive(Debug, Serialize)]
+pub(crate) struct ArmProfile {
+    pub(crate) name: String,
+    /// Number of steps.
+    pub(crate) steps: usize,
+    /// Milliseconds of a step, measured over all steps without waiting for the device between them.
+    pub(crate) step_ms: f64,
+    /// Images a second, of which each gives two views.
+    pub(crate) images_per_second: f64,
+    /// The stages of the same number of further steps, in each of which the host waits for the device at the end of
+    /// every stage. Their sum may exceed the time of a step, in which host and device work at the same time.
+    pub(crate) stages: Vec<StageTime>,
+    /// Kernels that a step starts on a GPU, the most frequent first; empty on a CPU.
+    pub(crate) launches: Vec<KernelLaunches>,
+}
+
+/// The time of a stage in a step.
+#[derive(Debug, Serialize)]
+pub(crate) struct StageTime {
+    pub(crate) name: &'static str,
+    /// Milliseconds in a step, without those of the stages inside it.
+    pub(crate) ms: f64,
+    /// The share of all stages.
+    pub(crate) share: f64,
+}
+
+/// The launches of a kernel.
+#[derive(Debug, Serialize)]
+pub(crate) struct KernelLaunches {
+    pub(crate) kernel: String,
+    /// The mean number in a step.
+    pub(crate) per_step: f64,
+}
+
+/// Measures `steps` steps of every arm, and writes their stages to the file `trace`.
+///
+/// # Errors
+/// As the run itself would: the data cannot be read, or a step fails; a usage error if an arm's first stage of training
+/// has fewer steps; a failure if the file cannot be written.
+pub(crate) fn profile(
+    recipe: Recipe,
+    data: Option<PathBuf>,
+    devices: DeviceSet,
+    (steps, trace): (usize, &Path),
+) -> Result<Profile> {
+    // A file that cannot be written is known before the data are read.
+    let mut events = trace::TraceFile::create(trace)?;
+    let mut prepared = prepare(recipe, data, devices)?;
+    let weights = match &prepared.weights {
+        Some(bytes) => Some(weights::begin(&mut prepared.recipe, bytes)?),
+        None => None,
+    };
+    let mut arms = Vec::new();
+    for arm in prepared.recipe.arms() {
+        let measured = of_arm(&prepared, &arm, weights.clone(), steps);
+        let (profile, stages) = measured.with_context(|| format!("arm `{}`", arm.name))?;
+        events.add(&arm.name, &stages);
+        arms.push(profile);
+        if interrupt::asked() {
+            break;
+        }
+    }
+    events.finish()?;
+    Ok(Profile {
+        recipe: prepared.recipe.name.clone(),
+        device: prepared.devices.to_string(),
+        batch: prepared.recipe.train.batch,
+        trace: trace.to_owned(),
+        arms,
+    })
+}
+
+fn of_arm(
+    prepared: &Prepared,
+    arm: &Arm,
+    weights: Option<Arc<Weights>>,
+    steps: usize,
+) -> Result<(ArmProfile, Stages)> {
+    let Prepared { recipe, devices, splits, .. } = prepared;
+    let device = &devices.first.device;
+    let loader = DataLoader::new(arm, recipe, &splits.train, device)?;
+    let context = loader.context();
+    let epoch = (&splits.train, loader.batches_per_epoch());
+    let config = trainer_config(arm, recipe, context, epoch, weights)?;
+    let mut trainer = Trainer::new(config, &context.training_set(), device).map_err(usage)?;
+    share(&mut trainer, recipe.train.batch, devices)?;
+
+    line(format_args!("{}: measuring {steps} steps twice on {devices}", arm.name));
+    let progress = Progress::new(&arm.name, 0, (WARM_UP + 2 * steps) as u64);
+    let mut training = Training { trainer, loader, progress };
+    training.run(WARM_UP, device)?;
+
+    let launches = Launches::count();
+    let started = Instant::now();
+    training.run(steps, device)?;
+    let seconds = started.elapsed().as_secs_f64() / steps as f64;
+    let launches = launches.finish();
+
+    let (spans, recorded) = Spans::listen(device.clone());
+    tracing::subscriber::with_default(spans, || training.run(steps, device))?;
+    training.progress.finish();
+    let stages = recorded.finish();
+    let profile = ArmProfile {
+        name: arm.name.clone(),
+        steps,
+        step_ms: 1e3 * seconds,
+        images_per_second: recipe.train.batch as f64 / seconds,
+        stages: times(&stages, steps),
+        launches: sorted(launches, steps),
+    };
+    Ok((profile, stages))
+}
+
+/// An arm in training, without its run folder.
+struct Training {
+    trainer: Trainer,
+    loader: DataLoader,
+    progress: Progress,
+}
+
+impl Training {
+    /// Takes some steps, reads the loss as a run does at its log lines, and waits for the device.
+    fn run(&mut self, steps: usize, device: &Device) -> Result<()> {
+        for _ in 0..steps {
+            if self.trainer.awaits_scores() {
+                let done = self.trainer.step_number();
+                return Err(usage(format_args!(
+                    "its first stage ends after {done} steps, before all were measured; measure fewer"
+                )));
+            }
+            spans::step(|| self.loader.step(&mut self.trainer))?;
+            self.progress.at(self.trainer.step_number(), "");
+        }
+        pollster::block_on(self.trainer.mean_loss())?;
+        device.sync().context("waiting for the device")
+    }
+}
+
+/// The mean time of every stage in a step.
+fn times(stages: &Stages, steps: usize) -> Vec<StageTime> {
+    let by_name = stages.own_seconds();
+    let all: f64 = by_name.iter().map(|(_, seconds)| seconds).sum();
+    let time = |(name, seconds): (&'static str, f64)| StageTime {
+        name,
+        ms: 1e3 * seconds / steps as f64,
+        share: if all > 0.0 { seconds / all } else { 0.0 },
+    };
+    by_name.into_iter().map(time).collect()
+}
+
+fn sorted(launches: BTreeMap<String, u64>, steps: usize) -> Vec<KernelLaunches> {
+    let mut sorted: Vec<_> = launches.into_iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mean = |(kernel, count)| KernelLaunches { kernel, per_step: count as f64 / steps as f64 };
+    sorted.into_iter().map(mean).collect()
+}

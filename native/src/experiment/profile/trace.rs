@@ -1,0 +1,87 @@
+//! A file of the stages of steps in the trace event format, which Perfetto and `chrome://tracing` open.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde::Serialize;
+
+use super::spans::Stages;
+
+/// A file in the making.
+pub(super) struct TraceFile {
+    file: File,
+    path: PathBuf,
+    events: Vec<TraceEvent>,
+    arms: u64,
+}
+
+/// An event of the format: a stage (`X`) or the name of a process (`M`). Times are microseconds.
+#[derive(Serialize)]
+struct TraceEvent {
+    name: &'static str,
+    ph: &'static str,
+    pid: u64,
+    tid: u64,
+    ts: f64,
+    dur: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<Name>,
+}
+
+#[derive(Serialize)]
+struct Name {
+    name: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    trace_events: &'a [TraceEvent],
+    display_time_unit: &'static str,
+}
+
+impl TraceFile {
+    /// Creates the file, or empties an existing one.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { file, path: path.to_owned(), events: Vec::new(), arms: 0 })
+    }
+
+    /// Adds the stages of an arm, as a process of its own.
+    pub(super) fn add(&mut self, arm: &str, stages: &Stages) {
+        self.arms += 1;
+        let event = TraceEvent {
+            name: "process_name",
+            ph: "M",
+            pid: self.arms,
+            tid: 1,
+            ts: 0.0,
+            dur: 0.0,
+            args: None,
+        };
+        self.events.push(TraceEvent { args: Some(Name { name: arm.to_owned() }), ..event });
+        self.events.extend(stages.events.iter().map(|stage| TraceEvent {
+            name: stage.name,
+            ph: "X",
+            pid: self.arms,
+            tid: 1,
+            ts: 1e6 * stage.start.as_secs_f64(),
+            dur: 1e6 * stage.length.as_secs_f64(),
+            args: None,
+        }));
+    }
+
+    /// Writes the events.
+    ///
+    /// # Errors
+    /// If the disk is full.
+    pub(super) fn finish(self) -> Result<()> {
+        let document = Document { trace_events: &self.events, display_time_unit: "ms" };
+        serde_json::to_writer(&self.file, &document)
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}

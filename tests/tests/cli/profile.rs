@@ -1,0 +1,42 @@
+//! Where the time of a step goes.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::runs::with_recipe;
+use crate::{complaint, json};
+
+#[test]
+fn a_profile_has_the_stages_of_every_arm_and_a_trace_and_trains_nothing() {
+    let place = with_recipe();
+    let answer = json(place.path(), &["train", "tiny.toml", "--profile", "2", "--out", "p", "--json"]);
+    let arms = answer["arms"].as_array().unwrap();
+    assert_eq!(arms.iter().map(|arm| &arm["name"]).collect::<Vec<_>>(), ["SimCLR", "Fair"]);
+    for arm in arms {
+        let stages = arm["stages"].as_array().unwrap();
+        let names: Vec<&str> = stages.iter().map(|stage| stage["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["data", "views", "forward", "loss", "backward", "update", "other"]);
+        for stage in &stages[..6] {
+            assert!(stage["ms"].as_f64().unwrap() > 0.0, "{stage}");
+        }
+        let shares: f64 = stages.iter().map(|stage| stage["share"].as_f64().unwrap()).sum();
+        assert!((shares - 1.0).abs() < 1e-9 && arm["images_per_second"].as_f64().unwrap() > 0.0);
+        assert_eq!(arm["launches"], Value::Array(vec![]), "a CPU starts no kernel");
+    }
+
+    let trace = fs::read(place.path().join("p/trace.json")).unwrap();
+    let trace: Value = serde_json::from_slice(&trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let steps = events.iter().filter(|event| event["name"] == "step").collect::<Vec<_>>();
+    assert_eq!(steps.len(), 2 * arms.len());
+    // A stage lies inside its step.
+    let time = |event: &Value, key: &str| event[key].as_f64().unwrap();
+    let end = |event: &Value| time(event, "ts") + time(event, "dur");
+    let forward = events.iter().find(|event| event["name"] == "forward").unwrap();
+    assert!(time(forward, "ts") >= time(steps[0], "ts") && end(forward) <= end(steps[0]));
+    assert!(!place.path().join("p/result.json").exists());
+
+    let error = complaint(place.path(), &["train", "tiny.toml", "--profile", "0"], 2);
+    assert!(error.contains("--profile"), "{error}");
+}
