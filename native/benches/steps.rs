@@ -34,7 +34,7 @@ fn main() {
 fn training_step(bencher: Bencher<'_, '_>, objective: &str) {
     let device = Device::flex();
     let digits = draw_digits(BATCH, Colours::Palette, 0).expect("digits can be drawn");
-    let store = ImageStore::new(&digits.images, &device);
+    let store = ImageStore::new(&digits.images, &device).expect("the images are in memory");
     let samples: Vec<usize> = (0..BATCH).collect();
     let crop = Crop { scale: [0.3, 1.0], ..Crop::default() };
     let augmentation = Augmentation { crop: Some(crop), ..Augmentation::default() };
@@ -66,7 +66,7 @@ fn training_step(bencher: Bencher<'_, '_>, objective: &str) {
 #[divan::bench(args = ["crop", "cclk-colour-mnist", "cclk", "contex", "biased-mnist", "difficulty-cifar", "du"], sample_count = 40)]
 fn two_views(bencher: Bencher<'_, '_>, preset: &str) {
     let digits = draw_digits(BATCH, Colours::Palette, 0).expect("digits can be drawn");
-    let store = ImageStore::new(&digits.images, &Device::flex());
+    let store = ImageStore::new(&digits.images, &Device::flex()).expect("the images are in memory");
     let samples: Vec<usize> = (0..BATCH).collect();
     let augmentation = Augmentation::preset(preset).expect("the preset is known");
     let mut rng = stream(0, Purpose::Augmentation, 0);

@@ -47,7 +47,7 @@ impl Digits {
 #[wasm_bindgen]
 pub fn draw_digits(count: usize, seed: u32) -> Result<Digits, JsError> {
     let dataset = draw(count, Colours::Palette, seed.into())?;
-    let images = &dataset.images;
+    let images = dataset.images.in_memory()?;
     let pixels =
         images.pixels.chunks_exact(3).flat_map(|pixel| pixel.iter().copied().chain([u8::MAX])).collect();
     let labels = dataset.labels.iter().map(|&label| label as u8).collect();

@@ -12,6 +12,7 @@ mod blur;
 mod colour;
 mod crop;
 mod normalise;
+mod planes;
 pub mod preprocess;
 mod preset;
 mod store;
@@ -25,6 +26,7 @@ pub use blur::Blur;
 pub use colour::{ColourChange, ColourJitter, ColourStep};
 pub use crop::{Crop, Window};
 pub use normalise::Normalisation;
+pub use planes::{ByteForm, DevicePlanes, HostPlanes};
 pub use preset::PRESETS;
 pub use store::ImageStore;
 

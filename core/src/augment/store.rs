@@ -1,55 +1,58 @@
 //! Images held on a device, one byte a value, from which batches are gathered.
 
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::data::Images;
+use super::planes::{ByteForm, DevicePlanes, HostPlanes};
+use crate::data::{DatasetError, ImageSet, ImageShape};
 use crate::error::{Error, Result};
+
+/// Most bytes of a tensor. CubeCL refuses an allocation above a quarter of a card's memory, so that cards of 2 GiB take
+/// these.
+const MOST_BYTES: usize = 512 << 20;
 
 /// All images of a data set on one device: CIFAR-10 takes 150 MB. They never change.
 #[derive(Debug, Clone)]
 pub struct ImageStore {
-    values: Values,
-    shape: [usize; 4],
-}
-
-/// Channel planes, one row an image.
-#[derive(Debug, Clone)]
-enum Values {
-    /// `[n, values]` of 8 bits, where the device can compute with them.
-    Bytes(Tensor<2, Int>),
-    /// `[n, ⌈values / 4⌉]` of 32 bits: WebGPU has no smaller integer. Value `w + k words` of an image is byte `k` of
-    /// word `w`, so that unpacking is four contiguous copies.
-    Packed(Tensor<2, Int>),
+    /// Parts of the images, in order, each but the last one of `part` images.
+    parts: Vec<DevicePlanes>,
+    part: usize,
+    count: usize,
+    shape: ImageShape,
 }
 
 impl ImageStore {
-    /// Puts images on a device. Batches have the device's autodiff setting.
-    pub fn new(images: &Images, device: &Device) -> Self {
-        let shape = [images.len(), images.channels, images.height, images.width];
-        let size = images.bytes_per_image();
-        let values = if device.supports_dtype(DType::U8) {
-            let planes = images.iter().flat_map(|image| planes(image, images.channels)).collect::<Vec<u8>>();
-            Values::Bytes(Tensor::from_data(TensorData::new(planes, [shape[0], size]), (device, DType::U8)))
-        } else {
-            Values::Packed(packed(images, device))
+    /// Puts images on a device, in tensors of at most 512 MiB. Batches have the device's autodiff setting.
+    ///
+    /// # Errors
+    /// If an image cannot be read.
+    pub fn new(images: &ImageSet, device: &Device) -> Result<Self, DatasetError> {
+        let (count, shape) = (images.len(), images.shape());
+        Self::in_parts(images, (MOST_BYTES / shape.bytes().max(1)).clamp(1, count.max(1)), device)
+    }
+
+    fn in_parts(images: &ImageSet, part: usize, device: &Device) -> Result<Self, DatasetError> {
+        let (count, shape, form) = (images.len(), images.shape(), ByteForm::of(device));
+        let of_part = |start: usize| {
+            let indices: Vec<usize> = (start..(start + part).min(count)).collect();
+            Ok(HostPlanes::new(&images.read(&indices)?, form).upload(device))
         };
-        Self { values, shape }
+        let parts = (0..count.max(1)).step_by(part).map(of_part).collect::<Result<_, DatasetError>>()?;
+        Ok(Self { parts, part, count, shape })
     }
 
     /// Number of images.
     pub fn len(&self) -> usize {
-        self.shape[0]
+        self.count
     }
 
     /// True if there is no image.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.count == 0
     }
 
-    /// Channels, height and width of an image.
-    pub fn image_shape(&self) -> [usize; 3] {
-        let [_, channels, height, width] = self.shape;
-        [channels, height, width]
+    /// The size of each image.
+    pub fn shape(&self) -> ImageShape {
+        self.shape
     }
 
     /// The images named by `indices`, `[indices, channels, height, width]`, 0 to 1.
@@ -57,80 +60,66 @@ impl ImageStore {
     /// # Errors
     /// [`Error::Shape`] for an index past the end.
     pub fn batch(&self, indices: &[usize]) -> Result<Tensor<4>> {
-        let [n, channels, height, width] = self.shape;
-        if let Some(at) = indices.iter().find(|&&at| at >= n) {
-            return Err(Error::shape("sample", format!("an index below {n}"), at.to_string()));
+        if let Some(at) = indices.iter().find(|&&at| at >= self.count) {
+            return Err(Error::shape("sample", format!("an index below {}", self.count), at.to_string()));
         }
-        let (Values::Bytes(values) | Values::Packed(values)) = &self.values;
-        let rows = TensorData::new(indices.iter().map(|&at| at as i32).collect::<Vec<_>>(), [indices.len()]);
-        let rows = values.clone().select(0, Tensor::from_data(rows, &values.device()));
-        let flat = match &self.values {
-            Values::Bytes(_) => rows.float(),
-            Values::Packed(_) => {
-                let byte = |at: usize| {
-                    rows.clone().bitwise_right_shift_scalar(8 * at as i32).bitwise_and_scalar(255)
-                };
-                let bytes = Tensor::cat((0..4).map(|at| byte(at).float()).collect(), 1);
-                bytes.narrow(1, 0, channels * height * width)
+        match self.parts.as_slice() {
+            [] => Err(Error::shape("images", "at least one part", "none")),
+            [first, others @ ..] if others.is_empty() || indices.is_empty() => {
+                Ok(first.select(indices).images())
             }
-        };
-        Ok(flat.reshape([indices.len(), channels, height, width]).div_scalar(255.0))
+            parts => Ok(self.of_parts(parts, indices)),
+        }
     }
-}
 
-/// The channel planes of an image of interleaved channels, one after the other.
-fn planes(image: &[u8], channels: usize) -> impl Iterator<Item = u8> {
-    (0..channels).flat_map(move |channel| image.iter().skip(channel).step_by(channels).copied())
-}
-
-fn packed(images: &Images, device: &Device) -> Tensor<2, Int> {
-    let words = images.bytes_per_image().div_ceil(4);
-    let mut values = Vec::with_capacity(images.len() * words);
-    for image in images.iter() {
-        let mut bytes: Vec<u8> = planes(image, images.channels).collect();
-        bytes.resize(4 * words, 0);
-        values.extend((0..words).map(|word| {
-            let byte = |at: usize| bytes.get(word + at * words).copied().unwrap_or_default();
-            i32::from_le_bytes(std::array::from_fn(byte))
-        }));
+    /// Gathers at least one image from each part that has any of them, then puts them in order.
+    fn of_parts(&self, parts: &[DevicePlanes], indices: &[usize]) -> Tensor<4> {
+        let (mut gathered, mut places) = (vec![], vec![0; indices.len()]);
+        let mut taken = 0;
+        for (at, part) in parts.iter().enumerate() {
+            let of_part = indices.iter().enumerate().filter(|(_, index)| *index / self.part == at);
+            let (wanted, rows): (Vec<usize>, Vec<usize>) =
+                of_part.map(|(place, index)| (place, index % self.part)).unzip();
+            if rows.is_empty() {
+                continue;
+            }
+            wanted.iter().zip(taken..).for_each(|(&place, row)| places[place] = row);
+            taken += rows.len() as i32;
+            gathered.push(part.select(&rows).images());
+        }
+        let gathered = Tensor::cat(gathered, 0);
+        let places = Tensor::from_data(TensorData::new(places, [indices.len()]), &gathered.device());
+        gathered.select(0, places)
     }
-    Tensor::from_data(TensorData::new(values, [images.len(), words]), device)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::data::Images;
 
-    /// Three images whose number of values is not a multiple of four.
-    fn images() -> Images {
-        Images::new(3, 5, 3, (0..135_u32).map(|i| (i * 37 % 256) as u8).collect()).unwrap()
-    }
-
-    fn check(store: &ImageStore) {
-        let images = images();
-        let batch = store.batch(&[2, 0, 2]).unwrap();
-        assert_eq!(batch.dims(), [3, 3, 3, 5]);
-        let values: Vec<f32> = batch.into_data().iter::<f32>().collect();
-        for (at, value) in values.iter().enumerate() {
-            let (image, channel, pixel) = ([2, 0, 2][at / 45], at % 45 / 15, at % 15);
-            let byte = images.image(image)[3 * pixel + channel];
-            assert!((value - f32::from(byte) / 255.0).abs() < 1e-7, "{at}");
+    #[test]
+    fn a_batch_is_the_same_from_one_tensor_and_from_several() {
+        let images = Images::new(3, 5, 3, (0..7 * 45_u32).map(|i| (i * 37 % 256) as u8).collect()).unwrap();
+        let set = ImageSet::from(images.clone());
+        let values = |part: usize, indices: &[usize]| {
+            let store = ImageStore::in_parts(&set, part, &Device::flex()).unwrap();
+            assert_eq!((store.len(), store.shape()), (7, images.shape()));
+            assert!(store.batch(&[7]).unwrap_err().to_string().contains("below 7"));
+            let batch = store.batch(indices).unwrap();
+            assert_eq!(batch.dims(), [indices.len(), 3, 3, 5]);
+            batch.into_data().iter::<f32>().collect::<Vec<f32>>()
+        };
+        let indices = [2, 6, 0, 2, 5];
+        let whole = values(7, &indices);
+        for (at, value) in whole.iter().enumerate() {
+            let (image, channel, pixel) = (indices[at / 45], at % 45 / 15, at % 15);
+            assert_eq!(*value, f32::from(images.image(image)[3 * pixel + channel]) / 255.0);
         }
-        assert!(store.batch(&[3]).unwrap_err().to_string().contains("below 3"));
-    }
-
-    #[test]
-    fn a_batch_is_the_planes_of_its_images() {
-        let store = ImageStore::new(&images(), &Device::flex());
-        assert!(matches!(store.values, Values::Bytes(_)));
-        check(&store);
-        assert_eq!((store.len(), store.image_shape()), (3, [3, 3, 5]));
-    }
-
-    #[test]
-    fn packed_words_hold_the_same_bytes() {
-        let values = Values::Packed(packed(&images(), &Device::flex()));
-        check(&ImageStore { values, shape: [3, 3, 3, 5] });
+        for part in 1..=6 {
+            assert_eq!(values(part, &indices), whole, "parts of {part}");
+            assert!(values(part, &[]).is_empty());
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Condition, Dataset, DatasetError, Images, Result, check_labels, split_indices};
+use super::{Condition, Dataset, DatasetError, ImageSet, Result, check_labels, split_indices};
 
 /// The part of a data set that a picture belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -152,11 +152,11 @@ impl Catalogue {
         Ok(self)
     }
 
-    /// The data set of these pictures, given the pixels of each in their order.
+    /// The data set of these pictures, given the image of each in their order.
     ///
     /// # Errors
     /// As [`Dataset::new`].
-    pub fn into_dataset(self, images: Images) -> Result<Dataset> {
+    pub fn into_dataset(self, images: impl Into<ImageSet>) -> Result<Dataset> {
         let dataset = Dataset::new(images, self.labels, self.classes)?;
         self.conditions
             .into_iter()
@@ -191,6 +191,7 @@ pub(super) fn groups(labels: &[usize], classes: &[String], bias: &[usize], biase
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::data::Images;
 
     fn pictures(n: usize) -> Catalogue {
         let files = (0..n).map(|i| format!("{i}.png")).collect();

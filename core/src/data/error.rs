@@ -107,6 +107,14 @@ pub enum DatasetError {
         /// Given size: height x width x channels.
         found: String,
     },
+    /// Images that cannot be read when they are needed.
+    #[error("cannot read {origin}: {reason}")]
+    Unreadable {
+        /// The images, and where they lie.
+        origin: String,
+        /// The reason, and what to do.
+        reason: String,
+    },
     /// A parameter outside its range.
     #[error("`{name}` is {value}, {reason}")]
     Parameter {

@@ -20,11 +20,13 @@
 //! | [`chexpert`](sets::chexpert) | radiographs with uncertain labels |
 //! | [`features`](formats::features), [`npy`](formats::npy) | features of another network as a variable |
 //! | [`lines`](formats::lines) | annotation files, with errors that name the line |
+//! | [`ImageSet`] | the images of a data set, in memory or read when they are needed |
 //! | [`resize`] | Pillow's resampling of 8-bit images |
 
 pub mod catalogue;
 mod error;
 pub mod formats;
+mod image_set;
 pub mod resize;
 pub mod sets;
 pub mod synthetic;
@@ -37,10 +39,11 @@ use rand_chacha::ChaCha8Rng;
 
 pub use catalogue::{Catalogue, Part};
 pub use error::{DatasetError, Result};
+pub use image_set::{ImageSet, ImageShape, ImageSource};
 
 use crate::numeric::matrix::Matrix;
 
-/// Images of one size, 8 bits a channel.
+/// Images of one size in memory, 8 bits a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Images {
     /// Rows of pixels of an image.
@@ -99,17 +102,9 @@ impl Images {
         self.pixels.chunks_exact(self.bytes_per_image().max(1))
     }
 
-    /// The images named by `indices`, in that order; indices past the end are left out.
-    #[must_use]
-    pub fn select(&self, indices: &[usize]) -> Self {
-        let mut pixels = Vec::with_capacity(indices.len() * self.bytes_per_image());
-        indices.iter().for_each(|&i| pixels.extend_from_slice(self.image(i)));
-        Self { pixels, ..*self }
-    }
-
-    /// `height x width x channels`, for messages.
-    fn shape_text(&self) -> String {
-        format!("{}x{}x{}", self.height, self.width, self.channels)
+    /// The size of each image.
+    pub fn shape(&self) -> ImageShape {
+        ImageShape { height: self.height, width: self.width, channels: self.channels }
     }
 }
 
@@ -174,7 +169,7 @@ impl Condition {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dataset {
     /// The images.
-    pub images: Images,
+    pub images: ImageSet,
     /// The class of each image, an index into `classes`.
     pub labels: Vec<usize>,
     /// The names of the classes.
@@ -189,8 +184,8 @@ impl Dataset {
     /// # Errors
     /// [`DatasetError::Empty`] without images or classes, [`DatasetError::Count`] if there is not one label an
     /// image, [`DatasetError::Label`] for a label outside the classes.
-    pub fn new(images: Images, labels: Vec<usize>, classes: Vec<String>) -> Result<Self> {
-        let dataset = Self { images, labels, classes, conditions: BTreeMap::new() };
+    pub fn new(images: impl Into<ImageSet>, labels: Vec<usize>, classes: Vec<String>) -> Result<Self> {
+        let dataset = Self { images: images.into(), labels, classes, conditions: BTreeMap::new() };
         for (missing, none) in [("images", dataset.is_empty()), ("classes", dataset.classes.is_empty())] {
             if none {
                 return Err(DatasetError::Empty { origin: "the data set".into(), missing });
@@ -225,7 +220,7 @@ impl Dataset {
         self.images.is_empty()
     }
 
-    /// The samples named by `indices`, in that order.
+    /// The samples named by `indices`, in that order. Their images are those of this data set, and not copied.
     ///
     /// # Errors
     /// [`DatasetError::Parameter`] for an index past the end.
@@ -324,7 +319,7 @@ mod tests {
     #[test]
     fn a_subset_keeps_image_label_and_conditions_together() {
         let subset = numbered(20).subset(&[7, 3, 19]).unwrap();
-        assert_eq!(subset.images.pixels, [7, 248, 3, 252, 19, 236]);
+        assert_eq!(subset.images.in_memory().unwrap().pixels, [7, 248, 3, 252, 19, 236]);
         assert_eq!(subset.labels, [1, 0, 1]);
         assert_eq!(subset.conditions["number"].to_matrix().data(), [7.0, 3.0, 19.0]);
         assert_eq!(subset.conditions["parity"].to_matrix().data(), [0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);

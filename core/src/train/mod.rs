@@ -44,7 +44,7 @@ pub use condition_groups::ConditionGroups;
 pub use config::{Precision, TrainerConfig};
 pub use embed::{embed, score};
 pub use sampler::{BESIDE_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};
-pub use views::ViewSource;
+pub use views::{ViewMaker, ViewSource};
 
 pub use crate::numeric::random::{Purpose, stream};
 

@@ -62,7 +62,7 @@ fn advance(trainer: &mut Trainer, steps: usize) {
         let (view_a, view_b) = views(trainer);
         if trainer.awaits_scores() {
             assert!(trainer.step(view_a.clone(), view_b.clone(), Batch::default()).is_err());
-            let images = |range: std::ops::Range<usize>| Ok(view_a.clone().slice([range]));
+            let images = |range: std::ops::Range<usize>| Ok::<_, Error>(view_a.clone().slice([range]));
             let scores = pollster::block_on(score(trainer.model(), SAMPLES, 5, images)).unwrap();
             trainer.begin_stage(&scores).unwrap();
         }
@@ -369,15 +369,15 @@ fn embedding_in_batches_equals_embedding_at_once() {
     advance(&mut trainer, 1);
     let (images, _) = views(&trainer);
     let run = |batch| {
-        let images = |range: std::ops::Range<usize>| Ok(images.clone().slice([range]));
+        let images = |range: std::ops::Range<usize>| Ok::<_, Error>(images.clone().slice([range]));
         pollster::block_on(embed(trainer.encoder(), SAMPLES, batch, images)).unwrap()
     };
     let (whole, parts) = (run(SAMPLES), run(5));
     assert_eq!((whole.rows(), whole.columns()), (SAMPLES, 84));
     assert!(whole.data().iter().zip(parts.data()).all(|(a, b)| (a - b).abs() < 1e-6));
-    let images_of = |range: std::ops::Range<usize>| Ok(images.clone().slice([range]));
+    let images_of = |range: std::ops::Range<usize>| Ok::<_, Error>(images.clone().slice([range]));
     let scores = pollster::block_on(score(trainer.model(), SAMPLES, 5, images_of)).unwrap();
     assert_eq!((scores.rows(), scores.columns()), (SAMPLES, 128));
-    let wrong = pollster::block_on(embed(trainer.encoder(), SAMPLES, 5, |_| Ok(images.clone())));
+    let wrong = pollster::block_on(embed(trainer.encoder(), SAMPLES, 5, |_| Ok::<_, Error>(images.clone())));
     assert!(matches!(wrong, Err(Error::Shape { .. })));
 }

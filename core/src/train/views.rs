@@ -1,4 +1,4 @@
-//! The images of a run on its device, and the views of them for steps and probes.
+//! The views of images for steps and probes.
 
 use std::ops::Range;
 
@@ -6,26 +6,57 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
 use crate::augment::{Augmentation, ImageStore, Normalisation};
-use crate::data::Images;
+use crate::data::{DatasetError, ImageSet};
 use crate::error::Result;
 
-/// Images of the encoder's size, or larger if views are resized, with the settings of their views.
+/// The settings of views: augmentation, then normalisation.
 #[derive(Debug, Clone)]
-pub struct ViewSource {
-    store: ImageStore,
+pub struct ViewMaker {
     augmentation: Augmentation,
     normalisation: Normalisation,
 }
 
+impl ViewMaker {
+    /// Views with these settings.
+    pub fn new(augmentation: Augmentation, normalisation: Normalisation) -> Self {
+        Self { augmentation, normalisation }
+    }
+
+    /// Two random views of images (`[n, channels, height, width]`, 0 to 1), normalised, for
+    /// [`Trainer::step`](super::Trainer::step). `rng` is [`Trainer::rng`](super::Trainer::rng), so that the views of a step
+    /// follow from its number.
+    ///
+    /// # Errors
+    /// The images do not support the views.
+    pub fn pair(&self, images: Tensor<4>, rng: &mut impl Rng) -> Result<(Tensor<4>, Tensor<4>)> {
+        let view_a = self.single(images.clone(), rng)?;
+        let view_b = self.single(images, rng)?;
+        Ok((view_a, view_b))
+    }
+
+    /// One random view of images, normalised. If the augmentation has no step, they are only normalised.
+    ///
+    /// # Errors
+    /// As [`pair`](Self::pair).
+    pub fn single(&self, images: Tensor<4>, rng: &mut impl Rng) -> Result<Tensor<4>> {
+        self.normalisation.apply(self.augmentation.view(images, rng)?)
+    }
+}
+
+/// Images on a device, of the encoder's size, or larger if views are resized, with the settings of their views.
+#[derive(Debug, Clone)]
+pub struct ViewSource {
+    store: ImageStore,
+    views: ViewMaker,
+}
+
 impl ViewSource {
     /// Puts images on a device.
-    pub fn new(
-        images: &Images,
-        augmentation: Augmentation,
-        normalisation: Normalisation,
-        device: &Device,
-    ) -> Self {
-        Self { store: ImageStore::new(images, device), augmentation, normalisation }
+    ///
+    /// # Errors
+    /// If an image cannot be read.
+    pub fn new(images: &ImageSet, views: ViewMaker, device: &Device) -> Result<Self, DatasetError> {
+        Ok(Self { store: ImageStore::new(images, device)?, views })
     }
 
     /// Number of images.
@@ -38,31 +69,12 @@ impl ViewSource {
         self.store.is_empty()
     }
 
-    /// Two random views of the images `indices`, normalised, for [`Trainer::step`](super::Trainer::step). `rng` is
-    /// [`Trainer::rng`](super::Trainer::rng), so that the views of a step follow from its number.
+    /// Two random views of the images `indices`, see [`ViewMaker::pair`].
     ///
     /// # Errors
     /// An index is past the end, or the images do not support the views.
     pub fn pair(&self, indices: &[usize], rng: &mut impl Rng) -> Result<(Tensor<4>, Tensor<4>)> {
-        let images = self.store.batch(indices)?;
-        let view_a = self.normalisation.apply(self.augmentation.view(images.clone(), rng)?)?;
-        let view_b = self.normalisation.apply(self.augmentation.view(images, rng)?)?;
-        Ok((view_a, view_b))
-    }
-
-    /// One random view of the images `indices`, normalised. If the augmentation has no step, they are only
-    /// normalised.
-    ///
-    /// # Errors
-    /// As [`pair`](Self::pair).
-    pub fn single(&self, indices: &[usize], rng: &mut impl Rng) -> Result<Tensor<4>> {
-        self.normalisation.apply(self.augmentation.view(self.store.batch(indices)?, rng)?)
-    }
-
-    /// The same images with another augmentation.
-    #[must_use]
-    pub fn seen_by(&self, augmentation: Augmentation) -> Self {
-        Self { augmentation, ..self.clone() }
+        self.views.pair(self.store.batch(indices)?, rng)
     }
 
     /// The images of a range without augmentation, normalised, for [`embed`](super::embed).
@@ -70,7 +82,7 @@ impl ViewSource {
     /// # Errors
     /// An index past the end.
     pub fn plain(&self, range: Range<usize>) -> Result<Tensor<4>> {
-        self.normalisation.apply(self.store.batch(&range.collect::<Vec<_>>())?)
+        self.views.normalisation.apply(self.store.batch(&range.collect::<Vec<_>>())?)
     }
 }
 
@@ -86,8 +98,8 @@ mod tests {
     fn a_step_sees_two_views_that_its_number_decides() {
         let images = draw_digits(12, Colours::Palette, 3).unwrap().images;
         let normalisation = Normalisation { mean: vec![0.5; 3], std: vec![0.25; 3] };
-        let augmentation = Augmentation::preset("crop").unwrap();
-        let source = ViewSource::new(&images, augmentation, normalisation, &Device::flex());
+        let views = ViewMaker::new(Augmentation::preset("crop").unwrap(), normalisation);
+        let source = ViewSource::new(&images, views, &Device::flex()).unwrap();
         assert_eq!((source.len(), source.is_empty()), (12, false));
         let pair = |step| {
             let mut rng = stream(1, Purpose::Augmentation, step);
@@ -102,8 +114,9 @@ mod tests {
         assert!(source.pair(&[12], &mut stream(1, Purpose::Augmentation, 0)).is_err());
 
         let plain: Vec<f32> = source.plain(4..5).unwrap().into_data().iter::<f32>().collect();
-        let red: Vec<u8> = images.image(4).iter().copied().step_by(3).collect();
-        let expected = red.iter().map(|&value| (f32::from(value) / 255.0 - 0.5) / 0.25);
+        let fifth = images.read(&[4]).unwrap();
+        let red = fifth.pixels.iter().copied().step_by(3);
+        let expected = red.map(|value| (f32::from(value) / 255.0 - 0.5) / 0.25);
         assert!(plain.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-5));
     }
 }

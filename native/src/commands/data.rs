@@ -254,9 +254,10 @@ pub(super) fn section(name: &str) -> Result<Named> {
 }
 
 fn describe(dataset: &Dataset) -> Split {
+    let shape = dataset.images.shape();
     Split {
         images: dataset.len(),
-        size: [dataset.images.height, dataset.images.width, dataset.images.channels],
+        size: [shape.height, shape.width, shape.channels],
         classes: dataset.classes.len(),
         class_counts: dataset.class_counts(),
         variables: dataset.conditions.keys().cloned().collect(),

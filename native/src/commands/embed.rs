@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     }
     let images = Images::new(side, side, channels, pixels)?;
     let normalisation = model::normalisation(&checkpoint);
-    let vectors = PreparedImages::new(&images, (side, None), &normalisation, &device.device)?
+    let vectors = PreparedImages::new(&images.into(), (side, None), &normalisation, &device.device)
         .features(&checkpoint.encoder)?;
 
     let names: Vec<String> = arguments.images.iter().map(|path| path.display().to_string()).collect();

@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
     let normalisation = model::normalisation(&checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
     let features = |images| {
-        PreparedImages::new(images, sides, &normalisation, &device.device)?.features(&checkpoint.encoder)
+        PreparedImages::new(images, sides, &normalisation, &device.device).features(&checkpoint.encoder)
     };
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
     let Measured { mut metrics, probes, .. } = measure(

@@ -43,13 +43,35 @@ pub(crate) enum DataError {
     )]
     Broken { path: PathBuf, reason: String, others: usize },
     #[error(
-        "{pictures} pictures need {bytes} bytes of memory, which are not there; take fewer with data.train, or a smaller encoder.input_size"
+        "{pictures} pictures take {} when decoded, more than the {} that are kept in memory; set SIMILE_CACHE to a folder \
+         with so much room, or take fewer with data.train, or a smaller data.side",
+        size(*bytes),
+        size(*most)
     )]
-    Memory { pictures: usize, bytes: usize },
+    NeedsCache { pictures: usize, bytes: u64, most: u64 },
+    #[error(
+        "{pictures} pictures take {} when decoded, and {} has {} free; make room there, set SIMILE_CACHE to another folder, \
+         or take fewer with data.train",
+        size(*bytes),
+        folder.display(),
+        size(*free)
+    )]
+    Disk { pictures: usize, bytes: u64, folder: PathBuf, free: u64 },
+    #[error("cannot keep the decoded pictures in {}: {source}", path.display())]
+    Cache { path: PathBuf, source: std::io::Error },
     #[error("{}: {reason}", path.display())]
     Table { path: PathBuf, reason: String },
     #[error("cannot make the picture: {0}")]
     Picture(#[from] image::ImageError),
+}
+
+/// Bytes in decimal units.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{bytes} bytes"),
+        1_000_000..1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
 }
 
 pub(crate) type Result<T, E = DataError> = std::result::Result<T, E>;

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use font8x8::UnicodeFonts;
 use image::{ImageFormat, Rgb, RgbImage};
-use simile_core::data::{Condition, Dataset};
+use simile_core::data::{Condition, Dataset, Images};
 
 use super::error::Result;
 
@@ -21,17 +21,18 @@ const INK: Rgb<u8> = Rgb([30; 3]);
 /// one line for each condition; a colour is shown as a patch.
 ///
 /// # Errors
-/// If the picture cannot be encoded.
+/// If an image cannot be read, or the picture cannot be encoded.
 pub(crate) fn preview(dataset: &Dataset, count: usize) -> Result<Vec<u8>> {
     let mut bytes = Cursor::new(Vec::new());
-    sheet(dataset, count).write_to(&mut bytes, ImageFormat::Png)?;
+    sheet(dataset, count)?.write_to(&mut bytes, ImageFormat::Png)?;
     Ok(bytes.into_inner())
 }
 
-fn sheet(dataset: &Dataset, count: usize) -> RgbImage {
+fn sheet(dataset: &Dataset, count: usize) -> Result<RgbImage> {
     let chosen = choose(dataset, count);
+    let images = dataset.images.read(&chosen)?;
     let columns = chosen.len().div_ceil(dataset.classes.len().max(1)).clamp(8, 20) as u32;
-    let (height, width) = (dataset.images.height as u32, dataset.images.width as u32);
+    let (height, width) = (images.height as u32, images.width as u32);
     let scale = CELL.div_ceil(width.max(1)).max(1);
     let lines = 1 + dataset.conditions.len() as u32;
     let cell = (width * scale + GAP, height * scale + lines * (LETTER + 2) + GAP);
@@ -42,7 +43,7 @@ fn sheet(dataset: &Dataset, count: usize) -> RgbImage {
         for y in 0..height * scale {
             for x in 0..width * scale {
                 let pixel = ((y / scale) * width + x / scale) as usize;
-                put(&mut sheet, corner.0 + x, corner.1 + y, colour_of(dataset, sample, pixel));
+                put(&mut sheet, corner.0 + x, corner.1 + y, colour_of(&images, at, pixel));
             }
         }
         let mut line = corner.1 + height * scale + 2;
@@ -54,7 +55,7 @@ fn sheet(dataset: &Dataset, count: usize) -> RgbImage {
             caption(&mut sheet, (corner.0, line), condition, sample, letters);
         }
     }
-    sheet
+    Ok(sheet)
 }
 
 /// The first samples of each class, as many of each as `count` allows, class by class.
@@ -67,9 +68,9 @@ fn choose(dataset: &Dataset, count: usize) -> Vec<usize> {
     (0..dataset.classes.len()).flat_map(of_class).take(count).collect()
 }
 
-fn colour_of(dataset: &Dataset, sample: usize, pixel: usize) -> Rgb<u8> {
-    let channels = dataset.images.channels;
-    let values = dataset.images.image(sample).get(pixel * channels..(pixel + 1) * channels);
+fn colour_of(images: &Images, at: usize, pixel: usize) -> Rgb<u8> {
+    let channels = images.channels;
+    let values = images.image(at).get(pixel * channels..(pixel + 1) * channels);
     match values.unwrap_or_default() {
         [red, green, blue, ..] => Rgb([*red, *green, *blue]),
         [grey, ..] => Rgb([*grey; 3]),
@@ -143,7 +144,7 @@ mod tests {
         let ground = dataset.conditions["colour"].to_matrix().row(zero).to_vec();
         let patch = picture.get_pixel(GAP + 3, GAP + 64 + 2 + LETTER + 2 + 3);
         assert_eq!(patch.0.map(f64::from).to_vec(), ground);
-        assert_eq!(picture.get_pixel(GAP, GAP).0, dataset.images.image(zero)[..3]);
+        assert_eq!(picture.get_pixel(GAP, GAP).0, dataset.images.read(&[zero]).unwrap().pixels[..3]);
         let text = (0..LETTER).flat_map(|x| (0..LETTER).map(move |y| (GAP + x, GAP + 66 + y)));
         assert!(text.filter(|&(x, y)| *picture.get_pixel(x, y) == INK).count() > 10);
     }
@@ -158,7 +159,7 @@ mod tests {
     fn few_images_and_many_classes_are_no_trouble() {
         let dataset = draw_digits(3, Colours::Uniform, 3).unwrap();
         for count in [0, 1, 3, 5000] {
-            assert!(sheet(&dataset, count).width() > 0);
+            assert!(sheet(&dataset, count).unwrap().width() > 0);
         }
     }
 }

@@ -63,14 +63,11 @@ impl Session {
     }
 
     /// The images of a data set in the input form of the encoder.
-    ///
-    /// # Errors
-    /// If they cannot be resized.
     pub(super) fn prepared<'n>(
         &self,
         dataset: &Dataset,
         normalisation: &'n Normalisation,
-    ) -> Result<PreparedImages<'n>> {
+    ) -> PreparedImages<'n> {
         let sides = (self.recipe.encoder.config.input_size, self.recipe.data.resize());
         PreparedImages::new(&dataset.images, sides, normalisation, &self.devices.first.device)
     }

@@ -104,7 +104,8 @@ fn kernels(row: &Row, recipe: Recipe, batch: usize, data: Option<&Path>) -> Resu
 fn samples(row: &Row, recipe: &Recipe, data: Option<&Path>) -> Result<Panel> {
     let splits = Splits::of(recipe, data)?;
     let caption = format!("The first {} training images.", splits.train.len());
-    let picture = contact_sheet(&splits.train.images, COLUMNS)?;
+    let images = splits.train.images.in_memory()?;
+    let picture = contact_sheet(&images, COLUMNS)?;
     Ok(Panel {
         name: row.name.clone(),
         caption: caption.clone(),

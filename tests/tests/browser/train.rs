@@ -89,7 +89,7 @@ fn own_images(folder: &Path) -> PathBuf {
     let folder = folder.join("own");
     let digits = draw_digits(60, Colours::Palette, 11).unwrap();
     let mut counts = [0; 10];
-    for (pixels, &label) in digits.images.iter().zip(&digits.labels) {
+    for (pixels, &label) in digits.images.in_memory().unwrap().iter().zip(&digits.labels) {
         let class = folder.join(label.to_string());
         fs::create_dir_all(&class).unwrap();
         let image = image::RgbImage::from_raw(32, 32, pixels.to_vec()).unwrap();

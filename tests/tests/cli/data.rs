@@ -117,6 +117,15 @@ fn pictures_of_ones_own_are_trained_on() {
     for metric in ["top1", "condition_top1"] {
         assert!((0.0..=1.0).contains(&metrics[metric].as_f64().unwrap()), "{metrics}");
     }
+    let arguments = ["train", "mine.toml", "--data", ".", "--out", "streamed", "--json"];
+    let run = crate::simile(place.path(), &arguments).env("SIMILE_RESIDENT", "0").assert().success();
+    let streamed: serde_json::Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    assert_eq!(
+        (&streamed["arms"][0]["metrics"], &streamed["arms"][0]["final_loss"]),
+        (metrics, &answer["arms"][0]["final_loss"])
+    );
+    let told = String::from_utf8_lossy(&run.get_output().stderr);
+    assert!(told.contains("images/s") && told.contains("% waiting for data"), "{told}");
 
     std::fs::write(place.path().join("7.png"), b"not a picture").unwrap();
     let refused = complaint(place.path(), &["train", "mine.toml", "--data", ".", "--out", "other"], 1);

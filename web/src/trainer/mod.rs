@@ -174,7 +174,7 @@ impl Trainer {
             return Err(Error::parameter("labels", train.classes.len(), "expected at least 2 classes").into());
         }
         let run = start(&settings, &device)?;
-        let (train, test) = (Part::new(train, &device), Part::new(test, &device));
+        let (train, test) = (Part::new(train, &device)?, Part::new(test, &device)?);
         Ok(Self { settings, recipe, run, sampler, train, test, device })
     }
 }

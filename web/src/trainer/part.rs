@@ -7,7 +7,7 @@ use simile_core::error::Result;
 use simile_core::loss::batch::Batch;
 use simile_core::nn::Encoder;
 use simile_core::numeric::matrix::Matrix;
-use simile_core::train::{ViewSource, embed};
+use simile_core::train::{ViewMaker, ViewSource, embed};
 
 use super::settings::{CONDITION, Settings};
 
@@ -26,14 +26,18 @@ pub(super) struct Part {
 
 impl Part {
     /// Puts images on a device.
-    pub(super) fn new(dataset: Dataset, device: &Device) -> Self {
+    ///
+    /// # Errors
+    /// If an image cannot be read.
+    pub(super) fn new(dataset: Dataset, device: &Device) -> std::result::Result<Self, DatasetError> {
         let colours = dataset.conditions.get(CONDITION).map(Condition::to_matrix);
-        Self {
-            images: ViewSource::new(&dataset.images, Settings::augmentation(), normalisation(), device),
+        let views = ViewMaker::new(Settings::augmentation(), normalisation());
+        Ok(Self {
+            images: ViewSource::new(&dataset.images, views, device)?,
             labels: dataset.labels,
             classes: dataset.classes.len(),
             colours: colours.unwrap_or_default(),
-        }
+        })
     }
 
     /// The inputs of an objective beside the views; the colours only if it `needs` a condition.

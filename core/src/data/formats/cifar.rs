@@ -119,7 +119,7 @@ mod tests {
         let bytes = [record(&[3, 71]), record(&[19, 99])].concat();
         let dataset = parse(Cifar::Hundred, &[(&bytes, "train.bin")], numbered(100), numbered(20)).unwrap();
         assert_eq!(dataset.labels, [71, 99]);
-        assert_eq!(dataset.images.image(1)[3 * 7..3 * 7 + 3], [7, 57, 107]);
+        assert_eq!(dataset.images.read(&[1]).unwrap().pixels[3 * 7..3 * 7 + 3], [7, 57, 107]);
         let Condition::Categorical { values, .. } = &dataset.conditions["coarse"] else { unreachable!() };
         assert_eq!(values, &[3, 19]);
     }

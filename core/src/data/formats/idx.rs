@@ -95,6 +95,7 @@ fn array<'a, const D: usize>(bytes: &'a [u8], origin: &str) -> Result<([usize; D
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::data::ImageShape;
 
     fn image_file(n: u32) -> Vec<u8> {
         let mut bytes = vec![0, 0, 8, 3];
@@ -113,8 +114,8 @@ mod tests {
     #[test]
     fn a_well_formed_pair_is_read() {
         let dataset = digits((&image_file(2), "images"), (&label_file(&[9, 4]), "labels")).unwrap();
-        assert_eq!((dataset.images.height, dataset.images.width, dataset.images.channels), (2, 3, 1));
-        assert_eq!(dataset.images.image(1), [6, 7, 8, 9, 10, 11]);
+        assert_eq!(dataset.images.shape(), ImageShape { height: 2, width: 3, channels: 1 });
+        assert_eq!(dataset.images.read(&[1]).unwrap().pixels, [6, 7, 8, 9, 10, 11]);
         assert_eq!(dataset.labels, [9, 4]);
         assert_eq!(dataset.classes.len(), 10);
     }

@@ -78,7 +78,10 @@ mod tests {
         let (row, column) = (5, 70);
         for (image, channel) in [(0, 0), (1, 2)] {
             let expected = bytes[(image * 3 + channel) * PLANE + column * SIDE + row];
-            assert_eq!(images.images.image(image)[(row * SIDE + column) * 3 + channel], expected);
+            assert_eq!(
+                images.images.read(&[image]).unwrap().pixels[(row * SIDE + column) * 3 + channel],
+                expected
+            );
         }
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `train/CLASS/...`, and `val/CLASS/...` or `test/CLASS/...` | by folder; `val` is the test part if there is no `test` |
 //! | `train/CLASS/images/...` and `val/images/...` with `val/val_annotations.txt` | Tiny-ImageNet: the list gives the classes of `val`, which is the test part; its `test` has no labels |
+//! | `train/CLASS/...` and `val/...` with a list | ImageNet as its authors pack it: the list gives the classes of `val`, which is the test part |
 //! | `CLASS/...` | all for training until some are held out |
 
 use std::collections::HashMap;
@@ -19,7 +20,9 @@ pub struct Selection<'a> {
     pub classes: Option<&'a [String]>,
     /// Folders that are no classes: `BACKGROUND_Google`, `257.clutter`.
     pub left_out: &'a [&'a str],
-    /// Tiny-ImageNet's `val/val_annotations.txt`: `<file> <class> <box>`.
+    /// The classes of the pictures that lie in `val` itself, or in its `images`: `<file> <class> ...` in each line, the file with
+    /// or without its ending, as Tiny-ImageNet's `val/val_annotations.txt`. A class that is a number and no folder is that folder
+    /// of `train` in alphabetical order, from 0.
     pub annotations: Option<Text<'a>>,
 }
 
@@ -27,7 +30,8 @@ pub struct Selection<'a> {
 ///
 /// # Errors
 /// [`DatasetError::Empty`] without a picture in a folder of its class; [`DatasetError::Parameter`] for a class with
-/// test pictures but no training pictures, or a selected class that does not exist; [`DatasetError::Line`] for a
+/// test pictures but no training pictures, a selected class that does not exist, or pictures of `val` whose class nothing
+/// says; [`DatasetError::Line`] for a
 /// line of the annotations that cannot be parsed.
 pub fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Result<Catalogue> {
     let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
@@ -36,16 +40,24 @@ pub fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Re
     let has =
         |folder: &str| sorted.iter().any(|path| path.split_once('/').is_some_and(|(top, _)| top == folder));
     let in_parts = has("train");
-    let has_test = has("test") && annotated.is_none();
+    // The pictures in ImageNet's `test` and in Tiny-ImageNet's `test/images` have no classes.
+    let has_class = |path: &&str| match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["test", class, _, ..] => *class != "images" || annotated.is_none(),
+        _ => false,
+    };
+    let has_test = sorted.iter().any(has_class);
+    let trained_on = if annotated.is_some() { folders_of(&sorted) } else { Vec::new() };
+    let mut unlisted = None;
 
     let (mut files, mut parts, mut names) = (Vec::new(), Vec::new(), Vec::new());
     for path in sorted {
         let folders: Vec<&str> = path.split('/').collect();
         let (part, class) = match folders.as_slice() {
             ["train", class, _, ..] if in_parts => (Part::Train, *class),
-            ["val", "images", file] if annotated.is_some() => {
-                match annotated.as_ref().and_then(|of| of.get(file)) {
-                    Some(class) => (Part::Test, *class),
+            ["val", "images", file] | ["val", file] if in_parts && annotated.is_some() => {
+                let stem = file.rsplit_once('.').map_or(*file, |(stem, _)| stem);
+                match annotated.as_ref().and_then(|of| of.get(file).or_else(|| of.get(stem))) {
+                    Some(class) => (Part::Test, folder_of(class, &trained_on)),
                     None => {
                         let list = selection.annotations.map_or("", |text| text.origin);
                         return Err(DatasetError::parameter(
@@ -56,7 +68,11 @@ pub fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Re
                     }
                 }
             }
-            ["val" | "valid" | "validation", class, _, ..] if in_parts && annotated.is_none() => {
+            ["val", _] if in_parts => {
+                unlisted.get_or_insert(path);
+                continue;
+            }
+            ["val" | "valid" | "validation", class, _, ..] if in_parts => {
                 (if has_test { Part::Validation } else { Part::Test }, *class)
             }
             ["test", class, _, ..] if in_parts && has_test => (Part::Test, *class),
@@ -69,6 +85,11 @@ pub fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Re
             parts.push(part);
             names.push(class);
         }
+    }
+    if let Some(path) = unlisted.filter(|_| parts.iter().all(|&part| part == Part::Train)) {
+        let reason = "whose class nothing says: sort the pictures of `val` into folders of their classes, or put a list \
+                      `val.txt` beside it, with the name of a picture and its class in each line";
+        return Err(DatasetError::parameter("picture", path, reason));
     }
     let (labels, classes) = numbered(names.iter().copied());
     let mut trained = vec![false; classes.len()];
@@ -87,6 +108,22 @@ pub fn catalogue(origin: &str, paths: &[String], selection: Selection<'_>) -> Re
         return Err(DatasetError::parameter("class", absent, &format!("which is no folder of {origin}")));
     }
     Catalogue::new(origin, files, parts, labels, classes)
+}
+
+/// The folders of `train`, in order; `paths` are sorted.
+fn folders_of<'a>(paths: &[&'a str]) -> Vec<&'a str> {
+    let of_train = |path: &&'a str| path.strip_prefix("train/")?.split_once('/').map(|(class, _)| class);
+    let mut folders: Vec<&str> = paths.iter().filter_map(of_train).collect();
+    folders.dedup();
+    folders.sort_unstable();
+    folders.dedup();
+    folders
+}
+
+/// The folder of a class of a list, which may be the number of the folder.
+fn folder_of<'a>(class: &'a str, folders: &[&'a str]) -> &'a str {
+    let numbered = || class.parse().ok().and_then(|number: usize| folders.get(number).copied());
+    if folders.binary_search(&class).is_ok() { class } else { numbered().unwrap_or(class) }
 }
 
 fn annotations<'a>(text: &Text<'a>) -> Result<HashMap<&'a str, &'a str>> {
@@ -125,6 +162,34 @@ mod tests {
         let unknown =
             read(&[&train[..], &["val/images/val_7.JPEG"]].concat(), selection).unwrap_err().to_string();
         assert!(unknown.contains("val_7.JPEG") && unknown.contains("val_annotations.txt"), "{unknown}");
+    }
+
+    #[test]
+    fn imagenet_as_its_authors_pack_it_has_a_list_of_its_flat_validation_pictures() {
+        let paths = [
+            "train/n01/n01_0.JPEG",
+            "train/n02/n02_0.JPEG",
+            "val/ILSVRC2012_val_00000001.JPEG",
+            "val/ILSVRC2012_val_00000002.JPEG",
+            "test/ILSVRC2012_test_00000001.JPEG",
+        ];
+        let lists = [
+            "ILSVRC2012_val_00000001.JPEG n02\nILSVRC2012_val_00000002.JPEG n01\n",
+            // Caffe's numbers, and Kaggle's names with their boxes.
+            "ILSVRC2012_val_00000001.JPEG 1\nILSVRC2012_val_00000002.JPEG 0\n",
+            "ImageId PredictionString\nILSVRC2012_val_00000001 n02 8 1 9 2 n02 5 5 9 9\nILSVRC2012_val_00000002 n01 3 4 5 6\n",
+        ];
+        for list in lists {
+            let selection =
+                Selection { annotations: Some(Text::new(list, "val.txt")), ..Selection::default() };
+            let found = read(&paths, selection).unwrap();
+            assert_eq!((found.labels, found.classes), (vec![0, 1, 1, 0], vec!["n01".into(), "n02".into()]));
+            assert_eq!(found.parts, [Part::Train, Part::Train, Part::Test, Part::Test]);
+        }
+        let error = read(&paths, Selection::default()).unwrap_err().to_string();
+        assert!(error.contains("val_00000001") && error.contains("val.txt"), "{error}");
+        let sorted = ["train/n01/0.JPEG", "val/n01/1.JPEG", "test/ILSVRC2012_test_00000001.JPEG"];
+        assert_eq!(read(&sorted, Selection::default()).unwrap().parts, [Part::Train, Part::Test]);
     }
 
     #[test]

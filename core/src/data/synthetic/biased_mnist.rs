@@ -50,12 +50,13 @@ pub fn biased_mnist(digits: &Dataset, rho: f64, seed: u64) -> Result<Dataset> {
     check_grey(&digits.images)?;
     crate::data::check_labels("the digits", &digits.labels, COLOURS.len())?;
     let bias = assign(&digits.labels, rho, &mut ChaCha8Rng::seed_from_u64(seed));
-    let mut pixels = Vec::with_capacity(3 * digits.images.pixels.len());
-    for (image, &bias) in digits.images.iter().zip(&bias) {
+    let grey = digits.images.in_memory()?;
+    let mut pixels = Vec::with_capacity(3 * grey.pixels.len());
+    for (image, &bias) in grey.iter().zip(&bias) {
         let colour = COLOURS.get(bias).copied().unwrap_or_default();
         pixels.extend(image.iter().flat_map(|&grey| if grey == 0 { colour } else { [255; 3] }));
     }
-    let images = Images { channels: 3, pixels, ..digits.images };
+    let images = Images::new(grey.height, grey.width, 3, pixels)?;
     let names = COLOUR_NAMES.map(String::from).to_vec();
     Dataset::new(images, digits.labels.clone(), digits.classes.clone())?
         .with_condition("bias", Condition::Categorical { values: bias, names })
@@ -145,7 +146,7 @@ mod tests {
         let dataset = biased_mnist(&digits(), 0.99, 4).unwrap();
         for i in (0..dataset.len()).step_by(977) {
             let colour = COLOURS[bias(&dataset)[i]];
-            assert_eq!(dataset.images.image(i), [colour, [255; 3]].concat());
+            assert_eq!(dataset.images.read(&[i]).unwrap().pixels, [colour, [255; 3]].concat());
         }
         assert_eq!(biased_mnist(&digits(), 0.99, 4).unwrap(), dataset);
         assert_ne!(bias(&biased_mnist(&digits(), 0.99, 5).unwrap()), bias(&dataset));

@@ -17,7 +17,7 @@ use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
 use crate::data::resize::{Interpolation, resize};
-use crate::data::{Condition, Dataset, DatasetError, Images, Result};
+use crate::data::{Condition, Dataset, DatasetError, ImageSet, ImageShape, Images, Result};
 use crate::numeric::matrix::Matrix;
 
 /// The ten colours of the released generator, in its order (the `tab10` colours of Matplotlib).
@@ -103,15 +103,16 @@ pub fn colour_mnist(digits: &Dataset, colours: Colours, side: usize, seed: u64) 
     check_grey(&digits.images)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut grounds = Grounds::default();
-    let mut pixels = Vec::with_capacity(3 * digits.images.pixels.len());
-    for image in digits.images.iter() {
+    let grey = digits.images.in_memory()?;
+    let mut pixels = Vec::with_capacity(3 * grey.pixels.len());
+    for image in grey.iter() {
         let colour = grounds.draw(colours, &mut rng);
         pixels.extend(image.iter().flat_map(|&grey| {
             let light = f64::from(255 - grey) / 255.0;
             colour.map(|channel| (light * f64::from(channel)) as u8)
         }));
     }
-    let images = Images { channels: 3, pixels, ..digits.images };
+    let images = Images::new(grey.height, grey.width, 3, pixels)?;
     let images = if (images.height, images.width) == (side, side) {
         images
     } else {
@@ -121,12 +122,13 @@ pub fn colour_mnist(digits: &Dataset, colours: Colours, side: usize, seed: u64) 
 }
 
 /// Checks that all images have one channel.
-pub(in crate::data) fn check_grey(images: &Images) -> Result<()> {
-    if images.channels == 1 {
+pub(in crate::data) fn check_grey(images: &ImageSet) -> Result<()> {
+    let ImageShape { height, width, channels } = images.shape();
+    if channels == 1 {
         return Ok(());
     }
-    let expected = format!("grey: {}x{}x1", images.height, images.width);
-    Err(DatasetError::Shape { origin: "the digits".into(), expected, found: images.shape_text() })
+    let (expected, found) = (format!("grey: {height}x{width}x1"), format!("{height}x{width}x{channels}"));
+    Err(DatasetError::Shape { origin: "the digits".into(), expected, found })
 }
 
 #[cfg(test)]
@@ -162,13 +164,15 @@ mod tests {
         };
         let dataset = colour_mnist(&digits, Colours::Uniform, 2, 3).unwrap();
         let colour = colours_of(&dataset);
-        for (pixel, grey) in dataset.images.image(0).chunks_exact(3).zip([0.0, 255.0, 128.0, 64.0]) {
+        for (pixel, grey) in
+            dataset.images.read(&[0]).unwrap().pixels.chunks_exact(3).zip([0.0, 255.0, 128.0, 64.0])
+        {
             for (&value, &c) in pixel.iter().zip(colour.row(0)) {
                 assert_eq!(f64::from(value), ((255.0 - grey) / 255.0 * c).floor());
             }
         }
         let larger = colour_mnist(&digits, Colours::Uniform, 32, 3).unwrap();
-        assert_eq!((larger.images.height, larger.images.width, larger.images.channels), (32, 32, 3));
+        assert_eq!(larger.images.shape(), ImageShape { height: 32, width: 32, channels: 3 });
         assert_eq!(colours_of(&larger), colour);
     }
 

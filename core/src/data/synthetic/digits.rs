@@ -135,7 +135,11 @@ mod tests {
     #[test]
     fn the_seed_decides_every_pixel_on_every_platform() {
         let dataset = draw_digits(200, Colours::Palette, 0).unwrap();
-        assert_eq!(hash(&dataset.images.pixels), 9_437_351_984_322_314_578, "the drawn digits have changed");
+        assert_eq!(
+            hash(&dataset.images.in_memory().unwrap().pixels),
+            9_437_351_984_322_314_578,
+            "the drawn digits have changed"
+        );
         let other = draw_digits(200, Colours::Palette, 1).unwrap();
         assert_ne!(other.images, dataset.images);
     }
@@ -156,7 +160,7 @@ mod tests {
         let dataset = draw_digits(400, Colours::Uniform, 6).unwrap();
         let colour = dataset.conditions["colour"].to_matrix();
         let mut ink = 0.0;
-        for (image, ground) in dataset.images.iter().zip(colour.iter_rows()) {
+        for (image, ground) in dataset.images.in_memory().unwrap().iter().zip(colour.iter_rows()) {
             // The brightest channel is hardly clipped by the noise.
             let channel = (0..3).max_by(|&a, &b| ground[a].total_cmp(&ground[b])).unwrap();
             let mut values: Vec<f64> = image.iter().skip(channel).step_by(3).map(|&v| f64::from(v)).collect();

@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(cifar.train.labels, [1, 4, 2, 5, 3, 6, 4, 7, 5, 8]);
         assert_eq!(cifar.test.class_counts(), [0, 0, 0, 1, 0, 0, 0, 0, 0, 2]);
         assert_eq!(cifar.test.classes[..3], ["airplane", "automobile", "bird"]);
-        assert_eq!(cifar.test.images.image(2)[..6], [0, 100, 200, 1, 101, 201]);
+        assert_eq!(cifar.test.images.read(&[2]).unwrap().pixels[..6], [0, 100, 200, 1, 101, 201]);
     }
 
     #[test]

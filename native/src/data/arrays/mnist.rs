@@ -201,7 +201,9 @@ pub(in crate::data) mod tests {
         assert_eq!(train.class_counts(), [97, 116, 99, 93, 105, 92, 94, 117, 87, 100]);
         assert_eq!(test.class_counts(), [42, 67, 55, 45, 55, 50, 43, 49, 40, 54]);
         assert_eq!((&train.labels[..5], &test.labels[..5]), (&[5, 0, 4, 1, 9][..], &[7, 2, 1, 0, 4][..]));
-        let sum = |split: &Dataset| split.images.pixels.iter().map(|&v| u64::from(v)).sum::<u64>();
+        let sum = |split: &Dataset| {
+            split.images.in_memory().unwrap().pixels.iter().map(|&v| u64::from(v)).sum::<u64>()
+        };
         assert_eq!((sum(&train), sum(&test)), (25_637_533, 12_054_721));
         assert_eq!(read(folder.parent().unwrap()).unwrap().test, test);
     }

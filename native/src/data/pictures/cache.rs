@@ -1,26 +1,17 @@
-//! The cache of decoded and resized pictures on the disk.
-//!
-//! An entry is one file, named by a digest of everything that determines its content: the folder, the path, size and
-//! date of every picture, the requested size, and the version of this program. Its last 16 bytes are the MD5 of all
-//! before them.
-//!
-//! ```text
-//! SIMILE01 | length of header (u64, little-endian) | header (JSON) | pixels | MD5
-//! ```
+//! The cache of decoded and resized pictures on the disk: a folder with a file of [`records`](super::records) for each list of
+//! pictures, named by a digest of everything that determines its content: the folder, the path, size and date of every
+//! picture, the requested size, and the version of this program.
 
 use std::fs;
-use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use md5::{Digest as _, Md5};
-use serde::{Deserialize, Serialize};
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::resize::ResizeSpec;
 use crate::data::files::digest::hex;
 
-const MAGIC: &[u8; 8] = b"SIMILE01";
-const DIGEST: usize = 16;
 /// Fewest pictures of an entry: decoding fewer is as quick as looking them up.
 const FEWEST: usize = 256;
 
@@ -28,32 +19,6 @@ const FEWEST: usize = 256;
 #[derive(Debug, Clone)]
 pub(crate) struct Cache {
     folder: PathBuf,
-}
-
-/// The pictures of an entry.
-#[derive(Debug, PartialEq)]
-pub(super) struct Stored {
-    /// Pixels of all readable pictures, in order.
-    pub(super) pixels: Vec<u8>,
-    /// The indices of unreadable pictures, with the reasons.
-    pub(super) broken: Vec<(usize, String)>,
-}
-
-/// The result of a look-up.
-#[derive(Debug, PartialEq)]
-pub(super) enum Found {
-    Stored(Stored),
-    Nothing,
-    /// A damaged entry: its MD5 differs.
-    Damaged,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Header {
-    files: usize,
-    #[serde(rename = "framing")]
-    resize: ResizeSpec,
-    broken: Vec<(usize, String)>,
 }
 
 impl Cache {
@@ -87,65 +52,19 @@ impl Cache {
         // The names of the keys in earlier entries.
         let size = format!("Framing {{ side: {side}, channels: {channels}, fit: {fit:?} }}");
         digest.update(format!("{} {} {size}\n", env!("CARGO_PKG_VERSION"), root.display()));
-        for file in files {
+        // A million pictures take seconds, where they are asked for one after the other.
+        let known = |file: &String| {
             let known = fs::metadata(root.join(file)).ok();
             let size = known.as_ref().map_or(0, fs::Metadata::len);
             let date = known.and_then(|known| known.modified().ok()?.duration_since(UNIX_EPOCH).ok());
-            digest.update(format!("{file}\n{size} {}\n", date.map_or(0, |date| date.as_nanos())));
+            (size, date.map_or(0, |date| date.as_nanos()))
+        };
+        let known: Vec<(u64, u128)> = files.par_iter().map(known).collect();
+        for (file, (size, date)) in files.iter().zip(known) {
+            digest.update(format!("{file}\n{size} {date}\n"));
         }
-        Some(self.folder.join(format!("{}.pictures", hex(&digest.finalize()))))
+        Some(self.folder.join(format!("{}.records", hex(&digest.finalize()))))
     }
-
-    /// Reads an entry.
-    pub(super) fn load(entry: &Path, files: usize, resize: ResizeSpec) -> Found {
-        let Ok(bytes) = fs::read(entry) else { return Found::Nothing };
-        parse(bytes, files, resize).map_or(Found::Damaged, Found::Stored)
-    }
-
-    /// Writes an entry beside its name and renames it, so that no incomplete entry exists.
-    ///
-    /// # Errors
-    /// If the folder cannot be written to.
-    pub(super) fn store(
-        &self,
-        entry: &Path,
-        files: usize,
-        resize: ResizeSpec,
-        stored: &Stored,
-    ) -> std::io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
-        let header = serde_json::to_vec(&Header { files, resize, broken: stored.broken.clone() })?;
-        let length = (header.len() as u64).to_le_bytes();
-        let mut digest = Md5::new();
-        let mut file = BufWriter::new(tempfile::NamedTempFile::new_in(&self.folder)?);
-        for part in [&MAGIC[..], &length, &header, &stored.pixels] {
-            digest.update(part);
-            file.write_all(part)?;
-        }
-        file.write_all(&digest.finalize())?;
-        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.persist(entry)?;
-        Ok(())
-    }
-}
-
-/// `None` if the bytes are not a whole entry for so many pictures of this size.
-fn parse(mut bytes: Vec<u8>, files: usize, resize: ResizeSpec) -> Option<Stored> {
-    let content = bytes.len().checked_sub(DIGEST)?;
-    let (body, digest) = bytes.split_at(content);
-    if Md5::digest(body).as_slice() != digest {
-        return None;
-    }
-    let (length, rest) = body.strip_prefix(MAGIC)?.split_first_chunk::<8>()?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-    let header: Header = serde_json::from_slice(rest.get(..length)?).ok()?;
-    let start = MAGIC.len() + 8 + length;
-    let expected = (files - header.broken.len().min(files)) * resize.bytes();
-    if header.files != files || header.resize != resize || content - start != expected {
-        return None;
-    }
-    bytes.truncate(content);
-    bytes.drain(..start);
-    Some(Stored { pixels: bytes, broken: header.broken })
 }
 
 #[cfg(test)]
@@ -155,28 +74,6 @@ mod tests {
     use crate::data::settings::Fit;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 2, channels: 1, fit: Fit::Middle };
-
-    #[test]
-    fn an_entry_comes_back_and_a_damaged_one_is_told_apart() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(folder.path().join("deep/cache"));
-        let entry = cache.folder.join("a.pictures");
-        assert_eq!(Cache::load(&entry, 3, RESIZE), Found::Nothing);
-        let broken = vec![(1, "no picture".to_owned())];
-        let stored = Stored { pixels: vec![1, 2, 3, 4, 5, 6, 7, 8], broken };
-        cache.store(&entry, 3, RESIZE, &stored).unwrap();
-        assert_eq!(Cache::load(&entry, 3, RESIZE), Found::Stored(stored));
-        assert_eq!(Cache::load(&entry, 4, RESIZE), Found::Damaged);
-        let good = fs::read(&entry).unwrap();
-        for at in 0..good.len() {
-            let mut bytes = good.clone();
-            bytes[at] ^= 1;
-            fs::write(&entry, &bytes).unwrap();
-            assert_eq!(Cache::load(&entry, 3, RESIZE), Found::Damaged, "byte {at}");
-            fs::write(&entry, &good[..at]).unwrap();
-            assert_eq!(Cache::load(&entry, 3, RESIZE), Found::Damaged, "{at} bytes");
-        }
-    }
 
     #[test]
     fn an_entry_is_named_by_all_that_decides_it() {

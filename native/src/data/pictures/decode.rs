@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use image::error::DecodingError;
@@ -54,6 +55,27 @@ pub(crate) fn read_picture(path: &Path, spec: ResizeSpec) -> Result<Images> {
         Fit::Middle => fit(&picture, side, side, channels)?,
         Fit::Whole => squeeze(&picture, side, side, channels)?,
     })
+}
+
+/// Reads a picture into its place among others.
+///
+/// # Errors
+/// The reason, without the name of the file.
+pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Result<(), String> {
+    // A panic of a decoder affects only its own picture.
+    let read = catch_unwind(AssertUnwindSafe(|| read_picture(path, spec)));
+    let picture = match read {
+        Ok(Ok(picture)) => picture,
+        Ok(Err(DataError::Image { source, .. })) => return Err(source.to_string()),
+        Ok(Err(DataError::LargePicture { reason, .. })) => return Err(reason),
+        Ok(Err(error)) => return Err(error.to_string()),
+        Err(_) => return Err("its decoder failed".into()),
+    };
+    if picture.pixels.len() != pixels.len() {
+        return Err("it has another size than asked for".into());
+    }
+    pixels.copy_from_slice(&picture.pixels);
+    Ok(())
 }
 
 /// True if the palette of a PNG, if it has one, consists of complete colours: png 0.18.1 panics on an incomplete one.

@@ -6,4 +6,7 @@ pub(in crate::data) mod cache;
 pub(in crate::data) mod decode;
 pub(in crate::data) mod features;
 pub(in crate::data) mod read;
+mod records;
 pub(in crate::data) mod resize;
+mod space;
+mod writer;

@@ -1,15 +1,19 @@
 //! Many picture files, decoded on all processors into the size that an encoder takes.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
-use simile_core::data::Images;
+use simile_core::data::{ImageSet, Images};
 
-use super::cache::{Cache, Found, Stored};
-use super::decode::read_picture;
+use super::cache::Cache;
+use super::decode::read_into;
+use super::records::{Found, RecordFile};
 use super::resize::ResizeSpec;
+use super::space;
+use super::writer::Writer;
 use crate::console::{Progress, line};
 use crate::data::error::{DataError, Result};
 use crate::data::settings::Broken;
@@ -17,22 +21,25 @@ use crate::data::settings::Broken;
 /// The readable pictures.
 #[derive(Debug)]
 pub(crate) struct Pictures {
-    pub(crate) images: Images,
+    pub(crate) images: ImageSet,
     /// Their places in the list of files, ascending.
     pub(crate) kept: Vec<usize>,
     /// The errors of the other pictures.
     pub(crate) broken: Vec<DataError>,
 }
 
-/// Pictures between two updates of the progress.
+/// Most pictures, and about most bytes, that are decoded at a time.
 const PART: usize = 1024;
+const PART_BYTES: usize = 64 << 20;
+/// Most bytes of pictures that are kept in memory, where they cannot be kept on the disk.
+const MOST_IN_MEMORY: u64 = 4 << 30;
 
-/// Reads the files below `root`, in their order, from the cache; files that are not cached are decoded and stored in
-/// it.
+/// The files below `root`, in their order: from the cache, where those that it lacks are decoded into it. Without a cache they
+/// are decoded into memory.
 ///
 /// # Errors
-/// Names the first unreadable picture, unless such are to be skipped; fails if all are unreadable, or if they do not
-/// fit into memory.
+/// Names the first unreadable picture, unless such are to be skipped; fails if there is room for the pictures neither on the
+/// disk nor in memory.
 pub(crate) fn read_pictures(
     root: &Path,
     files: &[String],
@@ -40,32 +47,33 @@ pub(crate) fn read_pictures(
     rule: Broken,
     cache: Option<&Cache>,
 ) -> Result<Pictures> {
-    let entry = cache.and_then(|cache| Some((cache, cache.entry(root, files, resize)?)));
-    let found = entry.as_ref().map_or(Found::Nothing, |(_, entry)| Cache::load(entry, files.len(), resize));
-    if let (Found::Damaged, Some((_, entry))) = (&found, &entry) {
-        line(format_args!("{} is damaged; the pictures are decoded again", entry.display()));
-    }
-    let Stored { pixels, broken } = match found {
-        Found::Stored(stored) => stored,
-        Found::Nothing | Found::Damaged => {
-            let read = decode(root, files, resize)?;
-            // If the run ends with an error here, the next one has to decode again, so that nothing is stored.
-            if let Some((cache, entry)) = &entry
-                && (read.broken.is_empty() || rule == Broken::Skip)
-                && let Err(error) = cache.store(entry, files.len(), resize, &read)
-            {
-                line(format_args!("cannot keep the pictures in {}: {error}", entry.display()));
+    let total = (files.len() as u64).saturating_mul(resize.bytes() as u64);
+    let entry = cache.and_then(|cache| cache.entry(root, files, resize));
+    let records = match &entry {
+        Some(entry) => match records(entry, root, files, resize) {
+            Err(error @ (DataError::Cache { .. } | DataError::Disk { .. })) if total <= MOST_IN_MEMORY => {
+                line(format_args!("{error}; they stay in memory"));
+                None
             }
-            read
+            records => Some(records?),
+        },
+        None => None,
+    };
+    let (images, broken) = match records {
+        Some(records) => {
+            let broken = records.broken().to_vec();
+            (ImageSet::new(Arc::new(records))?, broken)
         }
+        None => in_memory(root, files, resize, total)?,
     };
     if let (Broken::Refuse, [(at, reason), others @ ..]) = (rule, broken.as_slice()) {
         return Err(unreadable(root, files, *at, reason, others.len()));
     }
-    let kept =
+    let kept: Vec<usize> =
         (0..files.len()).filter(|at| broken.binary_search_by_key(at, |(at, _)| *at).is_err()).collect();
+    let images = if broken.is_empty() { images } else { images.select(&kept) };
     let broken = broken.iter().map(|(at, reason)| unreadable(root, files, *at, reason, 0)).collect();
-    Ok(Pictures { images: Images::new(resize.side, resize.side, resize.channels, pixels)?, kept, broken })
+    Ok(Pictures { images, kept, broken })
 }
 
 fn unreadable(root: &Path, files: &[String], at: usize, reason: &str, others: usize) -> DataError {
@@ -73,61 +81,96 @@ fn unreadable(root: &Path, files: &[String], at: usize, reason: &str, others: us
     DataError::Broken { path, reason: reason.into(), others }
 }
 
-/// Pixels of all readable pictures, and the unreadable ones with the reasons.
-fn decode(root: &Path, files: &[String], resize: ResizeSpec) -> Result<Stored> {
-    let size = resize.bytes();
-    let total = files.len().saturating_mul(size);
+/// The file of records of an entry, written first if it is missing or damaged.
+fn records(entry: &Path, root: &Path, files: &[String], resize: ResizeSpec) -> Result<RecordFile> {
+    let failed = |source| DataError::Cache { path: entry.into(), source };
+    match RecordFile::open(entry, root, files, resize) {
+        Found::Whole(records) => return Ok(records),
+        Found::Nothing => {}
+        Found::Damaged => {
+            line(format_args!("{} is damaged; the pictures are decoded again", entry.display()));
+            fs::remove_file(entry).map_err(failed)?;
+        }
+    }
+    if let Some(mut writer) = Writer::resume(entry, files.len(), resize).map_err(failed)? {
+        let folder = entry.parent().unwrap_or_else(|| Path::new("."));
+        match space::free(folder) {
+            Some(free) if free < writer.missing() => {
+                let (pictures, bytes, folder) = (files.len(), writer.missing(), PathBuf::from(folder));
+                return Err(DataError::Disk { pictures, bytes, folder, free });
+            }
+            _ => {}
+        }
+        if writer.records() > 0 {
+            line(format_args!("{} of {} pictures are decoded already", writer.records(), files.len()));
+        }
+        let first = writer.records();
+        decode(root, files, first, resize, |pixels, broken| writer.append(pixels, broken)).map_err(failed)?;
+        writer.finish(entry).map_err(failed)?;
+    }
+    match RecordFile::open(entry, root, files, resize) {
+        Found::Whole(records) => Ok(records),
+        Found::Nothing | Found::Damaged => {
+            Err(failed(std::io::Error::other("it is damaged as soon as it is written; check the disk")))
+        }
+    }
+}
+
+/// All pictures in memory, zero where they cannot be read, and the unreadable ones with the reasons.
+fn in_memory(
+    root: &Path,
+    files: &[String],
+    resize: ResizeSpec,
+    total: u64,
+) -> Result<(ImageSet, Vec<(usize, String)>)> {
     let mut pixels: Vec<u8> = Vec::new();
-    pixels.try_reserve_exact(total).map_err(|_| DataError::Memory { pictures: files.len(), bytes: total })?;
-    pixels.resize(total, 0);
+    let reserved = usize::try_from(total).ok().filter(|_| total <= MOST_IN_MEMORY);
+    if reserved.is_none_or(|total| pixels.try_reserve_exact(total).is_err()) {
+        return Err(DataError::NeedsCache { pictures: files.len(), bytes: total, most: MOST_IN_MEMORY });
+    }
     let mut broken = Vec::new();
-    let mut progress = (files.len() > PART).then(|| Progress::new("decoding", 0, files.len() as u64));
-    for (part, (files, pixels)) in files.chunks(PART).zip(pixels.chunks_mut((PART * size).max(1))).enumerate()
-    {
+    let gathered: Result<(), std::convert::Infallible> = decode(root, files, 0, resize, |part, of_part| {
+        pixels.extend_from_slice(part);
+        broken.extend(of_part);
+        Ok(())
+    });
+    let Ok(()) = gathered;
+    Ok((Images::new(resize.side, resize.side, resize.channels, pixels)?.into(), broken))
+}
+
+/// Decodes the pictures from `first` on, part by part: `take` gets the pixels of each part, zero where a picture cannot be
+/// read, and the unreadable ones with the reasons.
+fn decode<E>(
+    root: &Path,
+    files: &[String],
+    first: usize,
+    resize: ResizeSpec,
+    mut take: impl FnMut(&[u8], Vec<(usize, String)>) -> Result<(), E>,
+) -> Result<(), E> {
+    let size = resize.bytes().max(1);
+    let part = (PART_BYTES / size).clamp(1, PART);
+    let mut progress =
+        (files.len() - first > PART).then(|| Progress::new("decoding", first as u64, files.len() as u64));
+    let mut pixels = Vec::new();
+    let mut start = first;
+    for files in files.get(first..).unwrap_or_default().chunks(part) {
+        pixels.clear();
+        pixels.resize(files.len() * size, 0);
         let failures: Vec<Option<String>> = files
             .par_iter()
-            .zip(pixels.par_chunks_exact_mut(size.max(1)))
-            .map(|(file, pixels)| one(&root.join(file), resize, pixels).err())
+            .zip(pixels.par_chunks_exact_mut(size))
+            .map(|(file, pixels)| read_into(&root.join(file), resize, pixels).err())
             .collect();
-        let failures =
-            failures.into_iter().enumerate().filter_map(|(at, failure)| Some((part * PART + at, failure?)));
-        broken.extend(failures);
+        let failures = failures.into_iter().enumerate();
+        take(&pixels, failures.filter_map(|(at, failure)| Some((start + at, failure?))).collect())?;
+        start += files.len();
         if let Some(progress) = &mut progress {
-            progress.at((part * PART + files.len()) as u64, "");
+            progress.at(start as u64, "");
         }
     }
     if let Some(progress) = progress {
         progress.finish();
     }
-    if !broken.is_empty() {
-        let mut failed = broken.iter().map(|(at, _)| *at).peekable();
-        let mut end = 0;
-        for at in 0..files.len() {
-            if failed.next_if_eq(&at).is_none() {
-                pixels.copy_within(at * size..(at + 1) * size, end);
-                end += size;
-            }
-        }
-        pixels.truncate(end);
-    }
-    Ok(Stored { pixels, broken })
-}
-
-/// Reads one picture into its slice of the pixels.
-fn one(path: &Path, resize: ResizeSpec, pixels: &mut [u8]) -> Result<(), String> {
-    // A panic of a decoder affects only its own picture.
-    let read = catch_unwind(AssertUnwindSafe(|| read_picture(path, resize)));
-    let picture = match read {
-        Ok(Ok(picture)) => picture,
-        Ok(Err(DataError::Image { source, .. })) => return Err(source.to_string()),
-        Ok(Err(DataError::LargePicture { reason, .. })) => return Err(reason),
-        Ok(Err(error)) => return Err(error.to_string()),
-        Err(_) => return Err("its decoder failed".into()),
-    };
-    if picture.pixels.len() != pixels.len() {
-        return Err("it has another size than asked for".into());
-    }
-    pixels.copy_from_slice(&picture.pixels);
     Ok(())
 }
 
@@ -166,7 +209,7 @@ mod tests {
         let pictures = read(Broken::Skip).unwrap();
         assert_eq!((pictures.images.len(), pictures.kept.len(), pictures.broken.len()), (298, 298, 2));
         assert_eq!(pictures.kept[..5], [0, 1, 2, 4, 5]);
-        for (image, &at) in pictures.images.iter().zip(&pictures.kept) {
+        for (image, &at) in pictures.images.in_memory().unwrap().iter().zip(&pictures.kept) {
             assert_eq!(image, [(at % 256) as u8; 48]);
         }
     }
@@ -176,33 +219,72 @@ mod tests {
         let (folder, files) = folder();
         let cache = Cache::new(folder.path().join("cache"));
         let read = |rule| read_pictures(folder.path(), &files, RESIZE, rule, Some(&cache)).unwrap();
-        let first = read(Broken::Refuse);
+        let pixels = |pictures: Pictures| pictures.images.in_memory().unwrap().pixels.clone();
         let entries = || {
             fs::read_dir(folder.path().join("cache")).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>()
         };
+        let first = pixels(read(Broken::Refuse));
         assert_eq!(entries().len(), 1);
+        let without = read_pictures(folder.path(), &files, RESIZE, Broken::Refuse, None).unwrap();
+        assert_eq!(pixels(without), first);
         // The pixels are those of the changed entry, so that it was read.
         let entry = cache.entry(folder.path(), &files, RESIZE).unwrap();
-        let mut changed = first.images.pixels.clone();
+        let mut changed = first.clone();
         changed[0] = 99;
-        let stored = Stored { pixels: changed.clone(), broken: vec![] };
-        cache.store(&entry, files.len(), RESIZE, &stored).unwrap();
-        assert_eq!(read(Broken::Refuse).images.pixels, changed);
+        fs::remove_file(&entry).unwrap();
+        let mut writer = Writer::resume(&entry, files.len(), RESIZE).unwrap().unwrap();
+        writer.append(&changed, vec![]).unwrap();
+        writer.finish(&entry).unwrap();
+        assert_eq!(pixels(read(Broken::Refuse)), changed);
+        // A damaged record is decoded again by itself, a file without its end as a whole.
         let mut bytes = fs::read(&entry).unwrap();
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        fs::write(&entry, bytes).unwrap();
-        assert_eq!(read(Broken::Refuse).images, first.images);
+        bytes[20] ^= 1;
+        fs::write(&entry, &bytes).unwrap();
+        assert_eq!(pixels(read(Broken::Refuse)), first);
+        fs::write(&entry, &bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(pixels(read(Broken::Refuse)), first);
 
         spoil(folder.path());
-        let refused = read_pictures(folder.path(), &files, RESIZE, Broken::Refuse, Some(&cache));
-        assert!(refused.unwrap_err().to_string().contains("3.png"));
-        assert_eq!(entries().len(), 1);
-        assert_eq!(
-            (read(Broken::Skip).broken.len(), read(Broken::Skip).broken.len(), entries().len()),
-            (2, 2, 2)
-        );
-        let refused = read_pictures(folder.path(), &files, RESIZE, Broken::Refuse, Some(&cache));
-        assert!(refused.unwrap_err().to_string().contains("3.png"));
+        let refused = || {
+            let refused = read_pictures(folder.path(), &files, RESIZE, Broken::Refuse, Some(&cache));
+            refused.unwrap_err().to_string()
+        };
+        assert!(refused().contains("3.png"));
+        let skipped = [read(Broken::Skip), read(Broken::Skip)].map(|pictures| {
+            assert_eq!((pictures.broken.len(), pictures.kept[3]), (2, 4));
+            pixels(pictures)
+        });
+        assert!(skipped[0] == skipped[1] && skipped[0].len() == 298 * 48);
+        assert_eq!(skipped[0][3 * 48..4 * 48], [4; 48]);
+        assert!(refused().contains("3.png"));
+        assert_eq!(entries().len(), 2);
+    }
+
+    #[test]
+    fn decoding_goes_on_where_it_was_interrupted() {
+        let (folder, files) = folder();
+        let cache = Cache::new(folder.path().join("cache"));
+        let entry = cache.entry(folder.path(), &files, RESIZE).unwrap();
+        let mut writer = Writer::resume(&entry, files.len(), RESIZE).unwrap().unwrap();
+        // Not the pixels of the pictures, so that they are known again.
+        writer.append(&[77; 2 * 48], vec![(1, "lost".into())]).unwrap();
+        writer.keep().unwrap();
+        drop(writer);
+        let pictures = read_pictures(folder.path(), &files, RESIZE, Broken::Skip, Some(&cache)).unwrap();
+        assert_eq!((pictures.kept.len(), pictures.kept[..2].to_vec()), (299, vec![0, 2]));
+        let images = pictures.images.read(&[0, 1, 298]).unwrap();
+        assert_eq!([images.image(0)[0], images.image(1)[0], images.image(2)[0]], [77, 2, 43]);
+    }
+
+    #[test]
+    fn a_set_beyond_memory_needs_the_cache_and_says_so() {
+        let files: Vec<String> = (0..30_000).map(|i| format!("{i}.png")).collect();
+        let resize = ResizeSpec { side: 256, ..RESIZE };
+        let error =
+            read_pictures(Path::new("."), &files, resize, Broken::Refuse, None).unwrap_err().to_string();
+        assert!(error.contains("5.9 GB") && error.contains("SIMILE_CACHE"), "{error}");
+        let nowhere = Cache::new("/proc/none".into());
+        let error = read_pictures(Path::new("."), &files, resize, Broken::Refuse, Some(&nowhere));
+        assert!(error.unwrap_err().to_string().contains("/proc/none"));
     }
 }

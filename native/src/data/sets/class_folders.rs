@@ -15,6 +15,10 @@ use crate::data::source::{About, Kind, PictureFiles, Source};
 /// The keys of `[data]` for folders of classes.
 pub(super) const KEYS: [&str; 2] = ["folders", "split"];
 
+/// The lists of the classes of `val`, below the parent of the folders or the data folder: Tiny-ImageNet's, Caffe's and Kaggle's of
+/// ImageNet.
+const LISTS: [&str; 4] = ["val/val_annotations.txt", "val.txt", "val/val.txt", "LOC_val_solution.csv"];
+
 /// Folders of Caltech-101 and -256 with unrelated pictures, which are not classes.
 pub(super) const CLUTTER: [&str; 2] = ["BACKGROUND_Google", "257.clutter"];
 
@@ -81,8 +85,14 @@ impl ClassFolders {
             }
             None => None,
         };
-        let annotations = root.join("val/val_annotations.txt");
-        let annotations = if annotations.is_file() { Some(text(&annotations)?) } else { None };
+        let annotations = LISTS
+            .iter()
+            .flat_map(|list| [root.join(list), folder.join(list)])
+            .find(|list| list.is_file())
+            .map(|list| text(&list))
+            .transpose()?
+            // Kaggle's list separates the name of a picture by a comma.
+            .map(|(list, origin)| (list.replace(',', " "), origin));
         let selection = Selection {
             classes: listed.as_deref(),
             left_out,

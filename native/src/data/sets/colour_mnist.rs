@@ -44,7 +44,7 @@ impl ArrayFiles for ColourMnist {
     }
 
     fn finish(&self, split: Dataset, options: &Options<'_>, finish: Finish) -> Result<Dataset> {
-        let side = if finish.own_size { split.images.height } else { SIDE };
+        let side = if finish.own_size { split.images.height() } else { SIDE };
         Ok(colour_mnist(&split, options.colours, side, finish.seed)?)
     }
 }

@@ -12,6 +12,7 @@ mod colour_mnist;
 pub(in crate::data) mod cub_200_2011;
 mod digits;
 mod folders;
+mod imagenet;
 mod imagenet_100;
 pub(in crate::data) mod imagenet_32;
 mod mnist;
@@ -36,6 +37,7 @@ pub(crate) static ALL: &[&dyn Source] = &[
     &cifar_100::CIFAR_100,
     &stl_10::Stl10,
     &imagenet_32::Imagenet32,
+    &imagenet::IMAGENET,
     &imagenet_100::IMAGENET_100,
     &tiny_imagenet::TINY_IMAGENET,
     &caltech_101::CALTECH_101,

@@ -48,8 +48,8 @@ impl Evaluation {
 pub(crate) fn evaluate(session: &Session, arm: &Arm, model: &Model) -> Result<Evaluation> {
     let normalisation = session.normalisation()?;
     let Splits { train, test, .. } = &session.splits;
-    let train_features = session.prepared(train, &normalisation)?.features(&model.encoder)?;
-    let test_images = session.prepared(test, &normalisation)?;
+    let train_features = session.prepared(train, &normalisation).features(&model.encoder)?;
+    let test_images = session.prepared(test, &normalisation);
     let features = test_images.features(&model.encoder)?;
     let Measured { mut metrics, guesses, probes } = measure(
         &session.recipe.probe,

@@ -39,7 +39,7 @@ pub(crate) fn measured(session: &mut Session) -> Result<Untrained> {
     let mut rng = stream(session.recipe.train.seed, Purpose::Initialisation, 0);
     let encoder = networks.init(&session.devices.first.device, &mut rng).map_err(usage)?.encoder;
     let normalisation = session.normalisation()?;
-    let images = [session.prepared(train, &normalisation)?, session.prepared(test, &normalisation)?];
+    let images = [session.prepared(train, &normalisation), session.prepared(test, &normalisation)];
     let [train_features, test_features] = [images[0].features(&encoder)?, images[1].features(&encoder)?];
     let Measured { metrics, probes, .. } = measure(
         &session.recipe.probe,

@@ -162,7 +162,7 @@ impl StandIn {
         let chosen: Vec<usize> = chosen.into_iter().collect();
         let dataset = Dataset {
             // Probes do not use the pixels.
-            images: Images::new(1, 1, 1, vec![0; chosen.len()])?,
+            images: Images::new(1, 1, 1, vec![0; chosen.len()])?.into(),
             labels: chosen.iter().map(|&at| set.labels[at]).collect(),
             classes: set.classes.clone(),
             conditions: set

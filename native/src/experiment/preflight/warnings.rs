@@ -86,7 +86,7 @@ fn views_alike(arm: &Arm, recipe: &Recipe, train: &Dataset) -> Result<Option<Str
     if !compares {
         return Ok(None);
     }
-    let (height, width) = (train.images.height, train.images.width);
+    let (height, width) = (train.images.height(), train.images.width());
     let mut rng = stream(recipe.train.seed, Purpose::Augmentation, 0);
     let mut view = || recipe.augment.draw(DRAWN, height, width, &mut rng).map_err(usage);
     Ok((view()? == view()?).then(|| {

@@ -1,59 +1,49 @@
-//! Images on a device in the input form of a network, and its outputs for them.
-
-use std::borrow::Cow;
-use std::ops::Range;
+//! The images of a data set in the input form of a network, and its outputs for them.
 
 use anyhow::Result;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
+use simile_core::augment::Normalisation;
 use simile_core::augment::preprocess::middle;
-use simile_core::augment::{ImageStore, Normalisation};
-use simile_core::data::Images;
 use simile_core::data::resize::{Interpolation, resize};
-use simile_core::error::Error;
+use simile_core::data::{DatasetError, ImageSet, Images};
 use simile_core::nn::Encoder;
 use simile_core::nn::Model;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::train::{embed, score};
 
+use super::ahead::Ahead;
+
 /// Images in one forward pass.
 const BATCH: usize = 512;
 
-/// Images of the input size of an encoder, not yet normalised.
+/// Images that are brought to the input size of an encoder and normalised when they are needed, batch by batch.
 pub(crate) struct PreparedImages<'a> {
-    store: ImageStore,
+    images: ImageSet,
+    sides: (usize, Option<usize>),
     normalisation: &'a Normalisation,
+    device: Device,
 }
 
 impl<'a> PreparedImages<'a> {
-    /// Resizes the images if they have another side; with a `larger` side, to that one and then to its centre crop.
-    ///
-    /// # Errors
-    /// If they cannot be resized.
+    /// Resizes the images if they have another side; with a larger side, to that one and then to its centre crop.
     pub(crate) fn new(
-        images: &Images,
-        (side, larger): (usize, Option<usize>),
+        images: &ImageSet,
+        sides: (usize, Option<usize>),
         normalisation: &'a Normalisation,
         device: &Device,
-    ) -> Result<Self> {
-        let whole = larger.unwrap_or(side);
-        let resized = if (images.height, images.width) == (whole, whole) {
-            Cow::Borrowed(images)
-        } else {
-            Cow::Owned(resize(images, whole, whole, Interpolation::Bilinear)?)
-        };
-        let store = match larger {
-            Some(_) => ImageStore::new(&middle(&resized, side)?, device),
-            None => ImageStore::new(&resized, device),
-        };
-        Ok(Self { store, normalisation })
+    ) -> Self {
+        Self { images: images.clone(), sides, normalisation, device: device.clone() }
     }
 
     /// The representation of every image, `[n, embedding size]`.
     ///
     /// # Errors
-    /// If images do not fit the encoder, or a value is not finite.
+    /// If an image cannot be read or does not fit the encoder, or a value is not finite.
     pub(crate) fn features(&self, encoder: &Encoder) -> Result<Matrix> {
-        Ok(pollster::block_on(embed(encoder, self.store.len(), BATCH, |range| self.batch(range)))?)
+        let mut batches = self.batches()?;
+        pollster::block_on(embed(encoder, self.images.len(), BATCH, |_| {
+            Ok(self.normalisation.apply(batches.next()?.1)?)
+        }))
     }
 
     /// The class scores of every image, `[n, classes]`.
@@ -61,10 +51,30 @@ impl<'a> PreparedImages<'a> {
     /// # Errors
     /// As [`features`](Self::features).
     pub(crate) fn scores(&self, model: &Model) -> Result<Matrix> {
-        Ok(pollster::block_on(score(model, self.store.len(), BATCH, |range| self.batch(range)))?)
+        let mut batches = self.batches()?;
+        pollster::block_on(score(model, self.images.len(), BATCH, |_| {
+            Ok(self.normalisation.apply(batches.next()?.1)?)
+        }))
     }
 
-    fn batch(&self, range: Range<usize>) -> Result<Tensor<4>, Error> {
-        self.normalisation.apply(self.store.batch(&range.collect::<Vec<_>>())?)
+    /// All images in order, in batches of [`BATCH`].
+    fn batches(&self) -> Result<Ahead> {
+        let (count, sides) = (self.images.len(), self.sides);
+        let plan = (0..count).step_by(BATCH).map(move |start| (start..(start + BATCH).min(count)).collect());
+        Ahead::new(self.images.clone(), plan, move |images| fitted(images, sides), &self.device)
+    }
+}
+
+/// Images of a side, or of the middle of a larger one.
+fn fitted(images: Images, (side, larger): (usize, Option<usize>)) -> Result<Images, DatasetError> {
+    let whole = larger.unwrap_or(side);
+    let resized = if (images.height, images.width) == (whole, whole) {
+        images
+    } else {
+        resize(&images, whole, whole, Interpolation::Bilinear)?
+    };
+    match larger {
+        Some(_) => middle(&resized, side),
+        None => Ok(resized),
     }
 }

@@ -1,5 +1,6 @@
 //! The inputs of a run before its first step: images and their variables, initial weights, and required files.
 
+pub(crate) mod ahead;
 pub(crate) mod context;
 pub(crate) mod images;
 pub(crate) mod missing;

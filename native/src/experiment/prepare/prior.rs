@@ -18,7 +18,7 @@ use crate::run_folder::model;
 pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Device) -> Result<Splits> {
     let Some(section) = section else { return Ok(splits) };
     let checkpoint = model::load(&section.model, device).context("reading `data.prior.model`")?;
-    let (channels, given) = (checkpoint.metadata.encoder.channels, splits.train.images.channels);
+    let (channels, given) = (checkpoint.metadata.encoder.channels, splits.train.images.channels());
     if channels != given {
         return Err(usage(format_args!(
             "`data.prior.model` takes images of {channels} channels, and these have {given}"
@@ -27,7 +27,7 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
     let normalisation = model::normalisation(&checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
     let with = |dataset: Dataset| -> Result<Dataset> {
-        let images = PreparedImages::new(&dataset.images, sides, &normalisation, device)?;
+        let images = PreparedImages::new(&dataset.images, sides, &normalisation, device);
         let features = images.features(&checkpoint.encoder)?;
         Ok(dataset.with_condition(&section.name, Condition::Numeric(features))?)
     };

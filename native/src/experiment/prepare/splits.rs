@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use simile_core::data::resize::{Interpolation, resize};
+use simile_core::data::resize::Interpolation;
 use simile_core::data::synthetic::attributes::MadeAttributes;
-use simile_core::data::{Condition, Dataset, Images};
+use simile_core::data::{Condition, Dataset, ImageSet};
 use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
@@ -169,8 +169,8 @@ fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Da
     Ok(set.with_condition("attributes", Condition::Numeric(table))?)
 }
 
-fn check_channels(images: &Images, encoder: &EncoderConfig) -> Result<()> {
-    let channels = images.channels;
+fn check_channels(images: &ImageSet, encoder: &EncoderConfig) -> Result<()> {
+    let channels = images.channels();
     if channels == encoder.channels {
         return Ok(());
     }
@@ -182,12 +182,8 @@ fn check_channels(images: &Images, encoder: &EncoderConfig) -> Result<()> {
 
 /// Resizes images to the input size of the encoder.
 fn fitted(dataset: Dataset, encoder: &EncoderConfig) -> Result<Dataset> {
-    let Images { height, width, .. } = dataset.images;
     let side = encoder.input_size;
-    if (height, width) == (side, side) {
-        return Ok(dataset);
-    }
-    let images = resize(&dataset.images, side, side, Interpolation::Bilinear)?;
+    let images = dataset.images.resized(side, side, Interpolation::Bilinear)?;
     Ok(Dataset { images, ..dataset })
 }
 

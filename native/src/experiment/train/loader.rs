@@ -1,77 +1,85 @@
 //! The batches of a trainer: two views of each image, with its labels and conditions, and the further inputs of its
 //! method.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use anyhow::Result;
 use burn::tensor::Device;
 use simile_core::algorithm::Views;
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
 use simile_core::stage::Stage;
-use simile_core::train::{
-    BESIDE_SEED, ConditionGroups, Sampler, Sampling, Trainer, ViewSource, WeightedSampler,
-};
+use simile_core::train::{BESIDE_SEED, Sampler, Sampling, Trainer, ViewMaker};
 
+use super::feed::{Feed, Order, Place};
 use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::console::line;
 use crate::exit::usage;
+use crate::experiment::prepare::ahead::resident_limit;
 use crate::experiment::prepare::context::Context;
 
 /// Batches of the training images.
 pub(crate) struct DataLoader {
-    sampler: Sampler,
-    order: Order,
+    feed: Feed,
     context: Context,
-    images: ViewSource,
+    views: ViewMaker,
     /// The images of a batch without augmentation, for a network that does not see views.
-    plain: Option<ViewSource>,
+    plain: Option<ViewMaker>,
     beside: Option<Beside>,
-}
-
-/// The order of the images.
-enum Order {
-    Shuffled,
-    ConditionGroups(ConditionGroups),
-    Weighted(WeightedSampler),
+    batches_per_epoch: u64,
 }
 
 /// Images that are classified beside the objective, in a separate order.
 struct Beside {
-    sampler: Sampler,
-    images: ViewSource,
+    feed: Feed,
+    views: ViewMaker,
 }
 
 impl DataLoader {
     /// Batches for an arm.
     ///
     /// # Errors
-    /// A usage error if the data set lacks a variable that the arm needs.
+    /// A usage error if the data set lacks a variable that the arm needs; a failure if an image cannot be read.
     pub(crate) fn new(arm: &Arm, recipe: &Recipe, train: &Dataset, device: &Device) -> Result<Self> {
+        Self::keeping(resident_limit(), arm, recipe, train, device)
+    }
+
+    /// The images of a set of at most `resident` bytes stay on the device; others are read ahead.
+    fn keeping(resident: u64, arm: &Arm, recipe: &Recipe, train: &Dataset, device: &Device) -> Result<Self> {
         let (samples, batch, seed) = (train.len(), recipe.train.batch, recipe.train.seed);
         let normalisation = recipe.normalisation().map_err(usage)?;
         let context = Context::new(&arm.objective, train, seed)?;
         context.note().into_iter().for_each(line);
+        let shuffled = Sampler::new(Sampling { samples, batch, drop_last: false, seed })?;
+        let mut batches_per_epoch = shuffled.batches_per_epoch();
         let order = match (arm.objective.neighbourhoods, arm.objective.oversample) {
-            (Some(groups), _) => Order::ConditionGroups(context.neighbourhoods(groups, batch, seed)?),
-            (None, Some(most)) => Order::Weighted(context.weighted(most, batch, seed)?),
-            (None, None) => Order::Shuffled,
+            (Some(groups), _) => {
+                Order::ConditionGroups(Arc::new(context.neighbourhoods(groups, batch, seed)?))
+            }
+            (None, Some(most)) => Order::Weighted(Arc::new(context.weighted(most, batch, seed)?)),
+            (None, None) => Order::Shuffled(shuffled),
         };
-        let images = ViewSource::new(&train.images, recipe.augment.clone(), normalisation, device);
+        let place = Place::of(&train.images, resident, device)?;
+        let views = |augmentation| ViewMaker::new(augmentation, normalisation.clone());
         let method = arm.method();
-        let classified = recipe.classified.as_ref().filter(|_| method.takes_classified());
-        let beside = classified.map(|section| -> Result<Beside> {
+        let mut beside = None;
+        if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
             let seed = seed ^ BESIDE_SEED;
-            let sampling = Sampling { samples, batch: section.batch, drop_last: false, seed };
-            Ok(Beside { sampler: Sampler::new(sampling)?, images: images.seen_by(section.augment.clone()) })
-        });
+            let sampler = Sampler::new(Sampling { samples, batch: section.batch, drop_last: false, seed })?;
+            batches_per_epoch = sampler.batches_per_epoch();
+            let feed = Feed::new(Order::Shuffled(sampler), place.clone(), device);
+            beside = Some(Beside { feed, views: views(section.augment.clone()) });
+        }
         let as_they_are = Augmentation { size: recipe.augment.size, ..Augmentation::default() };
         Ok(Self {
-            sampler: Sampler::new(Sampling { samples, batch, drop_last: false, seed })?,
-            order,
+            feed: Feed::new(order, place, device),
             context,
-            plain: method.takes_plain(&arm.objective.name).then(|| images.seen_by(as_they_are)),
-            beside: beside.transpose()?,
-            images,
+            views: views(recipe.augment.clone()),
+            plain: method.takes_plain(&arm.objective.name).then(|| views(as_they_are)),
+            beside,
+            batches_per_epoch,
         })
     }
 
@@ -82,43 +90,43 @@ impl DataLoader {
     /// Batches of an epoch, in which every training image is seen once; where images to classify are drawn separately,
     /// as one of those.
     pub(crate) fn batches_per_epoch(&self) -> u64 {
-        self.beside.as_ref().map_or(&self.sampler, |beside| &beside.sampler).batches_per_epoch()
+        self.batches_per_epoch
     }
 
-    /// One step of the trainer on its next batch.
+    /// One step of the trainer on its next batch; returns the number of images whose views it saw.
     ///
     /// # Errors
-    /// If the objective is not defined on the batch.
-    pub(crate) fn step(&mut self, trainer: &mut Trainer) -> Result<()> {
+    /// If the objective is not defined on the batch, or an image cannot be read.
+    pub(crate) fn step(&mut self, trainer: &mut Trainer) -> Result<usize> {
         let data = Stage::Data.enter();
-        let step = trainer.step_number();
-        let indices = self.indices(step);
+        let (step, end) = (trainer.step_number(), trainer.config().steps);
+        let (indices, images) = self.feed.batch(step, end)?;
         let mut rng = trainer.rng();
-        let (view_a, view_b) = self.images.pair(&indices, &mut rng)?;
+        let (view_a, view_b) = self.views.pair(images.clone(), &mut rng)?;
         let (mut views, mut context) = (Views::new(view_a, view_b)?, self.context.of(&indices));
         if let Some(plain) = &self.plain {
-            views = views.with_plain(plain.single(&indices, &mut rng)?)?;
+            views = views.with_plain(plain.single(images, &mut rng)?)?;
         }
-        if let Some(Beside { sampler, images }) = &mut self.beside {
-            let indices = sampler.batch(step);
-            views = views.with_classified(images.single(indices, &mut rng)?)?;
-            context = self.context.with_classes(context, indices);
+        if let Some(Beside { feed, views: of_classified }) = &mut self.beside {
+            let (indices, images) = feed.batch(step, end)?;
+            views = views.with_classified(of_classified.single(images, &mut rng)?)?;
+            context = self.context.with_classes(context, &indices);
         }
         drop(data);
         trainer.step_on(views, context)?;
-        Ok(())
+        Ok(indices.len())
     }
 
-    /// The images whose views a step sees.
-    fn indices(&mut self, step: u64) -> Vec<usize> {
-        match &self.order {
-            Order::ConditionGroups(neighbourhoods) => neighbourhoods.batch(step),
-            Order::Weighted(weighted) => weighted.batch(step),
-            Order::Shuffled => self.sampler.batch(step).to_vec(),
-        }
+    /// The time that steps have waited for images since the last call of this function; `None` if they lie on the device.
+    pub(crate) fn take_waited(&mut self) -> Option<Duration> {
+        let beside = self.beside.as_mut().and_then(|beside| beside.feed.take_waited());
+        self.feed.take_waited().map(|waited| waited + beside.unwrap_or_default())
     }
 }
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod million;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -155,7 +163,7 @@ mod tests {
     #[test]
     fn a_bias_that_is_rare_in_its_class_is_drawn_as_released() {
         let share = |feed: &mut DataLoader| {
-            let drawn: Vec<usize> = (0..400).flat_map(|step| feed.indices(step)).collect();
+            let drawn: Vec<usize> = (0..400).flat_map(|step| feed.feed.batch(step, 0).unwrap().0).collect();
             drawn.iter().filter(|&&i| i % 20 == 0).count() as f64 / drawn.len() as f64
         };
         let (.., mut even) = fed("name = \"biascon-total\"");
@@ -174,7 +182,37 @@ mod tests {
         let mut trainer = Trainer::new(settings, &feed.context().training_set(), &Device::flex()).unwrap();
         feed.step(&mut trainer).unwrap();
         assert!(pollster::block_on(trainer.mean_loss()).unwrap().unwrap().is_finite());
-        let beside = feed.beside.as_mut().unwrap().sampler.batch(0).to_vec();
-        assert!(beside.len() == 8 && beside != feed.sampler.batch(0)[..8]);
+        let (beside, _) = feed.beside.as_mut().unwrap().feed.batch(0, 4).unwrap();
+        assert!(beside.len() == 8 && beside != feed.feed.batch(0, 4).unwrap().0[..8]);
+    }
+
+    #[test]
+    fn images_that_are_read_ahead_train_the_same_network_as_those_on_the_device() {
+        let samplings = ["", "\noversample = 10.0", "\nneighbourhoods = 4"];
+        for sampling in samplings {
+            let (arm, recipe, feed) = fed(&format!("name = \"biascon-total\"{sampling}"));
+            let set = feed.context().training_set();
+            let settings = || trainer_config(&arm, &recipe, feed.context(), (&biased(), 5), None).unwrap();
+            let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
+            let trained = |resident: u64, interrupted: Option<u64>| {
+                let feed =
+                    || DataLoader::keeping(resident, &arm, &recipe, &biased(), &Device::flex()).unwrap();
+                let mut trainer = Trainer::new(settings(), &set, &Device::flex()).unwrap();
+                let mut loader = feed();
+                while !trainer.is_finished() {
+                    if interrupted == Some(trainer.step_number()) {
+                        trainer =
+                            Trainer::resume(settings(), &set, &Device::flex(), &bytes(&trainer)).unwrap();
+                        loader = feed();
+                    }
+                    loader.step(&mut trainer).unwrap();
+                }
+                assert_eq!(loader.take_waited().is_some(), resident == 0);
+                bytes(&trainer)
+            };
+            let resident = trained(u64::MAX, None);
+            assert!(trained(0, None) == resident, "{sampling}");
+            assert!(trained(0, Some(2)) == resident, "{sampling}, interrupted");
+        }
     }
 }

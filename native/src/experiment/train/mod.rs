@@ -1,6 +1,8 @@
 //! The iterations of an arm.
 
+mod feed;
 pub(crate) mod loader;
+mod pace;
 pub(crate) mod selection;
 pub(crate) mod trainer;
 
@@ -10,6 +12,7 @@ use anyhow::Result;
 use simile_core::train::Trainer;
 
 use self::loader::DataLoader;
+use self::pace::Pace;
 use self::trainer::is_divergence;
 use super::session::Session;
 use crate::config::sections::Arm;
@@ -54,6 +57,7 @@ struct ArmTraining<'a> {
     events: &'a mut EventLog,
     progress: Progress,
     clock: Clock,
+    pace: Pace,
 }
 
 impl<'a> ArmTraining<'a> {
@@ -69,7 +73,7 @@ impl<'a> ArmTraining<'a> {
         let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.arms[at].seconds);
         line(format_args!("{}: training on {}", arm.name, session.devices));
         let progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
-        Ok(Self { session, arm, at, loader, trainer, events, progress, clock })
+        Ok(Self { session, arm, at, loader, trainer, events, progress, clock, pace: Pace::default() })
     }
 
     /// Runs the remaining iterations; returns the reason for an early end, if there was one.
@@ -98,15 +102,20 @@ impl<'a> ArmTraining<'a> {
             self.begin_stage()?;
         }
         let learning_rate = self.trainer.learning_rate();
-        self.loader.step(&mut self.trainer)?;
+        let began = Instant::now();
+        let images = self.loader.step(&mut self.trainer)?;
         let iteration = self.trainer.step_number();
-        if self.is_due(self.session.recipe.train.log_every as u64)
-            && let Some(loss) = pollster::block_on(self.trainer.mean_loss())?
-        {
+        let loss = match self.is_due(self.session.recipe.train.log_every as u64) {
+            true => pollster::block_on(self.trainer.mean_loss())?,
+            false => None,
+        };
+        self.pace.add(images, began.elapsed());
+        if let Some(loss) = loss {
             let (arm, count) = (self.arm.name.clone(), iteration as usize);
             self.events.scalars(count, [("loss", loss), ("learning_rate", learning_rate)])?;
             self.session.log.append(&Measurement { arm, iteration: count, loss, learning_rate })?;
-            self.progress.at(iteration, format_args!("loss {loss:.4}"));
+            let pace = self.pace.note(self.loader.take_waited());
+            self.progress.at(iteration, format_args!("loss {loss:.4}  {pace}"));
         }
         self.session.state.arms[self.at].iteration = iteration;
         let every = selection::evaluated_every(self.session, self.loader.batches_per_epoch());
@@ -125,7 +134,7 @@ impl<'a> ArmTraining<'a> {
     fn begin_stage(&mut self) -> Result<()> {
         let normalisation = self.session.normalisation()?;
         let train = &self.session.splits.train;
-        let scores = self.session.prepared(train, &normalisation)?.scores(self.trainer.model())?;
+        let scores = self.session.prepared(train, &normalisation).scores(self.trainer.model())?;
         let failures = self.trainer.begin_stage(&scores)?;
         line(format_args!(
             "{}: the network fails on {failures} of {} training images; the next stage begins",

@@ -73,7 +73,7 @@ fn judged(
     trainer: &Trainer,
 ) -> Result<Metrics> {
     let normalisation = session.normalisation()?;
-    let held_out = session.prepared(validation, &normalisation)?;
+    let held_out = session.prepared(validation, &normalisation);
     let probe = match section.probe {
         Readout::Classifier => {
             let scores = arm.by_class(held_out.scores(trainer.model())?).map_err(usage)?;
@@ -82,7 +82,7 @@ fn judged(
         Readout::Linear => Probe::Linear,
         Readout::Knn => Probe::Knn,
     };
-    let train = session.prepared(&session.splits.train, &normalisation)?.features(trainer.encoder())?;
+    let train = session.prepared(&session.splits.train, &normalisation).features(trainer.encoder())?;
     let features = held_out.features(trainer.encoder())?;
     measure_classes(
         &session.recipe.probe,

@@ -1,8 +1,8 @@
 //! Some test images with their nearest images and their hardest and easiest negatives.
 
 use anyhow::Result;
+use simile_core::data::Dataset;
 use simile_core::data::resize::{Interpolation, resize};
-use simile_core::data::{Dataset, Images};
 use simile_core::eval::knn::unit_rows;
 use simile_core::numeric::matrix::Matrix;
 
@@ -58,7 +58,7 @@ fn row(anchor: usize, unit: &Matrix, test: &Dataset) -> Result<GalleryRow> {
 
 fn shown(some: &[(usize, f64)], test: &Dataset) -> Result<Shown> {
     let indices: Vec<usize> = some.iter().map(|one| one.0).collect();
-    let images: Images = test.images.select(&indices);
+    let images = test.images.read(&indices)?;
     let images = match images.height.max(images.width) {
         side if side > SIDE && !images.is_empty() => resize(&images, SIDE, SIDE, Interpolation::Bilinear)?,
         _ => images,
@@ -74,6 +74,8 @@ fn shown(some: &[(usize, f64)], test: &Dataset) -> Result<Shown> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use simile_core::data::Images;
+
     use super::*;
 
     #[test]

@@ -6,7 +6,7 @@ mod map;
 pub(crate) mod weighed;
 
 use anyhow::Result;
-use simile_core::augment::{Augmentation, ImageStore};
+use simile_core::augment::{Augmentation, ByteForm, HostPlanes};
 use simile_core::data::{Condition, Dataset, Images};
 use simile_core::eval::groups::Groups;
 use simile_core::eval::metrics::ConfusionMatrix;
@@ -45,12 +45,12 @@ fn samples(
 ) -> Result<Vec<Sheet>> {
     let count = SAMPLES.min(train.len());
     let first: Vec<usize> = (0..count).collect();
-    let images = train.images.select(&first);
-    let store = ImageStore::new(&images, device);
+    let images = train.images.read(&first)?;
+    let shown = HostPlanes::new(&images, ByteForm::of(device)).upload(device).images();
     let mut rng = stream(seed, Purpose::Augmentation, 0);
     let mut sheets = vec![Sheet { caption: "image".into(), picture: contact_sheet(&images, count)? }];
     for caption in ["view a", "view b"] {
-        let view = augmentation.view(store.batch(&first)?, &mut rng)?;
+        let view = augmentation.view(shown.clone(), &mut rng)?;
         let [_, channels, height, width] = view.dims();
         let bytes: Vec<u8> = view
             .permute([0, 2, 3, 1])

@@ -11,11 +11,12 @@ use simile_core::data::Dataset;
 use simile_core::loss::with_representations;
 use simile_core::nn::Encoder;
 use simile_core::nn::head::ProjectionHead;
-use simile_core::train::{Purpose, Sampler, Sampling, ViewSource, stream};
+use simile_core::train::{Purpose, Sampler, Sampling, ViewMaker, stream};
 
 use super::Metrics;
 use crate::config::measured::{MeasuredObjective, Output};
 use crate::exit::usage;
+use crate::experiment::prepare::ahead::Ahead;
 use crate::experiment::prepare::context::Context;
 
 /// The same views of the same batches for every network.
@@ -83,14 +84,16 @@ fn mean(
     let objective = section.objective.config().map_err(usage)?.build()?;
     let context = Context::new(&section.objective, set, SEED)?;
     let Viewing { augmentation, normalisation, device } = *viewing;
-    let views = ViewSource::new(&set.images, augmentation.clone(), normalisation.clone(), device);
+    let views = ViewMaker::new(augmentation.clone(), normalisation.clone());
     let batch = section.batch.min(set.len());
     let mut sampler = Sampler::new(Sampling { samples: set.len(), batch, drop_last: true, seed: SEED })?;
     let batches = sampler.batches_per_epoch();
+    let plan = (0..batches).map(move |step| sampler.batch(step).to_vec());
+    let mut images = Ahead::new(set.images.clone(), plan, Ok, device)?;
     let mut sum = 0.0;
     for step in 0..batches {
-        let indices = sampler.batch(step).to_vec();
-        let (a, b) = views.pair(&indices, &mut stream(SEED, Purpose::Augmentation, step))?;
+        let (indices, images) = images.next()?;
+        let (a, b) = views.pair(images, &mut stream(SEED, Purpose::Augmentation, step))?;
         let embeddings = [network.embed(a), network.embed(b)];
         let [a, b] = embeddings.each_ref().map(|embedding| network.output(section.of, embedding));
         let (Some(a), Some(b)) = (a, b) else { return Ok(None) };

@@ -1,0 +1,25 @@
+//! ImageNet, the thousand classes of ILSVRC 2012: 1,281,167 training and 50,000 validation pictures.
+
+use super::class_folders::ClassFolderSet;
+use super::imagenet_32::IMAGENET_TERMS;
+use crate::data::source::About;
+
+pub(super) static IMAGENET: ClassFolderSet = ClassFolderSet {
+    about: About {
+        name: "imagenet",
+        files: "train/CLASS/*.JPEG, and val/CLASS/*.JPEG, or val/*.JPEG with a list of their classes: val.txt (`FILE CLASS` in each line, \
+                Caffe's too) or Kaggle's LOC_val_solution.csv; a choice of classes with data.folders.classes",
+        variables: "features (with [data.features])",
+        home: "https://image-net.org/download-images.php",
+        licence: IMAGENET_TERMS,
+        get: "register with ImageNet, download ILSVRC 2012, unpack each archive of training pictures into a folder of its name in train, \
+              and the validation pictures into val",
+        needed: &["train", "val"],
+        pictures: Some(1_331_167),
+        ..About::NOTHING
+    },
+    inner: &["imagenet", "ILSVRC2012", "ILSVRC/Data/CLS-LOC"],
+    marker: Some("train"),
+    left_out: &[],
+    per_class: None,
+};

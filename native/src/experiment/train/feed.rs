@@ -1,0 +1,99 @@
+//! The images of each step, on the device: gathered there from a small set, read ahead from a large one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use burn::tensor::{Device, Tensor};
+use simile_core::augment::ImageStore;
+use simile_core::data::ImageSet;
+use simile_core::train::{ConditionGroups, Sampler, WeightedSampler};
+
+use crate::experiment::prepare::ahead::Ahead;
+
+/// The order of the images, which depends only on the number of a step. A copy of it is small.
+#[derive(Clone)]
+pub(super) enum Order {
+    Shuffled(Sampler),
+    ConditionGroups(Arc<ConditionGroups>),
+    Weighted(Arc<WeightedSampler>),
+}
+
+impl Order {
+    /// The images of a step.
+    pub(super) fn batch(&mut self, step: u64) -> Vec<usize> {
+        match self {
+            Self::Shuffled(sampler) => sampler.batch(step).to_vec(),
+            Self::ConditionGroups(groups) => groups.batch(step),
+            Self::Weighted(sampler) => sampler.batch(step),
+        }
+    }
+}
+
+/// The place of the images of a run.
+#[derive(Clone)]
+pub(super) enum Place {
+    Device(ImageStore),
+    Elsewhere(ImageSet),
+}
+
+impl Place {
+    /// The device for a set of at most `resident` bytes.
+    ///
+    /// # Errors
+    /// If an image cannot be read.
+    pub(super) fn of(images: &ImageSet, resident: u64, device: &Device) -> Result<Self> {
+        Ok(if images.bytes() <= resident {
+            Self::Device(ImageStore::new(images, device)?)
+        } else {
+            Self::Elsewhere(images.clone())
+        })
+    }
+}
+
+/// The images of step after step, in an order. Both places give the same numbers.
+pub(super) struct Feed {
+    order: Order,
+    place: Place,
+    device: Device,
+    /// The step of the next batch of the thread that reads ahead.
+    ahead: Option<(u64, Ahead)>,
+}
+
+impl Feed {
+    pub(super) fn new(order: Order, place: Place, device: &Device) -> Self {
+        Self { order, place, device: device.clone(), ahead: None }
+    }
+
+    /// The numbers of the images of a step, and the images, `[n, channels, height, width]`, 0 to 1. Nothing is read ahead
+    /// for steps from `end` on.
+    ///
+    /// # Errors
+    /// If an image cannot be read.
+    pub(super) fn batch(&mut self, step: u64, end: u64) -> Result<(Vec<usize>, Tensor<4>)> {
+        let images = match &self.place {
+            Place::Device(store) => {
+                let indices = self.order.batch(step);
+                let images = store.batch(&indices)?;
+                return Ok((indices, images));
+            }
+            Place::Elsewhere(images) => images,
+        };
+        let (_, mut ahead) = match self.ahead.take().filter(|(next, _)| *next == step) {
+            Some(ahead) => ahead,
+            None => {
+                let mut order = self.order.clone();
+                let plan = (step..end.max(step + 1)).map(move |step| order.batch(step));
+                (step, Ahead::new(images.clone(), plan, Ok, &self.device)?)
+            }
+        };
+        let batch = ahead.next()?;
+        self.ahead = Some((step + 1, ahead));
+        Ok(batch)
+    }
+
+    /// The time that steps have waited for images since the last call of this function; `None` if they lie on the device.
+    pub(super) fn take_waited(&mut self) -> Option<Duration> {
+        self.ahead.as_mut().map(|(_, ahead)| ahead.take_waited())
+    }
+}
