@@ -58,13 +58,14 @@ impl Crop {
     }
 
     /// Draws a window: its area is uniform in `scale`, its shape log-uniform in `ratio`, its position uniform where
-    /// it fits. After ten draws that do not fit, the largest central window of a shape within `ratio`.
-    pub(super) fn draw(&self, height: usize, width: usize, rng: &mut impl Rng) -> Window {
+    /// it fits. After ten draws that do not fit, the largest central window of a shape within `ratio`. Shapes are those of
+    /// the picture, whose width over its height is `stretch` times that of the image.
+    pub(super) fn draw(&self, (height, width): (usize, usize), stretch: f64, rng: &mut impl Rng) -> Window {
         let [low, high] = self.scale;
         let [narrow, wide] = self.ratio;
         for _ in 0..10 {
             let area = (height * width) as f64 * rng.random_range(low..=high);
-            let ratio = rng.random_range(narrow.ln()..=wide.ln()).exp();
+            let ratio = rng.random_range(narrow.ln()..=wide.ln()).exp() / stretch;
             let w = (area * ratio).sqrt().round_ties_even() as usize;
             let h = (area / ratio).sqrt().round_ties_even() as usize;
             if (1..=width).contains(&w) && (1..=height).contains(&h) {
@@ -74,19 +75,19 @@ impl Crop {
                 return Window { top, left, height: h, width: w };
             }
         }
-        let shape = width as f64 / height as f64;
-        let (h, w) = if shape < narrow {
-            ((width as f64 / narrow).round_ties_even() as usize, width)
-        } else if shape > wide {
-            (height, (height as f64 * wide).round_ties_even() as usize)
-        } else {
-            (height, width)
-        };
-        Window { top: (height - h) / 2, left: (width - w) / 2, height: h, width: w }
+        let shape = width as f64 / height as f64 * stretch;
+        Window::middle((height, width), shape.clamp(narrow, wide) / stretch)
     }
 }
 
 impl Window {
+    /// The largest central window of an image whose width is `ratio` times its height, in pixels.
+    pub(super) fn middle((height, width): (usize, usize), ratio: f64) -> Self {
+        let high = ((width as f64 / ratio).round_ties_even() as usize).clamp(1, height);
+        let wide = ((height as f64 * ratio).round_ties_even() as usize).clamp(1, width);
+        Self { top: (height - high) / 2, left: (width - wide) / 2, height: high, width: wide }
+    }
+
     /// The window as first row, first column, rows and columns, if it lies in an image of this size.
     pub(super) fn within(self, height: usize, width: usize) -> Result<[usize; 4]> {
         let fits = |start: usize, length: usize, end: usize| {

@@ -96,16 +96,37 @@ impl Augmentation {
     /// # Errors
     /// As [`Augmentation::validate`].
     pub fn draw(&self, count: usize, height: usize, width: usize, rng: &mut impl Rng) -> Result<Vec<Sample>> {
+        self.draw_stretched(&vec![1.0; count], (height, width), rng)
+    }
+
+    /// Draws the parameters of images of `height` x `width` pixels into which whole pictures of another shape are
+    /// squeezed: the width of picture `i` over its height is `stretches[i]` times that of its image. Crops have their
+    /// distribution in the pictures; without a crop the view is the middle of the picture.
+    ///
+    /// # Errors
+    /// As [`Augmentation::validate`].
+    pub fn draw_stretched(
+        &self,
+        stretches: &[f64],
+        (height, width): (usize, usize),
+        rng: &mut impl Rng,
+    ) -> Result<Vec<Sample>> {
         self.validate()?;
-        let sample = |_| Sample {
-            window: self.crop.as_ref().map(|crop| crop.draw(height, width, rng)),
+        let shape = self.size.map_or(width as f64 / height as f64, |_| 1.0);
+        let window = |stretch: f64, rng: &mut _| match &self.crop {
+            Some(crop) => Some(crop.draw((height, width), stretch, rng)),
+            None if stretch == 1.0 => None,
+            None => Some(Window::middle((height, width), shape / stretch)),
+        };
+        let sample = |&stretch: &f64| Sample {
+            window: window(stretch, rng),
             angle: if self.rotation > 0.0 { rng.random_range(-self.rotation..=self.rotation) } else { 0.0 },
             flip: self.flip > 0.0 && rng.random_bool(self.flip),
             colour: self.jitter.as_ref().and_then(|jitter| jitter.draw(rng)),
             grey: self.grey > 0.0 && rng.random_bool(self.grey),
             sigma: self.blur.as_ref().and_then(|blur| blur.draw(rng)),
         };
-        Ok((0..count).map(sample).collect())
+        Ok(stretches.iter().map(sample).collect())
     }
 
     /// Transforms `images` (`[n, channels, height, width]`, 0 to 1) by the parameters of each, to
@@ -155,9 +176,25 @@ impl Augmentation {
     /// # Errors
     /// As [`Augmentation::draw`] and [`Augmentation::apply`].
     pub fn view(&self, images: Tensor<4>, rng: &mut impl Rng) -> Result<Tensor<4>> {
+        self.view_stretched(images, None, rng)
+    }
+
+    /// As [`view`](Self::view), of squeezed pictures, see [`draw_stretched`](Self::draw_stretched).
+    ///
+    /// # Errors
+    /// As [`view`](Self::view).
+    pub fn view_stretched(
+        &self,
+        images: Tensor<4>,
+        stretches: Option<&[f64]>,
+        rng: &mut impl Rng,
+    ) -> Result<Tensor<4>> {
         let _span = Stage::Views.enter();
         let [n, _, height, width] = images.dims();
-        let samples = self.draw(n, height, width, rng)?;
+        let samples = match stretches {
+            Some(stretches) => self.draw_stretched(stretches, (height, width), rng)?,
+            None => self.draw(n, height, width, rng)?,
+        };
         self.apply(images, &samples)
     }
 }

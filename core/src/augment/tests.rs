@@ -127,7 +127,7 @@ fn windows_have_the_area_and_the_shape_that_were_asked_for() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut area = 0.0;
     for _ in 0..4000 {
-        let Window { top, left, height, width } = crop.draw(64, 48, &mut rng);
+        let Window { top, left, height, width } = crop.draw((64, 48), 1.0, &mut rng);
         assert!(top + height <= 64 && left + width <= 48);
         let part = (height * width) as f64 / (64.0 * 48.0);
         let shape = width as f64 / height as f64;
@@ -136,9 +136,9 @@ fn windows_have_the_area_and_the_shape_that_were_asked_for() {
     }
     assert!((area - 0.45).abs() < 0.02, "{area}");
     // Nothing of this shape fits a strip: the largest central window of the allowed shape is taken.
-    let window = Crop::default().draw(4, 64, &mut rng);
+    let window = Crop::default().draw((4, 64), 1.0, &mut rng);
     assert_eq!(window, Window { top: 0, left: 29, height: 4, width: 5 });
-    let window = Crop { scale: [1.0, 1.0], ..Crop::default() }.draw(64, 4, &mut rng);
+    let window = Crop { scale: [1.0, 1.0], ..Crop::default() }.draw((64, 4), 1.0, &mut rng);
     assert_eq!(window, Window { top: 29, left: 0, height: 5, width: 4 });
 }
 
@@ -231,4 +231,41 @@ fn normalisation_is_per_channel() {
     assert_eq!(values(Normalisation::identity(3).apply(images.clone()).unwrap()), raw);
     assert!(Normalisation::identity(1).apply(images).is_err());
     assert!(Normalisation::named("cifar10").unwrap_err().to_string().contains("cifar-10"));
+}
+
+#[test]
+fn crops_of_squeezed_pictures_have_the_distribution_of_the_pictures() {
+    // Means of place and size, as parts of the picture, and of their squares.
+    let moments = |(height, width): (usize, usize), stretch: f64| {
+        let mut rng = ChaCha8Rng::seed_from_u64(9);
+        let mut sums = [0.0; 8];
+        for _ in 0..20_000 {
+            let window = Crop::default().draw((height, width), stretch, &mut rng);
+            let parts =
+                [(window.top, height), (window.left, width), (window.height, height), (window.width, width)];
+            for (at, (part, whole)) in parts.into_iter().enumerate() {
+                let part = part as f64 / whole as f64;
+                sums[2 * at] += part / 20_000.0;
+                sums[2 * at + 1] += part * part / 20_000.0;
+            }
+        }
+        sums
+    };
+    for (picture, stretch) in [((900, 1200), 4.0 / 3.0), ((1600, 1000), 0.625), ((300, 1500), 5.0)] {
+        let (own, squeezed) = (moments(picture, 1.0), moments((1000, 1000), stretch));
+        // Five deviations of a mean of numbers from 0 to 1.
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < 5.0 * 0.5 / 141.0;
+        assert!(own.iter().zip(&squeezed).all(near), "{picture:?}: {own:?} {squeezed:?}");
+    }
+}
+
+#[test]
+fn without_a_crop_the_middle_of_a_squeezed_picture_is_seen() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let none = Augmentation { size: Some(8), ..Augmentation::default() };
+    let samples = none.draw_stretched(&[1.0, 2.0, 0.5], (40, 40), &mut rng).unwrap();
+    let windows: Vec<_> = samples.into_iter().map(|sample| sample.window).collect();
+    let wide = Window { top: 0, left: 10, height: 40, width: 20 };
+    let high = Window { top: 10, left: 0, height: 20, width: 40 };
+    assert_eq!(windows, [None, Some(wide), Some(high)]);
 }

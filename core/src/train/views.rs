@@ -24,13 +24,18 @@ impl ViewMaker {
 
     /// Two random views of images (`[n, channels, height, width]`, 0 to 1), normalised, for
     /// [`Trainer::step`](super::Trainer::step). `rng` is [`Trainer::rng`](super::Trainer::rng), so that the views of a step
-    /// follow from its number.
+    /// follow from its number. `stretches` are those of squeezed pictures, see [`ImageSet::stretches`].
     ///
     /// # Errors
     /// The images do not support the views.
-    pub fn pair(&self, images: Tensor<4>, rng: &mut impl Rng) -> Result<(Tensor<4>, Tensor<4>)> {
-        let view_a = self.single(images.clone(), rng)?;
-        let view_b = self.single(images, rng)?;
+    pub fn pair(
+        &self,
+        images: Tensor<4>,
+        stretches: Option<&[f64]>,
+        rng: &mut impl Rng,
+    ) -> Result<(Tensor<4>, Tensor<4>)> {
+        let view_a = self.single(images.clone(), stretches, rng)?;
+        let view_b = self.single(images, stretches, rng)?;
         Ok((view_a, view_b))
     }
 
@@ -38,12 +43,18 @@ impl ViewMaker {
     ///
     /// # Errors
     /// As [`pair`](Self::pair).
-    pub fn single(&self, images: Tensor<4>, rng: &mut impl Rng) -> Result<Tensor<4>> {
-        self.normalisation.apply(self.augmentation.view(images, rng)?)
+    pub fn single(
+        &self,
+        images: Tensor<4>,
+        stretches: Option<&[f64]>,
+        rng: &mut impl Rng,
+    ) -> Result<Tensor<4>> {
+        self.normalisation.apply(self.augmentation.view_stretched(images, stretches, rng)?)
     }
 }
 
-/// Images on a device, of the encoder's size, or larger if views are resized, with the settings of their views.
+/// Images on a device, of the encoder's size, or larger if views are resized, with the settings of their views. Their pixels
+/// are taken to be square.
 #[derive(Debug, Clone)]
 pub struct ViewSource {
     store: ImageStore,
@@ -74,7 +85,7 @@ impl ViewSource {
     /// # Errors
     /// An index is past the end, or the images do not support the views.
     pub fn pair(&self, indices: &[usize], rng: &mut impl Rng) -> Result<(Tensor<4>, Tensor<4>)> {
-        self.views.pair(self.store.batch(indices)?, rng)
+        self.views.pair(self.store.batch(indices)?, None, rng)
     }
 
     /// The images of a range without augmentation, normalised, for [`embed`](super::embed).

@@ -53,6 +53,9 @@ pub(crate) enum Fit {
     Middle,
     /// All of it, squeezed.
     Whole,
+    /// All of it, squeezed, with its shape beside it: random crops are drawn in the shape of the picture, as torchvision
+    /// draws them, and other views and evaluation see its middle.
+    Aspect,
 }
 
 /// The part on which a representation is evaluated.

@@ -27,6 +27,11 @@ const SCRATCH: u64 = 512 << 20;
 /// [`DataError::Image`] if the file cannot be read or is not a picture, [`DataError::LargePicture`] if it has more
 /// pixels than are decoded.
 pub(crate) fn read_picture(path: &Path, spec: ResizeSpec) -> Result<Images> {
+    fitted(&original(path)?, spec)
+}
+
+/// A picture in its own size.
+fn original(path: &Path) -> Result<Images> {
     let failed = |source: ImageError| DataError::Image { path: path.into(), source };
     let reader = ImageReader::open(path).and_then(ImageReader::with_guessed_format);
     let mut reader = reader.map_err(|error| failed(error.into()))?;
@@ -49,23 +54,29 @@ pub(crate) fn read_picture(path: &Path, spec: ResizeSpec) -> Result<Images> {
         DynamicImage::ImageRgb8(colour) => (3, colour.into_raw()),
         other => (4, other.into_rgba8().into_raw()),
     };
-    let picture = Images::new(height, width, stored, pixels)?;
+    Ok(Images::new(height, width, stored, pixels)?)
+}
+
+fn fitted(picture: &Images, spec: ResizeSpec) -> Result<Images> {
     let ResizeSpec { side, channels, .. } = spec;
     Ok(match spec.fit {
-        Fit::Middle => fit(&picture, side, side, channels)?,
-        Fit::Whole => squeeze(&picture, side, side, channels)?,
+        Fit::Middle => fit(picture, side, side, channels)?,
+        Fit::Whole | Fit::Aspect => squeeze(picture, side, side, channels)?,
     })
 }
 
-/// Reads a picture into its place among others.
+/// Reads a picture into its place among others; returns its stretch, if it is kept.
 ///
 /// # Errors
 /// The reason, without the name of the file.
-pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Result<(), String> {
+pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Result<Option<f32>, String> {
     // A panic of a decoder affects only its own picture.
-    let read = catch_unwind(AssertUnwindSafe(|| read_picture(path, spec)));
-    let picture = match read {
-        Ok(Ok(picture)) => picture,
+    let read = catch_unwind(AssertUnwindSafe(|| {
+        let original = original(path)?;
+        Ok((fitted(&original, spec)?, spec.stretch(original.height, original.width)))
+    }));
+    let (picture, stretch) = match read {
+        Ok(Ok(read)) => read,
         Ok(Err(DataError::Image { source, .. })) => return Err(source.to_string()),
         Ok(Err(DataError::LargePicture { reason, .. })) => return Err(reason),
         Ok(Err(error)) => return Err(error.to_string()),
@@ -75,7 +86,7 @@ pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Res
         return Err("it has another size than asked for".into());
     }
     pixels.copy_from_slice(&picture.pixels);
-    Ok(())
+    Ok(stretch)
 }
 
 /// True if the palette of a PNG, if it has one, consists of complete colours: png 0.18.1 panics on an incomplete one.

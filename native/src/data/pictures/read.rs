@@ -13,10 +13,10 @@ use super::decode::read_into;
 use super::records::{Found, RecordFile};
 use super::resize::ResizeSpec;
 use super::space;
-use super::writer::Writer;
+use super::writer::{Decoded, Writer};
 use crate::console::{Progress, line};
 use crate::data::error::{DataError, Result};
-use crate::data::settings::Broken;
+use crate::data::settings::{Broken, Fit};
 
 /// The readable pictures.
 #[derive(Debug)]
@@ -61,8 +61,9 @@ pub(crate) fn read_pictures(
     };
     let (images, broken) = match records {
         Some(records) => {
-            let broken = records.broken().to_vec();
-            (ImageSet::new(Arc::new(records))?, broken)
+            let (broken, stretches) = (records.broken().to_vec(), records.stretches());
+            let images = ImageSet::new(Arc::new(records))?;
+            (stretches.map(|stretches| images.stretched(stretches)).transpose()?.unwrap_or(images), broken)
         }
         None => in_memory(root, files, resize, total)?,
     };
@@ -105,7 +106,7 @@ fn records(entry: &Path, root: &Path, files: &[String], resize: ResizeSpec) -> R
             line(format_args!("{} of {} pictures are decoded already", writer.records(), files.len()));
         }
         let first = writer.records();
-        decode(root, files, first, resize, |pixels, broken| writer.append(pixels, broken)).map_err(failed)?;
+        decode(root, files, first, resize, |pixels, found| writer.append(pixels, found)).map_err(failed)?;
         writer.finish(entry).map_err(failed)?;
     }
     match RecordFile::open(entry, root, files, resize) {
@@ -128,24 +129,33 @@ fn in_memory(
     if reserved.is_none_or(|total| pixels.try_reserve_exact(total).is_err()) {
         return Err(DataError::NeedsCache { pictures: files.len(), bytes: total, most: MOST_IN_MEMORY });
     }
-    let mut broken = Vec::new();
+    let mut found = Vec::new();
     let gathered: Result<(), std::convert::Infallible> = decode(root, files, 0, resize, |part, of_part| {
         pixels.extend_from_slice(part);
-        broken.extend(of_part);
+        found.extend(of_part);
         Ok(())
     });
     let Ok(()) = gathered;
-    Ok((Images::new(resize.side, resize.side, resize.channels, pixels)?.into(), broken))
+    let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?);
+    let images = if resize.fit == Fit::Aspect {
+        images.stretched(
+            found.iter().map(|picture| (*picture.as_ref().unwrap_or(&None)).unwrap_or(1.0)).collect(),
+        )?
+    } else {
+        images
+    };
+    let broken = found.into_iter().enumerate().filter_map(|(at, picture)| Some((at, picture.err()?)));
+    Ok((images, broken.collect()))
 }
 
 /// Decodes the pictures from `first` on, part by part: `take` gets the pixels of each part, zero where a picture cannot be
-/// read, and the unreadable ones with the reasons.
+/// read.
 fn decode<E>(
     root: &Path,
     files: &[String],
     first: usize,
     resize: ResizeSpec,
-    mut take: impl FnMut(&[u8], Vec<(usize, String)>) -> Result<(), E>,
+    mut take: impl FnMut(&[u8], Vec<Decoded>) -> Result<(), E>,
 ) -> Result<(), E> {
     let size = resize.bytes().max(1);
     let part = (PART_BYTES / size).clamp(1, PART);
@@ -156,13 +166,12 @@ fn decode<E>(
     for files in files.get(first..).unwrap_or_default().chunks(part) {
         pixels.clear();
         pixels.resize(files.len() * size, 0);
-        let failures: Vec<Option<String>> = files
+        let found: Vec<Decoded> = files
             .par_iter()
             .zip(pixels.par_chunks_exact_mut(size))
-            .map(|(file, pixels)| read_into(&root.join(file), resize, pixels).err())
+            .map(|(file, pixels)| read_into(&root.join(file), resize, pixels))
             .collect();
-        let failures = failures.into_iter().enumerate();
-        take(&pixels, failures.filter_map(|(at, failure)| Some((start + at, failure?))).collect())?;
+        take(&pixels, found)?;
         start += files.len();
         if let Some(progress) = &mut progress {
             progress.at(start as u64, "");
@@ -178,7 +187,6 @@ fn decode<E>(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::settings::Fit;
     use std::fs;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 4, channels: 3, fit: Fit::Middle };
@@ -233,7 +241,7 @@ mod tests {
         changed[0] = 99;
         fs::remove_file(&entry).unwrap();
         let mut writer = Writer::resume(&entry, files.len(), RESIZE).unwrap().unwrap();
-        writer.append(&changed, vec![]).unwrap();
+        writer.append(&changed, vec![Ok(None); files.len()]).unwrap();
         writer.finish(&entry).unwrap();
         assert_eq!(pixels(read(Broken::Refuse)), changed);
         // A damaged record is decoded again by itself, a file without its end as a whole.
@@ -267,13 +275,32 @@ mod tests {
         let entry = cache.entry(folder.path(), &files, RESIZE).unwrap();
         let mut writer = Writer::resume(&entry, files.len(), RESIZE).unwrap().unwrap();
         // Not the pixels of the pictures, so that they are known again.
-        writer.append(&[77; 2 * 48], vec![(1, "lost".into())]).unwrap();
+        writer.append(&[77; 2 * 48], vec![Ok(None), Err("lost".into())]).unwrap();
         writer.keep().unwrap();
         drop(writer);
         let pictures = read_pictures(folder.path(), &files, RESIZE, Broken::Skip, Some(&cache)).unwrap();
         assert_eq!((pictures.kept.len(), pictures.kept[..2].to_vec()), (299, vec![0, 2]));
         let images = pictures.images.read(&[0, 1, 298]).unwrap();
         assert_eq!([images.image(0)[0], images.image(1)[0], images.image(2)[0]], [77, 2, 43]);
+    }
+
+    #[test]
+    fn whole_pictures_keep_their_shapes_on_the_disk_and_in_memory() {
+        let (folder, files) = folder();
+        image::RgbImage::new(30, 10).save(folder.path().join("1.png")).unwrap();
+        let cache = Cache::new(folder.path().join("cache"));
+        let resize = ResizeSpec { fit: Fit::Aspect, ..RESIZE };
+        fs::write(folder.path().join("2.png"), b"broken").unwrap();
+        for cache in [Some(&cache), Some(&cache), None] {
+            let pictures = read_pictures(folder.path(), &files, resize, Broken::Skip, cache).unwrap();
+            let stretches = pictures.images.stretches(&[0, 1, 2]).unwrap();
+            assert!(
+                stretches.iter().zip([1.2, 3.0, 1.2]).all(|(a, b)| (a - b).abs() < 1e-6),
+                "{stretches:?}"
+            );
+        }
+        let squeezed = read_pictures(folder.path(), &files, RESIZE, Broken::Skip, Some(&cache)).unwrap();
+        assert_eq!(squeezed.images.stretches(&[0]), None);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use simile_core::data::{DatasetError, ImageShape, ImageSource};
 use super::decode::read_into;
 use super::resize::ResizeSpec;
 use crate::console::line;
+use crate::data::settings::Fit;
 
 pub(super) const MAGIC: &[u8; 8] = b"SIMILE02";
 /// Bytes of a CRC-32C.
@@ -31,7 +32,7 @@ const TAIL: u64 = (8 + CRC + MAGIC.len()) as u64;
 const MOST_CONTENTS: u64 = 1 << 30;
 
 /// The description of a file, or of the part of one that is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Contents {
     /// Number of records, one for each picture file.
     pub(super) records: usize,
@@ -39,6 +40,9 @@ pub(super) struct Contents {
     pub(super) resize: ResizeSpec,
     /// The numbers of unreadable pictures, ascending, with the reasons.
     pub(super) broken: Vec<(usize, String)>,
+    /// The stretch of each picture, if it is kept; 1 of one that cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) stretches: Vec<f32>,
 }
 
 /// Bytes of a record with its checksum.
@@ -94,6 +98,11 @@ impl RecordFile {
             }
             _ => Found::Damaged,
         }
+    }
+
+    /// The stretch of each picture, if it is kept.
+    pub(super) fn stretches(&self) -> Option<Vec<f32>> {
+        (self.contents.resize.fit == Fit::Aspect).then(|| self.contents.stretches.clone())
     }
 
     /// The numbers of unreadable pictures, ascending, with the reasons.
@@ -214,7 +223,6 @@ mod tests {
 
     use super::super::writer::Writer;
     use super::*;
-    use crate::data::settings::Fit;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 2, channels: 1, fit: Fit::Middle };
 
@@ -223,7 +231,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("deep/a.records");
         let mut writer = Writer::resume(&path, 3, RESIZE).unwrap().unwrap();
-        writer.append(&[1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8], vec![(1, "no picture".into())]).unwrap();
+        let found = vec![Ok(None), Err("no picture".into()), Ok(None)];
+        writer.append(&[1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8], found).unwrap();
         writer.finish(&path).unwrap();
         (place, path)
     }

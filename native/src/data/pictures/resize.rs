@@ -13,6 +13,11 @@ pub(crate) struct ResizeSpec {
 }
 
 impl ResizeSpec {
+    /// The width of a picture over its height, divided by that of its square, if squares keep it.
+    pub(super) fn stretch(self, height: usize, width: usize) -> Option<f32> {
+        (self.fit == Fit::Aspect).then(|| width as f32 / height.max(1) as f32)
+    }
+
     /// Bytes of one picture.
     pub(super) fn bytes(self) -> usize {
         self.side * self.side * self.channels

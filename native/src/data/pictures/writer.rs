@@ -9,9 +9,13 @@ use std::time::{Duration, Instant};
 use super::records::{CRC, Contents, MAGIC, offset, stride, tail};
 use super::resize::ResizeSpec;
 use crate::console::line;
+use crate::data::settings::Fit;
 
 /// Time between two entries of the journal: so much work an interruption costs at most.
 const INTERVAL: Duration = Duration::from_secs(10);
+
+/// The stretch of a decoded picture, if it is kept, or the reason for which it cannot be read.
+pub(super) type Decoded = Result<Option<f32>, String>;
 
 /// Writes records one after the other.
 pub(super) struct Writer {
@@ -46,7 +50,7 @@ impl Writer {
             let _ = fs::remove_file(&part);
             return Ok(None);
         }
-        let nothing = Contents { records: 0, resize, broken: Vec::new() };
+        let nothing = Contents { records: 0, resize, broken: Vec::new(), stretches: Vec::new() };
         let written = fs::read(&journal).ok().and_then(|json| serde_json::from_slice::<Contents>(&json).ok());
         let whole = |written: &Contents| {
             let length = file.metadata().map_or(0, |known| known.len());
@@ -71,11 +75,11 @@ impl Writer {
         (left as u64).saturating_mul(stride(self.contents.resize))
     }
 
-    /// Adds the records of further pictures; `broken` names those of them that cannot be read, by their numbers among all.
+    /// Adds the records of further pictures, with the stretch of each, or the reason for which it cannot be read.
     ///
     /// # Errors
     /// If the disk is full, or fails.
-    pub(super) fn append(&mut self, pixels: &[u8], broken: Vec<(usize, String)>) -> io::Result<()> {
+    pub(super) fn append(&mut self, pixels: &[u8], found: Vec<Decoded>) -> io::Result<()> {
         let size = self.contents.resize.bytes().max(1);
         let mut bytes = Vec::with_capacity(pixels.len() + pixels.len() / size * CRC);
         for record in pixels.chunks_exact(size) {
@@ -83,8 +87,14 @@ impl Writer {
             bytes.extend_from_slice(&crc32c::crc32c(record).to_le_bytes());
         }
         self.file.write_all(&bytes)?;
-        self.contents.records += pixels.len() / size;
-        self.contents.broken.extend(broken);
+        for picture in found {
+            let keeps_stretch = self.contents.resize.fit == Fit::Aspect;
+            let stretch = *picture.as_ref().unwrap_or(&None);
+            self.contents.stretches.extend(keeps_stretch.then_some(stretch.unwrap_or(1.0)));
+            let record = self.contents.records;
+            self.contents.broken.extend(picture.err().map(|reason| (record, reason)));
+            self.contents.records += 1;
+        }
         if self.kept.elapsed() >= INTERVAL {
             self.keep()?;
         }
@@ -123,7 +133,6 @@ impl Writer {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::settings::Fit;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 1, channels: 2, fit: Fit::Middle };
 
@@ -132,19 +141,21 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (at_once, interrupted) = (place.path().join("a.records"), place.path().join("b.records"));
         let mut writer = Writer::resume(&at_once, 4, RESIZE).unwrap().unwrap();
-        writer.append(&[1, 2, 0, 0, 5, 6, 7, 8], vec![(1, "lost".into())]).unwrap();
+        writer
+            .append(&[1, 2, 0, 0, 5, 6, 7, 8], vec![Ok(None), Err("lost".into()), Ok(None), Ok(None)])
+            .unwrap();
         writer.finish(&at_once).unwrap();
 
         let mut writer = Writer::resume(&interrupted, 4, RESIZE).unwrap().unwrap();
         assert_eq!((writer.records(), writer.missing()), (0, 4 * 6));
-        writer.append(&[1, 2, 0, 0], vec![(1, "lost".into())]).unwrap();
+        writer.append(&[1, 2, 0, 0], vec![Ok(None), Err("lost".into())]).unwrap();
         writer.keep().unwrap();
         // These are written, but not in the journal.
-        writer.append(&[9, 9], vec![]).unwrap();
+        writer.append(&[9, 9], vec![Ok(None)]).unwrap();
         drop(writer);
         let mut writer = Writer::resume(&interrupted, 4, RESIZE).unwrap().unwrap();
         assert_eq!((writer.records(), writer.missing()), (2, 2 * 6));
-        writer.append(&[5, 6, 7, 8], vec![]).unwrap();
+        writer.append(&[5, 6, 7, 8], vec![Ok(None); 2]).unwrap();
         writer.finish(&interrupted).unwrap();
         assert_eq!(fs::read(&at_once).unwrap(), fs::read(&interrupted).unwrap());
         assert!(Writer::resume(&interrupted, 4, RESIZE).unwrap().is_none());
@@ -156,7 +167,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("a.records");
         let mut writer = Writer::resume(&path, 4, RESIZE).unwrap().unwrap();
-        writer.append(&[1, 2, 3, 4], vec![]).unwrap();
+        writer.append(&[1, 2, 3, 4], vec![Ok(None); 2]).unwrap();
         writer.keep().unwrap();
         drop(writer);
         let part = path.with_extension("part");

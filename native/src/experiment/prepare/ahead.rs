@@ -9,14 +9,27 @@ use burn::tensor::{Device, Tensor};
 use simile_core::augment::{ByteForm, HostPlanes};
 use simile_core::data::{DatasetError, ImageSet, Images};
 
+use crate::exit::usage;
+
 /// Most bytes of a set whose images stay on the device, unless `SIMILE_RESIDENT` says otherwise.
 const RESIDENT: u64 = 2 << 30;
 
 /// Most bytes of a set whose images stay on the device; those of a larger set are read batch by batch. The numbers of a run
 /// do not depend on it. `SIMILE_RESIDENT` gives it in MiB.
-pub(crate) fn resident_limit() -> u64 {
-    let given = std::env::var("SIMILE_RESIDENT").ok().and_then(|text| text.trim().parse::<u64>().ok());
-    given.map_or(RESIDENT, |mebibytes| mebibytes.saturating_mul(1 << 20))
+///
+/// # Errors
+/// A usage error if that is no whole number.
+pub(crate) fn resident_limit() -> Result<u64> {
+    let Some(given) = std::env::var_os("SIMILE_RESIDENT").filter(|given| !given.is_empty()) else {
+        return Ok(RESIDENT);
+    };
+    let given = given.to_string_lossy();
+    let mebibytes: u64 = given.trim().parse().map_err(|_| {
+        usage(format_args!(
+            "SIMILE_RESIDENT is `{given}`; expected the MiB of images that may stay on the device"
+        ))
+    })?;
+    Ok(mebibytes.saturating_mul(1 << 20))
 }
 
 /// Batches in the order of a plan, read by a thread of its own: while one is used, the next is ready and the one after it
@@ -171,13 +184,8 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_thread_is_an_error() {
-        let mut batches = ahead(
-            &Arc::new(Counted::default()),
-            std::iter::from_fn(|| -> Option<Vec<usize>> {
-                let none: Option<Vec<usize>> = None;
-                Some(none.unwrap())
-            }),
-        );
+        let plan = std::iter::once_with(|| std::env::var_os("no such variable").map(|_| vec![0]).unwrap());
+        let mut batches = ahead(&Arc::new(Counted::default()), plan);
         assert!(batches.next().unwrap_err().to_string().contains("has ended"));
     }
 }

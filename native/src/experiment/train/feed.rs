@@ -34,7 +34,7 @@ impl Order {
 #[derive(Clone)]
 pub(super) enum Place {
     Device(ImageStore),
-    Elsewhere(ImageSet),
+    Elsewhere,
 }
 
 impl Place {
@@ -46,14 +46,25 @@ impl Place {
         Ok(if images.bytes() <= resident {
             Self::Device(ImageStore::new(images, device)?)
         } else {
-            Self::Elsewhere(images.clone())
+            Self::Elsewhere
         })
     }
+}
+
+/// The images of a step.
+pub(super) struct StepImages {
+    /// Their numbers in the training set.
+    pub(super) indices: Vec<usize>,
+    /// `[n, channels, height, width]`, 0 to 1.
+    pub(super) images: Tensor<4>,
+    /// The stretches of squeezed pictures.
+    pub(super) stretches: Option<Vec<f64>>,
 }
 
 /// The images of step after step, in an order. Both places give the same numbers.
 pub(super) struct Feed {
     order: Order,
+    images: ImageSet,
     place: Place,
     device: Device,
     /// The step of the next batch of the thread that reads ahead.
@@ -61,30 +72,32 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub(super) fn new(order: Order, place: Place, device: &Device) -> Self {
-        Self { order, place, device: device.clone(), ahead: None }
+    pub(super) fn new(order: Order, images: &ImageSet, place: Place, device: &Device) -> Self {
+        Self { order, images: images.clone(), place, device: device.clone(), ahead: None }
     }
 
-    /// The numbers of the images of a step, and the images, `[n, channels, height, width]`, 0 to 1. Nothing is read ahead
-    /// for steps from `end` on.
+    /// The images of a step. Nothing is read ahead for steps from `end` on.
     ///
     /// # Errors
     /// If an image cannot be read.
-    pub(super) fn batch(&mut self, step: u64, end: u64) -> Result<(Vec<usize>, Tensor<4>)> {
-        let images = match &self.place {
-            Place::Device(store) => {
-                let indices = self.order.batch(step);
-                let images = store.batch(&indices)?;
-                return Ok((indices, images));
-            }
-            Place::Elsewhere(images) => images,
-        };
+    pub(super) fn batch(&mut self, step: u64, end: u64) -> Result<StepImages> {
+        let (indices, images) = self.images_of(step, end)?;
+        let stretches = self.images.stretches(&indices);
+        Ok(StepImages { indices, images, stretches })
+    }
+
+    fn images_of(&mut self, step: u64, end: u64) -> Result<(Vec<usize>, Tensor<4>)> {
+        if let Place::Device(store) = &self.place {
+            let indices = self.order.batch(step);
+            let images = store.batch(&indices)?;
+            return Ok((indices, images));
+        }
         let (_, mut ahead) = match self.ahead.take().filter(|(next, _)| *next == step) {
             Some(ahead) => ahead,
             None => {
                 let mut order = self.order.clone();
                 let plan = (step..end.max(step + 1)).map(move |step| order.batch(step));
-                (step, Ahead::new(images.clone(), plan, Ok, &self.device)?)
+                (step, Ahead::new(self.images.clone(), plan, Ok, &self.device)?)
             }
         };
         let batch = ahead.next()?;

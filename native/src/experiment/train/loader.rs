@@ -12,7 +12,7 @@ use simile_core::data::Dataset;
 use simile_core::stage::Stage;
 use simile_core::train::{BESIDE_SEED, Sampler, Sampling, Trainer, ViewMaker};
 
-use super::feed::{Feed, Order, Place};
+use super::feed::{Feed, Order, Place, StepImages};
 use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::console::line;
@@ -43,7 +43,7 @@ impl DataLoader {
     /// # Errors
     /// A usage error if the data set lacks a variable that the arm needs; a failure if an image cannot be read.
     pub(crate) fn new(arm: &Arm, recipe: &Recipe, train: &Dataset, device: &Device) -> Result<Self> {
-        Self::keeping(resident_limit(), arm, recipe, train, device)
+        Self::keeping(resident_limit()?, arm, recipe, train, device)
     }
 
     /// The images of a set of at most `resident` bytes stay on the device; others are read ahead.
@@ -69,12 +69,12 @@ impl DataLoader {
             let seed = seed ^ BESIDE_SEED;
             let sampler = Sampler::new(Sampling { samples, batch: section.batch, drop_last: false, seed })?;
             batches_per_epoch = sampler.batches_per_epoch();
-            let feed = Feed::new(Order::Shuffled(sampler), place.clone(), device);
+            let feed = Feed::new(Order::Shuffled(sampler), &train.images, place.clone(), device);
             beside = Some(Beside { feed, views: views(section.augment.clone()) });
         }
         let as_they_are = Augmentation { size: recipe.augment.size, ..Augmentation::default() };
         Ok(Self {
-            feed: Feed::new(order, place, device),
+            feed: Feed::new(order, &train.images, place, device),
             context,
             views: views(recipe.augment.clone()),
             plain: method.takes_plain(&arm.objective.name).then(|| views(as_they_are)),
@@ -100,16 +100,18 @@ impl DataLoader {
     pub(crate) fn step(&mut self, trainer: &mut Trainer) -> Result<usize> {
         let data = Stage::Data.enter();
         let (step, end) = (trainer.step_number(), trainer.config().steps);
-        let (indices, images) = self.feed.batch(step, end)?;
+        let StepImages { indices, images, stretches } = self.feed.batch(step, end)?;
+        let stretches = stretches.as_deref();
         let mut rng = trainer.rng();
-        let (view_a, view_b) = self.views.pair(images.clone(), &mut rng)?;
+        let (view_a, view_b) = self.views.pair(images.clone(), stretches, &mut rng)?;
         let (mut views, mut context) = (Views::new(view_a, view_b)?, self.context.of(&indices));
         if let Some(plain) = &self.plain {
-            views = views.with_plain(plain.single(images, &mut rng)?)?;
+            views = views.with_plain(plain.single(images, stretches, &mut rng)?)?;
         }
         if let Some(Beside { feed, views: of_classified }) = &mut self.beside {
-            let (indices, images) = feed.batch(step, end)?;
-            views = views.with_classified(of_classified.single(images, &mut rng)?)?;
+            let StepImages { indices, images, stretches } = feed.batch(step, end)?;
+            let classified = of_classified.single(images, stretches.as_deref(), &mut rng)?;
+            views = views.with_classified(classified)?;
             context = self.context.with_classes(context, &indices);
         }
         drop(data);
@@ -163,7 +165,8 @@ mod tests {
     #[test]
     fn a_bias_that_is_rare_in_its_class_is_drawn_as_released() {
         let share = |feed: &mut DataLoader| {
-            let drawn: Vec<usize> = (0..400).flat_map(|step| feed.feed.batch(step, 0).unwrap().0).collect();
+            let drawn: Vec<usize> =
+                (0..400).flat_map(|step| feed.feed.batch(step, 0).unwrap().indices).collect();
             drawn.iter().filter(|&&i| i % 20 == 0).count() as f64 / drawn.len() as f64
         };
         let (.., mut even) = fed("name = \"biascon-total\"");
@@ -182,8 +185,8 @@ mod tests {
         let mut trainer = Trainer::new(settings, &feed.context().training_set(), &Device::flex()).unwrap();
         feed.step(&mut trainer).unwrap();
         assert!(pollster::block_on(trainer.mean_loss()).unwrap().unwrap().is_finite());
-        let (beside, _) = feed.beside.as_mut().unwrap().feed.batch(0, 4).unwrap();
-        assert!(beside.len() == 8 && beside != feed.feed.batch(0, 4).unwrap().0[..8]);
+        let beside = feed.beside.as_mut().unwrap().feed.batch(0, 4).unwrap().indices;
+        assert!(beside.len() == 8 && beside != feed.feed.batch(0, 4).unwrap().indices[..8]);
     }
 
     #[test]

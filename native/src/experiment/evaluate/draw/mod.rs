@@ -46,11 +46,13 @@ fn samples(
     let count = SAMPLES.min(train.len());
     let first: Vec<usize> = (0..count).collect();
     let images = train.images.read(&first)?;
+    let stretches = train.images.stretches(&first);
+    let as_seen = train.images.select(&first).upright()?.in_memory()?;
     let shown = HostPlanes::new(&images, ByteForm::of(device)).upload(device).images();
     let mut rng = stream(seed, Purpose::Augmentation, 0);
-    let mut sheets = vec![Sheet { caption: "image".into(), picture: contact_sheet(&images, count)? }];
+    let mut sheets = vec![Sheet { caption: "image".into(), picture: contact_sheet(&as_seen, count)? }];
     for caption in ["view a", "view b"] {
-        let view = augmentation.view(shown.clone(), &mut rng)?;
+        let view = augmentation.view_stretched(shown.clone(), stretches.as_deref(), &mut rng)?;
         let [_, channels, height, width] = view.dims();
         let bytes: Vec<u8> = view
             .permute([0, 2, 3, 1])

@@ -93,7 +93,9 @@ fn mean(
     let mut sum = 0.0;
     for step in 0..batches {
         let (indices, images) = images.next()?;
-        let (a, b) = views.pair(images, &mut stream(SEED, Purpose::Augmentation, step))?;
+        let stretches = set.images.stretches(&indices);
+        let (a, b) =
+            views.pair(images, stretches.as_deref(), &mut stream(SEED, Purpose::Augmentation, step))?;
         let embeddings = [network.embed(a), network.embed(b)];
         let [a, b] = embeddings.each_ref().map(|embedding| network.output(section.of, embedding));
         let (Some(a), Some(b)) = (a, b) else { return Ok(None) };

@@ -7,7 +7,7 @@ use std::time::Instant;
 use burn::tensor::Device;
 use simile_core::data::Part;
 
-use super::DataLoader;
+use super::{DataLoader, StepImages};
 use crate::config::Recipe;
 use crate::data::settings::{Broken, Fit, Options};
 use crate::data::source::Kind;
@@ -74,7 +74,7 @@ fn as_many_pictures_as_imagenet_has_take_less_than_a_gibibyte_of_memory() {
         let mut loader = DataLoader::keeping(0, &arm, &recipe, &train, &Device::flex()).unwrap();
         let began = Instant::now();
         for step in 0..STEPS {
-            let (indices, images) = loader.feed.batch(step, STEPS).unwrap();
+            let StepImages { indices, images, .. } = loader.feed.batch(step, STEPS).unwrap();
             let red = images.slice([0..1, 0..1, 0..1, 0..1]).into_data().iter::<f32>().next().unwrap();
             assert_eq!(red, f32::from(train.labels[indices[0]] as u8) / 255.0);
         }
