@@ -2,12 +2,11 @@ use burn::backend::Flex;
 use burn::backend::tensor::FloatTensor;
 use burn_flex::FlexTensor;
 
-use super::memory::{contiguous, floats, into_floats, is_f32, tensor};
+use super::memory::{contiguous, floats, is_f32, tensor};
 use crate::cpu::pairs::Weights;
 use crate::cpu::pairs::half::Half;
 use crate::cpu::pairs::whole::Whole;
 use crate::ops::pairs::plain;
-use crate::pair_terms::are_kept;
 use crate::{Comparison, PairOps, PairWeights};
 
 impl PairOps for Flex {
@@ -36,9 +35,9 @@ impl PairOps for Flex {
             let known = plain::Known { kept, sums, gradient };
             return plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison);
         };
-        let [of_anchors, of_candidates] = held.gradients(kept, sums, gradient, &comparison);
+        let [of_anchors, of_candidates] = held.gradients(sums, gradient, &comparison);
         let of_candidates = match comparison.constant_candidates {
-            true => tensor(vec![0.0], [1, 1]),
+            true => nothing(),
             false => tensor(of_candidates, held.shape(1)),
         };
         (tensor(of_anchors, held.shape(0)), of_candidates)
@@ -77,7 +76,7 @@ impl PairOps for Flex {
             return tensor(half.gradient(floats(&kept), floats(&gradient)), held.shape(0));
         }
         let comparison = Comparison { constant_candidates: false, ..comparison };
-        let [mut of_anchors, of_candidates] = held.gradients(kept, sums, gradient, &comparison);
+        let [mut of_anchors, of_candidates] = held.gradients(sums, gradient, &comparison);
         of_anchors.iter_mut().zip(of_candidates).for_each(|(sum, other)| *sum += other);
         tensor(of_anchors, held.shape(0))
     }
@@ -145,26 +144,18 @@ impl Held {
         Whole { anchors, candidates, width: self.shape(0)[1], weights: self.weights(), comparison }
     }
 
-    fn are_kept(&self) -> bool {
-        are_kept(self.shape(0)[0], self.shape(1)[0])
-    }
-
+    /// The sums, and nothing for the backward pass, which forms the similarities again.
     fn sums(&self, comparison: &Comparison) -> (FlexTensor, FlexTensor) {
-        let (sums, kept) = self.whole(comparison).sums(self.are_kept());
-        let ([n, _], [m, _]) = (self.shape(0), self.shape(1));
-        let kept = if self.are_kept() { tensor(kept, [n, m]) } else { tensor(vec![0.0], [1, 1]) };
-        (tensor(sums, [n, comparison.terms.len()]), kept)
+        let sums = self.whole(comparison).sums();
+        (tensor(sums, [self.shape(0)[0], comparison.terms.len()]), nothing())
     }
 
-    fn gradients(
-        &self,
-        kept: FlexTensor,
-        sums: FlexTensor,
-        gradient: FlexTensor,
-        comparison: &Comparison,
-    ) -> [Vec<f32>; 2] {
-        let kept = if self.are_kept() { into_floats(kept) } else { Vec::new() };
+    fn gradients(&self, sums: FlexTensor, gradient: FlexTensor, comparison: &Comparison) -> [Vec<f32>; 2] {
         let (sums, gradient) = (contiguous(sums), contiguous(gradient));
-        self.whole(comparison).gradients(kept, floats(&sums), floats(&gradient))
+        self.whole(comparison).gradients(floats(&sums), floats(&gradient))
     }
+}
+
+fn nothing() -> FlexTensor {
+    tensor(vec![0.0], [1, 1])
 }

@@ -89,56 +89,79 @@ impl Weights<'_> {
         }
     }
 
-    /// The weights in a term of the pairs of anchors `rows` with `m` candidates, in row order; `None` if each
-    /// counts once.
-    fn of_rows(&self, term: &LogSumExp, rows: &Range<usize>, m: usize) -> Option<Vec<f32>> {
-        let entries = term.weight.bound().and_then(|bound| Some((bound, self.entries(rows, m)?)));
+    /// The weights in a term of the pairs of anchors `rows` with candidates `columns` of `m`, in row order; `None` if
+    /// each counts once.
+    fn of_tile(
+        &self,
+        term: &LogSumExp,
+        rows: &Range<usize>,
+        columns: &Range<usize>,
+        m: usize,
+    ) -> Option<Vec<f32>> {
+        let entries = term.weight.bound().and_then(|bound| Some((bound, self.entries(rows, columns, m)?)));
         let mut weights = match entries {
             None if term.pairs == Pairs::All => return None,
-            None => vec![1.0; rows.len() * m],
+            None => vec![1.0; rows.len() * columns.len()],
             Some((bound, mut entries)) => {
                 keep_above(&mut entries, bound);
                 entries
             }
         };
-        for (row, i) in weights.chunks_exact_mut(m.max(1)).zip(rows.clone()) {
+        let groups: Vec<i64> = match term.pairs {
+            Pairs::All | Pairs::Apart { .. } => Vec::new(),
+            Pairs::Unlike | Pairs::Like => columns.clone().map(|j| self.group(j)).collect(),
+        };
+        for (row, i) in weights.chunks_exact_mut(columns.len().max(1)).zip(rows.clone()) {
             match term.pairs {
                 Pairs::All => {}
                 Pairs::Apart { period } => {
                     let period = period.max(1);
-                    row.iter_mut().skip(i % period).step_by(period).for_each(|w| *w = 0.0);
+                    let first = (i % period + period - columns.start % period) % period;
+                    row.iter_mut().skip(first).step_by(period).for_each(|w| *w = 0.0);
                 }
                 Pairs::Unlike | Pairs::Like => {
                     let (own, is_like) = (self.group(i), term.pairs == Pairs::Like);
-                    let left_out = |j: usize| (self.group(j) == own) != is_like;
-                    row.iter_mut().enumerate().filter(|(j, _)| left_out(*j)).for_each(|(_, w)| *w = 0.0);
+                    vectorised!(row.iter_mut().zip(&groups).for_each(|(w, group)| {
+                        *w = if (*group == own) == is_like { *w } else { 0.0 };
+                    }));
                 }
             }
         }
         Some(weights)
     }
 
-    /// The entries of anchors `rows`, in row order.
-    fn entries(&self, rows: &Range<usize>, m: usize) -> Option<Vec<f32>> {
+    /// The entries of anchors `rows` and candidates `columns` of `m`, in row order.
+    fn entries(&self, rows: &Range<usize>, columns: &Range<usize>, m: usize) -> Option<Vec<f32>> {
+        let width = columns.len();
         if let Self::Pairs(entries) = self {
-            return Some(entries[rows.start * m..rows.end * m].to_vec());
+            let mut found = Vec::with_capacity(rows.len() * width);
+            rows.clone().for_each(|i| found.extend_from_slice(&entries[i * m..][columns.clone()]));
+            return Some(found);
         }
         let samples = self.samples().filter(|samples| *samples > 0)?;
-        let mut found = Vec::with_capacity(rows.len() * m);
+        let mut found = vec![0.0; rows.len() * width];
         let mut block = Vec::new();
-        let mut start = rows.start;
-        while start < rows.end {
-            let (view, first) = (start / samples % self.matrices().max(1), start % samples);
-            let last = (first + rows.end - start).min(samples);
-            block.resize((last - first) * samples, 0.0);
-            self.write(&mut block, view, &(first..last), &(0..samples));
-            for row in block.chunks_exact(samples) {
-                (0..m / samples).for_each(|_| found.extend_from_slice(row));
+        for (view, of_rows, top) in by_view(rows, samples) {
+            for (_, of_columns, left) in by_view(columns, samples) {
+                block.resize(of_rows.len() * of_columns.len(), 0.0);
+                self.write(&mut block, view % self.matrices().max(1), &of_rows, &of_columns);
+                for (k, values) in block.chunks_exact(of_columns.len()).enumerate() {
+                    found[(top + k) * width + left..][..values.len()].copy_from_slice(values);
+                }
             }
-            start += last - first;
         }
         Some(found)
     }
+}
+
+/// The parts of some rows by view: the view, the samples of the part, and the number of rows before it.
+fn by_view(rows: &Range<usize>, samples: usize) -> impl Iterator<Item = (usize, Range<usize>, usize)> {
+    let Range { start, end } = *rows;
+    (start / samples..end.div_ceil(samples)).map(move |view| {
+        let first = view * samples;
+        let part = start.max(first)..end.min(first + samples);
+        (view, part.start - first..part.end - first, part.start - start)
+    })
 }
 
 /// Replaces entries by their product with a sign if that is above a threshold, and by 0 otherwise.

@@ -1,9 +1,20 @@
-//! Any anchors and candidates: similarities of some anchors with all candidates stay in the cache until they are
-//! processed.
+//! Any anchors and candidates, in tiles of similarities that stay in the cache whatever the number of rows is.
+//!
+//! The forward pass adds tile after tile of an anchor's candidates to its sums, which are relative to the largest
+//! exponent `M` so far:
+//!
+//! ```text
+//! M' = max(M, max_j x_j),   S' = S exp(M - M') + sum_j w_j exp(x_j - M'),   log-sum-exp = M + log S
+//! ```
+//!
+//! The backward pass knows the sums. It forms each tile again, replaces its similarities by the derivatives with
+//! respect to inner products, and multiplies these by the tile's candidates and by its anchors. Anchors and candidates
+//! are divided into as many blocks each. In every round each block of anchors meets another block of candidates, so
+//! that no two threads write to the same rows, and the order of additions does not depend on the number of threads.
 
 use std::ops::Range;
 
-use super::{LANES, PART, Weights};
+use super::{LANES, Weights};
 use crate::cpu::exp::exp;
 use crate::cpu::gemm::{add as add_product, assign, matrix};
 use crate::cpu::parallel;
@@ -11,8 +22,14 @@ use crate::pair_terms::{Comparison, EMPTY};
 
 /// Smallest argument of the exponential; below it the result is 0 here.
 const SMALLEST: f32 = -87.0;
-/// Number of similarities in one iteration of the backward pass, at least those of one part.
-const ROUND: usize = 1 << 20;
+/// Limits of the number of anchors of a tile: more make products faster, fewer can be divided among more threads.
+const ROWS: [usize; 2] = [64, 128];
+/// Number of parts of the anchors from which on tiles have more anchors.
+const PARTS: usize = 8;
+/// Number of candidates of a tile: with 128 anchors it has 256 KB.
+const COLUMNS: usize = 512;
+/// Largest number of blocks of anchors and of candidates in the backward pass.
+const BLOCKS: usize = 16;
 
 /// Anchors and candidates, in row order.
 pub struct Whole<'w> {
@@ -28,173 +45,237 @@ pub struct Whole<'w> {
     pub comparison: &'w Comparison,
 }
 
+/// The memory of a tile, reused for the next.
+#[derive(Default)]
+struct Tile {
+    /// Anchors times the scale of the comparison.
+    scaled: Vec<f32>,
+    similarities: Vec<f32>,
+    pulls: Vec<f32>,
+}
+
+/// The sums of a comparison and the gradient of each, `[n, terms]`.
+#[derive(Clone, Copy)]
+struct Known<'k> {
+    sums: &'k [f32],
+    gradient: &'k [f32],
+}
+
+/// Some rows and their gradient, which is empty if they are constant.
+type Block<'b> = (Range<usize>, &'b mut [f32]);
+
 impl Whole<'_> {
     fn rows(&self) -> [usize; 2] {
         [self.anchors, self.candidates].map(|rows| rows.len().checked_div(self.width).unwrap_or_default())
     }
 
-    /// The sums `[n, terms]`, and all similarities if `keep` is set.
-    pub fn sums(&self, keep: bool) -> (Vec<f32>, Vec<f32>) {
-        let [n, m] = self.rows();
-        let mut kept = vec![0.0; if keep { n * m } else { 0 }];
-        let sums = if keep {
-            let parts = parts(0..n).zip(kept.chunks_mut((PART * m).max(1)));
-            parallel::map(parts, |(part, similarities)| self.sums_of_part(part, similarities))
-        } else {
-            let begin = || vec![0.0; PART * m];
-            parallel::map_in(parts(0..n), begin, |similarities, part| {
-                let length = part.len() * m;
-                self.sums_of_part(part, &mut similarities[..length])
-            })
-        };
-        (sums.concat(), kept)
+    /// Number of anchors of a tile.
+    fn height(&self) -> usize {
+        let [n, _] = self.rows();
+        let [least, most] = ROWS;
+        n.div_ceil(PARTS).next_multiple_of(LANES).clamp(least, most)
     }
 
-    /// Writes the similarities of some anchors and returns their sums.
-    fn sums_of_part(&self, part: Range<usize>, similarities: &mut [f32]) -> Vec<f32> {
+    /// The sums, `[n, terms]`.
+    pub fn sums(&self) -> Vec<f32> {
+        let [n, _] = self.rows();
+        parallel::map_in(parts(0..n, self.height()), Tile::default, |tile, part| {
+            self.sums_of_part(&part, tile)
+        })
+        .concat()
+    }
+
+    /// The sums of some anchors.
+    fn sums_of_part(&self, part: &Range<usize>, tile: &mut Tile) -> Vec<f32> {
         let ([_, m], terms) = (self.rows(), &self.comparison.terms);
-        self.write_similarities(&part, similarities);
-        let mut sums = vec![EMPTY as f32; part.len() * terms.len()];
-        for (at, term) in terms.iter().enumerate() {
-            let weights = self.weights.of_rows(term, &part, m);
-            let places = sums.iter_mut().skip(at).step_by(terms.len());
-            for (k, (row, sum)) in similarities.chunks_exact(m.max(1)).zip(places).enumerate() {
-                let weights = weights.as_ref().map(|weights| &weights[k * m..(k + 1) * m]);
-                *sum = log_sum_exp(row, weights, term.power as f32);
+        let mut sums = vec![Running::EMPTY; part.len() * terms.len()];
+        self.scale(part, tile);
+        for columns in parts(0..m, COLUMNS) {
+            self.write_similarities(&columns, tile);
+            for (at, term) in terms.iter().enumerate() {
+                let weights = self.weights.of_tile(term, part, &columns, m);
+                let rows = sums.iter_mut().skip(at).step_by(terms.len());
+                for (k, (sum, row)) in rows.zip(tile.similarities.chunks_exact(columns.len())).enumerate() {
+                    let weights = weights.as_ref().map(|weights| &weights[k * row.len()..][..row.len()]);
+                    sum.add(row, weights, term.power as f32);
+                }
             }
         }
-        sums
+        sums.iter().map(Running::logarithm).collect()
     }
 
-    fn write_similarities(&self, part: &Range<usize>, similarities: &mut [f32]) {
+    /// Writes the anchors of a tile times the scale.
+    fn scale(&self, part: &Range<usize>, tile: &mut Tile) {
         let scale = self.comparison.scale as f32;
-        let anchors: Vec<f32> = self.anchors[self.span(part)].iter().map(|x| x * scale).collect();
-        assign(similarities, matrix(&anchors, self.width), matrix(self.candidates, self.width).transpose());
+        tile.scaled.clear();
+        tile.scaled.extend(self.anchors[self.span(part)].iter().map(|x| x * scale));
     }
 
-    /// The gradients of anchors and candidates, from the sums, their gradient, and the similarities if they were
-    /// stored; that of constant candidates is empty.
-    pub fn gradients(&self, mut kept: Vec<f32>, sums: &[f32], gradient: &[f32]) -> [Vec<f32>; 2] {
-        let [n, m] = self.rows();
-        let is_kept = kept.len() == n * m;
-        let round = (ROUND / m.max(1) / PART).max(1) * PART;
+    /// Writes the similarities of the scaled anchors of a tile with some candidates.
+    fn write_similarities(&self, columns: &Range<usize>, tile: &mut Tile) {
+        let anchors = matrix(&tile.scaled, self.width);
+        tile.similarities.resize(anchors.nrows() * columns.len(), 0.0);
+        let candidates = matrix(&self.candidates[self.span(columns)], self.width);
+        assign(&mut tile.similarities, anchors, candidates.transpose());
+    }
+
+    /// The gradients of anchors and candidates, from the sums and their gradient; that of constant candidates is
+    /// empty.
+    pub fn gradients(&self, sums: &[f32], gradient: &[f32]) -> [Vec<f32>; 2] {
+        let ([n, m], known) = (self.rows(), Known { sums, gradient });
+        let is_constant = self.comparison.constant_candidates;
         let mut of_anchors = vec![0.0; self.anchors.len()];
-        let mut of_candidates =
-            vec![0.0; if self.comparison.constant_candidates { 0 } else { self.candidates.len() }];
-        if !is_kept {
-            kept = vec![0.0; round.min(n) * m];
-        }
-        for start in (0..n).step_by(round) {
-            let rows = start..(start + round).min(n);
-            let pulls = match is_kept {
-                true => &mut kept[rows.start * m..rows.end * m],
-                false => &mut kept[..rows.len() * m],
-            };
-            let of_rows = of_anchors[self.span(&rows)].chunks_mut((PART * self.width).max(1));
-            let of_parts = parts(rows.clone()).zip(pulls.chunks_mut((PART * m).max(1))).zip(of_rows);
-            parallel::map(of_parts, |((part, pulls), target)| {
-                if !is_kept {
-                    self.write_similarities(&part, pulls);
-                }
-                self.turn_to_pulls(&part, pulls, sums, gradient);
-                assign(target, matrix(pulls, m), matrix(self.candidates, self.width));
+        let mut of_candidates = vec![0.0; if is_constant { 0 } else { self.candidates.len() }];
+        let count = n.div_ceil(self.height()).clamp(1, BLOCKS);
+        let mut anchors = self.blocks(n, count, &mut of_anchors);
+        let mut candidates = self.blocks(m, count, &mut of_candidates);
+        for _ in 0..count {
+            let pairs = anchors.iter_mut().zip(&mut candidates);
+            parallel::map_in(pairs, Tile::default, |tile, (anchors, candidates)| {
+                self.add_gradients(anchors, candidates, known, tile);
             });
-            let (pulls, anchors) = (matrix(pulls, m), matrix(&self.anchors[self.span(&rows)], self.width));
-            let of_columns = of_candidates.chunks_mut((PART * self.width).max(1)).enumerate();
-            parallel::map(of_columns, |(at, target)| {
-                let columns = pulls.subcols(at * PART, target.len() / self.width);
-                add_product(target, columns.transpose(), anchors);
-            });
+            candidates.rotate_left(1);
         }
         [of_anchors, of_candidates]
     }
 
-    /// Replaces the similarities of some anchors by the derivatives with respect to inner products.
-    fn turn_to_pulls(&self, part: &Range<usize>, similarities: &mut [f32], sums: &[f32], gradient: &[f32]) {
+    /// The blocks of `rows` rows with their gradients. The last blocks are empty if there are too few rows.
+    fn blocks<'b>(&self, rows: usize, count: usize, gradient: &'b mut [f32]) -> Vec<Block<'b>> {
+        let size = rows.div_ceil(count).next_multiple_of(LANES).max(LANES);
+        let ranges = (0..count).map(|at| (at * size).min(rows)..((at + 1) * size).min(rows));
+        let gradients =
+            gradient.chunks_mut(size * self.width).chain(std::iter::repeat_with(Default::default));
+        ranges.zip(gradients).collect()
+    }
+
+    /// Adds the gradients from the pairs of two blocks.
+    fn add_gradients(
+        &self,
+        (anchors, of_anchors): &mut Block<'_>,
+        (candidates, of_candidates): &mut Block<'_>,
+        known: Known<'_>,
+        tile: &mut Tile,
+    ) {
+        let of_parts = of_anchors.chunks_mut(self.height() * self.width);
+        for (part, of_part) in parts(anchors.clone(), self.height()).zip(of_parts) {
+            self.scale(&part, tile);
+            let rows = matrix(&self.anchors[self.span(&part)], self.width);
+            for columns in parts(candidates.clone(), COLUMNS) {
+                self.write_similarities(&columns, tile);
+                self.write_pulls(&part, &columns, known, tile);
+                let pulls = matrix(&tile.pulls, columns.len());
+                add_product(of_part, pulls, matrix(&self.candidates[self.span(&columns)], self.width));
+                if !of_candidates.is_empty() {
+                    let within = columns.start - candidates.start..columns.end - candidates.start;
+                    add_product(&mut of_candidates[self.span(&within)], pulls.transpose(), rows);
+                }
+            }
+        }
+    }
+
+    /// Writes the derivatives with respect to the inner products of a tile.
+    fn write_pulls(&self, part: &Range<usize>, columns: &Range<usize>, known: Known<'_>, tile: &mut Tile) {
         let ([_, m], terms) = (self.rows(), &self.comparison.terms);
-        let moving = || terms.iter().enumerate().filter(|(_, term)| term.power != 0.0);
-        let weights: Vec<_> = moving().map(|(_, term)| self.weights.of_rows(term, part, m)).collect();
-        let mut pulls = vec![0.0_f32; m];
-        for (k, (row, i)) in similarities.chunks_exact_mut(m.max(1)).zip(part.clone()).enumerate() {
-            pulls.fill(0.0);
-            for ((at, term), weights) in moving().zip(&weights) {
-                let (sum, gradient) = (sums[i * terms.len() + at], gradient[i * terms.len() + at]);
+        let Tile { similarities, pulls, .. } = tile;
+        pulls.clear();
+        pulls.resize(similarities.len(), 0.0);
+        for (at, term) in terms.iter().enumerate().filter(|(_, term)| term.power != 0.0) {
+            let weights = self.weights.of_tile(term, part, columns, m);
+            let rows = similarities.chunks_exact(columns.len()).zip(pulls.chunks_exact_mut(columns.len()));
+            for (k, ((row, pulls), i)) in rows.zip(part.clone()).enumerate() {
+                let place = i * terms.len() + at;
+                let (sum, gradient) = (known.sums[place], known.gradient[place]);
                 if sum <= (EMPTY / 2.0) as f32 || gradient == 0.0 {
                     continue;
                 }
                 let factor = gradient * (term.power * self.comparison.scale) as f32;
-                let weights = weights.as_ref().map(|weights| &weights[k * m..(k + 1) * m]);
-                add_pulls(&mut pulls, row, weights, term.power as f32, sum, factor);
+                let weights = weights.as_ref().map(|weights| &weights[k * row.len()..][..row.len()]);
+                add_pulls(pulls, row, weights, term.power as f32, sum, factor);
             }
-            row.copy_from_slice(&pulls);
         }
     }
 
-    /// The range of the values of some anchors.
+    /// The range of the values of some rows.
     fn span(&self, rows: &Range<usize>) -> Range<usize> {
         rows.start * self.width..rows.end * self.width
     }
 }
 
-/// The rows of each iteration of a loop.
-fn parts(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+/// Parts of a range, each of `size` rows but the last.
+fn parts(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let Range { start, end } = rows;
-    (start..end).step_by(PART).map(move |first| first..(first + PART).min(end))
+    (start..end).step_by(size).map(move |first| first..(first + size).min(end))
 }
 
-/// `log sum_j w_j exp(power x_j)`, [`EMPTY`] if no weight is above 0.
-fn log_sum_exp(row: &[f32], weights: Option<&[f32]>, power: f32) -> f32 {
-    let largest = largest(row, weights);
-    if largest == f32::NEG_INFINITY && weights.is_some_and(|weights| weights.iter().all(|w| *w <= 0.0)) {
-        return EMPTY as f32;
+/// `sum_j w_j exp(power x_j)` of the pairs so far, as a multiple of `exp(largest)`.
+#[derive(Clone, Copy)]
+struct Running {
+    largest: f32,
+    sum: f64,
+}
+
+impl Running {
+    const EMPTY: Self = Self { largest: f32::NEG_INFINITY, sum: 0.0 };
+
+    /// Adds the pairs of a row.
+    fn add(&mut self, row: &[f32], weights: Option<&[f32]>, power: f32) {
+        let largest = largest(row, weights);
+        if largest == f32::NEG_INFINITY {
+            // Without a pair that counts, or with values that are no numbers, which make the sum NaN.
+            if weights.is_none_or(|weights| weights.iter().any(|w| *w > 0.0)) {
+                self.sum = f64::NAN;
+            }
+            return;
+        }
+        let largest = power * largest;
+        if largest > self.largest {
+            self.sum *= f64::from(self.largest - largest).exp();
+            self.largest = largest;
+        }
+        let largest = self.largest;
+        let lanes = vectorised!(match weights {
+            None => in_lanes(row, row, 0.0, |sum, x, _| sum + exp_or_zero(power * x - largest)),
+            Some(weights) => in_lanes(row, weights, 0.0, |sum, x, w| {
+                let term = w * exp_or_zero(power * x - largest);
+                sum + if w > 0.0 { term } else { 0.0 }
+            }),
+        });
+        self.sum += f64::from(lanes.iter().sum::<f32>());
     }
-    let largest = power * largest;
-    let sum = vectorised!(match weights {
-        None => sum_in_lanes(row, row, |x, _| exp_or_zero(power * x - largest)),
-        Some(weights) => sum_in_lanes(row, weights, |x, w| {
-            let term = w * exp_or_zero(power * x - largest);
-            if w > 0.0 { term } else { 0.0 }
-        }),
-    });
-    largest + sum.ln()
+
+    /// The logarithm of the sum, [`EMPTY`] if no pair counted.
+    fn logarithm(&self) -> f32 {
+        match self.sum {
+            0.0 => EMPTY as f32,
+            sum => (f64::from(self.largest) + sum.ln()) as f32,
+        }
+    }
 }
 
 /// The largest value with a weight above 0.
 fn largest(row: &[f32], weights: Option<&[f32]>) -> f32 {
-    vectorised!({
-        let mut lanes = [f32::NEG_INFINITY; LANES];
-        let mut take = |at: usize, x: f32, w: f32| {
-            if w > 0.0 && x > lanes[at] {
-                lanes[at] = x;
-            }
-        };
-        let weights = weights.unwrap_or(&[]);
-        let (parts, rest) = row.as_chunks::<LANES>();
-        if weights.is_empty() {
-            for part in parts {
-                part.iter().enumerate().for_each(|(at, x)| take(at, *x, 1.0));
-            }
-            rest.iter().enumerate().for_each(|(at, x)| take(at, *x, 1.0));
-        } else {
-            let (of_parts, of_rest) = weights.as_chunks::<LANES>();
-            for (part, weights) in parts.iter().zip(of_parts) {
-                part.iter().zip(weights).enumerate().for_each(|(at, (x, w))| take(at, *x, *w));
-            }
-            rest.iter().zip(of_rest).enumerate().for_each(|(at, (x, w))| take(at, *x, *w));
-        }
-        lanes.into_iter().fold(f32::NEG_INFINITY, f32::max)
-    })
+    // A comparison with NaN is false.
+    let larger = |largest: f32, x: f32| if x > largest { x } else { largest };
+    let lanes = vectorised!(match weights {
+        None => in_lanes(row, row, f32::NEG_INFINITY, |largest, x, _| larger(largest, x)),
+        Some(weights) => in_lanes(row, weights, f32::NEG_INFINITY, |largest, x, w| {
+            larger(largest, if w > 0.0 { x } else { f32::NEG_INFINITY })
+        }),
+    });
+    lanes.into_iter().fold(f32::NEG_INFINITY, larger)
 }
 
+/// Takes in the values of two rows in order, each in the lane of its index.
 #[inline(always)]
-fn sum_in_lanes(row: &[f32], other: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
+fn in_lanes(row: &[f32], other: &[f32], start: f32, step: impl Fn(f32, f32, f32) -> f32) -> [f32; LANES] {
     let ((parts, rest), (others, others_rest)) = (row.as_chunks::<LANES>(), other.as_chunks::<LANES>());
-    let mut lanes = [0.0_f32; LANES];
+    let mut lanes = [start; LANES];
     for (part, other) in parts.iter().zip(others) {
-        lanes.iter_mut().zip(part.iter().zip(other)).for_each(|(lane, (x, y))| *lane += term(*x, *y));
+        lanes.iter_mut().zip(part.iter().zip(other)).for_each(|(lane, (x, y))| *lane = step(*lane, *x, *y));
     }
-    let rest: f32 = rest.iter().zip(others_rest).map(|(x, y)| term(*x, *y)).sum();
-    lanes.iter().sum::<f32>() + rest
+    let rest = lanes.iter_mut().zip(rest.iter().zip(others_rest));
+    rest.for_each(|(lane, (x, y))| *lane = step(*lane, *x, *y));
+    lanes
 }
 
 /// Adds `factor w_j exp(power x_j - sum)`.
@@ -222,4 +303,207 @@ fn exp_or_zero(x: f32) -> f32 {
     let x = if x > -SMALLEST { -SMALLEST } else { x };
     let kept = exp(if x < SMALLEST { SMALLEST } else { x });
     if x < SMALLEST { 0.0 } else { kept }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair_terms::{LogSumExp, Pairs, Weight};
+
+    const WIDTH: usize = 5;
+    /// More anchors than a part and more candidates than a tile; views of samples end within tiles.
+    const SAMPLES: usize = 350;
+    const ROWS_OF_ALL: usize = 2 * SAMPLES;
+    const ANCHORS: usize = 400;
+
+    fn noise(count: usize, seed: u32) -> Vec<f32> {
+        let hash = |i: u32| (i + 1).wrapping_mul(2_654_435_761).wrapping_add(seed.wrapping_mul(40_503));
+        let mix = |h: u32| (h ^ (h >> 15)).wrapping_mul(2_246_822_519);
+        (0..count as u32).map(|i| mix(hash(i)) as f32 / (1_u32 << 31) as f32 - 1.0).collect()
+    }
+
+    /// The weight of a pair in a term, by the definition.
+    fn weight(weights: &Weights<'_>, term: &LogSumExp, i: usize, j: usize) -> f64 {
+        let counts = match term.pairs {
+            Pairs::All => true,
+            Pairs::Apart { period } => i % period != j % period,
+            Pairs::Unlike => weights.group(i) != weights.group(j),
+            Pairs::Like => weights.group(i) == weights.group(j),
+        };
+        let entry = match weights {
+            Weights::Ones | Weights::Groups(_) => 1.0,
+            Weights::Pairs(entries) => entries[i * ROWS_OF_ALL + j],
+            Weights::Samples { entries, samples } => {
+                entries[i % entries_rows(entries, *samples) * samples + j % samples]
+            }
+            Weights::Factors { left, right, width, samples } => {
+                let (row, column) =
+                    (i % (left.len() / width), i / samples * samples % (left.len() / width) + j % samples);
+                (0..*width).map(|k| left[row * width + k] * right[column * width + k]).sum()
+            }
+        };
+        let entry = f64::from(entry);
+        let entry = match term.weight {
+            Weight::One => 1.0,
+            Weight::Above(least) => {
+                if entry > least {
+                    entry
+                } else {
+                    0.0
+                }
+            }
+            Weight::Below(least) => {
+                if -entry > least {
+                    -entry
+                } else {
+                    0.0
+                }
+            }
+        };
+        if counts { entry } else { 0.0 }
+    }
+
+    fn entries_rows(entries: &[f32], samples: usize) -> usize {
+        entries.len() / samples
+    }
+
+    /// Sums and gradients in `f64`, each sum with the gradient 1.
+    fn direct(whole: &Whole<'_>) -> [Vec<f64>; 3] {
+        let [n, m] = whole.rows();
+        let at = |rows: &[f32], i: usize| -> [f64; WIDTH] {
+            std::array::from_fn(|k| f64::from(rows[i * WIDTH + k]))
+        };
+        let scale = whole.comparison.scale;
+        let (mut sums, mut of_anchors, mut of_candidates) =
+            (vec![], vec![0.0; n * WIDTH], vec![0.0; m * WIDTH]);
+        for i in 0..n {
+            let anchor = at(whole.anchors, i);
+            for term in &whole.comparison.terms {
+                let exponent = |j: usize| {
+                    let dot: f64 = anchor.iter().zip(at(whole.candidates, j)).map(|(a, c)| a * c).sum();
+                    term.power * scale * dot
+                };
+                let pairs: Vec<(usize, f64, f64)> = (0..m)
+                    .map(|j| (j, exponent(j), weight(&whole.weights, term, i, j)))
+                    .filter(|(_, _, weight)| *weight > 0.0)
+                    .collect();
+                let largest = pairs.iter().fold(f64::NEG_INFINITY, |largest, (_, x, _)| largest.max(*x));
+                let sum: f64 = pairs.iter().map(|(_, x, weight)| weight * (x - largest).exp()).sum();
+                sums.push(if pairs.is_empty() { EMPTY } else { largest + sum.ln() });
+                for (j, x, weight) in pairs {
+                    let pull = term.power * scale * weight * (x - largest).exp() / sum;
+                    for (k, c) in at(whole.candidates, j).iter().enumerate() {
+                        of_anchors[i * WIDTH + k] += pull * c;
+                        of_candidates[j * WIDTH + k] += pull * anchor[k];
+                    }
+                }
+            }
+        }
+        [sums, of_anchors, of_candidates]
+    }
+
+    fn found(whole: &Whole<'_>) -> [Vec<f32>; 3] {
+        let sums = whole.sums();
+        let [of_anchors, of_candidates] = whole.gradients(&sums, &vec![1.0; sums.len()]);
+        [sums, of_anchors, of_candidates]
+    }
+
+    /// Calls `check` with comparisons of every kind of weight.
+    fn for_each_comparison(check: impl Fn(&str, &Whole<'_>)) {
+        let rows = noise(ROWS_OF_ALL * WIDTH, 1);
+        let groups: Vec<i64> = (0..SAMPLES as i64).map(|i| i * i % 7).collect();
+        let entries = noise(ROWS_OF_ALL * ROWS_OF_ALL, 2);
+        let factors = noise(2 * SAMPLES * 3, 3);
+        let samples = SAMPLES;
+        let above = LogSumExp::apart(samples).weighted(Weight::Above(0.1));
+        let cases = [
+            ("all", Weights::Ones, vec![LogSumExp::over_all(), LogSumExp::apart(samples).with_power(2.0)]),
+            ("far apart exponents", Weights::Ones, vec![LogSumExp::over_all().with_power(40.0)]),
+            ("groups", Weights::Groups(&groups), vec![LogSumExp::like(), LogSumExp::exclude_same_label()]),
+            (
+                "pairs",
+                Weights::Pairs(&entries),
+                vec![above, LogSumExp::over_all().weighted(Weight::Below(0.0)), above.with_power(0.0)],
+            ),
+            (
+                "samples",
+                Weights::Samples { entries: &entries[..2 * samples * samples], samples },
+                vec![above],
+            ),
+            ("factors", Weights::Factors { left: &factors, right: &factors, width: 3, samples }, vec![above]),
+        ];
+        for (name, weights, terms) in cases {
+            let comparison = Comparison::new(terms, 3.0);
+            let (anchors, candidates) = (&rows[..ANCHORS * WIDTH], &rows[..]);
+            check(name, &Whole { anchors, candidates, width: WIDTH, weights, comparison: &comparison });
+        }
+    }
+
+    #[test]
+    fn tiles_give_what_all_pairs_at_once_give() {
+        for_each_comparison(|name, whole| {
+            for (found, expected) in found(whole).iter().zip(direct(whole)) {
+                let largest = expected.iter().fold(1.0_f64, |largest, x| largest.max(x.abs()));
+                for (found, expected) in found.iter().zip(expected) {
+                    assert!(
+                        (f64::from(*found) - expected).abs() < 2e-4 * largest,
+                        "{name}: {found} {expected}"
+                    );
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn an_anchor_whose_pairs_begin_in_a_late_tile_has_them_and_one_without_pairs_is_empty() {
+        let (anchors, candidates) = (noise(2 * WIDTH, 1), noise(ROWS_OF_ALL * WIDTH, 2));
+        let mut entries = vec![0.0; 2 * ROWS_OF_ALL];
+        entries[ROWS_OF_ALL - 1] = 3.0;
+        let comparison = Comparison::new([LogSumExp::over_all().weighted(Weight::Above(0.0))], 1.0);
+        let weights = Weights::Pairs(&entries);
+        let whole = Whole {
+            anchors: &anchors,
+            candidates: &candidates,
+            width: WIDTH,
+            weights,
+            comparison: &comparison,
+        };
+        let [sums, of_anchors, of_candidates] = found(&whole);
+        let last = &candidates[candidates.len() - WIDTH..];
+        let expected = 3.0_f32.ln() + last.iter().zip(&anchors).map(|(c, a)| c * a).sum::<f32>();
+        assert!((sums[0] - expected).abs() < 1e-5 && sums[1] == EMPTY as f32, "{sums:?}");
+        assert!(of_anchors.iter().zip(last).all(|(found, c)| (found - c).abs() < 1e-5));
+        assert!(of_anchors[WIDTH..].iter().all(|x| *x == 0.0));
+        assert!(of_candidates[..candidates.len() - WIDTH].iter().all(|x| *x == 0.0));
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_makes_the_sum_none() {
+        let (mut anchors, candidates) = (noise(2 * WIDTH, 1), noise(ROWS_OF_ALL * WIDTH, 2));
+        anchors[1] = f32::NAN;
+        let comparison = Comparison::new([LogSumExp::over_all()], 1.0);
+        let weights = Weights::Ones;
+        let whole = Whole {
+            anchors: &anchors,
+            candidates: &candidates,
+            width: WIDTH,
+            weights,
+            comparison: &comparison,
+        };
+        let sums = whole.sums();
+        assert!(sums[0].is_nan() && sums[1].is_finite(), "{sums:?}");
+    }
+
+    #[cfg(feature = "rayon")]
+    #[test]
+    fn results_do_not_depend_on_the_number_of_threads() {
+        for_each_comparison(|name, whole| {
+            let on = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
+                Some(pool.install(|| found(whole)))
+            };
+            let one = on(1);
+            assert!(one.is_some() && one == on(3), "{name}");
+        });
+    }
 }

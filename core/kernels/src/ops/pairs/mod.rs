@@ -225,7 +225,7 @@ impl PairSums {
 ///
 /// Costs `2 n m d` operations for the similarities, which all terms share, `4 n m d` for both gradients, and a pass
 /// over `n m` numbers for each term and direction. Up to 16 Mi similarities are stored for the backward pass, more
-/// are recomputed.
+/// are computed again. The CPU stores none and computes them again, `2 n m d`, in tiles that stay in its cache.
 pub fn log_sum_exps(
     anchors: Tensor<2>,
     candidates: Tensor<2>,
