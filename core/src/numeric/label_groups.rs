@@ -55,6 +55,18 @@ impl LabelGroups {
         self.of_row.get(i).map_or(0, |&group| self.sizes[group])
     }
 
+    /// The rows, group after group.
+    pub fn by_group(&self) -> Vec<usize> {
+        let mut rows: Vec<usize> = (0..self.rows()).collect();
+        rows.sort_by_key(|&i| self.of_row[i]);
+        rows
+    }
+
+    /// The group of each row, from 0 without gaps.
+    pub fn on_device(&self) -> Tensor<1, Int> {
+        self.on_device.clone()
+    }
+
     /// For each row the sum of `values` over the rows of its group, `[rows, d]`.
     pub fn sums(&self, values: Tensor<2>) -> Tensor<2> {
         let [_, width] = values.dims();
@@ -89,6 +101,7 @@ mod tests {
         let sums = Matrix::from_data(&groups.sums(values).into_data()).unwrap();
         assert_eq!(sums.data(), [20.0, 22.0, 10.0, 11.0, 20.0, 22.0, 30.0, 31.0]);
         assert_eq!([0, 1, 4].map(|i| groups.size_of(i)), [2, 1, 0]);
+        assert_eq!(groups.by_group(), [0, 2, 1, 3]);
         let same: Vec<bool> = groups.same(2..4).into_data().iter::<bool>().collect();
         assert_eq!(same, [true, false, true, false, false, false, false, true]);
     }

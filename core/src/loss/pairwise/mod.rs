@@ -15,6 +15,7 @@
 //! A row without any pair of positive weight has no log-sum-exp; its value is the finite stand-in [`EMPTY`], its
 //! gradient is 0, and the closure determines the anchor's loss.
 
+mod farther;
 mod positives;
 mod rows;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use simile_kernels::{Comparison, PairSums};
 use crate::error::{Error, Result, bounded};
 
 use positives::Target;
-pub use positives::{Positives, SampleWeights, Tile, Weights};
+pub use positives::{Positives, SampleWeights};
 pub use rows::{itself, other_view};
 pub(crate) use rows::{leave_out, rows_of};
 pub use simile_kernels::{EMPTY, LogSumExp, Pairs, Weight};

@@ -8,22 +8,10 @@ use std::ops::Range;
 use burn::tensor::{DType, Device, IndexingUpdateOp, Tensor};
 use simile_kernels::tile_rows;
 
+use super::farther::Sorted;
 use super::rows::rows_of;
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::{Matrix, indices};
-
-/// A tile of the comparison.
-pub struct Tile<'t> {
-    /// The anchors of the tile.
-    pub range: Range<usize>,
-    /// `s_ij`, `[anchors of the tile, candidates]`.
-    pub similarity: Tensor<2>,
-    /// The value of each [`LogSumExp`](super::LogSumExp) for all anchors.
-    pub sums: &'t [Tensor<1>],
-}
-
-/// Weights of a tile of anchors, `[anchors, candidates]`.
-pub type Weights<'a> = Box<dyn Fn(&Tile) -> Tensor<2> + Send + Sync + 'a>;
 
 /// Weights of a range of samples, `[range, samples]`.
 pub type SampleWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + Send + Sync + 'a>;
@@ -36,20 +24,6 @@ pub(super) struct Place<'p> {
     /// The log-sum-exps of all anchors.
     pub(super) sums: &'p [Tensor<1>],
     pub(super) tile: Option<usize>,
-}
-
-impl Place<'_> {
-    /// The tiles of a comparison, one after the other.
-    fn tiles(&self) -> impl Iterator<Item = Tile<'_>> {
-        let ([n, _], [m, _]) = (self.scaled.dims(), self.candidates.dims());
-        let size = tile_rows(self.tile, n, m);
-        (0..n).step_by(size).map(move |start| {
-            let range = start..(start + size).min(n);
-            let anchors = rows_of(self.scaled, range.clone());
-            let similarity = anchors.matmul(self.candidates.clone().transpose());
-            Tile { range, similarity, sums: self.sums }
-        })
-    }
 }
 
 /// The positives of an anchor, as rows of constant weights `P`.
@@ -76,8 +50,16 @@ pub enum Positives<'a> {
         /// Weights of a range of samples, `[range, samples]`, taken as constants.
         weights: SampleWeights<'a>,
     },
-    /// Weights computed for one tile at a time. They can depend on its values, but are taken as constants.
-    Tiles(Weights<'a>),
+    /// Those of [`Group`](Self::Group) that are farther from the anchor than one of its log-sum-exps, each with its weight
+    /// in the mean over all of them. The weights depend on the rows, but are taken as constants.
+    Farther {
+        /// Groups of equal label.
+        group: LabelGroups,
+        /// A finer partition.
+        part: LabelGroups,
+        /// Index of the log-sum-exp.
+        sum: usize,
+    },
 }
 
 /// The weighted sums from which a mean is computed.
@@ -86,8 +68,8 @@ pub(super) struct Target {
     pub(super) rows: Tensor<2>,
     /// `sum_j P_ij`, `[anchors]`.
     pub(super) mass: Tensor<1>,
-    /// `P`, if there is only one tile.
-    weights: Option<Tensor<2>>,
+    /// `P` in tiles, if it is stored.
+    pub(super) weights: Vec<Tensor<2>>,
 }
 
 impl Target {
@@ -103,7 +85,7 @@ impl Positives<'_> {
         let candidates = place.candidates;
         let (device, dtype) = (candidates.device(), candidates.dtype());
         let [n, _] = place.scaled.dims();
-        let of = |rows: Tensor<2>, mass: Tensor<1>| Target { rows, mass, weights: None };
+        let of = |rows: Tensor<2>, mass: Tensor<1>| Target { rows, mass, weights: Vec::new() };
         let one = || Tensor::ones([n], (&device, dtype));
         match self {
             Self::Partner(partner) => of(candidates.clone().select(0, indices(partner, &device)), one()),
@@ -123,17 +105,7 @@ impl Positives<'_> {
                 let for_views = |parts: Vec<Tensor<2>>| Tensor::cat(parts, 0).repeat_dim(0, views);
                 of(for_views(rows), for_views(mass).squeeze_dim(1))
             }
-            Self::Tiles(weights) => {
-                let mut tiles: Vec<Tensor<2>> = Vec::new();
-                let parts = place.tiles().map(|tile| {
-                    let weights = weights(&tile);
-                    tiles = vec![weights.clone()];
-                    (weights.clone().matmul(candidates.clone()), weights.sum_dim(1))
-                });
-                let (rows, mass): (Vec<Tensor<2>>, Vec<Tensor<2>>) = parts.unzip();
-                let weights = tiles.pop().filter(|_| rows.len() == 1);
-                Target { rows: Tensor::cat(rows, 0), mass: Tensor::cat(mass, 0).squeeze_dim(1), weights }
-            }
+            Self::Farther { group, part, sum } => Sorted::new(place, group, part, *sum).target(),
         }
     }
 
@@ -163,16 +135,9 @@ impl Positives<'_> {
                 tiles.reduce(|sum, tile| sum + tile).map(|sum| sum.repeat_dim(0, views))
             }
             Self::Rows(_) => None,
-            Self::Tiles(weights) => match &target.weights {
-                Some(weights) => Some(weights.clone().transpose().matmul(gradient)),
-                None => {
-                    let tiles = place.tiles().map(|tile| {
-                        let weights = weights(&tile).transpose();
-                        weights.matmul(rows_of(&gradient, tile.range))
-                    });
-                    tiles.reduce(|sum, tile| sum + tile)
-                }
-            },
+            Self::Farther { group, part, sum } => {
+                Some(Sorted::new(place, group, part, *sum).spread(gradient, target))
+            }
         }
     }
 }

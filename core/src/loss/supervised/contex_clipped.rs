@@ -22,12 +22,10 @@ use super::contex::{Labels, class_term, nt_xent_own_term};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
-use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Tile, other_view, rows_of};
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
 use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
-use crate::numeric::matrix::Matrix;
-use burn::tensor::Tensor;
 
 /// Clipped ConTeX; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `labels`, `[b]`; `bias`,
 /// `[b]`, if given.
@@ -103,7 +101,7 @@ impl Objective for ConTeXClipped {
         let labels = Labels::of(batch, self.name(), &views)?;
         let z = views.stacked();
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
-            .mean(Positives::Tiles(Box::new(|tile| farther_positives(&labels, tile))))
+            .mean(Positives::Farther { group: labels.label.clone(), part: labels.part.clone(), sum: 0 })
             .mean(Positives::Partner(other_view(views.size)))
             .with_weights(labels.label.pair_weights())
             .log_sum_exp(LogSumExp::exclude_same_label())
@@ -115,19 +113,4 @@ impl Objective for ConTeXClipped {
         let evaluation = self.scale().evaluation(&views, contrasted).in_parts(batch, positives);
         Ok(evaluation.with_aux("a_term_only_scaled_SupConLoss1", Aux::Scalar(class)))
     }
-}
-
-/// `1 / |P(i)|` for the positives that are farther from the anchor than its negatives together, 0 for the
-/// others.
-fn farther_positives(labels: &Labels, tile: &Tile) -> Tensor<2> {
-    let (range, similarity) = (tile.range.clone(), &tile.similarity);
-    let negatives: Tensor<2> = rows_of(&tile.sums[0], range.clone()).unsqueeze_dim(1);
-    let is_farther = similarity.clone().lower(negatives.expand(similarity.dims()));
-    let counts = (labels.label.same(range.clone()))
-        .bool_and(labels.part.same(range.clone()).bool_not())
-        .bool_and(is_farther);
-    let positives = |i| labels.label.size_of(i).saturating_sub(labels.part.size_of(i)).max(1);
-    let shares: Vec<f64> = range.map(|i| 1.0 / positives(i) as f64).collect();
-    let shares = Matrix::column(&shares).to_tensor(&similarity.device(), similarity.dtype());
-    shares.expand(similarity.dims()).mask_fill(counts.bool_not(), 0.0)
 }

@@ -33,6 +33,9 @@ use crate::loss::spec::{
 };
 use crate::loss::views::TwoViews;
 
+/// Largest number of anchors whose weights are computed at once: a dozen passes go over them, on a CPU in its cache.
+const MOST_ROWS: usize = 256;
+
 /// The correction for positives among the negatives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -206,7 +209,7 @@ impl WclWeightedInfoNce {
 
         let power = if self.correction == Correction::Hcl { 1.0 + self.beta } else { 1.0 };
         let negatives = LogSumExp::apart(b).with_power(power).weighted(Weight::Above(0.0));
-        let tile = tile_rows(batch.tile(), 2 * b, 2 * b);
+        let tile = tile_rows(batch.tile(), 2 * b, 2 * b).min(MOST_ROWS);
         let tiles = (0..2 * b).step_by(tile).map(|start| weights(start..(start + tile).min(2 * b)));
         let mut contrast = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Partner(other_view(b)))
