@@ -7,6 +7,7 @@ mod vectorised;
 pub mod augment;
 pub mod conv_norm;
 pub mod convolution;
+pub mod correlation;
 pub mod exp;
 pub mod gemm;
 pub mod geometry;

@@ -1,20 +1,16 @@
-//! `avg_pool2(tanh(conv(maps)))`, the block of LeNet-5, for maps `[n, height, width, channels]`.
+//! `avg_pool2(tanh(conv(maps)))`, the block of LeNet-5, for maps as planes `[n, channels, height, width]`.
 //!
-//! A 2×2 block of outputs of a `k` × `k` convolution reads one window of `(k + 1)²` positions, so windows are taken
-//! at stride two, and the kernel is applied at four offsets in each. A few images at a time pass through the block;
-//! their windows stay in the cache and are recomputed for the gradient, and only the `tanh` of the block is stored:
-//! windows of 512 images are 43 MB, and every further stored intermediate is 10 MB of fresh pages.
+//! The convolution is a [`correlation`](super::correlation) of planes with as many values as a row of the maps for each
+//! row of the result, so that one offset belongs to each entry of the kernel; the last `k - 1` places of a row are no
+//! places of the result. The gradient of the maps is such a sum too, of the slopes with the mirrored kernel. An image
+//! passes through the block while it is in the cache; only the `tanh` is stored.
 
-use faer::MatRef;
-
-use super::gemm::{assign, matrix, product};
+use super::correlation::{LANES, Weights, add_products, correlate};
 use super::parallel;
 use super::tanh::of_slice;
 
-/// Number of images whose windows are computed at once: 0.7 MB in the first block of LeNet-5.
+/// Number of images of one iteration of a loop.
 const CHUNK: usize = 8;
-/// The four offsets of the kernel in its window, in the order of the outputs.
-const OFFSETS: [(usize, usize); 4] = [(0, 0), (0, 1), (1, 0), (1, 1)];
 
 /// Sizes of the block.
 #[derive(Debug, Clone, Copy)]
@@ -40,136 +36,91 @@ impl Block {
         self.sides.map(|side| (side + 1 - self.kernel) / 2)
     }
 
-    /// Columns of the kernel matrix: four for each output.
-    pub fn columns(self) -> usize {
-        OFFSETS.len() * self.out
+    /// Number of values of a plane of the maps.
+    fn plane(self) -> usize {
+        self.sides[0] * self.sides[1]
     }
 
-    /// Number of values of one image before the block.
-    fn image(self) -> usize {
-        self.sides[0] * self.sides[1] * self.channels
-    }
-
-    /// Number of windows of one image.
+    /// Number of values of a plane of the result.
     fn places(self) -> usize {
         self.pooled()[0] * self.pooled()[1]
     }
 
-    /// Number of contiguous values of one row of a window.
-    fn run(self) -> usize {
-        (self.kernel + 1) * self.channels
+    /// Number of values of a plane of the `tanh`: as many rows as are pooled, each as long as one of the maps.
+    pub fn span(self) -> usize {
+        (2 * self.pooled()[0] * self.sides[1]).next_multiple_of(LANES)
     }
 
-    /// Number of values of a window: its rows, and a 1 for the bias.
-    fn window(self) -> usize {
-        (self.kernel + 1) * self.run() + 1
+    /// The offset of the last entry of a kernel.
+    fn reach(self) -> usize {
+        (self.kernel - 1) * (self.sides[1] + 1)
     }
 
-    /// The start of each row of each window of an image.
-    fn windows(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
-        let (across, row) = (self.pooled()[1], self.sides[1] * self.channels);
-        let corner = move |at| 2 * ((at / across) * row + (at % across) * self.channels);
-        (0..self.places()).map(move |at| (0..=self.kernel).map(move |y| corner(at) + y * row))
+    /// Number of values between planes of maps that are read from every offset on.
+    fn stride(self) -> usize {
+        (self.span() + self.reach()).max(self.plane())
     }
 
-    /// Writes the windows of some images, one after the other, to `windows`.
-    fn unfold(self, maps: &[f32], windows: &mut Vec<f32>) {
-        let images = maps.len() / self.image();
-        let length = images * self.places() * self.window();
-        windows.resize(length, 0.0);
-        let mut at = 0;
-        for image in maps.chunks_exact(self.image()) {
-            for rows in self.windows() {
-                for start in rows {
-                    copy_run(&image[start..], self.run(), &mut windows[at..]);
-                    at += self.run();
-                }
-                windows[at] = 1.0;
-                at += 1;
-            }
+    /// The offset of each entry of a kernel, `[channels, k, k]`.
+    fn offsets(self) -> Vec<usize> {
+        let taps = self.kernel * self.kernel;
+        let of = |at: usize| {
+            let (channel, y, x) = (at / taps, at % taps / self.kernel, at % self.kernel);
+            channel * self.stride() + y * self.sides[1] + x
+        };
+        (0..self.channels * taps).map(of).collect()
+    }
+
+    /// Writes the planes of an image with zeros after each, as [`offsets`](Self::offsets) expects them.
+    fn spread(self, image: &[f32], planes: &mut Vec<f32>) {
+        planes.resize(self.channels * self.stride(), 0.0);
+        for (to, from) in planes.chunks_exact_mut(self.stride()).zip(image.chunks_exact(self.plane())) {
+            to[..from.len()].copy_from_slice(from);
         }
     }
 
-    /// Adds the values of windows to their positions in the maps.
-    #[inline(always)]
-    fn fold(self, windows: &[f32], maps: &mut [f32]) {
-        let per_image = self.places() * self.window();
-        for (image, windows) in maps.chunks_exact_mut(self.image()).zip(windows.chunks_exact(per_image)) {
-            for (rows, window) in self.windows().zip(windows.chunks_exact(self.window())) {
-                for (start, values) in rows.zip(window.chunks_exact(self.run())) {
-                    let target = &mut image[start..start + self.run()];
-                    target.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-                }
-            }
-        }
-    }
-
-    /// Positions in the kernel matrix `[window, 4 * out]` of each weight of `[out, channels, k, k]`.
-    fn positions(self) -> impl Iterator<Item = [usize; OFFSETS.len()]> {
-        let side = self.kernel;
-        let per_filter = self.channels * side * side;
-        (0..self.out * per_filter).map(move |at| {
-            let (x, y) = (at % side, at / side % side);
-            let (channel, filter) = (at % per_filter / (side * side), at / per_filter);
-            OFFSETS.map(|(top, left)| {
-                let row = ((y + top) * (side + 1) + x + left) * self.channels + channel;
-                row * self.columns() + (2 * top + left) * self.out + filter
-            })
-        })
-    }
-
-    /// The kernel matrix of a weight and a bias; the bias is the last row.
-    fn matrix(self, weight: &[f32], bias: &[f32]) -> Vec<f32> {
-        let mut kernel = vec![0.0; (self.window() - 1) * self.columns()];
-        for (weight, positions) in weight.iter().zip(self.positions()) {
-            for at in positions {
-                kernel[at] = *weight;
-            }
-        }
-        kernel.extend(OFFSETS.iter().flat_map(|_| bias));
-        kernel
-    }
-
-    /// The gradients of weight and bias from that of the kernel matrix.
-    fn of_matrix(self, kernel: &[f32]) -> [Vec<f32>; 2] {
-        let weight = self.positions().map(|positions| positions.iter().map(|&at| kernel[at]).sum()).collect();
-        let last = &kernel[(self.window() - 1) * self.columns()..];
-        let bias = (0..self.out).map(|filter| last.iter().skip(filter).step_by(self.out).sum()).collect();
-        [weight, bias]
-    }
-
-    /// The result for maps, `[n, pooled, pooled, out]`, and the `tanh` for the gradient, `[n, pooled, pooled, 4
-    /// out]`, in which the four outputs of each window are adjacent.
+    /// The result for maps, `[n, out, pooled, pooled]`, and the `tanh` for the gradient, `[n, out, span]`.
     pub fn forward(self, maps: &[f32], weight: &[f32], bias: &[f32]) -> [Vec<f32>; 2] {
-        let kernel = self.matrix(weight, bias);
-        let images = maps.len() / self.image();
-        let mut pooled = parallel::zeros(images * self.places() * self.out);
-        let mut tanh = parallel::zeros(images * self.places() * self.columns());
+        let offsets = self.offsets();
+        let weights = Weights::new(self.out, offsets.len(), |output, at| weight[output * offsets.len() + at]);
+        let image = self.channels * self.plane();
+        let images = maps.len() / image;
+        let mut pooled = parallel::zeros(images * self.out * self.places());
+        let mut tanh = parallel::zeros(images * self.out * self.span());
         let parts = maps
-            .chunks(CHUNK * self.image())
-            .zip(pooled.chunks_mut(CHUNK * self.places() * self.out))
-            .zip(tanh.chunks_mut(CHUNK * self.places() * self.columns()));
-        parallel::map_in(parts, Vec::new, |windows, ((maps, pooled), tanh)| {
-            self.unfold(maps, windows);
-            assign(tanh, matrix(windows, self.window()), matrix(&kernel, self.columns()));
-            of_slice(tanh);
-            self.pool(tanh, pooled);
+            .chunks(CHUNK * image)
+            .zip(pooled.chunks_mut(CHUNK * self.out * self.places()))
+            .zip(tanh.chunks_mut(CHUNK * self.out * self.span()));
+        parallel::map_in(parts, Vec::new, |planes, ((maps, pooled), tanh)| {
+            let of_images = maps
+                .chunks_exact(image)
+                .zip(pooled.chunks_exact_mut(self.out * self.places()))
+                .zip(tanh.chunks_exact_mut(self.out * self.span()));
+            for ((image, pooled), tanh) in of_images {
+                self.spread(image, planes);
+                correlate(planes, &offsets, &weights, bias, tanh);
+                of_slice(tanh);
+                self.pool(tanh, pooled);
+            }
         });
         [pooled, tanh]
     }
 
-    /// The mean of the four outputs of each window.
+    /// The mean of each 2×2 places of an image.
     fn pool(self, tanh: &[f32], pooled: &mut [f32]) {
+        let (width, [_, across]) = (self.sides[1], self.pooled());
         vectorised!({
-            let rows = tanh.chunks_exact(self.columns());
-            for (row, pooled) in rows.zip(pooled.chunks_exact_mut(self.out)) {
-                let (top, bottom) = row.split_at(2 * self.out);
-                let right = top[self.out..].iter().zip(&bottom[self.out..]);
-                let four = top.iter().zip(bottom).zip(right);
-                pooled
-                    .iter_mut()
-                    .zip(four)
-                    .for_each(|(mean, ((a, c), (b, d)))| *mean = 0.25 * (a + b + c + d));
+            let planes = tanh.chunks_exact(self.span()).zip(pooled.chunks_exact_mut(self.places()));
+            for (tanh, pooled) in planes {
+                let rows = tanh.chunks_exact(2 * width).zip(pooled.chunks_exact_mut(across));
+                for (two, pooled) in rows {
+                    let (top, bottom) = two.split_at(width);
+                    let four = top.as_chunks::<2>().0.iter().zip(bottom.as_chunks::<2>().0);
+                    let mean = |(mean, ([a, b], [c, d])): (&mut f32, (&[f32; 2], &[f32; 2]))| {
+                        *mean = 0.25 * (a + b + c + d);
+                    };
+                    pooled.iter_mut().zip(four).for_each(mean);
+                }
             }
         });
     }
@@ -184,79 +135,128 @@ impl Block {
         wanted: [bool; 3],
     ) -> [Option<Vec<f32>>; 3] {
         let [is_maps, is_weight, is_bias] = wanted;
-        let kernel = self.matrix(weight, &vec![0.0; self.out]);
-        let size = CHUNK * self.image();
+        let (image, offsets) = (self.channels * self.plane(), self.offsets());
+        let mirrored = self.mirrored(weight);
         let mut of_maps = is_maps.then(|| parallel::zeros(maps.len()));
         let mut targets: Vec<&mut [f32]> = match &mut of_maps {
-            Some(of_maps) => of_maps.chunks_mut(size).collect(),
-            None => maps.chunks(size).map(|_| Default::default()).collect(),
+            Some(of_maps) => of_maps.chunks_mut(CHUNK * image).collect(),
+            None => maps.chunks(CHUNK * image).map(|_| Default::default()).collect(),
         };
         let parts = maps
-            .chunks(size)
+            .chunks(CHUNK * image)
             .zip(targets.drain(..))
-            .zip(tanh.chunks(CHUNK * self.places() * self.columns()))
-            .zip(upstream.chunks(CHUNK * self.places() * self.out));
-        type Scratch = [Vec<f32>; 2];
-        let of_kernels = parallel::map_in(
-            parts,
-            Default::default,
-            |[slope, windows]: &mut Scratch, (((maps, target), tanh), upstream)| {
-                self.write_slope(tanh, upstream, slope);
-                let slope = matrix(slope, self.columns());
-                if !target.is_empty() {
-                    self.fill(slope, &kernel, windows, target);
+            .zip(tanh.chunks(CHUNK * self.out * self.span()))
+            .zip(upstream.chunks(CHUNK * self.out * self.places()));
+        let of_parts =
+            parallel::map_in(parts, Scratch::default, |scratch, (((maps, target), tanh), upstream)| {
+                let mut of_weight = vec![0.0; if is_weight { self.out * offsets.len() * LANES } else { 0 }];
+                let mut of_bias = vec![0.0; self.out];
+                let mut targets = target.chunks_exact_mut(image);
+                let of_images = maps
+                    .chunks_exact(image)
+                    .zip(tanh.chunks_exact(self.out * self.span()))
+                    .zip(upstream.chunks_exact(self.out * self.places()));
+                for ((image, tanh), upstream) in of_images {
+                    self.write_slopes(tanh, upstream, &mut scratch.slopes);
+                    if is_weight {
+                        self.spread(image, &mut scratch.planes);
+                        add_products(&scratch.planes, &offsets, &scratch.slopes, self.span(), &mut of_weight);
+                    }
+                    if is_bias {
+                        let slopes = scratch.slopes.chunks_exact(self.span());
+                        of_bias.iter_mut().zip(slopes).for_each(|(sum, slopes)| *sum += total(slopes));
+                    }
+                    if let Some(target) = targets.next() {
+                        self.fill(&mirrored, scratch, target);
+                    }
                 }
-                if !is_weight && !is_bias {
-                    return Vec::new();
-                }
-                self.unfold(maps, windows);
-                product(matrix(windows, self.window()).transpose(), slope)
-            },
-        );
+                let of_weight =
+                    of_weight.chunks_exact(LANES).map(|lanes| lanes.iter().sum()).collect::<Vec<f32>>();
+                (of_weight, of_bias)
+            });
         drop(targets);
-        if !is_weight && !is_bias {
-            return [of_maps, None, None];
-        }
-        let [of_weight, of_bias] = self.of_matrix(&parallel::sum(of_kernels, kernel.len()));
-        [of_maps, is_weight.then_some(of_weight), is_bias.then_some(of_bias)]
+        let (of_weights, of_biases): (Vec<_>, Vec<_>) = of_parts.into_iter().unzip();
+        let of_weight = is_weight.then(|| parallel::sum(of_weights, weight.len()));
+        [of_maps, of_weight, is_bias.then(|| parallel::sum(of_biases, self.out))]
     }
 
-    /// Writes the gradient of `conv(maps)`, `[rows, 4 * out]`, from that of the pooled output.
-    fn write_slope(self, tanh: &[f32], upstream: &[f32], slope: &mut Vec<f32>) {
-        slope.resize(tanh.len(), 0.0);
+    /// Writes the gradient of `conv(maps)` of an image, `[out, span]`; 0 where there is no place.
+    fn write_slopes(self, tanh: &[f32], upstream: &[f32], slopes: &mut Vec<f32>) {
+        let (width, [_, across]) = (self.sides[1], self.pooled());
+        slopes.resize(tanh.len(), 0.0);
+        let mut pairs = vec![[0.0; 2]; across];
         vectorised!({
-            let rows = slope.chunks_exact_mut(self.columns()).zip(tanh.chunks_exact(self.columns()));
-            for ((slope, tanh), pooled) in rows.zip(upstream.chunks_exact(self.out)) {
-                for (slope, tanh) in slope.chunks_exact_mut(self.out).zip(tanh.chunks_exact(self.out)) {
-                    for ((slope, y), g) in slope.iter_mut().zip(tanh).zip(pooled) {
-                        *slope = 0.25 * g * (1.0 - y * y);
+            let planes = slopes.chunks_exact_mut(self.span()).zip(tanh.chunks_exact(self.span()));
+            for ((slopes, tanh), upstream) in planes.zip(upstream.chunks_exact(self.places())) {
+                let rows = slopes.chunks_exact_mut(2 * width).zip(tanh.chunks_exact(2 * width));
+                for ((slopes, tanh), upstream) in rows.zip(upstream.chunks_exact(across)) {
+                    pairs.iter_mut().zip(upstream).for_each(|(pair, g)| *pair = [0.25 * g; 2]);
+                    for (slopes, tanh) in slopes.chunks_exact_mut(width).zip(tanh.chunks_exact(width)) {
+                        let values = slopes.iter_mut().zip(tanh).zip(pairs.as_flattened());
+                        values.for_each(|((slope, y), g)| *slope = g * (1.0 - y * y));
                     }
                 }
             }
         });
     }
 
-    /// The gradient of some maps, with room for its windows.
-    fn fill(self, slope: MatRef<'_, f32>, kernel: &[f32], windows: &mut Vec<f32>, target: &mut [f32]) {
-        windows.resize(slope.nrows() * self.window(), 0.0);
-        assign(windows, slope, matrix(kernel, self.columns()).transpose());
-        vectorised!(self.fold(windows, target));
+    /// The weights of the gradient of the maps, `[channels, out k k]`, of the slopes at
+    /// [`offsets_back`](Self::offsets_back).
+    fn mirrored(self, weight: &[f32]) -> Weights {
+        let taps = self.kernel * self.kernel;
+        Weights::new(self.channels, self.out * taps, |channel, at| {
+            let (output, tap) = (at / taps, at % taps);
+            weight[(output * self.channels + channel) * taps + taps - 1 - tap]
+        })
+    }
+
+    /// Number of values between planes of slopes that are read from every offset on.
+    fn stride_back(self) -> usize {
+        self.reach() + self.plane().next_multiple_of(LANES).max(self.span())
+    }
+
+    /// The offset of each entry of the mirrored kernel, `[out, k, k]`, in planes of slopes after as many zeros as the
+    /// kernel reaches.
+    fn offsets_back(self) -> Vec<usize> {
+        let taps = self.kernel * self.kernel;
+        let of = |at: usize| {
+            let (output, y, x) = (at / taps, at % taps / self.kernel, at % self.kernel);
+            output * self.stride_back() + y * self.sides[1] + x
+        };
+        (0..self.out * taps).map(of).collect()
+    }
+
+    /// Writes the gradient of the maps of an image, from its slopes.
+    fn fill(self, mirrored: &Weights, scratch: &mut Scratch, target: &mut [f32]) {
+        let Scratch { slopes, padded, of_planes, .. } = scratch;
+        padded.resize(self.out * self.stride_back(), 0.0);
+        for (to, from) in padded.chunks_exact_mut(self.stride_back()).zip(slopes.chunks_exact(self.span())) {
+            to[self.reach()..][..from.len()].copy_from_slice(from);
+        }
+        let length = self.plane().next_multiple_of(LANES);
+        of_planes.resize(self.channels * length, 0.0);
+        correlate(padded, &self.offsets_back(), mirrored, &[], of_planes);
+        for (to, from) in target.chunks_exact_mut(self.plane()).zip(of_planes.chunks_exact(length)) {
+            to.copy_from_slice(&from[..to.len()]);
+        }
     }
 }
 
-/// Copies a run of values. Values after them may be copied too, and the next run is written over those: copies of one size
-/// are two instructions, of any size a call.
-#[inline(always)]
-fn copy_run(values: &[f32], length: usize, target: &mut [f32]) {
-    const PIECE: usize = 32;
-    for first in (0..length).step_by(PIECE) {
-        let (values, target) = (&values[first..], &mut target[first..]);
-        match (values.first_chunk::<PIECE>(), target.first_chunk_mut::<PIECE>()) {
-            (Some(values), Some(target)) => *target = *values,
-            _ => {
-                let rest = (length - first).min(PIECE);
-                target[..rest].copy_from_slice(&values[..rest]);
-            }
+/// Memory for an image, reused for the next.
+#[derive(Default)]
+struct Scratch {
+    planes: Vec<f32>,
+    slopes: Vec<f32>,
+    padded: Vec<f32>,
+    of_planes: Vec<f32>,
+}
+
+fn total(values: &[f32]) -> f32 {
+    vectorised!({
+        let mut lanes = [0.0_f32; LANES];
+        for values in values.as_chunks::<LANES>().0 {
+            lanes.iter_mut().zip(values).for_each(|(lane, value)| *lane += value);
         }
-    }
+        lanes.iter().sum()
+    })
 }

@@ -2,7 +2,9 @@
 //!
 //! Maps are `[n, height, width, channels]` everywhere: a convolution is a product over the channels of a position,
 //! so both the CPU and the GPU kernels need contiguous channels; Burn gets maps `[n, channels, height, width]` as a
-//! view. A network permutes its images once; no layer copies its maps into another order.
+//! view. A network permutes its images once; no layer copies its maps into another order. The convolutions of few
+//! channels in [`convolve_tanh_pool`](crate::convolve_tanh_pool) are faster with adjacent places: on the CPU they take images as they come, and
+//! their results are such views too.
 #![allow(clippy::type_complexity, reason = "Burn routes tuples of tensors, and no name for them")]
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
@@ -239,12 +241,12 @@ fn options(Windows { stride, padding }: Windows) -> ConvOptions<2> {
 }
 
 /// `[n, channels, height, width]`, Burn's layout; a view.
-fn planes<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+pub(crate) fn planes<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     B::float_permute(maps, &[0, 3, 1, 2])
 }
 
 /// The inverse of [`planes`].
-fn places<B: Backend>(planes: FloatTensor<B>) -> FloatTensor<B> {
+pub(crate) fn places<B: Backend>(planes: FloatTensor<B>) -> FloatTensor<B> {
     B::float_permute(planes, &[0, 2, 3, 1])
 }
 

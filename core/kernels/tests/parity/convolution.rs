@@ -316,6 +316,7 @@ fn convolutions_with_tanh_and_mean_of_four() {
         case(9, [12, 15], [3, 6], [5, 1, 0]),
         case(1, [32, 32], [1, 6], [5, 1, 0]),
         case(9, [9, 8], [6, 16], [3, 1, 0]),
+        case(3, [8, 9], [2, 7], [4, 1, 0]),
     ] {
         let [n, height, width, outputs] = case.shape();
         let along = |along: Tensor<4>| along.slice([0..n, 0..height / 2, 0..width / 2, 0..outputs]);

@@ -11,10 +11,10 @@ use crate::cpu::parallel;
 use crate::cpu::pool;
 use crate::cpu::tanh_pool::Block;
 use crate::ops::convolution::{
-    Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows, plain_convolve,
+    Affine, ConvolutionOps, Joined, Kept, Moments, Optional, Windows, places, plain_convolve,
     plain_convolve_backward, plain_convolve_normalised, plain_convolve_normalised_backward,
     plain_convolve_normalised_by, plain_convolve_tanh_pool, plain_convolve_tanh_pool_backward,
-    plain_max_pool, plain_max_pool_backward, plain_mean_pool, plain_mean_pool_backward,
+    plain_max_pool, plain_max_pool_backward, plain_mean_pool, plain_mean_pool_backward, planes,
 };
 
 /// The convolution, if the loops of [`crate::cpu`] support it: `f32`, and a square kernel.
@@ -207,11 +207,11 @@ impl ConvolutionOps for Flex {
         let Some((n, block)) = block(&maps, &weight).filter(|_| is_f32(&bias)) else {
             return plain_convolve_tanh_pool::<Self>(maps, weight, bias);
         };
-        let [weight, bias] = [weight, bias].map(contiguous);
-        let maps = contiguous_maps(maps);
+        let [maps, weight, bias] = [planes::<Self>(maps), weight, bias].map(contiguous);
         let [pooled, tanh] = block.forward(floats(&maps), floats(&weight), floats(&bias));
         let [height, width] = block.pooled();
-        (tensor(pooled, [n, height, width, block.out]), tensor(tanh, [n, height, width, block.columns()]))
+        let pooled = tensor(pooled, [n, block.out, height, width]);
+        (places::<Self>(pooled), tensor(tanh, [n, block.out, block.span()]))
     }
 
     fn convolve_tanh_pool_backward(
@@ -221,18 +221,17 @@ impl ConvolutionOps for Flex {
         upstream: FloatTensor<Self>,
         wanted: [bool; 3],
     ) -> (Option<FlexTensor>, Option<FlexTensor>, Option<FlexTensor>) {
-        let is_ours =
-            |block: &Block| dims(&tanh).is_some_and(|[.., last]: [usize; 4]| last == block.columns());
+        let is_ours = |block: &Block| dims(&tanh).is_some_and(|[.., last]: [usize; 3]| last == block.span());
         let found = block(&maps, &weight).filter(|(_, block)| is_ours(block) && is_f32(&upstream));
         let Some((n, block)) = found else {
             return plain_convolve_tanh_pool_backward::<Self>(maps, weight, tanh, upstream, wanted);
         };
-        let [weight, tanh, upstream] = [weight, tanh, upstream].map(contiguous);
-        let maps = contiguous_maps(maps);
+        let [maps, upstream] = [maps, upstream].map(planes::<Self>);
+        let [maps, weight, tanh, upstream] = [maps, weight, tanh, upstream].map(contiguous);
         let [maps, weight, tanh, upstream] = [&maps, &weight, &tanh, &upstream].map(floats);
         let [of_maps, of_weight, of_bias] = block.backward(maps, weight, tanh, upstream, wanted);
         let Block { sides: [height, width], channels, out, kernel } = block;
-        let of_maps = of_maps.map(|values| tensor(values, [n, height, width, channels]));
+        let of_maps = of_maps.map(|values| places::<Self>(tensor(values, [n, channels, height, width])));
         let of_weight = of_weight.map(|values| tensor(values, [out, channels, kernel, kernel]));
         (of_maps, of_weight, of_bias.map(|values| tensor(values, [out])))
     }
