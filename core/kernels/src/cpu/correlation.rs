@@ -194,10 +194,10 @@ fn products<S: Simd, const OUTPUTS: usize, const COUNT: usize>(
     let mut sums = [[simd.splat_f32s(0.0); COUNT]; OUTPUTS];
     for at in 0..count {
         let slopes: [S::f32s; OUTPUTS] = std::array::from_fn(|output| slopes[output][at]);
-        for offset in 0..COUNT {
-            let value = planes[offset][at];
-            for output in 0..OUTPUTS {
-                sums[output][offset] = add_product(simd, slopes[output], value, sums[output][offset]);
+        for (offset, plane) in planes.iter().enumerate() {
+            let value = plane[at];
+            for (sums, slope) in sums.iter_mut().zip(slopes) {
+                sums[offset] = add_product(simd, slope, value, sums[offset]);
             }
         }
     }
