@@ -15,11 +15,12 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::linear_probe::{LinearProbe, LinearProbeConfig, Target};
-use super::ridge::Ridge;
+use super::linear_probe::{LinearProbe, LinearProbeConfig, ProbePath, Target};
+use super::ridge::{NormalEquations, Ridge};
 use super::{check_labels, check_size, metrics};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::Rows;
 
 /// One in this many samples is held out.
 const SHARE: usize = 5;
@@ -50,10 +51,6 @@ impl Answers {
             }
         }
     }
-
-    fn classes(labels: &[usize], classes: usize) -> Target<'_> {
-        Target::Classes { labels, classes }
-    }
 }
 
 /// A fitted probe.
@@ -71,29 +68,20 @@ impl Reader {
     ///
     /// # Errors
     /// As [`LinearProbeConfig::fit`] and [`Ridge::fit`].
-    pub fn fit(
+    pub fn fit<R: Rows>(
         config: &LinearProbeConfig,
-        rows: &Matrix,
+        rows: &R,
         answers: &Answers,
         from: Option<&Self>,
     ) -> Result<Self> {
-        Ok(match (answers, from) {
-            (Answers::Values(values), _) => Self::Values(Ridge::fit(rows, values, config.regularisation)?),
-            (Answers::Classes { labels, classes }, Some(Self::Classes(from))) => {
-                let target = Answers::classes(labels, *classes);
-                Self::Classes(config.fit_from(rows, target, &from.weight, &from.bias)?)
-            }
-            (Answers::Classes { labels, classes }, _) => {
-                Self::Classes(config.fit(rows, Answers::classes(labels, *classes))?)
-            }
-        })
+        Fits::of(config, rows, answers, from)?.fit(config.regularisation)
     }
 
     /// Class scores, or predicted values, of every row: `[n, m]`.
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of features differs.
-    pub fn scores(&self, rows: &Matrix) -> Result<Matrix> {
+    pub fn scores<R: Rows>(&self, rows: &R) -> Result<Matrix> {
         match self {
             Self::Classes(probe) => probe.scores(rows),
             Self::Values(ridge) => ridge.predictions(rows),
@@ -104,7 +92,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Error::Shape`] if the targets do not match the rows or the kind of the probe.
-    pub fn errors(&self, rows: &Matrix, answers: &Answers) -> Result<Vec<f64>> {
+    pub fn errors<R: Rows>(&self, rows: &R, answers: &Answers) -> Result<Vec<f64>> {
         let scores = self.scores(rows)?;
         match answers {
             Answers::Values(values) => {
@@ -124,6 +112,39 @@ impl Reader {
     }
 }
 
+/// Probes of the same rows with one penalty after another, which share what does not depend on the penalty.
+enum Fits<'a, R> {
+    Classes(ProbePath<'a, R>),
+    Values(NormalEquations),
+}
+
+impl<'a, R: Rows> Fits<'a, R> {
+    fn of(
+        config: &LinearProbeConfig,
+        rows: &'a R,
+        answers: &'a Answers,
+        from: Option<&Reader>,
+    ) -> Result<Self> {
+        Ok(match (answers, from) {
+            (Answers::Values(values), _) => Self::Values(NormalEquations::of(rows, values)?),
+            (Answers::Classes { labels, classes }, from) => {
+                let path = config.path(rows, Target::Classes { labels, classes: *classes })?;
+                Self::Classes(match from {
+                    Some(Reader::Classes(from)) => path.starting_at(&from.weight, &from.bias)?,
+                    _ => path,
+                })
+            }
+        })
+    }
+
+    fn fit(&mut self, penalty: f64) -> Result<Reader> {
+        Ok(match self {
+            Self::Classes(path) => Reader::Classes(path.fit(penalty)?),
+            Self::Values(equations) => Reader::Values(equations.solve(penalty)?),
+        })
+    }
+}
+
 /// A chosen penalty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
@@ -140,24 +161,23 @@ impl Choice {
     ///
     /// # Errors
     /// [`Error::Parameter`] if there is no penalty; as [`Reader::fit`] and [`Reader::errors`].
-    pub fn among(
+    pub fn among<R: Rows>(
         penalties: &[f64],
         config: &LinearProbeConfig,
-        fitted: (&Matrix, &Answers),
-        judged: (&Matrix, &Answers),
+        fitted: (&R, &Answers),
+        judged: (&R, &Answers),
     ) -> Result<Self> {
         let mut penalties = penalties.to_vec();
         // The strongest first: it is the quickest to fit, and the next fit starts from it.
         penalties.sort_by(|a, b| b.total_cmp(a));
-        let (mut best, mut before): (Option<Self>, Option<Reader>) = (None, None);
+        let mut fits = Fits::of(config, fitted.0, fitted.1, None)?;
+        let mut best: Option<Self> = None;
         for penalty in penalties {
-            let config = LinearProbeConfig { regularisation: penalty, ..config.clone() };
-            let reader = Reader::fit(&config, fitted.0, fitted.1, before.as_ref())?;
+            let reader = fits.fit(penalty)?;
             let errors = reader.errors(judged.0, judged.1)?;
             if best.as_ref().is_none_or(|best| mean(&errors) < mean(&best.errors)) {
-                best = Some(Self { penalty, errors, reader: reader.clone() });
+                best = Some(Self { penalty, errors, reader });
             }
-            before = Some(reader);
         }
         best.ok_or_else(|| Error::parameter("penalties", "empty", "expected at least one"))
     }

@@ -24,6 +24,11 @@ pub(super) fn product(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef
     matmul(out, Accum::Replace, left, right, scale, Par::Seq);
 }
 
+/// `out += left * right`.
+pub(super) fn add_product(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
+    matmul(out, Accum::Add, left, right, 1.0, Par::Seq);
+}
+
 /// `left * right^T`, `[left rows, right rows]`.
 pub(super) fn times_transpose(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Matrix {
     let mut out = Matrix::zeros(left.nrows(), right.nrows());

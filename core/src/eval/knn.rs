@@ -5,21 +5,33 @@
 //! score(q, c) = Σ over the k rows b of the bank with the largest q.b and label c of exp(q.b / temperature)
 //! ```
 //!
-//! Rows are compared by their scalar product as given: pass unit rows ([`unit_rows`]) for the cosine. Where
-//! two rows of the bank are equally near, the earlier one is taken. The bank is read in blocks, so that no
+//! Rows are compared by their scalar product as given: pass unit rows ([`Unit`]) for the cosine. Where
+//! two rows of the bank are equally near, the earlier one is taken. The bank is read once, in blocks, so that no
 //! table of all queries by all rows is formed.
+//!
+//! The neighbours are exact: products in `f32` only rule out rows that are farther than `k + 1` others by more than those
+//! products can be wrong; of the rows that are left, the products are computed in `f64`, and these order them and weigh the votes.
 
+use faer::{MatMut, MatRef};
 use serde::{Deserialize, Serialize};
+use simile_kernels::cpu::parallel;
 
-use super::{check_labels, check_matrix, check_size, check_table, dense, metrics};
+use super::blocks::check_any;
+use super::{check_labels, check_table, dense, metrics};
 use crate::error::{Error, Result, positive};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::{Real, Rows};
 use crate::numeric::unit_rows::SMALLEST_NORM;
 
 /// Largest exponent whose sum over neighbours stays finite.
 const LARGEST_EXPONENT: f64 = 690.0;
-/// Queries compared with the bank at once.
-const QUERIES: usize = 64;
+/// Queries compared with a block of the bank at once.
+const QUERIES: usize = 128;
+/// Rows in a block of the bank, and values in a block of many columns.
+const BANK: usize = 4096;
+const BANK_VALUES: usize = 1 << 23;
+/// Rows whose largest product is compared first.
+const RUN: usize = 32;
 
 /// Settings of the classifier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,56 +71,90 @@ impl KnnVotes {
 
 impl KnnConfig {
     /// Lets the rows of `bank` (`[n, d]`, one label below `classes` each) vote on every row of `queries`
-    /// (`[m, d]`).
+    /// (`[m, d]`). Beside both, memory is that of the queries in `f32` and of some `8 (k + 1)` candidates of each.
     ///
     /// # Errors
-    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs; [`Error::Parameter`] if `k` is 0 or
-    /// above `n`, or if the temperature is so low that a vote overflows.
-    pub fn vote(
+    /// [`Error::Shape`], [`Error::NotFinite`] or [`Error::TooLarge`] for unusable inputs; [`Error::Parameter`] if `k` is 0
+    /// or above `n`, or if the temperature is so low that a vote overflows.
+    pub fn vote<B: Rows, Q: Rows>(
         &self,
-        bank: &Matrix,
+        bank: &B,
         labels: &[usize],
         classes: usize,
-        queries: &Matrix,
+        queries: &Q,
     ) -> Result<KnnVotes> {
-        check_matrix("bank", bank)?;
-        check_matrix("queries", queries)?;
+        check_any("bank", bank)?;
+        check_any("queries", queries)?;
         check_labels("bank_labels", labels, bank.rows(), classes)?;
-        check_size("queries", queries, queries.rows(), bank.columns())?;
+        if queries.columns() != bank.columns() {
+            let found = format!("{} columns", queries.columns());
+            return Err(Error::shape("queries", format!("{} columns, as the bank", bank.columns()), found));
+        }
         positive("temperature", self.temperature)?;
         if self.k == 0 || self.k > bank.rows() {
             let range = format!("expected 1 to {}, the rows of the bank", bank.rows());
             return Err(Error::parameter("k", self.k, &range));
         }
         check_table("classes", classes, queries.rows())?;
+        let groups = self.searched(bank, queries)?;
+        let of_group = |group: &Group| self.votes_of(group, bank, queries, (labels, classes));
         let mut votes = KnnVotes { scores: Matrix::zeros(queries.rows(), classes), gap: Vec::new() };
-        for start in (0..queries.rows()).step_by(QUERIES) {
-            let rows = QUERIES.min(queries.rows() - start);
-            for (offset, mut nearest) in self.nearest(bank, queries, start, rows).into_iter().enumerate() {
-                let next = nearest.finish();
-                for &(similarity, row) in &nearest.kept {
-                    votes.scores[(start + offset, labels[row])] += self.weight(similarity)?;
-                }
-                let last = nearest.kept.iter().map(|n| n.0).fold(f64::INFINITY, f64::min);
-                votes.gap.push(next.map(|next| last - next));
+        for (group, found) in parallel::map(&groups, of_group).into_iter().enumerate() {
+            for (offset, (scores, gap)) in found?.into_iter().enumerate() {
+                votes.scores.row_mut(group * QUERIES + offset).copy_from_slice(&scores);
+                votes.gap.push(gap);
             }
         }
         Ok(votes)
     }
 
-    /// The nearest rows of the bank for `rows` queries from `start` on.
-    fn nearest(&self, bank: &Matrix, queries: &Matrix, start: usize, rows: usize) -> Vec<Nearest> {
-        let mut all: Vec<Nearest> = (0..rows).map(|_| Nearest::new(self.k)).collect();
-        let step = dense::block_rows(rows);
+    /// The candidates of every query.
+    fn searched<B: Rows, Q: Rows>(&self, bank: &B, queries: &Q) -> Result<Vec<Group>> {
+        let starts = (0..queries.rows()).step_by(QUERIES);
+        let groups = parallel::map(starts, |first| Group::new(queries, first, self.k + 1));
+        let mut groups = groups.into_iter().collect::<Result<Vec<Group>>>()?;
+        let columns = bank.columns();
+        let step = (BANK_VALUES / columns.max(1)).clamp(1, BANK);
+        let mut largest = 0.0;
+        let (mut values, mut single) = (Vec::new(), Vec::new());
         for first in (0..bank.rows()).step_by(step) {
-            let size = step.min(bank.rows() - first);
-            let block = dense::view(bank).subrows(first, size);
-            let similarities = dense::times_transpose(dense::view(queries).subrows(start, rows), block);
-            for (nearest, row) in all.iter_mut().zip(similarities.iter_rows()) {
-                row.iter().enumerate().for_each(|(j, &s)| nearest.offer(s, first + j));
-            }
+            let rows = step.min(bank.rows() - first);
+            values.resize(rows * columns, 0.0);
+            bank.read(first, &mut values)?;
+            let length = longest("bank", &values, columns, first)?;
+            let scale = reciprocal(length);
+            single.clear();
+            single.extend(values.iter().map(|value| (value * scale) as f32));
+            largest = length.max(largest);
+            let block =
+                Shared { values: &single, first, rows, length, error: single_error(columns) * largest };
+            let search =
+                |products: &mut Vec<f32>, group: &mut Group| group.search(&block, products, bank, queries);
+            parallel::map_in(groups.iter_mut(), Vec::new, search).into_iter().collect::<Result<()>>()?;
         }
-        all
+        Ok(groups)
+    }
+
+    /// Scores of the classes and gap of each query of a group.
+    fn votes_of<B: Rows, Q: Rows>(
+        &self,
+        group: &Group,
+        bank: &B,
+        queries: &Q,
+        (labels, classes): (&[usize], usize),
+    ) -> Result<Vec<(Vec<f64>, Option<f64>)>> {
+        let of_query = |(offset, nearest): (usize, &Nearest)| {
+            let mut exact = Exact::new(bank, queries, group.first + offset)?;
+            let found = exact.nearest(&nearest.kept, self.k + 1)?;
+            let (near, next) = found.split_at(self.k.min(found.len()));
+            let mut scores = vec![0.0; classes];
+            for &(similarity, row) in near {
+                scores[labels[row]] += self.weight(similarity)?;
+            }
+            let last = near.last().map_or(f64::INFINITY, |n| n.0);
+            Ok((scores, next.first().map(|next| last - next.0)))
+        };
+        group.nearest.iter().enumerate().map(of_query).collect()
     }
 
     fn weight(&self, similarity: f64) -> Result<f64> {
@@ -125,43 +171,193 @@ impl KnnConfig {
     }
 }
 
-/// The `k + 1` best candidates so far, and some that may still drop out.
+/// The largest error of a scalar product in `f32` of rows of length at most 1 that were rounded to `f32`.
+fn single_error(columns: usize) -> f64 {
+    (columns + 8) as f64 * f64::from(f32::EPSILON)
+}
+
+/// The length of the longest row.
+///
+/// # Errors
+/// [`Error::NotFinite`] or [`Error::TooLarge`] names the first row that has no length.
+fn longest(name: &str, values: &[f64], columns: usize, first: usize) -> Result<f64> {
+    let mut longest = 0.0_f64;
+    for (row, values) in values.chunks_exact(columns.max(1)).enumerate() {
+        let square = dot(values, values);
+        if !square.is_finite() {
+            let row = first + row;
+            let largest = values.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
+            return Err(match largest.filter(|value| value.is_finite()) {
+                Some(value) => Error::TooLarge { input: name.into(), row, value },
+                None => Error::NotFinite { input: name.into(), row },
+            });
+        }
+        longest = longest.max(square.sqrt());
+    }
+    Ok(longest)
+}
+
+/// `1 / length`, and 0 for 0.
+fn reciprocal(length: f64) -> f64 {
+    if length > 0.0 { 1.0 / length } else { 0.0 }
+}
+
+/// A block of the bank for all groups of queries.
+struct Shared<'a> {
+    /// The rows divided by `length`.
+    values: &'a [f32],
+    first: usize,
+    rows: usize,
+    /// The length of the longest row of the block.
+    length: f64,
+    /// The largest error of a product with a row of this block or one before it.
+    error: f64,
+}
+
+/// Some adjacent queries with their candidates.
+struct Group {
+    first: usize,
+    /// The queries in `f32`, each divided by its length.
+    directions: Vec<f32>,
+    nearest: Vec<Nearest>,
+}
+
+impl Group {
+    fn new<Q: Rows>(queries: &Q, first: usize, wanted: usize) -> Result<Self> {
+        let (rows, columns) = (QUERIES.min(queries.rows() - first), queries.columns());
+        let mut values = vec![0.0; rows * columns];
+        queries.read(first, &mut values)?;
+        longest("queries", &values, columns, first)?;
+        let mut directions = Vec::with_capacity(values.len());
+        for row in values.chunks_exact(columns.max(1)) {
+            let scale = reciprocal(dot(row, row).sqrt());
+            directions.extend(row.iter().map(|value| (value * scale) as f32));
+        }
+        let nearest = (0..rows).map(|_| Nearest::new(wanted)).collect();
+        Ok(Self { first, directions, nearest })
+    }
+
+    /// Compares the queries with a block.
+    fn search<B: Rows, Q: Rows>(
+        &mut self,
+        block: &Shared<'_>,
+        products: &mut Vec<f32>,
+        bank: &B,
+        queries: &Q,
+    ) -> Result<()> {
+        let (rows, columns) = (self.nearest.len(), bank.columns());
+        products.resize(rows * block.rows, 0.0);
+        let directions = MatRef::from_row_major_slice(&self.directions[..], rows, columns);
+        let others = MatRef::from_row_major_slice(block.values, block.rows, columns);
+        let out = MatMut::from_row_major_slice_mut(&mut products[..], rows, block.rows);
+        f32::multiply(out, directions, others.transpose());
+        let of_queries = products.chunks_exact(block.rows).zip(&mut self.nearest);
+        for (offset, (products, nearest)) in of_queries.enumerate() {
+            for (run, products) in products.chunks(RUN).enumerate() {
+                let most = products.iter().fold(f32::NEG_INFINITY, |most, &product| most.max(product));
+                if f64::from(most) * block.length < nearest.threshold {
+                    continue;
+                }
+                for (row, &product) in (block.first + run * RUN..).zip(products) {
+                    nearest.offer(f64::from(product) * block.length, row, block.error);
+                }
+            }
+            if nearest.is_crowded() {
+                let exact = Exact::new(bank, queries, self.first + offset)?;
+                nearest.settle(exact, block.error)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The candidates for the nearest rows of a query: all that may be among the nearest, given the errors of their products.
 struct Nearest {
-    k: usize,
+    wanted: usize,
+    /// The least product of a further candidate.
     threshold: f64,
+    /// Products with the direction of the query, and rows.
     kept: Vec<(f64, usize)>,
 }
 
 impl Nearest {
-    fn new(k: usize) -> Self {
-        Self { k, threshold: f64::NEG_INFINITY, kept: Vec::new() }
+    fn new(wanted: usize) -> Self {
+        Self { wanted, threshold: f64::NEG_INFINITY, kept: Vec::new() }
     }
 
-    fn offer(&mut self, similarity: f64, row: usize) {
-        if similarity > self.threshold || self.kept.len() <= self.k {
-            self.kept.push((similarity, row));
-            if self.kept.len() >= 4 * (self.k + 1) {
-                self.prune(self.k + 1);
+    fn offer(&mut self, product: f64, row: usize, error: f64) {
+        if product >= self.threshold {
+            self.kept.push((product, row));
+            if self.kept.len().is_multiple_of(4 * self.wanted) {
+                self.prune(error);
             }
         }
     }
 
-    /// Keeps the best `count` candidates and returns the least of them.
-    fn prune(&mut self, count: usize) {
-        if count < self.kept.len() {
-            self.kept.select_nth_unstable_by(count - 1, order);
-            self.kept.truncate(count);
-            self.threshold = self.kept.iter().map(|n| n.0).fold(f64::INFINITY, f64::min);
+    /// Drops the candidates that are farther than all wanted ones, even if both products are wrong by `error`.
+    fn prune(&mut self, error: f64) {
+        if self.kept.len() > self.wanted {
+            let (_, &mut (last, _), _) = self.kept.select_nth_unstable_by(self.wanted - 1, order);
+            self.threshold = last - 2.0 * error;
+            self.kept.retain(|candidate| candidate.0 >= self.threshold);
         }
     }
 
-    /// Keeps the best `k` and returns the similarity of the next one.
-    fn finish(&mut self) -> Option<f64> {
-        self.kept.sort_unstable_by(order);
-        let next = self.kept.get(self.k).map(|n| n.0);
-        self.kept.truncate(self.k);
-        next
+    /// True if many candidates are equally near, as far as their products tell.
+    fn is_crowded(&self) -> bool {
+        self.kept.len() > 8 * self.wanted
     }
+
+    /// Keeps only the wanted candidates, by their exact products.
+    fn settle<B: Rows>(&mut self, mut exact: Exact<'_, B>, error: f64) -> Result<()> {
+        let scale = reciprocal(exact.length);
+        self.kept = exact.nearest(&self.kept, self.wanted)?;
+        self.kept.iter_mut().for_each(|candidate| candidate.0 *= scale);
+        self.threshold = self.kept.last().map_or(f64::NEG_INFINITY, |last| last.0 - 2.0 * error);
+        Ok(())
+    }
+}
+
+/// Products of a query with rows of the bank in `f64`.
+struct Exact<'a, B> {
+    bank: &'a B,
+    query: Vec<f64>,
+    length: f64,
+    row: Vec<f64>,
+}
+
+impl<'a, B: Rows> Exact<'a, B> {
+    fn new<Q: Rows>(bank: &'a B, queries: &Q, at: usize) -> Result<Self> {
+        let mut query = vec![0.0; queries.columns()];
+        queries.read(at, &mut query)?;
+        let length = dot(&query, &query).sqrt();
+        Ok(Self { bank, row: vec![0.0; query.len()], query, length })
+    }
+
+    /// The nearest `count` of some rows with their products, nearest first.
+    fn nearest(&mut self, rows: &[(f64, usize)], count: usize) -> Result<Vec<(f64, usize)>> {
+        let mut found = Vec::with_capacity(rows.len());
+        for &(_, row) in rows {
+            self.bank.read(row, &mut self.row)?;
+            found.push((dot(&self.row, &self.query), row));
+        }
+        found.sort_unstable_by(order);
+        found.truncate(count);
+        Ok(found)
+    }
+}
+
+/// Number of parallel sums of a scalar product, which the compiler keeps in vector registers.
+const LANES: usize = 8;
+
+/// Scalar product.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut lanes = [0.0_f64; LANES];
+    for (a, b) in a.iter().zip(b) {
+        lanes.iter_mut().zip(a.iter().zip(b)).for_each(|(lane, (a, b))| *lane += a * b);
+    }
+    lanes.iter().sum::<f64>() + dense::dot(a_rest, b_rest)
 }
 
 /// Nearest first; the earlier row where two are equally near.
@@ -173,18 +369,48 @@ fn order(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
 #[must_use]
 pub fn unit_rows(matrix: &Matrix) -> Matrix {
     let mut out = matrix.clone();
-    for i in 0..out.rows() {
-        let norm = dense::dot_self(out.row(i)).sqrt();
-        let scale = if norm > SMALLEST_NORM { 1.0 / norm } else { 0.0 };
-        out.row_mut(i).iter_mut().for_each(|v| *v *= scale);
-    }
+    (0..out.rows()).for_each(|row| normalise(out.row_mut(row)));
     out
+}
+
+/// Rows that are divided by their Euclidean length where they are read; a row shorter than 1e-12 becomes zero.
+#[derive(Debug, Clone)]
+pub struct Unit<R>(pub R);
+
+impl<R: Rows> Rows for Unit<R> {
+    type Value = R::Value;
+
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.0.columns()
+    }
+
+    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
+        let columns = self.columns().max(1);
+        let mut row = vec![0.0; columns];
+        for (out, at) in out.chunks_exact_mut(columns).zip(first..) {
+            self.0.read(at, &mut row)?;
+            normalise(&mut row);
+            out.iter_mut().zip(&row).for_each(|(out, &value)| *out = T::of(value));
+        }
+        Ok(())
+    }
+}
+
+fn normalise(row: &mut [f64]) {
+    let norm = dense::dot_self(row).sqrt();
+    let scale = if norm > SMALLEST_NORM { 1.0 / norm } else { 0.0 };
+    row.iter_mut().for_each(|value| *value *= scale);
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
+    use crate::numeric::rows::{FeatureTable, to_matrix};
 
     fn wave(rows: usize, columns: usize, phase: f64) -> Matrix {
         unit_rows(&Matrix::from_fn(rows, columns, |i, j| ((i * columns + j) as f64 * 1.7 + phase).sin()))
@@ -207,6 +433,33 @@ mod tests {
             }
             assert!((votes.gap[q].unwrap() - (all[16].0 - all[17].0)).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn rows_nearer_to_each_other_than_single_precision_are_told_apart() {
+        // All products with the query differ by less than f32 can hold, and most rows are repeated.
+        let bank =
+            Matrix::from_fn(9000, 3, |i, j| if j == 0 { 1.0 + (i % 1500) as f64 * 1e-12 } else { 0.3 });
+        let queries = Matrix::from_fn(3, 3, |i, _| if i == 2 { 0.0 } else { 1.0 });
+        let labels: Vec<usize> = (0..9000).map(|i| usize::from(i % 1500 >= 1499)).collect();
+        let votes = KnnConfig { k: 6, temperature: 1.0 }.vote(&bank, &labels, 2, &queries).unwrap();
+        assert_eq!(votes.predictions().unwrap(), [1, 1, 0]);
+        assert_eq!(votes.scores.row(0)[0], 0.0);
+        let gap = votes.gap[1].unwrap();
+        assert!(gap > 0.5e-12 && gap < 2e-12, "{gap}");
+        assert_eq!(votes.gap[2], Some(0.0));
+    }
+
+    #[test]
+    fn features_in_single_precision_vote_as_the_same_numbers_do() {
+        let rows =
+            |matrix: &Matrix| FeatureTable::gather(matrix, &(0..matrix.rows()).collect::<Vec<_>>()).unwrap();
+        let (bank, queries) = (rows(&wave(5000, 40, 0.0)), rows(&wave(300, 40, 0.7)));
+        let labels: Vec<usize> = (0..5000).map(|i| i * i % 3).collect();
+        let config = KnnConfig { k: 30, temperature: 0.07 };
+        let votes = config.vote(&Unit(&bank), &labels, 3, &Unit(&queries)).unwrap();
+        let unit = |table: &FeatureTable| unit_rows(&to_matrix(table).unwrap());
+        assert_eq!(votes, config.vote(&unit(&bank), &labels, 3, &unit(&queries)).unwrap());
     }
 
     #[test]

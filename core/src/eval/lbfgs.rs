@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 
 use super::dense::{dot, dot_self};
+use crate::error::Result;
 
 /// Armijo constant: the least fraction of the predicted decrease that a step has to give.
 const DECREASE: f64 = 1e-4;
 /// Curvature constant: the largest fraction of the initial slope that may remain.
 const CURVATURE: f64 = 0.9;
-/// Differences of function values below this fraction of the value are rounding.
-const ROUNDING: f64 = 1e-15;
+/// Bytes of all stored steps and changes: with the weights of a thousand classes fewer steps are remembered.
+const MOST_BYTES: usize = 1 << 30;
 
 /// One step and the change of the gradient over it.
 #[derive(Debug, Clone)]
@@ -29,9 +30,10 @@ pub(super) struct History {
 }
 
 impl History {
-    /// An empty history that keeps the last `capacity` steps.
-    pub(super) fn new(capacity: usize) -> Self {
-        Self { capacity: capacity.max(1), pairs: VecDeque::new(), scale: 1.0 }
+    /// An empty history that keeps the last `capacity` steps of so many parameters, fewer if these take more than 1 GiB.
+    pub(super) fn new(capacity: usize, parameters: usize) -> Self {
+        let room = MOST_BYTES / (2 * size_of::<f64>() * parameters.max(1));
+        Self { capacity: capacity.min(room).max(1), pairs: VecDeque::new(), scale: 1.0 }
     }
 
     /// Stores a step and the change of the gradient over it. A pair without positive curvature, which rounding can
@@ -103,23 +105,26 @@ pub(super) struct Point {
 ///
 /// `start` has step 0 and a negative slope, `evaluate(step)` gives value and slope. Every trial lies inside the
 /// current bracket, at least a tenth of its width from its ends, so that the search cannot diverge, even if the
-/// function overflows. Returns `None` if `trials` evaluations do not suffice or rounding hides the decrease.
+/// function overflows. Differences of values below the fraction `rounding` of the value are not believed: then the slope
+/// alone decides. Returns `None` if `trials` evaluations do not suffice or rounding hides the decrease.
+///
+/// # Errors
+/// Those of `evaluate`.
 pub(super) fn line_search(
     start: Point,
-    first: f64,
-    trials: usize,
-    mut evaluate: impl FnMut(f64) -> (f64, f64),
-) -> Option<Point> {
+    (trials, rounding): (usize, f64),
+    mut evaluate: impl FnMut(f64) -> Result<(f64, f64)>,
+) -> Result<Option<Point>> {
     let mut low = start;
     let mut high: Option<Point> = None;
-    let mut step = first;
-    let slack = ROUNDING * start.value.abs();
+    let mut step = 1.0;
+    let slack = rounding * start.value.abs();
     for _ in 0..trials {
-        let (value, slope) = evaluate(step);
+        let (value, slope) = evaluate(step)?;
         let point = Point { step, value, slope };
         let falls = value <= start.value + DECREASE * step * start.slope + slack;
         if falls && slope.abs() <= CURVATURE * start.slope.abs() {
-            return Some(point);
+            return Ok(Some(point));
         }
         if falls && slope < 0.0 {
             low = point;
@@ -134,7 +139,7 @@ pub(super) fn line_search(
             break;
         }
     }
-    None
+    Ok(None)
 }
 
 /// Minimiser of the cubic through both ends, kept inside the bracket.
@@ -154,7 +159,7 @@ mod tests {
 
     #[test]
     fn one_step_of_a_quadratic_gives_the_exact_inverse_along_it() {
-        let mut history = History::new(5);
+        let mut history = History::new(5, 2);
         history.push(vec![1.0, 0.0], vec![4.0, 0.0], |_| {});
         let direction = history.direction(&[8.0, 0.0], |_| {});
         assert!((direction[0] + 2.0).abs() < 1e-12);
@@ -162,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_secant_equation_holds_for_the_newest_pair() {
-        let mut history = History::new(3);
+        let mut history = History::new(3, 3);
         let precondition = |v: &mut [f64]| v.iter_mut().zip([2.0, 0.5, 1.0]).for_each(|(v, s)| *v *= s);
         for k in 0..6 {
             let step: Vec<f64> = (0..3).map(|j| ((k * 3 + j) as f64).sin()).collect();
@@ -175,24 +180,36 @@ mod tests {
 
     #[test]
     fn pairs_without_curvature_are_left_out() {
-        let mut history = History::new(3);
+        let mut history = History::new(3, 2);
         history.push(vec![1.0, 0.0], vec![-1.0, 0.0], |_| {});
         assert!(history.is_empty());
     }
 
     #[test]
-    fn line_search_satisfies_both_conditions_from_any_first_step() {
-        let f = |x: f64| (x.exp() - 5.0 * x, x.exp() - 5.0);
-        let start = Point { step: 0.0, value: 1.0, slope: -4.0 };
-        for first in [1e-6, 0.1, 1.0, 20.0, 1e4] {
-            let point = line_search(start, first, 40, f).unwrap();
-            assert!(point.slope.abs() <= 0.9 * 4.0 && point.value <= 1.0 - 1e-4 * point.step * 4.0);
+    fn line_search_satisfies_both_conditions_on_any_scale() {
+        for scale in [1e-6, 0.1, 1.0, 20.0, 1e4] {
+            let f = |step: f64| {
+                let x = scale * step;
+                Ok((x.exp() - 5.0 * x, scale * (x.exp() - 5.0)))
+            };
+            let start = Point { step: 0.0, value: 1.0, slope: -4.0 * scale };
+            let point = line_search(start, (40, 1e-15), f).unwrap().unwrap();
+            let x = scale * point.step;
+            assert!(point.slope.abs() <= 0.9 * 4.0 * scale && point.value <= 1.0 - 1e-4 * x * 4.0);
         }
     }
 
     #[test]
     fn line_search_gives_up_on_a_function_that_only_grows() {
         let start = Point { step: 0.0, value: 1.0, slope: -1.0 };
-        assert_eq!(line_search(start, 1.0, 100, |t| (1.0 + t, 1.0)), None);
+        assert_eq!(line_search(start, (100, 1e-15), |t| Ok((1.0 + t, 1.0))), Ok(None));
+    }
+
+    #[test]
+    fn below_rounding_the_slope_decides() {
+        let start = Point { step: 0.0, value: 1.0, slope: -1e-9 };
+        let noisy = |_| Ok((1.0 + 5e-8, -1e-10));
+        assert!(line_search(start, (10, 1e-7), noisy).unwrap().is_some());
+        assert!(line_search(start, (10, 1e-15), noisy).unwrap().is_none());
     }
 }

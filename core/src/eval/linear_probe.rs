@@ -17,21 +17,34 @@
 //! same minimiser: compare objectives and class-centred weights. Released code reports the best **test** accuracy
 //! over the steps; this one reports the minimiser.
 //!
+//! Features may be any [`Rows`]. Every evaluation of J is one pass over them, in blocks: scores, losses and gradient of a block
+//! while it is in the cache, sums in `f64`. Products are in the type of the features. Where that is `f32`, the minimisation goes
+//! on with products in `f64`, from where rounding ends the first, to the same tolerances: the result is the minimiser for the
+//! features as given, in `f64`. Beside the features, memory is that of the parameters: at most 2 GiB, for the past steps and
+//! the sums of the threads.
+//!
 //! Standardise the features first ([`Standardise`](super::standardise::Standardise)).
 
 use faer::MatMut;
+use faer::linalg::solvers::Llt;
 use faer::prelude::Solve as _;
 use serde::{Deserialize, Serialize};
 
-use super::lbfgs::History;
+use super::blocks::{check_any, check_finite};
+use super::lbfgs::{History, Point, add_scaled, line_search};
 pub use super::probe_objective::Target;
-use super::probe_objective::{Problem, State};
+use super::probe_objective::{Evaluation, Problem, factor};
 use super::{check_matrix, check_size, dense, metrics, regression};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::{Real, Rows};
 
 /// Inner iterations of one PyTorch `LBFGS.step()`.
 const ITERATIONS_A_STEP: usize = 20;
+/// Maximum number of trials of one line search.
+const TRIALS: usize = 40;
+/// The decrease, relative to 1 + J, below which products in `f32` are not precise enough to find it.
+const SINGLE: f64 = 1e-10;
 
 /// Settings of the linear probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,7 +113,7 @@ impl LinearProbe {
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of features differs.
-    pub fn scores(&self, features: &Matrix) -> Result<Matrix> {
+    pub fn scores<R: Rows>(&self, features: &R) -> Result<Matrix> {
         regression::affine(features, &self.weight, &self.bias)
     }
 
@@ -108,7 +121,7 @@ impl LinearProbe {
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of features differs, [`Error::NotFinite`] if a score is not a number.
-    pub fn predictions(&self, features: &Matrix) -> Result<Vec<usize>> {
+    pub fn predictions<R: Rows>(&self, features: &R) -> Result<Vec<usize>> {
         metrics::predictions(&self.scores(features)?)
     }
 }
@@ -119,9 +132,8 @@ impl LinearProbeConfig {
     /// # Errors
     /// [`Error::Shape`], [`Error::NotFinite`] or [`Error::Parameter`] for unusable inputs,
     /// [`Error::Degenerate`] if the squared features overflow.
-    pub fn fit(&self, features: &Matrix, target: Target<'_>) -> Result<LinearProbe> {
-        let outputs = target.outputs();
-        self.fit_from(features, target, &Matrix::zeros(outputs, features.columns()), &vec![0.0; outputs])
+    pub fn fit<R: Rows>(&self, features: &R, target: Target<'_>) -> Result<LinearProbe> {
+        self.path(features, target)?.fit(self.regularisation)
     }
 
     /// Minimises J from `weight` (`[m, d]`) and `bias` (`[m]`), which only affect the path: the minimiser is the
@@ -129,27 +141,30 @@ impl LinearProbeConfig {
     ///
     /// # Errors
     /// As [`LinearProbeConfig::fit`].
-    pub fn fit_from(
+    pub fn fit_from<R: Rows>(
         &self,
-        features: &Matrix,
+        features: &R,
         target: Target<'_>,
         weight: &Matrix,
         bias: &[f64],
     ) -> Result<LinearProbe> {
+        self.path(features, target)?.starting_at(weight, bias)?.fit(self.regularisation)
+    }
+
+    /// Probes of one target with several penalties, from zero weights.
+    ///
+    /// # Errors
+    /// As [`LinearProbeConfig::fit`].
+    pub fn path<'a, R: Rows>(&self, features: &'a R, target: Target<'a>) -> Result<ProbePath<'a, R>> {
         self.check()?;
-        check_matrix("features", features)?;
+        check_any("features", features)?;
         target.check(features.rows())?;
-        check_size("weight", weight, target.outputs(), features.columns())?;
-        check_matrix("weight", weight)?;
-        let initial_bias = Matrix::column(bias);
-        check_size("bias", &initial_bias, target.outputs(), 1)?;
-        check_matrix("bias", &initial_bias)?;
-        let problem = Problem { features, target, regularisation: self.regularisation };
-        self.minimise(&problem, problem.parameters(weight, bias))
+        let problem = Problem { features, target };
+        let parameters = vec![0.0; target.outputs() * problem.width()];
+        Ok(ProbePath { config: self.clone(), problem, curvature: None, parameters })
     }
 
     fn check(&self) -> Result<()> {
-        crate::error::within("regularisation", self.regularisation, 0.0, f64::MAX)?;
         crate::error::within("gradient_tolerance", self.gradient_tolerance, 0.0, f64::MAX)?;
         crate::error::within("decrease_tolerance", self.decrease_tolerance, 0.0, f64::MAX)?;
         if self.history == 0 {
@@ -157,58 +172,190 @@ impl LinearProbeConfig {
         }
         Ok(())
     }
+}
 
-    fn minimise(&self, problem: &Problem<'_>, mut parameters: Vec<f64>) -> Result<LinearProbe> {
-        let covariance = problem.covariance()?;
-        let precondition = |vector: &mut [f64]| {
-            covariance.solve_in_place(MatMut::from_column_major_slice_mut(
-                vector,
-                problem.width(),
-                problem.target.outputs(),
-            ));
+/// Probes of one target with one penalty after another: each fit starts from the minimiser of the last one, and all use the
+/// same second moments of the features. Take the strongest penalty first: it is the quickest to fit.
+pub struct ProbePath<'a, R> {
+    config: LinearProbeConfig,
+    problem: Problem<'a, R>,
+    /// Measured by the first fit.
+    curvature: Option<Matrix>,
+    parameters: Vec<f64>,
+}
+
+impl<R: Rows> ProbePath<'_, R> {
+    /// The same, starting from `weight` (`[m, d]`) and `bias` (`[m]`).
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::NotFinite`] for an unusable start.
+    pub fn starting_at(mut self, weight: &Matrix, bias: &[f64]) -> Result<Self> {
+        check_size("weight", weight, self.problem.target.outputs(), self.problem.features.columns())?;
+        check_matrix("weight", weight)?;
+        let column = Matrix::column(bias);
+        check_size("bias", &column, weight.rows(), 1)?;
+        check_matrix("bias", &column)?;
+        self.parameters = self.problem.parameters(weight, bias);
+        Ok(self)
+    }
+
+    /// Minimises J with the penalty `regularisation`, 0 or more.
+    ///
+    /// # Errors
+    /// As [`LinearProbeConfig::fit`].
+    pub fn fit(&mut self, regularisation: f64) -> Result<LinearProbe> {
+        crate::error::within("regularisation", regularisation, 0.0, f64::MAX)?;
+        let given = self.problem.squared_weights(&self.parameters);
+        self.problem.centre_classes(&mut self.parameters);
+        // The cross-entropy is the same at the centred weights.
+        let removed = regularisation * (given - self.problem.squared_weights(&self.parameters));
+        let curvature = match self.curvature.take() {
+            Some(curvature) => curvature,
+            None => self.problem.curvature()?,
         };
-        let mut state = State::new(problem, &parameters);
-        let initial_objective = state.objective;
-        problem.centre_classes(&mut parameters);
-        state.restart(problem, &parameters);
-        let mut history = History::new(self.history);
-        let mut iterations = 0;
-        let stop = loop {
-            if largest(&state.gradient) <= self.gradient_tolerance {
-                break Stop::Gradient;
-            }
-            if iterations == self.steps.saturating_mul(ITERATIONS_A_STEP) {
-                break Stop::Budget;
-            }
-            let direction = history.direction(&state.gradient, precondition);
-            let slope = dense::dot(&direction, &state.gradient);
-            if -slope <= self.decrease_tolerance * (1.0 + state.objective.abs()) {
-                break Stop::Decrease;
-            }
-            let before = state.gradient.clone();
-            match state.advance(problem, &mut parameters, &direction, slope) {
-                Some(step) => {
-                    let change = state.gradient.iter().zip(&before).map(|(a, b)| a - b).collect();
-                    history.push(direction.iter().map(|d| d * step).collect(), change, precondition);
-                    iterations += 1;
-                }
-                None if history.is_empty() => break Stop::Precision,
-                None => history.clear(),
-            }
+        let hessian = match factor(&curvature, regularisation) {
+            Ok(hessian) => hessian,
+            Err(error) => return Err(check_finite("features", self.problem.features).err().unwrap_or(error)),
         };
-        state.restart(problem, &parameters);
-        let (weight, bias) = problem.layer(&parameters);
-        let gradient_norm = largest(&state.gradient);
+        self.curvature = Some(curvature);
+
+        let mut descent = Descent {
+            config: &self.config,
+            problem: &self.problem,
+            regularisation,
+            hessian,
+            history: History::new(self.config.history, self.parameters.len()),
+            iterations: 0,
+        };
+        let single = match R::Value::IS_SINGLE {
+            true => Some(descent.run::<f32>(&mut self.parameters)?.initial_objective),
+            false => None,
+        };
+        let Minimum { at, initial_objective, stop } = descent.run::<f64>(&mut self.parameters)?;
+        let iterations = descent.iterations;
+        if !at.is_finite() {
+            check_finite("features", self.problem.features)?;
+            return Err(Error::Degenerate {
+                reason: "the scores of the features overflow".into(),
+                remedy: "standardise the features before probing".into(),
+            });
+        }
+        let (weight, bias) = self.problem.layer(&self.parameters);
+        let gradient_norm = largest(&at.gradient);
+        let initial_objective = single.unwrap_or(initial_objective) + removed;
         Ok(LinearProbe {
             weight,
             bias,
-            objective: state.objective,
+            objective: at.objective,
             initial_objective,
             gradient_norm,
             iterations,
             stop,
         })
     }
+}
+
+/// One minimisation: the past steps, which stay when the type of the products changes.
+struct Descent<'a, R> {
+    config: &'a LinearProbeConfig,
+    problem: &'a Problem<'a, R>,
+    regularisation: f64,
+    /// The factor of an approximate Hessian for one output.
+    hessian: Llt<f64>,
+    history: History,
+    iterations: usize,
+}
+
+/// The end of a minimisation.
+struct Minimum {
+    at: Evaluation,
+    initial_objective: f64,
+    stop: Stop,
+}
+
+impl<R: Rows> Descent<'_, R> {
+    /// Moves `parameters` to the minimum, as far as products in the type `T` are precise.
+    fn run<T: Real>(&mut self, parameters: &mut [f64]) -> Result<Minimum> {
+        let Self { config, problem, .. } = *self;
+        let tolerance = match T::IS_SINGLE {
+            true => config.decrease_tolerance.max(SINGLE),
+            false => config.decrease_tolerance,
+        };
+        let mut at = problem.evaluate::<T>(parameters, self.regularisation)?;
+        let initial_objective = at.objective;
+        let stop = loop {
+            if !at.is_finite() {
+                break Stop::Precision;
+            }
+            if largest(&at.gradient) <= config.gradient_tolerance {
+                break Stop::Gradient;
+            }
+            if self.iterations == config.steps.saturating_mul(ITERATIONS_A_STEP) {
+                break Stop::Budget;
+            }
+            let precondition = |vector: &mut [f64]| self.precondition(vector);
+            let direction = self.history.direction(&at.gradient, precondition);
+            let slope = dense::dot(&direction, &at.gradient);
+            if -slope <= tolerance * (1.0 + at.objective.abs()) {
+                break Stop::Decrease;
+            }
+            match self.advance::<T>(parameters, &at, &direction, slope)? {
+                Some((step, next)) => {
+                    let change = next.gradient.iter().zip(&at.gradient).map(|(a, b)| a - b).collect();
+                    let step = direction.iter().map(|d| d * step).collect();
+                    self.remember(step, change);
+                    at = next;
+                    self.iterations += 1;
+                }
+                None if self.history.is_empty() || T::IS_SINGLE => break Stop::Precision,
+                None => self.history.clear(),
+            }
+        };
+        Ok(Minimum { at, initial_objective, stop })
+    }
+
+    /// Searches along `direction` and takes the step, if there is a measurable decrease.
+    fn advance<T: Real>(
+        &self,
+        parameters: &mut [f64],
+        at: &Evaluation,
+        direction: &[f64],
+        slope: f64,
+    ) -> Result<Option<(f64, Evaluation)>> {
+        let start = Point { step: 0.0, value: at.objective, slope };
+        let (from, mut last) = (parameters.to_vec(), None);
+        let point = line_search(start, (TRIALS, T::ROUNDING), |step| {
+            parameters.copy_from_slice(&from);
+            add_scaled(parameters, step, direction);
+            let there = self.problem.evaluate::<T>(parameters, self.regularisation)?;
+            let found = (there.objective, dense::dot(direction, &there.gradient));
+            last = Some(there);
+            Ok(found)
+        })?;
+        if point.is_none() {
+            parameters.copy_from_slice(&from);
+        }
+        Ok(point.and_then(|point| Some((point.step, last?))))
+    }
+
+    fn remember(&mut self, step: Vec<f64>, change: Vec<f64>) {
+        let (hessian, sizes) = (&self.hessian, self.sizes());
+        self.history.push(step, change, |vector| solve(hessian, sizes, vector));
+    }
+
+    fn precondition(&self, vector: &mut [f64]) {
+        solve(&self.hessian, self.sizes(), vector);
+    }
+
+    /// Parameters of an output, and outputs.
+    fn sizes(&self) -> [usize; 2] {
+        [self.problem.width(), self.problem.target.outputs()]
+    }
+}
+
+/// Multiplies by the inverse of the approximate Hessian.
+fn solve(hessian: &Llt<f64>, [width, outputs]: [usize; 2], vector: &mut [f64]) {
+    hessian.solve_in_place(MatMut::from_column_major_slice_mut(vector, width, outputs));
 }
 
 fn largest(values: &[f64]) -> f64 {

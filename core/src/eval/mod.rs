@@ -1,7 +1,8 @@
-//! Evaluation of a representation: probes, metrics, agreement of clusters and projections, on the host in `f64`.
+//! Evaluation of a representation: probes, metrics, agreement of clusters and projections, on the host.
 //!
-//! All functions take features that are already on the host ([`Matrix`]), so that the results do not depend on the
-//! device of the encoder, and the code runs in a page.
+//! Probes take features as [`Rows`](crate::numeric::rows::Rows): in `f32` as the encoder gives them, in `f64`, or in a file; they
+//! read them in blocks and give results in `f64`. The rest takes a [`Matrix`]. Nothing here depends on the device of the
+//! encoder, and the code runs in a page.
 //!
 //! | module | question |
 //! |---|---|
@@ -17,6 +18,7 @@
 //! | [`permutation`] | does the difference between runs exceed the variation between seeds? |
 //! | [`cluster`] | k-means, clusters of binary attributes |
 
+mod blocks;
 pub mod choice;
 pub mod cluster;
 mod dense;
@@ -26,6 +28,7 @@ pub mod knn;
 mod lbfgs;
 pub mod linear_probe;
 pub mod metrics;
+mod moments;
 pub mod permutation;
 mod probe_objective;
 pub mod projection;

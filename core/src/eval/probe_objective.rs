@@ -1,13 +1,15 @@
-//! J of the linear probe during its minimisation: scores, gradient, curvature, and the ray of a line search.
+//! J of the linear probe and its gradient, in one pass over the features.
 
 use faer::linalg::solvers::Llt;
 use faer::{MatMut, MatRef, Side};
 
-use super::lbfgs::{Point, add_scaled, line_search};
-use super::softmax::exponentials;
+use super::blocks::{Block, accumulate, fold};
+use super::moments::{Every, Moments};
+use super::softmax::exp_of_negative;
 use super::{check_labels, check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::{Real, Rows};
 
 /// The targets of a probe.
 #[derive(Debug, Clone, Copy)]
@@ -45,21 +47,32 @@ impl Target<'_> {
     }
 }
 
-/// Maximum number of trials of one line search.
-const TRIALS: usize = 40;
-/// The covariance is estimated from about this many rows: it only affects the first direction.
+/// The covariance is estimated from about this many rows: it only affects the path of the minimisation.
 const COVARIANCE_ROWS: usize = 8192;
 /// Added to the diagonal of the covariance, relative to its mean, so that collinear features can be inverted.
 const RIDGE: f64 = 1e-9;
+/// Rows whose losses are computed together: their scores stay in the cache.
+const STRIPE: usize = 64;
 
-/// Features, targets and penalty. Parameters are `m` rows of `d` weights and a bias.
-pub(super) struct Problem<'a> {
-    pub(super) features: &'a Matrix,
+/// Features and targets. Parameters are `m` rows of `d` weights and a bias.
+pub(super) struct Problem<'a, R> {
+    pub(super) features: &'a R,
     pub(super) target: Target<'a>,
-    pub(super) regularisation: f64,
 }
 
-impl Problem<'_> {
+/// J and its gradient at some parameters.
+pub(super) struct Evaluation {
+    pub(super) objective: f64,
+    pub(super) gradient: Vec<f64>,
+}
+
+impl Evaluation {
+    pub(super) fn is_finite(&self) -> bool {
+        self.objective.is_finite() && self.gradient.iter().all(|slope| slope.is_finite())
+    }
+}
+
+impl<R: Rows> Problem<'_, R> {
     /// Weights of one output, the bias included.
     pub(super) fn width(&self) -> usize {
         self.features.columns() + 1
@@ -87,171 +100,196 @@ impl Problem<'_> {
         }
     }
 
-    /// Cholesky factor of an approximate Hessian of J for one output: the second moments of features and bias
-    /// by the curvature of the loss at zero weights, and the penalty. Exact for [`Target::Values`] up to
-    /// [`COVARIANCE_ROWS`] rows.
-    pub(super) fn covariance(&self) -> Result<Llt<f64>> {
-        let (n, width) = (self.features.rows(), self.width());
+    /// `Σ W²`.
+    pub(super) fn squared_weights(&self, parameters: &[f64]) -> f64 {
+        let d = self.features.columns();
+        parameters.chunks(d + 1).map(|row| dense::dot_self(&row[..d])).sum()
+    }
+
+    /// The curvature of the loss at zero weights for one output: the mean second moments of features and bias, times
+    /// that of the loss by the score. Exact for [`Target::Values`] up to [`COVARIANCE_ROWS`] rows.
+    ///
+    /// # Errors
+    /// If rows cannot be read.
+    pub(super) fn curvature(&self) -> Result<Matrix> {
+        let (n, d, width) = (self.features.rows(), self.features.columns(), self.width());
         let stride = (n / COVARIANCE_ROWS.max(8 * width)).max(1);
-        let rows: Vec<usize> = (0..n).step_by(stride).collect();
-        let sample = Matrix::from_fn(rows.len(), width, |r, j| {
-            self.features.row(rows[r]).get(j).copied().unwrap_or(1.0)
-        });
-        let mut moments = dense::transpose_times(&sample, &sample);
+        let sample = Every { source: self.features, stride };
+        let moments = Moments::of(&sample, &vec![0.0; d], &Matrix::zeros(sample.rows(), 0))?;
         let outputs = self.target.outputs() as f64;
-        let curvature = match self.target {
+        let of_loss = match self.target {
             Target::Classes { .. } => 1.0 / outputs,
             Target::Values(_) => 2.0 / outputs,
         };
-        moments.data_mut().iter_mut().for_each(|v| *v *= curvature / rows.len() as f64);
-        let ridge = RIDGE * (0..width).map(|j| moments[(j, j)]).sum::<f64>() / width as f64;
-        for j in 0..width {
-            moments[(j, j)] += ridge + if j + 1 < width { 2.0 * self.regularisation } else { 0.0 };
-        }
-        dense::view(&moments).llt(Side::Lower).map_err(|_| Error::Degenerate {
-            reason: "the covariance of the features is not a finite positive matrix".into(),
-            remedy: "standardise the features before probing".into(),
-        })
+        let scale = of_loss / sample.rows() as f64;
+        Ok(Matrix::from_fn(width, width, |i, j| match (i == d, j == d) {
+            (true, true) => of_loss,
+            (true, false) => scale * moments.sums[j],
+            (false, true) => scale * moments.sums[i],
+            (false, false) => scale * moments.products[(i.max(j), i.min(j))],
+        }))
     }
 
-    /// `features W^T`, plus the bias.
-    fn forward(&self, parameters: &[f64]) -> Matrix {
+    /// J with the penalty `regularisation` and its gradient, with products in the type `T` and sums in `f64`.
+    ///
+    /// # Errors
+    /// If rows cannot be read.
+    pub(super) fn evaluate<T: Real>(&self, parameters: &[f64], regularisation: f64) -> Result<Evaluation> {
         let (d, width, outputs) = (self.features.columns(), self.width(), self.target.outputs());
-        let weight = MatRef::from_row_major_slice_with_stride(parameters, outputs, d, width);
-        let mut scores = dense::times_transpose(dense::view(self.features), weight);
-        let bias: Vec<f64> = parameters.iter().skip(d).step_by(width).copied().collect();
-        scores.data_mut().chunks_mut(outputs).for_each(|row| add_scaled(row, 1.0, &bias));
-        scores
-    }
-
-    /// Gradient of J from the derivative of the loss by the scores.
-    fn backward(&self, residual: &Matrix, parameters: &[f64], gradient: &mut [f64]) {
-        let (d, width, outputs) = (self.features.columns(), self.width(), self.target.outputs());
-        // Transposed, because the row-major constructor with a stride of faer 0.24.4 swaps its strides and
-        // writes out of bounds.
-        let weight = MatMut::from_column_major_slice_with_stride_mut(gradient, d, outputs, width);
-        dense::product(weight, dense::view(self.features).transpose(), dense::view(residual), 1.0);
-        let mut bias = vec![0.0; outputs];
-        residual.iter_rows().for_each(|row| add_scaled(&mut bias, 1.0, row));
-        for (k, row) in gradient.chunks_mut(width).enumerate() {
-            add_scaled(&mut row[..d], 2.0 * self.regularisation, &parameters[k * width..k * width + d]);
-            row[d] = bias[k];
-        }
-    }
-
-    /// Loss of row `i` without its divisor, its slope along `direction`, and its derivative by the scores, which
-    /// overwrites the scores.
-    fn row_loss(&self, i: usize, scores: &mut [f64], direction: &[f64]) -> (f64, f64) {
-        match self.target {
-            Target::Classes { labels, .. } => {
-                let at_label = scores[labels[i]];
-                let (most, total) = exponentials(scores);
-                scores.iter_mut().for_each(|s| *s /= total);
-                scores[labels[i]] -= 1.0;
-                (most - at_label + total.ln(), dense::dot(scores, direction))
+        let weights: Vec<T> =
+            parameters.chunks(width).flat_map(|row| &row[..d]).map(|&weight| T::of(weight)).collect();
+        let bias: Vec<f64> = parameters.chunks(width).map(|row| row[d]).collect();
+        let begin = || Sums::<T>::new(parameters.len(), outputs);
+        let add = |sums: &mut Sums<T>, block: Block<'_, T>| {
+            let features = MatRef::from_row_major_slice(block.values, block.rows, d);
+            let weights = MatRef::from_row_major_slice(&weights[..], outputs, d);
+            sums.scores.resize(outputs * block.rows, T::default());
+            let scores = MatMut::from_row_major_slice_mut(&mut sums.scores, outputs, block.rows);
+            T::multiply(scores, weights, features.transpose());
+            for first in (0..block.rows).step_by(STRIPE) {
+                sums.stripe.set(&sums.scores, &bias, block.rows, first);
+                let rows = block.first + first..;
+                sums.loss += match self.target {
+                    Target::Classes { labels, .. } => sums.stripe.cross_entropy(&labels[rows]),
+                    Target::Values(targets) => sums.stripe.squared_error(targets, rows.start),
+                };
+                sums.stripe.add_to_bias(&mut sums.gradient, width);
+                sums.stripe.get(&mut sums.scores, block.rows, first);
             }
-            Target::Values(targets) => {
-                add_scaled(scores, -1.0, targets.row(i));
-                let loss = dense::dot_self(scores) / scores.len() as f64;
-                let scale = 2.0 / scores.len() as f64;
-                scores.iter_mut().for_each(|s| *s *= scale);
-                (loss, dense::dot(scores, direction))
+            sums.product.resize(outputs * d, T::default());
+            let product = MatMut::from_row_major_slice_mut(&mut sums.product, outputs, d);
+            let residuals = MatRef::from_row_major_slice(&sums.scores[..], outputs, block.rows);
+            T::multiply(product, residuals, features);
+            for (total, row) in sums.gradient.chunks_mut(width).zip(sums.product.chunks(d.max(1))) {
+                total.iter_mut().zip(row).for_each(|(total, &value)| *total += value.into());
             }
-        }
-    }
-}
-
-/// The state of the minimisation. It stores the scores, and those of the direction, so that a trial of the line
-/// search needs no matrix product.
-pub(super) struct State {
-    scores: Matrix,
-    residual: Matrix,
-    pub(super) gradient: Vec<f64>,
-    pub(super) objective: f64,
-}
-
-impl State {
-    pub(super) fn new(problem: &Problem<'_>, parameters: &[f64]) -> Self {
-        let empty = Matrix::default();
-        let mut state = Self {
-            scores: empty.clone(),
-            residual: empty,
-            gradient: vec![0.0; parameters.len()],
-            objective: 0.0,
+            Ok(())
         };
-        state.restart(problem, parameters);
-        state
-    }
-
-    /// Recomputes everything from the parameters.
-    pub(super) fn restart(&mut self, problem: &Problem<'_>, parameters: &[f64]) {
-        self.scores = problem.forward(parameters);
-        self.residual = Matrix::zeros(self.scores.rows(), self.scores.columns());
-        let still = vec![0.0; parameters.len()];
-        let ray =
-            Ray::new(problem, parameters, &still, Matrix::zeros(self.scores.rows(), self.scores.columns()));
-        (self.objective, _) = ray.evaluate(problem, 0.0, &self.scores, &mut self.residual);
-        problem.backward(&self.residual, parameters, &mut self.gradient);
-    }
-
-    /// Searches along `direction` and takes the step; `None` if there is no measurable decrease.
-    pub(super) fn advance(
-        &mut self,
-        problem: &Problem<'_>,
-        parameters: &mut [f64],
-        direction: &[f64],
-        slope: f64,
-    ) -> Option<f64> {
-        let ray = Ray::new(problem, parameters, direction, problem.forward(direction));
-        let start = Point { step: 0.0, value: self.objective, slope };
-        let (scores, residual) = (&self.scores, &mut self.residual);
-        let point = line_search(start, 1.0, TRIALS, |step| ray.evaluate(problem, step, scores, residual))?;
-        add_scaled(parameters, point.step, direction);
-        add_scaled(self.scores.data_mut(), point.step, ray.scores.data());
-        self.objective = point.value;
-        problem.backward(&self.residual, parameters, &mut self.gradient);
-        Some(point.step)
+        let (mut loss, mut gradient) = (0.0, vec![0.0; parameters.len()]);
+        for part in fold(self.features, parameters.len(), begin, add)? {
+            loss += part.loss;
+            accumulate(&mut gradient, &part.gradient);
+        }
+        let n = self.features.rows() as f64;
+        for (slopes, row) in gradient.chunks_mut(width).zip(parameters.chunks(width)) {
+            slopes.iter_mut().for_each(|slope| *slope /= n);
+            slopes[..d].iter_mut().zip(row).for_each(|(slope, w)| *slope += 2.0 * regularisation * w);
+        }
+        Ok(Evaluation { objective: loss / n + regularisation * self.squared_weights(parameters), gradient })
     }
 }
 
-/// J along a ray: the scores are linear in the step, and the penalty a parabola.
-struct Ray {
-    scores: Matrix,
-    penalty: [f64; 3],
+/// The Cholesky factor of an approximate Hessian of J for one output: `curvature` and the penalty.
+///
+/// # Errors
+/// [`Error::Degenerate`] if it is not a finite positive matrix.
+pub(super) fn factor(curvature: &Matrix, regularisation: f64) -> Result<Llt<f64>> {
+    let width = curvature.rows();
+    let ridge = RIDGE * (0..width).map(|j| curvature[(j, j)]).sum::<f64>() / width as f64;
+    let mut hessian = curvature.clone();
+    for j in 0..width {
+        hessian[(j, j)] += ridge + if j + 1 < width { 2.0 * regularisation } else { 0.0 };
+    }
+    dense::view(&hessian).llt(Side::Lower).map_err(|_| Error::Degenerate {
+        reason: "the covariance of the features is not a finite positive matrix".into(),
+        remedy: "standardise the features before probing".into(),
+    })
 }
 
-impl Ray {
-    fn new(problem: &Problem<'_>, parameters: &[f64], direction: &[f64], scores: Matrix) -> Self {
-        let weights = problem.features.columns();
-        let mut penalty = [0.0; 3];
-        for (p, d) in parameters.chunks(problem.width()).zip(direction.chunks(problem.width())) {
-            penalty[0] += dense::dot_self(&p[..weights]);
-            penalty[1] += 2.0 * dense::dot(&p[..weights], &d[..weights]);
-            penalty[2] += dense::dot_self(&d[..weights]);
+/// The sums of a part of the rows, and memory that is used again for each block.
+struct Sums<T> {
+    loss: f64,
+    gradient: Vec<f64>,
+    /// Scores of a block, and then the derivatives of its losses by them, `[m, rows]`.
+    scores: Vec<T>,
+    /// The products of those derivatives with the features, `[m, d]`.
+    product: Vec<T>,
+    stripe: Stripe,
+}
+
+impl<T: Real> Sums<T> {
+    fn new(parameters: usize, outputs: usize) -> Self {
+        Self {
+            loss: 0.0,
+            gradient: vec![0.0; parameters],
+            scores: Vec::new(),
+            product: Vec::new(),
+            stripe: Stripe { values: vec![0.0; outputs * STRIPE], rows: 0 },
         }
-        Self { scores, penalty: penalty.map(|v| v * problem.regularisation) }
+    }
+}
+
+/// Scores of some rows, in `f64`, with all rows of an output side by side, so that loops over rows become vector
+/// instructions however few outputs there are.
+struct Stripe {
+    /// `[m, STRIPE]`, of which the first `rows` columns are used.
+    values: Vec<f64>,
+    rows: usize,
+}
+
+impl Stripe {
+    /// The scores of a block `[m, rows]` from the row `first` on, with the bias.
+    fn set<T: Real>(&mut self, scores: &[T], bias: &[f64], rows: usize, first: usize) {
+        self.rows = STRIPE.min(rows - first);
+        for ((out, row), bias) in self.values.chunks_mut(STRIPE).zip(scores.chunks(rows)).zip(bias) {
+            let row = &row[first..first + self.rows];
+            out.iter_mut().zip(row).for_each(|(out, &score)| *out = score.into() + bias);
+        }
     }
 
-    /// J and its slope at `step`; `residual` receives the derivative of J by the scores.
-    fn evaluate(
-        &self,
-        problem: &Problem<'_>,
-        step: f64,
-        scores: &Matrix,
-        residual: &mut Matrix,
-    ) -> (f64, f64) {
-        let (mut value, mut slope) = (0.0, 0.0);
-        let n = scores.rows() as f64;
-        for i in 0..scores.rows() {
-            let row = residual.row_mut(i);
-            row.copy_from_slice(scores.row(i));
-            add_scaled(row, step, self.scores.row(i));
-            let (loss, along) = problem.row_loss(i, row, self.scores.row(i));
-            row.iter_mut().for_each(|r| *r /= n);
-            value += loss;
-            slope += along;
+    /// Writes the values back to the block.
+    fn get<T: Real>(&self, scores: &mut [T], rows: usize, first: usize) {
+        for (row, values) in scores.chunks_mut(rows).zip(self.values.chunks(STRIPE)) {
+            let row = &mut row[first..first + self.rows];
+            row.iter_mut().zip(values).for_each(|(score, &value)| *score = T::of(value));
         }
-        let [constant, linear, square] = self.penalty;
-        (value / n + constant + step * (linear + step * square), slope / n + linear + 2.0 * step * square)
+    }
+
+    /// The sum of the cross-entropies; their derivatives replace the scores.
+    fn cross_entropy(&mut self, labels: &[usize]) -> f64 {
+        let (mut most, mut total) = ([f64::NEG_INFINITY; STRIPE], [0.0_f64; STRIPE]);
+        for scores in self.values.chunks(STRIPE) {
+            most.iter_mut().zip(scores).for_each(|(most, &score)| *most = most.max(score));
+        }
+        let labels = &labels[..self.rows];
+        let mut loss = 0.0;
+        for (row, &label) in labels.iter().enumerate() {
+            loss += most[row] - self.values[label * STRIPE + row];
+        }
+        for scores in self.values.chunks_mut(STRIPE) {
+            for ((score, most), total) in scores.iter_mut().zip(&most).zip(&mut total) {
+                *score = exp_of_negative(*score - most);
+                *total += *score;
+            }
+        }
+        loss += total[..self.rows].iter().map(|total| total.ln()).sum::<f64>();
+        for scores in self.values.chunks_mut(STRIPE) {
+            scores.iter_mut().zip(&total).for_each(|(score, total)| *score /= total);
+        }
+        for (row, &label) in labels.iter().enumerate() {
+            self.values[label * STRIPE + row] -= 1.0;
+        }
+        loss
+    }
+
+    /// The sum of the squared errors, each the mean over the outputs; their derivatives replace the scores.
+    fn squared_error(&mut self, targets: &Matrix, first: usize) -> f64 {
+        let outputs = targets.columns() as f64;
+        let mut loss = 0.0;
+        for (k, scores) in self.values.chunks_mut(STRIPE).enumerate() {
+            for (row, score) in scores[..self.rows].iter_mut().enumerate() {
+                let error = *score - targets[(first + row, k)];
+                loss += error * error / outputs;
+                *score = 2.0 / outputs * error;
+            }
+        }
+        loss
+    }
+
+    /// Adds the derivatives by the bias, which are in the last place of each row of `gradient`.
+    fn add_to_bias(&self, gradient: &mut [f64], width: usize) {
+        for (slopes, values) in gradient.chunks_mut(width).zip(self.values.chunks(STRIPE)) {
+            slopes[width - 1] += values[..self.rows].iter().sum::<f64>();
+        }
     }
 }

@@ -8,9 +8,13 @@
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
+use simile_kernels::cpu::parallel;
+
+use super::blocks::rows_of_block;
 use super::{check_matrix, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::{FeatureTable, Rows};
 
 /// The frozen layer.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,13 +57,19 @@ impl RandomFeatures {
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
-    pub fn beside(&self, rows: &Matrix) -> Result<Matrix> {
-        let features = self.apply(rows)?;
-        let inputs = rows.columns();
-        Ok(Matrix::from_fn(rows.rows(), inputs + features.columns(), |i, j| match j.checked_sub(inputs) {
-            Some(j) => features[(i, j)],
-            None => rows[(i, j)],
-        }))
+    pub fn beside<R: Rows>(&self, rows: &R) -> Result<FeatureTable> {
+        let (count, inputs) = (rows.rows(), rows.columns());
+        let step = rows_of_block(inputs + self.offsets.len());
+        let of_block = |first: usize| {
+            let mut block = Matrix::zeros(step.min(count - first), inputs);
+            rows.read(first, block.data_mut())?;
+            let lifted = self.apply(&block)?;
+            let pairs = block.iter_rows().zip(lifted.iter_rows());
+            Ok(pairs.flat_map(|(row, phi)| row.iter().chain(phi)).map(|&value| value as f32).collect())
+        };
+        let blocks = parallel::map((0..count).step_by(step), of_block);
+        let values = blocks.into_iter().collect::<Result<Vec<Vec<f32>>>>()?.concat();
+        FeatureTable::new(count, inputs + self.offsets.len(), values)
     }
 }
 

@@ -1,8 +1,13 @@
 //! Errors of numeric predictions: mean squared error, R², and the released colour error.
 
+use faer::{MatMut, MatRef};
+use simile_kernels::cpu::parallel;
+
+use super::blocks::{accumulate, rows_of_block};
 use super::{check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::Rows;
 
 /// A variance below this fraction of the mean square is rounding: the targets count as constant.
 const CONSTANT: f64 = 1e-24;
@@ -11,13 +16,27 @@ const CONSTANT: f64 = 1e-24;
 ///
 /// # Errors
 /// [`Error::Shape`] if sizes differ.
-pub fn affine(features: &Matrix, weight: &Matrix, bias: &[f64]) -> Result<Matrix> {
-    check_size("features", features, features.rows(), weight.columns())?;
-    check_size("bias", &Matrix::column(bias), weight.rows(), 1)?;
-    let mut out = dense::times_transpose(dense::view(features), dense::view(weight));
-    for i in 0..out.rows() {
-        out.row_mut(i).iter_mut().zip(bias).for_each(|(v, b)| *v += b);
+pub fn affine<R: Rows>(features: &R, weight: &Matrix, bias: &[f64]) -> Result<Matrix> {
+    if features.columns() != weight.columns() {
+        let found = format!("{}x{} values", features.rows(), features.columns());
+        return Err(Error::shape("features", format!("{} columns", weight.columns()), found));
     }
+    check_size("bias", &Matrix::column(bias), weight.rows(), 1)?;
+    let (columns, outputs) = (features.columns(), weight.rows());
+    let mut out = Matrix::zeros(features.rows(), outputs);
+    let step = rows_of_block(columns);
+    let parts = out.data_mut().chunks_mut((step * outputs).max(1)).enumerate();
+    let of_block = |(block, scores): (usize, &mut [f64])| {
+        let rows = scores.len() / outputs;
+        let mut values = vec![0.0; rows * columns];
+        features.read(block * step, &mut values)?;
+        let x = MatRef::from_row_major_slice(&values[..], rows, columns);
+        let scores_of_rows = MatMut::from_row_major_slice_mut(scores, rows, outputs);
+        dense::product(scores_of_rows, x, dense::view(weight).transpose(), 1.0);
+        scores.chunks_mut(outputs).for_each(|row| accumulate(row, bias));
+        Ok(())
+    };
+    parallel::map(parts, of_block).into_iter().collect::<Result<()>>()?;
     Ok(out)
 }
 

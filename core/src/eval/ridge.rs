@@ -12,9 +12,12 @@ use faer::Side;
 use faer::prelude::Solve as _;
 use serde::{Deserialize, Serialize};
 
+use super::blocks::{check_any, check_finite};
+use super::moments::{self, Moments};
 use super::{check_matrix, check_size, dense, regression};
 use crate::error::{Error, Result, within};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::Rows;
 
 /// A pivot below this fraction of the largest means that a feature is a combination of others.
 const COLLINEAR: f64 = 1e-12;
@@ -47,16 +50,67 @@ impl Ridge {
     /// # Errors
     /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Parameter`] if `regularisation`
     /// is negative, [`Error::Degenerate`] if it is 0 and a feature is constant or a combination of others.
-    pub fn fit(features: &Matrix, targets: &Matrix, regularisation: f64) -> Result<Self> {
-        check_matrix("features", features)?;
+    pub fn fit<R: Rows>(features: &R, targets: &Matrix, regularisation: f64) -> Result<Self> {
+        NormalEquations::of(features, targets)?.solve(regularisation)
+    }
+
+    /// `W x + b` for every row of `features` (`[n, d]`): `[n, m]`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the number of features differs.
+    pub fn predictions<R: Rows>(&self, features: &R) -> Result<Matrix> {
+        regression::affine(features, &self.weight, &self.bias)
+    }
+
+    /// Squared error and R² on `features` (`[n, d]`) and `targets` (`[n, m]`).
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if sizes differ, [`Error::NotFinite`] for targets that are not finite.
+    pub fn evaluate<R: Rows>(&self, features: &R, targets: &Matrix) -> Result<RegressionReport> {
+        let predictions = self.predictions(features)?;
+        let mse = regression::mean_squared_error(&predictions, targets)?;
+        let mse_of_mean = regression::variance(targets);
+        let r2 = (mse_of_mean > 0.0).then(|| 1.0 - mse / mse_of_mean);
+        Ok(RegressionReport { mse, r2, mse_of_mean })
+    }
+}
+
+/// Sums over the samples, from which the map for any penalty follows without another pass over them.
+pub struct NormalEquations {
+    /// Of the features around their means, with the targets around theirs.
+    moments: Moments,
+    feature_mean: Vec<f64>,
+    target_mean: Vec<f64>,
+    rows: usize,
+}
+
+impl NormalEquations {
+    /// Sums `features` (`[n, d]`) and `targets` (`[n, m]`), in two passes over the features.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs.
+    pub fn of<R: Rows>(features: &R, targets: &Matrix) -> Result<Self> {
+        check_any("features", features)?;
         check_matrix("targets", targets)?;
         check_size("targets", targets, features.rows(), targets.columns())?;
+        let (feature_mean, target_mean) = (moments::means(features)?, dense::column_means(targets));
+        if feature_mean.iter().any(|mean| !mean.is_finite()) {
+            check_finite("features", features)?;
+        }
+        let moments = Moments::of(features, &feature_mean, &dense::centred(targets, &target_mean))?;
+        Ok(Self { moments, feature_mean, target_mean, rows: features.rows() })
+    }
+
+    /// The map with the least J for the penalty `regularisation`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if `regularisation` is negative, [`Error::Degenerate`] if it is 0 and a feature is constant
+    /// or a combination of others.
+    pub fn solve(&self, regularisation: f64) -> Result<Ridge> {
         within("regularisation", regularisation, 0.0, f64::MAX)?;
-        let (feature_mean, target_mean) = (dense::column_means(features), dense::column_means(targets));
-        let x = dense::centred(features, &feature_mean);
-        let y = dense::centred(targets, &target_mean);
-        let mut moments = dense::transpose_times(&x, &x);
-        let alpha = regularisation * (features.rows() * targets.columns()) as f64;
+        let Moments { products, cross, .. } = &self.moments;
+        let mut moments = products.clone();
+        let alpha = regularisation * (self.rows * cross.columns()) as f64;
         for j in 0..moments.rows() {
             moments[(j, j)] += alpha;
         }
@@ -66,32 +120,12 @@ impl Ridge {
         if regularisation == 0.0 && least <= COLLINEAR * most {
             return Err(collinear());
         }
-        let mut solution = dense::transpose_times(&x, &y);
+        let mut solution = cross.clone();
         factor.solve_in_place(dense::view_mut(&mut solution));
-        let weight = Matrix::from_fn(targets.columns(), features.columns(), |k, j| solution[(j, k)]);
-        let bias =
-            weight.iter_rows().zip(&target_mean).map(|(w, t)| t - dense::dot(w, &feature_mean)).collect();
-        Ok(Self { weight, bias })
-    }
-
-    /// `W x + b` for every row of `features` (`[n, d]`): `[n, m]`.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] if the number of features differs.
-    pub fn predictions(&self, features: &Matrix) -> Result<Matrix> {
-        regression::affine(features, &self.weight, &self.bias)
-    }
-
-    /// Squared error and R² on `features` (`[n, d]`) and `targets` (`[n, m]`).
-    ///
-    /// # Errors
-    /// [`Error::Shape`] if sizes differ, [`Error::NotFinite`] for targets that are not finite.
-    pub fn evaluate(&self, features: &Matrix, targets: &Matrix) -> Result<RegressionReport> {
-        let predictions = self.predictions(features)?;
-        let mse = regression::mean_squared_error(&predictions, targets)?;
-        let mse_of_mean = regression::variance(targets);
-        let r2 = (mse_of_mean > 0.0).then(|| 1.0 - mse / mse_of_mean);
-        Ok(RegressionReport { mse, r2, mse_of_mean })
+        let weight = Matrix::from_fn(cross.columns(), cross.rows(), |k, j| solution[(j, k)]);
+        let means = weight.iter_rows().zip(&self.target_mean);
+        let bias = means.map(|(w, t)| t - dense::dot(w, &self.feature_mean)).collect();
+        Ok(Ridge { weight, bias })
     }
 }
 

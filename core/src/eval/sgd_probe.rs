@@ -15,10 +15,12 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::blocks::check_finite;
 use super::softmax::exponentials;
-use super::{check_labels, check_matrix, dense, regression};
+use super::{check_labels, dense, regression};
 use crate::error::{Error, Result, positive, within};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::Rows;
 
 /// Settings of the descent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,7 +73,7 @@ impl SgdProbe {
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of features differs.
-    pub fn scores(&self, features: &Matrix) -> Result<Matrix> {
+    pub fn scores<R: Rows>(&self, features: &R) -> Result<Matrix> {
         regression::affine(features, &self.weight, &self.bias)
     }
 }
@@ -104,14 +106,14 @@ impl SgdProbeConfig {
         self.learning_rate * self.factor.powi(i32::try_from(passed).unwrap_or(i32::MAX))
     }
 
-    /// Descends from zero weights.
+    /// Descends from zero weights. The rows of a batch are read one by one, in `f64`.
     ///
     /// # Errors
     /// [`Error::Shape`], [`Error::NotFinite`] or [`Error::Parameter`] for unusable inputs, [`Error::Degenerate`] if it
     /// diverges.
-    pub fn fit(&self, features: &Matrix, labels: &[usize], classes: usize) -> Result<SgdProbe> {
+    pub fn fit<R: Rows>(&self, features: &R, labels: &[usize], classes: usize) -> Result<SgdProbe> {
         self.validate()?;
-        check_matrix("features", features)?;
+        check_finite("features", features)?;
         check_labels("labels", labels, features.rows(), classes)?;
         let mut probe =
             SgdProbe { weight: Matrix::zeros(classes, features.columns()), bias: vec![0.0; classes] };
@@ -152,13 +154,16 @@ fn descend(
 }
 
 /// The gradient of the mean cross-entropy of a batch.
-fn gradient(
+fn gradient<R: Rows>(
     probe: &SgdProbe,
-    features: &Matrix,
+    features: &R,
     labels: &[usize],
     batch: &[usize],
 ) -> Result<(Matrix, Vec<f64>)> {
-    let rows = features.select(batch);
+    let mut rows = Matrix::zeros(batch.len(), features.columns());
+    for (at, &sample) in batch.iter().enumerate() {
+        features.read(sample, rows.row_mut(at))?;
+    }
     let mut residual = probe.scores(&rows)?;
     let mut bias = vec![0.0; probe.bias.len()];
     for (row, &sample) in batch.iter().enumerate() {

@@ -38,7 +38,7 @@ pub(super) fn exponentials(scores: &mut [f64]) -> (f64, f64) {
 
 /// `exp(x)` for `x` up to 0: `2^k exp(r)` with `x = k ln 2 + r`.
 #[inline]
-fn exp_of_negative(x: f64) -> f64 {
+pub(super) fn exp_of_negative(x: f64) -> f64 {
     let x = if x < LEAST { LEAST } else { x };
     let shifted = x * std::f64::consts::LOG2_E + ROUND;
     let k = shifted - ROUND;

@@ -11,9 +11,11 @@
 //! The released CCL-K probe does not standardise. This one does, because a ridge penalty on features of different
 //! scales is a different penalty for each, and because L-BFGS can diverge without it.
 
-use super::{check_matrix, dense};
+use super::blocks::{Block, accumulate, check_any, check_finite, fold};
+use super::moments;
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::{Real, Rows, to_matrix};
 
 /// A deviation below this fraction of the mean's size is rounding: the feature counts as constant.
 const CONSTANT: f64 = 1e-10;
@@ -26,18 +28,30 @@ pub struct Standardise {
 }
 
 impl Standardise {
-    /// Measures mean and deviation of every column of `features` (`[n, d]`).
+    /// Measures mean and deviation of every column of `features` (`[n, d]`), in two passes.
     ///
     /// # Errors
     /// [`Error::Shape`] without rows, [`Error::NotFinite`] naming the first bad row.
-    pub fn fit(features: &Matrix) -> Result<Self> {
-        check_matrix("features", features)?;
-        let mean = dense::column_means(features);
-        let mut deviation = vec![0.0; features.columns()];
-        for row in features.iter_rows() {
-            for ((total, value), centre) in deviation.iter_mut().zip(row).zip(&mean) {
-                *total += (value - centre).powi(2);
+    pub fn fit<R: Rows>(features: &R) -> Result<Self> {
+        check_any("features", features)?;
+        let mean = moments::means(features)?;
+        if mean.iter().any(|mean| !mean.is_finite()) {
+            check_finite("features", features)?;
+        }
+        let columns = features.columns();
+        let add = |squares: &mut Vec<f64>, block: Block<'_, f64>| {
+            for row in block.values.chunks_exact(columns.max(1)) {
+                let values = row.iter().zip(&mean);
+                squares
+                    .iter_mut()
+                    .zip(values)
+                    .for_each(|(sum, (value, mean))| *sum += (value - mean).powi(2));
             }
+            Ok(())
+        };
+        let mut deviation = vec![0.0; columns];
+        for part in fold(features, columns, || vec![0.0; columns], add)? {
+            accumulate(&mut deviation, &part);
         }
         for (total, centre) in deviation.iter_mut().zip(&mean) {
             *total = (*total / features.rows() as f64).sqrt();
@@ -53,19 +67,23 @@ impl Standardise {
     /// # Errors
     /// [`Error::Shape`] if the number of columns differs from the one fitted.
     pub fn apply(&self, features: &Matrix) -> Result<Matrix> {
-        if features.columns() != self.mean.len() {
+        to_matrix(&self.of(features)?)
+    }
+
+    /// Rows (`[m, d]`) with the fitted shift and scale, which are applied where the rows are read: nothing is copied.
+    ///
+    /// # Errors
+    /// As [`Standardise::apply`].
+    pub fn of<R: Rows>(&self, rows: R) -> Result<Standardised<R>> {
+        if rows.columns() != self.mean.len() {
             return Err(Error::shape(
                 "features",
                 format!("{} columns, as in the set that was fitted", self.mean.len()),
-                format!("{} columns", features.columns()),
+                format!("{} columns", rows.columns()),
             ));
         }
-        let mut out = dense::centred(features, &self.mean);
-        let scale: Vec<f64> = self.deviation.iter().map(|&d| if d > 0.0 { 1.0 / d } else { 1.0 }).collect();
-        for i in 0..out.rows() {
-            out.row_mut(i).iter_mut().zip(&scale).for_each(|(v, s)| *v *= s);
-        }
-        Ok(out)
+        let scale = self.deviation.iter().map(|&d| if d > 0.0 { 1.0 / d } else { 1.0 }).collect();
+        Ok(Standardised { rows, mean: self.mean.clone(), scale })
     }
 
     /// Mean of every feature.
@@ -81,6 +99,37 @@ impl Standardise {
     /// Number of constant features.
     pub fn constant_features(&self) -> usize {
         self.deviation.iter().filter(|&&d| d == 0.0).count()
+    }
+}
+
+/// Rows that are standardised where they are read.
+#[derive(Debug, Clone)]
+pub struct Standardised<R> {
+    rows: R,
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+}
+
+impl<R: Rows> Rows for Standardised<R> {
+    type Value = R::Value;
+
+    fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.rows.columns()
+    }
+
+    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
+        self.rows.read(first, out)?;
+        let of = |values: &[f64]| values.iter().map(|&value| T::of(value)).collect::<Vec<T>>();
+        let (mean, scale) = (of(&self.mean), of(&self.scale));
+        for row in out.chunks_exact_mut(mean.len().max(1)) {
+            let terms = mean.iter().zip(&scale);
+            row.iter_mut().zip(terms).for_each(|(value, (&mean, &scale))| *value = (*value - mean) * scale);
+        }
+        Ok(())
     }
 }
 

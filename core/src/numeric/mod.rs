@@ -3,4 +3,5 @@
 pub mod label_groups;
 pub mod matrix;
 pub mod random;
+pub mod rows;
 pub mod unit_rows;

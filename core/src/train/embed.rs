@@ -3,14 +3,15 @@
 use std::ops::Range;
 
 use burn::module::Module;
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 
 use crate::error::{Error, Result};
 use crate::nn::Encoder;
 use crate::nn::Model;
 use crate::numeric::matrix::Matrix;
+use crate::numeric::rows::FeatureTable;
 
-/// Embeds `count` images, `batch` at a time, with the encoder in evaluation mode: `[count, embedding_size]`.
+/// Embeds `count` images, `batch` at a time, with the encoder in evaluation mode: `[count, embedding_size]`, in `f32`.
 ///
 /// `images` returns those of a range, `[n, channels, size, size]`, normalised as the encoder expects.
 /// Asynchronous because a page cannot wait for its GPU; on other devices the future is ready at once.
@@ -23,9 +24,31 @@ pub async fn embed<E: From<Error>>(
     count: usize,
     batch: usize,
     images: impl FnMut(Range<usize>) -> Result<Tensor<4>, E>,
-) -> Result<Matrix, E> {
+) -> Result<FeatureTable, E> {
+    let (mut values, mut columns) = (Vec::new(), 0);
+    let keep = |rows: &[f32], width| {
+        values.extend_from_slice(rows);
+        columns = width;
+        Ok(())
+    };
+    embed_each(encoder, (count, batch), images, keep).await?;
+    Ok(FeatureTable::new(count, columns, values)?)
+}
+
+/// As [`embed`], but gives the embeddings of each batch of `(count, batch)` images with their number of columns to `keep`,
+/// in order, and holds no others.
+///
+/// # Errors
+/// As [`embed`], and those of `keep`.
+pub async fn embed_each<E: From<Error>>(
+    encoder: &Encoder,
+    sizes: (usize, usize),
+    images: impl FnMut(Range<usize>) -> Result<Tensor<4>, E>,
+    mut keep: impl FnMut(&[f32], usize) -> Result<(), E>,
+) -> Result<(), E> {
     let encoder = encoder.valid();
-    collect(|images| encoder.forward(images), "embedding", count, batch, images).await
+    let keep = |rows: TensorData, columns| keep(&rows.iter::<f32>().collect::<Vec<_>>(), columns);
+    collect(|images| encoder.forward(images), "embedding", sizes, images, keep).await
 }
 
 /// As [`embed`], through the head: projections or class scores, `[count, head.output]`.
@@ -39,20 +62,28 @@ pub async fn score<E: From<Error>>(
     images: impl FnMut(Range<usize>) -> Result<Tensor<4>, E>,
 ) -> Result<Matrix, E> {
     let model = model.valid();
-    collect(|images| model.head.forward(model.encoder.forward(images)), "logits", count, batch, images).await
+    let (mut values, mut columns) = (Vec::new(), 0);
+    let keep = |rows: TensorData, width| {
+        values.extend(rows.iter::<f64>());
+        columns = width;
+        Ok(())
+    };
+    let forward = |images| model.head.forward(model.encoder.forward(images));
+    collect(forward, "logits", (count, batch), images, keep).await?;
+    Ok(Matrix::new(count, columns, values)?)
 }
 
+/// Gives the outputs of each batch, and their number of columns, to `keep`.
 async fn collect<E: From<Error>>(
     forward: impl Fn(Tensor<4>) -> Tensor<2>,
     name: &str,
-    count: usize,
-    batch: usize,
+    (count, batch): (usize, usize),
     mut images: impl FnMut(Range<usize>) -> Result<Tensor<4>, E>,
-) -> Result<Matrix, E> {
+    mut keep: impl FnMut(TensorData, usize) -> Result<(), E>,
+) -> Result<(), E> {
     if batch == 0 {
         return Err(Error::parameter("batch", batch, "expected at least 1").into());
     }
-    let (mut values, mut columns) = (vec![], 0);
     for start in (0..count).step_by(batch) {
         let range = start..(start + batch).min(count);
         let images = images(range.clone())?;
@@ -60,16 +91,16 @@ async fn collect<E: From<Error>>(
             let found = format!("{} images", images.dims()[0]);
             return Err(Error::shape("images", format!("{} images", range.len()), found).into());
         }
-        let rows = forward(images.without_autodiff()).into_data_async().await;
-        let rows = Matrix::from_data(&rows.map_err(|e| Error::Degenerate {
+        let outputs = forward(images.without_autodiff());
+        let columns = outputs.dims()[1];
+        let outputs = outputs.into_data_async().await.map_err(|e| Error::Degenerate {
             reason: format!("the device could not return its results ({e:?})"),
             remedy: "try a smaller batch or another device".into(),
-        })?)?;
-        if let Some(row) = rows.first_not_finite() {
-            return Err(Error::NotFinite { input: name.into(), row: start + row }.into());
+        })?;
+        if let Some(at) = outputs.iter::<f64>().position(|value| !value.is_finite()) {
+            return Err(Error::NotFinite { input: name.into(), row: start + at / columns.max(1) }.into());
         }
-        columns = rows.columns();
-        values.extend_from_slice(rows.data());
+        keep(outputs, columns)?;
     }
-    Ok(Matrix::new(count, columns, values)?)
+    Ok(())
 }

@@ -42,7 +42,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use condition_groups::ConditionGroups;
 pub use config::{Precision, TrainerConfig};
-pub use embed::{embed, score};
+pub use embed::{embed, embed_each, score};
 pub use sampler::{BESIDE_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};
 pub use views::{ViewMaker, ViewSource};
 

@@ -11,6 +11,7 @@ use crate::loss::ObjectiveConfig;
 use crate::nn::Architecture;
 use crate::nn::checkpoint::Weights;
 use crate::nn::head::HeadConfig;
+use crate::numeric::rows::Rows as _;
 use crate::optim::OptimizerConfig;
 use crate::optim::lars::Lars;
 use crate::optim::rules::{Adam, Sgd};
@@ -374,7 +375,7 @@ fn embedding_in_batches_equals_embedding_at_once() {
     };
     let (whole, parts) = (run(SAMPLES), run(5));
     assert_eq!((whole.rows(), whole.columns()), (SAMPLES, 84));
-    assert!(whole.data().iter().zip(parts.data()).all(|(a, b)| (a - b).abs() < 1e-6));
+    assert!(whole.values().iter().zip(parts.values()).all(|(a, b)| (a - b).abs() < 1e-6));
     let images_of = |range: std::ops::Range<usize>| Ok::<_, Error>(images.clone().slice([range]));
     let scores = pollster::block_on(score(trainer.model(), SAMPLES, 5, images_of)).unwrap();
     assert_eq!((scores.rows(), scores.columns()), (SAMPLES, 128));

@@ -7,6 +7,7 @@ use serde::Serialize;
 use simile_core::augment::preprocess::middle;
 use simile_core::data::Images;
 use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::to_matrix;
 
 use crate::cli::Embed;
 use crate::console::Console;
@@ -43,6 +44,7 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     let normalisation = model::normalisation(&checkpoint);
     let vectors = PreparedImages::new(&images.into(), (side, None), &normalisation, &device.device)
         .features(&checkpoint.encoder)?;
+    let vectors = to_matrix(&vectors)?;
 
     let names: Vec<String> = arguments.images.iter().map(|path| path.display().to_string()).collect();
     match (&arguments.out, format) {

@@ -3,6 +3,7 @@
 //! several runs ([`settle`]), and the times of its steps ([`profile`]).
 
 pub(crate) mod evaluate;
+pub(crate) mod features;
 pub(crate) mod jobs;
 mod longer;
 mod memory;

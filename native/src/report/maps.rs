@@ -62,6 +62,8 @@ fn one(figure: &MapFigure, every: usize) -> Markup {
                 b { (figure.arm) }
                 span.of-pca { ". The plane holds " (format!("{share:.0}")) " % of the variance." }
                 span.of-tsne { ". Near neighbours stay near; distances between groups say little." }
+                " The first " (figure.points.len()) " test images"
+                @if every > 1 { ", one in " (every) " of them drawn" } "."
                 span.of-class { (legend(&figure.names)) }
                 span.of-condition {
                     @match &figure.kinds {

@@ -7,6 +7,7 @@ use simile_core::error::Result;
 use simile_core::loss::batch::Batch;
 use simile_core::nn::Encoder;
 use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::FeatureTable;
 use simile_core::train::{ViewMaker, ViewSource, embed};
 
 use super::settings::{CONDITION, Settings};
@@ -51,7 +52,7 @@ impl Part {
     ///
     /// # Errors
     /// The device failed, or the network has diverged.
-    pub(super) async fn features(&self, encoder: &Encoder, count: usize) -> Result<Matrix> {
+    pub(super) async fn features(&self, encoder: &Encoder, count: usize) -> Result<FeatureTable> {
         embed(encoder, count, CHUNK, |range| self.images.plain(range)).await
     }
 }

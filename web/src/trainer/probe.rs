@@ -9,7 +9,7 @@ use simile_core::eval::projection::Pca;
 use simile_core::eval::ridge::Ridge;
 use simile_core::eval::standardise::Standardise;
 use simile_core::nn::Encoder;
-use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::{FeatureTable, Rows, to_matrix};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::part::Part;
@@ -52,8 +52,8 @@ impl Probe {
         let count = fitted.unwrap_or(usize::MAX).clamp(1, train.labels.len());
         let features = train.features(encoder, count).await?;
         let scale = Standardise::fit(&features)?;
-        let fit_on = scale.apply(&features)?;
-        let judged = scale.apply(&test.features(encoder, test.labels.len()).await?)?;
+        let fit_on = scale.of(features)?;
+        let judged = scale.of(test.features(encoder, test.labels.len()).await?)?;
 
         let whole = LinearProbeConfig::default();
         let penalty = whole.regularisation;
@@ -73,8 +73,9 @@ impl Probe {
 }
 
 /// The rows are normalised, because embeddings are compared by their angles.
-fn map(rows: &Matrix) -> Result<Vec<f32>> {
-    let shown = unit_rows(&rows.select(&(0..MAPPED.min(rows.rows())).collect::<Vec<_>>()));
+fn map<R: Rows>(rows: &R) -> Result<Vec<f32>> {
+    let first: Vec<usize> = (0..MAPPED.min(rows.rows())).collect();
+    let shown = unit_rows(&to_matrix(&FeatureTable::gather(rows, &first)?)?);
     let plane = Pca::fit(&shown, 2)?.project(&shown)?;
     Ok(plane.data().iter().map(|&value| value as f32).collect())
 }

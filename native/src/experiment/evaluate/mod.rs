@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use simile_core::nn::Model;
-use simile_core::numeric::matrix::Matrix;
 
 use self::draw::Drawing;
 use self::probe::objective::{self, Frozen, Viewing};
@@ -17,6 +16,7 @@ use super::session::Session;
 use crate::config::probe::Probe;
 use crate::config::sections::Arm;
 use crate::exit::usage;
+use crate::experiment::features::Features;
 use crate::experiment::prepare::splits::Splits;
 use crate::run_folder::record::ProbeFit;
 
@@ -28,7 +28,7 @@ pub(crate) struct Evaluation {
     /// The class that the linear probe gives each test image.
     guesses: Vec<usize>,
     /// Features of the test images, `[n, embedding size]`.
-    features: Matrix,
+    features: Features,
 }
 
 impl Evaluation {

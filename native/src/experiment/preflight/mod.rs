@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result};
 use simile_core::data::{Condition, Dataset, Images, split_indices};
 use simile_core::eval::sgd_probe::SgdProbeConfig;
-use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::FeatureTable;
 use simile_core::train::Trainer;
 
 use crate::config::Recipe;
@@ -20,6 +20,7 @@ use crate::devices::DeviceSet;
 use crate::exit::{told, usage};
 use crate::experiment::evaluate::draw::Drawing;
 use crate::experiment::evaluate::probe::{Represented, measure, measure_classes};
+use crate::experiment::features::Features;
 use crate::experiment::memory::limits;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::prepare::splits::Splits;
@@ -135,7 +136,7 @@ fn refused(error: anyhow::Error) -> anyhow::Error {
 fn check_figures(arm: &Arm, recipe: &Recipe, Splits { train, test, .. }: &Splits) -> Result<()> {
     let few = test.subset(&(0..test.len().min(FEW)).collect::<Vec<_>>())?;
     let condition = &recipe.probe.condition;
-    let features = unordered(few.len(), 1);
+    let features = unordered(few.len(), 1)?;
     Drawing { arm, condition, train, test: &few, features: &features, guesses: &few.labels }
         .add_to(&mut Figures::default())
         .context(format!("drawing {} {} images", test.len(), recipe.data.judged()))
@@ -144,7 +145,7 @@ fn check_figures(arm: &Arm, recipe: &Recipe, Splits { train, test, .. }: &Splits
 
 /// Labels and conditions of images, with random features.
 struct StandIn {
-    features: Matrix,
+    features: Features,
     dataset: Dataset,
 }
 
@@ -171,7 +172,7 @@ impl StandIn {
                 .map(|(name, one)| (name.clone(), one.select(&chosen)))
                 .collect(),
         };
-        Ok(Self { features: unordered(chosen.len(), part), dataset })
+        Ok(Self { features: unordered(chosen.len(), part)?, dataset })
     }
 
     fn represented(&self) -> Represented<'_> {
@@ -180,8 +181,10 @@ impl StandIn {
 }
 
 /// Pseudo-random numbers, the same each time.
-fn unordered(rows: usize, part: usize) -> Matrix {
-    Matrix::from_fn(rows, FEATURES, |i, j| ((i * FEATURES + j) as f64 * 12.9898 + part as f64).sin())
+fn unordered(rows: usize, part: usize) -> Result<Features> {
+    let value = |at: usize| (at as f64 * 12.9898 + part as f64).sin() as f32;
+    let values = (0..rows * FEATURES).map(value).collect();
+    Ok(Features::Held(FeatureTable::new(rows, FEATURES, values)?))
 }
 
 /// The index of the first occurrence of each value.

@@ -9,9 +9,10 @@ use simile_core::data::{DatasetError, ImageSet, Images};
 use simile_core::nn::Encoder;
 use simile_core::nn::Model;
 use simile_core::numeric::matrix::Matrix;
-use simile_core::train::{embed, score};
+use simile_core::train::{embed_each, score};
 
 use super::ahead::Ahead;
+use crate::experiment::features::{Collector, Features};
 
 /// Images in one forward pass.
 const BATCH: usize = 512;
@@ -38,12 +39,20 @@ impl<'a> PreparedImages<'a> {
     /// The representation of every image, `[n, embedding size]`.
     ///
     /// # Errors
-    /// If an image cannot be read or does not fit the encoder, or a value is not finite.
-    pub(crate) fn features(&self, encoder: &Encoder) -> Result<Matrix> {
-        let mut batches = self.batches()?;
-        pollster::block_on(embed(encoder, self.images.len(), BATCH, |_| {
-            Ok(self.normalisation.apply(batches.next()?.1)?)
-        }))
+    /// If an image cannot be read or does not fit the encoder, a value is not finite, or there is no room for the features.
+    pub(crate) fn features(&self, encoder: &Encoder) -> Result<Features> {
+        let (count, mut batches) = (self.images.len(), self.batches()?);
+        let mut collector = None;
+        let keep = |rows: &[f32], columns: usize| {
+            let collector = match &mut collector {
+                Some(collector) => collector,
+                none => none.insert(Collector::new(count, columns)?),
+            };
+            collector.push(rows)
+        };
+        let images = |_| Ok(self.normalisation.apply(batches.next()?.1)?);
+        pollster::block_on(embed_each(encoder, (count, BATCH), images, keep))?;
+        collector.map_or_else(|| Collector::new(0, 0), Ok)?.finish()
     }
 
     /// The class scores of every image, `[n, classes]`.

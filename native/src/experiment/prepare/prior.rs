@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
 use simile_core::data::{Condition, Dataset};
+use simile_core::numeric::rows::to_matrix;
 
 use crate::console::line;
 use crate::data::PriorSection;
@@ -29,7 +30,7 @@ pub(crate) fn add(splits: Splits, section: Option<&PriorSection>, device: &Devic
     let with = |dataset: Dataset| -> Result<Dataset> {
         let images = PreparedImages::new(&dataset.images, sides, &normalisation, device);
         let features = images.features(&checkpoint.encoder)?;
-        Ok(dataset.with_condition(&section.name, Condition::Numeric(features))?)
+        Ok(dataset.with_condition(&section.name, Condition::Numeric(to_matrix(&features)?))?)
     };
     line(format_args!(
         "`{}` is the representation by {}, {} features",

@@ -21,8 +21,8 @@ const SIDE: usize = 48;
 ///
 /// # Errors
 /// If a picture cannot be encoded.
-pub(super) fn gallery(drawing: &Drawing<'_>) -> Result<Gallery> {
-    let Drawing { arm, test, features, .. } = drawing;
+pub(super) fn gallery(drawing: &Drawing<'_>, features: &Matrix) -> Result<Gallery> {
+    let Drawing { arm, test, .. } = drawing;
     let unit = unit_rows(features);
     let rows = anchors(&test.labels).into_iter().map(|anchor| row(anchor, &unit, test));
     Ok(Gallery { arm: arm.name.clone(), rows: rows.collect::<Result<_>>()? })

@@ -14,13 +14,13 @@ use crate::run_folder::figures::{Kinds, MapFigure};
 /// Points of a map: enough to see structure, few enough to load fast.
 const POINTS: usize = 600;
 
-/// The projection onto the plane of largest variance and the t-SNE map, with the class, guess and condition of each
-/// point.
+/// The projection onto the plane of largest variance and the t-SNE map of the first test images, with the class, guess and
+/// condition of each point. The plane is that of all test images.
 ///
 /// # Errors
 /// If they cannot be computed.
-pub(super) fn map(drawing: &Drawing<'_>) -> Result<MapFigure> {
-    let Drawing { arm, condition, test, features, guesses, .. } = drawing;
+pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure> {
+    let Drawing { arm, condition, test, guesses, .. } = drawing;
     let shown: Vec<usize> = (0..POINTS.min(features.rows())).collect();
     let of_shown = features.select(&shown);
     let plane = Pca::fit(features, 2)?;

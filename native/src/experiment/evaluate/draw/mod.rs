@@ -10,12 +10,13 @@ use simile_core::augment::{Augmentation, ByteForm, HostPlanes};
 use simile_core::data::{Condition, Dataset, Images};
 use simile_core::eval::groups::Groups;
 use simile_core::eval::metrics::ConfusionMatrix;
-use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::to_matrix;
 use simile_core::train::{Purpose, stream};
 
 use self::weighed::{BATCH, Weighed};
 use crate::config::Recipe;
 use crate::config::sections::Arm;
+use crate::experiment::features::Features;
 use crate::experiment::session::Session;
 use crate::report::picture::contact_sheet;
 use crate::run_folder::figures::{self, ConfusionFigure, Figures, Sheet};
@@ -75,7 +76,7 @@ pub(crate) struct Drawing<'a> {
     pub(crate) train: &'a Dataset,
     pub(crate) test: &'a Dataset,
     /// Of the test images.
-    pub(crate) features: &'a Matrix,
+    pub(crate) features: &'a Features,
     /// The class that the linear probe gives each test image.
     pub(crate) guesses: &'a [usize],
 }
@@ -88,9 +89,10 @@ impl Drawing<'_> {
     pub(crate) fn add_to(&self, figures: &mut Figures) -> Result<()> {
         let weighed = Weighed::of(self.arm, self.train, BATCH)?;
         figures.kernels.extend(weighed.map(|weighed| weighed.figure(&self.arm.name)).transpose()?);
-        figures.maps.push(map::map(self)?);
+        let features = to_matrix(self.features)?;
+        figures.maps.push(map::map(self, &features)?);
         figures.confusions.push(self.confusion()?);
-        figures.galleries.push(gallery::gallery(self)?);
+        figures.galleries.push(gallery::gallery(self, &features)?);
         Ok(())
     }
 

@@ -4,10 +4,11 @@ use anyhow::Result;
 use simile_core::data::{Condition, Dataset};
 use simile_core::eval::choice::Answers;
 use simile_core::eval::groups::Groups;
-use simile_core::eval::knn::{KnnConfig, unit_rows};
+use simile_core::eval::knn::{KnnConfig, Unit};
 use simile_core::eval::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
 use simile_core::eval::ranking::roc_auc;
 use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::Rows as _;
 
 use super::fit::linear;
 use super::{Measured, Metrics, Split};
@@ -88,7 +89,7 @@ fn scores(
         Probe::Knn => {
             let usual = KnnConfig::default();
             let config = KnnConfig { k: usual.k.min(train.features.rows()), ..usual };
-            let near = config.vote(&unit_rows(train.features), labels, classes, &unit_rows(test.features))?;
+            let near = config.vote(&Unit(train.features), labels, classes, &Unit(test.features))?;
             (near.scores, None)
         }
     })

@@ -4,7 +4,7 @@ use anyhow::Result;
 use simile_core::data::Condition;
 use simile_core::eval::choice::{Answers, Choice, Reader, cut};
 use simile_core::eval::linear_probe::LinearProbeConfig;
-use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::{FeatureTable, Rows};
 
 use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
@@ -24,7 +24,7 @@ pub(super) struct Fitted {
 ///
 /// # Errors
 /// If the number of answers is not that of the rows, or the probe cannot be fitted.
-pub(super) fn linear(section: &ProbeSection, rows: &Matrix, answers: &Answers) -> Result<Fitted> {
+pub(super) fn linear<R: Rows>(section: &ProbeSection, rows: &R, answers: &Answers) -> Result<Fitted> {
     let config = config(section);
     let penalties = section.ridge.all();
     let several = (penalties.len() > 1).then(|| cut(rows.rows(), CHOSEN_ON, SEED)).flatten();
@@ -32,8 +32,7 @@ pub(super) fn linear(section: &ProbeSection, rows: &Matrix, answers: &Answers) -
         // If no image can be held out, the strongest penalty overfits least.
         None => (penalties.iter().copied().fold(0.0, f64::max), None, 0),
         Some((fitted, judged)) => {
-            let part = |part: &[usize]| (rows.select(part), answers.select(part));
-            let (to, by) = (part(&fitted), part(&judged));
+            let (to, by) = (part(rows, answers, &fitted)?, part(rows, answers, &judged)?);
             let Choice { penalty, reader, .. } =
                 Choice::among(penalties, &config, (&to.0, &to.1), (&by.0, &by.1))?;
             (penalty, Some(reader), judged.len())
@@ -42,6 +41,14 @@ pub(super) fn linear(section: &ProbeSection, rows: &Matrix, answers: &Answers) -
     let config = LinearProbeConfig { regularisation: penalty, ..config };
     let reader = Reader::fit(&config, rows, answers, from.as_ref())?;
     Ok(Fitted { reader, fit: ProbeFit { ridge: penalty, held_out, random_features: 0 } })
+}
+
+/// Some of the samples, in memory.
+///
+/// # Errors
+/// If rows cannot be read.
+pub(super) fn part<R: Rows>(rows: &R, answers: &Answers, some: &[usize]) -> Result<(FeatureTable, Answers)> {
+    Ok((FeatureTable::gather(rows, some)?, answers.select(some)))
 }
 
 /// The classifier of a recipe, without its penalty.

@@ -157,18 +157,24 @@ fn condition(name: &str, set: &Dataset) -> Result<Condition> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use simile_core::data::Images;
+    use simile_core::numeric::rows::FeatureTable;
 
     use super::super::{Represented, base_rates, measure};
     use super::*;
     use crate::config::penalty::Penalty;
     use crate::config::probe::Probe;
+    use crate::experiment::features::Features;
 
     /// Number of features, which are many for a probe of a few hundred images.
     const MANY: usize = 40;
     const FEW: usize = 6;
 
     /// Images with random features, from which `value` computes the condition.
-    fn set([images, width]: [usize; 2], seed: u64, value: impl Fn(&[f64], f64) -> f64) -> (Matrix, Dataset) {
+    fn set(
+        [images, width]: [usize; 2],
+        seed: u64,
+        value: impl Fn(&[f64], f64) -> f64,
+    ) -> (Features, Dataset) {
         let mut state = seed;
         let mut uniform = move || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -192,7 +198,8 @@ mod tests {
                 let one = Condition::Categorical { values: vec![0; images], names: vec!["north".into()] };
                 set.with_condition("hospital", one)
             });
-        (features, set.unwrap())
+        let features = FeatureTable::gather(&features, &(0..images).collect::<Vec<_>>()).unwrap();
+        (Features::Held(features), set.unwrap())
     }
 
     fn section(condition: &str) -> ProbeSection {

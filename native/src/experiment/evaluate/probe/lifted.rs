@@ -9,11 +9,12 @@ use anyhow::Result;
 use simile_core::eval::choice::{Answers, Choice, Reader, cut};
 use simile_core::eval::linear_probe::LinearProbeConfig;
 use simile_core::eval::random_features::RandomFeatures;
-use simile_core::eval::standardise::Standardise;
+use simile_core::eval::standardise::{Standardise, Standardised};
 use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::{FeatureTable, Rows};
 use simile_core::train::{Purpose, stream};
 
-use super::fit::{Fitted, SEED, config};
+use super::fit::{Fitted, SEED, config, part};
 use crate::config::probe::ProbeSection;
 use crate::run_folder::record::ProbeFit;
 
@@ -37,31 +38,31 @@ impl Lifted {
     ///
     /// # Errors
     /// If the probe cannot be fitted.
-    pub(super) fn fit(
+    pub(super) fn fit<R: Rows>(
         section: &ProbeSection,
-        rows: &Matrix,
+        rows: &R,
         answers: &Answers,
         linear: &Fitted,
     ) -> Result<Option<Self>> {
         let Some((fitted, judged)) = cut(rows.rows(), FITTED, SEED) else { return Ok(None) };
         let config = config(section);
-        let part = |part: &[usize]| (rows.select(part), answers.select(part));
-        let (to, by) = (part(&fitted), part(&judged));
+        let (to, by) = (part(rows, answers, &fitted)?, part(rows, answers, &judged)?);
         let plain = Choice::among(&[linear.fit.ridge], &config, (&to.0, &to.1), (&by.0, &by.1))?;
 
         let mut rng = stream(SEED, Purpose::Initialisation, 0);
         let features = RandomFeatures::draw(rows.columns(), LIFTED, &mut rng);
         let (scale, lifted_to) = standardised(&features, &to.0)?;
-        let lifted_by = scale.apply(&features.beside(&by.0)?)?;
+        let lifted_by = scale.of(features.beside(&by.0)?)?;
         let lifted = Choice::among(&PENALTIES, &config, (&lifted_to, &to.1), (&lifted_by, &by.1))?;
         if !lifted.is_clearly_better_than(&plain) {
             return Ok(None);
         }
         let mut all = [fitted, judged.clone()].concat();
         all.sort_unstable();
-        let (scale, whole) = standardised(&features, &rows.select(&all))?;
+        let (all, of_all) = part(rows, answers, &all)?;
+        let (scale, whole) = standardised(&features, &all)?;
         let config = LinearProbeConfig { regularisation: lifted.penalty, ..config };
-        let reader = Reader::fit(&config, &whole, &answers.select(&all), Some(&lifted.reader))?;
+        let reader = Reader::fit(&config, &whole, &of_all, Some(&lifted.reader))?;
         let fit = ProbeFit { ridge: lifted.penalty, held_out: judged.len(), random_features: LIFTED };
         Ok(Some(Self { features, scale, reader, fit }))
     }
@@ -70,15 +71,18 @@ impl Lifted {
     ///
     /// # Errors
     /// If the rows have another width.
-    pub(super) fn scores(&self, rows: &Matrix) -> Result<Matrix> {
-        Ok(self.reader.scores(&self.scale.apply(&self.features.beside(rows)?)?)?)
+    pub(super) fn scores<R: Rows>(&self, rows: &R) -> Result<Matrix> {
+        Ok(self.reader.scores(&self.scale.of(self.features.beside(rows)?)?)?)
     }
 }
 
 /// Rows beside their random features, on one scale.
-fn standardised(features: &RandomFeatures, rows: &Matrix) -> Result<(Standardise, Matrix)> {
+fn standardised(
+    features: &RandomFeatures,
+    rows: &FeatureTable,
+) -> Result<(Standardise, Standardised<FeatureTable>)> {
     let lifted = features.beside(rows)?;
     let scale = Standardise::fit(&lifted)?;
-    let rows = scale.apply(&lifted)?;
+    let rows = scale.of(lifted)?;
     Ok((scale, rows))
 }

@@ -29,12 +29,14 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use simile_core::data::Dataset;
+use simile_core::error::Result as CoreResult;
 use simile_core::eval::projection::Pca;
-use simile_core::eval::standardise::Standardise;
-use simile_core::numeric::matrix::Matrix;
+use simile_core::eval::standardise::{Standardise, Standardised};
+use simile_core::numeric::rows::{FeatureTable, Real, Rows, to_matrix};
 
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
+use crate::experiment::features::Features;
 use crate::run_folder::record::ProbeFit;
 
 pub(crate) use self::classes::judge;
@@ -55,23 +57,54 @@ pub(crate) struct Measured {
 /// Features of a data set, with the labels and conditions of each row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Represented<'a> {
-    pub(crate) features: &'a Matrix,
+    pub(crate) features: &'a Features,
     pub(crate) dataset: &'a Dataset,
 }
 
 /// One split as the probes see it.
 struct Split<'a> {
     /// The features as the encoder gives them.
-    features: &'a Matrix,
+    features: &'a Features,
     /// The same, standardised.
-    rows: Matrix,
+    rows: Seen<'a>,
     dataset: &'a Dataset,
+}
+
+/// Standardised features: as they are read, or in fewer directions.
+enum Seen<'a> {
+    Whole(Standardised<&'a Features>),
+    Spanned(FeatureTable),
+}
+
+impl Rows for Seen<'_> {
+    type Value = f32;
+
+    fn rows(&self) -> usize {
+        match self {
+            Self::Whole(rows) => rows.rows(),
+            Self::Spanned(rows) => rows.rows(),
+        }
+    }
+
+    fn columns(&self) -> usize {
+        match self {
+            Self::Whole(rows) => rows.columns(),
+            Self::Spanned(rows) => rows.columns(),
+        }
+    }
+
+    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> CoreResult<()> {
+        match self {
+            Self::Whole(rows) => rows.read(first, out),
+            Self::Spanned(rows) => rows.read(first, out),
+        }
+    }
 }
 
 impl<'a> Split<'a> {
     fn new(set: Represented<'a>, scale: &Standardise) -> Result<Self> {
         let Represented { features, dataset } = set;
-        Ok(Self { features, rows: scale.apply(features)?, dataset })
+        Ok(Self { features, rows: Seen::Whole(scale.of(features)?), dataset })
     }
 }
 
@@ -144,9 +177,11 @@ fn narrowed<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'
     if 2 * images > features {
         return Ok((train, test));
     }
-    let spanned = Pca::fit(&train.rows, images)?;
+    let spanned = Pca::fit(&to_matrix(&train.rows)?, images)?;
     let of = |split: Split<'a>| -> Result<Split<'a>> {
-        Ok(Split { rows: spanned.project(&split.rows)?, ..split })
+        let rows = spanned.project(&to_matrix(&split.rows)?)?;
+        let all: Vec<usize> = (0..rows.rows()).collect();
+        Ok(Split { rows: Seen::Spanned(FeatureTable::gather(&rows, &all)?), ..split })
     };
     Ok((of(train)?, of(test)?))
 }
@@ -172,6 +207,7 @@ pub(crate) fn in_words(section: &ProbeSection, probe: Probe) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use simile_core::data::{Condition, Images};
+    use simile_core::numeric::matrix::Matrix;
 
     use super::*;
     use crate::config::penalty::Penalty;
@@ -192,7 +228,8 @@ mod tests {
             let age = Matrix::from_fn(images, 1, |i, _| features[(i, 3)] + 0.2 * wave(5 * i, 2));
             let labels = (0..images).map(|i| usize::from(age[(i, 0)] > 0.0)).collect();
             let dataset = Dataset::new(pixels, labels, vec!["a".into(), "b".into()]).unwrap();
-            (features, dataset.with_condition("age", Condition::Numeric(age)).unwrap())
+            let features = FeatureTable::gather(&features, &(0..images).collect::<Vec<_>>()).unwrap();
+            (Features::Held(features), dataset.with_condition("age", Condition::Numeric(age)).unwrap())
         };
         let (train, test) = (set(40, 0), set(50, 1000));
         let scale = Standardise::fit(&train.0).unwrap();
@@ -208,7 +245,7 @@ mod tests {
         let few = narrowed(few.0, few.1).unwrap();
         assert_eq!((few.0.rows.columns(), few.1.rows.columns()), (40, 40));
         let (whole, few) = (read(whole), read(few));
-        assert!((whole.0 - few.0).abs() < 1e-9, "{} {}", whole.0, few.0);
+        assert!((whole.0 - few.0).abs() < 1e-6, "{} {}", whole.0, few.0);
         assert_eq!(whole.1, few.1);
     }
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use simile_core::data::split_indices;
 use simile_core::eval::geometry::{effective_rank, silhouette, uniformity};
 use simile_core::eval::knn::unit_rows;
+use simile_core::numeric::rows::{FeatureTable, Rows as _, to_matrix};
 
 use super::{Metrics, Split};
 
@@ -20,12 +21,18 @@ pub(super) fn measure(test: &Split<'_>) -> Result<Metrics> {
     let (_, some) = split_indices(test.features.rows(), COMPARED.min(test.features.rows()), SEED);
     let labels: Vec<usize> = some.iter().map(|&i| test.dataset.labels[i]).collect();
     let mut metrics = Metrics::from([
-        ("effective_rank".to_owned(), effective_rank(test.features)?),
-        ("uniformity".into(), uniformity(&unit_rows(&test.features.select(&some)), UNIFORMITY)?),
+        ("effective_rank".to_owned(), effective_rank(&to_matrix(test.features)?)?),
+        (
+            "uniformity".into(),
+            uniformity(&unit_rows(&to_matrix(&FeatureTable::gather(test.features, &some)?)?), UNIFORMITY)?,
+        ),
     ]);
     let classes = labels.iter().collect::<BTreeSet<_>>().len();
     if (2..labels.len()).contains(&classes) {
-        metrics.insert("silhouette".into(), silhouette(&test.rows.select(&some), &labels)?);
+        metrics.insert(
+            "silhouette".into(),
+            silhouette(&to_matrix(&FeatureTable::gather(&test.rows, &some)?)?, &labels)?,
+        );
     }
     Ok(metrics)
 }

@@ -1,0 +1,197 @@
+//! Rows of numbers that are read a block at a time, wherever they lie: a host matrix, features in `f32`, a file.
+//!
+//! Sums over many rows go through blocks, so that memory does not grow with the number of rows, and each block is in the
+//! processor's cache when it is computed with.
+
+use std::ops::{Mul, Sub};
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+
+use super::matrix::Matrix;
+use crate::error::{Error, Result};
+
+/// A type of numbers to compute in.
+pub trait Real:
+    Copy + Default + Into<f64> + Sub<Output = Self> + Mul<Output = Self> + Send + Sync + 'static
+{
+    /// Fraction of a mean over rows below which a difference of two such means may be rounding.
+    const ROUNDING: f64;
+    /// True for `f32`.
+    const IS_SINGLE: bool;
+
+    /// The nearest number of this type.
+    fn of(value: f64) -> Self;
+
+    /// `out = left right`, on the calling thread.
+    fn multiply(out: MatMut<'_, Self>, left: MatRef<'_, Self>, right: MatRef<'_, Self>);
+}
+
+impl Real for f32 {
+    const ROUNDING: f64 = 1e-7;
+    const IS_SINGLE: bool = true;
+
+    fn of(value: f64) -> Self {
+        value as f32
+    }
+
+    fn multiply(out: MatMut<'_, f32>, left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
+        matmul(out, Accum::Replace, left, right, 1.0, Par::Seq);
+    }
+}
+
+impl Real for f64 {
+    const ROUNDING: f64 = 1e-15;
+    const IS_SINGLE: bool = false;
+
+    fn of(value: f64) -> Self {
+        value
+    }
+
+    fn multiply(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
+        matmul(out, Accum::Replace, left, right, 1.0, Par::Seq);
+    }
+}
+
+/// Rows of numbers, `[n, d]`, that can be read in any order and by several threads.
+pub trait Rows: Sync {
+    /// The type in which the numbers are kept.
+    type Value: Real;
+
+    /// `n`.
+    fn rows(&self) -> usize;
+
+    /// `d`.
+    fn columns(&self) -> usize;
+
+    /// Writes the rows from `first` on to `out`, as many as it holds.
+    ///
+    /// # Errors
+    /// If rows that lie in a file cannot be read.
+    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()>;
+}
+
+impl<R: Rows> Rows for &R {
+    type Value = R::Value;
+
+    fn rows(&self) -> usize {
+        (**self).rows()
+    }
+
+    fn columns(&self) -> usize {
+        (**self).columns()
+    }
+
+    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
+        (**self).read(first, out)
+    }
+}
+
+impl Rows for Matrix {
+    type Value = f64;
+
+    fn rows(&self) -> usize {
+        self.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.columns()
+    }
+
+    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
+        copy(&self.data()[first * self.columns()..], out);
+        Ok(())
+    }
+}
+
+/// Features of samples in `f32`, the type in which an encoder gives them: half the memory of a [`Matrix`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FeatureTable {
+    rows: usize,
+    columns: usize,
+    values: Vec<f32>,
+}
+
+impl FeatureTable {
+    /// A table from its values in row order.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are not `rows * columns` values.
+    pub fn new(rows: usize, columns: usize, values: Vec<f32>) -> Result<Self> {
+        if values.len() == rows * columns {
+            Ok(Self { rows, columns, values })
+        } else {
+            let found = format!("{} values", values.len());
+            Err(Error::shape("features", format!("{rows}x{columns} values"), found))
+        }
+    }
+
+    /// The samples `indices` of any rows, in that order.
+    ///
+    /// # Errors
+    /// As [`Rows::read`].
+    pub fn gather<R: Rows>(source: &R, indices: &[usize]) -> Result<Self> {
+        let columns = source.columns();
+        let mut values = vec![0.0; indices.len() * columns];
+        for (row, &index) in values.chunks_exact_mut(columns.max(1)).zip(indices) {
+            source.read(index, row)?;
+        }
+        Ok(Self { rows: indices.len(), columns, values })
+    }
+
+    /// All values in row order.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+}
+
+impl Rows for FeatureTable {
+    type Value = f32;
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
+        copy(&self.values[first * self.columns..], out);
+        Ok(())
+    }
+}
+
+/// Rows as a host matrix.
+///
+/// # Errors
+/// As [`Rows::read`].
+pub fn to_matrix<R: Rows>(source: &R) -> Result<Matrix> {
+    let mut out = Matrix::zeros(source.rows(), source.columns());
+    source.read(0, out.data_mut())?;
+    Ok(out)
+}
+
+/// The first numbers of `values` in another type.
+fn copy<S: Real, T: Real>(values: &[S], out: &mut [T]) {
+    out.iter_mut().zip(values).for_each(|(out, &value)| *out = T::of(value.into()));
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_in_any_order_and_type() {
+        let matrix = Matrix::from_fn(5, 3, |i, j| (i * 3 + j) as f64 + 0.5);
+        let some = FeatureTable::gather(&matrix, &[4, 0]).unwrap();
+        assert_eq!(some.values(), [12.5, 13.5, 14.5, 0.5, 1.5, 2.5]);
+        assert_eq!(to_matrix(&some).unwrap(), matrix.select(&[4, 0]));
+        let mut rows = [0.0_f32; 6];
+        matrix.read(1, &mut rows).unwrap();
+        assert_eq!(rows, [3.5, 4.5, 5.5, 6.5, 7.5, 8.5]);
+        assert!(matches!(FeatureTable::new(2, 2, vec![0.0; 3]), Err(Error::Shape { .. })));
+        assert_eq!(FeatureTable::gather(&Matrix::zeros(3, 0), &[2, 1]).unwrap().rows(), 2);
+    }
+}

@@ -1,0 +1,104 @@
+//! Probes of features in memory and in a file.
+
+use std::time::Instant;
+
+use simile_core::eval::knn::{KnnConfig, Unit};
+use simile_core::eval::linear_probe::{LinearProbeConfig, Target};
+use simile_core::eval::ridge::Ridge;
+use simile_core::eval::standardise::Standardise;
+use simile_core::numeric::matrix::Matrix;
+
+use super::*;
+
+/// Features of `rows` images of so many classes: some directions vary far more than others.
+fn made(rows: usize, columns: usize, classes: usize) -> impl Fn(usize) -> Vec<f32> {
+    move |row| {
+        let class = row * 7 % classes;
+        let value = |column: usize| {
+            let seed = (row * columns + column) as u64;
+            let noise =
+                (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+                    >> 40) as f32
+                    / (1_u32 << 24) as f32
+                    - 0.5;
+            let centre = ((class * 31 + column * 17) % 23) as f32 / 23.0;
+            (noise + 0.1 * centre) * (1.0 + (column % 50) as f32) + rows as f32 * 1e-6
+        };
+        (0..columns).map(value).collect()
+    }
+}
+
+/// The same features in memory and in a file.
+fn both(rows: usize, columns: usize, classes: usize) -> [Features; 2] {
+    let of = made(rows, columns, classes);
+    let memory = Collector { rows, columns, place: Place::Memory(Vec::new()) };
+    [memory, Collector::in_file(rows, columns).unwrap()].map(|mut collector| {
+        (0..rows).for_each(|row| collector.push(&of(row)).unwrap());
+        collector.finish().unwrap()
+    })
+}
+
+#[test]
+fn a_file_is_probed_as_memory_is() {
+    let (rows, classes) = (3000, 5);
+    let [held, filed] = both(rows, 40, classes);
+    let labels: Vec<usize> = (0..rows).map(|row| row * 7 % classes).collect();
+    let values = Matrix::from_fn(rows, 2, |i, k| ((i * (k + 3)) as f64 * 0.01).sin());
+    let config = LinearProbeConfig { regularisation: 1e-3, ..LinearProbeConfig::default() };
+    let near = KnnConfig { k: 20, temperature: 0.1 };
+    let probed = |features: &Features| {
+        let rows = Standardise::fit(features).unwrap().of(features).unwrap();
+        let target = Target::Classes { labels: &labels, classes };
+        let unit = Unit(features);
+        (
+            config.fit(&rows, target).unwrap(),
+            Ridge::fit(&rows, &values, 1e-3).unwrap(),
+            near.vote(&unit, &labels, classes, &unit).unwrap(),
+        )
+    };
+    assert!(matches!(filed, Features::Filed(_)));
+    assert_eq!(probed(&held), probed(&filed));
+}
+
+#[test]
+fn features_that_are_missing_are_said() {
+    let mut collector = Collector::in_file(3, 2).unwrap();
+    collector.push(&[0.0; 4]).unwrap();
+    assert!(collector.finish().unwrap_err().to_string().contains("4 features of 3x2"));
+}
+
+/// Features of as many images as ImageNet has by a ResNet-50, with 1000 classes, made: seconds of the parts of a fit, and the
+/// largest memory. `SIMILE_PROBE` is rows, columns, classes, the decrease at which the fit ends, and `held` or `filed`.
+#[test]
+#[ignore = "minutes, and gigabytes of memory or disk; see CONTRIBUTING.md"]
+fn a_probe_of_millions() {
+    let given = std::env::var("SIMILE_PROBE").unwrap_or_else(|_| "1281167,2048,1000,1e-3,filed".into());
+    let parts: Vec<&str> = given.split(',').collect();
+    let [rows, columns, classes] = [0, 1, 2].map(|at: usize| parts[at].parse::<usize>().unwrap());
+    let mut collector = match parts[4] {
+        "held" => Collector { rows, columns, place: Place::Memory(Vec::with_capacity(rows * columns)) },
+        _ => Collector::in_file(rows, columns).unwrap(),
+    };
+    let of = made(rows, columns, classes);
+    let begun = Instant::now();
+    (0..rows).for_each(|row| collector.push(&of(row)).unwrap());
+    let features = collector.finish().unwrap();
+    say("features made", begun);
+    let begun = Instant::now();
+    let seen = Standardise::fit(&features).unwrap().of(&features).unwrap();
+    say("mean and deviation, two passes", begun);
+    let labels: Vec<usize> = (0..rows).map(|row| row * 7 % classes).collect();
+    for steps in [0, 500] {
+        let decrease_tolerance = parts[3].parse().unwrap();
+        let config = LinearProbeConfig { steps, decrease_tolerance, ..LinearProbeConfig::default() };
+        let begun = Instant::now();
+        let probe = config.fit(&seen, Target::Classes { labels: &labels, classes }).unwrap();
+        say(&format!("{} iterations, J = {:.9}, {:?}", probe.iterations, probe.objective, probe.stop), begun);
+    }
+}
+
+fn say(name: &str, begun: Instant) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default().to_owned();
+    eprintln!("{name}: {:.1} s; {peak}", begun.elapsed().as_secs_f64());
+}
