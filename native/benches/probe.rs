@@ -1,5 +1,6 @@
 //! The linear probe and the nearest neighbours beside scikit-learn on the same machine in one run:
-//! `cargo bench --bench probe [-- PYTHON [ROWS [COLUMNS]]]`; 60,000 rows of 500 columns by default.
+//! `cargo bench --bench probe [-- PYTHON [FILTER [ROWS [COLUMNS]]]]`; 60,000 rows of 500 columns by default. FILTER selects
+//! the lines whose names contain it: `1e-1`, `1e-3`, `1e-6` (penalties), `neighbours`.
 //!
 //! Both sides get the same standardised features in `f32` and two processor cores, and run in turn. scikit-learn's
 //! `LogisticRegression` (L-BFGS) runs with the loosest tolerance that reaches the objective of ours within 1e-6 of it, in
@@ -42,8 +43,9 @@ fn main() -> Result<()> {
     allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let python = arguments.first().map_or("python3", String::as_str);
+    let filter = arguments.get(1).map_or("", String::as_str);
     let size = |at: usize, usual| arguments.get(at).map_or(Ok(usual), |size| size.parse::<usize>());
-    let (rows, columns) = (size(1, 60_000)?, size(2, 500)?);
+    let (rows, columns) = (size(2, 60_000)?, size(3, 500)?);
     let folder = tempfile::tempdir()?;
     let (features, labels) = made(rows, columns, 0)?;
     let (queries, _) = made(QUERIES, columns, 1)?;
@@ -57,10 +59,13 @@ fn main() -> Result<()> {
         "| what | s | scikit-learn f32 s | f64 s | f32 / ours | f64 / ours | J | scikit-learn's J / J - 1 |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    for penalty in PENALTIES {
+    for penalty in PENALTIES.into_iter().filter(|penalty| format!("{penalty:e}").contains(filter)) {
         probe(&mut peer, &features, &labels, penalty)?;
     }
-    neighbours(&mut peer, &features, &labels, &queries)
+    if "neighbours".contains(filter) {
+        neighbours(&mut peer, &features, &labels, &queries)?;
+    }
+    Ok(())
 }
 
 fn probe(peer: &mut Peer, features: &FeatureTable, labels: &[usize], penalty: f64) -> Result<()> {

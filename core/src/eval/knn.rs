@@ -25,13 +25,13 @@ use crate::numeric::unit_rows::SMALLEST_NORM;
 
 /// Largest exponent whose sum over neighbours stays finite.
 const LARGEST_EXPONENT: f64 = 690.0;
-/// Queries compared with a block of the bank at once.
-const QUERIES: usize = 128;
+/// Queries compared with a block of the bank at once: so many that it pays to arrange the block for the product.
+const QUERIES: usize = 512;
 /// Rows in a block of the bank, and values in a block of many columns.
-const BANK: usize = 4096;
+const BANK: usize = 2048;
 const BANK_VALUES: usize = 1 << 23;
-/// Rows whose largest product is compared first.
-const RUN: usize = 32;
+/// Rows that are passed over together if none of them is near enough.
+const RUN: usize = 64;
 
 /// Settings of the classifier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,10 +96,10 @@ impl KnnConfig {
             return Err(Error::parameter("k", self.k, &range));
         }
         check_table("classes", classes, queries.rows())?;
-        let groups = self.searched(bank, queries)?;
-        let of_group = |group: &Group| self.votes_of(group, bank, queries, (labels, classes));
+        let mut groups = self.searched(bank, queries)?;
+        let of_group = |group: &mut Group| self.votes_of(group, bank, queries, (labels, classes));
         let mut votes = KnnVotes { scores: Matrix::zeros(queries.rows(), classes), gap: Vec::new() };
-        for (group, found) in parallel::map(&groups, of_group).into_iter().enumerate() {
+        for (group, found) in parallel::map(&mut groups, of_group).into_iter().enumerate() {
             for (offset, (scores, gap)) in found?.into_iter().enumerate() {
                 votes.scores.row_mut(group * QUERIES + offset).copy_from_slice(&scores);
                 votes.gap.push(gap);
@@ -138,13 +138,15 @@ impl KnnConfig {
     /// Scores of the classes and gap of each query of a group.
     fn votes_of<B: Rows, Q: Rows>(
         &self,
-        group: &Group,
+        group: &mut Group,
         bank: &B,
         queries: &Q,
         (labels, classes): (&[usize], usize),
     ) -> Result<Vec<(Vec<f64>, Option<f64>)>> {
-        let of_query = |(offset, nearest): (usize, &Nearest)| {
-            let mut exact = Exact::new(bank, queries, group.first + offset)?;
+        let (first, error) = (group.first, group.error);
+        let of_query = |(offset, nearest): (usize, &mut Nearest)| {
+            nearest.prune(error);
+            let mut exact = Exact::new(bank, queries, first + offset)?;
             let found = exact.nearest(&nearest.kept, self.k + 1)?;
             let (near, next) = found.split_at(self.k.min(found.len()));
             let mut scores = vec![0.0; classes];
@@ -154,7 +156,7 @@ impl KnnConfig {
             let last = near.last().map_or(f64::INFINITY, |n| n.0);
             Ok((scores, next.first().map(|next| last - next.0)))
         };
-        group.nearest.iter().enumerate().map(of_query).collect()
+        group.nearest.iter_mut().enumerate().map(of_query).collect()
     }
 
     fn weight(&self, similarity: f64) -> Result<f64> {
@@ -220,6 +222,8 @@ struct Group {
     /// The queries in `f32`, each divided by its length.
     directions: Vec<f32>,
     nearest: Vec<Nearest>,
+    /// The largest error of a product so far.
+    error: f64,
 }
 
 impl Group {
@@ -234,7 +238,7 @@ impl Group {
             directions.extend(row.iter().map(|value| (value * scale) as f32));
         }
         let nearest = (0..rows).map(|_| Nearest::new(wanted)).collect();
-        Ok(Self { first, directions, nearest })
+        Ok(Self { first, directions, nearest, error: 0.0 })
     }
 
     /// Compares the queries with a block.
@@ -246,16 +250,21 @@ impl Group {
         queries: &Q,
     ) -> Result<()> {
         let (rows, columns) = (self.nearest.len(), bank.columns());
+        self.error = block.error;
         products.resize(rows * block.rows, 0.0);
         let directions = MatRef::from_row_major_slice(&self.directions[..], rows, columns);
         let others = MatRef::from_row_major_slice(block.values, block.rows, columns);
         let out = MatMut::from_row_major_slice_mut(&mut products[..], rows, block.rows);
         f32::multiply(out, directions, others.transpose());
+        let shrink = reciprocal(block.length);
         let of_queries = products.chunks_exact(block.rows).zip(&mut self.nearest);
         for (offset, (products, nearest)) in of_queries.enumerate() {
             for (run, products) in products.chunks(RUN).enumerate() {
-                let most = products.iter().fold(f32::NEG_INFINITY, |most, &product| most.max(product));
-                if f64::from(most) * block.length < nearest.threshold {
+                let least = match nearest.threshold.is_finite() {
+                    true => (nearest.threshold * shrink) as f32,
+                    false => f32::NEG_INFINITY,
+                };
+                if !products.iter().fold(false, |any, &product| any | (product >= least)) {
                     continue;
                 }
                 for (row, &product) in (block.first + run * RUN..).zip(products) {
@@ -401,7 +410,7 @@ impl<R: Rows> Rows for Unit<R> {
 }
 
 fn normalise(row: &mut [f64]) {
-    let norm = dense::dot_self(row).sqrt();
+    let norm = dot(row, row).sqrt();
     let scale = if norm > SMALLEST_NORM { 1.0 / norm } else { 0.0 };
     row.iter_mut().for_each(|value| *value *= scale);
 }
