@@ -16,6 +16,7 @@ mod import;
 mod interrupt;
 mod metrics;
 mod names;
+mod positioned;
 mod report;
 mod reproduce;
 mod run_folder;

@@ -22,6 +22,7 @@ use super::decode::read_into;
 use super::resize::ResizeSpec;
 use crate::console::line;
 use crate::data::settings::Fit;
+use crate::positioned::read_at;
 
 pub(super) const MAGIC: &[u8; 8] = b"SIMILE02";
 /// Bytes of a CRC-32C.
@@ -194,26 +195,6 @@ fn contents(file: &mut File) -> Option<(Contents, u64)> {
         return None;
     }
     Some((serde_json::from_slice(&json).ok()?, start))
-}
-
-/// Fills `bytes` from a place in a file, which keeps its position.
-#[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
-}
-
-/// Fills `bytes` from a place in a file.
-#[cfg(windows)]
-fn read_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let read = std::os::windows::fs::FileExt::seek_read(file, bytes, offset)?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes = &mut bytes[read..];
-        offset += read as u64;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

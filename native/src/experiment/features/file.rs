@@ -9,6 +9,8 @@ use anyhow::{Context as _, Result, ensure};
 use simile_core::error::{Error, Result as CoreResult};
 use simile_core::numeric::rows::{Real, Rows};
 
+use crate::positioned::read_at;
+
 /// Bytes of a number.
 const NUMBER: usize = size_of::<f32>();
 /// Bytes that are written at once.
@@ -98,24 +100,4 @@ impl Rows for FeatureFile {
         }
         Ok(())
     }
-}
-
-/// Fills `bytes` from a place in a file, whatever its position.
-#[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
-}
-
-/// Fills `bytes` from a place in a file.
-#[cfg(windows)]
-fn read_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let read = std::os::windows::fs::FileExt::seek_read(file, bytes, offset)?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes = &mut bytes[read..];
-        offset += read as u64;
-    }
-    Ok(())
 }
