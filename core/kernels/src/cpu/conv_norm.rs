@@ -27,7 +27,7 @@ pub struct Moments {
 impl Moments {
     /// The moments of maps, on the calling thread.
     pub fn of(maps: &[f32], channels: usize) -> Self {
-        Self::joined(maps.chunks(PART * channels).map(|part| Self::of_part(part, channels)), channels)
+        Self::joined(maps.chunks(PART * channels).map(|part| Self::from_part(part, channels)), channels)
     }
 
     /// The moments of all parts together (Chan, Golub & LeVeque, 1983).
@@ -36,7 +36,7 @@ impl Moments {
         parts.into_iter().fold(none, Self::with)
     }
 
-    fn of_part(part: &[f32], channels: usize) -> Self {
+    fn from_part(part: &[f32], channels: usize) -> Self {
         let count = part.len() / channels;
         let mut means = vec![0.0_f32; channels];
         let mut squares = vec![0.0_f32; channels];
@@ -106,16 +106,17 @@ impl Norm<'_> {
     pub fn backward<'a>(&self, maps: &'a [f32], upstream: Masked<'a>) -> Backward<'a> {
         let channels = self.gains.len();
         let (means, scales) = (self.means, self.scales());
-        let [of_shift, mut of_gain] = sums(maps, &upstream, means);
-        of_gain.iter_mut().zip(&scales).for_each(|(sum, scale)| *sum *= scale);
+        let [grad_shift, mut grad_gain] = sums(maps, &upstream, means);
+        grad_gain.iter_mut().zip(&scales).for_each(|(sum, scale)| *sum *= scale);
 
         // The term that a channel subtracts is linear in y: a slope, and an offset that includes its mean.
         let share = channels as f32 / maps.len() as f32;
         let factors = self.gains.iter().zip(&scales).map(|(gain, scale)| gain * scale).collect();
-        let slopes: Vec<f32> = of_gain.iter().zip(&scales).map(|(sum, scale)| sum * scale * share).collect();
+        let slopes: Vec<f32> =
+            grad_gain.iter().zip(&scales).map(|(sum, scale)| sum * scale * share).collect();
         let offset = |(sum, (mean, slope)): (&f32, (&f32, &f32))| sum * share - mean * slope;
-        let offsets = of_shift.iter().zip(means.iter().zip(&slopes)).map(offset).collect();
-        Backward { of_gain, of_shift, of_maps: OfMaps { maps, upstream, factors, slopes, offsets } }
+        let offsets = grad_shift.iter().zip(means.iter().zip(&slopes)).map(offset).collect();
+        Backward { grad_gain, grad_shift, grad_maps: OfMaps { maps, upstream, factors, slopes, offsets } }
     }
 }
 
@@ -242,7 +243,7 @@ impl<'a> Masked<'a> {
     }
 
     /// From the gradient of the rectified output of an [`Activation`] without an identity.
-    pub fn of_rectified(upstream: &'a [f32], seen: Activation<'a>) -> Self {
+    pub fn from_rectified(upstream: &'a [f32], seen: Activation<'a>) -> Self {
         Self { upstream, seen: Some(seen) }
     }
 }
@@ -300,11 +301,11 @@ fn sums(maps: &[f32], upstream: &Masked, means: &[f32]) -> [Vec<f32>; 2] {
 #[derive(Debug)]
 pub struct Backward<'a> {
     /// With respect to `γ`.
-    pub of_gain: Vec<f32>,
+    pub grad_gain: Vec<f32>,
     /// With respect to `β`.
-    pub of_shift: Vec<f32>,
+    pub grad_shift: Vec<f32>,
     /// With respect to the maps before it.
-    pub of_maps: OfMaps<'a>,
+    pub grad_maps: OfMaps<'a>,
 }
 
 /// The gradient with respect to the maps before a normalisation, computed where it is used.

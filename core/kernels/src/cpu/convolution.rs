@@ -31,20 +31,20 @@ pub fn backward(
     upstream: &impl Upstream,
     wanted: [bool; 2],
 ) -> [Option<Vec<f32>>; 2] {
-    let [of_maps, is_weight_wanted] = wanted;
+    let [grad_maps, is_weight_wanted] = wanted;
     if wanted == [false; 2] {
         return [None, None];
     }
-    let mut of_maps = of_maps.then(|| parallel::zeros(maps.len()));
-    let target = of_maps.as_deref_mut();
-    let of_weight = with_kernel(weight, geometry, |kernel, is_minimal| {
+    let mut grad_maps = grad_maps.then(|| parallel::zeros(maps.len()));
+    let target = grad_maps.as_deref_mut();
+    let grad_weight = with_kernel(weight, geometry, |kernel, is_minimal| {
         if is_minimal {
             winograd::backward(maps, kernel, geometry, upstream, target, is_weight_wanted)
         } else {
             im2col::backward(maps, kernel, geometry, upstream, target, is_weight_wanted)
         }
     });
-    [of_maps, of_weight]
+    [grad_maps, grad_weight]
 }
 
 /// Calls `work` with the weight in the layout of the products. It is recomputed for the gradient: in Winograd's

@@ -36,7 +36,7 @@ pub fn transform(weight: &[f32], geometry: &Geometry, kernel: &mut [f32]) {
 }
 
 /// The inverse of [`transform`].
-fn of_kernel(kernel: &[f32], geometry: &Geometry) -> Vec<f32> {
+fn weight_from_kernel(kernel: &[f32], geometry: &Geometry) -> Vec<f32> {
     let Geometry { inputs, outputs, .. } = *geometry;
     let (taps, window) = (geometry.taps(), geometry.window());
     let mut weight = vec![0.0; kernel.len()];
@@ -71,26 +71,26 @@ pub fn forward<T: Send>(
 }
 
 /// The gradient of the weight, `[out, in, k, k]`, if requested, from that of the convolution; adds that of the maps
-/// to `of_maps`, if requested.
+/// to `grad_maps`, if requested.
 pub fn backward(
     maps: &[f32],
     kernel: &[f32],
     geometry: &Geometry,
     upstream: &impl Upstream,
-    of_maps: Option<&mut [f32]>,
+    grad_maps: Option<&mut [f32]>,
     is_weight_wanted: bool,
 ) -> Option<Vec<f32>> {
     let (places, outputs) = (geometry.places(), geometry.outputs);
     let images = geometry.n.div_ceil(GROUPS).max(PLACES_OF_GROUP.div_ceil(places));
     let size = images * geometry.image();
-    let mut targets: Vec<&mut [f32]> = match of_maps {
-        Some(of_maps) => of_maps.chunks_mut(size).collect(),
+    let mut targets: Vec<&mut [f32]> = match grad_maps {
+        Some(grad_maps) => grad_maps.chunks_mut(size).collect(),
         None => maps.chunks(size).map(|_| Default::default()).collect(),
     };
     let of_part = places_of_part(geometry);
     let groups = maps.chunks(size).zip(targets.drain(..)).enumerate();
     let of_kernels = parallel::map(groups, |(at, (maps, target))| {
-        let mut of_kernel = vec![0.0; if is_weight_wanted { kernel.len() } else { 0 }];
+        let mut grad_kernel = vec![0.0; if is_weight_wanted { kernel.len() } else { 0 }];
         let [mut slope, mut windows] = [Vec::new(), Vec::new()];
         let (first, count) = (at * images * places, maps.len() / geometry.image() * places);
         for start in (0..count).step_by(of_part) {
@@ -99,7 +99,7 @@ pub fn backward(
             let slope = matrix(upstream.part(values, &mut slope), outputs);
             if is_weight_wanted {
                 let windows = geometry.windows(maps, part.clone(), &mut windows);
-                add(&mut of_kernel, matrix(windows, geometry.window()).transpose(), slope);
+                add(&mut grad_kernel, matrix(windows, geometry.window()).transpose(), slope);
             }
             if target.is_empty() {
                 continue;
@@ -114,7 +114,7 @@ pub fn backward(
                 geometry.fold(&windows, target, part);
             }
         }
-        of_kernel
+        grad_kernel
     });
     if !is_weight_wanted {
         return None;
@@ -127,7 +127,7 @@ pub fn backward(
             sum.iter_mut().zip(&part[at * size..]).for_each(|(sum, value)| *sum += value);
         }
     });
-    let weight = of_kernel(&sums, geometry);
+    let weight = weight_from_kernel(&sums, geometry);
     scratch::give(sums);
     Some(weight)
 }

@@ -112,15 +112,15 @@ pub fn pull_back(
     let parts = parallel::map(gradient.chunks(layout.part()).zip(x.chunks(layout.part())), |(g, x)| {
         vectorised!(sums(g, x, layout, means))
     });
-    let (of_shift, along): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let shifts = parallel::sum(of_shift, layout.channels);
+    let (grad_shift, along): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let shifts = parallel::sum(grad_shift, layout.channels);
     let along = parallel::sum(along, layout.channels);
-    let of_gain: Vec<f32> = along.iter().zip(&scales).map(|(sum, scale)| sum * scale).collect();
+    let grad_gain: Vec<f32> = along.iter().zip(&scales).map(|(sum, scale)| sum * scale).collect();
 
     let share = layout.channels as f32 / x.len().max(1) as f32;
     let factors: Vec<f32> = gains.iter().zip(&scales).map(|(gain, scale)| gain * scale).collect();
     let middles: Vec<f32> = shifts.iter().map(|sum| sum * share).collect();
-    let slopes: Vec<f32> = of_gain.iter().zip(&scales).map(|(sum, scale)| sum * scale * share).collect();
+    let slopes: Vec<f32> = grad_gain.iter().zip(&scales).map(|(sum, scale)| sum * scale * share).collect();
     let parts = gradient.chunks_mut(layout.part()).zip(x.chunks(layout.part()));
     parallel::map(parts, |(g, x)| {
         vectorised!({
@@ -141,7 +141,7 @@ pub fn pull_back(
             }
         });
     });
-    Slopes { gains: of_gain, shifts }
+    Slopes { gains: grad_gain, shifts }
 }
 
 /// `1 / sqrt(var + ε)`.

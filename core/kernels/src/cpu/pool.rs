@@ -28,7 +28,7 @@ pub fn maximum(maps: &[f32], geometry: &Geometry) -> (Vec<f32>, Vec<u8>) {
 }
 
 /// The gradient of maps from that of their maxima.
-pub fn of_maximum(upstream: &[f32], sources: &[u8], geometry: &Geometry) -> Vec<f32> {
+pub fn grad_maximum(upstream: &[f32], sources: &[u8], geometry: &Geometry) -> Vec<f32> {
     let (channels, [_, width]) = (geometry.inputs, geometry.sides());
     let mut found = vec![0.0; geometry.n * geometry.image()];
     let size = geometry.places() * channels;
@@ -61,7 +61,7 @@ pub fn mean(maps: &[f32], places: usize, channels: usize) -> Vec<f32> {
 }
 
 /// The gradient of maps from that of their means.
-pub fn of_mean(upstream: &[f32], places: usize, channels: usize) -> Vec<f32> {
+pub fn grad_mean(upstream: &[f32], places: usize, channels: usize) -> Vec<f32> {
     let share = 1.0 / places as f32;
     let mut found = vec![0.0; upstream.len() * places];
     parallel::map(found.chunks_mut(places * channels).zip(upstream.chunks(channels)), |(found, upstream)| {

@@ -3,7 +3,7 @@
 //! The C library computes one value at a time, which took half of the time of a training step of LeNet-5.
 
 /// `tanh(x)` of each value.
-pub fn of_slice(values: &mut [f32]) {
+pub fn tanh_in_place(values: &mut [f32]) {
     vectorised!(values.iter_mut().for_each(|x| *x = tangent(*x)));
 }
 

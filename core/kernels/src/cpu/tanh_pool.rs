@@ -7,7 +7,7 @@
 
 use super::correlation::{LANES, Weights, add_products, correlate};
 use super::parallel;
-use super::tanh::of_slice;
+use super::tanh::tanh_in_place;
 
 /// Number of images of one iteration of a loop.
 const CHUNK: usize = 8;
@@ -99,7 +99,7 @@ impl Block {
             for ((image, pooled), tanh) in of_images {
                 self.spread(image, planes);
                 correlate(planes, &offsets, &weights, bias, tanh);
-                of_slice(tanh);
+                tanh_in_place(tanh);
                 self.pool(tanh, pooled);
             }
         });
@@ -137,9 +137,9 @@ impl Block {
         let [is_maps, is_weight, is_bias] = wanted;
         let (image, offsets) = (self.channels * self.plane(), self.offsets());
         let mirrored = self.mirrored(weight);
-        let mut of_maps = is_maps.then(|| parallel::zeros(maps.len()));
-        let mut targets: Vec<&mut [f32]> = match &mut of_maps {
-            Some(of_maps) => of_maps.chunks_mut(CHUNK * image).collect(),
+        let mut grad_maps = is_maps.then(|| parallel::zeros(maps.len()));
+        let mut targets: Vec<&mut [f32]> = match &mut grad_maps {
+            Some(grad_maps) => grad_maps.chunks_mut(CHUNK * image).collect(),
             None => maps.chunks(CHUNK * image).map(|_| Default::default()).collect(),
         };
         let parts = maps
@@ -149,8 +149,8 @@ impl Block {
             .zip(upstream.chunks(CHUNK * self.out * self.places()));
         let of_parts =
             parallel::map_in(parts, Scratch::default, |scratch, (((maps, target), tanh), upstream)| {
-                let mut of_weight = vec![0.0; if is_weight { self.out * offsets.len() * LANES } else { 0 }];
-                let mut of_bias = vec![0.0; self.out];
+                let mut grad_weight = vec![0.0; if is_weight { self.out * offsets.len() * LANES } else { 0 }];
+                let mut grad_bias = vec![0.0; self.out];
                 let mut targets = target.chunks_exact_mut(image);
                 let of_images = maps
                     .chunks_exact(image)
@@ -160,24 +160,30 @@ impl Block {
                     self.write_slopes(tanh, upstream, &mut scratch.slopes);
                     if is_weight {
                         self.spread(image, &mut scratch.planes);
-                        add_products(&scratch.planes, &offsets, &scratch.slopes, self.span(), &mut of_weight);
+                        add_products(
+                            &scratch.planes,
+                            &offsets,
+                            &scratch.slopes,
+                            self.span(),
+                            &mut grad_weight,
+                        );
                     }
                     if is_bias {
                         let slopes = scratch.slopes.chunks_exact(self.span());
-                        of_bias.iter_mut().zip(slopes).for_each(|(sum, slopes)| *sum += total(slopes));
+                        grad_bias.iter_mut().zip(slopes).for_each(|(sum, slopes)| *sum += total(slopes));
                     }
                     if let Some(target) = targets.next() {
                         self.fill(&mirrored, scratch, target);
                     }
                 }
-                let of_weight =
-                    of_weight.chunks_exact(LANES).map(|lanes| lanes.iter().sum()).collect::<Vec<f32>>();
-                (of_weight, of_bias)
+                let grad_weight =
+                    grad_weight.chunks_exact(LANES).map(|lanes| lanes.iter().sum()).collect::<Vec<f32>>();
+                (grad_weight, grad_bias)
             });
         drop(targets);
-        let (of_weights, of_biases): (Vec<_>, Vec<_>) = of_parts.into_iter().unzip();
-        let of_weight = is_weight.then(|| parallel::sum(of_weights, weight.len()));
-        [of_maps, of_weight, is_bias.then(|| parallel::sum(of_biases, self.out))]
+        let (grad_weights, grad_biases): (Vec<_>, Vec<_>) = of_parts.into_iter().unzip();
+        let grad_weight = is_weight.then(|| parallel::sum(grad_weights, weight.len()));
+        [grad_maps, grad_weight, is_bias.then(|| parallel::sum(grad_biases, self.out))]
     }
 
     /// Writes the gradient of `conv(maps)` of an image, `[out, span]`; 0 where there is no place.

@@ -99,26 +99,26 @@ pub fn forward<T: Send>(
 }
 
 /// The gradient of the weight, `[out, in, 3, 3]`, if requested, from that of the convolution; adds that of the maps
-/// to `of_maps`, if requested.
+/// to `grad_maps`, if requested.
 pub fn backward(
     maps: &[f32],
     kernel: &[f32],
     geometry: &Geometry,
     upstream: &impl Upstream,
-    of_maps: Option<&mut [f32]>,
+    grad_maps: Option<&mut [f32]>,
     is_weight_wanted: bool,
 ) -> Option<Vec<f32>> {
     let grid = Grid::of(geometry);
     let Geometry { inputs, outputs, .. } = *geometry;
     let (image, result) = (geometry.image(), grid.places() * outputs);
     let size = grid.images * image;
-    let mut targets: Vec<&mut [f32]> = match of_maps {
-        Some(of_maps) => of_maps.chunks_mut(size).collect(),
+    let mut targets: Vec<&mut [f32]> = match grad_maps {
+        Some(grad_maps) => grad_maps.chunks_mut(size).collect(),
         None => maps.chunks(size).map(|_| Default::default()).collect(),
     };
     // Apart from each other as the matrices of [`Entries`] are.
     let stride = inputs * outputs + Entries::GAP;
-    let mut of_kernel = is_weight_wanted.then(|| scratch::take(ENTRIES * stride));
+    let mut grad_kernel = is_weight_wanted.then(|| scratch::take(ENTRIES * stride));
     let mut parts = maps.chunks(size).zip(targets.drain(..)).enumerate().peekable();
     let mut round: [[Entries; 2]; ROUND] = Default::default();
     let mut how: fn(&mut [f32], MatRef<'_, f32>, MatRef<'_, f32>) = assign;
@@ -128,32 +128,32 @@ pub fn backward(
             places,
             Default::default,
             |(products, slope): &mut (Entries, Vec<f32>), (entries, (at, (maps, target)))| {
-                let [of_input, of_output] = entries;
+                let [input_entry, output_entry] = entries;
                 let first = at * grid.images * result;
                 let slope = upstream.part(first..first + maps.len() / image * result, slope);
-                grid.gather_outputs(slope, outputs, of_output);
+                grid.gather_outputs(slope, outputs, output_entry);
                 if !target.is_empty() {
-                    entry_by_entry(of_output, kernel, inputs, true, products);
+                    entry_by_entry(output_entry, kernel, inputs, true, products);
                     grid.scatter(products, target);
                 }
                 if is_weight_wanted {
-                    grid.gather_inputs(maps, inputs, of_input);
+                    grid.gather_inputs(maps, inputs, input_entry);
                 }
             },
         );
-        let targets = of_kernel.iter_mut().flat_map(|kernel| kernel.chunks_exact_mut(stride));
+        let targets = grad_kernel.iter_mut().flat_map(|kernel| kernel.chunks_exact_mut(stride));
         parallel::map(targets.enumerate(), |(entry, target)| {
             let target = &mut target[..inputs * outputs];
-            for (at, [of_input, of_output]) in round.iter().take(used.len()).enumerate() {
+            for (at, [input_entry, output_entry]) in round.iter().take(used.len()).enumerate() {
                 let how = if at == 0 { how } else { add };
-                how(target, of_input.matrix(entry).transpose(), of_output.matrix(entry));
+                how(target, input_entry.matrix(entry).transpose(), output_entry.matrix(entry));
             }
         });
         how = add;
     }
-    let of_kernel = of_kernel?;
-    let weight = of_weight(&of_kernel, stride, inputs, outputs);
-    scratch::give(of_kernel);
+    let grad_kernel = grad_kernel?;
+    let weight = weight_from_tiles(&grad_kernel, stride, inputs, outputs);
+    scratch::give(grad_kernel);
     Some(weight)
 }
 
@@ -225,18 +225,18 @@ impl WithSimd for TransformKernel<'_> {
 }
 
 /// `G^T u G` of the gradient of the kernel, 36 matrices `[in, out]` that are `stride` values apart: `[out, in, 3, 3]`.
-fn of_weight(kernel: &[f32], stride: usize, inputs: usize, outputs: usize) -> Vec<f32> {
+fn weight_from_tiles(kernel: &[f32], stride: usize, inputs: usize, outputs: usize) -> Vec<f32> {
     let mut weight = vec![0.0; inputs * outputs * KERNEL * KERNEL];
     let blocks = weight.chunks_mut(BLOCK * inputs * KERNEL * KERNEL).enumerate();
     parallel::map(blocks, |(block, weight)| {
         let first = block * BLOCK;
-        Arch::new().dispatch(OfWeight { kernel, stride, weight, first, inputs, outputs });
+        Arch::new().dispatch(WeightFromTiles { kernel, stride, weight, first, inputs, outputs });
     });
     weight
 }
 
-/// [`of_weight`] of some outputs.
-struct OfWeight<'a> {
+/// [`weight_from_tiles`] of some outputs.
+struct WeightFromTiles<'a> {
     kernel: &'a [f32],
     stride: usize,
     weight: &'a mut [f32],
@@ -246,7 +246,7 @@ struct OfWeight<'a> {
     outputs: usize,
 }
 
-impl WithSimd for OfWeight<'_> {
+impl WithSimd for WeightFromTiles<'_> {
     type Output = ();
 
     #[inline(always)]

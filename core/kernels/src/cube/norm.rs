@@ -216,8 +216,8 @@ pub(crate) fn join_slopes(
     gains: &Tensor<f32>,
     means: &Tensor<f32>,
     variances: &Tensor<f32>,
-    of_gain: &mut Tensor<f32>,
-    of_shift: &mut Tensor<f32>,
+    grad_gain: &mut Tensor<f32>,
+    grad_shift: &mut Tensor<f32>,
     constants: &mut Tensor<f32>,
     epsilon: f32,
     channels: usize,
@@ -236,8 +236,8 @@ pub(crate) fn join_slopes(
     }
     let scale = 1.0_f32 / (variances[channel] + epsilon).sqrt();
     let count = f32::cast_from(positions);
-    of_gain[channel] = along * scale;
-    of_shift[channel] = sum;
+    grad_gain[channel] = along * scale;
+    grad_shift[channel] = sum;
     constants[channel] = gains[channel] * scale;
     constants[channels + channel] = means[channel];
     constants[2 * channels + channel] = sum / count;
@@ -250,7 +250,7 @@ pub(crate) fn pull_back<F: Float>(
     x: &Tensor<F>,
     gradient: &Tensor<F>,
     constants: &Tensor<f32>,
-    of_x: &mut Tensor<F>,
+    grad_x: &mut Tensor<F>,
     channels: usize,
     inner: usize,
     count: usize,
@@ -263,5 +263,5 @@ pub(crate) fn pull_back<F: Float>(
     let channel = at / inner % channels;
     let deviation = f32::cast_from(x[at]) - constants[channels + channel];
     let g = f32::cast_from(gradient[at]) - constants[2 * channels + channel];
-    of_x[at] = F::cast_from(constants[channel] * (g - deviation * constants[3 * channels + channel]));
+    grad_x[at] = F::cast_from(constants[channel] * (g - deviation * constants[3 * channels + channel]));
 }

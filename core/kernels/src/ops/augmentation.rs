@@ -19,20 +19,25 @@ pub trait AugmentationOps: Backend {
     ///
     /// There is no sensible plain form: in tensor operations every image would need its own dense matrices. So the
     /// default body reads the images, computes the views in `f32` in the host's memory and writes them back.
-    #[fusion(dtype = images, shape = of_views(images, views))]
+    #[fusion(dtype = images, shape = views_shape(images, views))]
     fn augment(images: FloatTensor<Self>, views: Views) -> FloatTensor<Self> {
         let (shape, dtype, device) = (images.shape(), images.dtype(), images.device());
         let data = try_read_sync(Self::float_into_data(images)).and_then(Result::ok);
-        Self::float_from_data(of_data(data, &shape, dtype, &views), &device)
+        Self::float_from_data(augment_data(data, &shape, dtype, &views), &device)
     }
 }
 
 /// The views of images as data; black if the images could not be read.
-pub(crate) fn of_data(images: Option<TensorData>, shape: &Shape, dtype: DType, views: &Views) -> TensorData {
+pub(crate) fn augment_data(
+    images: Option<TensorData>,
+    shape: &Shape,
+    dtype: DType,
+    views: &Views,
+) -> TensorData {
     let values = images.and_then(|images| images.convert::<f32>().try_into_vec().ok());
     let values = values.unwrap_or_else(|| vec![0.0; shape.num_elements()]);
     let found = in_memory(values, sides(shape), views);
-    TensorData::new(found, of_views(shape, views)).convert_dtype(dtype)
+    TensorData::new(found, views_shape(shape, views)).convert_dtype(dtype)
 }
 
 /// The sides of images of this shape.
@@ -42,7 +47,7 @@ pub(crate) fn sides(images: &Shape) -> Sides {
 }
 
 /// The shape of the views of images of this shape.
-pub(crate) fn of_views(images: &Shape, views: &Views) -> Shape {
+pub(crate) fn views_shape(images: &Shape, views: &Views) -> Shape {
     let [n, channels, ..] = images.dims::<4>();
     Shape::new([n, channels, views.size[0], views.size[1]])
 }

@@ -286,16 +286,17 @@ pub(crate) fn plain_convolve_backward<B: Backend>(
     weight: FloatTensor<B>,
     upstream: FloatTensor<B>,
     windows: Windows,
-    [of_maps, of_weight, of_bias]: [bool; 3],
+    [grad_maps, grad_weight, grad_bias]: [bool; 3],
 ) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
     let (maps, gradient) = (planes::<B>(maps), planes::<B>(upstream.clone()));
-    let of_maps = of_maps.then(|| {
+    let grad_maps = grad_maps.then(|| {
         let found = B::conv2d_x_backward(maps.clone(), weight.clone(), gradient.clone(), options(windows));
         places::<B>(found)
     });
-    let of_weight = of_weight.then(|| B::conv2d_weight_backward(maps, weight, gradient, options(windows)));
-    let of_bias = of_bias.then(|| vector::<B>(B::float_sum_dim(rows::<B>(upstream), 0)));
-    (of_maps, of_weight, of_bias)
+    let grad_weight =
+        grad_weight.then(|| B::conv2d_weight_backward(maps, weight, gradient, options(windows)));
+    let grad_bias = grad_bias.then(|| vector::<B>(B::float_sum_dim(rows::<B>(upstream), 0)));
+    (grad_maps, grad_weight, grad_bias)
 }
 
 /// [`ConvolutionOps::convolve_normalised`] in other operations.
@@ -365,7 +366,7 @@ pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionOps>(
     kept: Kept<B>,
     upstream: FloatTensor<B>,
     Joined { windows, epsilon, rectified }: Joined,
-    [of_maps, of_weight, of_gain, of_shift, of_identity]: [bool; 5],
+    [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity]: [bool; 5],
 ) -> OfNormalised<FloatTensor<B>> {
     let Kept { maps, weight, gain, convolution, mean, variance, output, .. } = kept;
     let upstream = if rectified { B::relu_backward(output, upstream) } else { upstream };
@@ -373,15 +374,15 @@ pub(crate) fn plain_convolve_normalised_backward<B: ConvolutionOps>(
     let (convolution, gradient) = (rows::<B>(convolution), rows::<B>(upstream.clone()));
     let (found, gain, shift) =
         B::normalise_batch_backward(convolution, gain, mean, variance, gradient, epsilon);
-    let (found_maps, found_weight) = if of_maps || of_weight {
+    let (found_maps, found_weight) = if grad_maps || grad_weight {
         let found = B::float_reshape(found, shape);
-        let found = B::convolve_backward(maps, weight, found, windows, [of_maps, of_weight, false]);
+        let found = B::convolve_backward(maps, weight, found, windows, [grad_maps, grad_weight, false]);
         (found.0, found.1)
     } else {
         (None, None)
     };
-    let (gain, shift) = (of_gain.then_some(gain), of_shift.then_some(shift));
-    (found_maps, found_weight, gain, shift, of_identity.then_some(upstream))
+    let (gain, shift) = (grad_gain.then_some(gain), grad_shift.then_some(shift));
+    (found_maps, found_weight, gain, shift, grad_identity.then_some(upstream))
 }
 
 /// Adjacent windows, without zeros around the maps.

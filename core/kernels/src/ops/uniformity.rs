@@ -66,12 +66,14 @@ pub(crate) fn by_pairs<B: PairOps>(
     let pairs = (n as f64 * (n - 1) as f64).ln();
     let value = B::float_reshape(B::float_sub_scalar(total, pairs.into()), Shape::new([1]));
 
-    let (of_anchors, of_candidates) =
+    let (grad_anchors, grad_candidates) =
         B::pair_sums_backward(anchors, candidates, PairWeights::Ones, kept, sums, shares, comparison);
-    let of_halves =
-        B::float_add(columns(&of_anchors, width, width + 1), columns(&of_candidates, width + 1, width + 2));
-    let of_rows = B::float_add(columns(&of_anchors, 0, width), columns(&of_candidates, 0, width));
-    (value, B::float_sub(of_rows, B::float_mul(rows, of_halves)))
+    let grad_halves = B::float_add(
+        columns(&grad_anchors, width, width + 1),
+        columns(&grad_candidates, width + 1, width + 2),
+    );
+    let of_rows = B::float_add(columns(&grad_anchors, 0, width), columns(&grad_candidates, 0, width));
+    (value, B::float_sub(of_rows, B::float_mul(rows, grad_halves)))
 }
 
 /// The uniformity of at least two rows `[n, d]`, `[1]`:

@@ -107,20 +107,20 @@ impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Auto
         bias: Optional<Self>,
         windows: Windows,
     ) -> FloatTensor<Self> {
-        let ((maps, of_maps), (weight, of_weight)) = (maps.into_parts(), weight.into_parts());
-        let (bias, of_bias) = bias.into_option().map(FloatTensor::<Self>::into_parts).unzip();
+        let ((maps, maps_node), (weight, weight_node)) = (maps.into_parts(), weight.into_parts());
+        let (bias, bias_node) = bias.into_option().map(FloatTensor::<Self>::into_parts).unzip();
         let output = B::convolve(maps.clone(), weight.clone(), Optional::of(bias), windows);
         let state = (maps, weight, windows);
-        match of_bias {
-            Some(of_bias) => {
-                let nodes = [of_maps, of_weight, of_bias];
+        match bias_node {
+            Some(bias_node) => {
+                let nodes = [maps_node, weight_node, bias_node];
                 match Backward::<B, 3>::prepare::<C>(Convolve, nodes).compute_bound().stateful() {
                     OpsKind::Tracked(prepared) => prepared.finish(state, output),
                     OpsKind::UnTracked(prepared) => prepared.finish(output),
                 }
             }
             None => {
-                let nodes = [of_maps, of_weight];
+                let nodes = [maps_node, weight_node];
                 match Backward::<B, 2>::prepare::<C>(Convolve, nodes).compute_bound().stateful() {
                     OpsKind::Tracked(prepared) => prepared.finish(state, output),
                     OpsKind::UnTracked(prepared) => prepared.finish(output),
@@ -136,9 +136,9 @@ impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Auto
         identity: Optional<Self>,
         joined: Joined,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let ((maps, of_maps), (weight, of_weight)) = (maps.into_parts(), weight.into_parts());
-        let ((gain, of_gain), (shift, of_shift)) = (affine.gain.into_parts(), affine.shift.into_parts());
-        let (identity, of_identity) = identity.into_option().map(FloatTensor::<Self>::into_parts).unzip();
+        let ((maps, maps_node), (weight, weight_node)) = (maps.into_parts(), weight.into_parts());
+        let ((gain, gain_node), (shift, shift_node)) = (affine.gain.into_parts(), affine.shift.into_parts());
+        let (identity, identity_node) = identity.into_option().map(FloatTensor::<Self>::into_parts).unzip();
         let (output, convolution, mean, variance) = B::convolve_normalised(
             maps.clone(),
             weight.clone(),
@@ -148,20 +148,20 @@ impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Auto
         );
         let constant = |tensor: &FloatTensor<B>| Self::from_inner(tensor.clone());
         let besides = [constant(&convolution), constant(&mean), constant(&variance)];
-        let is_added = of_identity.is_some();
+        let is_added = identity_node.is_some();
         let kept = |output| {
             (Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added }, joined)
         };
-        let output = match of_identity {
-            Some(of_identity) => {
-                let nodes = [of_maps, of_weight, of_gain, of_shift, of_identity];
+        let output = match identity_node {
+            Some(identity_node) => {
+                let nodes = [maps_node, weight_node, gain_node, shift_node, identity_node];
                 match Backward::<B, 5>::prepare::<C>(ConvolveNormalised, nodes).compute_bound().stateful() {
                     OpsKind::Tracked(prepared) => prepared.finish(kept(output.clone()), output),
                     OpsKind::UnTracked(prepared) => prepared.finish(output),
                 }
             }
             None => {
-                let nodes = [of_maps, of_weight, of_gain, of_shift];
+                let nodes = [maps_node, weight_node, gain_node, shift_node];
                 match Backward::<B, 4>::prepare::<C>(ConvolveNormalised, nodes).compute_bound().stateful() {
                     OpsKind::Tracked(prepared) => prepared.finish(kept(output.clone()), output),
                     OpsKind::UnTracked(prepared) => prepared.finish(output),
@@ -203,11 +203,11 @@ impl<B: Backend + ConvolutionOps, C: CheckpointStrategy> ConvolutionOps for Auto
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let ((maps, of_maps), (weight, of_weight)) = (maps.into_parts(), weight.into_parts());
-        let (bias, of_bias) = bias.into_parts();
+        let ((maps, maps_node), (weight, weight_node)) = (maps.into_parts(), weight.into_parts());
+        let (bias, bias_node) = bias.into_parts();
         let (output, tanh) = B::convolve_tanh_pool(maps.clone(), weight.clone(), bias);
         let constant = Self::from_inner(tanh.clone());
-        let nodes = [of_maps, of_weight, of_bias];
+        let nodes = [maps_node, weight_node, bias_node];
         let output = match ConvolveTanhPool.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => prepared.finish([maps, weight, tanh], output),
             OpsKind::UnTracked(prepared) => prepared.finish(output),

@@ -24,9 +24,9 @@ impl<B: Backend + NormalisationOps, C: CheckpointStrategy> NormalisationOps for 
                 let (x, gain, mean, variance, epsilon) = ops.state;
                 let gradient = grads.consume::<B>(&ops.node);
                 let x = states.retrieve_node_output::<FloatTensor<B>>(x);
-                let (of_x, of_gain, of_shift) =
+                let (grad_x, grad_gain, grad_shift) =
                     B::normalise_batch_backward(x, gain, mean, variance, gradient, epsilon);
-                for (parent, gradient) in ops.parents.into_iter().zip([of_x, of_gain, of_shift]) {
+                for (parent, gradient) in ops.parents.into_iter().zip([grad_x, grad_gain, grad_shift]) {
                     if let Some(node) = parent {
                         grads.register::<B>(node.id, gradient);
                     }

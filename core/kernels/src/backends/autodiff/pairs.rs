@@ -48,13 +48,13 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
                 let gradient = grads.consume::<B>(&ops.node);
                 comparison.constant_candidates |= to_candidates.is_none();
                 let are_constant = comparison.constant_candidates;
-                let (of_anchors, of_candidates) =
+                let (grad_anchors, grad_candidates) =
                     B::pair_sums_backward(anchors, candidates, weights, kept, values, gradient, comparison);
                 if let Some(node) = to_anchors {
-                    grads.register::<B>(node.id, of_anchors);
+                    grads.register::<B>(node.id, grad_anchors);
                 }
                 if let Some(node) = to_candidates.filter(|_| !are_constant) {
-                    grads.register::<B>(node.id, of_candidates);
+                    grads.register::<B>(node.id, grad_candidates);
                 }
             }
         }
@@ -83,7 +83,7 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
         gradient: FloatTensor<Self>,
         comparison: Comparison,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let (of_anchors, of_candidates) = B::pair_sums_backward(
+        let (grad_anchors, grad_candidates) = B::pair_sums_backward(
             anchors.into_primitive(),
             candidates.into_primitive(),
             constant(weights),
@@ -92,7 +92,7 @@ impl<B: Backend + PairOps, C: CheckpointStrategy> PairOps for Autodiff<B, C> {
             gradient.into_primitive(),
             comparison,
         );
-        (Self::from_inner(of_anchors), Self::from_inner(of_candidates))
+        (Self::from_inner(grad_anchors), Self::from_inner(grad_candidates))
     }
 
     fn own_pair_sums(

@@ -10,7 +10,7 @@ use crate::AugmentationOps;
 use crate::cpu::augment::{Sides, Views};
 use crate::cpu::resample::Filter;
 use crate::cube::augment::{FOLD, PART, UNITS, after_contrast, blur, view};
-use crate::ops::augmentation::{of_views, sides};
+use crate::ops::augmentation::{sides, views_shape};
 
 impl AugmentationOps for CubeBackend {
     fn augment(images: FloatTensor<Self>, views: Views) -> FloatTensor<Self> {
@@ -21,7 +21,7 @@ impl AugmentationOps for CubeBackend {
         }
         let images = into_contiguous(images);
         let Sides { channels, height, width } = sides(images.meta.shape());
-        let output = empty(&images, of_views(images.meta.shape(), &views), DType::F32);
+        let output = empty(&images, views_shape(images.meta.shape(), &views), DType::F32);
         let (n, [to_height, to_width]) = (views.views.len(), views.size);
         let area = to_height * to_width;
         let values = n * channels * area;

@@ -102,9 +102,9 @@ impl NormalisationOps for CubeBackend {
         let dtype = dtype_to_elem_type(x.dtype);
         let found = empty(&x, [2, plan.shares, plan.channels], DType::F32);
         let constants = empty(&x, [4, plan.channels], DType::F32);
-        let (of_gain, of_shift) =
+        let (grad_gain, grad_shift) =
             (empty(&x, [plan.channels], DType::F32), empty(&x, [plan.channels], DType::F32));
-        let of_x = empty(&x, x.meta.shape().clone(), x.dtype);
+        let grad_x = empty(&x, x.meta.shape().clone(), x.dtype);
         let (cubes, units) = plan.cubes();
         slopes::launch(
             &client,
@@ -131,8 +131,8 @@ impl NormalisationOps for CubeBackend {
             gain.into_tensor_arg(),
             mean.into_tensor_arg(),
             variance.into_tensor_arg(),
-            of_gain.clone().into_tensor_arg(),
-            of_shift.clone().into_tensor_arg(),
+            grad_gain.clone().into_tensor_arg(),
+            grad_shift.clone().into_tensor_arg(),
             constants.clone().into_tensor_arg(),
             epsilon as f32,
             plan.channels,
@@ -147,13 +147,13 @@ impl NormalisationOps for CubeBackend {
             x.into_tensor_arg(),
             gradient.into_tensor_arg(),
             constants.into_tensor_arg(),
-            of_x.clone().into_tensor_arg(),
+            grad_x.clone().into_tensor_arg(),
             plan.channels,
             plan.inner,
             plan.count(),
             dtype,
         );
-        (of_x, of_gain, of_shift)
+        (grad_x, grad_gain, grad_shift)
     }
 }
 

@@ -40,8 +40,8 @@ impl PairOps for CubeBackend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         match Launches::of([&anchors, &candidates], &weights, &comparison) {
             Some(launches) => {
-                let (of_anchors, of_candidates) = launches.gradients(kept, sums, gradient, false);
-                (of_anchors, of_candidates.unwrap_or_else(|| launches.empty([1, 1])))
+                let (grad_anchors, grad_candidates) = launches.gradients(kept, sums, gradient, false);
+                (grad_anchors, grad_candidates.unwrap_or_else(|| launches.empty([1, 1])))
             }
             None => {
                 let known = plain::Known { kept, sums, gradient };
@@ -200,17 +200,17 @@ impl<'l> Launches<'l> {
     ) -> (CubeTensor, Option<CubeTensor>) {
         let [n, m, width] = self.shape();
         let (sums, gradient) = (into_contiguous(sums), into_contiguous(gradient));
-        let of_anchors = self.empty([n, width]);
+        let grad_anchors = self.empty([n, width]);
         let with_candidates = !is_within && !self.comparison.constant_candidates;
-        let of_candidates = with_candidates.then(|| self.empty([m, width]));
+        let grad_candidates = with_candidates.then(|| self.empty([m, width]));
         let kept = are_kept(n, m).then(|| into_contiguous(kept));
         for first in (0..n).step_by(self.round()) {
             let rows = self.round().min(n - first);
             let logits = kept.clone().unwrap_or_else(|| self.logits(first, rows));
             let pulls = self.pulls(&logits, [&sums, &gradient], [first, rows], is_within);
-            self.add_products(&pulls, [first, rows], &of_anchors, of_candidates.as_ref());
+            self.add_products(&pulls, [first, rows], &grad_anchors, grad_candidates.as_ref());
         }
-        (of_anchors, of_candidates)
+        (grad_anchors, grad_candidates)
     }
 
     /// The derivatives of some anchors with respect to the inner products.
@@ -271,8 +271,8 @@ impl<'l> Launches<'l> {
         &self,
         pulls: &CubeTensor,
         [first, rows]: [usize; 2],
-        of_anchors: &CubeTensor,
-        of_candidates: Option<&CubeTensor>,
+        grad_anchors: &CubeTensor,
+        grad_candidates: Option<&CubeTensor>,
     ) {
         let [_, m, width] = self.shape();
         let (step, lanes) = (lanes(m), lanes(width));
@@ -291,7 +291,7 @@ impl<'l> Launches<'l> {
                 lanes,
                 pulls.clone().into_tensor_arg(),
                 self.candidates.clone().into_tensor_arg(),
-                of_anchors.clone().into_tensor_arg(),
+                grad_anchors.clone().into_tensor_arg(),
                 first,
                 rows,
                 m / step,
@@ -299,7 +299,7 @@ impl<'l> Launches<'l> {
                 step,
             );
         }
-        let Some(of_candidates) = of_candidates else { return };
+        let Some(grad_candidates) = grad_candidates else { return };
         // SAFETY: as above.
         #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
         unsafe {
@@ -311,7 +311,7 @@ impl<'l> Launches<'l> {
                 lanes,
                 pulls.clone().into_tensor_arg(),
                 self.anchors.clone().into_tensor_arg(),
-                of_candidates.clone().into_tensor_arg(),
+                grad_candidates.clone().into_tensor_arg(),
                 first,
                 rows,
                 m / step,

@@ -9,7 +9,7 @@ use crate::ops::activation::plain_tanh_backward;
 
 impl ActivationOps for Flex {
     fn tanh(x: FloatTensor<Self>) -> FloatTensor<Self> {
-        map(x, tanh::of_slice, <Self as FloatTensorOps<Self>>::float_tanh)
+        map(x, tanh::tanh_in_place, <Self as FloatTensorOps<Self>>::float_tanh)
     }
 
     fn tanh_backward(y: FloatTensor<Self>, gradient: FloatTensor<Self>) -> FloatTensor<Self> {

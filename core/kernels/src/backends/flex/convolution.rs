@@ -75,13 +75,13 @@ impl ConvolutionOps for Flex {
         };
         let [weight, upstream] = [weight, upstream].map(contiguous);
         let maps = contiguous_maps(maps);
-        let [of_maps, of_weight, of_bias] = wanted;
+        let [grad_maps, grad_weight, grad_bias] = wanted;
         let upstream = &floats(&upstream);
-        let found = backward(floats(&maps), floats(&weight), &geometry, upstream, [of_maps, of_weight]);
-        let [of_maps, of_weight] = of_convolution(found, &geometry);
+        let found = backward(floats(&maps), floats(&weight), &geometry, upstream, [grad_maps, grad_weight]);
+        let [grad_maps, grad_weight] = gradient_tensors(found, &geometry);
         let outputs = geometry.outputs;
-        let of_bias = of_bias.then(|| tensor(norm::sum_of_places(upstream, outputs), [outputs]));
-        (of_maps, of_weight, of_bias)
+        let grad_bias = grad_bias.then(|| tensor(norm::sum_of_places(upstream, outputs), [outputs]));
+        (grad_maps, grad_weight, grad_bias)
     }
 
     fn convolve_normalised(
@@ -133,7 +133,7 @@ impl ConvolutionOps for Flex {
             return plain_convolve_normalised_backward::<Self>(kept, upstream, joined, wanted);
         };
         let Kept { maps, weight, gain, shift, convolution, mean, variance, output, is_added } = kept;
-        let [of_maps, of_weight, of_gain, of_shift, of_identity] = wanted;
+        let [grad_maps, grad_weight, grad_gain, grad_shift, grad_identity] = wanted;
         let [weight, convolution] = [weight, convolution].map(contiguous);
         let maps = contiguous_maps(maps);
         let [gain, shift, mean, variance] = [gain, shift, mean, variance].map(contiguous);
@@ -151,18 +151,18 @@ impl ConvolutionOps for Flex {
             epsilon: joined.epsilon as f32,
         };
         let masked = if joined.rectified && output.is_none() {
-            Masked::of_rectified(floats(&upstream), norm.activation(None, true))
+            Masked::from_rectified(floats(&upstream), norm.activation(None, true))
         } else {
             Masked::of(floats(&upstream))
         };
-        let norm::Backward { of_gain: gains, of_shift: shifts, of_maps: slope } =
+        let norm::Backward { grad_gain: gains, grad_shift: shifts, grad_maps: slope } =
             norm.backward(floats(&convolution), masked);
-        let found = backward(floats(&maps), floats(&weight), &geometry, &slope, [of_maps, of_weight]);
-        let [of_maps, of_weight] = of_convolution(found, &geometry);
+        let found = backward(floats(&maps), floats(&weight), &geometry, &slope, [grad_maps, grad_weight]);
+        let [grad_maps, grad_weight] = gradient_tensors(found, &geometry);
         let vector =
             |values: Vec<f32>, is_wanted: bool| is_wanted.then(|| tensor(values, [geometry.outputs]));
-        let (of_gain, of_shift) = (vector(gains, of_gain), vector(shifts, of_shift));
-        (of_maps, of_weight, of_gain, of_shift, of_identity.then_some(upstream))
+        let (grad_gain, grad_shift) = (vector(gains, grad_gain), vector(shifts, grad_shift));
+        (grad_maps, grad_weight, grad_gain, grad_shift, grad_identity.then_some(upstream))
     }
 
     fn convolve_normalised_by(
@@ -229,11 +229,11 @@ impl ConvolutionOps for Flex {
         let [maps, upstream] = [maps, upstream].map(planes::<Self>);
         let [maps, weight, tanh, upstream] = [maps, weight, tanh, upstream].map(contiguous);
         let [maps, weight, tanh, upstream] = [&maps, &weight, &tanh, &upstream].map(floats);
-        let [of_maps, of_weight, of_bias] = block.backward(maps, weight, tanh, upstream, wanted);
+        let [grad_maps, grad_weight, grad_bias] = block.backward(maps, weight, tanh, upstream, wanted);
         let Block { sides: [height, width], channels, out, kernel } = block;
-        let of_maps = of_maps.map(|values| places::<Self>(tensor(values, [n, channels, height, width])));
-        let of_weight = of_weight.map(|values| tensor(values, [out, channels, kernel, kernel]));
-        (of_maps, of_weight, of_bias.map(|values| tensor(values, [out])))
+        let grad_maps = grad_maps.map(|values| places::<Self>(tensor(values, [n, channels, height, width])));
+        let grad_weight = grad_weight.map(|values| tensor(values, [out, channels, kernel, kernel]));
+        (grad_maps, grad_weight, grad_bias.map(|values| tensor(values, [out])))
     }
 
     fn max_pool(
@@ -264,7 +264,7 @@ impl ConvolutionOps for Flex {
         match dims(&upstream) {
             Some([n, channels]) if is_f32(&upstream) && n * height * width * channels > 0 => {
                 let upstream = contiguous(upstream);
-                let found = pool::of_mean(floats(&upstream), height * width, channels);
+                let found = pool::grad_mean(floats(&upstream), height * width, channels);
                 tensor(found, [n, height, width, channels])
             }
             _ => plain_mean_pool_backward::<Self>(upstream, sides),
@@ -281,7 +281,7 @@ impl ConvolutionOps for Flex {
         let is_ours = sources.dtype() == DType::U8 && is_f32(&upstream);
         match (geometry_of_pool(&maps, side, windows), sources.as_slice::<u8>()) {
             (Some(geometry), Some(sources)) if is_ours => {
-                let found = pool::of_maximum(floats(&contiguous(upstream)), sources, &geometry);
+                let found = pool::grad_maximum(floats(&contiguous(upstream)), sources, &geometry);
                 tensor(found, [geometry.n, geometry.height, geometry.width, geometry.inputs])
             }
             _ => plain_max_pool_backward::<Self>(maps, sources, upstream, side, windows),
@@ -290,11 +290,11 @@ impl ConvolutionOps for Flex {
 }
 
 /// The gradients of maps and weight as tensors.
-fn of_convolution(found: [Option<Vec<f32>>; 2], geometry: &Geometry) -> [Option<FlexTensor>; 2] {
+fn gradient_tensors(found: [Option<Vec<f32>>; 2], geometry: &Geometry) -> [Option<FlexTensor>; 2] {
     let Geometry { n, height, width, inputs, outputs, kernel, .. } = *geometry;
-    let [of_maps, of_weight] = found;
-    let of_maps = of_maps.map(|values| tensor(values, [n, height, width, inputs]));
-    [of_maps, of_weight.map(|values| tensor(values, [outputs, inputs, kernel, kernel]))]
+    let [grad_maps, grad_weight] = found;
+    let grad_maps = grad_maps.map(|values| tensor(values, [n, height, width, inputs]));
+    [grad_maps, grad_weight.map(|values| tensor(values, [outputs, inputs, kernel, kernel]))]
 }
 
 /// Number of images and the block, if the loops of [`crate::cpu`] support it.

@@ -35,12 +35,12 @@ impl PairOps for Flex {
             let known = plain::Known { kept, sums, gradient };
             return plain::gradients::<Self>(&anchors, &candidates, &weights, &known, &comparison);
         };
-        let [of_anchors, of_candidates] = held.gradients(sums, gradient, &comparison);
-        let of_candidates = match comparison.constant_candidates {
+        let [grad_anchors, grad_candidates] = held.gradients(sums, gradient, &comparison);
+        let grad_candidates = match comparison.constant_candidates {
             true => nothing(),
-            false => tensor(of_candidates, held.shape(1)),
+            false => tensor(grad_candidates, held.shape(1)),
         };
-        (tensor(of_anchors, held.shape(0)), of_candidates)
+        (tensor(grad_anchors, held.shape(0)), grad_candidates)
     }
 
     fn own_pair_sums(
@@ -76,9 +76,9 @@ impl PairOps for Flex {
             return tensor(half.gradient(floats(&kept), floats(&gradient)), held.shape(0));
         }
         let comparison = Comparison { constant_candidates: false, ..comparison };
-        let [mut of_anchors, of_candidates] = held.gradients(sums, gradient, &comparison);
-        of_anchors.iter_mut().zip(of_candidates).for_each(|(sum, other)| *sum += other);
-        tensor(of_anchors, held.shape(0))
+        let [mut grad_anchors, grad_candidates] = held.gradients(sums, gradient, &comparison);
+        grad_anchors.iter_mut().zip(grad_candidates).for_each(|(sum, other)| *sum += other);
+        tensor(grad_anchors, held.shape(0))
     }
 }
 

@@ -254,7 +254,7 @@ impl<'h> Half<'h> {
     fn weights_of_row<'w>(&'w self, weights: &'w BlockWeights, block: &Block, i: usize) -> [&'w [f32]; 2] {
         let (at, width) = (i - block.rows.start, block.columns.len());
         block.views.map(|view| {
-            let weights = weights.of_view(view);
+            let weights = weights.for_view(view);
             weights.get(at * width..(at + 1) * width).unwrap_or(&self.ones[..width])
         })
     }
@@ -401,20 +401,20 @@ impl<'h> Term<'h> {
             }
             entries
         };
-        BlockWeights { of_views: (0..weights.matrices()).map(of_matrix).collect() }
+        BlockWeights { by_view: (0..weights.matrices()).map(of_matrix).collect() }
     }
 }
 
 /// The weights of one term in a block.
 #[derive(Default)]
 struct BlockWeights {
-    of_views: Vec<Vec<f32>>,
+    by_view: Vec<Vec<f32>>,
 }
 
 impl BlockWeights {
     /// The weights of a view's anchors; empty if all are 1.
-    fn of_view(&self, view: usize) -> &[f32] {
-        self.of_views.get(view).or(self.of_views.first()).map_or(&[], Vec::as_slice)
+    fn for_view(&self, view: usize) -> &[f32] {
+        self.by_view.get(view).or(self.by_view.first()).map_or(&[], Vec::as_slice)
     }
 }
 

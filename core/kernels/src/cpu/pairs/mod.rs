@@ -91,7 +91,7 @@ impl Weights<'_> {
 
     /// The weights in a term of the pairs of anchors `rows` with candidates `columns` of `m`, in row order; `None` if
     /// each counts once.
-    fn of_tile(
+    fn in_tile(
         &self,
         term: &LogSumExp,
         rows: &Range<usize>,

@@ -93,7 +93,7 @@ impl Whole<'_> {
         for columns in parts(0..m, COLUMNS) {
             self.write_similarities(&columns, tile);
             for (at, term) in terms.iter().enumerate() {
-                let weights = self.weights.of_tile(term, part, &columns, m);
+                let weights = self.weights.in_tile(term, part, &columns, m);
                 let rows = sums.iter_mut().skip(at).step_by(terms.len());
                 for (k, (sum, row)) in rows.zip(tile.similarities.chunks_exact(columns.len())).enumerate() {
                     let weights = weights.as_ref().map(|weights| &weights[k * row.len()..][..row.len()]);
@@ -124,11 +124,11 @@ impl Whole<'_> {
     pub fn gradients(&self, sums: &[f32], gradient: &[f32]) -> [Vec<f32>; 2] {
         let ([n, m], known) = (self.rows(), Known { sums, gradient });
         let is_constant = self.comparison.constant_candidates;
-        let mut of_anchors = vec![0.0; self.anchors.len()];
-        let mut of_candidates = vec![0.0; if is_constant { 0 } else { self.candidates.len() }];
+        let mut grad_anchors = vec![0.0; self.anchors.len()];
+        let mut grad_candidates = vec![0.0; if is_constant { 0 } else { self.candidates.len() }];
         let count = n.div_ceil(self.height()).clamp(1, BLOCKS);
-        let mut anchors = self.blocks(n, count, &mut of_anchors);
-        let mut candidates = self.blocks(m, count, &mut of_candidates);
+        let mut anchors = self.blocks(n, count, &mut grad_anchors);
+        let mut candidates = self.blocks(m, count, &mut grad_candidates);
         for _ in 0..count {
             let pairs = anchors.iter_mut().zip(&mut candidates);
             parallel::map_in(pairs, Tile::default, |tile, (anchors, candidates)| {
@@ -136,7 +136,7 @@ impl Whole<'_> {
             });
             candidates.rotate_left(1);
         }
-        [of_anchors, of_candidates]
+        [grad_anchors, grad_candidates]
     }
 
     /// The blocks of `rows` rows with their gradients. The last blocks are empty if there are too few rows.
@@ -151,12 +151,12 @@ impl Whole<'_> {
     /// Adds the gradients from the pairs of two blocks.
     fn add_gradients(
         &self,
-        (anchors, of_anchors): &mut Block<'_>,
-        (candidates, of_candidates): &mut Block<'_>,
+        (anchors, grad_anchors): &mut Block<'_>,
+        (candidates, grad_candidates): &mut Block<'_>,
         known: Known<'_>,
         tile: &mut Tile,
     ) {
-        let of_parts = of_anchors.chunks_mut(self.height() * self.width);
+        let of_parts = grad_anchors.chunks_mut(self.height() * self.width);
         for (part, of_part) in parts(anchors.clone(), self.height()).zip(of_parts) {
             self.scale(&part, tile);
             let rows = matrix(&self.anchors[self.span(&part)], self.width);
@@ -165,9 +165,9 @@ impl Whole<'_> {
                 self.write_pulls(&part, &columns, known, tile);
                 let pulls = matrix(&tile.pulls, columns.len());
                 add_product(of_part, pulls, matrix(&self.candidates[self.span(&columns)], self.width));
-                if !of_candidates.is_empty() {
+                if !grad_candidates.is_empty() {
                     let within = columns.start - candidates.start..columns.end - candidates.start;
-                    add_product(&mut of_candidates[self.span(&within)], pulls.transpose(), rows);
+                    add_product(&mut grad_candidates[self.span(&within)], pulls.transpose(), rows);
                 }
             }
         }
@@ -180,7 +180,7 @@ impl Whole<'_> {
         pulls.clear();
         pulls.resize(similarities.len(), 0.0);
         for (at, term) in terms.iter().enumerate().filter(|(_, term)| term.power != 0.0) {
-            let weights = self.weights.of_tile(term, part, columns, m);
+            let weights = self.weights.in_tile(term, part, columns, m);
             let rows = similarities.chunks_exact(columns.len()).zip(pulls.chunks_exact_mut(columns.len()));
             for (k, ((row, pulls), i)) in rows.zip(part.clone()).enumerate() {
                 let place = i * terms.len() + at;
@@ -374,7 +374,7 @@ mod tests {
             std::array::from_fn(|k| f64::from(rows[i * WIDTH + k]))
         };
         let scale = whole.comparison.scale;
-        let (mut sums, mut of_anchors, mut of_candidates) =
+        let (mut sums, mut grad_anchors, mut grad_candidates) =
             (vec![], vec![0.0; n * WIDTH], vec![0.0; m * WIDTH]);
         for i in 0..n {
             let anchor = at(whole.anchors, i);
@@ -393,19 +393,19 @@ mod tests {
                 for (j, x, weight) in pairs {
                     let pull = term.power * scale * weight * (x - largest).exp() / sum;
                     for (k, c) in at(whole.candidates, j).iter().enumerate() {
-                        of_anchors[i * WIDTH + k] += pull * c;
-                        of_candidates[j * WIDTH + k] += pull * anchor[k];
+                        grad_anchors[i * WIDTH + k] += pull * c;
+                        grad_candidates[j * WIDTH + k] += pull * anchor[k];
                     }
                 }
             }
         }
-        [sums, of_anchors, of_candidates]
+        [sums, grad_anchors, grad_candidates]
     }
 
     fn found(whole: &Whole<'_>) -> [Vec<f32>; 3] {
         let sums = whole.sums();
-        let [of_anchors, of_candidates] = whole.gradients(&sums, &vec![1.0; sums.len()]);
-        [sums, of_anchors, of_candidates]
+        let [grad_anchors, grad_candidates] = whole.gradients(&sums, &vec![1.0; sums.len()]);
+        [sums, grad_anchors, grad_candidates]
     }
 
     /// Calls `check` with comparisons of every kind of weight.
@@ -468,13 +468,13 @@ mod tests {
             weights,
             comparison: &comparison,
         };
-        let [sums, of_anchors, of_candidates] = found(&whole);
+        let [sums, grad_anchors, grad_candidates] = found(&whole);
         let last = &candidates[candidates.len() - WIDTH..];
         let expected = 3.0_f32.ln() + last.iter().zip(&anchors).map(|(c, a)| c * a).sum::<f32>();
         assert!((sums[0] - expected).abs() < 1e-5 && sums[1] == EMPTY as f32, "{sums:?}");
-        assert!(of_anchors.iter().zip(last).all(|(found, c)| (found - c).abs() < 1e-5));
-        assert!(of_anchors[WIDTH..].iter().all(|x| *x == 0.0));
-        assert!(of_candidates[..candidates.len() - WIDTH].iter().all(|x| *x == 0.0));
+        assert!(grad_anchors.iter().zip(last).all(|(found, c)| (found - c).abs() < 1e-5));
+        assert!(grad_anchors[WIDTH..].iter().all(|x| *x == 0.0));
+        assert!(grad_candidates[..candidates.len() - WIDTH].iter().all(|x| *x == 0.0));
     }
 
     #[test]

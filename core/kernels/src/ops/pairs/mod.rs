@@ -202,7 +202,7 @@ impl PairSums {
             return (Tensor::from_dispatch(of_rows), None);
         };
         let is_constant = comparison.constant_candidates;
-        let (of_anchors, of_candidates) = <Dispatch as PairOps>::pair_sums_backward(
+        let (grad_anchors, grad_candidates) = <Dispatch as PairOps>::pair_sums_backward(
             anchors,
             candidates.into_dispatch(),
             weights,
@@ -211,7 +211,7 @@ impl PairSums {
             gradient,
             comparison,
         );
-        (Tensor::from_dispatch(of_anchors), (!is_constant).then(|| Tensor::from_dispatch(of_candidates)))
+        (Tensor::from_dispatch(grad_anchors), (!is_constant).then(|| Tensor::from_dispatch(grad_candidates)))
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn gradients<B: Backend>(
     comparison: &Comparison,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let (n, m) = (rows::<B>(anchors), rows::<B>(candidates));
-    let (mut of_anchors, mut of_candidates) = (Vec::new(), None);
+    let (mut grad_anchors, mut grad_candidates) = (Vec::new(), None);
     for tile in comparison.tiles(n, m) {
         let similarities = match are_kept(n, m) {
             true => part::<B>(&known.kept, &tile),
@@ -67,24 +67,24 @@ pub(crate) fn gradients<B: Backend>(
         });
         let own = part::<B>(anchors, &tile);
         let Some(pull) = pull.reduce(B::float_add) else {
-            of_anchors.push(B::float_mul_scalar(own, 0.0.into()));
+            grad_anchors.push(B::float_mul_scalar(own, 0.0.into()));
             continue;
         };
-        of_anchors.push(B::float_matmul(pull.clone(), candidates.clone()));
+        grad_anchors.push(B::float_matmul(pull.clone(), candidates.clone()));
         if !comparison.constant_candidates {
             let found = B::float_matmul(B::float_transpose(pull), own);
-            of_candidates = Some(match of_candidates {
+            grad_candidates = Some(match grad_candidates {
                 Some(sum) => B::float_add(sum, found),
                 None => found,
             });
         }
     }
-    let of_candidates = match of_candidates {
+    let grad_candidates = match grad_candidates {
         Some(found) => found,
         None if comparison.constant_candidates => nothing::<B>(candidates),
         None => B::float_mul_scalar(candidates.clone(), 0.0.into()),
     };
-    (joined::<B>(of_anchors, 0), of_candidates)
+    (joined::<B>(grad_anchors, 0), grad_candidates)
 }
 
 /// [`PairOps::own_pair_sums_backward`](super::PairOps::own_pair_sums_backward).
@@ -95,8 +95,8 @@ pub(crate) fn own_gradient<B: Backend>(
     comparison: &Comparison,
 ) -> FloatTensor<B> {
     let comparison = Comparison { constant_candidates: false, ..comparison.clone() };
-    let (of_anchors, of_candidates) = gradients::<B>(own, own, weights, known, &comparison);
-    B::float_add(of_anchors, of_candidates)
+    let (grad_anchors, grad_candidates) = gradients::<B>(own, own, weights, known, &comparison);
+    B::float_add(grad_anchors, grad_candidates)
 }
 
 fn similarities<B: Backend>(
