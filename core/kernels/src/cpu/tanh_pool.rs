@@ -176,9 +176,9 @@ impl Block {
                         self.fill(&mirrored, scratch, target);
                     }
                 }
-                let grad_weight =
-                    grad_weight.chunks_exact(LANES).map(|lanes| lanes.iter().sum()).collect::<Vec<f32>>();
-                (grad_weight, grad_bias)
+                // Lanes may cancel each other, so that their sum is rounded once.
+                let sum = |lanes: &[f32]| lanes.iter().map(|&lane| f64::from(lane)).sum::<f64>() as f32;
+                (grad_weight.chunks_exact(LANES).map(sum).collect::<Vec<f32>>(), grad_bias)
             });
         drop(targets);
         let (grad_weights, grad_biases): (Vec<_>, Vec<_>) = of_parts.into_iter().unzip();
