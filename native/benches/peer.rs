@@ -53,7 +53,7 @@ fn main() -> Result<()> {
     let filter = arguments.get(1).map_or("", String::as_str);
     let asked: Vec<usize> = arguments.iter().skip(2).map(|size| size.parse()).collect::<Result<_, _>>()?;
     known(filter)?;
-    let mut peer = Peer::start(python)?;
+    let mut peer = Peer::start(python, "peer/peer.py", "torch and numpy")?;
     println!("| what | b | Simile ms | PyTorch ms | PyTorch / Simile |\n|---|---|---|---|---|");
     for case in CASES.iter().filter(|case| case.label.contains(filter)) {
         let usual: &[usize] = if case.trains { &SMALL_SIZES } else { &SIZES };
@@ -114,13 +114,18 @@ fn row(
     };
     timed()?;
     let repeats = (ROUND_MILLISECONDS / timed()?).clamp(1.0, MOST_REPEATS).ceil() as usize;
-    peer.milliseconds(request, 1)?;
+    let mut theirs_of = |repeats: usize| -> Result<Vec<f64>> {
+        let mut request = request.clone();
+        request["repeats"] = repeats.into();
+        Ok(serde_json::from_value(peer.ask(&request)?["milliseconds"].take())?)
+    };
+    theirs_of(1)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         for _ in 0..repeats {
             ours.push(timed()?);
         }
-        theirs.extend(peer.milliseconds(request, repeats)?);
+        theirs.extend(theirs_of(repeats)?);
     }
     let (ours, theirs) = (median(ours), median(theirs));
     println!("| {label} | {b} | {ours:.2} | {theirs:.2} | {:.2} |", theirs / ours);

@@ -10,13 +10,13 @@
 
 #[path = "../src/allocator.rs"]
 mod allocator;
+#[path = "peer/process.rs"]
+mod process;
 
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -25,6 +25,8 @@ use simile_core::eval::linear_probe::{LinearProbe, LinearProbeConfig, Target};
 use simile_core::eval::standardise::Standardise;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::{FeatureTable, Rows as _};
+
+use process::Peer;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -38,6 +40,8 @@ const TOLERANCES: [f64; 5] = [1e-3, 1e-4, 1e-5, 1e-6, 1e-7];
 /// The objective that both have to reach, relative to ours.
 const EXCESS: f64 = 1e-6;
 const ROUNDS: usize = 3;
+/// The name of the line of the nearest neighbours.
+const NEIGHBOURS: &str = "neighbours";
 
 fn main() -> Result<()> {
     allocator::keep_freed_memory();
@@ -46,23 +50,29 @@ fn main() -> Result<()> {
     let filter = arguments.get(1).map_or("", String::as_str);
     let size = |at: usize, usual| arguments.get(at).map_or(Ok(usual), |size| size.parse::<usize>());
     let (rows, columns) = (size(2, 60_000)?, size(3, 500)?);
+    let penalties: Vec<f64> =
+        PENALTIES.into_iter().filter(|penalty| format!("{penalty:e}").contains(filter)).collect();
+    let has_neighbours = NEIGHBOURS.contains(filter);
+    if penalties.is_empty() && !has_neighbours {
+        bail!("no line is named `{filter}`; there are {NEIGHBOURS}, 1e-1, 1e-3 and 1e-6");
+    }
     let folder = tempfile::tempdir()?;
     let (features, labels) = made(rows, columns, 0)?;
     let (queries, _) = made(QUERIES, columns, 1)?;
     write(&folder.path().join("features"), features.values().iter().map(|value| value.to_le_bytes()))?;
     write(&folder.path().join("queries"), queries.values().iter().map(|value| value.to_le_bytes()))?;
     write(&folder.path().join("labels"), labels.iter().map(|&label| (label as u32).to_le_bytes()))?;
-    let mut peer = Peer::start(python)?;
+    let mut peer = Peer::start(python, "probe/probe.py", "scikit-learn")?;
     peer.ask(&json!({ "task": "read", "folder": folder.path(), "columns": columns }))?;
 
     println!(
         "| what | s | scikit-learn f32 s | f64 s | f32 / ours | f64 / ours | J | scikit-learn's J / J - 1 |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    for penalty in PENALTIES.into_iter().filter(|penalty| format!("{penalty:e}").contains(filter)) {
+    for penalty in penalties {
         probe(&mut peer, &features, &labels, penalty)?;
     }
-    if "neighbours".contains(filter) {
+    if has_neighbours {
         neighbours(&mut peer, &features, &labels, &queries)?;
     }
     Ok(())
@@ -169,40 +179,4 @@ fn write(path: &Path, numbers: impl Iterator<Item = [u8; 4]>) -> Result<()> {
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// A running `benches/probe/probe.py`, which answers one line of JSON with another.
-struct Peer {
-    process: Child,
-    requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Peer {
-    fn start(python: &str) -> Result<Self> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/probe/probe.py");
-        let mut process = Command::new(python)
-            .arg(script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {python}"))?;
-        let requests = process.stdin.take().context("no standard input")?;
-        let answers = BufReader::new(process.stdout.take().context("no standard output")?);
-        Ok(Self { process, requests, answers })
-    }
-
-    fn ask(&mut self, request: &Value) -> Result<Value> {
-        writeln!(self.requests, "{request}")?;
-        let mut line = String::new();
-        self.answers.read_line(&mut line)?;
-        serde_json::from_str(&line).context("the peer failed; does PYTHON have scikit-learn?")
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }

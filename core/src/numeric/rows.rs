@@ -67,7 +67,7 @@ pub trait Rows: Sync {
     /// Writes the rows from `first` on to `out`, as many as it holds.
     ///
     /// # Errors
-    /// If rows that lie in a file cannot be read.
+    /// If there are fewer rows, or rows that lie in a file cannot be read.
     fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()>;
 }
 
@@ -99,8 +99,7 @@ impl Rows for Matrix {
     }
 
     fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
-        copy(&self.data()[first * self.columns()..], out);
-        Ok(())
+        copy(self.data(), first * self.columns(), out)
     }
 }
 
@@ -157,8 +156,7 @@ impl Rows for FeatureTable {
     }
 
     fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
-        copy(&self.values[first * self.columns..], out);
-        Ok(())
+        copy(&self.values, first * self.columns, out)
     }
 }
 
@@ -172,9 +170,17 @@ pub fn to_matrix<R: Rows>(source: &R) -> Result<Matrix> {
     Ok(out)
 }
 
-/// The first numbers of `values` in another type.
-fn copy<S: Real, T: Real>(values: &[S], out: &mut [T]) {
-    out.iter_mut().zip(values).for_each(|(out, &value)| *out = T::of(value.into()));
+/// Copies the numbers of `values` from `start` on, in another type.
+///
+/// # Errors
+/// [`Error::Shape`] if `out` holds more.
+fn copy<S: Real, T: Real>(values: &[S], start: usize, out: &mut [T]) -> Result<()> {
+    let end = start.saturating_add(out.len());
+    let Some(source) = values.get(start..end) else {
+        return Err(Error::shape("rows", format!("at most {} numbers", values.len()), end.to_string()));
+    };
+    out.iter_mut().zip(source).for_each(|(out, &value)| *out = T::of(value.into()));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -193,5 +199,6 @@ mod tests {
         assert_eq!(rows, [3.5, 4.5, 5.5, 6.5, 7.5, 8.5]);
         assert!(matches!(FeatureTable::new(2, 2, vec![0.0; 3]), Err(Error::Shape { .. })));
         assert_eq!(FeatureTable::gather(&Matrix::zeros(3, 0), &[2, 1]).unwrap().rows(), 2);
+        assert!(FeatureTable::gather(&matrix, &[5]).is_err() && some.read(1, &mut rows).is_err());
     }
 }

@@ -1,21 +1,25 @@
-//! The other side: a process that answers one line of JSON with another.
+//! The other side of a benchmark: a process that answers one line of JSON with another.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// A running `benches/peer/peer.py`.
+/// A running Python program.
 pub(crate) struct Peer {
     process: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// The modules that the program imports, for messages.
+    needs: &'static str,
 }
 
 impl Peer {
-    pub(crate) fn start(python: &str) -> Result<Self> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peer/peer.py");
+    /// Starts `script`, a path below `native/benches`.
+    pub(crate) fn start(python: &str, script: &str, needs: &'static str) -> Result<Self> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join(script);
         let mut process = Command::new(python)
             .arg(script)
             .stdin(Stdio::piped())
@@ -24,19 +28,16 @@ impl Peer {
             .with_context(|| format!("cannot start {python}"))?;
         let requests = process.stdin.take().context("no standard input")?;
         let answers = BufReader::new(process.stdout.take().context("no standard output")?);
-        Ok(Self { process, requests, answers })
+        Ok(Self { process, requests, answers, needs })
     }
 
-    /// The times of `repeats` evaluations of a request, in milliseconds.
-    pub(crate) fn milliseconds(&mut self, request: &Value, repeats: usize) -> Result<Vec<f64>> {
-        let mut request = request.clone();
-        request["repeats"] = repeats.into();
-        writeln!(self.requests, "{request}")?;
+    /// The answer to a request.
+    pub(crate) fn ask(&mut self, request: &Value) -> Result<Value> {
+        let failed = || format!("the peer failed; does PYTHON have {}?", self.needs);
+        writeln!(self.requests, "{request}").with_context(failed)?;
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
-        let answer: Value =
-            serde_json::from_str(&line).context("the peer failed; does PYTHON have torch?")?;
-        Ok(serde_json::from_value(answer["milliseconds"].clone())?)
+        serde_json::from_str(&line).with_context(failed)
     }
 }
 

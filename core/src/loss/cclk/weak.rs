@@ -20,7 +20,8 @@
 //!
 //! In `f32` a `P_i` near 0 loses digits, because it is a difference of sums: rounding errors grow by the factor
 //! `sum_j |w_ji| exp s_ij / |P_i|`. For 37 samples without structure, a cosine kernel, `lambda` from 0.01 to 1 and
-//! temperature 0.5 the largest factor is 640 to 1570, and gradients are off by 3e-5 to 2e-4 of their largest entry.
+//! temperature 0.5 (the formula in NumPy) the largest factor is 640 to 1570, and gradients are off by 3e-5 to 2e-4 of their
+//! largest entry.
 //! Rounding the inputs to `f32` alone gives 4e-6 to 1e-5; the rest arises because the two sums are passed on as
 //! logarithms. The other variants have no negative weights and stay below 1e-5.
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use burn::tensor::{Int, Tensor};
 use simile_kernels::tile_rows;
 
-use super::positives::{Place, Target};
+use super::means::{Place, Target};
 use super::rows::rows_of;
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::{Matrix, indices};

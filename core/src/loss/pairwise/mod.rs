@@ -16,6 +16,7 @@
 //! gradient is 0, and the closure determines the anchor's loss.
 
 mod farther;
+mod means;
 mod positives;
 mod rows;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use simile_kernels::{Comparison, PairSums};
 
 use crate::error::{Error, Result, bounded};
 
-use positives::Target;
+use means::{Place, Target};
 pub use positives::{Positives, SampleWeights};
 pub use rows::{itself, other_view};
 pub(crate) use rows::{leave_out, rows_of};
@@ -151,12 +152,7 @@ impl<'a> PairwiseLoss<'a> {
         let scaled = self.anchors.clone() / self.temperature;
         let sums = self.pair_sums();
         let values = sums.as_ref().map(|sums| columns(&sums.values())).unwrap_or_default();
-        let place = positives::Place {
-            scaled: &scaled,
-            candidates: &self.candidates,
-            sums: &values,
-            tile: self.tile,
-        };
+        let place = Place { scaled: &scaled, candidates: &self.candidates, sums: &values, tile: self.tile };
         let targets: Vec<Target> = self.means.iter().map(|positives| positives.target(&place)).collect();
         let rows = Rows {
             means: targets.iter().map(|target| leaf(target.mean(&scaled))).collect(),

@@ -9,22 +9,13 @@ use burn::tensor::{DType, Device, IndexingUpdateOp, Tensor};
 use simile_kernels::tile_rows;
 
 use super::farther::Sorted;
+use super::means::{Place, Target};
 use super::rows::rows_of;
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::{Matrix, indices};
 
 /// Weights of a range of samples, `[range, samples]`.
 pub type SampleWeights<'a> = Box<dyn Fn(Range<usize>) -> Tensor<2> + Send + Sync + 'a>;
-
-/// The anchors and candidates of a comparison.
-pub(super) struct Place<'p> {
-    /// The anchors over the temperature.
-    pub(super) scaled: &'p Tensor<2>,
-    pub(super) candidates: &'p Tensor<2>,
-    /// The log-sum-exps of all anchors.
-    pub(super) sums: &'p [Tensor<1>],
-    pub(super) tile: Option<usize>,
-}
 
 /// The positives of an anchor, as rows of constant weights `P`.
 #[allow(clippy::large_enum_variant, reason = "a comparison holds two or three of these")]
@@ -60,23 +51,6 @@ pub enum Positives<'a> {
         /// Index of the log-sum-exp.
         sum: usize,
     },
-}
-
-/// The weighted sums from which a mean is computed.
-pub(super) struct Target {
-    /// `sum_j P_ij c_j`, `[anchors, d]`.
-    pub(super) rows: Tensor<2>,
-    /// `sum_j P_ij`, `[anchors]`.
-    pub(super) mass: Tensor<1>,
-    /// `P` in tiles, if it is stored.
-    pub(super) weights: Vec<Tensor<2>>,
-}
-
-impl Target {
-    /// The means of the anchors, divided by the temperature.
-    pub(super) fn mean(&self, scaled: &Tensor<2>) -> Tensor<1> {
-        (scaled.clone() * self.rows.clone()).sum_dim(1).squeeze_dim(1)
-    }
 }
 
 impl Positives<'_> {

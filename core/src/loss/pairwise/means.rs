@@ -1,0 +1,30 @@
+//! The inputs of a mean over positives, and the sums from which it and its gradient are computed.
+
+use burn::tensor::Tensor;
+
+/// The anchors and candidates of a comparison.
+pub(super) struct Place<'p> {
+    /// The anchors over the temperature.
+    pub(super) scaled: &'p Tensor<2>,
+    pub(super) candidates: &'p Tensor<2>,
+    /// The log-sum-exps of all anchors.
+    pub(super) sums: &'p [Tensor<1>],
+    pub(super) tile: Option<usize>,
+}
+
+/// The weighted sums from which a mean is computed.
+pub(super) struct Target {
+    /// `sum_j P_ij c_j`, `[anchors, d]`.
+    pub(super) rows: Tensor<2>,
+    /// `sum_j P_ij`, `[anchors]`.
+    pub(super) mass: Tensor<1>,
+    /// `P` in tiles, if it is stored.
+    pub(super) weights: Vec<Tensor<2>>,
+}
+
+impl Target {
+    /// The means of the anchors, divided by the temperature.
+    pub(super) fn mean(&self, scaled: &Tensor<2>) -> Tensor<1> {
+        (scaled.clone() * self.rows.clone()).sum_dim(1).squeeze_dim(1)
+    }
+}
