@@ -17,13 +17,13 @@ const MOST_KERNELS: usize = 12;
 
 /// Measures some steps of a recipe, and prints the stages of each arm.
 pub(super) fn run(recipe: Recipe, steps: usize, arguments: &Train, console: Console) -> Result<()> {
+    let devices = DeviceSet::open(&arguments.devices.device)?;
     let folder = match &arguments.out {
         Some(out) => out.clone(),
         None => format!("runs/{}-profile", recipe.name).into(),
     };
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let trace = folder.join("trace.json");
-    let devices = DeviceSet::open(&arguments.devices.device)?;
     let measured = profile(recipe, arguments.data.clone(), devices, (steps, &trace))?;
     console.answer(&measured, || text(&measured))
 }

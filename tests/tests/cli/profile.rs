@@ -40,3 +40,19 @@ fn a_profile_has_the_stages_of_every_arm_and_a_trace_and_trains_nothing() {
     let error = complaint(place.path(), &["train", "tiny.toml", "--profile", "0"], 2);
     assert!(error.contains("--profile"), "{error}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_profile_ends_where_the_user_asks() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Command;
+
+    let place = with_recipe();
+    let mut child = crate::runs::start(place.path(), &["train", "tiny.toml", "--profile", "100000"]);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("measuring 100000 steps")));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let told: Vec<String> = lines.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{told:?}");
+    assert!(told.iter().any(|line| line.contains("interrupted")), "{told:?}");
+}

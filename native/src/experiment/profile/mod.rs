@@ -20,7 +20,7 @@ use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::console::{Progress, line};
 use crate::devices::DeviceSet;
-use crate::exit::usage;
+use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::weights;
 use crate::experiment::run::{Prepared, prepare};
 use crate::experiment::train::loader::DataLoader;
@@ -80,7 +80,7 @@ pub(crate) struct KernelLaunches {
 ///
 /// # Errors
 /// As the run itself would: the data cannot be read, or a step fails; a usage error if an arm's first stage of training
-/// has fewer steps; a failure if the file cannot be written.
+/// has fewer steps; a failure if the file cannot be written; [`Interrupted`] if the user requests it.
 pub(crate) fn profile(
     recipe: Recipe,
     data: Option<PathBuf>,
@@ -100,9 +100,6 @@ pub(crate) fn profile(
         let (profile, stages) = measured.with_context(|| format!("arm `{}`", arm.name))?;
         events.add(&arm.name, &stages);
         arms.push(profile);
-        if interrupt::asked() {
-            break;
-        }
     }
     events.finish()?;
     Ok(Profile {
@@ -173,6 +170,9 @@ impl Training {
                 )));
             }
             spans::step(|| self.loader.step(&mut self.trainer))?;
+            if interrupt::asked() {
+                return Err(Interrupted("a profile keeps nothing; run it again".into()).into());
+            }
             self.progress.at(self.trainer.step_number(), "");
         }
         pollster::block_on(self.trainer.mean_loss())?;
