@@ -41,13 +41,14 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         return from_the_start(folder, written, options);
     };
     state.verify(&folder)?;
+    // Also of a finished run: its process may have been killed right after it wrote its last state.
+    state.drop_outdated(&folder);
     let (recipe, is_longer) = longer::recipe(&folder, &state, &written, options.set)?;
     if is_longer {
         state.follow(&recipe)?;
     } else if state.finished && has_result(&folder) && folder.path(REPORT).is_file() {
         return Err(has_finished(&folder));
     }
-    state.drop_outdated(&folder);
     if state.current().is_none() {
         line(format_args!("{}: all arms are done; writing result and report", run.display()));
         return Ok((folder.clone(), write::result_and_report(&folder, &recipe, state)?));

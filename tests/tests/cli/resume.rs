@@ -185,7 +185,6 @@ fn what_a_killed_process_left_is_cleared_away() {
     let place = with_one();
     train(place.path(), &["one.toml", "--out", "run"]);
     let run = place.path().join("run");
-    fs::remove_file(run.join("report.html")).unwrap();
     let left = [
         ".tmp-simile-1",
         "state/.tmp-simile-2",
@@ -193,12 +192,23 @@ fn what_a_killed_process_left_is_cleared_away() {
         "state/figures-0.json",
     ];
     let kept = ["notes.txt", "state/notes.txt"];
-    for name in left.iter().chain(&kept) {
-        fs::write(run.join(name), "left").unwrap();
-    }
+    let leave = || left.iter().chain(&kept).for_each(|name| fs::write(run.join(name), "left").unwrap());
+    let are_cleared = || {
+        assert_eq!(left.map(|name| run.join(name).exists()), [false; 4]);
+        assert_eq!(kept.map(|name| run.join(name).exists()), [true; 2], "what is the user's stays");
+    };
+
+    // Killed after its last state, before it removed the files of the one before.
+    leave();
+    let error = complaint(place.path(), &["train", "--resume", "run"], 2);
+    assert!(error.contains("has finished"), "{error}");
+    are_cleared();
+
+    // Killed before its report.
+    leave();
+    fs::remove_file(run.join("report.html")).unwrap();
     train(place.path(), &["--resume", "run"]);
-    assert_eq!(left.map(|name| run.join(name).exists()), [false; 4]);
-    assert_eq!(kept.map(|name| run.join(name).exists()), [true; 2], "what is the user's stays");
+    are_cleared();
 }
 
 #[test]
