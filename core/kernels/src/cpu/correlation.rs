@@ -8,8 +8,6 @@ use pulp::{Arch, Simd, WithSimd};
 
 /// A number of places that is a multiple of the vector length of every processor.
 pub const LANES: usize = 16;
-/// Number of vectors of places whose sums are in registers together, for each output of a group.
-const VECTORS: usize = 2;
 /// Number of offsets whose products are in registers together.
 const OFFSETS: usize = 5;
 
@@ -75,57 +73,72 @@ impl Correlate<'_> {
                 std::array::from_fn(|output| start.get(at * OUTPUTS + output).copied().unwrap_or_default());
             let (weights, _) = weights.as_chunks::<OUTPUTS>();
             let mut place = 0;
-            while place + VECTORS * S::F32_LANES <= length {
-                let planes = &planes[place..];
-                let sums = sums::<S, OUTPUTS, VECTORS>(simd, planes, offsets, weights, start);
-                write(simd, &sums, target, length, place);
-                place += VECTORS * S::F32_LANES;
-            }
-            while place < length {
-                let sums = sums::<S, OUTPUTS, 1>(simd, &planes[place..], offsets, weights, start);
-                write(simd, &sums, target, length, place);
-                place += S::F32_LANES;
+            for vectors in runs(length / S::F32_LANES, most::<S>(4, 2)) {
+                let run = Run { planes: &planes[place..], offsets, weights, start, length, place };
+                match vectors {
+                    4 => run.write::<S, 4>(simd, target),
+                    3 => run.write::<S, 3>(simd, target),
+                    2 => run.write::<S, 2>(simd, target),
+                    _ => run.write::<S, 1>(simd, target),
+                }
+                place += vectors * S::F32_LANES;
             }
         }
     }
 }
 
+/// The number that a processor with 32 registers of 16 values takes together, and the number of another.
 #[inline(always)]
-fn sums<S: Simd, const OUTPUTS: usize, const VECTORS: usize>(
-    simd: S,
-    planes: &[f32],
-    offsets: &[usize],
-    weights: &[[f32; OUTPUTS]],
+fn most<S: Simd>(wide: usize, narrow: usize) -> usize {
+    if S::F32_LANES == LANES { wide } else { narrow }
+}
+
+/// `count` in the fewest runs of `most` at most, of almost equal lengths: a short run waits for its own sums.
+#[inline(always)]
+fn runs(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    let parts = count.div_ceil(most);
+    (0..parts).map(move |at| (count + at) / parts)
+}
+
+/// Adjacent places of a group of outputs.
+struct Run<'a, const OUTPUTS: usize> {
+    /// From the first place on.
+    planes: &'a [f32],
+    offsets: &'a [usize],
+    weights: &'a [[f32; OUTPUTS]],
     start: [f32; OUTPUTS],
-) -> [[S::f32s; VECTORS]; OUTPUTS] {
-    let mut sums = start.map(|start| [simd.splat_f32s(start); VECTORS]);
-    for (offset, weights) in offsets.iter().zip(weights) {
-        let (vectors, _) = S::as_simd_f32s(&planes[*offset..]);
-        let Some(values) = vectors.first_chunk::<VECTORS>() else { break };
-        for (sums, weight) in sums.iter_mut().zip(weights) {
-            let weight = simd.splat_f32s(*weight);
-            for (sum, value) in sums.iter_mut().zip(values) {
-                *sum = add_product(simd, weight, *value, *sum);
-            }
-        }
-    }
-    sums
-}
-
-/// Writes the sums of the outputs that exist.
-#[inline(always)]
-fn write<S: Simd, const OUTPUTS: usize, const VECTORS: usize>(
-    _: S,
-    sums: &[[S::f32s; VECTORS]; OUTPUTS],
-    target: &mut [f32],
+    /// Number of places of an output.
     length: usize,
     place: usize,
-) {
-    for (target, sums) in target.chunks_exact_mut(length).zip(sums) {
-        let (vectors, _) = S::as_mut_simd_f32s(&mut target[place..]);
-        if let Some(target) = vectors.first_chunk_mut::<VECTORS>() {
-            *target = *sums;
+}
+
+impl<const OUTPUTS: usize> Run<'_, OUTPUTS> {
+    /// Writes the sums of the outputs that exist.
+    #[inline(always)]
+    fn write<S: Simd, const VECTORS: usize>(&self, simd: S, target: &mut [f32]) {
+        let sums = self.sums::<S, VECTORS>(simd);
+        for (target, sums) in target.chunks_exact_mut(self.length).zip(sums) {
+            let (vectors, _) = S::as_mut_simd_f32s(&mut target[self.place..]);
+            if let Some(target) = vectors.first_chunk_mut::<VECTORS>() {
+                *target = sums;
+            }
         }
+    }
+
+    #[inline(always)]
+    fn sums<S: Simd, const VECTORS: usize>(&self, simd: S) -> [[S::f32s; VECTORS]; OUTPUTS] {
+        let mut sums = self.start.map(|start| [simd.splat_f32s(start); VECTORS]);
+        for (offset, weights) in self.offsets.iter().zip(self.weights) {
+            let (vectors, _) = S::as_simd_f32s(&self.planes[*offset..]);
+            let Some(values) = vectors.first_chunk::<VECTORS>() else { break };
+            for (sums, weight) in sums.iter_mut().zip(weights) {
+                let weight = simd.splat_f32s(*weight);
+                for (sum, value) in sums.iter_mut().zip(values) {
+                    *sum = add_product(simd, weight, *value, *sum);
+                }
+            }
+        }
+        sums
     }
 }
 
@@ -151,31 +164,49 @@ impl WithSimd for AddProducts<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { planes, offsets, slopes, length, sums } = self;
         let of_output = offsets.len() * LANES;
-        let pairs = slopes.chunks(2 * length).zip(sums.chunks_mut(2 * of_output));
-        for (slopes, sums) in pairs {
-            let (first, second) = sums.split_at_mut(of_output);
-            let [slopes, others] = [&slopes[..length], slopes.get(length..2 * length).unwrap_or(&[])];
-            let runs = offsets.chunks(OFFSETS).zip(first.chunks_mut(OFFSETS * LANES));
-            let mut second = second.chunks_mut(OFFSETS * LANES);
-            for (offsets, first) in runs {
-                let second = second.next().unwrap_or_default();
-                match (<&[usize; OFFSETS]>::try_from(offsets), others.is_empty()) {
-                    (Ok(offsets), false) => {
-                        products(simd, planes, offsets, [slopes, others], [first, second]);
-                    }
-                    _ => {
-                        for (at, offset) in offsets.iter().enumerate() {
-                            let lanes = at * LANES..(at + 1) * LANES;
-                            products(simd, planes, &[*offset], [slopes], [&mut first[lanes.clone()]]);
-                            if !others.is_empty() {
-                                products(simd, planes, &[*offset], [others], [&mut second[lanes]]);
-                            }
-                        }
-                    }
-                }
+        let (mut slopes, mut sums) = (slopes, sums);
+        for outputs in runs(slopes.len() / length, most::<S>(4, 2)) {
+            let (these, slopes_left) = slopes.split_at(outputs * length);
+            let (targets, sums_left) = sums.split_at_mut(outputs * of_output);
+            match outputs {
+                4 => add_group::<S, 4>(simd, planes, offsets, these, targets),
+                3 => add_group::<S, 3>(simd, planes, offsets, these, targets),
+                2 => add_group::<S, 2>(simd, planes, offsets, these, targets),
+                _ => add_group::<S, 1>(simd, planes, offsets, these, targets),
             }
+            (slopes, sums) = (slopes_left, sums_left);
         }
     }
+}
+
+/// Adds the products of a group of outputs with all offsets.
+#[inline(always)]
+fn add_group<S: Simd, const OUTPUTS: usize>(
+    simd: S,
+    planes: &[f32],
+    offsets: &[usize],
+    slopes: &[f32],
+    sums: &mut [f32],
+) {
+    let length = slopes.len() / OUTPUTS;
+    let slopes: [&[f32]; OUTPUTS] = std::array::from_fn(|output| &slopes[output * length..][..length]);
+    let mut sums = sums.chunks_exact_mut(offsets.len() * LANES);
+    let mut targets: [&mut [f32]; OUTPUTS] = std::array::from_fn(|_| sums.next().unwrap_or_default());
+    let (fives, rest) = offsets.as_chunks::<OFFSETS>();
+    for offsets in fives {
+        let these = targets.each_mut().map(|target| split_off(target, OFFSETS * LANES));
+        products(simd, planes, offsets, slopes, these);
+    }
+    for offset in rest {
+        let these = targets.each_mut().map(|target| split_off(target, LANES));
+        products(simd, planes, &[*offset], slopes, these);
+    }
+}
+
+/// The first `length` numbers, which `rest` then lacks.
+#[inline(always)]
+fn split_off<'a>(rest: &mut &'a mut [f32], length: usize) -> &'a mut [f32] {
+    rest.split_off_mut(..length).unwrap_or_default()
 }
 
 /// Adds the products of some outputs with some offsets.
