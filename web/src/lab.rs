@@ -1,12 +1,12 @@
 //! Objectives on the numbers of a JSON document, as `simile loss` runs them.
 
-use burn::tensor::{DType, Tensor};
+use burn::tensor::DType;
 use serde_json::json;
 use simile_core::error::{Error, Result as CoreResult};
 use simile_core::loss;
 use simile_core::loss::Evaluation;
 use simile_core::numeric::matrix::Matrix;
-use simile_core::requests::Request;
+use simile_core::requests::{self, Request};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -85,8 +85,12 @@ pub async fn differentiate(
         gradients.remove(name).ok_or_else(missing)
     };
     let (by_a, by_b) = (by("view_a")?, by("view_b")?);
-    let loss = values(loss.unsqueeze()).await?.first().copied().unwrap_or(f32::NAN);
-    Ok(Differentiated { loss: loss.into(), by_a: values(by_a).await?, by_b: values(by_b).await? })
+    let read = requests::read(vec![loss.unsqueeze(), by_a, by_b]).await?;
+    let [loss, by_a, by_b] = read.as_slice() else {
+        return Err(JsError::new("the device returned too few results"));
+    };
+    let values = |matrix: &Matrix| matrix.data().iter().map(|&value| value as f32).collect();
+    Ok(Differentiated { loss: loss[(0, 0)], by_a: values(by_a), by_b: values(by_b) })
 }
 
 fn rows(name: &str, view: &[f32], columns: usize) -> CoreResult<Matrix> {
@@ -96,11 +100,4 @@ fn rows(name: &str, view: &[f32], columns: usize) -> CoreResult<Matrix> {
         Some(row) => Err(Error::NotFinite { input: name.into(), row }),
         None => Ok(matrix),
     }
-}
-
-async fn values(tensor: Tensor<2>) -> Result<Vec<f32>, JsError> {
-    let data = tensor.into_data_async().await;
-    let data =
-        data.map_err(|error| JsError::new(&format!("the device could not return a result ({error:?})")))?;
-    Ok(data.iter::<f32>().collect())
 }

@@ -25,7 +25,7 @@ use crate::loss::batch::Batch;
 use crate::loss::spec::InputKind;
 
 use self::input::{check_range, parse_condition, parse_indices, parse_rows, with_queues};
-pub use self::outcome::Outcome;
+pub use self::outcome::{Outcome, read};
 
 /// Runs a case that is not an objective, from its `params` and `inputs`.
 pub type Runner = fn(&Value, &Value) -> Result<Outcome>;

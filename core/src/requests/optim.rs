@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 use crate::optim::lars::{Excluded, Lars, LarsVariant};
 use crate::optim::{Optimizer, OptimizerConfig};
-use crate::requests::outcome::Outcome;
+use crate::requests::outcome::{self, Outcome};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -92,7 +92,7 @@ pub(super) async fn run(
         weight: Param::initialized(weight_id, inputs.weight.to_tensor(device, dtype)),
         bias: Param::initialized(bias_id, vector(&inputs.bias)),
     };
-    let (mut weights, mut biases) = (vec![], vec![]);
+    let mut trajectory = vec![];
     for ((rate, weight), bias) in params.lr_per_step.iter().zip(&inputs.grad_weight).zip(&inputs.grad_bias) {
         same_size("grad_weight", inputs.weight.data().len(), weight.data().len())?;
         same_size("grad_bias", inputs.bias.len(), bias.len())?;
@@ -100,9 +100,11 @@ pub(super) async fn run(
         gradients.register(weight_id, weight.to_tensor(device, dtype));
         gradients.register(bias_id, vector(bias));
         layer = optimizer.step(*rate, layer, gradients);
-        weights.push(read(layer.weight.val()).await?);
-        biases.push(read(layer.bias.val().unsqueeze()).await?.data().to_vec());
+        trajectory.extend([layer.weight.val(), layer.bias.val().unsqueeze()]);
     }
+    let read = outcome::read(trajectory).await?;
+    let (weights, biases): (Vec<&Matrix>, Vec<&[f64]>) =
+        read.chunks_exact(2).map(|step| (&step[0], step[1].data())).unzip();
     Ok(Outcome { loss: None, gradients: BTreeMap::new(), aux: json!({ "weight": weights, "bias": biases }) })
 }
 
@@ -116,14 +118,6 @@ fn same_size(name: &str, expected: usize, found: usize) -> Result<()> {
     } else {
         Err(Error::shape(name, format!("{expected} values"), format!("{found}")))
     }
-}
-
-async fn read(tensor: Tensor<2>) -> Result<Matrix> {
-    let data = tensor.into_data_async().await.map_err(|e| Error::Degenerate {
-        reason: format!("the device could not return a result ({e:?})"),
-        remedy: "try another device".into(),
-    })?;
-    Matrix::from_data(&data)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, Transaction};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -26,19 +26,26 @@ impl Evaluation {
     /// # Errors
     /// The device failed.
     pub async fn read(self) -> Result<Outcome> {
-        let loss = read(self.loss.unsqueeze()).await?[(0, 0)];
+        let mut tensors = vec![self.loss.unsqueeze()];
+        let (names, gradients): (Vec<_>, Vec<_>) = self.gradients.into_iter().unzip();
+        tensors.extend(gradients);
+        tensors.extend(self.aux.values().filter_map(on_device));
+        let mut read = read(tensors).await?.into_iter();
+        let mut next = || read.next().ok_or_else(|| failed("it returned too few results"));
+
+        let loss = next()?[(0, 0)];
         let mut gradients = BTreeMap::new();
-        for (name, gradient) in self.gradients {
-            gradients.insert(name, read(gradient).await?.into());
+        for name in names {
+            gradients.insert(name, next()?.into());
         }
         let mut aux = Map::new();
         for (name, value) in self.aux {
             let value = match value {
                 Aux::Number(number) => number.into(),
-                Aux::Scalar(scalar) => read(scalar.unsqueeze()).await?[(0, 0)].into(),
-                Aux::Vector(vector) => read(vector.unsqueeze()).await?.row(0).into(),
-                Aux::Tensor(tensor) => rows(&read(tensor).await?),
                 Aux::Matrix(matrix) => rows(&matrix),
+                Aux::Scalar(_) => next()?[(0, 0)].into(),
+                Aux::Vector(_) => next()?.row(0).into(),
+                Aux::Tensor(_) => rows(&next()?),
             };
             aux.insert(name, value);
         }
@@ -46,12 +53,32 @@ impl Evaluation {
     }
 }
 
-pub(super) async fn read(tensor: Tensor<2>) -> Result<Matrix> {
-    let data = tensor.into_data_async().await.map_err(|e| Error::Degenerate {
-        reason: format!("the device could not return a result ({e:?})"),
+/// The result as a matrix, if it is on the device.
+fn on_device(value: &Aux) -> Option<Tensor<2>> {
+    match value {
+        Aux::Number(_) | Aux::Matrix(_) => None,
+        Aux::Scalar(scalar) => Some(scalar.clone().unsqueeze()),
+        Aux::Vector(vector) => Some(vector.clone().unsqueeze()),
+        Aux::Tensor(tensor) => Some(tensor.clone()),
+    }
+}
+
+/// Reads tensors of one device back to the host, all at once: each read waits for the device, in a page for a millisecond
+/// or more.
+///
+/// # Errors
+/// The device failed.
+pub async fn read(tensors: Vec<Tensor<2>>) -> Result<Vec<Matrix>> {
+    let reading = tensors.into_iter().fold(Transaction::default(), Transaction::register);
+    let data = reading.execute_async().await.map_err(|e| failed(&format!("{e:?}")))?;
+    data.iter().map(Matrix::from_data).collect()
+}
+
+fn failed(why: &str) -> Error {
+    Error::Degenerate {
+        reason: format!("the device could not return a result ({why})"),
         remedy: "try a smaller batch or another device".into(),
-    })?;
-    Matrix::from_data(&data)
+    }
 }
 
 pub(super) fn rows(matrix: &Matrix) -> Value {
