@@ -17,13 +17,13 @@ pub use crate::cpu::rows::SMALLEST_NORM;
 pub trait RowOps: Backend {
     /// Rows divided by their lengths, and the reciprocals of the lengths; both are 0 for rows no longer than
     /// [`SMALLEST_NORM`].
-    #[fusion(default)]
+    #[fusion(meta = |x| (x.clone(), fused::column_of(x)))]
     fn unit_rows(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         plain_unit_rows::<Self>(x)
     }
 
     /// `(g - (g . u) u) scale` from unit rows, reciprocals of lengths and the gradient with respect to the unit rows.
-    #[fusion(default)]
+    #[fusion(dtype = gradient, shape = gradient)]
     fn unit_rows_backward(
         unit: FloatTensor<Self>,
         scale: FloatTensor<Self>,
@@ -52,6 +52,18 @@ pub trait RowOps: Backend {
         temperature: f64,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         plain_soft_cross_entropy::<Self>(scores, targets, temperature)
+    }
+}
+
+/// Shapes of results, for fusion.
+#[cfg(feature = "fusion")]
+mod fused {
+    use burn::backend::fusion::custom::TensorSpec;
+    use burn::tensor::Shape;
+
+    /// A number for each row.
+    pub(super) fn column_of(rows: &TensorSpec) -> TensorSpec {
+        TensorSpec::new(Shape::new([rows.shape[0], 1]), rows.dtype)
     }
 }
 
@@ -122,7 +134,7 @@ pub(crate) fn plain_soft_cross_entropy<B: Backend>(
 /// lengths, `[n, 1]`; both are 0, and so is the gradient, for rows whose entries are all at most [`SMALLEST_NORM`].
 ///
 /// Cost: `5 n m` operations. The CPU's body reads and writes each entry once, `8 n m` bytes, in place if no other
-/// tensor shares `x`; plain operations about `40 n m`.
+/// tensor shares `x`; CubeCL's, one kernel for `f32`, moves `16 n m`; plain operations about `40 n m`.
 pub fn unit_rows(x: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
     let (unit, scale) = <Dispatch as RowOps>::unit_rows(x.into_dispatch());
     (Tensor::from_dispatch(unit), Tensor::from_dispatch(scale))
@@ -132,7 +144,7 @@ pub fn unit_rows(x: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
 /// u) u) / |x|`, for a gradient that is derived by hand. All shapes as there.
 ///
 /// Cost: `5 n m` operations. The CPU's body moves `12 n m` bytes, in place if no other tensor shares the gradient;
-/// plain operations about `48 n m`.
+/// CubeCL's, one kernel for `f32`, `20 n m`; plain operations about `48 n m`.
 pub fn pull_back_unit_rows(unit: Tensor<2>, scale: Tensor<2>, gradient: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(<Dispatch as RowOps>::unit_rows_backward(
         unit.into_dispatch(),

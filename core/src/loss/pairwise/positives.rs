@@ -62,6 +62,7 @@ impl Positives<'_> {
         let of = |rows: Tensor<2>, mass: Tensor<1>| Target { rows, mass, weights: Vec::new() };
         let one = || Tensor::ones([n], (&device, dtype));
         match self {
+            Self::Partner(partner) if is_itself(partner, candidates) => of(candidates.clone(), one()),
             Self::Partner(partner) => of(candidates.clone().select(0, indices(partner, &device)), one()),
             Self::Rows(rows) => of(rows.clone(), one()),
             Self::Group { group, part } => {
@@ -93,6 +94,7 @@ impl Positives<'_> {
         let candidates = place.candidates;
         let (device, dtype) = (candidates.device(), candidates.dtype());
         match self {
+            Self::Partner(partner) if is_itself(partner, candidates) => Some(gradient),
             Self::Partner(partner) => {
                 let at = indices(partner, &device);
                 Some(candidates.zeros_like().select_assign(0, at, gradient, IndexingUpdateOp::Add))
@@ -114,6 +116,11 @@ impl Positives<'_> {
             }
         }
     }
+}
+
+/// True if each anchor's partner is the candidate of its own index, so that nothing has to be gathered.
+fn is_itself(partner: &[usize], candidates: &Tensor<2>) -> bool {
+    partner.iter().copied().eq(0..candidates.dims()[0])
 }
 
 /// The sum of each sample's rows over the views, `[samples, d]`.
