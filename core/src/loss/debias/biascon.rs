@@ -111,5 +111,5 @@ pub(crate) fn attraction(rows: &Rows, temperature: f64, variant: Variant) -> Ten
             log_add(others.clone(), others.full_like(epsilon))
         }
     };
-    rows.masses[0].clone() * denominator - rows.means[0].clone()
+    rows.with_positives(0, denominator) - rows.means[0].clone()
 }

@@ -101,7 +101,7 @@ impl Sorted {
             }
         }
         let restored = |parts| Tensor::cat(parts, 0).select(0, self.inverse.clone());
-        Target { rows: restored(rows), mass: restored(masses).squeeze_dim(1), weights: kept }
+        Target { rows: restored(rows), mass: Some(restored(masses).squeeze_dim(1)), weights: kept }
     }
 
     /// `sum_i P_ij g_i`.

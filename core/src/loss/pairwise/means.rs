@@ -16,8 +16,8 @@ pub(super) struct Place<'p> {
 pub(super) struct Target {
     /// `sum_j P_ij c_j`, `[anchors, d]`.
     pub(super) rows: Tensor<2>,
-    /// `sum_j P_ij`, `[anchors]`.
-    pub(super) mass: Tensor<1>,
+    /// `sum_j P_ij`, `[anchors]`; none where each is 1.
+    pub(super) mass: Option<Tensor<1>>,
     /// `P` in tiles, if it is stored.
     pub(super) weights: Vec<Tensor<2>>,
 }

@@ -41,13 +41,21 @@ pub type PairWeights = simile_kernels::PairWeights<Dispatch>;
 pub struct Rows {
     /// One vector for each [`Positives`].
     pub means: Vec<Tensor<1>>,
-    /// `sum_j P_ij` of each of the means, a constant: 1, or 0 for an anchor without positives.
-    pub masses: Vec<Tensor<1>>,
+    /// `sum_j P_ij` of each of the means, a constant: 1, or 0 for an anchor without positives; none where each is 1.
+    masses: Vec<Option<Tensor<1>>>,
     /// One vector for each [`LogSumExp`].
     pub sums: Vec<Tensor<1>>,
 }
 
 impl Rows {
+    /// `values` times `sum_j P_ij` of one of the means: 0 for an anchor without positives.
+    pub fn with_positives(&self, mean: usize, values: Tensor<1>) -> Tensor<1> {
+        match self.masses.get(mean) {
+            Some(Some(mass)) => mass.clone() * values,
+            _ => values,
+        }
+    }
+
     /// The same numbers as constants.
     fn constant(self) -> Self {
         let constant =
@@ -162,7 +170,8 @@ impl<'a> PairwiseLoss<'a> {
 
         let losses = loss(&rows);
         let per_anchor = losses.clone().without_autodiff();
-        let mut gradients = losses.is_tracked().then(|| losses.sum().backward());
+        // That of their sum: the gradient of a vector begins with ones.
+        let mut gradients = losses.is_tracked().then(|| losses.backward());
         let mut of = |x: &Tensor<1>| gradients.as_mut().and_then(|g| x.grad_remove(g));
         let of_means: Vec<Tensor<1>> =
             (rows.means.iter()).map(|mean| of(mean).unwrap_or_else(|| per_anchor.zeros_like())).collect();
@@ -171,8 +180,7 @@ impl<'a> PairwiseLoss<'a> {
         let (mut anchors, mut candidates) = (None, None);
         if let Some(sums) = sums.filter(|_| pulls.iter().any(Option::is_some)) {
             let pulls = pulls.into_iter().map(|pull| pull.unwrap_or_else(|| per_anchor.zeros_like()));
-            let pulls = pulls.map(|pull| pull.unsqueeze_dim(1)).collect();
-            let (of_anchors, of_candidates) = sums.pull_back(Tensor::cat(pulls, 1));
+            let (of_anchors, of_candidates) = sums.pull_back(matrix(pulls.collect()));
             (anchors, candidates) = (Some(of_anchors), of_candidates);
         }
         for ((positives, target), g) in self.means.iter().zip(&targets).zip(&of_means) {
@@ -217,6 +225,16 @@ fn plus(sum: Option<Tensor<2>>, next: Tensor<2>) -> Tensor<2> {
     match sum {
         Some(sum) => sum + next,
         None => next,
+    }
+}
+
+/// The matrix of some columns.
+fn matrix(columns: Vec<Tensor<1>>) -> Tensor<2> {
+    let mut columns: Vec<Tensor<2>> = columns.into_iter().map(|column| column.unsqueeze_dim(1)).collect();
+    match columns.len() {
+        // A copy would take a kernel of its own.
+        1 => columns.swap_remove(0),
+        _ => Tensor::cat(columns, 1),
     }
 }
 

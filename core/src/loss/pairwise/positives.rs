@@ -59,15 +59,14 @@ impl Positives<'_> {
         let candidates = place.candidates;
         let (device, dtype) = (candidates.device(), candidates.dtype());
         let [n, _] = place.scaled.dims();
-        let of = |rows: Tensor<2>, mass: Tensor<1>| Target { rows, mass, weights: Vec::new() };
-        let one = || Tensor::ones([n], (&device, dtype));
+        let of = |rows: Tensor<2>, mass: Option<Tensor<1>>| Target { rows, mass, weights: Vec::new() };
         match self {
-            Self::Partner(partner) if is_itself(partner, candidates) => of(candidates.clone(), one()),
-            Self::Partner(partner) => of(candidates.clone().select(0, indices(partner, &device)), one()),
-            Self::Rows(rows) => of(rows.clone(), one()),
+            Self::Partner(partner) if is_itself(partner, candidates) => of(candidates.clone(), None),
+            Self::Partner(partner) => of(candidates.clone().select(0, indices(partner, &device)), None),
+            Self::Rows(rows) => of(rows.clone(), None),
             Self::Group { group, part } => {
                 let (share, mass) = shares(group, part, &device, dtype);
-                of(rest_of_group(group, part, candidates.clone()) * share, mass.squeeze_dim(1))
+                of(rest_of_group(group, part, candidates.clone()) * share, Some(mass.squeeze_dim(1)))
             }
             Self::Samples { count, weights } => {
                 let (views, of_samples) = (n / count, over_views(candidates.clone(), *count));
@@ -78,7 +77,7 @@ impl Positives<'_> {
                 });
                 let (rows, mass): (Vec<Tensor<2>>, Vec<Tensor<2>>) = tiles.unzip();
                 let for_views = |parts: Vec<Tensor<2>>| Tensor::cat(parts, 0).repeat_dim(0, views);
-                of(for_views(rows), for_views(mass).squeeze_dim(1))
+                of(for_views(rows), Some(for_views(mass).squeeze_dim(1)))
             }
             Self::Farther { group, part, sum } => Sorted::new(place, group, part, *sum).target(),
         }

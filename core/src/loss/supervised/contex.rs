@@ -189,7 +189,7 @@ impl Labels {
 /// `L_a` from the first mean and the first sum.
 pub(crate) fn class_term(rows: &Rows) -> Tensor<1> {
     let negatives = rows.sums[0].clone();
-    where_present(rows.masses[0].clone() * negatives.clone() - rows.means[0].clone(), &negatives)
+    where_present(rows.with_positives(0, negatives.clone()) - rows.means[0].clone(), &negatives)
 }
 
 /// `L_b` as released, from the second mean and the second sum.
