@@ -18,3 +18,8 @@ pub(super) fn one_each(on: &CubeTensor, count: usize) -> (CubeCount, CubeDim) {
     let dim = CubeDim::new_1d(UNITS);
     (cubecl::calculate_cube_count_elemwise(&on.client, count, dim), dim)
 }
+
+/// Number of values that are read at once from rows of `width`.
+pub(super) fn lanes(width: usize) -> usize {
+    [4, 2].into_iter().find(|lanes| width.is_multiple_of(*lanes)).unwrap_or(1)
+}

@@ -8,6 +8,7 @@ use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::{CubeCount, CubeDim};
 
+use super::memory::lanes;
 use crate::cube::pairs::{BLOCK, Rule, UNITS, by_columns, by_rows, inner_products, log_sums, pulls};
 use crate::ops::pairs::plain;
 use crate::pair_terms::{LogSumExp, Pairs, are_kept, kept_shape};
@@ -397,9 +398,4 @@ fn inner(
             lanes,
         );
     }
-}
-
-/// Number of values that are read at once from rows of `width`.
-fn lanes(width: usize) -> usize {
-    [4, 2].into_iter().find(|lanes| width.is_multiple_of(*lanes)).unwrap_or(1)
 }

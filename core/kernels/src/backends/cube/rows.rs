@@ -3,37 +3,37 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
 use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous;
-use cubecl::prelude::{CubeCount, CubeDim};
 
-use super::memory::empty;
+use super::memory::{empty, lanes, one_each};
 use crate::RowOps;
-use crate::cube::rows::{UNITS, pull_back_unit_rows, unit_rows};
+use crate::cube::rows::{pull_back_unit_rows, unit_rows};
 use crate::ops::rows::{SMALLEST_NORM, plain_unit_rows, plain_unit_rows_backward};
-
-/// Largest number of cubes along an axis that every device takes.
-const MOST_CUBES: usize = 65_535;
 
 impl RowOps for CubeBackend {
     fn unit_rows(x: FloatTensor<Self>) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let [rows, width] = x.shape().dims();
-        if x.dtype != DType::F32 || rows > MOST_CUBES {
+        if x.dtype != DType::F32 {
             return plain_unit_rows::<Self>(x);
         }
         let x = into_contiguous(x);
         let (unit, scale) = (empty(&x, [rows, width], x.dtype), empty(&x, [rows, 1], x.dtype));
-        let client = x.client.clone();
-        // SAFETY: a cube reads and writes its own row.
+        let (client, lanes) = (x.client.clone(), lanes(width));
+        let (cubes, units) = one_each(&x, rows);
+        // SAFETY: units past the last row return at once, and the others have a row of their own.
         #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
         unsafe {
             unit_rows::launch_unchecked(
                 &client,
-                CubeCount::Static(rows as u32, 1, 1),
-                CubeDim::new_1d(UNITS as u32),
+                cubes,
+                units,
+                lanes,
                 x.into_tensor_arg(),
                 unit.clone().into_tensor_arg(),
                 scale.clone().into_tensor_arg(),
                 SMALLEST_NORM as f32,
-                width,
+                rows,
+                width / lanes,
+                lanes,
             );
         }
         (unit, scale)
@@ -46,25 +46,29 @@ impl RowOps for CubeBackend {
     ) -> FloatTensor<Self> {
         let [rows, width] = unit.shape().dims();
         let is_single = [&unit, &scale, &gradient].into_iter().all(|tensor| tensor.dtype == DType::F32);
-        if !is_single || rows > MOST_CUBES {
+        if !is_single {
             return plain_unit_rows_backward::<Self>(unit, scale, gradient);
         }
         let (unit, scale, gradient) =
             (into_contiguous(unit), into_contiguous(scale), into_contiguous(gradient));
         let out = empty(&unit, [rows, width], unit.dtype);
-        let client = unit.client.clone();
-        // SAFETY: a cube reads and writes its own row.
+        let (client, lanes) = (unit.client.clone(), lanes(width));
+        let (cubes, units) = one_each(&unit, rows);
+        // SAFETY: units past the last row return at once, and the others have a row of their own.
         #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
         unsafe {
             pull_back_unit_rows::launch_unchecked(
                 &client,
-                CubeCount::Static(rows as u32, 1, 1),
-                CubeDim::new_1d(UNITS as u32),
+                cubes,
+                units,
+                lanes,
                 unit.into_tensor_arg(),
                 scale.into_tensor_arg(),
                 gradient.into_tensor_arg(),
                 out.clone().into_tensor_arg(),
-                width,
+                rows,
+                width / lanes,
+                lanes,
             );
         }
         out
