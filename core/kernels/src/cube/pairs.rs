@@ -4,8 +4,10 @@
 
 use cubecl::prelude::*;
 
-/// Number of rows, and of columns, of results in a unit.
-pub(crate) const BLOCK: usize = 4;
+/// Number of rows of results in a unit.
+pub(crate) const ROWS: usize = 8;
+/// Number of columns of results in a unit of [`inner_products`].
+pub(crate) const COLUMNS: usize = 4;
 /// Number of units that share a row of logits.
 pub(crate) const UNITS: usize = 32;
 
@@ -72,47 +74,40 @@ pub(crate) fn inner_products<N: Size>(
     rows: usize,
     columns: usize,
     #[comptime] vectors: usize,
-    #[comptime] width: usize,
 ) {
-    let i = ABSOLUTE_POS_Y as usize * 4;
-    let j = ABSOLUTE_POS_X as usize * 4;
+    let i = ABSOLUTE_POS_Y as usize * ROWS;
+    let j = ABSOLUTE_POS_X as usize * COLUMNS;
     if i >= rows || j >= columns {
         terminate!();
     }
-    let mut sums = Array::<Vector<f32, N>>::new(16usize);
+    let mut sums = Array::<f32>::new(comptime!(ROWS * COLUMNS));
     #[unroll]
-    for t in 0..16usize {
-        sums[t] = Vector::new(0.0_f32);
+    for t in 0..comptime!(ROWS * COLUMNS) {
+        sums[t] = f32::new(0.0_f32);
     }
     for k in 0..vectors {
-        let mut others = Array::<Vector<f32, N>>::new(4usize);
+        let mut others = Array::<Vector<f32, N>>::new(COLUMNS);
         #[unroll]
-        for c in 0..4usize {
+        for c in 0..COLUMNS {
             let at = select(j + c < columns, j + c, j);
             others[c] = b[(b_first + at) * vectors + k];
         }
         #[unroll]
-        for r in 0..4usize {
+        for r in 0..ROWS {
             let at = select(i + r < rows, i + r, i);
             let own = a[(a_first + at) * vectors + k];
             #[unroll]
-            for c in 0..4usize {
-                sums[r * 4 + c] += own * others[c];
+            for c in 0..COLUMNS {
+                sums[r * COLUMNS + c] += own.dot(others[c]);
             }
         }
     }
     #[unroll]
-    for r in 0..4usize {
+    for r in 0..ROWS {
         #[unroll]
-        for c in 0..4usize {
+        for c in 0..COLUMNS {
             if i + r < rows && j + c < columns {
-                let lanes = sums[r * 4 + c];
-                let mut sum = f32::new(0.0_f32);
-                #[unroll]
-                for lane in 0..width {
-                    sum += lanes.extract(lane);
-                }
-                out[(out_first + i + r) * columns + j + c] = scale * sum;
+                out[(out_first + i + r) * columns + j + c] = scale * sums[r * COLUMNS + c];
             }
         }
     }
@@ -267,7 +262,7 @@ pub(crate) fn pulls(
     out[row * candidates + j] = found;
 }
 
-/// `out[first + i] = sum_j pulls[i, j] b[j]`; a unit computes four rows and a vector of their values.
+/// `out[first + i] = sum_j pulls[i, j] b[j]`; a unit computes some rows and a vector of their values.
 #[cube(launch_unchecked)]
 pub(crate) fn by_rows<M: Size, N: Size>(
     pulls: &Tensor<Vector<f32, M>>,
@@ -279,14 +274,14 @@ pub(crate) fn by_rows<M: Size, N: Size>(
     #[comptime] vectors: usize,
     #[comptime] step: usize,
 ) {
-    let i = ABSOLUTE_POS_Y as usize * 4;
+    let i = ABSOLUTE_POS_Y as usize * ROWS;
     let k = ABSOLUTE_POS_X as usize;
     if i >= rows || k >= vectors {
         terminate!();
     }
-    let mut sums = Array::<Vector<f32, N>>::new(4usize);
+    let mut sums = Array::<Vector<f32, N>>::new(ROWS);
     #[unroll]
-    for t in 0..4usize {
+    for t in 0..ROWS {
         sums[t] = Vector::new(0.0_f32);
     }
     for j in 0..steps {
@@ -296,7 +291,7 @@ pub(crate) fn by_rows<M: Size, N: Size>(
             others[c] = b[(j * step + c) * vectors + k];
         }
         #[unroll]
-        for r in 0..4usize {
+        for r in 0..ROWS {
             let at = select(i + r < rows, i + r, i);
             let own = pulls[at * steps + j];
             #[unroll]
@@ -306,14 +301,14 @@ pub(crate) fn by_rows<M: Size, N: Size>(
         }
     }
     #[unroll]
-    for r in 0..4usize {
+    for r in 0..ROWS {
         if i + r < rows {
             out[(first + i + r) * vectors + k] = sums[r];
         }
     }
 }
 
-/// `out[j] (+)= sum_i pulls[i, j] a[first + i]`; a unit computes the columns of a vector of pulls and a vector of
+/// `out[j] (+)= sum_i pulls[i, j] a[first + i]`; a unit computes the columns of `blocks` vectors of pulls and a vector of
 /// their values.
 #[cube(launch_unchecked)]
 pub(crate) fn by_columns<M: Size, N: Size>(
@@ -325,31 +320,36 @@ pub(crate) fn by_columns<M: Size, N: Size>(
     steps: usize,
     #[comptime] vectors: usize,
     #[comptime] step: usize,
+    #[comptime] blocks: usize,
     #[comptime] adds: bool,
 ) {
-    let j = ABSOLUTE_POS_Y as usize;
+    let j = ABSOLUTE_POS_Y as usize * blocks;
     let k = ABSOLUTE_POS_X as usize;
     if j >= steps || k >= vectors {
         terminate!();
     }
-    let mut sums = Array::<Vector<f32, N>>::new(step);
+    let columns = comptime!(blocks * step);
+    let mut sums = Array::<Vector<f32, N>>::new(columns);
     #[unroll]
-    for c in 0..step {
+    for c in 0..columns {
         sums[c] = Vector::new(0.0_f32);
         if comptime!(adds) {
             sums[c] = out[(j * step + c) * vectors + k];
         }
     }
     for i in 0..rows {
-        let own = pulls[i * steps + j];
         let other = a[(first + i) * vectors + k];
         #[unroll]
-        for c in 0..step {
-            sums[c] += Vector::new(own.extract(c)) * other;
+        for block in 0..blocks {
+            let own = pulls[i * steps + j + block];
+            #[unroll]
+            for c in 0..step {
+                sums[block * step + c] += Vector::new(own.extract(c)) * other;
+            }
         }
     }
     #[unroll]
-    for c in 0..step {
+    for c in 0..columns {
         out[(j * step + c) * vectors + k] = sums[c];
     }
 }

@@ -9,7 +9,7 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::{CubeCount, CubeDim};
 
 use super::memory::lanes;
-use crate::cube::pairs::{BLOCK, Rule, UNITS, by_columns, by_rows, inner_products, log_sums, pulls};
+use crate::cube::pairs::{COLUMNS, ROWS, Rule, UNITS, by_columns, by_rows, inner_products, log_sums, pulls};
 use crate::ops::pairs::plain;
 use crate::pair_terms::{LogSumExp, Pairs, are_kept, kept_shape};
 use crate::{Comparison, PairOps, PairWeights};
@@ -136,7 +136,7 @@ impl<'l> Launches<'l> {
     /// Number of anchors whose logits are stored at once.
     fn round(&self) -> usize {
         let [n, m, _] = self.shape();
-        if are_kept(n, m) { n } else { (ROUND / m.max(1) / BLOCK).max(1) * BLOCK }
+        if are_kept(n, m) { n } else { (ROUND / m.max(1) / ROWS).max(1) * ROWS }
     }
 
     /// The logits of some anchors.
@@ -286,7 +286,7 @@ impl<'l> Launches<'l> {
         unsafe {
             by_rows::launch_unchecked(
                 client,
-                grid(vectors, rows.div_ceil(BLOCK)),
+                grid(vectors, rows.div_ceil(ROWS)),
                 CubeDim::new_2d(16, 4),
                 step,
                 lanes,
@@ -301,12 +301,14 @@ impl<'l> Launches<'l> {
             );
         }
         let Some(grad_candidates) = grad_candidates else { return };
+        // Two vectors of columns in a unit read the anchors half as often.
+        let blocks = if (m / step).is_multiple_of(2) { 2 } else { 1 };
         // SAFETY: as above.
         #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
         unsafe {
             by_columns::launch_unchecked(
                 client,
-                grid(vectors, m / step),
+                grid(vectors, m / step / blocks),
                 CubeDim::new_2d(16, 4),
                 step,
                 lanes,
@@ -318,6 +320,7 @@ impl<'l> Launches<'l> {
                 m / step,
                 vectors,
                 step,
+                blocks,
                 first > 0,
             );
         }
@@ -375,14 +378,14 @@ fn inner(
 ) {
     let [_, width] = a.shape().dims();
     let lanes = lanes(width);
-    let count = |results: usize, units: usize| results.div_ceil(BLOCK).div_ceil(units) as u32;
+    let count = |blocks: usize, units: usize| blocks.div_ceil(units) as u32;
     // SAFETY: units outside of the results return at once, and rows past the last are read as the first of their
     // block.
     #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
     unsafe {
         inner_products::launch_unchecked(
             &a.client,
-            CubeCount::Static(count(columns, 16), count(rows, 4), 1),
+            CubeCount::Static(count(columns.div_ceil(COLUMNS), 16), count(rows.div_ceil(ROWS), 4), 1),
             CubeDim::new_2d(16, 4),
             lanes,
             a.clone().into_tensor_arg(),
@@ -395,7 +398,6 @@ fn inner(
             rows,
             columns,
             width / lanes,
-            lanes,
         );
     }
 }
