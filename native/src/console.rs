@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::LazyLock;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use comfy_table::{ContentArrangement, Table, presets};
@@ -83,6 +85,29 @@ pub(crate) fn table<'a>(head: impl IntoIterator<Item = &'a str>) -> Table {
     }
     table
 }
+
+/// Lines about work that does not end soon: one every ten seconds until this is dropped.
+pub(crate) struct Meanwhile {
+    _ends: Sender<()>,
+}
+
+impl Meanwhile {
+    /// Begins to wait for the first line, under the label of this thread. Without a thread nothing is said.
+    pub(crate) fn say(text: impl Fn() -> String + Send + 'static) -> Self {
+        let (ends, ended) = channel::<()>();
+        let label = LABEL.with_borrow(Clone::clone);
+        let speak = move || {
+            LABEL.set(label);
+            while ended.recv_timeout(MEANWHILE) == Err(RecvTimeoutError::Timeout) {
+                line(text());
+            }
+        };
+        drop(thread::Builder::new().name("meanwhile".into()).spawn(speak));
+        Self { _ends: ends }
+    }
+}
+
+const MEANWHILE: Duration = Duration::from_secs(10);
 
 /// Letters in a line that is not written to a terminal.
 const PLAIN_WIDTH: u16 = 110;

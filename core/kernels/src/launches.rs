@@ -19,6 +19,14 @@ impl Launches {
         }
     }
 
+    /// The number of launches so far.
+    pub fn so_far(&self) -> u64 {
+        #[cfg(feature = "cube")]
+        return self.counting.so_far();
+        #[cfg(not(feature = "cube"))]
+        0
+    }
+
     /// The number of launches by the name of the kernel; empty where all work was done by the CPU's backends, which
     /// start none.
     pub fn finish(self) -> BTreeMap<String, u64> {
@@ -56,6 +64,10 @@ mod counting {
         pub(super) fn begin() -> Self {
             let counts = Arc::new(Counts::default());
             Self { observation: LaunchObservation::new(counts.clone()), counts }
+        }
+
+        pub(super) fn so_far(&self) -> u64 {
+            self.counts.0.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
         }
 
         pub(super) fn finish(self) -> BTreeMap<String, u64> {

@@ -32,6 +32,11 @@ pub(crate) struct TrainSection {
     pub(crate) iterations: usize,
     #[serde(default)]
     pub(crate) seed: u64,
+    /// True if the images at the end of an epoch that do not fill a batch are left out, so that all steps have the same
+    /// shapes; the next epoch has another order. If absent, the device decides: true on GPUs, which compile and choose
+    /// kernels for each shape, false on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) drop_last: Option<bool>,
     /// True if batch norm uses the statistics of each view separately, as released; false if of both together.
     #[serde(default)]
     pub(crate) views_apart: bool,
@@ -99,6 +104,19 @@ fn default_checkpoint_minutes() -> f64 {
 }
 
 impl TrainSection {
+    /// Lets the devices of a new run decide what the recipe leaves to them. A run that goes on elsewhere keeps it.
+    pub(crate) fn settle(&mut self, on_gpu: bool) {
+        if on_gpu {
+            self.drop_last.get_or_insert(true);
+        }
+    }
+
+    /// True if an epoch of so many images ends with its last full batch. A batch of more than all images is all of them,
+    /// in every step.
+    pub(crate) fn drops_last(&self, batch: usize, images: usize) -> bool {
+        self.drop_last.unwrap_or(false) && batch <= images
+    }
+
     pub(super) fn check(&self) -> Result<(), Fault> {
         let counts = [
             ("batch", self.batch, 2),

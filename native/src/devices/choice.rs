@@ -8,7 +8,7 @@ use burn::tensor::Device;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, TypedValueParser};
 
-use super::{DeviceName, Present};
+use super::{DeviceName, Kind, Present};
 use crate::exit::usage;
 
 /// A device as the user names it: a backend and the number of its device, the first one by default
@@ -137,6 +137,11 @@ impl DeviceSet {
             })
         };
         Self::of(written.split(", ").map(find).collect::<anyhow::Result<Vec<_>>>()?)
+    }
+
+    /// True if one of them is a GPU, or a software adapter that behaves as one.
+    pub(crate) fn has_gpu(&self) -> bool {
+        std::iter::once(&self.first).chain(&self.helpers).any(|device| device.kind != Kind::Cpu)
     }
 
     /// The devices beside the first one.

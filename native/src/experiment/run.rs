@@ -56,7 +56,8 @@ pub(super) struct Prepared {
 ///
 /// # Errors
 /// If a file is missing or damaged; a usage error if the run would fail later.
-pub(super) fn prepare(recipe: Recipe, data: Option<PathBuf>, devices: DeviceSet) -> Result<Prepared> {
+pub(super) fn prepare(mut recipe: Recipe, data: Option<PathBuf>, devices: DeviceSet) -> Result<Prepared> {
+    recipe.train.settle(devices.has_gpu());
     // Reading images may take long, so that these two come first.
     preflight::check_precision(&recipe, &devices)?;
     let weights = weights::read(&recipe)?;

@@ -55,6 +55,8 @@ fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoi
         // The normalisation then came from the weights.
         asked.data.normalise.clone_from(&begun.data.normalise);
     }
+    // The devices decided what the recipe leaves to them.
+    asked.train.drop_last = asked.train.drop_last.or(begun.train.drop_last);
     if weights::are_those_of(&asked, &run_folder) {
         // The path of the weights may have changed.
         asked.encoder.weights.clone_from(&begun.encoder.weights);

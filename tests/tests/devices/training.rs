@@ -86,6 +86,45 @@ fn they_train_and_embed_as_the_cpu_does() {
     }
 }
 
+/// A GPU compiles and chooses kernels for every shape, so that the rest of an epoch is left out there unless the recipe says
+/// otherwise; the first step is announced.
+#[test]
+fn a_gpu_leaves_out_the_rest_of_an_epoch_and_announces_its_first_step() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("tiny.toml"), RECIPE.replace("train = 64", "train = 80")).unwrap();
+    let drops = |value: bool| ["--set".to_owned(), format!("train.drop_last={value}")];
+    let full = train(place.path(), "full", "cpu", &drops(true).each_ref().map(String::as_str));
+    let rest = train(place.path(), "rest", "cpu", &[]);
+    assert!(largest_difference(&full[..2], &rest[..2]) == 0.0 && full[2] != rest[2], "{full:?} {rest:?}");
+    for device in ["wgpu", "vulkan", "cuda"] {
+        if !has_device(device) {
+            continue;
+        }
+        for (keys, expected) in [(None, &full), (Some(drops(false)), &rest)] {
+            let keys = keys.iter().flatten().map(String::as_str).collect::<Vec<_>>();
+            let out = format!("{device}-{}", keys.len());
+            let arguments = ["train", "tiny.toml", "--out", &out, "--device", device];
+            let output = Command::new(program())
+                .current_dir(place.path())
+                .args([&arguments[..], &keys].concat())
+                .output()
+                .unwrap();
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{told}");
+            let lines = fs::read_to_string(place.path().join(&out).join("metrics.jsonl")).unwrap();
+            let loss = |line| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64().unwrap();
+            let found: Vec<f64> = lines.lines().map(loss).collect();
+            assert!(largest_difference(&found, expected) < 1e-3, "{device}: {found:?}, not {expected:?}");
+            assert!(told.contains("the first step compiles and tunes kernels"), "{told}");
+            let ended = told.split(" and started ").nth(1).unwrap_or_else(|| panic!("{told}"));
+            let kernels: u64 = ended.split(' ').next().unwrap().parse().unwrap();
+            assert!(kernels > 0, "{told}");
+        }
+        let recipe = fs::read_to_string(place.path().join(format!("{device}-0/recipe.toml"))).unwrap();
+        assert!(recipe.contains("drop_last = true"), "{recipe}");
+    }
+}
+
 /// Chunks on two devices of different backends, which exchange the same data as two GPUs.
 #[test]
 fn several_share_a_step_as_one_alone_takes_it() {

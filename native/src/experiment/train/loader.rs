@@ -52,22 +52,25 @@ impl DataLoader {
         let normalisation = recipe.normalisation().map_err(usage)?;
         let context = Context::new(&arm.objective, train, seed)?;
         context.note().into_iter().for_each(line);
-        let shuffled = Sampler::new(Sampling { samples, batch, drop_last: false, seed })?;
-        let mut batches_per_epoch = shuffled.batches_per_epoch();
+        let shuffled = |batch, seed| {
+            let drop_last = recipe.train.drops_last(batch, samples);
+            Sampler::new(Sampling { samples, batch, drop_last, seed })
+        };
+        let own = shuffled(batch, seed)?;
+        let mut batches_per_epoch = own.batches_per_epoch();
         let order = match (arm.objective.neighbourhoods, arm.objective.oversample) {
             (Some(groups), _) => {
                 Order::ConditionGroups(Arc::new(context.neighbourhoods(groups, batch, seed)?))
             }
             (None, Some(most)) => Order::Weighted(Arc::new(context.weighted(most, batch, seed)?)),
-            (None, None) => Order::Shuffled(shuffled),
+            (None, None) => Order::Shuffled(own),
         };
         let place = Place::of(&train.images, resident, device)?;
         let views = |augmentation| ViewMaker::new(augmentation, normalisation.clone());
         let method = arm.method();
         let mut beside = None;
         if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
-            let seed = seed ^ BESIDE_SEED;
-            let sampler = Sampler::new(Sampling { samples, batch: section.batch, drop_last: false, seed })?;
+            let sampler = shuffled(section.batch, seed ^ BESIDE_SEED)?;
             batches_per_epoch = sampler.batches_per_epoch();
             let feed = Feed::new(Order::Shuffled(sampler), &train.images, place.clone(), device);
             beside = Some(Beside { feed, views: views(section.augment.clone()) });
@@ -87,8 +90,8 @@ impl DataLoader {
         &self.context
     }
 
-    /// Batches of an epoch, in which every training image is seen once; where images to classify are drawn separately,
-    /// as one of those.
+    /// Batches of an epoch, in which every training image is seen once, except those that `train.drop_last` leaves out;
+    /// where images to classify are drawn separately, an epoch of those.
     pub(crate) fn batches_per_epoch(&self) -> u64 {
         self.batches_per_epoch
     }
@@ -152,9 +155,13 @@ mod tests {
     }
 
     fn fed(objective: &str) -> (Arm, Recipe, DataLoader) {
+        fed_by("batch = 16", 8, objective)
+    }
+
+    fn fed_by(train: &str, classified: usize, objective: &str) -> (Arm, Recipe, DataLoader) {
         let text = format!(
-            "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 40\ntest = 10\n\n[train]\nbatch = 16\niterations = 4\n\n[classified]\nbatch = 8\n\n\
-             [method]\nname = \"with-classifier\"\n\n[objective]\nbias = \"bias\"\n{objective}\n"
+            "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 40\ntest = 10\n\n[train]\niterations = 4\n{train}\n\n\
+             [classified]\nbatch = {classified}\n\n[method]\nname = \"with-classifier\"\n\n[objective]\nbias = \"bias\"\n{objective}\n"
         );
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
         let arm = recipe.arms().remove(0);
@@ -187,6 +194,32 @@ mod tests {
         assert!(pollster::block_on(trainer.mean_loss()).unwrap().unwrap().is_finite());
         let beside = feed.beside.as_mut().unwrap().feed.batch(0, 4).unwrap().indices;
         assert!(beside.len() == 8 && beside != feed.feed.batch(0, 4).unwrap().indices[..8]);
+    }
+
+    #[test]
+    fn the_rest_of_an_epoch_is_left_out_where_the_recipe_or_the_device_wants_it() {
+        let sizes = |feed: &mut Feed| -> Vec<usize> {
+            (0..6).map(|step| feed.batch(step, 0).unwrap().indices.len()).collect()
+        };
+        let of = |train: &str| {
+            let (.., mut loader) = fed_by(train, 24, "name = \"biascon-total\"");
+            let classified = sizes(&mut loader.beside.as_mut().unwrap().feed);
+            (sizes(&mut loader.feed), classified, loader.batches_per_epoch())
+        };
+        let all = (vec![16, 16, 8, 16, 16, 8], vec![24, 16, 24, 16, 24, 16], 2);
+        assert_eq!(of("batch = 16"), all);
+        assert_eq!(of("batch = 16\ndrop_last = false"), all);
+        assert_eq!(of("batch = 16\ndrop_last = true"), (vec![16; 6], vec![24; 6], 1));
+        // All images are a batch of their own, in whichever order.
+        assert_eq!(of("batch = 41\ndrop_last = true").0, [40; 6]);
+
+        let settled = |train: &str, on_gpu: bool| {
+            let (_, mut recipe, _) = fed_by(train, 8, "name = \"biascon-total\"");
+            recipe.train.settle(on_gpu);
+            recipe.train.drop_last
+        };
+        assert_eq!([false, true].map(|gpu| settled("batch = 16", gpu)), [None, Some(true)]);
+        assert_eq!(settled("batch = 16\ndrop_last = false", true), Some(false));
     }
 
     #[test]

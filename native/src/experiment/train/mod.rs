@@ -1,6 +1,7 @@
 //! The iterations of an arm.
 
 mod feed;
+mod first_step;
 pub(crate) mod loader;
 mod pace;
 pub(crate) mod selection;
@@ -8,9 +9,10 @@ pub(crate) mod trainer;
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use simile_core::train::Trainer;
 
+use self::first_step::FirstStep;
 use self::loader::DataLoader;
 use self::pace::Pace;
 use self::trainer::is_divergence;
@@ -58,6 +60,8 @@ struct ArmTraining<'a> {
     progress: Progress,
     clock: Clock,
     pace: Pace,
+    /// True before the first step of this process on a GPU.
+    tunes: bool,
 }
 
 impl<'a> ArmTraining<'a> {
@@ -73,7 +77,8 @@ impl<'a> ArmTraining<'a> {
         let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.arms[at].seconds);
         line(format_args!("{}: training on {}", arm.name, session.devices));
         let progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
-        Ok(Self { session, arm, at, loader, trainer, events, progress, clock, pace: Pace::default() })
+        let tunes = session.devices.has_gpu();
+        Ok(Self { session, arm, at, loader, trainer, events, progress, clock, pace: Pace::default(), tunes })
     }
 
     /// Runs the remaining iterations; returns the reason for an early end, if there was one.
@@ -103,7 +108,16 @@ impl<'a> ArmTraining<'a> {
         }
         let learning_rate = self.trainer.learning_rate();
         let began = Instant::now();
-        let images = self.loader.step(&mut self.trainer)?;
+        let images = match std::mem::take(&mut self.tunes) {
+            true => {
+                let first = FirstStep::begin(&self.arm.name);
+                let images = self.loader.step(&mut self.trainer)?;
+                self.session.devices.first.device.sync().context("waiting for the device")?;
+                first.end();
+                images
+            }
+            false => self.loader.step(&mut self.trainer)?,
+        };
         let iteration = self.trainer.step_number();
         let loss = match self.is_due(self.session.recipe.train.log_every as u64) {
             true => pollster::block_on(self.trainer.mean_loss())?,
