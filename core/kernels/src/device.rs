@@ -14,3 +14,24 @@ pub fn is_cpu(device: &Device) -> bool {
         _ => false,
     }
 }
+
+/// The memory of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceMemory {
+    /// Bytes that it may hold at once, if its driver reports them; CUDA's does, wgpu does not.
+    pub all: Option<u64>,
+    /// Bytes of the largest tensor.
+    pub tensor: u64,
+}
+
+/// The memory that CubeCL reports of a device; `None` for a CPU. Opens the device.
+pub fn memory(device: &Device) -> Option<DeviceMemory> {
+    #[cfg(feature = "cube")]
+    if let DispatchDevice::Cube(device) = device.clone().inner().as_dispatch() {
+        let client = device.client();
+        let memory = &client.properties().memory;
+        return Some(DeviceMemory { all: memory.max_memory(), tensor: memory.max_page_size });
+    }
+    let _ = device;
+    None
+}

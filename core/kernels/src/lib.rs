@@ -11,7 +11,7 @@ mod pair_terms;
 
 pub use cpu::augment::{Colour, View, Views};
 pub use cpu::resample::Filter;
-pub use device::is_cpu;
+pub use device::{DeviceMemory, is_cpu, memory};
 pub use launches::Launches;
 pub use ops::activation::{ActivationOps, sigmoid, tanh};
 pub use ops::augmentation::{AugmentationOps, augment};

@@ -6,6 +6,7 @@ use rand::Rng;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::{Serialize, Serializer};
 
+use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers;
 use crate::stage::Stage;
@@ -69,6 +70,10 @@ macro_rules! networks {
 
             pub(super) fn least_numbers(self, settings: &Settings) -> u64 {
                 match self { $(Self::$name => <$design>::least_numbers(settings)),+ }
+            }
+
+            pub(super) fn activations(self, settings: &Settings) -> Activations {
+                match self { $(Self::$name => <$design>::activations(settings)),+ }
             }
 
             pub(crate) fn recognises(self, shapes: &Shapes<'_>) -> bool {

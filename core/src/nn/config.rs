@@ -6,6 +6,7 @@ use burn::tensor::Device;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use super::activations::Activations;
 use super::architecture::{Architecture, Encoder};
 use super::design::{Settings, Stem};
 use super::lenet;
@@ -102,6 +103,11 @@ impl EncoderConfig {
     /// cannot fill.
     pub(crate) fn least_numbers(&self) -> u64 {
         self.name.least_numbers(&self.settings())
+    }
+
+    /// The numbers of one image that a training step keeps on its device, those of the head aside.
+    pub fn activations(&self) -> Activations {
+        self.name.activations(&self.settings())
     }
 
     /// A network with PyTorch's initialisation, from the caller's generator. On an autodiff device it is ready to

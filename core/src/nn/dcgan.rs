@@ -20,6 +20,7 @@ use rand::{Rng, RngExt as _};
 use rand_distr::StandardNormal;
 use simile_kernels::{Windows, convolve};
 
+use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, in_type_of};
 
@@ -158,6 +159,16 @@ impl Generator {
         Self { layers }
     }
 
+    /// The numbers that a training step keeps of one image, of so many channels and of a side.
+    pub(crate) fn activations(channels: usize, side: usize) -> Activations {
+        let start = (LAST_SIDE, Activations { kept: 0, largest: 0 });
+        let (_, kept) = widths(side).into_iter().rev().fold(start, |(side, kept), width| {
+            // Before and after the normalisation, and activated.
+            (2 * side, kept.and(3, width * side.pow(2)))
+        });
+        kept.and(1, channels * side.pow(2))
+    }
+
     /// `[n, LATENTS]` to `[n, channels, side, side]`, from −1 to 1.
     pub fn forward(&self, numbers: Tensor<2>) -> Tensor<4> {
         let [n, latents] = numbers.dims();
@@ -190,6 +201,17 @@ impl Design for DcganDesign {
     /// The last convolution has four thirds of all numbers.
     fn least_numbers(settings: &Settings) -> u64 {
         (embedding_size(settings.side) as u64).pow(2) / 32
+    }
+
+    fn activations(settings: &Settings) -> Activations {
+        let start = (settings.side, Activations::of_image(settings.channels, settings.side));
+        let layers = widths(settings.side).into_iter().enumerate();
+        let (_, kept) = layers.fold(start, |(side, kept), (at, width)| {
+            let (side, normed) = (side / 2, if at > 0 { 2 } else { 0 });
+            // Normalised, and activated.
+            (side, kept.and(normed + 1, width * side.pow(2)))
+        });
+        kept.and(1, embedding_size(settings.side))
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -8,6 +8,8 @@ use burn::tensor::Device;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use super::activations::Activations;
+
 /// Below this side nothing is left after the strides of a residual network.
 const SMALLEST_SIDE: usize = 8;
 const LARGEST_SIDE: usize = 4096;
@@ -27,6 +29,17 @@ pub enum Stem {
     Cifar,
     /// The same with a padding of 2, as Decoupled Uniformity released it.
     CifarPadded,
+}
+
+impl Stem {
+    /// Kernel, stride and padding of the first convolution.
+    pub(super) fn window(self) -> (usize, usize, usize) {
+        match self {
+            Self::Imagenet => (7, 2, 3),
+            Self::Cifar => (3, 1, 1),
+            Self::CifarPadded => (3, 1, 2),
+        }
+    }
 }
 
 /// The settings that a network is made with, which were checked.
@@ -67,6 +80,9 @@ pub(crate) trait Design {
 
     /// Numbers in the layers that grow with the settings: no more than the network has.
     fn least_numbers(settings: &Settings) -> u64;
+
+    /// The numbers of one image that a training step keeps on its device.
+    fn activations(settings: &Settings) -> Activations;
 
     /// True if tensors of these shapes belong to it.
     fn recognises(shapes: &Shapes<'_>) -> bool;

@@ -78,6 +78,16 @@ impl HeadConfig {
         }
     }
 
+    /// The numbers of one embedding that a training step keeps: those before and after each layer.
+    pub(crate) fn activations(&self, embedding_size: usize) -> u64 {
+        let hidden = self.hidden.unwrap_or(embedding_size) as u64;
+        match self.kind {
+            HeadKind::Linear => self.output as u64,
+            HeadKind::Mlp | HeadKind::MlpActivated => 2 * hidden + self.output as u64,
+            HeadKind::Released | HeadKind::MlpNormalised => 3 * hidden + 2 * self.output as u64,
+        }
+    }
+
     /// A head for embeddings of `embedding_size`.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::{convolve_tanh_pool, tanh};
 
+use super::activations::{Activations, side_after};
 use super::design::{Design, Settings, Shapes};
 use super::layers::{Convolution, Linear, in_type_of};
 
@@ -76,6 +77,17 @@ impl Design for LeNet5Design {
 
     fn least_numbers(settings: &Settings) -> u64 {
         (WIDTHS[0] * KERNEL * KERNEL * settings.channels) as u64
+    }
+
+    fn activations(settings: &Settings) -> Activations {
+        let start = (settings.side, Activations::of_image(settings.channels, settings.side));
+        // The activated maps and their averages.
+        let (side, kept) = WIDTHS[..2].iter().fold(start, |(side, kept), width| {
+            let side = side_after(side, KERNEL, 1, 0);
+            (side / 2, kept.and(1, width * side.pow(2)).and(1, width * (side / 2).pow(2)))
+        });
+        // The last averages once more, in a row.
+        kept.and(1, WIDTHS[1] * side.pow(2)).and(1, WIDTHS[2]).and(1, EMBEDDING_SIZE)
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -6,6 +6,7 @@ use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
+use super::activations::Activations;
 use super::design::{Design, Settings, Shapes, check_flat_side};
 use super::layers::Linear;
 
@@ -51,6 +52,11 @@ impl Design for MlpDesign {
     fn least_numbers(settings: &Settings) -> u64 {
         let [side, channels] = [settings.side, settings.channels].map(|number| number as u64);
         channels * side * side * EMBEDDING_SIZE as u64
+    }
+
+    fn activations(settings: &Settings) -> Activations {
+        // Before and after each activation.
+        Activations::of_image(settings.channels, settings.side).and(2 * LAYERS as u64, EMBEDDING_SIZE)
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

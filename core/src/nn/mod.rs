@@ -1,5 +1,6 @@
 //! Encoders from images to embeddings, and the heads between an embedding and an objective.
 
+mod activations;
 mod architecture;
 pub mod checkpoint;
 mod config;
@@ -15,6 +16,7 @@ pub mod resnet;
 pub mod simple_conv;
 pub mod vae;
 
+pub use self::activations::Activations;
 pub use self::architecture::{Architecture, Encoder};
 pub use self::config::EncoderConfig;
 pub use self::model::Model;

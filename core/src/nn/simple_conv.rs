@@ -9,6 +9,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::{Windows, mean_pool};
 
+use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Convolution, in_type_of, normal_fan_out};
 
@@ -73,6 +74,12 @@ impl SimpleConv {
     }
 }
 
+/// Those of a network whose layers keep maps of full resolution, before and after their normalisation.
+fn activations(settings: &Settings) -> Activations {
+    let image = Activations::of_image(settings.channels, settings.side);
+    WIDTHS.iter().fold(image, |kept, width| kept.and(2, width * settings.side.pow(2)))
+}
+
 /// The design of [`SimpleConv`] with 7×7 kernels.
 pub(crate) struct SimpleConvDesign;
 
@@ -91,6 +98,10 @@ impl Design for SimpleConvDesign {
 
     fn least_numbers(settings: &Settings) -> u64 {
         784 * settings.channels as u64
+    }
+
+    fn activations(settings: &Settings) -> Activations {
+        activations(settings)
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {
@@ -116,6 +127,12 @@ impl Design for SimpleConv1x1Design {
 
     fn least_numbers(settings: &Settings) -> u64 {
         16 * settings.channels as u64
+    }
+
+    fn activations(settings: &Settings) -> Activations {
+        // The activated maps are tensors of their own, which the next layer keeps.
+        let maps = |kept: Activations, width: &usize| kept.and(1, width * settings.side.pow(2));
+        WIDTHS[..WIDTHS.len() - 1].iter().fold(activations(settings), maps)
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

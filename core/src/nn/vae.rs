@@ -14,6 +14,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::Windows;
 
+use super::activations::{Activations, side_after};
 use super::design::{Design, Settings, Shapes, check_flat_side};
 use super::layers::{BatchNorm, Convolution, Linear};
 
@@ -108,6 +109,16 @@ impl VaeDecoder {
         Self { first, layers, last: Convolution::new(WIDTHS[0], channels, 3, device, rng), side }
     }
 
+    /// The numbers that a training step keeps of one image, of so many channels and of a side.
+    pub(crate) fn activations(channels: usize, side: usize) -> Activations {
+        let start = (last_side(side), Activations { kept: 0, largest: 0 }.and(2, flattened(side)));
+        let (last, kept) = WIDTHS.windows(2).rev().fold(start, |(side, kept), pair| {
+            let places = (2 * side).pow(2);
+            (2 * side, kept.and(1, pair[1] * places).and(2, pair[0] * places))
+        });
+        kept.and(1, WIDTHS[0] * (2 * last).pow(2)).and(1, channels * side.pow(2))
+    }
+
     /// `[n, latents]` to `[n, channels, side, side]`.
     pub fn forward(&self, codes: Tensor<2>) -> Tensor<4> {
         let [n, _] = codes.dims();
@@ -156,6 +167,16 @@ impl Design for VaeDesign {
 
     fn least_numbers(settings: &Settings) -> u64 {
         2 * Self::latents(settings) as u64 * flattened(settings.side) as u64
+    }
+
+    fn activations(settings: &Settings) -> Activations {
+        let start = (settings.side, Activations::of_image(settings.channels, settings.side));
+        let (_, kept) = WIDTHS.iter().fold(start, |(side, kept), width| {
+            let side = side_after(side, 3, 2, 1);
+            (side, kept.and(2, width * side.pow(2)))
+        });
+        // The last maps once more, in a row.
+        kept.and(1, flattened(settings.side)).and(2, Self::latents(settings))
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -62,6 +62,15 @@ impl OptimizerConfig {
         }
     }
 
+    /// The numbers of its state for each parameter: momentum, or two moments.
+    pub fn slots(&self) -> u64 {
+        match self {
+            Self::Sgd(rule) if rule.momentum == 0.0 => 0,
+            Self::Sgd(_) | Self::Lars(_) => 1,
+            Self::Adam(_) | Self::AdamW(_) => 2,
+        }
+    }
+
     /// Checks the parameters.
     ///
     /// # Errors

@@ -30,6 +30,7 @@ mod average;
 mod condition_groups;
 mod config;
 mod embed;
+mod memory;
 mod sampler;
 mod state;
 #[cfg(test)]
@@ -43,6 +44,7 @@ use rand_chacha::ChaCha8Rng;
 pub use condition_groups::ConditionGroups;
 pub use config::{Precision, TrainerConfig};
 pub use embed::{embed, embed_each, score};
+pub use memory::StepMemory;
 pub use sampler::{BESIDE_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};
 pub use views::{ViewMaker, ViewSource};
 

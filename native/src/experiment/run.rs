@@ -55,13 +55,15 @@ pub(super) struct Prepared {
 /// Reads weights and images, and checks all later stages.
 ///
 /// # Errors
-/// If a file is missing or damaged; a usage error if the run would fail later.
+/// If a file is missing or damaged; a usage error if the run would fail later, or a step does not fit into memory.
 pub(super) fn prepare(mut recipe: Recipe, data: Option<PathBuf>, devices: DeviceSet) -> Result<Prepared> {
     recipe.train.settle(devices.has_gpu());
     // Reading images may take long, so that these two come first.
     preflight::check_precision(&recipe, &devices)?;
     let weights = weights::read(&recipe)?;
-    let splits = read_images(&recipe, data.as_deref(), &devices)?;
+    let check = |images: usize| preflight::check_memory(&recipe, images, &devices);
+    let splits = Splits::checked(&recipe, data.as_deref(), &check)?;
+    let splits = prior::add(splits, recipe.data.prior.as_ref(), &devices.first.device)?;
     let warnings = preflight(&recipe, &splits, &devices)?;
     interrupt::listen()?;
     Ok(Prepared { recipe, data, devices, splits, weights, warnings })

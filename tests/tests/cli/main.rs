@@ -10,6 +10,7 @@ mod fetch;
 mod import;
 mod inputs;
 mod loss;
+mod memory;
 mod methods;
 mod profile;
 mod reproduce;

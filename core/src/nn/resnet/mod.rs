@@ -16,6 +16,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::{Windows, max_pool, mean_pool};
 
+use super::activations::{Activations, side_after};
 pub use super::design::Stem;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
@@ -60,6 +61,39 @@ impl Depth {
         let Settings { channels, stem, output, .. } = *settings;
         let config = ResNetConfig { depth: self, stem: stem.unwrap_or_default(), channels, output };
         ResNet::new(&config, device, rng)
+    }
+
+    fn activations(self, settings: &Settings) -> Activations {
+        let stem = settings.stem.unwrap_or_default();
+        let (kernel, stride, padding) = stem.window();
+        let mut side = side_after(settings.side, kernel, stride, padding);
+        let image = Activations::of_image(settings.channels, settings.side);
+        let mut kept = image.and(2, WIDTHS[0] * side.pow(2));
+        if stem == Stem::Imagenet {
+            // Values and their sources.
+            side = side_after(side, 3, 2, 1);
+            kept = kept.and(2, WIDTHS[0] * side.pow(2));
+        }
+        let mut inputs = WIDTHS[0];
+        for (stage, width) in WIDTHS.into_iter().enumerate() {
+            let outputs = width * self.expansion();
+            for block in 0..self.blocks()[stage] {
+                let stride = if block == 0 && stage > 0 { 2 } else { 1 };
+                let after = side_after(side, 3, stride, 1);
+                kept = match self {
+                    Self::Eighteen => kept.and(4, width * after.pow(2)),
+                    Self::Fifty => kept
+                        .and(2, width * side.pow(2))
+                        .and(2, width * after.pow(2))
+                        .and(2, outputs * after.pow(2)),
+                };
+                if stride > 1 || inputs != outputs {
+                    kept = kept.and(2, outputs * after.pow(2));
+                }
+                (side, inputs) = (after, outputs);
+            }
+        }
+        kept.and(1, self.features()).and(1, settings.output.unwrap_or(0))
     }
 
     /// Weights of the linear layer at the end.
@@ -211,12 +245,10 @@ impl ResNet {
     /// A network with torchvision's initialisation, drawn from the caller's generator.
     pub fn new(config: &ResNetConfig, device: &Device, rng: &mut impl Rng) -> Self {
         let ResNetConfig { depth, stem, channels, output } = *config;
-        let (kernel, stride) = if stem == Stem::Imagenet { (7, 2) } else { (3, 1) };
+        let (kernel, stride, padding) = stem.window();
         let shape = Shape { inputs: channels, outputs: WIDTHS[0], kernel, stride };
         let mut conv1 = PlainConvolution::new(shape, device, rng);
-        if stem == Stem::CifarPadded {
-            conv1.padding = 2;
-        }
+        conv1.padding = padding;
         let mut inputs = WIDTHS[0];
         let mut stage = |index: usize| -> Vec<Block> {
             let width = WIDTHS[index];
@@ -283,6 +315,10 @@ impl Design for ResNet18Design {
         11_000_000 + Depth::Eighteen.last_layer(settings)
     }
 
+    fn activations(settings: &Settings) -> Activations {
+        Depth::Eighteen.activations(settings)
+    }
+
     fn recognises(shapes: &Shapes<'_>) -> bool {
         Depth::Eighteen.recognises(shapes)
     }
@@ -306,6 +342,10 @@ impl Design for ResNet50Design {
 
     fn least_numbers(settings: &Settings) -> u64 {
         23_000_000 + Depth::Fifty.last_layer(settings)
+    }
+
+    fn activations(settings: &Settings) -> Activations {
+        Depth::Fifty.activations(settings)
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

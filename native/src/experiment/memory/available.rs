@@ -2,8 +2,14 @@
 
 use std::fs;
 
+use anyhow::Result;
+
+use crate::exit::usage;
+
 /// The assumed memory of a machine that does not report it.
 const UNKNOWN: u64 = 1 << 40;
+/// The file with the memory of this process.
+const STATUS: &str = "/proc/self/status";
 /// The files with the limit and the use of the control group of the process, versions 2 and 1.
 const GROUPS: [[&str; 2]; 2] = [
     ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"],
@@ -14,19 +20,35 @@ const GROUPS: [[&str; 2]; 2] = [
 pub(crate) fn available() -> u64 {
     let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let of_group = |[limit, used]: [&str; 2]| Some(number(limit)?.saturating_sub(number(used)?));
-    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| kilobytes(&text, "MemAvailable"));
-    let machine = machine.map(|kilobytes| kilobytes.saturating_mul(1024));
+    let machine = of_file("/proc/meminfo", "MemAvailable");
     GROUPS.into_iter().filter_map(of_group).chain(machine).min().unwrap_or(UNKNOWN)
+}
+
+/// The bytes that a variable of the environment gives in MiB; none if it is not set. `expected` says its meaning.
+///
+/// # Errors
+/// A usage error if it is no whole number.
+pub(crate) fn mebibytes(variable: &str, expected: &str) -> Result<Option<u64>> {
+    let Some(given) = std::env::var_os(variable).filter(|given| !given.is_empty()) else { return Ok(None) };
+    let given = given.to_string_lossy();
+    let mebibytes: u64 = (given.trim().parse())
+        .map_err(|_| usage(format_args!("{variable} is `{given}`; expected {expected}")))?;
+    Ok(Some(mebibytes.saturating_mul(1 << 20)))
 }
 
 /// True if another run fits beside `running` others: it needs twice the peak of each of them so far. True if memory is
 /// unknown.
 pub(crate) fn room_beside(running: usize) -> bool {
-    let file = |path, name: &str| fs::read_to_string(path).ok().and_then(|text| kilobytes(&text, name));
-    match (file("/proc/meminfo", "MemAvailable"), file("/proc/self/status", "VmHWM")) {
+    match (of_file("/proc/meminfo", "MemAvailable"), of_file(STATUS, "VmHWM")) {
         (Some(available), Some(peak)) => available / 2 >= peak / running.max(1) as u64,
         _ => true,
     }
+}
+
+/// The bytes that a line of a file gives in kilobytes.
+fn of_file(path: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(kilobytes(&text, name)?.saturating_mul(1024))
 }
 
 /// The value of a line such as `VmHWM:   1234 kB`.

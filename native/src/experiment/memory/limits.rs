@@ -14,6 +14,7 @@ use crate::data::DataSection;
 use crate::data::source::Kind;
 use crate::exit::usage;
 use crate::experiment::memory::available::available;
+use crate::experiment::memory::size;
 
 /// Bytes of a number on a device.
 const NUMBER: u128 = 4;
@@ -66,7 +67,7 @@ pub(crate) fn check_columns(key: &str, count: usize, images: usize) -> Result<()
     Need { key, count, bytes: HOST_NUMBER * count as u128 * images as u128 }.within(available())
 }
 
-/// Checks the batch and the networks of a run on these images, and reports a batch that can never be full.
+/// Checks the heads and methods of a run on these images, and reports a batch that can never be full.
 ///
 /// # Errors
 /// A usage error that names the count.
@@ -79,11 +80,7 @@ pub(crate) fn check_run(recipe: &Recipe, train: &Dataset) -> Result<()> {
              train.batch={images} or less"
         ));
     }
-    let encoder = &recipe.encoder.config;
-    let image = encoder.input_size.pow(2) * encoder.channels;
-    let views = 2 * NUMBER * image as u128 * batch.min(images) as u128;
-    Need { key: "train.batch", count: batch, bytes: views }.within(free)?;
-    let embedding = encoder.embedding_size();
+    let embedding = recipe.encoder.config.embedding_size();
     for arm in recipe.arms() {
         let head = recipe.head.of(arm.scores(train.classes.len(), 0));
         of_head(&head, embedding).into_iter().try_for_each(|need| need.within(free))?;
@@ -113,24 +110,10 @@ fn of_method(arm: &Arm, width: usize) -> Option<Need<'static>> {
     Some(Need { key, count, bytes: 2 * NUMBER * count as u128 * width as u128 })
 }
 
-/// Bytes with a unit.
-fn size(bytes: u128) -> String {
-    const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
-    let steps = (0..UNITS.len() - 1).take_while(|&step| bytes >= 1000_u128.pow(step as u32 + 1)).count();
-    let value = bytes as f64 / 1000_f64.powi(steps as i32);
-    format!("{value:.0} {}", UNITS[steps])
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_said_in_the_unit_that_fits() {
-        let sizes = [0, 999, 1_500, 6_144_000_000_000_000, u128::from(u64::MAX)].map(size);
-        assert_eq!(sizes, ["0 bytes", "999 bytes", "2 kB", "6 PB", "18447 PB"]);
-    }
 
     #[test]
     fn a_count_beyond_memory_is_named_with_what_it_needs() {

@@ -1,4 +1,24 @@
-//! The available memory, and the check that a recipe fits into it.
+//! The available memory, and the checks that a recipe and its steps fit into it.
 
 pub(crate) mod available;
 pub(crate) mod limits;
+pub(crate) mod step;
+
+/// Bytes with a unit.
+fn size(bytes: u128) -> String {
+    const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+    let steps = (0..UNITS.len() - 1).take_while(|&step| bytes >= 1000_u128.pow(step as u32 + 1)).count();
+    let value = bytes as f64 / 1000_f64.powi(steps as i32);
+    format!("{value:.0} {}", UNITS[steps])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_said_in_the_unit_that_fits() {
+        let sizes = [0, 999, 1_500, 6_144_000_000_000_000, u128::from(u64::MAX)].map(size);
+        assert_eq!(sizes, ["0 bytes", "999 bytes", "2 kB", "6 PB", "18447 PB"]);
+    }
+}

@@ -22,6 +22,8 @@ use crate::experiment::evaluate::draw::Drawing;
 use crate::experiment::evaluate::probe::{Represented, measure, measure_classes};
 use crate::experiment::features::Features;
 use crate::experiment::memory::limits;
+use crate::experiment::memory::step::check_step;
+use crate::experiment::prepare::ahead::resident_limit;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::train::trainer::{share, trainer_config};
@@ -37,6 +39,18 @@ pub(super) fn check_precision(recipe: &Recipe, devices: &DeviceSet) -> Result<()
         recipe.train.precision.check(&recipe.encoder.config, device).map_err(usage)?;
     }
     Ok(())
+}
+
+/// Checks that a step on so many training images fits on the first device.
+///
+/// # Errors
+/// A usage error that names the batch or the chunk, and the largest that fits.
+pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) -> Result<()> {
+    let encoder = &recipe.encoder.config;
+    let side = recipe.data.side.unwrap_or(encoder.input_size) as u64;
+    let bytes = side * side * encoder.channels as u64 * images as u64;
+    let resident = if bytes <= resident_limit()? { bytes } else { 0 };
+    check_step(recipe, (images, resident), &devices.first)
 }
 
 /// Prepares every arm without images: its condition, its clusters, its networks, its probes and its figures. Prints the

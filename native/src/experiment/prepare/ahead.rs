@@ -9,7 +9,7 @@ use burn::tensor::{Device, Tensor};
 use simile_core::augment::{ByteForm, HostPlanes};
 use simile_core::data::{DatasetError, ImageSet, Images};
 
-use crate::exit::usage;
+use crate::experiment::memory::available::mebibytes;
 
 /// Most bytes of a set whose images stay on the device, unless `SIMILE_RESIDENT` says otherwise.
 const RESIDENT: u64 = 2 << 30;
@@ -20,16 +20,8 @@ const RESIDENT: u64 = 2 << 30;
 /// # Errors
 /// A usage error if that is no whole number.
 pub(crate) fn resident_limit() -> Result<u64> {
-    let Some(given) = std::env::var_os("SIMILE_RESIDENT").filter(|given| !given.is_empty()) else {
-        return Ok(RESIDENT);
-    };
-    let given = given.to_string_lossy();
-    let mebibytes: u64 = given.trim().parse().map_err(|_| {
-        usage(format_args!(
-            "SIMILE_RESIDENT is `{given}`; expected the MiB of images that may stay on the device"
-        ))
-    })?;
-    Ok(mebibytes.saturating_mul(1 << 20))
+    let given = mebibytes("SIMILE_RESIDENT", "the MiB of images that may stay on the device")?;
+    Ok(given.unwrap_or(RESIDENT))
 }
 
 /// Batches in the order of a plan, read by a thread of its own: while one is used, the next is ready and the one after it

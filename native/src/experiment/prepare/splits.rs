@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use simile_core::data::resize::Interpolation;
 use simile_core::data::synthetic::attributes::MadeAttributes;
-use simile_core::data::{Condition, Dataset, ImageSet};
+use simile_core::data::{Condition, Dataset, ImageSet, Part};
 use simile_core::nn::EncoderConfig;
 use simile_core::train::TEST_SEED;
 
@@ -33,8 +33,12 @@ pub(crate) struct Splits {
     pub(crate) validation: Option<Dataset>,
 }
 
+/// A check of the number of training images, once it is known and before any picture is decoded.
+pub(crate) type Check<'a> = &'a dyn Fn(usize) -> Result<()>;
+
 /// The request for data: the parts of a data set, and their size.
 struct Wanted<'a> {
+    check: Check<'a>,
     section: &'a DataSection,
     seed: u64,
     encoder: &'a EncoderConfig,
@@ -52,8 +56,17 @@ impl Splits {
     /// # Errors
     /// As [`load`](Self::load).
     pub(crate) fn of(recipe: &Recipe, folder: Option<&Path>) -> Result<Self> {
+        Self::checked(recipe, folder, &|_| Ok(()))
+    }
+
+    /// As [`of`](Self::of), if the number of training images passes a check.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and as the check.
+    pub(crate) fn checked(recipe: &Recipe, folder: Option<&Path>, check: Check<'_>) -> Result<Self> {
         Self::assemble(
             &Wanted {
+                check,
                 section: &recipe.data,
                 seed: recipe.train.seed,
                 encoder: &recipe.encoder.config,
@@ -77,7 +90,15 @@ impl Splits {
         encoder: &EncoderConfig,
     ) -> Result<Self> {
         Self::assemble(
-            &Wanted { section, seed, encoder, own_size: false, held_out: 0, official: false },
+            &Wanted {
+                check: &|_| Ok(()),
+                section,
+                seed,
+                encoder,
+                own_size: false,
+                held_out: 0,
+                official: false,
+            },
             folder,
         )
     }
@@ -130,19 +151,27 @@ impl Splits {
 fn read(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset, Option<Dataset>)> {
     let &Wanted { section, seed, encoder, official, .. } = wanted;
     let (options, folder) = (section.options(), || folder.ok_or_else(no_folder));
+    let held_out = section.validation + wanted.held_out;
+    let check = |images: usize| {
+        let images = section.train.map_or(images, |most| images.min(most));
+        (wanted.check)(images.saturating_sub(held_out))
+    };
     match section.dataset.kind() {
         Kind::Drawn(set) => {
+            check(section.train.unwrap_or_default())?;
             let draw = |count: Option<usize>, seed| set.draw(count.unwrap_or_default(), &options, seed);
             Ok((draw(section.train, seed)?, draw(section.test, seed ^ TEST_SEED)?, None))
         }
         Kind::Arrays(set) => {
             let Arrays { train, test, notes } = set.read(folder()?)?;
             notes.iter().for_each(line);
+            check(train.len())?;
             Ok((train, test, None))
         }
         Kind::Pictures(set) => {
             let folder = folder()?;
             let annotations = set.annotations(&options, folder)?;
+            check(annotations.catalogue.of(Part::Train).len())?;
             pictures::read(section, &annotations, folder, encoder, official)
         }
     }

@@ -1,0 +1,56 @@
+//! The memory of a network's forward pass: a formula that each design gives of its settings.
+
+/// Numbers of one image in a training step, in the float type of the images.
+///
+/// They count what the forward pass keeps until the backward pass has used it: the image, the input of each layer, and where
+/// a layer normalises or activates, its result before and after. A convolution with batch norm thus keeps `2 c h w` numbers for
+/// maps of `c` channels and `h × w` places. Buffers that live shorter come on top.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Activations {
+    /// The numbers that are kept.
+    pub kept: u64,
+    /// The numbers of the largest tensor.
+    pub largest: u64,
+}
+
+impl Activations {
+    /// The image alone.
+    pub(super) fn of_image(channels: usize, side: usize) -> Self {
+        Self { kept: 0, largest: 0 }.and(1, channels * side * side)
+    }
+
+    /// These, and so many tensors of so many numbers.
+    #[must_use]
+    pub(super) fn and(self, tensors: u64, numbers: usize) -> Self {
+        let numbers = numbers as u64;
+        Self { kept: self.kept + tensors * numbers, largest: self.largest.max(numbers) }
+    }
+}
+
+/// The side of the maps after a convolution or a pool of maps of a side.
+pub(super) fn side_after(side: usize, kernel: usize, stride: usize, padding: usize) -> usize {
+    (side + 2 * padding).saturating_sub(kernel) / stride + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::nn::{Architecture, EncoderConfig};
+
+    /// The results of all convolutions of torchvision's networks at 224 pixels are 2.48 and 11.11 million numbers (Radosavovic et
+    /// al., *Designing Network Design Spaces*, 2020, count them as activations); each is kept before and after its normalisation,
+    /// beside the image, the pooled maps with their sources, and the features.
+    #[test]
+    fn networks_keep_what_their_layers_compute() {
+        let kept = |name: Architecture, input_size: usize| {
+            let activations = EncoderConfig { name, input_size, ..EncoderConfig::default() }.activations();
+            (activations.kept, activations.largest)
+        };
+        let (image, pooled, stem) = (3 * 224 * 224, 64 * 56 * 56, 64 * 112 * 112);
+        let residual =
+            |convolutions: u64, features: u64| (2 * convolutions + image + 2 * pooled + features, stem);
+        assert_eq!(kept(Architecture::ResNet18, 224), residual(2_483_712, 512));
+        assert_eq!(kept(Architecture::ResNet50, 224), residual(11_113_984, 2048));
+        let maps = [3 * 32 * 32, 6 * 28 * 28, 6 * 14 * 14, 16 * 10 * 10, 16 * 5 * 5];
+        assert_eq!(kept(Architecture::LeNet5, 32), (maps.iter().sum::<u64>() + 400 + 120 + 84, 6 * 28 * 28));
+    }
+}

@@ -1,0 +1,173 @@
+//! The memory of a step beside that of the device, before any image is read: a batch that cannot fit is refused with the size
+//! that would, where it would otherwise end the process in the middle of its first step.
+
+use anyhow::Result;
+use simile_core::algorithm::{AlgorithmConfig, StepSize};
+use simile_core::train::{StepMemory, TrainerConfig};
+
+use super::available::{available, mebibytes};
+use super::size;
+use crate::config::Recipe;
+use crate::config::sections::Arm;
+use crate::console::line;
+use crate::devices::{Kind, Present};
+use crate::exit::usage;
+
+/// The share of the memory that a proposed batch may take by the estimate, which is a lower bound.
+const SHARE: f64 = 0.75;
+
+/// The memory of a device, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Bytes for everything.
+    all: Option<u64>,
+    /// Bytes for one tensor.
+    tensor: Option<u64>,
+}
+
+impl Room {
+    /// The free memory of the machine for its CPU; the memory that the driver of a GPU reports. `SIMILE_MEMORY` gives it in
+    /// MiB.
+    ///
+    /// # Errors
+    /// A usage error if that is no whole number.
+    fn of(device: &Present) -> Result<Self> {
+        let given = mebibytes("SIMILE_MEMORY", "the MiB of memory that a run may take on its device")?;
+        let (all, tensor) = match device.kind {
+            Kind::Cpu => (Some(available()), None),
+            _ => {
+                simile_kernels::memory(&device.device).map_or((None, None), |has| (has.all, Some(has.tensor)))
+            }
+        };
+        Ok(Self { all: given.or(all), tensor })
+    }
+
+    /// True if a step fits beside `resident` bytes of images.
+    fn holds(self, step: &StepMemory, resident: u64) -> bool {
+        let needed = step.total().saturating_add(resident);
+        self.all.is_none_or(|all| needed <= all) && self.tensor.is_none_or(|most| step.largest <= most)
+    }
+
+    fn with_reserve(self) -> Self {
+        Self { all: self.all.map(|all| (all as f64 * SHARE) as u64), ..self }
+    }
+}
+
+/// A step of an arm.
+struct Step<'r> {
+    recipe: &'r Recipe,
+    arm: &'r Arm,
+    /// Number of training images.
+    images: usize,
+}
+
+impl Step<'_> {
+    /// The memory of a step on a batch of so many samples by a method.
+    fn memory(&self, batch: usize, method: AlgorithmConfig) -> Result<StepMemory> {
+        let Recipe { encoder, head, optimizer, train, classified, .. } = self.recipe;
+        let config = TrainerConfig {
+            objective: self.arm.objective.config().map_err(usage)?,
+            encoder: encoder.config.clone(),
+            head: head.of(self.arm.scores(1, 1)),
+            optimizer: optimizer.clone(),
+            ema: train.ema,
+            accumulate: train.accumulate as u64,
+            precision: train.precision,
+            algorithm: method,
+            ..TrainerConfig::default()
+        };
+        let classified = classified.as_ref().filter(|_| config.algorithm.takes_classified());
+        let classified = classified.map(|section| section.batch.min(self.images));
+        Ok(config.step_memory(StepSize { samples: batch.min(self.images), classified }))
+    }
+
+    /// The key that sets the number of images at once, its value, and the remedy with the largest value that fits.
+    ///
+    /// # Errors
+    /// As the settings of the arm.
+    fn remedy(&self, fits: impl Fn(&StepMemory) -> bool) -> Result<(&'static str, usize, String)> {
+        let batch = self.recipe.train.batch;
+        let chunked = |chunk: usize| self.memory(batch, AlgorithmConfig::Cached { chunk });
+        let (key, count, of) = match self.arm.method() {
+            AlgorithmConfig::Cached { chunk } => {
+                ("method.chunk", chunk, largest(chunk.min(batch), |chunk| Ok(fits(&chunked(chunk)?)))?)
+            }
+            AlgorithmConfig::Single {} => {
+                ("train.batch", batch, largest(batch, |chunk| Ok(fits(&chunked(chunk)?)))?)
+            }
+            method => {
+                let whole = |batch: usize| self.memory(batch, method.clone());
+                ("train.batch", batch, largest(batch, |batch| Ok(fits(&whole(batch)?)))?)
+            }
+        };
+        let remedy = match (self.arm.method(), of) {
+            (AlgorithmConfig::Single {}, Some(chunk)) => format!(
+                "`method = {{ name = \"cached\", chunk = {chunk} }}` takes the step in chunks that fit, or lower \
+                 train.batch to {chunk}"
+            ),
+            (_, Some(count)) => format!("lower it to {count}"),
+            (_, None) => "no batch fits; take smaller images, encoder.input_size, or another encoder".into(),
+        };
+        Ok((key, count, remedy))
+    }
+}
+
+/// Checks that a step of every arm fits on the device, and says how much memory the largest takes. `images` is the number of
+/// training images, of which `resident` bytes stay on the device.
+///
+/// # Errors
+/// A usage error that names the batch or the chunk, and the largest that fits.
+pub(crate) fn check_step(recipe: &Recipe, (images, resident): (usize, u64), device: &Present) -> Result<()> {
+    let room = Room::of(device)?;
+    let mut most: Option<StepMemory> = None;
+    for arm in &recipe.arms() {
+        let step = Step { recipe, arm, images: images.max(1) };
+        let memory = step.memory(recipe.train.batch, arm.method())?;
+        if room.holds(&memory, resident) {
+            most = most.into_iter().chain([memory]).max_by_key(StepMemory::total);
+            continue;
+        }
+        let (key, count, remedy) = step.remedy(|memory| room.with_reserve().holds(memory, resident))?;
+        let needed = memory.total().saturating_add(resident);
+        let limit = match room.all.filter(|all| needed > *all) {
+            Some(all) => format!("{device} has {}", size(all.into())),
+            None => format!(
+                "its largest tensor {}, and {device} takes {} in one",
+                size(memory.largest.into()),
+                size(room.tensor.unwrap_or_default().into())
+            ),
+        };
+        return Err(usage(format_args!(
+            "`{key}` is {count}: a step of `{}` needs at least {} of memory, {} of it for what {} keeps for its gradient, and \
+             {limit}; {remedy}",
+            arm.name,
+            size(needed.into()),
+            size(memory.activations.into()),
+            recipe.encoder.config.name.name(),
+        )));
+    }
+    if let Some(most) = most {
+        let free = room.all.map(|all| format!(" of {}", size(all.into()))).unwrap_or_default();
+        let needed = most.total().saturating_add(resident);
+        line(format_args!("a step takes at least {}{free} of memory", size(needed.into())));
+    }
+    Ok(())
+}
+
+/// The largest count below `count` that fits, if one does: a multiple of 16 unless that is 0.
+fn largest(count: usize, fits: impl Fn(usize) -> Result<bool>) -> Result<Option<usize>> {
+    let (mut low, mut high) = (0, count);
+    while low + 1 < high {
+        let middle = low.midpoint(high);
+        if fits(middle)? {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(match low {
+        0 => None,
+        1..16 => Some(low),
+        _ => Some(low / 16 * 16),
+    })
+}

@@ -1,0 +1,133 @@
+//! The memory of a run, estimated before it begins.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+
+use crate::{place, simile};
+
+/// Pictures that nobody can decode.
+const BROKEN: &str = r#"
+[data]
+dataset = "table"
+
+[data.table]
+csv = "images.csv"
+split = "split"
+
+[encoder]
+name = "resnet18"
+input_size = 64
+
+[augment]
+crop = { scale = [0.5, 1.0] }
+
+[train]
+batch = 64
+iterations = 2
+
+[objective]
+name = "nt-xent"
+"#;
+
+fn with_broken_pictures() -> tempfile::TempDir {
+    let place = place();
+    fs::write(place.path().join("mine.toml"), BROKEN).unwrap();
+    let mut table = "file,label,split\n".to_owned();
+    for i in 0..96 {
+        fs::write(place.path().join(format!("{i}.png")), b"not a picture").unwrap();
+        let (shape, split) = (["grid", "stripes"][i % 2], if i < 80 { "train" } else { "test" });
+        table += &format!("{i}.png,{shape},{split}\n");
+    }
+    fs::write(place.path().join("images.csv"), table).unwrap();
+    place
+}
+
+/// A run with so many MiB of memory.
+fn within(place: &Path, mebibytes: &str, set: &[&str]) -> Command {
+    let set: Vec<&str> = set.iter().flat_map(|setting| ["--set", setting]).collect();
+    let mut command =
+        simile(place, &[&["train", "mine.toml", "--data", ".", "--out", "run"], &set[..]].concat());
+    command.env("SIMILE_MEMORY", mebibytes);
+    command
+}
+
+/// The text on stderr of a run that fails with a code.
+fn told(mut command: Command, code: i32) -> String {
+    let output = command.assert().code(code).get_output().clone();
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// The number after a text.
+fn number(text: &str, after: &str) -> f64 {
+    let rest = text.split(after).nth(1).unwrap_or_default();
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    assert!(!digits.is_empty(), "no number after `{after}` in {text}");
+    digits.parse().unwrap()
+}
+
+#[test]
+fn a_batch_that_cannot_fit_is_refused_before_any_picture_is_decoded_with_the_chunk_that_does() {
+    let place = with_broken_pictures();
+    let text = told(within(place.path(), "300", &[]), 2);
+    assert!(text.contains("`train.batch` is 64") && text.contains("resnet18"), "{text}");
+    assert!(text.contains("has 315 MB") && !text.contains(".png"), "{text}");
+    let chunk = number(&text, "name = \"cached\", chunk = ");
+    assert!((4.0..48.0).contains(&chunk), "{text}");
+    assert_eq!(number(&text, "lower train.batch to "), chunk);
+    assert!(!place.path().join("run").exists());
+
+    // Either remedy is taken, and the run goes on to its pictures.
+    let cached = |chunk: f64| format!("method={{ name = \"cached\", chunk = {chunk} }}");
+    for remedy in [cached(chunk), format!("train.batch={chunk}")] {
+        let text = told(within(place.path(), "300", &[&remedy]), 1);
+        assert!(text.contains("a step takes at least") && text.contains(".png"), "{remedy}: {text}");
+    }
+    let text = told(within(place.path(), "300", &[&cached(64.0)]), 2);
+    assert!(text.contains("`method.chunk` is 64"), "{text}");
+    assert_eq!(number(&text, "lower it to "), chunk);
+
+    // The key encoder has no graph, and the biased network has one of its own.
+    let moco = ["method={ name = \"moco\", queue = 64 }", "objective={ name = \"moco\" }"];
+    let largest = number(&told(within(place.path(), "300", &moco), 2), "lower it to ");
+    let lff = ["method={ name = \"lff\" }", "objective={ name = \"lff\" }"];
+    let text = told(within(place.path(), "300", &lff), 2);
+    assert!(text.contains("no batch fits") && largest < 64.0, "{text} {largest}");
+
+    assert!(told(within(place.path(), "much", &[]), 2).contains("SIMILE_MEMORY is `much`"));
+    assert!(told(within(place.path(), "", &[]), 1).contains(".png"));
+}
+
+/// The estimate is a lower bound; buffers of single operations come on top.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_takes_the_memory_that_was_estimated() {
+    let place = place();
+    let recipe = "[data]\ndataset = \"digits\"\ntrain = 1024\ntest = 16\n\n[augment]\ncrop = { scale = [0.5, 1.0] }\n\n\
+                  [train]\nbatch = 16\niterations = 2\n\n[probe]\nsteps = 2\n\n[objective]\nname = \"nt-xent\"\n";
+    fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    let measured = |batch: usize| {
+        let set = format!("train.batch={batch}");
+        let arguments = ["train", "mine.toml", "--out", &format!("run-{batch}"), "--set", &set];
+        let mut child = crate::runs::start(place.path(), &arguments);
+        let (status, mut peak) = (format!("/proc/{}/status", child.id()), 0.0);
+        while child.try_wait().unwrap().is_none() {
+            let status = fs::read_to_string(&status).unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+            peak = kilobytes.map_or(peak, |kilobytes| f64::max(peak, 1024.0 * kilobytes));
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{text}");
+        let written = text.split("a step takes at least ").nth(1);
+        assert!(written.is_some_and(|written| written.contains(" MB of ")), "{text}");
+        (1e6 * number(&text, "a step takes at least "), peak)
+    };
+    let (few, many) = (measured(128), measured(1024));
+    let (estimated, grown) = (many.0 - few.0, many.1 - few.1);
+    eprintln!("896 more images: {:.0} MB estimated, {:.0} MB measured", estimated / 1e6, grown / 1e6);
+    assert!((0.9..2.0).contains(&(grown / estimated)), "{few:?} {many:?}");
+}

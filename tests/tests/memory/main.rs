@@ -1,0 +1,72 @@
+//! The memory that networks keep in a training step, counted by the allocator, beside the formula that each gives. It is the
+//! only test of its process, so that all bytes are its own.
+#![allow(clippy::unwrap_used)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use burn::tensor::{Device, Tensor};
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+use simile_core::nn::{Architecture, EncoderConfig};
+
+#[global_allocator]
+static ALLOCATOR: Counted = Counted;
+
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+struct Counted;
+
+// SAFETY: every call goes to the system's allocator with the same arguments.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        USED.fetch_add(layout.size(), Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        USED.fetch_add(layout.size(), Relaxed);
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        USED.fetch_sub(layout.size(), Relaxed);
+        unsafe { System.dealloc(place, layout) };
+    }
+}
+
+/// Bytes in use while the graph of a forward pass of so many images lives, beside those before.
+fn graph(config: &EncoderConfig, images: usize) -> usize {
+    let device = Device::flex().autodiff();
+    let encoder = config.init(&device, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
+    let pass = |images: usize| {
+        let side = config.input_size;
+        let before = USED.load(Relaxed);
+        let embedding = encoder.forward(Tensor::ones([images, config.channels, side, side], &device));
+        assert!(embedding.is_tracked());
+        USED.load(Relaxed).saturating_sub(before)
+    };
+    // The first pass allocates what later ones use again.
+    pass(images);
+    pass(images)
+}
+
+#[test]
+fn the_formula_of_each_network_is_what_a_pass_keeps() {
+    for &name in Architecture::ALL {
+        let sides: &[usize] = if name == Architecture::LeNet5 { &[32] } else { &[32, 64] };
+        for &input_size in sides {
+            let config = EncoderConfig { name, input_size, ..EncoderConfig::default() };
+            let (few, many) = (graph(&config, 4), graph(&config, 12));
+            let counted = (many - few) as f64 / 8.0 / 4.0;
+            let formula = config.activations().kept as f64;
+            eprintln!(
+                "{} at {input_size}: {counted:.0} numbers an image, by the formula {formula:.0}",
+                name.name()
+            );
+            let ratio = counted / formula;
+            assert!((0.9..1.1).contains(&ratio), "{} at {input_size}: {counted} {formula}", name.name());
+        }
+    }
+}
