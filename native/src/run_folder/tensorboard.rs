@@ -39,8 +39,9 @@ struct Summary {
 struct Scalar {
     #[prost(string, tag = "1")]
     tag: String,
-    #[prost(float, tag = "2")]
-    simple_value: f32,
+    /// Always written, 0 included: TensorBoard shows no value where there is none.
+    #[prost(float, optional, tag = "2")]
+    simple_value: Option<f32>,
 }
 
 /// An event file, open for writing.
@@ -78,7 +79,7 @@ impl EventLog {
         iteration: usize,
         values: impl IntoIterator<Item = (&'a str, f64)>,
     ) -> Result<()> {
-        let scalar = |(tag, value): (&str, f64)| Scalar { tag: tag.into(), simple_value: value as f32 };
+        let scalar = |(tag, value): (&str, f64)| Scalar { tag: tag.into(), simple_value: Some(value as f32) };
         let summary = Summary { value: values.into_iter().map(scalar).collect() };
         let step = i64::try_from(iteration).unwrap_or(i64::MAX);
         self.write(&Event { wall_time: since_epoch(), step, summary: Some(summary), ..Event::default() })
@@ -122,7 +123,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
         let mut log = EventLog::open(&folder, "Fair-CCLK").unwrap();
-        log.scalars(7, [("loss", 0.5), ("top1", 0.25)]).unwrap();
+        log.scalars(7, [("loss", 0.5), ("top1", 0.0)]).unwrap();
         log.flush().unwrap();
         let bytes = fs::read(&log.path).unwrap();
         let (mut at, mut events) = (0, Vec::new());
@@ -138,7 +139,8 @@ mod tests {
         assert_eq!(events[0].file_version.as_deref(), Some("brain.Event:2"));
         assert_eq!((events[1].step, events.len()), (7, 2));
         let values = &events[1].summary.as_ref().unwrap().value;
-        assert_eq!((values[0].tag.as_str(), values[0].simple_value), ("loss", 0.5));
+        let values: Vec<_> = values.iter().map(|value| (value.tag.as_str(), value.simple_value)).collect();
+        assert_eq!(values, [("loss", Some(0.5)), ("top1", Some(0.0))]);
     }
 
     #[test]

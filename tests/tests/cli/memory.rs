@@ -1,4 +1,4 @@
-//! The memory of a run, estimated before it begins.
+//! The memory of a run: estimated before it begins, and told while it trains.
 
 use std::fs;
 use std::path::Path;
@@ -130,4 +130,48 @@ fn a_process_takes_the_memory_that_was_estimated() {
     let (estimated, grown) = (many.0 - few.0, many.1 - few.1);
     eprintln!("896 more images: {:.0} MB estimated, {:.0} MB measured", estimated / 1e6, grown / 1e6);
     assert!((0.9..2.0).contains(&(grown / estimated)), "{few:?} {many:?}");
+}
+
+/// The value of a scalar in an event file: its name, the tag of its number, the number.
+fn scalars(events: &[u8], name: &str) -> Vec<f32> {
+    let starts = (0..events.len()).filter(|&at| events[at..].starts_with(name.as_bytes()));
+    let of = |at: usize| {
+        let value = &events[at + name.len()..];
+        assert_eq!(value[0], 0x15, "{name}");
+        f32::from_le_bytes(value[1..5].try_into().unwrap())
+    };
+    starts.map(of).collect()
+}
+
+#[test]
+fn a_run_tells_its_pace_its_memory_and_the_time_left() {
+    let place = place();
+    let recipe = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 16\n\n[augment]\ncrop = { scale = [0.5, 1.0] }\n\n\
+                  [train]\nbatch = 16\niterations = 8\nlog_every = 2\n\n[probe]\nsteps = 2\n\n[objective]\nname = \"nt-xent\"\n";
+    fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    let mut command = simile(place.path(), &["train", "mine.toml", "--out", "run"]);
+    let output = command.env("SIMILE_RESIDENT", "0").assert().success().get_output().clone();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let line = text.lines().rfind(|line| line.contains("images/s")).expect(&text);
+    for part in ["8/8", "left", "loss", "% waiting for data", " GB"] {
+        assert!(line.contains(part), "no `{part}` in {line}");
+    }
+
+    let folder = place.path().join("run/tensorboard/nt-xent");
+    let file = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let events = fs::read(file).unwrap();
+    let of = |name: &str| scalars(&events, name);
+    assert!(
+        of("pace/images_per_second").len() == 4
+            && of("pace/images_per_second").iter().all(|&rate| rate > 0.0)
+    );
+    assert!(of("pace/waiting_for_data").iter().all(|share| (0.0..=1.0).contains(share)));
+    let left = of("pace/seconds_left");
+    assert!(left.len() == 4 && left[0] > 0.0 && left[3] == 0.0, "{left:?}");
+    let memory = of("memory/host_gb");
+    assert!(
+        !cfg!(target_os = "linux") || memory.iter().all(|memory| (0.01..64.0).contains(memory)),
+        "{memory:?}"
+    );
+    assert!(of("memory/device_gb").is_empty(), "the CPU is the host");
 }

@@ -45,6 +45,11 @@ pub(crate) fn room_beside(running: usize) -> bool {
     }
 }
 
+/// The bytes of memory of this process, without pages of files; none if the system does not report them.
+pub(crate) fn resident() -> Option<u64> {
+    of_file(STATUS, "RssAnon")
+}
+
 /// The bytes that a line of a file gives in kilobytes.
 fn of_file(path: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;

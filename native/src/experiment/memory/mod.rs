@@ -1,8 +1,9 @@
-//! The available memory, and the checks that a recipe and its steps fit into it.
+//! The memory that is available and that is used, and the checks that a recipe and its steps fit into it.
 
 pub(crate) mod available;
 pub(crate) mod limits;
 pub(crate) mod step;
+pub(crate) mod used;
 
 /// Bytes with a unit.
 fn size(bytes: u128) -> String {

@@ -20,6 +20,7 @@ use super::session::Session;
 use crate::config::sections::Arm;
 use crate::console::{Progress, line};
 use crate::exit::told;
+use crate::experiment::memory::used::Used;
 use crate::interrupt;
 use crate::run_folder::record::{Measurement, Stopped, Why};
 use crate::run_folder::state::Checkpointed;
@@ -126,10 +127,13 @@ impl<'a> ArmTraining<'a> {
         self.pace.add(images, began.elapsed());
         if let Some(loss) = loss {
             let (arm, count) = (self.arm.name.clone(), iteration as usize);
-            self.events.scalars(count, [("loss", loss), ("learning_rate", learning_rate)])?;
+            let left = self.trainer.config().steps - iteration;
+            let memory = Used::now(&self.session.devices.first.device);
+            let note = self.pace.note(self.loader.take_waited(), left, memory);
+            let scalars = [("loss", loss), ("learning_rate", learning_rate)];
+            self.events.scalars(count, scalars.into_iter().chain(note.scalars()))?;
             self.session.log.append(&Measurement { arm, iteration: count, loss, learning_rate })?;
-            let pace = self.pace.note(self.loader.take_waited());
-            self.progress.at(iteration, format_args!("loss {loss:.4}  {pace}"));
+            self.progress.at(iteration, format_args!("loss {loss:.4}  {note}"));
         }
         self.session.state.arms[self.at].iteration = iteration;
         let every = selection::evaluated_every(self.session, self.loader.batches_per_epoch());

@@ -1,12 +1,31 @@
-//! The pace of training since the last line about it.
+//! The pace of training since the last note of it, with the memory that it takes and the time that is left.
 
-use std::time::Duration;
+use std::fmt::{self, Display, Formatter};
+use std::time::{Duration, Instant};
+
+use crate::experiment::memory::used::Used;
 
 /// Images and time since the last note.
 #[derive(Default)]
 pub(super) struct Pace {
     images: usize,
     spent: Duration,
+    /// The end of the first step of this process, which takes longer than others.
+    started: Option<Instant>,
+    /// Number of steps since.
+    steps: u64,
+}
+
+/// The numbers of a note.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Note {
+    /// Images a second, each of which gives two views.
+    images_per_second: f64,
+    /// The share of the time that steps have waited for images, if these are read ahead.
+    waiting: Option<f64>,
+    /// Seconds to the last step, evaluations and checkpoints included, at the pace of all steps but the first.
+    seconds_left: Option<f64>,
+    memory: Used,
 }
 
 impl Pace {
@@ -14,19 +33,77 @@ impl Pace {
     pub(super) fn add(&mut self, images: usize, spent: Duration) {
         self.images += images;
         self.spent += spent;
+        match self.started {
+            Some(_) => self.steps += 1,
+            None => self.started = Some(Instant::now()),
+        }
     }
 
-    /// Images a second and, if images are read ahead, the share of the time that steps have waited for them. The next note
-    /// begins here.
-    pub(super) fn note(&mut self, waited: Option<Duration>) -> String {
-        let Self { images, spent } = std::mem::take(self);
+    /// The numbers since the last note, with so many steps left. The next note begins here.
+    pub(super) fn note(&mut self, waited: Option<Duration>, left: u64, memory: Used) -> Note {
+        let (images, spent) = (std::mem::take(&mut self.images), std::mem::take(&mut self.spent));
         let seconds = spent.as_secs_f64().max(1e-9);
-        let rate = format!("{:.0} images/s", images as f64 / seconds);
-        match waited {
-            Some(waited) => {
-                format!("{rate}  {:.0} % waiting for data", 100.0 * waited.as_secs_f64() / seconds)
-            }
-            None => rate,
+        let of_step = |started: Instant| started.elapsed().as_secs_f64() / self.steps as f64;
+        Note {
+            images_per_second: images as f64 / seconds,
+            waiting: waited.map(|waited| waited.as_secs_f64() / seconds),
+            seconds_left: self
+                .started
+                .filter(|_| self.steps > 0)
+                .map(|started| left as f64 * of_step(started)),
+            memory,
         }
+    }
+}
+
+impl Note {
+    /// The numbers by their names in TensorBoard.
+    pub(super) fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let gigabytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / 1e9);
+        let numbers = [
+            ("pace/images_per_second", Some(self.images_per_second)),
+            ("pace/waiting_for_data", self.waiting),
+            ("pace/seconds_left", self.seconds_left),
+            ("memory/host_gb", gigabytes(self.memory.host)),
+            ("memory/device_gb", gigabytes(self.memory.device)),
+        ];
+        numbers.into_iter().filter_map(|(name, number)| Some((name, number?)))
+    }
+}
+
+impl Display for Note {
+    /// The time left is part of the line of progress already.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.0} images/s", self.images_per_second)?;
+        if let Some(waiting) = self.waiting {
+            write!(f, "  {:.0} % waiting for data", 100.0 * waiting)?;
+        }
+        write!(f, "{}", self.memory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_has_the_numbers_since_the_one_before() {
+        let mut pace = Pace::default();
+        let memory = Used { host: Some(2_500_000_000), device: None };
+        pace.add(64, Duration::from_secs(40));
+        let first = pace.note(None, 10, memory);
+        assert_eq!((first.images_per_second, first.seconds_left), (1.6, None));
+        assert_eq!(first.to_string(), "2 images/s  2.5 GB");
+        (0..3).for_each(|_| pace.add(100, Duration::from_millis(500)));
+        let second = pace.note(Some(Duration::from_millis(375)), 8, memory);
+        assert_eq!((second.images_per_second, second.waiting), (200.0, Some(0.25)));
+        assert!(second.seconds_left.is_some_and(|seconds| (0.0..10.0).contains(&seconds)), "{second:?}");
+        assert_eq!(second.to_string(), "200 images/s  25 % waiting for data  2.5 GB");
+        let names: Vec<&str> = second.scalars().map(|(name, _)| name).collect();
+        let expected =
+            ["pace/images_per_second", "pace/waiting_for_data", "pace/seconds_left", "memory/host_gb"];
+        assert_eq!(names, expected);
+        let both = Used { device: Some(40_000_000_000), ..memory };
+        assert_eq!(both.to_string(), "  2.5 GB, 40.0 GB on the device");
     }
 }
