@@ -18,6 +18,7 @@ use crate::names::resuming;
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::log::MetricsLog;
 use crate::run_folder::state::{Checkpointed, RunState};
+use crate::run_folder::writing::Writing;
 
 /// A run in progress.
 pub(crate) struct Session {
@@ -29,6 +30,8 @@ pub(crate) struct Session {
     pub(super) weights: Option<Arc<Weights>>,
     pub(super) state: RunState,
     pub(super) log: MetricsLog,
+    /// The checkpoint that is being written.
+    writing: Option<Writing>,
     /// The time at which this process began.
     started: Instant,
     /// Wall time of earlier processes, in seconds.
@@ -51,7 +54,8 @@ impl Session {
         let log = MetricsLog::open(&folder, state.metrics)?;
         state.device = devices.to_string();
         let (started, seconds_before) = (Instant::now(), state.seconds);
-        Ok(Self { folder, recipe, devices, splits, weights, state, log, started, seconds_before })
+        let writing = None;
+        Ok(Self { folder, recipe, devices, splits, weights, state, log, writing, started, seconds_before })
     }
 
     /// The normalisation of the encoder's images.
@@ -85,14 +89,26 @@ impl Session {
         Ok(metadata)
     }
 
-    /// Writes the trainer of the arm at `at`, and the state that refers to it.
+    /// Takes the state of the trainer of the arm at `at`, and writes it while the run goes on, with the state of the run that
+    /// refers to it. An earlier checkpoint is waited for.
     ///
     /// # Errors
-    /// If its numbers are not finite, or the folder cannot be written to.
+    /// If its numbers are not finite, or the folder cannot be written to, which the next call may be the first to say.
     pub(super) fn checkpoint(&mut self, at: usize, trainer: &Trainer, why: Checkpointed) -> Result<()> {
         let bytes = pollster::block_on(trainer.to_bytes())?;
-        self.state.keep_trainer(&self.folder, at, &bytes, why)?;
-        self.save()
+        self.written()?;
+        let name = self.state.expect_trainer(at, &bytes, why);
+        self.observe()?;
+        self.writing = Some(Writing::begin(self.folder.clone(), self.state.clone(), name, bytes)?);
+        Ok(())
+    }
+
+    /// Waits for the checkpoint that is being written: before anything else is written to `state/` or read from it.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub(super) fn written(&mut self) -> Result<()> {
+        self.writing.take().map_or(Ok(()), Writing::end)
     }
 
     /// Writes the current state.
@@ -100,9 +116,16 @@ impl Session {
     /// # Errors
     /// If the folder cannot be written to.
     pub(super) fn save(&mut self) -> Result<()> {
+        self.written()?;
+        self.observe()?;
+        self.state.write(&self.folder)
+    }
+
+    /// Brings log and wall time of the state up to date.
+    fn observe(&mut self) -> Result<()> {
         self.state.metrics = self.log.flush()?;
         self.state.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
-        self.state.write(&self.folder)
+        Ok(())
     }
 
     /// The interruption that the user requested, with the command that resumes.

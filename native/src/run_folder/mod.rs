@@ -10,3 +10,4 @@ pub(crate) mod model;
 pub(crate) mod record;
 pub(crate) mod state;
 pub(crate) mod tensorboard;
+pub(crate) mod writing;

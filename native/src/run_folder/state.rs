@@ -172,25 +172,19 @@ impl RunState {
         Ok(())
     }
 
-    /// Stores the state of the trainer of an arm.
-    ///
-    /// # Errors
-    /// If the folder cannot be written to.
-    pub(crate) fn keep_trainer(
-        &mut self,
-        folder: &RunFolder,
-        at: usize,
-        bytes: &[u8],
-        why: Checkpointed,
-    ) -> Result<()> {
+    /// Refers to the state of the trainer of an arm by the name that is returned. It is the caller's to write the file before
+    /// this state.
+    #[must_use]
+    pub(crate) fn expect_trainer(&mut self, at: usize, bytes: &[u8], why: Checkpointed) -> String {
         let name = format!("{STATE}/arm-{at}-iteration-{}.safetensors", self.arms[at].iteration);
-        self.keep(folder, &name, bytes)?;
+        self.files.insert(name.clone(), Digest::of(bytes));
         let arm = &mut self.arms[at];
         if why == Checkpointed::ByCount {
             arm.good = Some(name.clone());
         }
-        arm.trainer = Some(name);
-        Ok(())
+        arm.trainer = Some(name.clone());
+        self.forget_outdated();
+        name
     }
 
     /// Stores the best network of an arm so far.
@@ -241,18 +235,18 @@ impl RunState {
     /// # Errors
     /// If the folder cannot be written to; the previous state then remains valid.
     pub(crate) fn write(&mut self, folder: &RunFolder) -> Result<()> {
-        let used: Vec<&String> = self
-            .arms
-            .iter()
-            .flat_map(|arm| [&arm.trainer, &arm.good, &arm.best])
-            .chain([&self.figures])
-            .flatten()
-            .collect();
-        self.files.retain(|name, _| !is_of_state(name) || used.contains(&name));
+        self.forget_outdated();
         self.arm = self.current().map_or_else(String::new, |at| self.arms[at].name.clone());
         folder.write(PathBuf::from(STATE).join(DOCUMENT), sealed(self)?)?;
         self.drop_outdated(folder);
         Ok(())
+    }
+
+    /// Drops the files in `state/` that nothing of the state refers to any more.
+    fn forget_outdated(&mut self) {
+        let of_arms = self.arms.iter().flat_map(|arm| [&arm.trainer, &arm.good, &arm.best]);
+        let used: Vec<&String> = of_arms.chain([&self.figures]).flatten().collect();
+        self.files.retain(|name, _| !is_of_state(name) || used.contains(&name));
     }
 
     /// Removes files that the state does not list: earlier checkpoints, also those of a killed process.
@@ -322,7 +316,8 @@ mod tests {
             [(3, Checkpointed::ByCount), (4, Checkpointed::ByTime), (5, Checkpointed::ByTime)]
         {
             state.arms[0].iteration = iteration;
-            state.keep_trainer(&folder, 0, &[iteration as u8], why).unwrap();
+            let name = state.expect_trainer(0, &[iteration as u8], why);
+            folder.write(name, [iteration as u8]).unwrap();
             state.write(&folder).unwrap();
             assert_eq!(RunState::read(&folder).unwrap(), Some(state.clone()));
         }
@@ -343,7 +338,8 @@ mod tests {
     #[test]
     fn a_state_that_is_not_the_one_written_is_refused() {
         let (_place, folder, mut state) = begun();
-        state.keep_trainer(&folder, 0, b"trainer", Checkpointed::ByCount).unwrap();
+        let name = state.expect_trainer(0, b"trainer", Checkpointed::ByCount);
+        folder.write(name, b"trainer").unwrap();
         state.keep(&folder, "model-a.safetensors", b"model").unwrap();
         state.write(&folder).unwrap();
         state.verify(&folder).unwrap();

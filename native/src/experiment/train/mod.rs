@@ -1,5 +1,6 @@
 //! The iterations of an arm.
 
+mod clock;
 mod feed;
 mod first_step;
 pub(crate) mod loader;
@@ -12,6 +13,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use simile_core::train::Trainer;
 
+use self::clock::Clock;
 use self::first_step::FirstStep;
 use self::loader::DataLoader;
 use self::pace::Pace;
@@ -42,6 +44,8 @@ pub(crate) fn train(session: &mut Session, at: (usize, &Arm), events: &mut Event
     let mut training = ArmTraining::open(session, at, events)?;
     let outcome = training.iterate();
     training.progress.finish();
+    training.session.written()?;
+    training.clock.complain(&training.arm.name);
     let stopped = outcome?;
     if let Some(stopped) = &stopped {
         line(format_args!("{}: {}", training.arm.name, stopped.message));
@@ -74,6 +78,7 @@ impl<'a> ArmTraining<'a> {
         if newest.is_none() {
             // From here on there is always a state for resuming and for restoring.
             session.checkpoint(at, &trainer, Checkpointed::ByCount)?;
+            session.written()?;
         }
         let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.arms[at].seconds);
         line(format_args!("{}: training on {}", arm.name, session.devices));
@@ -167,10 +172,12 @@ impl<'a> ArmTraining<'a> {
         if !by_count && !self.clock.is_due() && !interrupt::asked() {
             return Ok(());
         }
-        self.clock.rewind();
+        let began = Instant::now();
         self.events.flush()?;
         let why = if by_count { Checkpointed::ByCount } else { Checkpointed::ByTime };
-        match self.session.checkpoint(self.at, &self.trainer, why) {
+        let result = self.session.checkpoint(self.at, &self.trainer, why);
+        self.clock.rewind(began.elapsed());
+        match result {
             // Divergence is detected only at steps that do not depend on a clock or a signal.
             Err(error) if !by_count && is_divergence(&error) => Ok(()),
             result => result,
@@ -180,6 +187,7 @@ impl<'a> ArmTraining<'a> {
     /// Restores the last checkpoint by count, because later values are not finite. Evaluations since then were finite,
     /// and are kept.
     fn back_to_good(&mut self, error: &anyhow::Error) -> Result<Stopped> {
+        self.session.written()?;
         let good = self.session.state.arms[self.at].good.clone();
         self.trainer = trainer::open(self.session, self.arm, &self.loader, good.as_deref())?;
         let iteration = self.trainer.step_number();
@@ -188,34 +196,5 @@ impl<'a> ArmTraining<'a> {
         let message =
             format!("{}; {} is kept as it was at iteration {iteration}", told(error), self.arm.name);
         Ok(Stopped { why: Why::Diverged, message })
-    }
-}
-
-/// The times since the start of an arm's training, and since its last checkpoint.
-struct Clock {
-    started: Instant,
-    /// Seconds of training before this process.
-    seconds_before: f64,
-    checkpoint: Instant,
-    /// Minutes between two checkpoints.
-    minutes: f64,
-}
-
-impl Clock {
-    fn new(minutes: f64, seconds_before: f64) -> Self {
-        let now = Instant::now();
-        Self { started: now, seconds_before, checkpoint: now, minutes }
-    }
-
-    fn seconds(&self) -> f64 {
-        self.seconds_before + self.started.elapsed().as_secs_f64()
-    }
-
-    fn is_due(&self) -> bool {
-        self.checkpoint.elapsed().as_secs_f64() >= self.minutes * 60.0
-    }
-
-    fn rewind(&mut self) {
-        self.checkpoint = Instant::now();
     }
 }

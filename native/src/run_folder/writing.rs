@@ -1,0 +1,97 @@
+//! A checkpoint that a thread writes while the run goes on. The thread writes the trainer's file, then the state that refers to
+//! it, then removes the files of the state before: the order of a checkpoint that is waited for, so that a process may be
+//! killed at any moment.
+
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context as _, Result, anyhow};
+
+use crate::run_folder::folder::RunFolder;
+use crate::run_folder::state::RunState;
+
+/// A checkpoint in work. Until it is waited for, nothing else may be written to the folder's `state/`: the thread removes what its
+/// state does not name.
+pub(crate) struct Writing {
+    thread: JoinHandle<Result<()>>,
+}
+
+impl Writing {
+    /// Begins to write a file of the state and the state itself, both as they are now.
+    ///
+    /// # Errors
+    /// If the system starts no thread.
+    pub(crate) fn begin(
+        folder: RunFolder,
+        mut state: RunState,
+        name: String,
+        bytes: Vec<u8>,
+    ) -> Result<Self> {
+        let work = move || {
+            folder.write(name, bytes)?;
+            state.write(&folder)
+        };
+        let thread = thread::Builder::new().name("checkpoint".into()).spawn(work);
+        Ok(Self { thread: thread.context("starting the thread that writes checkpoints")? })
+    }
+
+    /// Waits until the checkpoint is on the disk.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to; the earlier state then remains.
+    pub(crate) fn end(self) -> Result<()> {
+        self.thread.join().map_err(|_| anyhow!("the thread that writes checkpoints has ended"))?
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::config::{Changes, Recipe};
+    use crate::run_folder::state::Checkpointed;
+
+    #[test]
+    fn a_checkpoint_is_that_of_the_moment_it_was_begun_at() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
+        let recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
+        let mut state = RunState::at_start(&recipe, "cpu".into(), None).unwrap();
+        state.write(&folder).unwrap();
+        for iteration in 1..=20 {
+            state.arms[0].iteration = iteration;
+            let bytes = vec![iteration as u8; 100_000];
+            let name = state.expect_trainer(0, &bytes, Checkpointed::ByTime);
+            let writing = Writing::begin(folder.clone(), state.clone(), name, bytes).unwrap();
+            // The run goes on.
+            state.arms[0].iteration += 100;
+            writing.end().unwrap();
+            let found = RunState::read(&folder).unwrap().unwrap();
+            found.verify(&folder).unwrap();
+            let trainer = found.arms[0].trainer.clone().unwrap();
+            assert_eq!(
+                (found.arms[0].iteration, found.file(&folder, &trainer).unwrap()[0]),
+                (iteration, iteration as u8)
+            );
+        }
+        let kept = |name: &str| name.starts_with("arm-");
+        let entries = fs::read_dir(folder.path("state")).unwrap().flatten();
+        assert_eq!(entries.filter(|entry| kept(&entry.file_name().to_string_lossy())).count(), 1);
+    }
+
+    #[test]
+    fn a_checkpoint_that_cannot_be_written_is_an_error_and_leaves_the_one_before() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(Some(&place.path().join("run")), "x").unwrap();
+        let recipe = Recipe::load("fair-digits", &Changes::default()).unwrap();
+        let mut state = RunState::at_start(&recipe, "cpu".into(), None).unwrap();
+        state.write(&folder).unwrap();
+        let before = RunState::read(&folder).unwrap();
+        let nowhere = "nowhere/arm-0.safetensors".to_owned();
+        state.arms[0].iteration = 3;
+        let error = Writing::begin(folder.clone(), state, nowhere, vec![1]).unwrap().end().unwrap_err();
+        assert!(error.to_string().contains("nowhere"), "{error}");
+        assert_eq!(RunState::read(&folder).unwrap(), before);
+    }
+}
