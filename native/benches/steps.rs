@@ -1,5 +1,6 @@
 //! The cost of a training step: `cargo bench --bench steps`. One training step of the recipe `colour-mnist` from images
-//! in memory to updated weights, its two views alone, and one objective with its gradient, `d = 128`.
+//! in memory to updated weights, its two views alone, one objective with its gradient, `d = 128`, and the solve for the
+//! condition of a large batch: `cargo bench --bench steps -- solve_of_4096`.
 #![allow(missing_docs, clippy::expect_used)]
 
 #[path = "../src/allocator.rs"]
@@ -7,6 +8,7 @@ mod allocator;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use divan::Bencher;
+use rand::RngExt;
 use serde_json::json;
 use simile_core::algorithm::TrainingSet;
 use simile_core::augment::{Augmentation, Crop, ImageStore};
@@ -100,3 +102,36 @@ fn objective_step(bencher: Bencher<'_, '_>, (name, b): (&str, usize)) {
         (evaluation.loss.into_data(), gradients.collect::<Vec<_>>())
     });
 }
+
+/// The solve for the condition of a batch of 4096, which a thread does ahead of its step.
+#[divan::bench(
+    args = [
+        ("fair-cclk", r#"{ "name": "rbf", "sigma": 20 }"#),
+        ("fair-cclk", r#"{ "name": "rbf", "sigma": "median" }"#),
+        ("fair-cclk", r#"{ "name": "laplacian", "sigma": "median" }"#),
+        ("fair-cclk", r#"{ "name": "exact-match" }"#),
+        ("fair-cclk", PRODUCT),
+        ("kernel-decoupled-uniformity", r#"{ "name": "rbf", "sigma": 20 }"#),
+        ("kernel-decoupled-uniformity", r#"{ "name": "laplacian", "sigma": "median" }"#),
+    ],
+    sample_count = 10,
+    sample_size = 1,
+)]
+fn solve_of_4096(bencher: Bencher<'_, '_>, (objective, kernel): (&str, &str)) {
+    let kernel: serde_json::Value = serde_json::from_str(kernel).expect("the kernel is sound");
+    let is_exact = kernel["name"] == "exact-match";
+    let objective =
+        loss::build(objective, None, json!({ "kernel": kernel })).expect("the objective is known");
+    let mut rng = stream(0, Purpose::Objective, 0);
+    let z = Matrix::from_fn(4096, 4, |i, j| match is_exact || j == 3 {
+        true => (i % 10) as f64,
+        false => 255.0 * rng.random::<f64>(),
+    });
+    let ahead = objective.ahead().expect("it solves ahead");
+    bencher.bench_local(|| ahead.solve(&z, &Device::flex()).expect("the condition is sound"));
+}
+
+/// A colour and a class.
+const PRODUCT: &str = r#"{ "name": "product", "factors": [
+    { "start": 0, "end": 3, "kernel": { "name": "rbf", "sigma": 20 } },
+    { "start": 3, "end": 4, "kernel": { "name": "exact-match" } } ] }"#;

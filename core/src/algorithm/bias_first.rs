@@ -37,7 +37,6 @@ use crate::loss::batch::Batch;
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::nn::layers::uniform_fan_in;
-use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
 
 /// A network that learns with the help of a biased one.
@@ -148,7 +147,7 @@ impl Algorithm for BiasGuided {
                 context
                     .with_tensor("view_a", a)
                     .with_tensor("view_b", b)
-                    .with_condition("bias_features", Matrix::from_data(&features.into_data())?)
+                    .with_tensor("bias_features", features)
             }
         };
         let loss = loss::loss(self.objective.as_ref(), &batch)?;

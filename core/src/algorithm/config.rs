@@ -14,7 +14,7 @@ use super::{
     WithClassifier,
 };
 use crate::error::{Error, Result, positive, within};
-use crate::loss::{self, Lff, LffWeights, Objective, ObjectiveConfig, WclTriplet};
+use crate::loss::{self, Lff, Objective, ObjectiveConfig, WclTriplet};
 use crate::nn::EncoderConfig;
 use crate::nn::head::{HeadConfig, HeadKind};
 
@@ -297,9 +297,7 @@ impl AlgorithmConfig {
             }
             Self::Lff { ema_alpha } => {
                 let objective: Lff = objective.parse()?;
-                let averages = (ema_alpha
-                    .map(|alpha| LffWeights::new(training.labels.clone(), alpha, objective.eps)))
-                .transpose()?;
+                let averages = ema_alpha.map(|alpha| (training.labels.clone(), alpha));
                 Box::new(LearningFromFailure::new(networks, objective, averages, device, rng)?)
             }
             Self::Rebias { lambda, encoder } => {

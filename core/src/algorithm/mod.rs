@@ -48,6 +48,7 @@
 //! # }
 //! ```
 
+mod averages;
 mod bias_first;
 mod biased;
 mod byol;

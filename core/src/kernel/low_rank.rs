@@ -51,6 +51,7 @@ impl Approximation {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LowRank {
     factor: Matrix,
+    pivots: Vec<usize>,
     trace: f64,
     trace_error: f64,
     unit_diagonal: bool,
@@ -60,6 +61,11 @@ impl LowRank {
     /// `L`, `[n, r]`.
     pub fn factor(&self) -> &Matrix {
         &self.factor
+    }
+
+    /// The rows of `z` that were chosen, in that order: one for each column of `L`.
+    pub fn pivots(&self) -> &[usize] {
+        &self.pivots
     }
 
     /// `tr(K - L L^T)`, which bounds every norm and every entry of the difference.
@@ -86,13 +92,18 @@ impl Kernel {
     pub fn low_rank(&self, z: &Matrix, approximation: &Approximation) -> Result<LowRank> {
         approximation.check()?;
         self.fits(z)?;
+        Ok(self.factorise(z, approximation.rank, |trace| approximation.tolerance * trace))
+    }
+
+    /// A factor of at most `rank` columns, fewer if the trace error is at most `enough` of the trace.
+    pub(crate) fn factorise(&self, z: &Matrix, rank: usize, enough: impl FnOnce(f64) -> f64) -> LowRank {
         let (n, kernel) = (z.rows(), self.function(z));
         let mut remaining: Vec<f64> = z.iter_rows().map(|row| kernel(row, row)).collect();
         let trace: f64 = remaining.iter().sum();
         let unit_diagonal = remaining.iter().all(|k| (k - 1.0).abs() < 1e-12);
-        let enough = approximation.tolerance * trace;
-        let mut columns: Vec<Vec<f64>> = Vec::new();
-        while columns.len() < approximation.rank.min(n) && remaining.iter().sum::<f64>() > enough {
+        let enough = enough(trace);
+        let (mut columns, mut pivots): (Vec<Vec<f64>>, Vec<usize>) = (Vec::new(), Vec::new());
+        while columns.len() < rank.min(n) && remaining.iter().sum::<f64>() > enough {
             let largest = (0..n).max_by(|&i, &j| remaining[i].total_cmp(&remaining[j]));
             let Some(pivot) = largest.filter(|&i| remaining[i] > 0.0) else { break };
             let root = remaining[pivot].sqrt();
@@ -108,9 +119,10 @@ impl Kernel {
             // The remainder of the pivot is rounding; it must not be chosen again.
             remaining[pivot] = 0.0;
             columns.push(column);
+            pivots.push(pivot);
         }
         let factor = Matrix::from_fn(n, columns.len(), |i, j| columns[j][i]);
-        Ok(LowRank { factor, trace, trace_error: remaining.iter().sum(), unit_diagonal })
+        LowRank { factor, pivots, trace, trace_error: remaining.iter().sum(), unit_diagonal }
     }
 }
 

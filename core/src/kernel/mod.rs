@@ -21,6 +21,7 @@ pub mod conditional;
 mod config;
 mod features;
 mod low_rank;
+mod values;
 
 use serde::{Deserialize, Serialize};
 
@@ -145,6 +146,20 @@ impl Kernel {
         Matrix::from_fn(b, b, |i, j| lower[i.max(j)][i.min(j)])
     }
 
+    /// True if every value has kernel 1 with itself.
+    fn has_unit_diagonal(&self) -> bool {
+        match self {
+            Self::Rbf { .. }
+            | Self::Laplacian { .. }
+            | Self::MedianRbf
+            | Self::MedianLaplacian
+            | Self::LaplacianL1 { .. }
+            | Self::ExactMatch => true,
+            Self::Linear { .. } | Self::Cosine | Self::Polynomial { .. } => false,
+            Self::Product { factors } => factors.iter().all(|factor| factor.kernel.has_unit_diagonal()),
+        }
+    }
+
     /// A warning if the bandwidth is so small for the rows of `z` that no two of them have anything in common: `W`
     /// is then the identity, and a conditional loss does not depend on `z`.
     pub fn warning(&self, z: &Matrix) -> Option<String> {
@@ -172,14 +187,19 @@ impl Kernel {
     /// # Errors
     /// [`Error::Parameter`] names the factor.
     pub fn fits(&self, z: &Matrix) -> Result<()> {
+        self.fits_columns(z.columns())
+    }
+
+    /// As [`fits`](Self::fits), for a `z` of so many columns.
+    pub(crate) fn fits_columns(&self, columns: usize) -> Result<()> {
         let Self::Product { factors } = self else { return Ok(()) };
         for factor in factors {
-            if factor.end > z.columns() {
+            if factor.end > columns {
                 let value = format!("columns {} to {}", factor.start, factor.end);
-                let reason = format!("but the conditioning variable has {} columns", z.columns());
+                let reason = format!("but the conditioning variable has {columns} columns");
                 return Err(Error::parameter("kernel.factors", value, &reason));
             }
-            factor.kernel.fits(&factor.columns_of(z))?;
+            factor.kernel.fits_columns(factor.end - factor.start)?;
         }
         Ok(())
     }

@@ -6,10 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{DType, Device, Tensor, try_read_sync};
+use burn::tensor::{DType, Device, Tensor};
 
 use crate::error::{Error, Result};
+use crate::kernel::conditional::Solved;
 use crate::numeric::matrix::{Matrix, check_values};
+use crate::numeric::read;
 use crate::numeric::unit_rows::UnitRows;
 
 /// Named inputs of an objective.
@@ -20,6 +22,7 @@ pub struct Batch {
     on_host: BTreeMap<String, Matrix>,
     indices: BTreeMap<String, Vec<usize>>,
     conditions: BTreeMap<String, Matrix>,
+    solved: Option<Solved>,
     unit: bool,
     detailed: bool,
     tile: Option<usize>,
@@ -60,6 +63,19 @@ impl Batch {
     pub fn with_condition(mut self, name: &str, condition: Matrix) -> Self {
         self.conditions.insert(name.into(), condition);
         self
+    }
+
+    /// Adds what [`SolveAhead::solve`](crate::loss::SolveAhead::solve) made of the condition `z`, which the objective then
+    /// does not solve again.
+    #[must_use]
+    pub fn with_solved(mut self, solved: Option<Solved>) -> Self {
+        self.solved = solved;
+        self
+    }
+
+    /// What was made of the condition of so many samples ahead.
+    pub(crate) fn solved(&self, rows: usize) -> Option<&Solved> {
+        self.solved.as_ref().filter(|solved| solved.rows() == rows)
     }
 
     /// Marks embeddings as unit rows: they are not normalised again, and gradients are partial derivatives with
@@ -126,10 +142,19 @@ impl Batch {
             reason: format!("`{objective}` needs `{name}` on the host, and {reason}"),
             remedy: format!("give `{name}` as a matrix, or compute on the CPU"),
         };
-        let data = try_read_sync(tensor.into_data_async())
-            .ok_or_else(|| failed("a page cannot read from this device without waiting".into()))?
-            .map_err(|error| failed(format!("the device failed ({error:?})")))?;
-        Matrix::from_data(&data)
+        Matrix::from_data(&read::values_now(tensor, failed)?)
+    }
+
+    /// A tensor input on the host without a read from a device: the copy given to [`with_matrix`](Self::with_matrix), or
+    /// the values of a tensor of the CPU. `None` if it lies on another device.
+    ///
+    /// # Errors
+    /// [`Error::MissingInput`] if there is no input of that name.
+    pub(crate) fn in_memory(&self, objective: &str, name: &str) -> Result<Option<Matrix>> {
+        if let Some(matrix) = self.on_host.get(name) {
+            return Ok(Some(matrix.clone()));
+        }
+        read::in_memory(&self.tensor(objective, name)?).map(|data| Matrix::from_data(&data)).transpose()
     }
 
     /// A tensor input as unit rows.

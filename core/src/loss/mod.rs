@@ -81,7 +81,7 @@ pub use infonce::nt_xent::NtXent;
 pub use infonce::weaksup_info_nce::WeakSupInfoNce;
 pub(crate) use logits::cross_entropies;
 pub(crate) use objective::differentiate;
-pub use objective::{Aux, Evaluation, Objective, Variant, loss, with_representations};
+pub use objective::{Aux, Evaluation, Objective, SolveAhead, Variant, loss, with_representations};
 pub use reduction::Reduction;
 pub use registry::{ObjectiveConfig, build, input_kind, names, spec, specs};
 pub use selfsup::barlow_twins::BarlowTwins;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::kernel::conditional::Solved;
 use crate::loss::batch::Batch;
 use crate::loss::spec::{Conditioning, Specified};
 use crate::numeric::matrix::Matrix;
@@ -48,11 +49,26 @@ pub trait Objective: Specified + std::fmt::Debug + Send + Sync {
         Ok(scores)
     }
 
+    /// The part of its work that needs the condition of a batch alone, if there is one.
+    fn ahead(&self) -> Option<&dyn SolveAhead> {
+        None
+    }
+
     /// The loss of a batch and its gradient with respect to the inputs.
     ///
     /// # Errors
     /// An input is missing or has the wrong shape, or the objective is not defined on this batch.
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation>;
+}
+
+/// Work on the condition `z` of a batch that can be done before its step, by another thread: it depends on nothing else, so
+/// that the numbers are the same.
+pub trait SolveAhead {
+    /// Solves for the rows of `z`, for embeddings on a device. [`Batch::with_solved`] takes the result.
+    ///
+    /// # Errors
+    /// As [`Objective::evaluate`] for such a `z`.
+    fn solve(&self, z: &Matrix, device: &Device) -> Result<Solved>;
 }
 
 /// A loss with its gradient.
@@ -133,12 +149,13 @@ pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
     Ok(total)
 }
 
-/// The batch with the representations of both views as `z_a` and `z_b`, on the host and without a gradient, if the
-/// objective conditions on them and no other condition is given. `representations` are the encoder's embeddings,
-/// before the head and without normalisation; they are computed only in this case.
+/// The batch with the representations of both views as `z_a` and `z_b`, without a gradient, if the objective conditions on
+/// them and no other condition is given: on the host if they lie in its memory, else as tensors on their device.
+/// `representations` are the encoder's embeddings, before the head and without normalisation; they are computed only in
+/// this case.
 ///
 /// # Errors
-/// The device failed, or is WebGPU in a page, where reading must be asynchronous.
+/// They have not two dimensions.
 pub fn with_representations(
     objective: &dyn Objective,
     batch: Batch,
@@ -150,8 +167,12 @@ pub fn with_representations(
     }
     let [a, b] = representations();
     let read = Batch::default().with_tensor("z_a", a).with_tensor("z_b", b);
-    let (a, b) = (read.host(objective.name(), "z_a")?, read.host(objective.name(), "z_b")?);
-    Ok(batch.with_condition("z_a", a).with_condition("z_b", b))
+    ["z_a", "z_b"].into_iter().try_fold(batch, |batch, name| {
+        Ok(match read.in_memory(objective.name(), name)? {
+            Some(rows) => batch.with_condition(name, rows),
+            None => batch.with_tensor(name, read.tensor(objective.name(), name)?),
+        })
+    })
 }
 
 /// Evaluates a scalar function of tensors by autodiff, for objectives that are not a

@@ -3,5 +3,6 @@
 pub mod label_groups;
 pub mod matrix;
 pub mod random;
+pub mod read;
 pub mod rows;
 pub mod unit_rows;

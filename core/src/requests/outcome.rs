@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{Tensor, Transaction};
+use burn::tensor::Tensor;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::loss::{Aux, Evaluation};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::read::all_values;
 
 /// The result of a case.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -69,8 +70,7 @@ fn on_device(value: &Aux) -> Option<Tensor<2>> {
 /// # Errors
 /// The device failed.
 pub async fn read(tensors: Vec<Tensor<2>>) -> Result<Vec<Matrix>> {
-    let reading = tensors.into_iter().fold(Transaction::default(), Transaction::register);
-    let data = reading.execute_async().await.map_err(|e| failed(&format!("{e:?}")))?;
+    let data = all_values(tensors).await.map_err(|reason| failed(&reason))?;
     data.iter().map(Matrix::from_data).collect()
 }
 

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::nn::Encoder;
 use crate::nn::Model;
 use crate::numeric::matrix::Matrix;
+use crate::numeric::read;
 use crate::numeric::rows::FeatureTable;
 
 /// Embeds `count` images, `batch` at a time, with the encoder in evaluation mode: `[count, embedding_size]`, in `f32`.
@@ -93,8 +94,8 @@ async fn collect<E: From<Error>>(
         }
         let outputs = forward(images.without_autodiff());
         let columns = outputs.dims()[1];
-        let outputs = outputs.into_data_async().await.map_err(|e| Error::Degenerate {
-            reason: format!("the device could not return its results ({e:?})"),
+        let outputs = read::values(outputs).await.map_err(|reason| Error::Degenerate {
+            reason: format!("the device could not return its results ({reason})"),
             remedy: "try a smaller batch or another device".into(),
         })?;
         if let Some(at) = outputs.iter::<f64>().position(|value| !value.is_finite()) {

@@ -59,6 +59,7 @@ use crate::nn::checkpoint::{Checkpoint, CheckpointError, Metadata};
 use crate::nn::head::ProjectionHead;
 use crate::nn::{Encoder, EncoderConfig};
 use crate::numeric::matrix::Matrix;
+use crate::numeric::read;
 use crate::optim::Optimizer;
 use crate::optim::schedule::Progress;
 
@@ -270,8 +271,8 @@ impl Trainer {
     pub async fn mean_loss(&mut self) -> Result<Option<f64>, TrainError> {
         let PendingLoss { sum, count } = std::mem::take(&mut self.loss);
         let Some(sum) = sum else { return Ok(None) };
-        let data = sum.into_data_async().await.map_err(|e| Error::Degenerate {
-            reason: format!("the device could not return the loss ({e:?})"),
+        let data = read::values(sum).await.map_err(|reason| Error::Degenerate {
+            reason: format!("the device could not return the loss ({reason})"),
             remedy: "try a smaller batch or another device".into(),
         })?;
         let mean = data.iter::<f64>().next().unwrap_or(f64::NAN) / count as f64;

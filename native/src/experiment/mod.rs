@@ -14,5 +14,5 @@ pub(crate) mod resume;
 pub(crate) mod run;
 mod session;
 pub(crate) mod settle;
-mod train;
+pub(crate) mod train;
 mod write;

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use burn::backend::Dispatch;
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use simile_kernels::PairWeights;
 
-use super::{ConditionalEmbedding, Form};
+use super::{ConditionalEmbedding, DENSE_ROWS, Form};
 use crate::numeric::matrix::Matrix;
 
 impl ConditionalEmbedding {
@@ -16,6 +16,16 @@ impl ConditionalEmbedding {
         let column = |values: &[f64]| place(&Matrix::column(values));
         let form = match &self.form {
             Form::Dense(w) => DeviceForm::Dense(place(w)),
+            Form::Groups(groups) if groups.count() <= DENSE_ROWS => {
+                let (left, right) = groups.factors();
+                let shift = Tensor::zeros([self.rows(), 1], (device, dtype));
+                DeviceForm::Factors { shift, left: place(&left), right: place(&right) }
+            }
+            Form::Groups(_) => DeviceForm::Dense(place(&self.to_matrix())),
+            Form::Single(weights) => {
+                let data = TensorData::new(weights.values.clone(), [weights.rows; 2]);
+                DeviceForm::Dense(Tensor::from_data(data, (device, dtype)))
+            }
             Form::Factors { diagonal, left, right } => {
                 let largest =
                     |matrix: &Matrix| matrix.data().iter().fold(0.0_f64, |most, v| most.max(v.abs()));
@@ -33,7 +43,7 @@ impl ConditionalEmbedding {
 }
 
 /// Weights below this are 0 in single precision, where the reciprocal of their sum would not be a number.
-const NEGLIGIBLE: f64 = 1e-30;
+pub(super) const NEGLIGIBLE: f64 = 1e-30;
 
 /// The matrix with values that the float type can represent.
 fn without_negligible(matrix: &Matrix, dtype: DType) -> Cow<'_, Matrix> {
@@ -49,7 +59,7 @@ fn without_negligible(matrix: &Matrix, dtype: DType) -> Cow<'_, Matrix> {
 #[derive(Debug, Clone)]
 pub struct DeviceEmbedding {
     form: DeviceForm,
-    /// The diagonal of `W`, `[b, 1]`. It comes from the host: a gather from `W` mixes up rows with fusion (Burn
+    /// The diagonal of `W`, `[b, 1]`. It does not come from a gather from `W`, which mixes up rows with fusion (Burn
     /// 0.22.1, wgpu).
     diagonal: Tensor<2>,
 }
@@ -67,6 +77,11 @@ enum DeviceForm {
 }
 
 impl DeviceEmbedding {
+    /// `W` by its entries, and its diagonal, `[b, 1]`.
+    pub(super) fn dense(weights: Tensor<2>, diagonal: Tensor<2>) -> Self {
+        Self { form: DeviceForm::Dense(weights), diagonal }
+    }
+
     /// The weights of the pairs of samples by one operator, or by one for each view of an anchor. Their diagonals
     /// are unspecified: terms leave out a sample's pairs with itself.
     pub fn pair_weights(operators: &[&Self]) -> PairWeights<Dispatch> {

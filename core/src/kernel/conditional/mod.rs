@@ -6,7 +6,7 @@
 //!
 //! with `ridge = lambda` in CCL-K (eq. KCEO) and in the released code of both works, and `ridge = b lambda` on the
 //! poster of Decoupled Uniformity. `W` carries no gradient: it depends on the conditioning variable only. It is
-//! computed on the host in `f64`.
+//! computed on the host in `f64`, or on the device of a conditioning variable that lies there.
 //!
 //! | scheme | Gram matrix | weights |
 //! |---|---|---|
@@ -14,12 +14,33 @@
 //! | [`WeightScheme::Released`] | diagonal set to 1 | diagonal 0, entries below `clip_threshold` set to 0, not renormalised (released) |
 //! | [`WeightScheme::Normalised`] | unchanged | diagonal and negative entries 0, each row divided by its sum (ours) |
 //!
+//! Batches of more than 1024 samples have the first of these that holds, with an error `|W - W_exact|_2` that is known
+//! ([`ConditionalEmbedding::approximation_error`]):
+//!
+//! | what holds | `W` | error |
+//! |---|---|---|
+//! | `K` has fewer features than samples | from the features, `b r^2` work | rounding in `f64` |
+//! | the kernel is `exact-match` (batches of any size) | `1 / (n + ridge)` between the `n` samples of one value | rounding |
+//! | at most half of the rows of `z` differ | one system of the different rows | rounding in `f64` |
+//! | `tr(K - L L^T) <= 1e-6 ridge` for a Cholesky factor `L` of 128 columns with pivoting | `(L L^T + ridge I)^-1 L L^T` | `<= 1e-6` |
+//! | otherwise | `A = K + ridge I` is eliminated: the 128 pivots in `f64`, `S = A_RR - A_RP A_PP^-1 A_PR` of the others in `f32` | ten times an estimate from eight random products, at most 0.05 |
+//! | that bound is not met, or the ridge is 0 | dense | rounding in `f64` |
+//!
+//! For 700 samples with three columns without order, ridges of 0.01 and 1, and RBF, Laplacian and product kernels of several
+//! bandwidths, tests compare the elimination with the dense solve: the Frobenius norm of the difference stays below its bound
+//! and below 1e-3.
+//!
 //! The normalised scheme is a conditional distribution over the other samples. The paper derives the operator as an
 //! estimate of such a distribution; the scheme avoids the negative probabilities that a finite batch gives.
 
 mod device;
+mod groups;
+mod large;
 mod ridge;
+mod tensors;
 mod weight_scheme;
+
+use std::sync::Arc;
 
 use faer::linalg::solvers::{DenseSolveCore, Solve};
 use faer::{Mat, Side};
@@ -28,8 +49,11 @@ use crate::error::{Error, Result, positive, shown};
 use crate::kernel::{Kernel, LowRank};
 use crate::numeric::matrix::Matrix;
 
+use self::groups::GroupWeights;
+use self::large::Weights;
+
 pub use device::DeviceEmbedding;
-pub use ridge::KernelRidge;
+pub use ridge::{HostRidge, KernelRidge};
 pub use weight_scheme::WeightScheme;
 
 /// Batches up to this size store `W` as a dense matrix even if factors exist.
@@ -41,7 +65,7 @@ const LARGEST: f64 = 1e140;
 /// If `Z^T Z + ridge I` has a condition number below this, its Cholesky factor keeps eight digits of `W`.
 const WELL_SCALED: f64 = 1e8;
 
-/// The matrix `W` of a batch, `[b, b]`, dense or as `diag(d) + L R^T` with few columns.
+/// The matrix `W` of a batch, `[b, b]`: dense, as `diag(d) + L R^T` with few columns, or by groups of equal samples.
 #[derive(Debug, Clone)]
 pub struct ConditionalEmbedding {
     form: Form,
@@ -51,14 +75,22 @@ pub struct ConditionalEmbedding {
 #[derive(Debug, Clone)]
 enum Form {
     Dense(Matrix),
-    Factors { diagonal: Vec<f64>, left: Matrix, right: Matrix },
+    Factors {
+        diagonal: Vec<f64>,
+        left: Matrix,
+        right: Matrix,
+    },
+    Groups(GroupWeights),
+    /// Dense in `f32`.
+    Single(Weights),
 }
 
 impl ConditionalEmbedding {
     /// `(K + ridge I)^-1 K` for the rows of `z`.  Kernels with `r` features `Z`, fewer than samples (linear,
     /// cosine, polynomial), take `b r^2` work: `W = Z (Z^T Z + ridge I)^-1 Z^T`, or, if that inverse loses too many
     /// digits, `W = U S^2 (S^2 + ridge I)^-1 U^T` with the singular value decomposition `Z = U S V^T`. The others
-    /// take a Cholesky factorisation of `K + ridge I`.
+    /// take a Cholesky factorisation of `K + ridge I`; that of 1025 samples or more is in mixed precision, or of low rank, if
+    /// its [error](Self::approximation_error) is small.
     ///
     /// # Errors
     /// [`Error::Parameter`] if the ridge is negative or the kernel reads columns that do not exist,
@@ -66,11 +98,15 @@ impl ConditionalEmbedding {
     pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
         check_ridge(ridge)?;
         kernel.fits(z)?;
-        match kernel.features(z).filter(|_| ridge > 0.0) {
-            Some(features) => {
-                let operator = Self::from_features(&features, ridge)?;
-                Ok(if z.rows() > DENSE_ROWS { operator } else { operator.into_dense() })
-            }
+        let few = |operator: Self| if z.rows() > DENSE_ROWS { operator } else { operator.into_dense() };
+        if *kernel == Kernel::ExactMatch && ridge > 0.0 {
+            return Ok(few(Self::exact_match(z, ridge)));
+        }
+        if let Some(features) = kernel.features(z).filter(|_| ridge > 0.0) {
+            return Self::from_features(&features, ridge).map(few);
+        }
+        match large::solve(kernel, z, ridge)? {
+            Some(operator) => Ok(operator),
             None => Ok(Self::exact(Form::Dense(regress(&kernel.gram(z), ridge)?))),
         }
     }
@@ -83,6 +119,9 @@ impl ConditionalEmbedding {
     pub fn with_unit_diagonal(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Self> {
         check_ridge(ridge)?;
         kernel.fits(z)?;
+        if kernel.has_unit_diagonal() {
+            return Self::new(kernel, z, ridge);
+        }
         if z.rows() > DENSE_ROWS
             && let Some(features) = kernel.features(z)
             && let Some(operator) = Self::from_features_with_unit_diagonal(&features, ridge)?
@@ -179,8 +218,8 @@ impl ConditionalEmbedding {
         Self { form, error: None }
     }
 
-    /// Upper bound of `|W - W_exact|_2`, if `W` was made from a low-rank factor; `None` if it is exact, or if the
-    /// diagonal was set to 1 and was not 1 before.
+    /// Upper bound of `|W - W_exact|_2`, if `W` was made from a low-rank factor or in mixed precision; `None` if it is
+    /// exact, or if the diagonal was set to 1 and was not 1 before.
     pub fn approximation_error(&self) -> Option<f64> {
         self.error
     }
@@ -190,6 +229,8 @@ impl ConditionalEmbedding {
         match &self.form {
             Form::Dense(w) => w.rows(),
             Form::Factors { left, .. } => left.rows(),
+            Form::Groups(groups) => groups.of.len(),
+            Form::Single(weights) => weights.rows,
         }
     }
 
@@ -201,6 +242,11 @@ impl ConditionalEmbedding {
                 let diagonal = if i == j { diagonal[i] } else { 0.0 };
                 diagonal + crate::kernel::dot(left.row(i), right.row(j))
             }),
+            Form::Groups(groups) => Matrix::from_fn(self.rows(), self.rows(), |i, j| groups.weight(i, j)),
+            Form::Single(weights) => {
+                let n = weights.rows;
+                Matrix::from_fn(n, n, |i, j| f64::from(weights.values[i * n + j]))
+            }
         }
     }
 
@@ -213,6 +259,30 @@ impl ConditionalEmbedding {
                 let own = rows.map(|(left, right)| crate::kernel::dot(left, right));
                 diagonal.iter().zip(own).map(|(d, own)| d + own).collect()
             }
+            Form::Groups(groups) => (0..self.rows()).map(|i| groups.weight(i, i)).collect(),
+            Form::Single(weights) => {
+                let own = weights.values.iter().step_by(weights.rows + 1);
+                own.map(|&weight| f64::from(weight)).collect()
+            }
+        }
+    }
+}
+
+/// What an objective made of a condition ahead of its step; see [`SolveAhead`](crate::loss::SolveAhead).
+#[derive(Debug, Clone)]
+pub enum Solved {
+    /// The weights of CCL-K.
+    Weights(Arc<ConditionalEmbedding>),
+    /// The operator of Kernel Decoupled Uniformity.
+    Ridge(Arc<HostRidge>),
+}
+
+impl Solved {
+    /// Number of samples.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Weights(weights) => weights.rows(),
+            Self::Ridge(ridge) => ridge.rows(),
         }
     }
 }

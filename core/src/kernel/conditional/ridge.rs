@@ -1,40 +1,52 @@
 //! The operator for code that only needs its product with the rows of a tensor.
 
-use burn::tensor::Tensor;
+use std::sync::Arc;
+
+use burn::tensor::{Device, Tensor};
 use faer::Side;
 use faer::linalg::solvers::{Llt, Solve};
 use simile_kernels::is_cpu;
 
+use super::large::SMALL;
 use super::{ConditionalEmbedding, DeviceEmbedding, check_pivots, check_ridge, representable, to_faer};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
+use crate::numeric::read::in_memory;
 
-/// `W = (K + ridge I)^-1 K` as a map of rows.
+/// `W = (K + ridge I)^-1 K` as a map of rows, before it is on their device.
 ///
-/// Systems are solved in `f64` on the host. If the rows are on the host too, a Cholesky factor solves for them. A
-/// GPU gets the entries of `W` instead, so that nothing is read back and nobody waits for it.
-pub struct KernelRidge(Form);
+/// Systems are solved on the host. If the rows are on the host too, and there are at most 1024, a Cholesky factor in `f64`
+/// solves for them. A GPU, and a larger batch, gets the entries of `W` instead, so that nothing is read back and nobody
+/// waits for it.
+#[derive(Debug)]
+pub struct HostRidge(Host);
 
+#[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one a batch")]
-enum Form {
+enum Host {
     /// The entries of `W`, or their factors.
-    ConditionalEmbedding(DeviceEmbedding),
-    /// The Cholesky factor of `K + ridge I`: `W C = C - ridge (K + ridge I)^-1 C` takes a third of the work of the
-    /// entries of `W`.
-    Factor { factor: Llt<f64>, ridge: f64 },
+    Entries(ConditionalEmbedding),
+    Factor(Arc<Factor>),
 }
 
-impl KernelRidge {
-    /// The operator for the rows of `z`, for tensors with the shape and device of `like`, `[b, d]`.
+/// The Cholesky factor of `K + ridge I`: `W C = C - ridge (K + ridge I)^-1 C` takes a third of the work of the entries.
+#[derive(Debug)]
+struct Factor {
+    factor: Llt<f64>,
+    ridge: f64,
+}
+
+impl HostRidge {
+    /// The operator for the rows of `z`, for tensors on a device.
     ///
     /// # Errors
     /// As [`ConditionalEmbedding::new`].
-    pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64, like: &Tensor<2>) -> Result<Self> {
+    pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64, device: &Device) -> Result<Self> {
         check_ridge(ridge)?;
         kernel.fits(z)?;
         let has_features = ridge > 0.0 && kernel.features(z).is_some();
-        if is_cpu(&like.device()) && !has_features {
+        if is_cpu(device) && !has_features && z.rows() <= SMALL {
             let gram = kernel.gram(z);
             representable(&gram)?;
             let mut regularised = to_faer(&gram);
@@ -44,26 +56,63 @@ impl KernelRidge {
             if let Ok(factor) = regularised.llt(Side::Lower) {
                 let pivots = (0..z.rows()).map(|i| factor.L()[(i, i)].powi(2));
                 check_pivots(&regularised, pivots, ridge)?;
-                return Ok(Self(Form::Factor { factor, ridge }));
+                return Ok(Self(Host::Factor(Arc::new(Factor { factor, ridge }))));
             }
         }
-        let operator = ConditionalEmbedding::new(kernel, z, ridge)?;
-        Ok(Self(Form::ConditionalEmbedding(operator.on_device(&like.device(), like.dtype()))))
+        Ok(Self(Host::Entries(ConditionalEmbedding::new(kernel, z, ridge)?)))
+    }
+
+    /// Number of samples.
+    pub(super) fn rows(&self) -> usize {
+        match &self.0 {
+            Host::Entries(operator) => operator.rows(),
+            Host::Factor(solver) => solver.factor.L().nrows(),
+        }
+    }
+}
+
+/// `W = (K + ridge I)^-1 K` as a map of rows.
+pub struct KernelRidge(Form);
+
+#[allow(clippy::large_enum_variant, reason = "there is one a batch")]
+enum Form {
+    Entries(DeviceEmbedding),
+    Factor(Arc<Factor>),
+}
+
+impl KernelRidge {
+    /// The operator for the rows of `z`, for tensors with the shape and device of `like`, `[b, d]`.
+    ///
+    /// # Errors
+    /// As [`ConditionalEmbedding::new`].
+    pub fn new(kernel: &Kernel, z: &Matrix, ridge: f64, like: &Tensor<2>) -> Result<Self> {
+        Ok(Self::of(&HostRidge::new(kernel, z, ridge, &like.device())?, like))
+    }
+
+    /// An operator of the host for tensors with the device and type of `like`.
+    pub fn of(host: &HostRidge, like: &Tensor<2>) -> Self {
+        Self(match &host.0 {
+            Host::Entries(operator) => Form::Entries(operator.on_device(&like.device(), like.dtype())),
+            Host::Factor(factor) => Form::Factor(Arc::clone(factor)),
+        })
     }
 
     /// `W C`. The operator is symmetric, so the backward pass applies the same operator.
     ///
     /// # Errors
-    /// The rows cannot be read.
+    /// The rows are not in the memory that the operator was made for.
     pub fn apply(&self, c: Tensor<2>) -> Result<Tensor<2>> {
-        match &self.0 {
-            Form::ConditionalEmbedding(operator) => Ok(operator.apply(c)),
-            Form::Factor { factor, ridge } => {
-                let rows = Matrix::from_data(&c.clone().into_data())?;
-                let solution = factor.solve(to_faer(&rows));
-                let shift = Matrix::from_fn(rows.rows(), rows.columns(), |i, j| ridge * solution[(i, j)]);
-                Ok(c.clone() - shift.to_tensor(&c.device(), c.dtype()))
-            }
-        }
+        let Factor { factor, ridge } = match &self.0 {
+            Form::Entries(operator) => return Ok(operator.apply(c)),
+            Form::Factor(factor) => factor.as_ref(),
+        };
+        let data = in_memory(&c).ok_or_else(|| Error::Degenerate {
+            reason: "a factor on the host was applied to rows on another device".into(),
+            remedy: "make the operator for tensors on that device".into(),
+        })?;
+        let rows = Matrix::from_data(&data)?;
+        let solution = factor.solve(to_faer(&rows));
+        let shift = Matrix::from_fn(rows.rows(), rows.columns(), |i, j| ridge * solution[(i, j)]);
+        Ok(c.clone() - shift.to_tensor(&c.device(), c.dtype()))
     }
 }

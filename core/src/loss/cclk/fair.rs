@@ -10,8 +10,8 @@
 //! `j'` run over the two views of the other samples. Fair: `z` is the sensitive variable. HardNeg: `z` is the
 //! representation itself, `z_a` and `z_b`. As released, and in training here, that is the encoder's output before
 //! the projection head, not normalised: the released `lambda` of 100 and bandwidth `temp_z` of 500 belong to those
-//! 2048 numbers. (The paper writes `g(x)` for both.) If none is given, the unnormalised views are used, on the
-//! host. No gradient flows into `z`.
+//! 2048 numbers. (The paper writes `g(x)` for both.) If none is given, the unnormalised views are used. Representations on
+//! a GPU stay there: `W` is then made by operations of the device. No gradient flows into `z`.
 //!
 //! An anchor whose negatives are all clipped has loss 0 and gradient 0. As printed, negative weights can bring the
 //! denominator to 0 or below; it is then clamped to 1e-7 times the anchor's largest term, and takes the gradient of
@@ -24,11 +24,11 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
-use super::super::{Evaluation, Objective};
+use super::super::{Evaluation, Objective, SolveAhead};
 use super::{
     BothEmbeddings, FLOOR, KernelWeights, Mass, PARAMETERS, SignedEstimate, VARIANTS, signed_sums, weighted,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::conditional::WeightScheme;
 use crate::loss::batch::Batch;
 use crate::loss::infonce::info_nce::directed;
@@ -71,6 +71,10 @@ impl Objective for FairCclk {
         self.0.check(&Self::SPEC)
     }
 
+    fn ahead(&self) -> Option<&dyn SolveAhead> {
+        Some(&self.0)
+    }
+
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let operators = self.0.operators(batch, self.name(), &views)?;
@@ -102,15 +106,33 @@ impl Objective for HardNegCclk {
         self.0.check(&Self::SPEC)
     }
 
+    fn ahead(&self) -> Option<&dyn SolveAhead> {
+        Some(&self.0)
+    }
+
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         if batch.has_condition("z_a") || batch.has_condition("z") {
             let operators = self.0.operators(batch, self.name(), &views)?;
             return conditional_negatives(&self.0, &views, batch, &operators);
         }
-        let (z_a, z_b) = (batch.host(self.name(), "view_a")?, batch.host(self.name(), "view_b")?);
-        check_values("view_a", &z_a)?;
-        check_values("view_b", &z_b)?;
+        let names = if batch.tracked("z_a").is_some() { ["z_a", "z_b"] } else { ["view_a", "view_b"] };
+        let [a, b] = names;
+        let on_host = (batch.in_memory(self.name(), a)?, batch.in_memory(self.name(), b)?);
+        let (Some(z_a), Some(z_b)) = on_host else {
+            let (z_a, z_b) = (batch.tensor(self.name(), a)?, batch.tensor(self.name(), b)?);
+            for (name, z) in [(a, &z_a), (b, &z_b)] {
+                self.0.kernel.fits_columns(z.dims()[1])?;
+                if z.dims()[0] != views.size {
+                    let (expected, found) = (format!("{} rows", views.size), format!("{} rows", z.dims()[0]));
+                    return Err(Error::shape(name, expected, found));
+                }
+            }
+            let operators = self.0.operators_on_device(z_a, z_b, &views.a.rows());
+            return conditional_negatives(&self.0, &views, batch, &operators);
+        };
+        check_values(a, &z_a)?;
+        check_values(b, &z_b)?;
         let batch = batch.clone().with_condition("z_a", z_a).with_condition("z_b", z_b);
         let operators = self.0.operators(&batch, self.name(), &views)?;
         conditional_negatives(&self.0, &views, &batch, &operators)

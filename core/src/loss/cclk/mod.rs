@@ -26,19 +26,21 @@ pub mod fair;
 pub mod trainable;
 pub mod weak;
 
+use std::sync::Arc;
+
 use burn::tensor::{Bool, DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::infonce::info_nce::Side;
-use super::objective::{Aux, Evaluation};
+use super::objective::{Aux, Evaluation, SolveAhead};
 use super::spec::{Form, Parameter, Range, Spec};
 use super::views::TwoViews;
 use crate::error::{Error, Result};
-use crate::kernel::conditional::{ConditionalEmbedding, DeviceEmbedding, WeightScheme};
+use crate::kernel::conditional::{ConditionalEmbedding, DeviceEmbedding, Solved, WeightScheme};
 use crate::kernel::{Approximation, Kernel};
 use crate::loss::batch::Batch;
 use crate::loss::pairwise::{EMPTY, LogSumExp, PairWeights, PairwiseLoss, Positives, Rows, Weight, itself};
-use crate::numeric::matrix::Matrix;
+use crate::numeric::matrix::{Matrix, check_values};
 
 pub use fair::{FairCclk, HardNegCclk};
 pub use trainable::{TrainableFairCclk, TrainableKernel};
@@ -79,7 +81,8 @@ pub struct KernelWeights {
     /// Kernel of the conditioning variable.
     pub kernel: Kernel,
     /// Approximates the Gram matrix by one of low rank, with a stated error (see [`Approximation`]); none by default.
-    /// For large batches and kernels without few features; `aux.approximation_error` then bounds `|W - W_exact|_2`.
+    /// For large batches and kernels without few features; `aux.approximation_error` then bounds `|W - W_exact|_2`, as it
+    /// does for batches of more than 1024 samples, which are solved in [mixed precision](crate::kernel::conditional).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approximation: Option<Approximation>,
     /// Weights below this threshold are set to 0 (variant `released` only).
@@ -131,16 +134,34 @@ impl KernelWeights {
         }
     }
 
+    /// The operators of rows on a device, which are not read; with the Gram matrix of the variant.
+    fn operators_on_device(&self, z_a: Tensor<2>, z_b: Tensor<2>, like: &Tensor<2>) -> BothEmbeddings {
+        let unit = self.variant == WeightScheme::Released;
+        let of =
+            |z: Tensor<2>| DeviceEmbedding::of_rows(&self.kernel, z.cast(like.dtype()), self.lambda, unit);
+        BothEmbeddings { a: of(z_a), b: of(z_b), is_shared: false, approximation_error: None }
+    }
+
     /// The operators of both views, from `z`, or from `z_a` and `z_b`.
     fn operators(&self, batch: &Batch, objective: &str, views: &TwoViews) -> Result<BothEmbeddings> {
         let rows = views.a.rows();
         let (device, dtype) = (rows.device(), rows.dtype());
+        if let Some(Solved::Weights(both)) = batch.solved(views.size) {
+            return Ok(BothEmbeddings::shared(both, &device, dtype));
+        }
         if batch.has_condition("z_a") {
             let of = |name| self.operator(batch.condition(objective, name, views.size)?);
             return Ok(BothEmbeddings::new(&of("z_a")?, &of("z_b")?, &device, dtype));
         }
         let operator = self.operator(batch.condition(objective, "z", views.size)?)?;
         Ok(BothEmbeddings::shared(&operator, &device, dtype))
+    }
+}
+
+impl SolveAhead for KernelWeights {
+    fn solve(&self, z: &Matrix, _device: &Device) -> Result<Solved> {
+        check_values("z", z)?;
+        Ok(Solved::Weights(Arc::new(self.operator(z)?)))
     }
 }
 

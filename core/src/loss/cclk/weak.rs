@@ -29,7 +29,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::super::views::TwoViews;
-use super::super::{Evaluation, Objective};
+use super::super::{Evaluation, Objective, SolveAhead};
 use super::{
     BothEmbeddings, FLOOR, KernelWeights, Mass, PARAMETERS, SignedEstimate, VARIANTS, signed_sums, weighted,
 };
@@ -70,6 +70,10 @@ impl Described for WeakSupCclk {
 impl Objective for WeakSupCclk {
     fn check(&self) -> Result<()> {
         self.0.check(&Self::SPEC)
+    }
+
+    fn ahead(&self) -> Option<&dyn SolveAhead> {
+        Some(&self.0)
     }
 
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {

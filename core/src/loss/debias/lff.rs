@@ -165,24 +165,6 @@ impl LffWeights {
             .collect())
     }
 
-    /// The averages of both networks as bits of `f64`; `None` for samples that were never visited.
-    pub(crate) fn visited(&self) -> [Vec<Option<u64>>; 2] {
-        [&self.biased, &self.debiased].map(|averages| {
-            let bits = |(value, &seen): (&f64, &bool)| seen.then(|| value.to_bits());
-            averages.values.iter().zip(&averages.seen).map(bits).collect()
-        })
-    }
-
-    /// Restores the result of [`visited`](Self::visited); samples beyond the training set are left out.
-    pub(crate) fn revisit(&mut self, visited: [Vec<Option<u64>>; 2]) {
-        for (averages, bits) in [&mut self.biased, &mut self.debiased].into_iter().zip(visited) {
-            let places = averages.values.iter_mut().zip(&mut averages.seen);
-            for ((value, seen), bits) in places.zip(bits) {
-                (*value, *seen) = (bits.map_or(0.0, f64::from_bits), bits.is_some());
-            }
-        }
-    }
-
     /// The averages of the biased network, one for each training sample.
     pub fn biased(&self) -> &[f64] {
         &self.biased.values

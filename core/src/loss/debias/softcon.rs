@@ -95,11 +95,7 @@ impl Objective for SoftCon {
         let (b, z) = (views.size, views.stacked());
         let label = LabelGroups::new(batch.indices(self.name(), "labels", b)?, &z.device());
         let sample = LabelGroups::new(0..b, &z.device());
-        let features = batch.condition(self.name(), "bias_features", b)?;
-        if features.columns() == 0 {
-            return Err(Error::shape("bias_features", "at least one column", "none"));
-        }
-        let features = features.to_tensor(&z.device(), z.dtype());
+        let features = bias_features(batch, &z, b)?;
         let features = UnitRows::normalise(features).rows();
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
             .mean(Positives::Samples {
@@ -117,6 +113,24 @@ impl Objective for SoftCon {
         let entropy = cross_entropy(logits, &targets).mean();
         let total = entropy.clone() * 0.01 + evaluation.loss.clone();
         Ok(evaluation.with_aux("ce", Aux::Scalar(entropy)).with_aux("total_001ce", Aux::Scalar(total)))
+    }
+}
+
+/// The features of the biased network, `[b, e]`: on the host, or as a tensor.
+fn bias_features(batch: &Batch, like: &Tensor<2>, b: usize) -> Result<Tensor<2>> {
+    let features = match batch.tracked("bias_features") {
+        Some(features) => features.clone().without_autodiff().cast(like.dtype()),
+        None => {
+            let given = batch.condition(SoftCon::SPEC.name, "bias_features", b)?;
+            if given.columns() == 0 {
+                return Err(Error::shape("bias_features", "at least one column", "none"));
+            }
+            given.to_tensor(&like.device(), like.dtype())
+        }
+    };
+    match features.dims() {
+        [rows, _] if rows == b => Ok(features),
+        [rows, _] => Err(Error::shape("bias_features", format!("{b} rows"), format!("{rows} rows"))),
     }
 }
 

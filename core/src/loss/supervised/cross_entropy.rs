@@ -17,7 +17,7 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
@@ -72,12 +72,20 @@ impl Objective for CrossEntropy {
     }
 }
 
-/// The input `weights`, one for each row of `logits`, if given.
+/// The input `weights`, one for each row of `logits`, if given: on the host, or as a tensor.
 pub(crate) fn sample_weights(
     batch: &Batch,
     objective: &str,
     logits: &Tensor<2>,
 ) -> Result<Option<Tensor<1>>> {
+    if batch.tracked("weights").is_some() {
+        let (weights, rows) = (batch.tensor(objective, "weights")?, logits.dims()[0]);
+        if weights.dims() != [rows, 1] {
+            let found = format!("shape {:?}", weights.dims());
+            return Err(Error::shape("weights", format!("shape [{rows}, 1]"), found));
+        }
+        return Ok(Some(weights.cast(logits.dtype()).squeeze_dim(1)));
+    }
     if !batch.has_condition("weights") {
         return Ok(None);
     }

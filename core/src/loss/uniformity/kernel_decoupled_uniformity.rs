@@ -25,17 +25,21 @@
 //! With `K_Z = I` and `ridge` 0 it is [`DecoupledUniformity`](crate::loss::DecoupledUniformity). With `b = 1` loss
 //! and gradient are 0. A singular `K_Z + ridge I` is an error.
 
+use std::sync::Arc;
+
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::decoupled_uniformity::default_t;
 use super::potential::uniformity;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::kernel::conditional::KernelRidge;
+use crate::kernel::conditional::{HostRidge, KernelRidge, Solved};
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective, SolveAhead, Variant};
 use crate::loss::spec::{Described, FURTHER_VIEWS, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
 use crate::loss::views::ManyViews;
+use crate::numeric::matrix::{Matrix, check_values};
 
 /// Kernel Decoupled Uniformity; see the [module](self). Inputs: `view_a`, `view_b`, ..., `[b, d]`, and `z`, `[b,
 /// e]`.
@@ -121,12 +125,29 @@ impl Described for KernelDecoupledUniformity {
     };
 }
 
+impl SolveAhead for KernelDecoupledUniformity {
+    fn solve(&self, z: &Matrix, device: &Device) -> Result<Solved> {
+        check_values("z", z)?;
+        let solved = HostRidge::new(&self.kernel, z, self.ridge(z.rows())?, device)?;
+        Ok(Solved::Ridge(Arc::new(solved)))
+    }
+}
+
 impl Objective for KernelDecoupledUniformity {
+    fn ahead(&self) -> Option<&dyn SolveAhead> {
+        Some(self)
+    }
+
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = ManyViews::of(batch, self.name())?;
-        let prior = batch.condition(self.name(), "z", views.size)?;
         let centroids = views.centroids();
-        let smoother = KernelRidge::new(&self.kernel, prior, self.ridge(views.size)?, &centroids)?;
+        let smoother = match batch.solved(views.size) {
+            Some(Solved::Ridge(solved)) => KernelRidge::of(solved, &centroids),
+            _ => {
+                let prior = batch.condition(self.name(), "z", views.size)?;
+                KernelRidge::new(&self.kernel, prior, self.ridge(views.size)?, &centroids)?
+            }
+        };
         let estimated = smoother.apply(centroids)?;
         let (loss, gradient) = uniformity(estimated.clone(), self.t(), batch.tile())?;
         let evaluation = views.centroid_loss(loss, smoother.apply(gradient)?);

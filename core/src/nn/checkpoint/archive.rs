@@ -8,6 +8,7 @@ use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 use super::error::{CheckpointError, Result};
 use crate::nn::names::TensorPath;
+use crate::numeric::read;
 
 /// A tensor on the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,12 +71,12 @@ impl Archive {
 
     /// Adds a flattened tensor, reading it back from the device.
     pub(crate) async fn add(&mut self, name: String, shape: Vec<usize>, tensor: Tensor<1>) -> Result<()> {
-        match tensor.into_data_async().await {
+        match read::values(tensor).await {
             Ok(data) => {
                 self.tensors.insert(name, HostTensor { shape, values: data.iter::<f32>().collect() });
                 Ok(())
             }
-            Err(error) => Err(CheckpointError::Device { name, reason: format!("{error:?}") }),
+            Err(reason) => Err(CheckpointError::Device { name, reason }),
         }
     }
 

@@ -1,14 +1,13 @@
 //! Batches of images that a thread reads while a device computes.
 
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use burn::tensor::{Device, Tensor};
 use simile_core::augment::{ByteForm, HostPlanes};
 use simile_core::data::{DatasetError, ImageSet, Images};
 
+use super::worker::Worker;
 use crate::experiment::memory::available::mebibytes;
 
 /// Most bytes of a set whose images stay on the device, unless `SIMILE_RESIDENT` says otherwise.
@@ -27,11 +26,8 @@ pub(crate) fn resident_limit() -> Result<u64> {
 /// Batches in the order of a plan, read by a thread of its own: while one is used, the next is ready and the one after it
 /// is read. Dropped before its end, it waits for the batch that is being read.
 pub(crate) struct Ahead {
-    /// `None` only while it is dropped.
-    batches: Option<Receiver<Result<Batch, DatasetError>>>,
-    thread: Option<JoinHandle<()>>,
+    batches: Worker<Result<Batch, DatasetError>>,
     device: Device,
-    waited: Duration,
 }
 
 /// A batch, ready for the device.
@@ -47,35 +43,22 @@ impl Ahead {
     /// If the system starts no thread.
     pub(crate) fn new(
         images: ImageSet,
-        plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
+        mut plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
         change: impl Fn(Images) -> Result<Images, DatasetError> + Send + 'static,
         device: &Device,
     ) -> Result<Self> {
         let form = ByteForm::of(device);
-        // One batch waits here, and one in the hands of the thread.
-        let (sender, batches) = sync_channel(1);
         let read = move |indices: Vec<usize>| {
             let images = images.read(&indices).and_then(&change)?;
             Ok(Batch { indices, planes: HostPlanes::new(&images, form) })
         };
-        let work = move || {
-            for indices in plan {
-                let batch = read(indices);
-                let is_last = batch.is_err();
-                // Nobody receives if the user of the batches has ended.
-                if sender.send(batch).is_err() || is_last {
-                    return;
-                }
-            }
-        };
-        let thread = thread::Builder::new().name("images".into()).spawn(work);
-        let thread = thread.context("starting the thread that reads images")?;
-        Ok(Self {
-            batches: Some(batches),
-            thread: Some(thread),
-            device: device.clone(),
-            waited: Duration::ZERO,
-        })
+        let mut has_failed = false;
+        let until_failure = std::iter::from_fn(move || {
+            let batch = plan.next().filter(|_| !has_failed).map(&read)?;
+            has_failed = batch.is_err();
+            Some(batch)
+        });
+        Ok(Self { batches: Worker::new("images", until_failure)?, device: device.clone() })
     }
 
     /// The next batch: the numbers of its images, and the images on the device, `[n, channels, height, width]`, 0 to 1.
@@ -83,28 +66,14 @@ impl Ahead {
     /// # Errors
     /// If an image cannot be read, or the plan has ended.
     pub(crate) fn next(&mut self) -> Result<(Vec<usize>, Tensor<4>)> {
-        let asked = Instant::now();
-        let received = self.batches.as_ref().map(Receiver::recv);
-        self.waited += asked.elapsed();
-        let Some(Ok(batch)) = received else { return Err(anyhow!("the thread that reads images has ended")) };
+        let batch = self.batches.next().ok_or_else(|| anyhow!("the thread that reads images has ended"))?;
         let Batch { indices, planes } = batch?;
         Ok((indices, planes.upload(&self.device).images()))
     }
 
     /// The time that [`next`](Self::next) has waited since the last call of this function.
     pub(crate) fn take_waited(&mut self) -> Duration {
-        std::mem::take(&mut self.waited)
-    }
-}
-
-impl Drop for Ahead {
-    fn drop(&mut self) {
-        // Without a receiver the thread ends with the batch that it reads.
-        self.batches = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported by its message.
-            let _ = thread.join();
-        }
+        self.batches.take_waited()
     }
 }
 

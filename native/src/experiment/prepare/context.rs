@@ -1,5 +1,7 @@
 //! The inputs of objectives and methods beside the views, for the whole training set.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, Result};
 use simile_core::algorithm::TrainingSet;
 use simile_core::data::{Condition, Dataset};
@@ -16,7 +18,7 @@ use crate::exit::usage;
 /// Labels, condition and bias of the training images.
 pub(crate) struct Context {
     /// The variable for clusters and neighbourhoods.
-    variable: Option<Matrix>,
+    variable: Option<Arc<Matrix>>,
     /// True if the objective gets it as `z`.
     is_condition: bool,
     labels: Vec<usize>,
@@ -77,6 +79,7 @@ impl Context {
             Some(name) => Some(Bias::new(name, train, &labels)?),
             None => None,
         };
+        let variable = variable.map(Arc::new);
         Ok(Self { variable, is_condition: section.condition().is_some(), labels, bias, note })
     }
 
@@ -90,12 +93,17 @@ impl Context {
         TrainingSet { labels: self.labels.clone(), biases: self.bias.as_ref().map_or(0, |bias| bias.count) }
     }
 
+    /// The condition of all training images, if the objective gets one.
+    pub(crate) fn condition(&self) -> Option<Arc<Matrix>> {
+        self.variable.clone().filter(|_| self.is_condition)
+    }
+
     /// Batches of images with similar conditions.
     ///
     /// # Errors
     /// A usage error if there is no condition, or the batch cannot be divided into that number of groups.
     pub(crate) fn neighbourhoods(&self, groups: usize, batch: usize, seed: u64) -> Result<ConditionGroups> {
-        let variable = self.variable.clone();
+        let variable = self.variable.as_deref().cloned();
         let variable = variable.ok_or_else(|| usage("`neighbourhoods` needs a condition of the data set"))?;
         ConditionGroups::new(variable, batch, groups, seed).map_err(usage)
     }

@@ -6,5 +6,7 @@ pub(crate) mod images;
 pub(crate) mod missing;
 mod pictures;
 pub(crate) mod prior;
+pub(crate) mod solves;
 pub(crate) mod splits;
 pub(crate) mod weights;
+mod worker;

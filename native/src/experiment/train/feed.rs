@@ -86,6 +86,12 @@ impl Feed {
         Ok(StepImages { indices, images, stretches })
     }
 
+    /// The images of a step and of those after it, up to `end`.
+    pub(super) fn plan(&self, step: u64, end: u64) -> impl Iterator<Item = Vec<usize>> + Send + use<> {
+        let mut order = self.order.clone();
+        (step..end.max(step + 1)).map(move |step| order.batch(step))
+    }
+
     fn images_of(&mut self, step: u64, end: u64) -> Result<(Vec<usize>, Tensor<4>)> {
         if let Place::Device(store) = &self.place {
             let indices = self.order.batch(step);
@@ -94,11 +100,7 @@ impl Feed {
         }
         let (_, mut ahead) = match self.ahead.take().filter(|(next, _)| *next == step) {
             Some(ahead) => ahead,
-            None => {
-                let mut order = self.order.clone();
-                let plan = (step..end.max(step + 1)).map(move |step| order.batch(step));
-                (step, Ahead::new(self.images.clone(), plan, Ok, &self.device)?)
-            }
+            None => (step, Ahead::new(self.images.clone(), self.plan(step, end), Ok, &self.device)?),
         };
         let batch = ahead.next()?;
         self.ahead = Some((step + 1, ahead));

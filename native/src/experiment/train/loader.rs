@@ -19,6 +19,7 @@ use crate::console::line;
 use crate::exit::usage;
 use crate::experiment::prepare::ahead::resident_limit;
 use crate::experiment::prepare::context::Context;
+use crate::experiment::prepare::solves::Solves;
 
 /// Batches of the training images.
 pub(crate) struct DataLoader {
@@ -28,6 +29,8 @@ pub(crate) struct DataLoader {
     /// The images of a batch without augmentation, for a network that does not see views.
     plain: Option<ViewMaker>,
     beside: Option<Beside>,
+    /// The solves of the objective, if it has a condition to solve for.
+    solves: Option<Solves>,
     batches_per_epoch: u64,
 }
 
@@ -75,6 +78,13 @@ impl DataLoader {
             let feed = Feed::new(Order::Shuffled(sampler), &train.images, place.clone(), device);
             beside = Some(Beside { feed, views: views(section.augment.clone()) });
         }
+        let solves = match context.condition() {
+            Some(condition) => {
+                let objective = arm.objective.config().map_err(usage)?.build()?;
+                Solves::new(objective, condition, device)
+            }
+            None => None,
+        };
         let as_they_are = Augmentation { size: recipe.augment.size, ..Augmentation::default() };
         Ok(Self {
             feed: Feed::new(order, &train.images, place, device),
@@ -82,6 +92,7 @@ impl DataLoader {
             views: views(recipe.augment.clone()),
             plain: method.takes_plain(&arm.objective.name).then(|| views(as_they_are)),
             beside,
+            solves,
             batches_per_epoch,
         })
     }
@@ -108,6 +119,9 @@ impl DataLoader {
         let mut rng = trainer.rng();
         let (view_a, view_b) = self.views.pair(images.clone(), stretches, &mut rng)?;
         let (mut views, mut context) = (Views::new(view_a, view_b)?, self.context.of(&indices));
+        if let Some(solves) = &mut self.solves {
+            context = context.with_solved(solves.of(step, || Box::new(self.feed.plan(step, end)))?);
+        }
         if let Some(plain) = &self.plain {
             views = views.with_plain(plain.single(images, stretches, &mut rng)?)?;
         }
@@ -220,6 +234,41 @@ mod tests {
         };
         assert_eq!([false, true].map(|gpu| settled("batch = 16", gpu)), [None, Some(true)]);
         assert_eq!(settled("batch = 16\ndrop_last = false", true), Some(false));
+    }
+
+    #[test]
+    fn solves_ahead_train_the_same_network_as_solves_within_the_step() {
+        for objective in ["fair-cclk", "kernel-decoupled-uniformity"] {
+            let text = format!(
+                "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 40\ntest = 10\n\n[train]\nbatch = 16\niterations = 5\n\n\
+                 [objective]\nname = \"{objective}\"\nkernel = {{ name = \"rbf\", sigma = 20.0 }}\n"
+            );
+            let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
+            let arm = recipe.arms().remove(0);
+            let loader = || DataLoader::new(&arm, &recipe, &biased(), &Device::flex()).unwrap();
+            let set = loader().context().training_set();
+            let settings =
+                || trainer_config(&arm, &recipe, loader().context(), (&biased(), 5), None).unwrap();
+            let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
+            let trained = |ahead: bool, interrupted: Option<u64>| {
+                let feed = || DataLoader { solves: loader().solves.filter(|_| ahead), ..loader() };
+                let mut trainer = Trainer::new(settings(), &set, &Device::flex()).unwrap();
+                let mut loader = feed();
+                assert_eq!(loader.solves.is_some(), ahead);
+                while !trainer.is_finished() {
+                    if interrupted == Some(trainer.step_number()) {
+                        trainer =
+                            Trainer::resume(settings(), &set, &Device::flex(), &bytes(&trainer)).unwrap();
+                        loader = feed();
+                    }
+                    loader.step(&mut trainer).unwrap();
+                }
+                bytes(&trainer)
+            };
+            let within = trained(false, None);
+            assert!(trained(true, None) == within, "{objective}");
+            assert!(trained(true, Some(3)) == within, "{objective}, resumed");
+        }
     }
 
     #[test]

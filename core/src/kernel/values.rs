@@ -1,0 +1,117 @@
+//! Values of a kernel between one row and many, as loops over columns.
+
+use std::ops::Range;
+
+use simile_kernels::cpu::exp::exp_of_slice;
+
+use super::{Kernel, KernelFunction, median_distance};
+use crate::numeric::matrix::Matrix;
+
+/// A kernel with the rows that it compares.
+pub(crate) struct KernelValues {
+    rows: Matrix,
+    /// The columns of the rows.
+    columns: Vec<Vec<f64>>,
+    form: Form,
+}
+
+enum Form {
+    /// `exp(-|z-z'|^2 / scale)`.
+    Rbf(f64),
+    /// `exp(-|z-z'|_2 / scale)`.
+    Laplacian(f64),
+    /// `exp(-gamma |z-z'|_1)`.
+    LaplacianL1(f64),
+    /// Any other, pair by pair.
+    Other(KernelFunction),
+}
+
+impl KernelValues {
+    /// The kernel among `rows`. A bandwidth given as a rule is that of `z`.
+    pub(crate) fn new(kernel: &Kernel, z: &Matrix, rows: Matrix) -> Self {
+        let median = || median_distance(z).unwrap_or(1.0);
+        let form = match kernel {
+            Kernel::Rbf { scale } => Form::Rbf(*scale),
+            Kernel::MedianRbf => Form::Rbf(2.0 * median().powi(2)),
+            Kernel::Laplacian { scale } => Form::Laplacian(*scale),
+            Kernel::MedianLaplacian => Form::Laplacian(median()),
+            Kernel::LaplacianL1 { gamma } => Form::LaplacianL1(*gamma),
+            _ => Form::Other(kernel.function(z)),
+        };
+        let columns = (0..rows.columns()).map(|j| rows.iter_rows().map(|row| row[j]).collect()).collect();
+        Self { rows, columns, form }
+    }
+
+    /// `k(row, z_j)` for `j` of a range, one value each in `found`.
+    pub(crate) fn with(&self, row: &[f64], range: Range<usize>, found: &mut [f64]) {
+        let add = |found: &mut [f64], distance: fn(f64) -> f64| {
+            found.fill(0.0);
+            for (value, column) in row.iter().zip(&self.columns) {
+                let others = &column[range.clone()];
+                found.iter_mut().zip(others).for_each(|(sum, other)| *sum += distance(value - other));
+            }
+        };
+        match &self.form {
+            Form::Rbf(scale) => {
+                add(found, |d| d * d);
+                found.iter_mut().for_each(|value| *value = -*value / scale);
+            }
+            Form::Laplacian(scale) => {
+                add(found, |d| d * d);
+                found.iter_mut().for_each(|value| *value = -value.sqrt() / scale);
+            }
+            Form::LaplacianL1(gamma) => {
+                add(found, f64::abs);
+                found.iter_mut().for_each(|value| *value *= -gamma);
+            }
+            Form::Other(function) => {
+                found.iter_mut().zip(range).for_each(|(value, j)| *value = function(row, self.rows.row(j)));
+                return;
+            }
+        }
+        exp_of_slice(found);
+    }
+
+    /// The values of rows `i` of a range with rows `j` of another, in row order.
+    pub(crate) fn between(&self, i: Range<usize>, j: Range<usize>) -> Vec<f64> {
+        let mut found = vec![0.0; i.len() * j.len()];
+        for (row, values) in i.zip(found.chunks_mut(j.len().max(1))) {
+            self.with(self.rows.row(row), j.clone(), values);
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_are_those_of_the_gram_matrix() {
+        let z = Matrix::from_fn(37, 3, |i, j| ((i * (31 + 17 * j) + 7 * j) % 256) as f64);
+        let product = r#"{"name": "product", "factors": [
+            {"start": 0, "end": 2, "kernel": {"name": "rbf", "sigma": "median"}},
+            {"start": 2, "end": 3, "kernel": {"name": "laplacian", "sigma": 3}}]}"#;
+        for kernel in [
+            Kernel::rbf(60.0),
+            Kernel::MedianRbf,
+            Kernel::Laplacian { scale: 100.0 },
+            Kernel::MedianLaplacian,
+            Kernel::LaplacianL1 { gamma: 0.01 },
+            Kernel::rbf(0.01),
+            Kernel::ExactMatch,
+            serde_json::from_str(product).unwrap(),
+        ] {
+            let gram = kernel.gram(&z);
+            let values = KernelValues::new(&kernel, &z, z.clone()).between(3..30, 5..37);
+            for (at, value) in values.into_iter().enumerate() {
+                let expected = gram[(3 + at / 32, 5 + at % 32)];
+                assert!(
+                    (value - expected).abs() <= 1e-14 * expected + 1e-300,
+                    "{kernel:?}: {value} {expected}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Values of tensors on the host: the one place where this crate reads from a device.
+//!
+//! A read waits until the device has done all of its work, and the device then waits for the host. So a step of training
+//! reads nothing; [`count`] says so.
+
+use std::cell::Cell;
+
+use burn::tensor::{Tensor, TensorData, Transaction, try_read_sync};
+use simile_kernels::is_cpu;
+
+use crate::error::{Error, Result};
+
+thread_local! {
+    static READS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Number of tensors that this thread has read from devices so far. It does not depend on the device: a read that is left
+/// out on a GPU is not counted on the CPU either.
+pub fn count() -> u64 {
+    READS.get()
+}
+
+/// The values of a tensor.
+///
+/// # Errors
+/// The device failed; the text is its reason.
+pub(crate) async fn values<const D: usize>(tensor: Tensor<D>) -> std::result::Result<TensorData, String> {
+    READS.set(READS.get() + 1);
+    tensor.into_data_async().await.map_err(|error| format!("{error:?}"))
+}
+
+/// The values of tensors of one device, in one read.
+///
+/// # Errors
+/// The device failed; the text is its reason.
+pub(crate) async fn all_values(tensors: Vec<Tensor<2>>) -> std::result::Result<Vec<TensorData>, String> {
+    READS.set(READS.get() + 1);
+    let reading = tensors.into_iter().fold(Transaction::default(), Transaction::register);
+    reading.execute_async().await.map_err(|error| format!("{error:?}"))
+}
+
+/// The values of a tensor, at once.
+///
+/// # Errors
+/// [`Error::Degenerate`] if the device failed, or is WebGPU in a page, where reading must be asynchronous.
+pub(crate) fn values_now<const D: usize>(
+    tensor: Tensor<D>,
+    failed: impl FnOnce(String) -> Error,
+) -> Result<TensorData> {
+    match try_read_sync(values(tensor)) {
+        None => Err(failed("a page cannot read from this device without waiting".into())),
+        Some(Err(reason)) => Err(failed(format!("the device failed ({reason})"))),
+        Some(Ok(data)) => Ok(data),
+    }
+}
+
+/// The values of a tensor of a CPU backend, which lie in the memory of the program: nobody waits, and it is no read from a
+/// device. `None` for a tensor elsewhere.
+pub(crate) fn in_memory<const D: usize>(tensor: &Tensor<D>) -> Option<TensorData> {
+    let tensor = tensor.clone().without_autodiff();
+    is_cpu(&tensor.device()).then(|| tensor.into_data())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    /// Calls that read from a device; Burn's sorts and searches do so within.
+    const READS: [&str; 12] = [
+        "Transaction",
+        "into_data(",
+        "into_data_async(",
+        ".to_data(",
+        "into_scalar",
+        "try_read_sync",
+        "argsort",
+        "sort_with_indices",
+        "topk",
+        "nonzero",
+        "argwhere",
+        "mask_select",
+    ];
+    /// Files of tests alone.
+    const TESTS: [&str; 3] = ["tests.rs", "finite_difference.rs", "resnet/step.rs"];
+
+    fn sources(folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let of = |path: PathBuf| if path.is_dir() { sources(&path) } else { vec![path] };
+        entries.flat_map(of).filter(|path| path.extension().is_some_and(|kind| kind == "rs")).collect()
+    }
+
+    #[test]
+    fn no_other_file_reads_from_a_device() {
+        for path in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+            if path.ends_with("numeric/read.rs") || TESTS.iter().any(|tests| path.ends_with(tests)) {
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\n#[allow").next().unwrap();
+            let mut lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let read = lines.find(|line| READS.iter().any(|call| line.contains(call)));
+            assert_eq!(read, None, "{} reads from a device", path.display());
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The part of an objective that needs the condition of a batch alone, done ahead of the step while the device computes.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use burn::tensor::Device;
+use simile_core::kernel::conditional::Solved;
+use simile_core::loss::Objective;
+use simile_core::numeric::matrix::Matrix;
+
+use super::worker::Worker;
+
+/// The solves of step after step. A solve is a function of the samples of its batch, so that a run has the same numbers as
+/// without this, also where it is resumed.
+pub(crate) struct Solves {
+    objective: Arc<dyn Objective>,
+    condition: Arc<Matrix>,
+    device: Device,
+    /// The next step of the thread.
+    ahead: Option<(u64, Worker<Option<Solved>>)>,
+}
+
+impl Solves {
+    /// `None` for an objective that solves nothing. `condition` are the values of all samples.
+    pub(crate) fn new(
+        objective: Box<dyn Objective>,
+        condition: Arc<Matrix>,
+        device: &Device,
+    ) -> Option<Self> {
+        objective.ahead()?;
+        Some(Self { objective: objective.into(), condition, device: device.clone(), ahead: None })
+    }
+
+    /// That of a step; `None` if the condition has no solution, of which the step itself gives the error. `plan` are the
+    /// samples of this step and of those after it.
+    ///
+    /// # Errors
+    /// If the system starts no thread.
+    pub(crate) fn of(
+        &mut self,
+        step: u64,
+        plan: impl FnOnce() -> Box<dyn Iterator<Item = Vec<usize>> + Send>,
+    ) -> Result<Option<Solved>> {
+        let (_, mut worker) = match self.ahead.take().filter(|(next, _)| *next == step) {
+            Some(ahead) => ahead,
+            None => (step, self.worker(plan())?),
+        };
+        let solved = worker.next().flatten();
+        self.ahead = Some((step + 1, worker));
+        Ok(solved)
+    }
+
+    fn worker(
+        &self,
+        plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
+    ) -> Result<Worker<Option<Solved>>> {
+        let (objective, condition) = (Arc::clone(&self.objective), Arc::clone(&self.condition));
+        let device = self.device.clone();
+        let solve = move |samples: Vec<usize>| {
+            let ahead = objective.ahead()?;
+            ahead.solve(&condition.select(&samples), &device).ok()
+        };
+        Worker::new("solves", plan.map(solve))
+    }
+}

@@ -1,0 +1,62 @@
+//! Results that a thread of their own makes ahead of their use.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+/// Results in order, made by a thread: while one is used, the next is ready and the one after it is made. Dropped before its
+/// end, it waits for the one that is being made.
+pub(super) struct Worker<T> {
+    /// `None` only while it is dropped.
+    results: Option<Receiver<T>>,
+    thread: Option<JoinHandle<()>>,
+    waited: Duration,
+}
+
+impl<T: Send + 'static> Worker<T> {
+    /// Begins to make the results of an iterator. `name` is that of the thread.
+    ///
+    /// # Errors
+    /// If the system starts no thread.
+    pub(super) fn new(name: &str, work: impl Iterator<Item = T> + Send + 'static) -> Result<Self> {
+        // One result waits here, and one in the hands of the thread.
+        let (sender, results) = sync_channel(1);
+        let work = move || {
+            for result in work {
+                // Nobody receives if the user of the results has ended.
+                if sender.send(result).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = thread::Builder::new().name(name.into()).spawn(work);
+        let thread = thread.with_context(|| format!("starting a thread for {name}"))?;
+        Ok(Self { results: Some(results), thread: Some(thread), waited: Duration::ZERO })
+    }
+
+    /// The next result; `None` if there is none, or the thread panicked.
+    pub(super) fn next(&mut self) -> Option<T> {
+        let asked = Instant::now();
+        let received = self.results.as_ref().and_then(|results| results.recv().ok());
+        self.waited += asked.elapsed();
+        received
+    }
+
+    /// The time that [`next`](Self::next) has waited since the last call of this function.
+    pub(super) fn take_waited(&mut self) -> Duration {
+        std::mem::take(&mut self.waited)
+    }
+}
+
+impl<T> Drop for Worker<T> {
+    fn drop(&mut self) {
+        // Without a receiver the thread ends with the result that it makes.
+        self.results = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported by its message.
+            let _ = thread.join();
+        }
+    }
+}
