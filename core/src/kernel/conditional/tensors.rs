@@ -28,6 +28,8 @@ const LAST_STEPS: u32 = 5;
 const DIFFERENCES: usize = 1 << 24;
 /// Halvings of the range in which the median distance lies.
 const HALVINGS: usize = 40;
+/// Squared distances below this part of the largest are those of equal rows.
+const NEARLY_EQUAL: f64 = 1e-5;
 /// Rows whose median distance is taken, at most.
 const MEDIAN_ROWS: usize = 1000;
 
@@ -141,12 +143,16 @@ fn median_square(z: Tensor<2>) -> Tensor<2> {
     let (b, device) = (z.dims()[0], z.device());
     let some: Vec<usize> = (0..b).step_by(b.div_ceil(MEDIAN_ROWS).max(1)).collect();
     let squares = squared_distances(z.select(0, indices(&some, &device)));
+    let largest = squares.clone().max().reshape([1, 1]);
+    // Rounding leaves a small distance between equal rows.
+    let nearly_equal = squares.clone().lower(largest.clone() * NEARLY_EQUAL);
+    let squares = squares.mask_fill(nearly_equal, 0.0);
     let count = |of: Tensor<2, burn::tensor::Bool>| of.float().cast(DType::F32).sum().reshape([1, 1]);
     // Each pair is there twice.
     let positive = count(squares.clone().greater_elem(0.0));
     let equal = count(squares.clone().equal_elem(0.0));
     let up_to = (positive.clone() * 0.25).floor() * 2.0 + equal;
-    let mut high = squares.clone().max().reshape([1, 1]);
+    let mut high = largest;
     let mut low = high.zeros_like();
     for _ in 0..HALVINGS {
         let middle = (low.clone() + high.clone()) * 0.5;
