@@ -308,7 +308,10 @@ impl AlgorithmConfig {
                 Box::new(made?)
             }
             Self::BiasNetwork { encoder, first_steps, ce_weight } => {
-                let classes = training.labels.iter().max().map_or(0, |last| last + 1);
+                let seen = training.labels.iter().max().map_or(0, |last| last + 1);
+                // Scores of both networks are compared class by class, also where the last class has no sample.
+                let main = class_scores(&objective.name, seen, training.biases);
+                let classes = main.map_or(seen, |_| networks.head.output);
                 let scores = HeadConfig { kind: HeadKind::Linear, output: classes, ..HeadConfig::default() };
                 let biased = biased_network(networks, Some(encoder), scores);
                 let (both, steps) = ([networks, &biased], (*first_steps, *ce_weight));
