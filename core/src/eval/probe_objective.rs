@@ -2,10 +2,10 @@
 
 use faer::linalg::solvers::Llt;
 use faer::{MatMut, MatRef, Side};
+use simile_kernels::cpu::exp::exp_f64;
 
 use super::blocks::{Block, accumulate, fold};
 use super::moments::{Every, Moments};
-use super::softmax::exp_of_negative;
 use super::{check_labels, check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
@@ -258,7 +258,7 @@ impl Stripe {
         }
         for scores in self.values.chunks_mut(STRIPE) {
             for ((score, most), total) in scores.iter_mut().zip(&most).zip(&mut total) {
-                *score = exp_of_negative(*score - most);
+                *score = exp_f64(*score - most);
                 *total += *score;
             }
         }

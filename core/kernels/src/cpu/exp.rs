@@ -32,44 +32,49 @@ pub fn sigmoid_of_slice(values: &mut [f32]) {
     vectorised!(values.iter_mut().for_each(|x| *x = of(*x)));
 }
 
+/// Smallest argument whose exponential is a normal number.
+const SMALLEST_F64: f64 = -708.0;
 /// As [`ROUND`], in `f64`.
 const ROUND_F64: f64 = 6_755_399_441_055_744.0;
 /// As [`LN_2_HIGH`], in `f64`.
-const LN_2_HIGH_F64: f64 = 6.931_471_803_691_238e-1;
+const LN_2_HIGH_F64: f64 = 0.693_147_180_369_123_8;
 const LN_2_LOW_F64: f64 = 1.908_214_929_270_587_7e-10;
-/// The reciprocals of 13 to 1: the next term of the exponential of ln(2)/2 is below 1e-17.
-const RECIPROCALS: [f64; 13] = [
-    1.0 / 13.0,
-    1.0 / 12.0,
-    1.0 / 11.0,
-    1.0 / 10.0,
-    1.0 / 9.0,
-    1.0 / 8.0,
-    1.0 / 7.0,
+/// 1/k! from 13 down: the remainder is at most ln(2)/2 from 0, where the next term is below 1e-17.
+const INVERSE_FACTORIALS_F64: [f64; 14] = [
+    1.0 / 6_227_020_800.0,
+    1.0 / 479_001_600.0,
+    1.0 / 39_916_800.0,
+    1.0 / 3_628_800.0,
+    1.0 / 362_880.0,
+    1.0 / 40_320.0,
+    1.0 / 5_040.0,
+    1.0 / 720.0,
+    1.0 / 120.0,
+    1.0 / 24.0,
     1.0 / 6.0,
-    1.0 / 5.0,
-    1.0 / 4.0,
-    1.0 / 3.0,
-    1.0 / 2.0,
+    0.5,
+    1.0,
     1.0,
 ];
-/// Smallest argument for which the exponential has all digits.
-const SMALLEST: f64 = -700.0;
 
-/// `exp(x)` of each value with relative error 1e-15, for values of at most 700; of those below -700 it is that of -700.
+/// `exp(x)` with relative error 1e-15 for `x` up to 700, and the same bits on every platform. Below -708 it is that of
+/// -708; that of NaN is NaN.
+#[inline(always)]
+pub fn exp_f64(x: f64) -> f64 {
+    let x = if x < SMALLEST_F64 { SMALLEST_F64 } else { x };
+    let shifted = x * std::f64::consts::LOG2_E + ROUND_F64;
+    let k = shifted - ROUND_F64;
+    let r = (x - k * LN_2_HIGH_F64) - k * LN_2_LOW_F64;
+    let mut mantissa = 0.0;
+    for coefficient in INVERSE_FACTORIALS_F64 {
+        mantissa = mantissa * r + coefficient;
+    }
+    f64::from_bits(mantissa.to_bits().wrapping_add(shifted.to_bits() << 52))
+}
+
+/// [`exp_f64`] of each value.
 pub fn exp_of_slice(values: &mut [f64]) {
-    let of = |x: f64| {
-        let x = x.max(SMALLEST);
-        let shifted = x * std::f64::consts::LOG2_E + ROUND_F64;
-        let k = shifted - ROUND_F64;
-        let r = (x - k * LN_2_HIGH_F64) - k * LN_2_LOW_F64;
-        let mut mantissa = 1.0;
-        for reciprocal in RECIPROCALS {
-            mantissa = mantissa * (r * reciprocal) + 1.0;
-        }
-        mantissa * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
-    };
-    vectorised!(values.iter_mut().for_each(|x| *x = of(*x)));
+    vectorised!(values.iter_mut().for_each(|x| *x = exp_f64(*x)));
 }
 
 #[cfg(test)]
@@ -77,16 +82,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_in_f64_are_those_of_the_library_within_rounding() {
+    fn values_in_f64_are_those_of_the_library_to_the_last_bits() {
+        for i in 0..200_000 {
+            let x = -f64::from(i) * 0.003_537;
+            assert!((exp_f64(x) - x.exp()).abs() <= 4e-16 * x.exp(), "{x}");
+        }
         let arguments: Vec<f64> = (-70_000..=70_000).map(|i| f64::from(i) * 1e-2).collect();
         let mut found = arguments.clone();
         exp_of_slice(&mut found);
         for (x, found) in arguments.into_iter().zip(found) {
             assert!((found - x.exp()).abs() <= 1e-15 * x.exp(), "{x}: {found} {}", x.exp());
         }
-        let mut ends = [0.0, -1e300, f64::NEG_INFINITY];
-        exp_of_slice(&mut ends);
-        assert!(ends[0] == 1.0 && ends[1] < 1e-300 && ends[2] < 1e-300);
+        assert_eq!([0.0, -0.0].map(exp_f64), [1.0; 2]);
+    }
+
+    #[test]
+    fn far_below_nothing_is_left_and_nan_is_kept() {
+        for x in [-709.0, -1e4, -1e300, f64::NEG_INFINITY] {
+            assert!((0.0..1e-300).contains(&exp_f64(x)));
+        }
+        assert!(exp_f64(f64::NAN).is_nan());
     }
 
     #[test]
