@@ -38,6 +38,7 @@ mod groups;
 mod large;
 mod ridge;
 mod tensors;
+mod tiles;
 mod weight_scheme;
 
 use std::sync::Arc;

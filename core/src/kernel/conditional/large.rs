@@ -25,8 +25,6 @@
 //! norm has a probability of at most 1e-7: it would take eight squared deviates with a sum below 0.08. As `S` is at
 //! least `ridge I`, rounding it to `f32` adds at most `2^-24 |S|_inf / ridge`, and rounding `W` at most `2^-24 sqrt(n)`.
 
-mod tiles;
-
 use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::{DenseSolveCore, Solve};
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
@@ -35,9 +33,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use simile_kernels::cpu::parallel;
 
-use self::tiles::SymmetricTiles;
 use super::device::NEGLIGIBLE;
 use super::groups::EqualRows;
+use super::tiles::SymmetricTiles;
 use super::{ConditionalEmbedding, Form};
 use crate::error::Result;
 use crate::kernel::values::KernelValues;
