@@ -6,27 +6,31 @@
 //! in the paper. The debiased classifier is evaluated. Inputs: `labels`, and `samples` for the averages.
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use rand::Rng;
 
-use super::averages::Averages;
 use super::passes;
-use super::state::TRAINED;
+use super::state::{TRAINED, unusable};
 use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::batch::Batch;
-use crate::loss::{Lff, Objective};
+use crate::loss::{Lff, LffWeights, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
+use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
+
+/// Names of the averages in a state.
+const BIASED: &str = "averages.biased";
+const DEBIASED: &str = "averages.debiased";
 
 /// The debiased and the biased classifier.
 #[derive(Debug)]
 pub struct LearningFromFailure {
     trained: Trained,
     objective: Lff,
-    averages: Option<Averages>,
+    averages: Option<LffWeights>,
 }
 
 #[derive(Module, Debug)]
@@ -50,7 +54,7 @@ impl LearningFromFailure {
     ) -> Result<Self> {
         objective.check()?;
         let averages = averages
-            .map(|(labels, alpha)| Averages::new(labels, alpha, objective.eps, device))
+            .map(|(labels, alpha)| LffWeights::new(labels, alpha, objective.eps, (device, DType::F32)))
             .transpose()?;
         let trained = Trained { debiased: networks.init(device, rng)?, biased: networks.init(device, rng)? };
         Ok(Self { trained, objective, averages })
@@ -84,7 +88,9 @@ impl Algorithm for LearningFromFailure {
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
         state.module(TRAINED, &self.trained);
         if let Some(averages) = &self.averages {
-            averages.save(state);
+            let [biased, debiased] = averages.averages();
+            state.tensor(BIASED, biased);
+            state.tensor(DEBIASED, debiased);
         }
         Ok(())
     }
@@ -92,10 +98,30 @@ impl Algorithm for LearningFromFailure {
     fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
         self.trained = state.module(TRAINED, self.trained.clone())?;
         if let Some(averages) = &mut self.averages {
-            averages.restore(state)?;
+            let like = averages.averages();
+            averages
+                .set_averages(stored_averages(state, &like)?)
+                .map_err(|error| unusable("averages", &error))?;
         }
         Ok(())
     }
+}
+
+/// The averages of a state, of the shapes of `like`.
+fn stored_averages(
+    state: &mut StateReader,
+    like: &[Tensor<2>; 2],
+) -> Result<[Tensor<2>; 2], CheckpointError> {
+    // Older states hold bits of `f64`, none for a sample that was never visited.
+    let bits: Option<[Vec<Option<u64>>; 2]> = state.value("averages")?;
+    let Some(bits) = bits else {
+        return Ok([state.tensor(BIASED, &like[0])?, state.tensor(DEBIASED, &like[1])?]);
+    };
+    Ok(bits.map(|bits| {
+        let mut values: Vec<f64> = bits.into_iter().map(|bits| bits.map_or(-1.0, f64::from_bits)).collect();
+        values.resize(like[0].dims()[0], -1.0);
+        Matrix::column(&values).to_tensor(&like[0].device(), DType::F32)
+    }))
 }
 
 #[cfg(test)]

@@ -48,7 +48,6 @@
 //! # }
 //! ```
 
-mod averages;
 mod bias_first;
 mod biased;
 mod byol;

@@ -105,6 +105,6 @@ impl StateReader {
     }
 }
 
-fn unusable(name: &str, error: &serde_json::Error) -> CheckpointError {
+pub(super) fn unusable(name: &str, error: &impl std::fmt::Display) -> CheckpointError {
     CheckpointError::Metadata { key: "simile_state", reason: format!("has no usable `{name}`: {error}") }
 }

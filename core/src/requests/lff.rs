@@ -1,13 +1,15 @@
 //! The case `lff-weights`: LfF's weights from the scores of both networks, step by step.
 
+use burn::tensor::{DType, Device, Tensor};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::input::parse_part;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, read};
 use crate::error::{Error, Result};
-use crate::loss::LffWeights;
+use crate::loss::batch::Batch;
 use crate::loss::logits::below;
+use crate::loss::{LffWeights, cross_entropies};
 use crate::numeric::matrix::Matrix;
 
 #[derive(Deserialize)]
@@ -28,55 +30,50 @@ struct Inputs {
     logits_d: Vec<Matrix>,
 }
 
-/// Runs the case `lff-weights`: batches of training samples, with the scores of both networks on all of them at each
+/// The name of this case.
+pub(super) const NAME: &str = "lff-weights";
+
+/// Runs the case: batches of training samples, with the scores of both networks on all of them at each
 /// step. `aux` holds the weights of each batch and the averages after it.
 ///
 /// # Errors
 /// An input or parameter is missing, unknown or has the wrong shape; the error names it.
-pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
+pub(super) async fn run(params: &Value, inputs: &Value, device: &Device, dtype: DType) -> Result<Outcome> {
     let params: Params = parse_part("params", params)?;
     let inputs: Inputs = parse_part("inputs", inputs)?;
     if inputs.labels.len() != params.n_samples {
         let found = format!("{}", inputs.labels.len());
         return Err(Error::shape("labels", format!("{} (n_samples)", params.n_samples), found));
     }
-    let mut state = LffWeights::new(inputs.labels.clone(), params.ema_alpha, params.eps)?;
-    let (mut weights, mut biased, mut debiased) = (Vec::new(), Vec::new(), Vec::new());
+    below("labels", &inputs.labels, params.classes)?;
+    let mut state = LffWeights::new(inputs.labels.clone(), params.ema_alpha, params.eps, (device, dtype))?;
+    // The weights of a step, then the averages of both networks after it.
+    let mut results = Vec::new();
     for (step, samples) in inputs.batches.iter().enumerate() {
-        let of = |name: &str, scores: &[Matrix]| {
-            let scores = scores.get(step).ok_or_else(|| {
-                Error::shape(name, format!("{} steps", inputs.batches.len()), format!("{step}"))
-            })?;
-            host_losses(name, scores, &inputs.labels, samples, params.classes)
+        below("batches", samples, inputs.labels.len())?;
+        let losses = |name: &str, logits: &[Matrix]| -> Result<Tensor<1>> {
+            let expected =
+                || format!("{} matrices of {}x{}", inputs.batches.len(), inputs.labels.len(), params.classes);
+            let logits = logits.get(step).ok_or_else(|| Error::shape(name, expected(), format!("{step}")))?;
+            if (logits.rows(), logits.columns()) != (inputs.labels.len(), params.classes) {
+                let found = format!("{}x{}", logits.rows(), logits.columns());
+                return Err(Error::shape(name, expected(), found));
+            }
+            let labels = samples.iter().map(|&sample| inputs.labels[sample]).collect();
+            let logits = logits.select(samples);
+            let batch =
+                Batch::default().with_matrix(name, logits, device, dtype).with_indices("labels", labels);
+            cross_entropies(&batch, NAME, name)
         };
-        let (b, d) = (of("logits_b", &inputs.logits_b)?, of("logits_d", &inputs.logits_d)?);
-        weights.push(state.update(samples, &b, &d)?);
-        biased.push(state.biased().to_vec());
-        debiased.push(state.debiased().to_vec());
+        let (biased, debiased) =
+            (losses("logits_b", &inputs.logits_b)?, losses("logits_d", &inputs.logits_d)?);
+        results.push(state.update(samples, biased, debiased)?);
+        // The average of a sample that was never visited is 0 to a reader.
+        results.extend(state.averages().map(|averages| averages.clamp_min(0.0)));
     }
-    let aux = json!({ "weights": weights, "ema_b": biased, "ema_d": debiased });
+    let results = read(results).await?;
+    let column =
+        |at: usize| -> Vec<&[f64]> { results.iter().skip(at).step_by(3).map(Matrix::data).collect() };
+    let aux = json!({ "weights": column(0), "ema_b": column(1), "ema_d": column(2) });
     Ok(Outcome { aux, ..Outcome::default() })
-}
-
-/// Cross-entropies of some rows of a table of scores.
-fn host_losses(
-    name: &str,
-    scores: &Matrix,
-    labels: &[usize],
-    samples: &[usize],
-    classes: usize,
-) -> Result<Vec<f64>> {
-    if scores.rows() != labels.len() || scores.columns() != classes {
-        let found = format!("{}x{}", scores.rows(), scores.columns());
-        return Err(Error::shape(name, format!("{}x{classes}", labels.len()), found));
-    }
-    below("batches", samples, labels.len())?;
-    below("labels", labels, classes)?;
-    Ok((samples.iter())
-        .map(|&i| {
-            let row = scores.row(i);
-            let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            largest + row.iter().map(|s| (s - largest).exp()).sum::<f64>().ln() - row[labels[i]]
-        })
-        .collect())
 }

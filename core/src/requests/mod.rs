@@ -30,14 +30,13 @@ pub use self::outcome::{Outcome, read};
 /// Runs a case that is not an objective, from its `params` and `inputs`.
 pub type Runner = fn(&Value, &Value) -> Result<Outcome>;
 
-/// The cases that are neither objectives nor evaluation: states and tables.
-const RUNNERS: &[(&str, Runner)] =
-    &[("kernel-gram", kernels::gram), ("kceo-weights", kernels::weights), ("lff-weights", lff::run)];
+/// The cases that are tables, computed on the host.
+const RUNNERS: &[(&str, Runner)] = &[("kernel-gram", kernels::gram), ("kceo-weights", kernels::weights)];
 
 /// The names that a case may have as its `objective`.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let tables = RUNNERS.iter().map(|(name, _)| *name);
-    loss::names().chain(tables).chain(eval::names()).chain(optim::NAMES)
+    loss::names().chain(tables).chain([lff::NAME]).chain(eval::names()).chain(optim::NAMES)
 }
 
 fn runner(name: &str) -> Option<Runner> {
@@ -100,6 +99,9 @@ impl Request {
         let inputs = || Value::Object(self.inputs.clone());
         if let Some(variant) = optim::variant(&self.objective) {
             return optim::run(variant, &self.params, &inputs(), device, dtype).await;
+        }
+        if self.objective == lff::NAME {
+            return lff::run(&self.params, &inputs(), device, dtype).await;
         }
         match runner(&self.objective) {
             Some(run) => run(&self.params, &inputs()),

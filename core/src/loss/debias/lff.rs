@@ -12,7 +12,7 @@
 //! cross-entropy](crate::loss::GeneralisedCrossEntropy), `q` = 0.7.
 //!
 //! Released code does not use the two cross-entropies of this batch but their moving averages by training sample,
-//! each divided by the largest average of its class: [`LffWeights`], whose output is the input `weights`. Without
+//! each divided by the largest average of its class: [`LffWeights`](crate::loss::LffWeights), whose output is the input `weights`. Without
 //! that input the weights are those of the equation. `variant` is that of the generalised cross-entropy.
 //!
 //! Use it if the bias is not labelled but is easier to learn than the class. A sample on which both networks are
@@ -22,16 +22,13 @@
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, positive, within};
+use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{check_shape, cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::spec::{CLASSES, Described, Family, Form, Head, Input, Networks, Parameter, Range, Spec};
 use crate::loss::supervised::cross_entropy::sample_weights;
 use crate::loss::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
-
-/// More classes than in any data set.
-const MOST_CLASSES: usize = 1 << 24;
 
 /// The loss of both networks; see the [module](self). Inputs: `logits_b` and `logits_d`, `[n, classes]`, `labels`,
 /// `[n]`, and `weights`, `[n, 1]`, if given.
@@ -103,102 +100,6 @@ impl Objective for Lff {
     }
 }
 
-/// The released weights: moving averages of both networks' losses, by training sample.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LffWeights {
-    alpha: f64,
-    eps: f64,
-    classes: usize,
-    labels: Vec<usize>,
-    biased: Averages,
-    debiased: Averages,
-}
-
-impl LffWeights {
-    /// Initial averages, without any loss, for training samples of the given classes; `alpha` (0.7 as released) is
-    /// the fraction that an average keeps at each visit, `eps` (1e-8) is added to the denominator of the weights.
-    ///
-    /// # Errors
-    /// `alpha` is not in 0..=1, `eps` is not above 0, or a label is not a class.
-    pub fn new(labels: Vec<usize>, alpha: f64, eps: f64) -> Result<Self> {
-        within("ema_alpha", alpha, 0.0, 1.0)?;
-        positive("eps", eps)?;
-        let empty = Averages { values: vec![0.0; labels.len()], seen: vec![false; labels.len()] };
-        let classes = labels.iter().max().map_or(0, |&label| label.saturating_add(1));
-        if classes > MOST_CLASSES {
-            return Err(Error::parameter(
-                "labels",
-                classes - 1,
-                "expected classes, integers from 0 without gaps",
-            ));
-        }
-        Ok(Self { alpha, eps, classes, labels, biased: empty.clone(), debiased: empty })
-    }
-
-    /// Updates the averages with the cross-entropies of a batch of training `samples` and returns a weight for each
-    /// of them, in their order.
-    ///
-    /// An average starts as the first loss of its sample. The weight is `b / (b + d + eps)`, where `b` and `d` are
-    /// the averages of the biased and the debiased network, each divided by the current largest average of its
-    /// class over all training samples, however old; a sample that was never visited counts as 0.
-    ///
-    /// # Errors
-    /// A sample is not in the training set, or the lists differ in length.
-    pub fn update(&mut self, samples: &[usize], biased: &[f64], debiased: &[f64]) -> Result<Vec<f64>> {
-        crate::loss::logits::below("samples", samples, self.labels.len())?;
-        if biased.len() != samples.len() || debiased.len() != samples.len() {
-            let found = format!("{} and {}", biased.len(), debiased.len());
-            return Err(Error::shape("losses", format!("{} of each network", samples.len()), found));
-        }
-        self.biased.take(self.alpha, samples, biased);
-        self.debiased.take(self.alpha, samples, debiased);
-        let largest_b = self.biased.largest_by_class(&self.labels, self.classes);
-        let largest_d = self.debiased.largest_by_class(&self.labels, self.classes);
-        let relative = |value: f64, largest: f64| if largest > 0.0 { value / largest } else { 0.0 };
-        Ok((samples.iter())
-            .map(|&i| {
-                let class = self.labels[i];
-                let b = relative(self.biased.values[i], largest_b[class]);
-                let d = relative(self.debiased.values[i], largest_d[class]);
-                b / (b + d + self.eps)
-            })
-            .collect())
-    }
-
-    /// The averages of the biased network, one for each training sample.
-    pub fn biased(&self) -> &[f64] {
-        &self.biased.values
-    }
-
-    /// The averages of the debiased network, one for each training sample.
-    pub fn debiased(&self) -> &[f64] {
-        &self.debiased.values
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Averages {
-    values: Vec<f64>,
-    seen: Vec<bool>,
-}
-
-impl Averages {
-    fn take(&mut self, alpha: f64, samples: &[usize], losses: &[f64]) {
-        for (&i, &loss) in samples.iter().zip(losses) {
-            let first = !std::mem::replace(&mut self.seen[i], true);
-            self.values[i] = if first { loss } else { alpha * self.values[i] + (1.0 - alpha) * loss };
-        }
-    }
-
-    fn largest_by_class(&self, labels: &[usize], classes: usize) -> Vec<f64> {
-        let mut largest = vec![0.0_f64; classes];
-        for (&label, &value) in labels.iter().zip(&self.values) {
-            largest[label] = largest[label].max(value);
-        }
-        largest
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -235,16 +136,5 @@ mod tests {
             .with_tensor("logits_d", certain)
             .with_indices("labels", vec![0]);
         assert_eq!(value(&Lff::default(), &batch), 0.0);
-    }
-
-    #[test]
-    fn averages_start_at_the_first_loss_and_divide_by_the_largest_of_the_class() {
-        let mut weights = LffWeights::new(vec![0, 0, 1], 0.7, 1e-8).unwrap();
-        weights.update(&[0, 2], &[2.0, 5.0], &[1.0, 5.0]).unwrap();
-        let second = weights.update(&[0, 1], &[1.0, 0.85], &[1.0, 1.0]).unwrap();
-        assert!((weights.biased()[0] - 1.7).abs() < 1e-12);
-        assert_eq!(weights.biased()[1], 0.85);
-        assert!((second[1] - 0.5 / 1.5).abs() < 1e-6);
-        assert!(weights.update(&[3], &[1.0], &[1.0]).is_err());
     }
 }

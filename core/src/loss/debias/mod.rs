@@ -9,6 +9,7 @@ pub mod hsic;
 pub mod jtt;
 pub mod learned_mixin;
 pub mod lff;
+pub mod lff_weights;
 pub mod lnl;
 pub mod rubi;
 pub mod softcon;
