@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::config::Recipe;
 use crate::console::line;
@@ -59,7 +59,8 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         Some(_) => Some(weights::begin(&mut recipe.clone(), &state.file(&folder, WEIGHTS)?)?),
         None => None,
     };
-    let splits = read_images(&recipe, state.data.as_deref(), &devices)?;
+    let splits = read_images(&recipe, state.data.as_deref(), &devices)
+        .with_context(|| format!("{} cannot go on now, and keeps its state", run.display()))?;
     if is_longer {
         // The state is written first: it alone determines the length of the run.
         state.write(&folder)?;

@@ -61,9 +61,7 @@ pub(super) fn prepare(mut recipe: Recipe, data: Option<PathBuf>, devices: Device
     // Reading images may take long, so that these two come first.
     preflight::check_precision(&recipe, &devices)?;
     let weights = weights::read(&recipe)?;
-    let check = |images: usize| preflight::check_memory(&recipe, images, &devices);
-    let splits = Splits::checked(&recipe, data.as_deref(), &check)?;
-    let splits = prior::add(splits, recipe.data.prior.as_ref(), &devices.first.device)?;
+    let splits = read_images(&recipe, data.as_deref(), &devices)?;
     let warnings = preflight(&recipe, &splits, &devices)?;
     interrupt::listen()?;
     Ok(Prepared { recipe, data, devices, splits, weights, warnings })
@@ -72,9 +70,10 @@ pub(super) fn prepare(mut recipe: Recipe, data: Option<PathBuf>, devices: Device
 /// The images of a recipe, with the variable of another network if it names one.
 ///
 /// # Errors
-/// If a file is missing or damaged, or the encoder has another input size.
+/// If a file is missing or damaged, or the encoder has another input size; a usage error if a step does not fit into
+/// memory.
 pub(super) fn read_images(recipe: &Recipe, data: Option<&Path>, devices: &DeviceSet) -> Result<Splits> {
-    let splits = Splits::of(recipe, data)?;
+    let splits = Splits::checked(recipe, data, &|images| preflight::check_memory(recipe, images, devices))?;
     prior::add(splits, recipe.data.prior.as_ref(), &devices.first.device)
 }
 

@@ -111,8 +111,7 @@ fn embeds_as_the_command_line_does(place: Where) {
     }
 }
 
-/// Objectives on the same random views, with a continuous condition. The last two need tensors on the host, which a
-/// page cannot read back from WebGPU synchronously.
+/// Objectives on the same random views, with a continuous condition.
 fn cases() -> Value {
     let view = |seed: usize| -> Vec<Vec<f64>> {
         (0..16).map(|i| (0..8).map(|j| ((seed + i * 8 + j) as f64 * 12.9898).sin()).collect()).collect()

@@ -99,6 +99,21 @@ fn a_batch_that_cannot_fit_is_refused_before_any_picture_is_decoded_with_the_chu
     assert!(told(within(place.path(), "", &[]), 1).contains(".png"));
 }
 
+#[test]
+fn a_run_that_goes_on_is_checked_too_and_loses_nothing() {
+    let place = place();
+    let recipe = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 16\n\n[train]\nbatch = 16\niterations = 2\n\n\
+                  [probe]\nsteps = 2\n\n[objective]\nname = \"nt-xent\"\n";
+    fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
+    let on = || simile(place.path(), &["train", "--resume", "run", "--set", "train.iterations=4"]);
+    let mut small = on();
+    small.env("SIMILE_MEMORY", "1");
+    let text = told(small, 2);
+    assert!(text.contains("cannot go on now") && text.contains("`train.batch` is 16"), "{text}");
+    on().assert().success();
+}
+
 /// The estimate is a lower bound; buffers of single operations come on top.
 #[cfg(target_os = "linux")]
 #[test]
