@@ -129,6 +129,7 @@ fn stored_averages(
 mod tests {
     use super::super::testing::{falls, networks, rng, train};
     use super::*;
+    use crate::nn::checkpoint::Archive;
 
     const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
 
@@ -146,5 +147,17 @@ mod tests {
                 LearningFromFailure::new(&networks(3), objective, averages, &device, &mut rng(5)).unwrap();
             assert!(falls(&train(&mut algorithm, &context(), 4)));
         }
+    }
+
+    #[test]
+    fn averages_of_an_older_state_are_read_from_their_bits() {
+        let mut values = serde_json::Map::new();
+        let bits = |value: f64| value.to_bits();
+        values.insert("averages".into(), serde_json::json!([[bits(0.5), null], [bits(0.25)]]));
+        let mut state = StateReader::new(Archive::default(), values);
+        let like = [(); 2].map(|()| Tensor::zeros([2, 1], &Device::flex()));
+        let stored = stored_averages(&mut state, &like).unwrap();
+        let stored = stored.map(|averages| averages.into_data().iter::<f32>().collect::<Vec<_>>());
+        assert_eq!(stored, [[0.5, -1.0], [0.25, -1.0]]);
     }
 }
