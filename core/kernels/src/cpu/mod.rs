@@ -20,6 +20,7 @@ pub mod places;
 pub mod pool;
 pub mod redundancy;
 pub mod resample;
+pub mod resize;
 pub mod rows;
 pub mod scratch;
 pub mod sinkhorn;
