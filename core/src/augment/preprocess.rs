@@ -117,9 +117,10 @@ fn crop(picture: &Images, height: usize, width: usize) -> Result<Cow<'_, Images>
     }
     let (top, left) = ((picture.height - high) / 2, (picture.width - wide) / 2);
     let channels = picture.channels;
-    let lines = picture.pixels.chunks_exact(picture.width * channels).skip(top).take(high);
-    let pixels =
-        lines.flat_map(|line| line.iter().skip(left * channels).take(wide * channels).copied()).collect();
+    let mut pixels = Vec::with_capacity(high * wide * channels);
+    for line in picture.pixels.chunks_exact(picture.width * channels).skip(top).take(high) {
+        pixels.extend_from_slice(&line[left * channels..(left + wide) * channels]);
+    }
     Images::new(high, wide, channels, pixels).map(Cow::Owned)
 }
 

@@ -1,8 +1,9 @@
 //! Pillow's resampling, which torchvision uses for images: a filter that widens with the reduction (antialias),
-//! applied along rows and then along columns. Its weights are those of [`Filter`].
+//! applied along rows and then along columns, by [`simile_kernels::cpu::resize`]. Its weights are those of [`Filter`].
 
 use serde::{Deserialize, Serialize};
 use simile_kernels::Filter;
+use simile_kernels::cpu::resize::Resize;
 
 use super::{DatasetError, Images, Result};
 
@@ -26,51 +27,6 @@ impl From<Interpolation> for Filter {
     }
 }
 
-/// Fraction bits of Pillow's fixed-point weights.
-const PRECISION: u32 = 22;
-
-/// The weights of one axis as Pillow rounds them.
-struct Axis {
-    taps: Vec<(usize, Vec<i32>)>,
-}
-
-impl Axis {
-    fn new(interpolation: Interpolation, input: usize, output: usize) -> Self {
-        let mut taps = Vec::with_capacity(output);
-        Filter::from(interpolation).weights(input, output, |_, first, weights| {
-            let fixed = weights.iter().map(|w| (w * f64::from(1 << PRECISION)).round() as i32).collect();
-            taps.push((first, fixed));
-        });
-        Self { taps }
-    }
-
-    /// Resamples lines of `channels` interleaved values.
-    fn rows(&self, input: &[u8], channels: usize, output: &mut [u8]) {
-        for (pixel, (first, weights)) in output.chunks_exact_mut(channels).zip(&self.taps) {
-            for (channel, value) in pixel.iter_mut().enumerate() {
-                let line = input.iter().skip(first * channels + channel).step_by(channels);
-                *value = round(line.zip(weights).map(|(&v, &w)| i32::from(v) * w).sum());
-            }
-        }
-    }
-
-    /// Resamples across lines of `stride` values.
-    fn columns(&self, input: &[u8], stride: usize, output: &mut [u8], sums: &mut Vec<i32>) {
-        for (line, (first, weights)) in output.chunks_exact_mut(stride).zip(&self.taps) {
-            sums.clear();
-            sums.resize(stride, 0);
-            for (source, &w) in input.chunks_exact(stride).skip(*first).zip(weights) {
-                sums.iter_mut().zip(source).for_each(|(sum, &v)| *sum += i32::from(v) * w);
-            }
-            line.iter_mut().zip(sums.iter()).for_each(|(value, &sum)| *value = round(sum));
-        }
-    }
-}
-
-fn round(sum: i32) -> u8 {
-    ((sum + (1 << (PRECISION - 1))) >> PRECISION).clamp(0, 255) as u8
-}
-
 /// Resizes every image to `height` x `width`, bit for bit as Pillow's `Image.resize`.
 ///
 /// # Errors
@@ -87,18 +43,11 @@ pub fn resize(images: &Images, height: usize, width: usize, interpolation: Inter
     if (height, width) == (images.height, images.width) {
         return Ok(images.clone());
     }
-    let horizontal = Axis::new(interpolation, images.width, width);
-    let vertical = Axis::new(interpolation, images.height, height);
+    let sides = ([images.height, images.width], [height, width]);
+    let mut one = Resize::new(interpolation.into(), sides.0, sides.1, channels);
     let mut pixels = vec![0; images.len() * height * width * channels];
-    let mut narrowed = vec![0; images.height * width * channels];
-    let mut sums = Vec::new();
-    for (image, resized) in images.iter().zip(pixels.chunks_exact_mut(height * width * channels)) {
-        let lines = image.chunks_exact(images.width * channels);
-        for (line, narrow) in lines.zip(narrowed.chunks_exact_mut(width * channels)) {
-            horizontal.rows(line, channels, narrow);
-        }
-        vertical.columns(&narrowed, width * channels, resized, &mut sums);
-    }
+    let resized = pixels.chunks_exact_mut((height * width * channels).max(1));
+    images.iter().zip(resized).for_each(|(image, resized)| one.apply(image, resized));
     Images::new(height, width, channels, pixels)
 }
 

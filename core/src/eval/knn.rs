@@ -9,11 +9,12 @@
 //! two rows of the bank are equally near, the earlier one is taken. The bank is read once, in blocks, so that no
 //! table of all queries by all rows is formed.
 //!
-//! The neighbours are exact: products in `f32` only rule out rows that are farther than `k + 1` others by more than those
-//! products can be wrong; of the rows that are left, the products are computed in `f64`, and these order them and weigh the votes.
+//! The neighbours are exact: products of rows in 16 bits ([`near`]) only rule out rows that are farther than `k + 1` others by
+//! more than those products can be wrong; of the rows that are left, the products are computed in `f64`, and these order them
+//! and weigh the votes.
 
-use faer::{MatMut, MatRef};
 use serde::{Deserialize, Serialize};
+use simile_kernels::cpu::near::{self, LARGEST, Products, Tile, Tiles};
 use simile_kernels::cpu::parallel;
 
 use super::blocks::check_any;
@@ -25,13 +26,15 @@ use crate::numeric::unit_rows::SMALLEST_NORM;
 
 /// Largest exponent whose sum over neighbours stays finite.
 const LARGEST_EXPONENT: f64 = 690.0;
-/// Queries compared with a block of the bank at once: so many that it pays to arrange the block for the product.
-const QUERIES: usize = 512;
+/// Queries of which a thread keeps the candidates.
+const QUERIES: usize = 20 * near::QUERIES;
 /// Rows in a block of the bank, and values in a block of many columns.
 const BANK: usize = 2048;
 const BANK_VALUES: usize = 1 << 23;
-/// Rows that are passed over together if none of them is near enough.
-const RUN: usize = 64;
+/// Values of those tiles of a block that all queries of a group are compared with while they stay in the cache.
+const CACHED: usize = 1 << 18;
+/// The error of a product in `f64`, beside that of rounding to 16 bits.
+const DOUBLE: f64 = 1e-11;
 
 /// Settings of the classifier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,7 +74,7 @@ impl KnnVotes {
 
 impl KnnConfig {
     /// Lets the rows of `bank` (`[n, d]`, one label below `classes` each) vote on every row of `queries`
-    /// (`[m, d]`). Beside both, memory is that of the queries in `f32` and of some `8 (k + 1)` candidates of each.
+    /// (`[m, d]`). Beside both, memory is that of the queries in 16 bits and of some `8 (k + 1)` candidates of each.
     ///
     /// # Errors
     /// [`Error::Shape`], [`Error::NotFinite`] or [`Error::TooLarge`] for unusable inputs; [`Error::Parameter`] if `k` is 0
@@ -115,22 +118,16 @@ impl KnnConfig {
         let mut groups = groups.into_iter().collect::<Result<Vec<Group>>>()?;
         let columns = bank.columns();
         let step = (BANK_VALUES / columns.max(1)).clamp(1, BANK);
-        let mut largest = 0.0;
-        let (mut values, mut single) = (Vec::new(), Vec::new());
+        let mut values = Vec::new();
         for first in (0..bank.rows()).step_by(step) {
             let rows = step.min(bank.rows() - first);
             values.resize(rows * columns, 0.0);
             bank.read(first, &mut values)?;
             let length = longest("bank", &values, columns, first)?;
             let scale = reciprocal(length);
-            single.clear();
-            single.extend(values.iter().map(|value| (value * scale) as f32));
-            largest = length.max(largest);
-            let block =
-                Shared { values: &single, first, rows, length, error: single_error(columns) * largest };
-            let search =
-                |products: &mut Vec<f32>, group: &mut Group| group.search(&block, products, bank, queries);
-            parallel::map_in(groups.iter_mut(), Vec::new, search).into_iter().collect::<Result<()>>()?;
+            let block = Shared { tiles: Tiles::new(&values, columns, |_| scale), first, rows, length };
+            let search = |group: &mut Group| group.search(&block, bank, queries);
+            parallel::map(groups.iter_mut(), search).into_iter().collect::<Result<()>>()?;
         }
         Ok(groups)
     }
@@ -173,11 +170,6 @@ impl KnnConfig {
     }
 }
 
-/// The largest error of a scalar product in `f32` of rows of length at most 1 that were rounded to `f32`.
-fn single_error(columns: usize) -> f64 {
-    (columns + 8) as f64 * f64::from(f32::EPSILON)
-}
-
 /// The length of the longest row.
 ///
 /// # Errors
@@ -205,24 +197,22 @@ fn reciprocal(length: f64) -> f64 {
 }
 
 /// A block of the bank for all groups of queries.
-struct Shared<'a> {
+struct Shared {
     /// The rows divided by `length`.
-    values: &'a [f32],
+    tiles: Tiles<{ near::OTHERS }>,
     first: usize,
     rows: usize,
     /// The length of the longest row of the block.
     length: f64,
-    /// The largest error of a product with a row of this block or one before it.
-    error: f64,
 }
 
 /// Some adjacent queries with their candidates.
 struct Group {
     first: usize,
-    /// The queries in `f32`, each divided by its length.
-    directions: Vec<f32>,
+    /// The queries, each divided by its length.
+    tiles: Tiles<{ near::QUERIES }>,
     nearest: Vec<Nearest>,
-    /// The largest error of a product so far.
+    /// The largest error of a product with a row so far.
     error: f64,
 }
 
@@ -232,51 +222,48 @@ impl Group {
         let mut values = vec![0.0; rows * columns];
         queries.read(first, &mut values)?;
         longest("queries", &values, columns, first)?;
-        let mut directions = Vec::with_capacity(values.len());
-        for row in values.chunks_exact(columns.max(1)) {
-            let scale = reciprocal(dot(row, row).sqrt());
-            directions.extend(row.iter().map(|value| (value * scale) as f32));
-        }
+        let lengths: Vec<f64> =
+            values.chunks_exact(columns.max(1)).map(|row| reciprocal(dot(row, row).sqrt())).collect();
+        let tiles = Tiles::new(&values, columns, |row| lengths[row]);
         let nearest = (0..rows).map(|_| Nearest::new(wanted)).collect();
-        Ok(Self { first, directions, nearest, error: 0.0 })
+        Ok(Self { first, tiles, nearest, error: 0.0 })
     }
 
     /// Compares the queries with a block.
-    fn search<B: Rows, Q: Rows>(
-        &mut self,
-        block: &Shared<'_>,
-        products: &mut Vec<f32>,
-        bank: &B,
-        queries: &Q,
-    ) -> Result<()> {
-        let (rows, columns) = (self.nearest.len(), bank.columns());
-        self.error = block.error;
-        products.resize(rows * block.rows, 0.0);
-        let directions = MatRef::from_row_major_slice(&self.directions[..], rows, columns);
-        let others = MatRef::from_row_major_slice(block.values, block.rows, columns);
-        let out = MatMut::from_row_major_slice_mut(&mut products[..], rows, block.rows);
-        f32::multiply(out, directions, others.transpose());
-        let shrink = reciprocal(block.length);
-        let of_queries = products.chunks_exact(block.rows).zip(&mut self.nearest);
-        for (offset, (products, nearest)) in of_queries.enumerate() {
-            for (run, products) in products.chunks(RUN).enumerate() {
-                let least = match nearest.threshold.is_finite() {
-                    true => (nearest.threshold * shrink) as f32,
-                    false => f32::NEG_INFINITY,
-                };
-                if !products.iter().fold(false, |any, &product| any | (product >= least)) {
-                    continue;
+    fn search<B: Rows, Q: Rows>(&mut self, block: &Shared, bank: &B, queries: &Q) -> Result<()> {
+        let (of_query, of_block) = (self.tiles.error(), block.tiles.error());
+        let error = (of_query + (1.0 + of_query) * of_block + DOUBLE) * block.length;
+        self.error = error.max(self.error);
+        let others: Vec<Tile<'_, { near::OTHERS }>> = block.tiles.iter().collect();
+        let cached = (CACHED / (near::OTHERS * bank.columns().max(1))).max(1);
+        for (part, others) in others.chunks(cached).enumerate() {
+            let start = part * cached * near::OTHERS;
+            for (tile, nearest) in self.tiles.iter().zip(self.nearest.chunks_mut(near::QUERIES)) {
+                for (other, row) in others.iter().zip((start..).step_by(near::OTHERS)) {
+                    let products = tile.products(*other);
+                    offer(&products, nearest, block, row, self.error);
                 }
-                for (row, &product) in (block.first + run * RUN..).zip(products) {
-                    nearest.offer(f64::from(product) * block.length, row, block.error);
-                }
-            }
-            if nearest.is_crowded() {
-                let exact = Exact::new(bank, queries, self.first + offset)?;
-                nearest.settle(exact, block.error)?;
             }
         }
+        for (offset, nearest) in self.nearest.iter_mut().enumerate().filter(|(_, near)| near.is_crowded()) {
+            let exact = Exact::new(bank, queries, self.first + offset)?;
+            nearest.settle(exact, self.error)?;
+        }
         Ok(())
+    }
+}
+
+/// Offers the rows of a tile, from `row` of its block on, to the queries of another, by their products.
+fn offer(products: &Products, nearest: &mut [Nearest], block: &Shared, row: usize, error: f64) {
+    let (unit, rows) = (block.length / LARGEST.powi(2), near::OTHERS.min(block.rows - row));
+    for (products, nearest) in products.iter().zip(nearest) {
+        // At most the threshold; the least integer, which takes every row, until there are enough.
+        let least = (nearest.threshold / unit - 1.0) as i32;
+        if products.iter().fold(false, |any, &product| any | (product >= least)) {
+            for (row, &product) in (block.first + row..).zip(&products[..rows]) {
+                nearest.offer(f64::from(product) * unit, row, error);
+            }
+        }
     }
 }
 

@@ -295,7 +295,8 @@ pub(crate) enum Precision {
   simile data list
   simile data fetch cifar-10 --data ./data
   simile data check colour-mnist --data ./data
-  simile data preview digits --out digits.png")]
+  simile data preview digits --out digits.png
+  simile data measure fair-digits")]
 pub(crate) enum Data {
     /// List the data sets that recipes can name: their files, terms, and where their authors publish them
     List(DataList),
@@ -305,6 +306,8 @@ pub(crate) enum Data {
     Check(DataCheck),
     /// Write a picture of a data set's first images
     Preview(DataPreview),
+    /// Measure how many images a second a recipe's data give, without a network
+    Measure(DataMeasure),
 }
 
 #[derive(Debug, Args)]
@@ -364,6 +367,30 @@ pub(crate) struct DataPreview {
     /// How many images to show
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) count: u32,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile data measure fair-digits
+  simile data measure imagenet-100 --data ./imagenet-100 --epochs 1 --json
+
+Pictures are read as a run reads them: decoded in the first run, and taken from the cache in later ones. Then views
+are made, batch after batch. A network that learns faster than this waits for its images.")]
+pub(crate) struct DataMeasure {
+    /// A TOML file, or the name of a recipe that ships (`simile recipes`); its first arm is taken
+    pub(crate) recipe: String,
+    /// Folder of the data set's files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) device: Device,
+    /// Change a key of the recipe, such as `train.batch=1024` (repeatable)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// How often every training image is seen
+    #[arg(long, value_name = "N", default_value_t = 2,
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    pub(crate) epochs: usize,
 }
 
 /// List the recipes that ship, or print one

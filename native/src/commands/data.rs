@@ -9,6 +9,7 @@ use simile_core::data::Dataset;
 use simile_core::nn::EncoderConfig;
 
 use crate::cli::{Data, DataCheck, DataFetch, DataList, DataPreview};
+use crate::commands::input;
 use crate::config::explain::suggestion;
 use crate::config::probe::ProbeSection;
 use crate::config::shipped::Shipped;
@@ -68,6 +69,7 @@ pub(super) fn run(action: &Data, console: Console) -> Result<()> {
         Data::Fetch(arguments) => fetch(arguments, console),
         Data::Check(arguments) => check(arguments, console),
         Data::Preview(arguments) => preview(arguments, console),
+        Data::Measure(arguments) => input::run(arguments, console),
     }
 }
 

@@ -8,6 +8,7 @@ mod embed;
 mod evaluate;
 mod export;
 mod import;
+mod input;
 mod loss;
 mod profile;
 mod recipes;

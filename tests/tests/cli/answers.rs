@@ -15,6 +15,7 @@ fn every_level_has_help_with_examples() {
         "data",
         "data check",
         "data preview",
+        "data measure",
         "recipes",
         "devices",
         "report",

@@ -43,6 +43,32 @@ fn a_preview_is_a_picture() {
 }
 
 #[test]
+fn the_speed_of_a_recipes_images_is_measured_without_a_network() {
+    let place = crate::runs::with_recipe();
+    let measured = |resident: &str| -> serde_json::Value {
+        let mut command =
+            crate::simile(place.path(), &["data", "measure", "tiny.toml", "--epochs", "3", "--json"]);
+        let output = command.env("SIMILE_RESIDENT", resident).assert().success().get_output().stdout.clone();
+        serde_json::from_slice(&output).unwrap()
+    };
+    for resident in ["100", "0"] {
+        let answer = measured(resident);
+        let epochs = answer["epochs"].as_array().unwrap();
+        assert_eq!((&answer["recipe"], epochs.len()), (&"tiny".into(), 3));
+        for epoch in epochs {
+            let [images, seconds, speed] =
+                ["images", "seconds", "images_per_second"].map(|key| epoch[key].as_f64().unwrap());
+            assert!(images > 0.0 && (speed * seconds / images - 1.0).abs() < 1e-9, "{epoch}");
+            assert_eq!(epoch["waited_seconds"].is_null(), resident != "0");
+        }
+    }
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1, "nothing is written");
+    assert!(
+        complaint(place.path(), &["data", "measure", "tiny.toml", "--epochs", "0"], 2).contains("--epochs")
+    );
+}
+
+#[test]
 fn a_part_of_the_official_files_is_sound() {
     let mnist = simile_tests::data().join("mnist");
     let place = place();

@@ -150,37 +150,61 @@ fn in_memory(
 
 /// Decodes the pictures from `first` on, part by part: `take` gets the pixels of each part, zero where a picture cannot be
 /// read.
-fn decode<E>(
+fn decode<E: Send>(
     root: &Path,
     files: &[String],
     first: usize,
     resize: ResizeSpec,
-    mut take: impl FnMut(&[u8], Vec<Decoded>) -> Result<(), E>,
+    mut take: impl FnMut(&[u8], Vec<Decoded>) -> Result<(), E> + Send,
 ) -> Result<(), E> {
-    let size = resize.bytes().max(1);
-    let part = (PART_BYTES / size).clamp(1, PART);
+    let part = (PART_BYTES / resize.bytes().max(1)).clamp(1, PART);
     let mut progress =
         (files.len() - first > PART).then(|| Progress::new("decoding", first as u64, files.len() as u64));
-    let mut pixels = Vec::new();
-    let mut start = first;
+    let mut done = first;
+    let mut whole = Part::default();
+    let mut next = Part::default();
     for files in files.get(first..).unwrap_or_default().chunks(part) {
-        pixels.clear();
-        pixels.resize(files.len() * size, 0);
-        let found: Vec<Decoded> = files
-            .par_iter()
-            .zip(pixels.par_chunks_exact_mut(size))
-            .map(|(file, pixels)| read_into(&root.join(file), resize, pixels))
-            .collect();
-        take(&pixels, found)?;
-        start += files.len();
+        // One thread takes a part while the others decode the next one.
+        let ((), taken) = rayon::join(|| next.decode(root, files, resize), || whole.give(&mut take));
+        done += taken?;
         if let Some(progress) = &mut progress {
-            progress.at(start as u64, "");
+            progress.at(done as u64, "");
         }
+        std::mem::swap(&mut whole, &mut next);
     }
+    whole.give(&mut take)?;
     if let Some(progress) = progress {
         progress.finish();
     }
     Ok(())
+}
+
+/// Some decoded pictures.
+#[derive(Default)]
+struct Part {
+    pixels: Vec<u8>,
+    found: Vec<Decoded>,
+}
+
+impl Part {
+    /// Replaces them by the pictures of other files.
+    fn decode(&mut self, root: &Path, files: &[String], resize: ResizeSpec) {
+        let size = resize.bytes().max(1);
+        self.pixels.clear();
+        self.pixels.resize(files.len() * size, 0);
+        let pictures = files.par_iter().zip(self.pixels.par_chunks_exact_mut(size));
+        self.found = pictures.map(|(file, pixels)| read_into(&root.join(file), resize, pixels)).collect();
+    }
+
+    /// Hands the pictures over; returns their number.
+    fn give<E>(&mut self, take: &mut impl FnMut(&[u8], Vec<Decoded>) -> Result<(), E>) -> Result<usize, E> {
+        let found = std::mem::take(&mut self.found);
+        let pictures = found.len();
+        if pictures > 0 {
+            take(&self.pixels, found)?;
+        }
+        Ok(pictures)
+    }
 }
 
 #[cfg(test)]

@@ -6,13 +6,16 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::records::{CRC, Contents, MAGIC, offset, stride, tail};
+use super::records::{Contents, MAGIC, offset, stride, tail};
 use super::resize::ResizeSpec;
 use crate::console::line;
 use crate::data::settings::Fit;
 
 /// Time between two entries of the journal: so much work an interruption costs at most.
 const INTERVAL: Duration = Duration::from_secs(10);
+
+/// Bytes that are written at once.
+const WRITTEN: usize = 1 << 20;
 
 /// The stretch of a decoded picture, if it is kept, or the reason for which it cannot be read.
 pub(super) type Decoded = Result<Option<f32>, String>;
@@ -81,10 +84,14 @@ impl Writer {
     /// If the disk is full, or fails.
     pub(super) fn append(&mut self, pixels: &[u8], found: Vec<Decoded>) -> io::Result<()> {
         let size = self.contents.resize.bytes().max(1);
-        let mut bytes = Vec::with_capacity(pixels.len() + pixels.len() / size * CRC);
+        let mut bytes = Vec::new();
         for record in pixels.chunks_exact(size) {
             bytes.extend_from_slice(record);
             bytes.extend_from_slice(&crc32c::crc32c(record).to_le_bytes());
+            if bytes.len() >= WRITTEN {
+                self.file.write_all(&bytes)?;
+                bytes.clear();
+            }
         }
         self.file.write_all(&bytes)?;
         for picture in found {

@@ -1,5 +1,6 @@
 //! Probes of features in memory and in a file.
 
+use std::sync::Mutex;
 use std::time::Instant;
 
 use simile_core::eval::knn::{KnnConfig, Unit};
@@ -88,12 +89,50 @@ fn a_probe_of_millions() {
     let seen = Standardise::fit(&features).unwrap().of(&features).unwrap();
     say("mean and deviation, two passes", begun);
     let labels: Vec<usize> = (0..rows).map(|row| row * 7 % classes).collect();
-    for steps in [0, 500] {
-        let decrease_tolerance = parts[3].parse().unwrap();
-        let config = LinearProbeConfig { steps, decrease_tolerance, ..LinearProbeConfig::default() };
-        let begun = Instant::now();
-        let probe = config.fit(&seen, Target::Classes { labels: &labels, classes }).unwrap();
-        say(&format!("{} iterations, J = {:.9}, {:?}", probe.iterations, probe.objective, probe.stop), begun);
+    let target = Target::Classes { labels: &labels, classes };
+    let of = |steps: usize| LinearProbeConfig {
+        steps,
+        decrease_tolerance: parts[3].parse().unwrap(),
+        ..LinearProbeConfig::default()
+    };
+    let watched = Watched { rows: &seen, first_double: Mutex::new(None) };
+    let mut path = of(0).path(&watched, target).unwrap();
+    let begun = Instant::now();
+    path.fit(1e-6).unwrap();
+    say("covariance of a sample, a pass in f32, a pass in f64", begun);
+    *watched.first_double.lock().unwrap() = None;
+    let begun = Instant::now();
+    path.fit(1e-6).unwrap();
+    let double = watched.first_double.lock().unwrap().unwrap();
+    say("a pass in f32 and one in f64", begun);
+    say("of these the one in f64", double);
+    let begun = Instant::now();
+    let probe = of(500).fit(&seen, target).unwrap();
+    say(&format!("{} iterations, J = {:.9}, {:?}", probe.iterations, probe.objective, probe.stop), begun);
+}
+
+/// Rows that note when they are first read in `f64`.
+struct Watched<'a, R> {
+    rows: &'a R,
+    first_double: Mutex<Option<Instant>>,
+}
+
+impl<R: Rows> Rows for Watched<'_, R> {
+    type Value = R::Value;
+
+    fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.rows.columns()
+    }
+
+    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> CoreResult<()> {
+        if !T::IS_SINGLE {
+            self.first_double.lock().unwrap().get_or_insert_with(Instant::now);
+        }
+        self.rows.read(first, out)
     }
 }
 

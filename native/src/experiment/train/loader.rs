@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use burn::tensor::Device;
+use rand::Rng;
 use simile_core::algorithm::Views;
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
+use simile_core::loss::batch::Batch;
 use simile_core::stage::Stage;
 use simile_core::train::{BESIDE_SEED, Sampler, Sampling, Trainer, ViewMaker};
 
@@ -32,6 +34,14 @@ pub(crate) struct DataLoader {
     /// The solves of the objective, if it has a condition to solve for.
     solves: Option<Solves>,
     batches_per_epoch: u64,
+}
+
+/// The inputs of a step.
+pub(crate) struct StepBatch {
+    /// Number of images of which there are two views.
+    pub(crate) images: usize,
+    pub(crate) views: Views,
+    pub(crate) context: Batch,
 }
 
 /// Images that are classified beside the objective, in a separate order.
@@ -112,28 +122,37 @@ impl DataLoader {
     /// # Errors
     /// If the objective is not defined on the batch, or an image cannot be read.
     pub(crate) fn step(&mut self, trainer: &mut Trainer) -> Result<usize> {
-        let data = Stage::Data.enter();
         let (step, end) = (trainer.step_number(), trainer.config().steps);
+        let StepBatch { images, views, context } = self.batch((step, end), &mut trainer.rng())?;
+        trainer.step_on(views, context)?;
+        Ok(images)
+    }
+
+    /// The batch of a step, of which nothing but its number and the generator of its views is known. Nothing is read ahead
+    /// for steps from `end` on.
+    ///
+    /// # Errors
+    /// If an image cannot be read, or the images do not support the views.
+    pub(crate) fn batch(&mut self, (step, end): (u64, u64), rng: &mut impl Rng) -> Result<StepBatch> {
+        let _data = Stage::Data.enter();
         let StepImages { indices, images, stretches } = self.feed.batch(step, end)?;
         let stretches = stretches.as_deref();
-        let mut rng = trainer.rng();
-        let (view_a, view_b) = self.views.pair(images.clone(), stretches, &mut rng)?;
+        let (view_a, view_b) = self.views.pair(images.clone(), stretches, rng)?;
         let (mut views, mut context) = (Views::new(view_a, view_b)?, self.context.of(&indices));
         if let Some(solves) = &mut self.solves {
             context = context.with_solved(solves.of(step, || Box::new(self.feed.plan(step, end)))?);
         }
         if let Some(plain) = &self.plain {
-            views = views.with_plain(plain.single(images, stretches, &mut rng)?)?;
+            views = views.with_plain(plain.single(images, stretches, rng)?)?;
         }
+        let count = indices.len();
         if let Some(Beside { feed, views: of_classified }) = &mut self.beside {
             let StepImages { indices, images, stretches } = feed.batch(step, end)?;
-            let classified = of_classified.single(images, stretches.as_deref(), &mut rng)?;
+            let classified = of_classified.single(images, stretches.as_deref(), rng)?;
             views = views.with_classified(classified)?;
             context = self.context.with_classes(context, &indices);
         }
-        drop(data);
-        trainer.step_on(views, context)?;
-        Ok(indices.len())
+        Ok(StepBatch { images: count, views, context })
     }
 
     /// The time that steps have waited for images since the last call of this function; `None` if they lie on the device.

@@ -1,8 +1,10 @@
+use std::borrow::Cow;
+
 use burn::backend::Flex;
 use burn::backend::tensor::FloatTensor;
 use burn_flex::FlexTensor;
 
-use super::memory::{into_floats, is_f32, tensor};
+use super::memory::{contiguous, floats, into_floats, is_f32, tensor};
 use crate::AugmentationOps;
 use crate::cpu::augment::{Views, augment};
 use crate::ops::augmentation::{augment_data, sides, views_shape};
@@ -13,6 +15,12 @@ impl AugmentationOps for Flex {
         if !is_f32(&images) {
             return FlexTensor::from_data(augment_data(Some(images.into_data()), &shape, dtype, &views));
         }
-        tensor(augment(into_floats(images), sides(&shape), &views), views_shape(&shape, &views))
+        let sides = sides(&shape);
+        let views_of = |images| tensor(augment(images, sides, &views), views_shape(&shape, &views));
+        if views.size == [sides.height, sides.width] {
+            views_of(Cow::Owned(into_floats(images)))
+        } else {
+            views_of(Cow::Borrowed(floats(&contiguous(images))))
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::{Colour, View};
 pub(crate) const LUMINANCE: [f32; 3] = [0.2989, 0.587, 0.114];
 
 /// Changes the colours of an image whose planes have `area` pixels; an image without three planes stays unchanged.
+#[inline(always)]
 pub(super) fn change(image: &mut [f32], area: usize, view: &View) {
     if view.colour.is_none() && !view.grey {
         return;
@@ -27,6 +28,7 @@ struct Planes<'a> {
 }
 
 impl Planes<'_> {
+    #[inline(always)]
     fn each(&mut self, change: impl Fn([f32; 3]) -> [f32; 3]) {
         let pixels = self.red.iter_mut().zip(self.green.iter_mut()).zip(self.blue.iter_mut());
         for ((red, green), blue) in pixels {
@@ -34,28 +36,40 @@ impl Planes<'_> {
         }
     }
 
+    #[inline(always)]
     fn change(&mut self, step: Colour) {
         match step {
             Colour::Brightness(factor) => self.mix(factor, 0.0),
             Colour::Saturation(factor) => self.mix(factor, 1.0 - factor),
             Colour::Contrast(factor) => {
                 let base = (1.0 - factor) * self.mean_grey();
-                self.each(|colour| colour.map(|value| clamp(value * factor + base)));
+                self.each(
+                    #[inline(always)]
+                    |colour| colour.map(|value| clamp(value * factor + base)),
+                );
             }
-            Colour::Hue(turn) => self.each(|colour| turn_hue(colour, 6.0 * turn)),
+            Colour::Hue(turn) => self.each(
+                #[inline(always)]
+                |colour| turn_hue(colour, 6.0 * turn),
+            ),
         }
     }
 
     /// `kept` of each colour and `added` of its grey.
+    #[inline(always)]
     fn mix(&mut self, kept: f32, added: f32) {
-        self.each(|colour| {
-            let grey = added * grey(colour);
-            colour.map(|value| clamp(value * kept + grey))
-        });
+        self.each(
+            #[inline(always)]
+            |colour| {
+                let grey = added * grey(colour);
+                colour.map(|value| clamp(value * kept + grey))
+            },
+        );
     }
 
     /// The mean grey of all pixels: sums of 64 in `f32`, whose precision does not depend on the image size, added
     /// in `f64`.
+    #[inline(always)]
     fn mean_grey(&self) -> f32 {
         let mean = |plane: &[f32]| {
             let sums = plane.chunks(64).map(|run| f64::from(run.iter().sum::<f32>()));
@@ -65,25 +79,30 @@ impl Planes<'_> {
     }
 }
 
+#[inline(always)]
 fn grey([red, green, blue]: [f32; 3]) -> f32 {
     let [of_red, of_green, of_blue] = LUMINANCE;
     red * of_red + green * of_green + blue * of_blue
 }
 
+#[inline(always)]
 fn clamp(value: f32) -> f32 {
     larger(smaller(value, 1.0), 0.0)
 }
 
 // Unlike those of the standard library these do not check for NaN, and are one vector instruction.
+#[inline(always)]
 fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
 
+#[inline(always)]
 fn smaller(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }
 
 /// Turns the hue by `turn` sectors of the colour circle's six, `-3 ..= 3`.
+#[inline(always)]
 fn turn_hue([red, green, blue]: [f32; 3], turn: f32) -> [f32; 3] {
     let value = larger(larger(red, green), blue);
     let chroma = value - smaller(smaller(red, green), blue);

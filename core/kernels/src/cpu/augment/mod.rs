@@ -7,6 +7,8 @@
 mod colour;
 mod view;
 
+use std::borrow::Cow;
+
 use super::parallel;
 use super::resample::{Taps, gaussian};
 
@@ -38,22 +40,13 @@ impl Sides {
 }
 
 /// The views of a batch of images, `[n, channels, height, width]`; computed in place if they have the size of the
-/// images. Every image costs a few operations a pixel and step, and needs only its own scratch memory besides the
-/// batch.
-pub fn augment(mut images: Vec<f32>, sides: Sides, views: &Views) -> Vec<f32> {
-    let ours = Sides { height: views.size[0], width: views.size[1], ..sides };
-    if ours == sides {
-        let batch = images.chunks_exact_mut(sides.values().max(1)).zip(views.views.iter());
-        parallel::map_in(batch, Scratch::default, |scratch, (image, view)| {
-            let window = view.window.filter(|window| *window != [0, 0, sides.height, sides.width]);
-            if let Some(window) = window {
-                scratch.narrow(image, sides, window, views);
-                scratch.widen(image, ours, window, views);
-            }
-            scratch.change(image, ours, view, views);
-        });
-        return images;
+/// images, else beside them. Every image costs a few operations a pixel and step, and needs only its own scratch memory
+/// besides the batch.
+pub fn augment(images: Cow<'_, [f32]>, sides: Sides, views: &Views) -> Vec<f32> {
+    if views.size == [sides.height, sides.width] {
+        return in_place(images.into_owned(), sides, views);
     }
+    let ours = Sides { height: views.size[0], width: views.size[1], ..sides };
     let mut output = vec![0.0; views.views.len() * ours.values()];
     let batch = output.chunks_exact_mut(ours.values().max(1)).zip(images.chunks_exact(sides.values().max(1)));
     parallel::map_in(batch.zip(views.views.iter()), Scratch::default, |scratch, ((output, image), view)| {
@@ -63,6 +56,19 @@ pub fn augment(mut images: Vec<f32>, sides: Sides, views: &Views) -> Vec<f32> {
         scratch.change(output, ours, view, views);
     });
     output
+}
+
+fn in_place(mut images: Vec<f32>, sides: Sides, views: &Views) -> Vec<f32> {
+    let batch = images.chunks_exact_mut(sides.values().max(1)).zip(views.views.iter());
+    parallel::map_in(batch, Scratch::default, |scratch, (image, view)| {
+        let window = view.window.filter(|window| *window != [0, 0, sides.height, sides.width]);
+        if let Some(window) = window {
+            scratch.narrow(image, sides, window, views);
+            scratch.widen(image, sides, window, views);
+        }
+        scratch.change(image, sides, view, views);
+    });
+    images
 }
 
 /// Scratch memory, reused from image to image.
@@ -111,7 +117,7 @@ impl Scratch {
         if view.flip {
             image.chunks_exact_mut(sides.width).for_each(<[f32]>::reverse);
         }
-        colour::change(image, sides.area(), view);
+        vectorised!(colour::change(image, sides.area(), view));
         if let Some(sigma) = view.sigma {
             self.blur(image, sides, &gaussian(sigma, views.radius));
         }

@@ -1,0 +1,233 @@
+//! Pillow's resampling of images of bytes, bit for bit: fixed-point weights along rows, rounded to bytes, then along columns.
+//!
+//! Rows are resampled 16 at a time, turned so that the values of a column lie side by side: then both passes are sums of
+//! vectors.
+
+use super::resample::Filter;
+
+/// Fraction bits of Pillow's weights.
+const PRECISION: u32 = 22;
+/// Rows that are resampled together.
+const LINES: usize = 16;
+/// Values of a square block of bytes.
+const BLOCK: usize = LINES * LINES;
+/// Values of a row that are summed together.
+const RUN: usize = 64;
+
+/// A value of each of some rows.
+type Column = [u8; LINES];
+
+/// The resampling of images of one size to another.
+pub struct Resize {
+    channels: usize,
+    from: [usize; 2],
+    to: [usize; 2],
+    horizontal: Axis,
+    vertical: Axis,
+    /// Rows at their new length.
+    narrow: Vec<u8>,
+    /// Some rows, turned, before and after.
+    turned: Vec<Column>,
+    resampled: Vec<Column>,
+}
+
+impl Resize {
+    /// From images of `from` rows and columns to those of `to`, with interleaved channels.
+    pub fn new(filter: Filter, from: [usize; 2], to: [usize; 2], channels: usize) -> Self {
+        let [height, width] = from;
+        Self {
+            channels,
+            from,
+            to,
+            horizontal: Axis::new(filter, width, to[1]),
+            vertical: Axis::new(filter, height, to[0]),
+            narrow: vec![0; height * to[1] * channels],
+            turned: vec![[0; LINES]; width * channels],
+            resampled: vec![[0; LINES]; to[1] * channels],
+        }
+    }
+
+    /// Resamples an image. Bytes of `output` beyond the image, and those for which `image` is too short, stay unchanged.
+    pub fn apply(&mut self, image: &[u8], output: &mut [u8]) {
+        let Self { channels, from, to, horizontal, vertical, narrow, turned, resampled } = self;
+        let (before, after) = (from[1] * *channels, to[1] * *channels);
+        if before == 0 || after == 0 {
+            return;
+        }
+        vectorised!({
+            for (lines, narrow) in image.chunks(LINES * before).zip(narrow.chunks_mut(LINES * after)) {
+                turn(lines, before, turned);
+                horizontal.along(turned, *channels, resampled);
+                turn_back(resampled, after, narrow);
+            }
+            vertical.across(narrow, after, output);
+        });
+    }
+}
+
+/// The weights of one axis as Pillow rounds them.
+struct Axis {
+    taps: Vec<(usize, Vec<i32>)>,
+}
+
+impl Axis {
+    fn new(filter: Filter, input: usize, output: usize) -> Self {
+        let mut taps = Vec::with_capacity(output);
+        filter.weights(input, output, |_, first, weights| {
+            let fixed = weights.iter().map(|w| (w * f64::from(1 << PRECISION)).round() as i32).collect();
+            taps.push((first, fixed));
+        });
+        Self { taps }
+    }
+
+    /// Resamples turned rows of `channels` interleaved values.
+    #[inline(always)]
+    fn along(&self, input: &[Column], channels: usize, output: &mut [Column]) {
+        for (pixel, (first, weights)) in output.chunks_exact_mut(channels).zip(&self.taps) {
+            for (channel, output) in pixel.iter_mut().enumerate() {
+                let mut sums = [1 << (PRECISION - 1); LINES];
+                let columns = input.iter().skip(first * channels + channel).step_by(channels);
+                for (column, &weight) in columns.zip(weights) {
+                    sums.iter_mut().zip(column).for_each(|(sum, &value)| *sum += i32::from(value) * weight);
+                }
+                output.iter_mut().zip(sums).for_each(|(output, sum)| *output = byte(sum));
+            }
+        }
+    }
+
+    /// Resamples across rows of `stride` values.
+    #[inline(always)]
+    fn across(&self, input: &[u8], stride: usize, output: &mut [u8]) {
+        for (output, (first, weights)) in output.chunks_exact_mut(stride).zip(&self.taps) {
+            let rows = input.get(first * stride..).unwrap_or_default();
+            let (runs, rest) = output.as_chunks_mut::<RUN>();
+            let start = runs.len() * RUN;
+            for (at, output) in runs.iter_mut().enumerate() {
+                let mut sums = [1 << (PRECISION - 1); RUN];
+                for (row, &weight) in rows.chunks_exact(stride).zip(weights) {
+                    if let Some(values) = row[at * RUN..].first_chunk::<RUN>() {
+                        sums.iter_mut()
+                            .zip(values)
+                            .for_each(|(sum, &value)| *sum += i32::from(value) * weight);
+                    }
+                }
+                output.iter_mut().zip(sums).for_each(|(output, sum)| *output = byte(sum));
+            }
+            for (at, output) in (start..).zip(rest) {
+                let products = rows.chunks_exact(stride).zip(weights).map(|(row, w)| i32::from(row[at]) * w);
+                *output = byte((1 << (PRECISION - 1)) + products.sum::<i32>());
+            }
+        }
+    }
+}
+
+/// A sum of products with weights, to which a half is added already.
+#[inline(always)]
+fn byte(sum: i32) -> u8 {
+    (sum >> PRECISION).clamp(0, 255) as u8
+}
+
+/// Turns at most [`LINES`] rows of `stride` values.
+#[inline(always)]
+fn turn(rows: &[u8], stride: usize, turned: &mut [Column]) {
+    let all = rows.len() == LINES * stride;
+    for (at, turned) in turned.chunks_mut(LINES).enumerate() {
+        let width = turned.len();
+        let parts = rows.chunks_exact(stride).map(|row| &row[at * LINES..][..width]);
+        if all && width == LINES {
+            let mut block = [0; BLOCK];
+            block.chunks_exact_mut(LINES).zip(parts).for_each(|(line, part)| line.copy_from_slice(part));
+            turned.as_flattened_mut().copy_from_slice(&transposed(&block));
+        } else {
+            for (line, part) in parts.enumerate() {
+                turned.iter_mut().zip(part).for_each(|(column, &value)| column[line] = value);
+            }
+        }
+    }
+}
+
+/// Turns rows back.
+#[inline(always)]
+fn turn_back(turned: &[Column], stride: usize, rows: &mut [u8]) {
+    let all = rows.len() == LINES * stride;
+    for (at, turned) in turned.chunks(LINES).enumerate() {
+        let parts = rows.chunks_exact_mut(stride).map(|row| &mut row[at * LINES..][..turned.len()]);
+        match turned.as_flattened().first_chunk::<BLOCK>() {
+            Some(block) if all => {
+                let block = transposed(block);
+                parts.zip(block.chunks_exact(LINES)).for_each(|(part, line)| part.copy_from_slice(line));
+            }
+            _ => {
+                for (line, part) in parts.enumerate() {
+                    part.iter_mut().zip(turned).for_each(|(value, column)| *value = column[line]);
+                }
+            }
+        }
+    }
+}
+
+/// A block of 16 by 16 with rows and columns exchanged: value `ab` of 256, in digits of 16, goes to `ba`, by four rounds that
+/// interleave both halves.
+#[inline(always)]
+fn transposed(block: &[u8; BLOCK]) -> [u8; BLOCK] {
+    interleaved(&interleaved(&interleaved(&interleaved(block))))
+}
+
+#[inline(always)]
+fn interleaved(block: &[u8; BLOCK]) -> [u8; BLOCK] {
+    let (first, second) = block.split_at(BLOCK / 2);
+    let mut output = [0; BLOCK];
+    for at in 0..BLOCK / 2 {
+        output[2 * at] = first[at];
+        output[2 * at + 1] = second[at];
+    }
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One value after the other.
+    fn plain(filter: Filter, image: &[u8], from: [usize; 2], to: [usize; 2], channels: usize) -> Vec<u8> {
+        let resampled = |line: &[u8], length: usize| -> Vec<u8> {
+            let axis = Axis::new(filter, line.len(), length);
+            let value = |(first, weights): &(usize, Vec<i32>)| {
+                let products = line[*first..].iter().zip(weights).map(|(&v, w)| i32::from(v) * w);
+                byte((1 << (PRECISION - 1)) + products.sum::<i32>())
+            };
+            axis.taps.iter().map(value).collect()
+        };
+        let ([height, width], [high, wide]) = (from, to);
+        let mut output = vec![0; high * wide * channels];
+        for channel in 0..channels {
+            let row = |y: usize| -> Vec<u8> {
+                (0..width).map(|x| image[(y * width + x) * channels + channel]).collect()
+            };
+            let narrow: Vec<Vec<u8>> = (0..height).map(|y| resampled(&row(y), wide)).collect();
+            for x in 0..wide {
+                let column: Vec<u8> = narrow.iter().map(|row| row[x]).collect();
+                for (y, value) in resampled(&column, high).into_iter().enumerate() {
+                    output[(y * wide + x) * channels + channel] = value;
+                }
+            }
+        }
+        output
+    }
+
+    #[test]
+    fn blocks_of_rows_give_what_single_values_give() {
+        let sizes =
+            [([37, 53], [32, 48], 3), ([16, 16], [16, 7], 1), ([5, 90], [80, 24], 2), ([1, 1], [3, 40], 3)];
+        for (from, to, channels) in sizes {
+            let values = from[0] * from[1] * channels;
+            let image: Vec<u8> =
+                (0..values as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+            for filter in [Filter::Bilinear, Filter::Bicubic] {
+                let mut output = vec![0; to[0] * to[1] * channels];
+                Resize::new(filter, from, to, channels).apply(&image, &mut output);
+                assert_eq!(output, plain(filter, &image, from, to, channels), "{from:?} {to:?} {filter:?}");
+            }
+        }
+    }
+}
