@@ -27,11 +27,6 @@ impl Activations {
     }
 }
 
-/// The side of the maps after a convolution or a pool of maps of a side.
-pub(super) fn side_after(side: usize, kernel: usize, stride: usize, padding: usize) -> usize {
-    (side + 2 * padding).saturating_sub(kernel) / stride + 1
-}
-
 #[cfg(test)]
 mod tests {
     use crate::nn::{Architecture, EncoderConfig};

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers;
+use super::work::Work;
 use crate::stage::Stage;
 
 macro_rules! networks {
@@ -74,6 +75,10 @@ macro_rules! networks {
 
             pub(super) fn activations(self, settings: &Settings) -> Activations {
                 match self { $(Self::$name => <$design>::activations(settings)),+ }
+            }
+
+            pub(super) fn work(self, settings: &Settings) -> Work {
+                match self { $(Self::$name => <$design>::work(settings)),+ }
             }
 
             pub(crate) fn recognises(self, shapes: &Shapes<'_>) -> bool {

@@ -6,6 +6,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::layers::{BatchNorm, Linear};
+use super::work::{Layers, Work};
 use crate::error::{Error, Result};
 use crate::stage::Stage;
 
@@ -86,6 +87,21 @@ impl HeadConfig {
             HeadKind::Mlp | HeadKind::MlpActivated => 2 * hidden + self.output as u64,
             HeadKind::Released | HeadKind::MlpNormalised => 3 * hidden + 2 * self.output as u64,
         }
+    }
+
+    /// The forward pass of one embedding.
+    pub(crate) fn work(&self, embedding_size: usize) -> Work {
+        let (hidden, embedding) = (self.hidden.unwrap_or(embedding_size), Layers::of_row(embedding_size));
+        let layers = match self.kind {
+            HeadKind::Linear => embedding.linear(self.output),
+            HeadKind::Mlp => embedding.linear(hidden).activated().linear(self.output),
+            HeadKind::MlpActivated => embedding.activated().linear(hidden).activated().linear(self.output),
+            HeadKind::Released => {
+                embedding.linear(hidden).normalised().activated().linear(self.output).normalised()
+            }
+            HeadKind::MlpNormalised => embedding.linear(hidden).normalised().activated().linear(self.output),
+        };
+        layers.work
     }
 
     /// A head for embeddings of `embedding_size`.

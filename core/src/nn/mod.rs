@@ -15,8 +15,10 @@ pub(crate) mod names;
 pub mod resnet;
 pub mod simple_conv;
 pub mod vae;
+mod work;
 
 pub use self::activations::Activations;
 pub use self::architecture::{Architecture, Encoder};
 pub use self::config::EncoderConfig;
 pub use self::model::Model;
+pub use self::work::Work;

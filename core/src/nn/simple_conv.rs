@@ -12,6 +12,7 @@ use simile_kernels::{Windows, mean_pool};
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Convolution, in_type_of, normal_fan_out};
+use super::work::{Layers, Window, Work};
 
 /// Channels after each convolution.
 const WIDTHS: [usize; 4] = [16, 32, 64, 128];
@@ -80,6 +81,13 @@ fn activations(settings: &Settings) -> Activations {
     WIDTHS.iter().fold(image, |kept, width| kept.and(2, width * settings.side.pow(2)))
 }
 
+/// The layers with kernels of a side.
+fn work(settings: &Settings, kernel: usize) -> Work {
+    let window = Window { kernel, stride: 1, padding: kernel / 2 };
+    let image = Layers::of_maps(settings.channels, settings.side);
+    WIDTHS.iter().fold(image, |maps, width| maps.convolution(*width, window).normalised()).averaged().work
+}
+
 /// The design of [`SimpleConv`] with 7×7 kernels.
 pub(crate) struct SimpleConvDesign;
 
@@ -102,6 +110,10 @@ impl Design for SimpleConvDesign {
 
     fn activations(settings: &Settings) -> Activations {
         activations(settings)
+    }
+
+    fn work(settings: &Settings) -> Work {
+        work(settings, 7)
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {
@@ -133,6 +145,10 @@ impl Design for SimpleConv1x1Design {
         // The activated maps are tensors of their own, which the next layer keeps.
         let maps = |kept: Activations, width: &usize| kept.and(1, width * settings.side.pow(2));
         WIDTHS[..WIDTHS.len() - 1].iter().fold(activations(settings), maps)
+    }
+
+    fn work(settings: &Settings) -> Work {
+        work(settings, 1)
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -16,10 +16,11 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::{Windows, max_pool, mean_pool};
 
-use super::activations::{Activations, side_after};
+use super::activations::Activations;
 pub use super::design::Stem;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
+use super::work::{Layers, Window, Work};
 
 /// How many layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,9 @@ const FAMILY: &str = "resnet";
 const PYTORCH: &str = include_str!("resnet.py");
 /// Widths of the four stages.
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
+/// The windows of a 3×3 convolution, or of the maximum after the stem.
+const THREE: Window = Window { kernel: 3, stride: 1, padding: 1 };
+const HALVING: Window = Window { stride: 2, ..THREE };
 
 impl Depth {
     fn blocks(self) -> [usize; 4] {
@@ -65,35 +69,70 @@ impl Depth {
 
     fn activations(self, settings: &Settings) -> Activations {
         let stem = settings.stem.unwrap_or_default();
-        let (kernel, stride, padding) = stem.window();
-        let mut side = side_after(settings.side, kernel, stride, padding);
+        let mut side = stem.window().after(settings.side);
         let image = Activations::of_image(settings.channels, settings.side);
         let mut kept = image.and(2, WIDTHS[0] * side.pow(2));
         if stem == Stem::Imagenet {
             // Values and their sources.
-            side = side_after(side, 3, 2, 1);
+            side = HALVING.after(side);
             kept = kept.and(2, WIDTHS[0] * side.pow(2));
         }
         let mut inputs = WIDTHS[0];
-        for (stage, width) in WIDTHS.into_iter().enumerate() {
+        for (width, stride) in self.plan() {
             let outputs = width * self.expansion();
-            for block in 0..self.blocks()[stage] {
-                let stride = if block == 0 && stage > 0 { 2 } else { 1 };
-                let after = side_after(side, 3, stride, 1);
-                kept = match self {
-                    Self::Eighteen => kept.and(4, width * after.pow(2)),
-                    Self::Fifty => kept
-                        .and(2, width * side.pow(2))
-                        .and(2, width * after.pow(2))
-                        .and(2, outputs * after.pow(2)),
-                };
-                if stride > 1 || inputs != outputs {
-                    kept = kept.and(2, outputs * after.pow(2));
-                }
-                (side, inputs) = (after, outputs);
+            let after = Window { stride, ..THREE }.after(side);
+            kept = match self {
+                Self::Eighteen => kept.and(4, width * after.pow(2)),
+                Self::Fifty => kept
+                    .and(2, width * side.pow(2))
+                    .and(2, width * after.pow(2))
+                    .and(2, outputs * after.pow(2)),
+            };
+            if stride > 1 || inputs != outputs {
+                kept = kept.and(2, outputs * after.pow(2));
             }
+            (side, inputs) = (after, outputs);
         }
         kept.and(1, self.features()).and(1, settings.output.unwrap_or(0))
+    }
+
+    /// The width and the stride of each block.
+    fn plan(self) -> impl Iterator<Item = (usize, usize)> {
+        let stages = WIDTHS.into_iter().zip(self.blocks()).enumerate();
+        stages.flat_map(|(stage, (width, blocks))| {
+            (0..blocks).map(move |block| (width, if block == 0 && stage > 0 { 2 } else { 1 }))
+        })
+    }
+
+    fn work(self, settings: &Settings) -> Work {
+        let stem = settings.stem.unwrap_or_default();
+        let image = Layers::of_maps(settings.channels, settings.side);
+        let mut maps = image.convolution(WIDTHS[0], stem.window()).normalised();
+        if stem == Stem::Imagenet {
+            maps = maps.pool(HALVING);
+        }
+        for (width, stride) in self.plan() {
+            let (outputs, strided) = (width * self.expansion(), Window { stride, ..THREE });
+            let mut block = match self {
+                Self::Eighteen => {
+                    maps.convolution(width, strided).normalised().convolution(width, THREE).normalised()
+                }
+                Self::Fifty => maps
+                    .convolution(width, Window::PLACE)
+                    .normalised()
+                    .convolution(width, strided)
+                    .normalised()
+                    .convolution(outputs, Window::PLACE)
+                    .normalised(),
+            };
+            if stride > 1 || maps.channels != outputs {
+                let shortcut = maps.branch().convolution(outputs, Window { stride, ..Window::PLACE });
+                block = block.beside(shortcut.normalised());
+            }
+            maps = block.added();
+        }
+        let pooled = maps.averaged();
+        settings.output.map_or(pooled, |output| pooled.linear(output)).work
     }
 
     /// Weights of the linear layer at the end.
@@ -245,7 +284,7 @@ impl ResNet {
     /// A network with torchvision's initialisation, drawn from the caller's generator.
     pub fn new(config: &ResNetConfig, device: &Device, rng: &mut impl Rng) -> Self {
         let ResNetConfig { depth, stem, channels, output } = *config;
-        let (kernel, stride, padding) = stem.window();
+        let Window { kernel, stride, padding } = stem.window();
         let shape = Shape { inputs: channels, outputs: WIDTHS[0], kernel, stride };
         let mut conv1 = PlainConvolution::new(shape, device, rng);
         conv1.padding = padding;
@@ -319,6 +358,10 @@ impl Design for ResNet18Design {
         Depth::Eighteen.activations(settings)
     }
 
+    fn work(settings: &Settings) -> Work {
+        Depth::Eighteen.work(settings)
+    }
+
     fn recognises(shapes: &Shapes<'_>) -> bool {
         Depth::Eighteen.recognises(shapes)
     }
@@ -346,6 +389,10 @@ impl Design for ResNet50Design {
 
     fn activations(settings: &Settings) -> Activations {
         Depth::Fifty.activations(settings)
+    }
+
+    fn work(settings: &Settings) -> Work {
+        Depth::Fifty.work(settings)
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {
