@@ -1,7 +1,7 @@
 //! The size of a step of each algorithm: how many images go through which network, and how many parameters there are.
 
 use super::biased::biased_network;
-use super::{AlgorithmConfig, Networks, class_scores};
+use super::{AlgorithmConfig, BatchStatistics, Networks, class_scores};
 use crate::nn::dcgan::Generator;
 use crate::nn::vae::VaeDecoder;
 use crate::nn::{Activations, EncoderConfig, Work};
@@ -56,7 +56,7 @@ struct Network {
 impl Load {
     /// One more pass of so many images at once, with its gradients.
     fn pass(&mut self, images: u64, of_one: &Network) {
-        let Activations { kept, largest } = of_one.activations;
+        let Activations { kept, largest, .. } = of_one.activations;
         self.kept = self.kept.saturating_add(images.saturating_mul(kept));
         self.largest = self.largest.max(images.saturating_mul(largest));
         self.learn(images, of_one);
@@ -89,7 +89,17 @@ impl AlgorithmConfig {
                 let views = if class_scores(objective, 1, 1).is_some() { 1 } else { 2 };
                 load.pass(views * samples, own);
             }
-            Self::Cached { chunk } => {
+            Self::Cached { chunk, statistics: BatchStatistics::Batch } => {
+                let chunk = 2 * samples.min(*chunk as u64);
+                let Activations { between, largest, .. } = own.activations;
+                load.kept =
+                    (2 * samples).saturating_mul(between).saturating_add(chunk.saturating_mul(largest));
+                load.largest = chunk.saturating_mul(largest);
+                load.waiting = 2 * samples;
+                (0..2).for_each(|_| load.follow(2 * samples, own));
+                load.learn(2 * samples, own);
+            }
+            Self::Cached { chunk, .. } => {
                 let chunk = samples.min(*chunk as u64);
                 load.pass(2 * chunk, own);
                 load.waiting = 2 * samples;

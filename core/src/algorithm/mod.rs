@@ -67,6 +67,7 @@ mod state;
 mod swav;
 mod vae;
 mod wcl;
+mod whole_batch;
 mod with_classifier;
 
 use std::fmt::Debug;
@@ -90,7 +91,7 @@ use crate::optim::Optimizer;
 
 pub use bias_first::BiasGuided;
 pub use byol::BootstrapLatent;
-pub use config::{AlgorithmConfig, TrainingSet, class_scores};
+pub use config::{AlgorithmConfig, BatchStatistics, TrainingSet, class_scores};
 pub use ema::MovingAverage;
 pub use gan::AdversarialGenerator;
 pub use grad_cache::Cached;

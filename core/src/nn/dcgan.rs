@@ -162,7 +162,7 @@ impl Generator {
 
     /// The numbers that a training step keeps of one image, of so many channels and of a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
-        let start = (LAST_SIDE, Activations { kept: 0, largest: 0 });
+        let start = (LAST_SIDE, Activations::default());
         let (_, kept) = widths(side).into_iter().rev().fold(start, |(side, kept), width| {
             // Before and after the normalisation, and activated.
             (2 * side, kept.and(3, width * side.pow(2)))

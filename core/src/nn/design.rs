@@ -9,6 +9,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::activations::Activations;
+use super::segments::Segment;
 use super::work::{Window, Work};
 
 /// Below this side nothing is left after the strides of a residual network.
@@ -87,6 +88,11 @@ pub(crate) trait Design {
 
     /// The forward pass of one image.
     fn work(settings: &Settings) -> Work;
+
+    /// Its layers in steps between batch norms, from images to maps of one place; none if it cannot be taken in steps.
+    fn segments(_network: &Self::Network) -> Option<Vec<Segment<'_>>> {
+        None
+    }
 
     /// True if tensors of these shapes belong to it.
     fn recognises(shapes: &Shapes<'_>) -> bool;

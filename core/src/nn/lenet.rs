@@ -10,6 +10,7 @@ use simile_kernels::{convolve_tanh_pool, tanh};
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{Convolution, Linear, in_type_of};
+use super::segments::{Flow, Segment, Step};
 use super::work::{Layers, Window, Work};
 
 /// Side of the square input.
@@ -98,6 +99,10 @@ impl Design for LeNet5Design {
         let maps =
             WIDTHS[..2].iter().fold(image, |maps, width| maps.convolution(*width, WINDOW).pool(halved));
         maps.linear(WIDTHS[2]).activated().linear(EMBEDDING_SIZE).work
+    }
+
+    fn segments(network: &LeNet5) -> Option<Vec<Segment<'_>>> {
+        Some(vec![vec![Step::of(|flow| Flow::of_rows(network.forward(flow.maps)))]])
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

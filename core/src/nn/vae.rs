@@ -114,7 +114,7 @@ impl VaeDecoder {
 
     /// The numbers that a training step keeps of one image, of so many channels and of a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
-        let start = (last_side(side), Activations { kept: 0, largest: 0 }.and(2, flattened(side)));
+        let start = (last_side(side), Activations::default().and(2, flattened(side)));
         let (last, kept) = WIDTHS.windows(2).rev().fold(start, |(side, kept), pair| {
             let places = (2 * side).pow(2);
             (2 * side, kept.and(1, pair[1] * places).and(2, pair[0] * places))

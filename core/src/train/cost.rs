@@ -71,7 +71,7 @@ impl TrainerConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::AlgorithmConfig;
+    use crate::algorithm::{AlgorithmConfig, BatchStatistics};
     use crate::loss::ObjectiveConfig;
     use crate::nn::head::{HeadConfig, HeadKind};
     use crate::train::Precision;
@@ -83,6 +83,10 @@ mod tests {
         config.step_cost(StepSize { samples, classified: None })
     }
 
+    fn cached(chunk: usize, statistics: BatchStatistics) -> AlgorithmConfig {
+        AlgorithmConfig::Cached { chunk, statistics }
+    }
+
     /// LeNet-5 has 650,880 multiply-adds, its head 84 × 8; a pass with gradients is three.
     #[test]
     fn passes_with_gradients_count_three_times_and_those_without_once() {
@@ -90,9 +94,11 @@ mod tests {
         let flops = |algorithm, objective| cost(algorithm, objective, 6).networks.flops;
         assert_eq!(flops(AlgorithmConfig::Single {}, "nt-xent"), 12 * 3 * one);
         assert_eq!(flops(AlgorithmConfig::Single {}, "cross-entropy"), 6 * 3 * one);
-        assert_eq!(flops(AlgorithmConfig::Cached { chunk: 6 }, "nt-xent"), 12 * 3 * one);
+        assert_eq!(flops(cached(6, BatchStatistics::Chunk), "nt-xent"), 12 * 3 * one);
         // Two chunks of three.
-        assert_eq!(flops(AlgorithmConfig::Cached { chunk: 2 }, "nt-xent"), (12 * 3 + 8) * one);
+        assert_eq!(flops(cached(2, BatchStatistics::Chunk), "nt-xent"), (12 * 3 + 8) * one);
+        // Forward, again within segments, and with gradients.
+        assert_eq!(flops(cached(2, BatchStatistics::Batch), "nt-xent"), 12 * 5 * one);
         let moco = AlgorithmConfig::Moco { queue: 100, momentum: 0.999 };
         assert_eq!(flops(moco, "moco"), 6 * 4 * one);
         let byol = AlgorithmConfig::Byol { momentum: 0.99, rising: true, predictor: None };

@@ -96,7 +96,7 @@ fn of_costs(costs: &Costs) -> String {
 }
 
 /// The figures of a step that are computed.
-fn of_cost(Cost { step, uploads }: &Cost) -> String {
+fn of_cost(Cost { step, uploads, memory }: &Cost) -> String {
     let mut costs = table(["By formula", "GFLOP", "MB", "FLOP a byte"]);
     let parts =
         [("networks", step.networks), ("loss", step.loss), ("update", step.update), ("sum", step.total())];
@@ -106,8 +106,9 @@ fn of_cost(Cost { step, uploads }: &Cost) -> String {
         costs.add_row([part.to_owned()].into_iter().chain(numbers.map(|number| format!("{number:.2}"))));
     }
     format!(
-        "{}\nuploads to a GPU: {:.3} MB of pictures, none if the set stays there, and {:.3} MB besides",
+        "{}\nmemory: at least {:.2} GB\nuploads to a GPU: {:.3} MB of pictures, none if the set stays there, and {:.3} MB besides",
         numbers_to_the_right(costs),
+        *memory as f64 / 1e9,
         uploads.pictures as f64 / 1e6,
         uploads.besides() as f64 / 1e6
     )

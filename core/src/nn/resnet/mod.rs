@@ -12,14 +12,16 @@ mod step;
 use std::collections::BTreeSet;
 
 use burn::module::{Module, Param};
+use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
-use simile_kernels::{Windows, max_pool, mean_pool};
+use simile_kernels::{Windows, convolve, max_pool, mean_pool};
 
 use super::activations::Activations;
 pub use super::design::Stem;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
+use super::segments::{Flow, Segment, Step};
 use super::work::{Layers, Window, Work};
 
 /// How many layers.
@@ -91,8 +93,10 @@ impl Depth {
             if stride > 1 || inputs != outputs {
                 kept = kept.and(2, outputs * after.pow(2));
             }
+            kept = kept.and_between(inputs * side.pow(2));
             (side, inputs) = (after, outputs);
         }
+        kept = kept.and_between(inputs * side.pow(2));
         kept.and(1, self.features()).and(1, settings.output.unwrap_or(0))
     }
 
@@ -170,6 +174,17 @@ impl PlainConvolution {
         Self { weight, stride, padding: kernel / 2 }
     }
 
+    /// The convolution of maps `[n, h, w, channels]`.
+    fn alone(&self, maps: Tensor<4>) -> Tensor<4> {
+        let weight = in_type_of(&self.weight, &maps);
+        convolve(maps, weight, None, Windows { stride: self.stride, padding: self.padding })
+    }
+
+    /// The convolution of rectified maps, as a step.
+    fn rectified(&self) -> Step<'_> {
+        Step::of(|flow| flow.through(|maps| self.alone(relu(maps))))
+    }
+
     /// The convolution of maps `[n, h, w, channels]`, normalised, with the identity added, rectified.
     fn forward(
         &self,
@@ -234,6 +249,29 @@ impl Block {
         };
         let bn3 = conv3.is_some().then(|| norm(outputs));
         Self { conv1, bn1: norm(width), conv2, bn2: norm(width), conv3, bn3, downsample }
+    }
+
+    /// The block in steps, beside the other branch: each begins with the norm of the convolution before it.
+    fn segment(&self) -> Segment<'_> {
+        let (shortcut, of_shortcut) = match self.downsample.as_slice() {
+            [Shortcut::Convolution(conv), Shortcut::Normalisation(norm)] => (Some(conv), Some(norm)),
+            _ => (None, None),
+        };
+        let first = Step::of(move |Flow { maps, .. }| {
+            let branch = shortcut.map_or_else(|| maps.clone(), |conv| conv.alone(maps.clone()));
+            Flow { maps: self.conv1.alone(maps), branch: Some(branch) }
+        });
+        let last = Step::of(|Flow { maps, branch }| match branch {
+            Some(branch) => relu(maps + branch).into(),
+            None => relu(maps).into(),
+        });
+        let second = self.conv2.rectified().after(&self.bn1).after_branch(of_shortcut);
+        match (&self.conv3, &self.bn3) {
+            (Some(conv3), Some(bn3)) => {
+                vec![first, second, conv3.rectified().after(&self.bn2), last.after(bn3)]
+            }
+            _ => vec![first, second, last.after(&self.bn2)],
+        }
     }
 
     fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
@@ -326,6 +364,25 @@ impl ResNet {
             None => pooled,
         }
     }
+
+    /// A segment for the stem, for each block, and for the end.
+    fn segments(&self) -> Vec<Segment<'_>> {
+        let convolution =
+            Step::of(|flow| flow.through(|images| self.conv1.alone(images.permute([0, 2, 3, 1]))));
+        let pooled = Step::of(|flow| {
+            flow.through(|maps| match self.pool {
+                true => max_pool(relu(maps), 3, Windows { stride: 2, padding: 1 }),
+                false => relu(maps),
+            })
+        });
+        let end = Step::of(|flow| {
+            let pooled = mean_pool(flow.maps);
+            Flow::of_rows(self.fc.as_ref().map_or_else(|| pooled.clone(), |fc| fc.forward(pooled.clone())))
+        });
+        let stages = [&self.layer1, &self.layer2, &self.layer3, &self.layer4];
+        let blocks = stages.into_iter().flatten().map(Block::segment);
+        std::iter::once(vec![convolution, pooled.after(&self.bn1)]).chain(blocks).chain([vec![end]]).collect()
+    }
 }
 
 /// The design of a residual network of 18 layers.
@@ -362,6 +419,10 @@ impl Design for ResNet18Design {
         Depth::Eighteen.work(settings)
     }
 
+    fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
+        Some(network.segments())
+    }
+
     fn recognises(shapes: &Shapes<'_>) -> bool {
         Depth::Eighteen.recognises(shapes)
     }
@@ -393,6 +454,10 @@ impl Design for ResNet50Design {
 
     fn work(settings: &Settings) -> Work {
         Depth::Fifty.work(settings)
+    }
+
+    fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
+        Some(network.segments())
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -2,7 +2,7 @@
 //! that would, where it would otherwise end the process in the middle of its first step.
 
 use anyhow::Result;
-use simile_core::algorithm::{AlgorithmConfig, StepSize};
+use simile_core::algorithm::{AlgorithmConfig, BatchStatistics, StepSize};
 use simile_core::train::StepMemory;
 
 use super::available::{available, mebibytes};
@@ -77,9 +77,13 @@ impl Step<'_> {
     /// As the settings of the arm.
     fn remedy(&self, fits: impl Fn(&StepMemory) -> bool) -> Result<(&'static str, usize, String)> {
         let batch = self.recipe.train.batch;
-        let chunked = |chunk: usize| self.memory(batch, AlgorithmConfig::Cached { chunk });
+        let statistics = match self.arm.method() {
+            AlgorithmConfig::Cached { statistics, .. } => statistics,
+            _ => BatchStatistics::default(),
+        };
+        let chunked = |chunk: usize| self.memory(batch, AlgorithmConfig::Cached { chunk, statistics });
         let (key, count, of) = match self.arm.method() {
-            AlgorithmConfig::Cached { chunk } => {
+            AlgorithmConfig::Cached { chunk, .. } => {
                 ("method.chunk", chunk, largest(chunk.min(batch), |chunk| Ok(fits(&chunked(chunk)?)))?)
             }
             AlgorithmConfig::Single {} => {

@@ -22,6 +22,8 @@ pub(crate) struct Cost {
     #[serde(flatten)]
     pub(crate) step: StepCost,
     pub(crate) uploads: Uploads,
+    /// The least bytes that a step takes on its device.
+    pub(crate) memory: u64,
 }
 
 /// The bytes that a step copies to a GPU. What kernels are started with, some kilobytes, is left out.
@@ -90,7 +92,8 @@ impl Cost {
     pub(crate) fn of(recipe: &Recipe, arm: &Arm) -> Result<Self> {
         let config = step_settings(recipe, arm, arm.method())?;
         let size = step_size(recipe, &config, recipe.train.batch);
-        Ok(Self { step: config.step_cost(size), uploads: Uploads::of(recipe, arm)? })
+        let memory = config.step_memory(size).total();
+        Ok(Self { step: config.step_cost(size), uploads: Uploads::of(recipe, arm)?, memory })
     }
 }
 
