@@ -28,6 +28,9 @@ pub enum AlgorithmConfig {
     Cached {
         /// Samples in memory at once.
         chunk: usize,
+        /// The samples whose mean and variance batch norm takes. Default: those of a chunk.
+        #[serde(default, skip_serializing_if = "BatchStatistics::is_default")]
+        statistics: BatchStatistics,
     },
     /// Any contrastive objective on embeddings, with a jointly trained classifier.
     WithClassifier {
@@ -134,6 +137,25 @@ pub enum AlgorithmConfig {
     Dcgan {},
 }
 
+/// The samples whose statistics normalise a chunk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BatchStatistics {
+    /// Those of the chunk, as distributed training takes those of each device: a step is not that of one pass.
+    #[default]
+    Chunk,
+    /// Those of the batch, as synchronised batch norm does: a step is that of one pass, up to rounding. It costs another
+    /// forward pass, and memory for the batch between the blocks of the network.
+    Batch,
+}
+
+impl BatchStatistics {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Defaults.
 mod published {
     pub(super) fn queue() -> usize {
@@ -205,7 +227,14 @@ impl AlgorithmConfig {
                 triplet.check()?;
                 biased_learning_rate.map_or(Ok(()), |rate| positive(BIASED_RATE, rate).map(drop))
             }
-            Self::Cached { chunk } => at_least_one("method.chunk", *chunk),
+            Self::Cached { chunk, statistics } => {
+                if *statistics == BatchStatistics::Batch && class_scores(&objective.name, 1, 1).is_some() {
+                    let expected =
+                        "expected `chunk` beside an objective of class scores, which compares no samples";
+                    return Err(Error::parameter("method.statistics", "batch", expected));
+                }
+                at_least_one("method.chunk", *chunk)
+            }
             Self::Moco { queue, momentum } => {
                 at_least_one("method.queue", *queue)?;
                 within("method.momentum", *momentum, 0.0, 1.0).map(drop)
@@ -266,8 +295,9 @@ impl AlgorithmConfig {
         self.check(objective, steps)?;
         Ok(match self {
             Self::Single {} => Box::new(Single::new(networks, objective.build()?, device, rng)?),
-            Self::Cached { chunk } => {
-                Box::new(Cached::new(networks, objective.build()?, *chunk, device, rng)?)
+            Self::Cached { chunk, statistics } => {
+                let made = Cached::new(networks, objective.build()?, *chunk, device, rng)?;
+                Box::new(made.with_statistics(*statistics)?)
             }
             Self::WithClassifier { ce_weight } => {
                 let weight = ce_weight.unwrap_or_else(published::ce_weight);
@@ -409,6 +439,22 @@ mod tests {
     use crate::loss::batch::Batch;
 
     const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
+
+    #[test]
+    fn statistics_of_the_batch_are_for_objectives_that_compare_samples() {
+        let config = |statistics: &str| -> AlgorithmConfig {
+            serde_json::from_str(&format!(r#"{{"name": "cached", "chunk": 2{statistics}}}"#)).unwrap()
+        };
+        let [default, chunk, batch] =
+            ["", r#", "statistics": "chunk""#, r#", "statistics": "batch""#].map(config);
+        assert!(default == chunk && chunk != batch);
+        // States and recipes of before say nothing of it.
+        assert_eq!(serde_json::to_string(&default).unwrap(), r#"{"name":"cached","chunk":2}"#);
+        let check = |config: &AlgorithmConfig, name: &str| config.check(&ObjectiveConfig::named(name), 10);
+        assert!(check(&batch, "nt-xent").is_ok() && check(&chunk, "cross-entropy").is_ok());
+        let error = check(&batch, "cross-entropy").unwrap_err().to_string();
+        assert!(error.contains("method.statistics"), "{error}");
+    }
 
     fn init(algorithm: &str, objective: &str) -> Result<Box<dyn Algorithm>> {
         let config: AlgorithmConfig = serde_json::from_str(algorithm).unwrap();

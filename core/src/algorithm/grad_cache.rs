@@ -14,7 +14,8 @@
 //! nothing is computed twice.
 //!
 //! Batch norm is the exception: it takes its statistics from a chunk, as distributed training does from each device. Its
-//! running averages are those of the chunks of the first device, and move in both passes.
+//! running averages are those of the chunks of the first device, and move in both passes. With
+//! [`BatchStatistics::Batch`] it takes them from all chunks, and the step is that of one pass: see `whole_batch`.
 
 use std::iter;
 
@@ -25,7 +26,8 @@ use rand::Rng;
 
 use super::passes::{self, OfViews};
 use super::state::TRAINED;
-use super::{Algorithm, Networks, StateReader, StateWriter, Views};
+use super::whole_batch::{self, Outputs, WholeBatch};
+use super::{Algorithm, BatchStatistics, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
@@ -41,9 +43,17 @@ pub struct Cached {
     model: Model,
     objective: Box<dyn Objective>,
     chunk: usize,
+    statistics: BatchStatistics,
     device: Device,
     helpers: Vec<Device>,
-    pending: Vec<Place>,
+    pending: Option<Pending>,
+}
+
+/// The forward passes of a step whose backward passes are still to come.
+#[derive(Debug)]
+enum Pending {
+    Chunks(Vec<Place>),
+    Whole(WholeBatch, [Option<Tensor<2>>; 2]),
 }
 
 /// A device in one step: its copy of the network, and its chunks.
@@ -85,7 +95,19 @@ impl Cached {
             return Err(Error::parameter("method.chunk", chunk, "expected 1 or more"));
         }
         let (model, device) = (networks.init(device, rng)?, device.clone().inner());
-        Ok(Self { model, objective, chunk, device, helpers: Vec::new(), pending: Vec::new() })
+        let (statistics, helpers) = (BatchStatistics::default(), Vec::new());
+        Ok(Self { model, objective, chunk, statistics, device, helpers, pending: None })
+    }
+
+    /// The same with batch norm by these statistics.
+    ///
+    /// # Errors
+    /// The encoder cannot be taken in steps between its batch norms.
+    pub fn with_statistics(self, statistics: BatchStatistics) -> Result<Self> {
+        if statistics == BatchStatistics::Batch {
+            whole_batch::check(&self.model)?;
+        }
+        Ok(Self { statistics, ..self })
     }
 }
 
@@ -104,6 +126,55 @@ impl Algorithm for Cached {
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
+        match self.statistics {
+            BatchStatistics::Chunk => {
+                let (places, outputs) = self.forward(views);
+                let (loss, gradients) = self.evaluate(outputs, context)?;
+                self.pending = Some(Pending::Chunks(self.with_gradients(places, &gradients)));
+                Ok(loss)
+            }
+            BatchStatistics::Batch => {
+                let devices = iter::once(&self.device).chain(&self.helpers);
+                let devices = devices.map(|device| device.clone().inner());
+                let copies = self.places().into_iter().map(|place| place.model).zip(devices).collect();
+                let (passes, outputs) = WholeBatch::forward(copies, views, self.chunk)?;
+                let (loss, gradients) = self.evaluate(outputs, context)?;
+                self.pending = Some(Pending::Whole(passes, gradients));
+                Ok(loss)
+            }
+        }
+    }
+
+    fn descend(&mut self, _loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
+        let found = match self.pending.take() {
+            None => Vec::new(),
+            Some(Pending::Chunks(places)) => {
+                places.into_iter().map(Place::gradients).collect::<Result<Vec<_>>>()?
+            }
+            Some(Pending::Whole(passes, gradients)) => passes.gradients(&gradients)?,
+        };
+        let mut sum = GradientsAccumulator::new();
+        for gradients in found {
+            sum.accumulate(&self.model, gradients.to_device(&self.device, &self.model));
+        }
+        self.model = optimizer.step(learning_rate, self.model.clone(), sum.grads());
+        Ok(())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
+        state.module(TRAINED, &self.model);
+        Ok(())
+    }
+
+    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
+        self.model = state.module(TRAINED, self.model.clone())?;
+        Ok(())
+    }
+}
+
+impl Cached {
+    /// The first pass of every chunk, and the outputs of all of them.
+    fn forward(&self, views: &Views) -> (Vec<Place>, Outputs) {
         let mut places = self.places();
         let chunks = views.chunks(self.chunk);
         let first_kept = chunks.len().saturating_sub(places.len());
@@ -128,10 +199,16 @@ impl Algorithm for Cached {
             let kept = (index >= first_kept).then_some(pass);
             places[place].chunks.push(Chunk { views, kept, gradients: [None, None] });
         }
-        // Results are read after all devices have been given their work.
+        (places, Outputs { embeddings, projections })
+    }
+
+    /// The loss of a batch, and its gradients with respect to the projections of each view.
+    fn evaluate(&self, outputs: Outputs, context: Batch) -> Result<(Tensor<1>, [Option<Tensor<2>>; 2])> {
+        // Results move to the first device after all devices have been given their work.
         let whole = |all: Vec<Tensor<2>>| {
             Tensor::cat(all.into_iter().map(|one| one.to_device(&self.device)).collect(), 0)
         };
+        let Outputs { embeddings, projections } = outputs;
         let [a, b] = projections.map(whole);
         let context = loss::with_representations(self.objective.as_ref(), context, || embeddings.map(whole))?;
         let batch =
@@ -140,7 +217,6 @@ impl Algorithm for Cached {
             let _span = Stage::Loss.enter();
             self.objective.evaluate(&batch)?
         };
-
         let of_a = match (gradients.remove("view_a"), gradients.remove("logits")) {
             (Some(view), Some(logits)) => Some(view + logits),
             (view, logits) => view.or(logits),
@@ -152,6 +228,11 @@ impl Algorithm for Cached {
                 remedy: "train with another objective, or with the method that it belongs to".into(),
             });
         }
+        Ok((loss, whole))
+    }
+
+    /// Hands every chunk the gradients of its projections.
+    fn with_gradients(&self, mut places: Vec<Place>, whole: &[Option<Tensor<2>>; 2]) -> Vec<Place> {
         let count = places.len();
         for (place, Place { chunks, .. }) in places.iter_mut().enumerate() {
             for (turn, chunk) in chunks.iter_mut().enumerate() {
@@ -162,33 +243,9 @@ impl Algorithm for Cached {
                 chunk.gradients = whole.clone().map(|whole| whole.map(part));
             }
         }
-        self.pending = places;
-        Ok(loss)
+        places
     }
 
-    fn descend(&mut self, _loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        let places = std::mem::take(&mut self.pending);
-        let found = places.into_iter().map(Place::gradients).collect::<Result<Vec<_>>>()?;
-        let mut sum = GradientsAccumulator::new();
-        for gradients in found {
-            sum.accumulate(&self.model, gradients.to_device(&self.device, &self.model));
-        }
-        self.model = optimizer.step(learning_rate, self.model.clone(), sum.grads());
-        Ok(())
-    }
-
-    fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
-        state.module(TRAINED, &self.model);
-        Ok(())
-    }
-
-    fn restore(&mut self, state: &mut StateReader) -> Result<(), CheckpointError> {
-        self.model = state.module(TRAINED, self.model.clone())?;
-        Ok(())
-    }
-}
-
-impl Cached {
     /// The current network on every device, the first device first.
     fn places(&self) -> Vec<Place> {
         // A clone shares its running averages with the model and would move them to the other device.
@@ -239,6 +296,9 @@ mod tests {
     use super::super::{Single, StateWriter};
     use super::*;
     use crate::loss::{CrossEntropy, NtXent};
+    use crate::nn::head::HeadConfig;
+    use crate::nn::resnet::Stem;
+    use crate::nn::{Architecture, EncoderConfig};
     use crate::optim::OptimizerConfig;
     use crate::optim::rules::Sgd;
 
@@ -270,6 +330,36 @@ mod tests {
                 assert!(off < 1e-4, "chunks of {chunk}: {off}");
             }
         }
+    }
+
+    /// The step of ResNet-18 with the released head, whose batch norms see chunks or the batch.
+    #[test]
+    fn chunks_with_statistics_of_the_batch_descend_as_one_pass_does_and_others_do_not() {
+        let networks = Networks {
+            encoder: EncoderConfig {
+                name: Architecture::ResNet18,
+                stem: Some(Stem::Cifar),
+                ..EncoderConfig::default()
+            },
+            head: HeadConfig { hidden: Some(16), output: 8, ..HeadConfig::default() },
+            ..Networks::default()
+        };
+        let (device, objective) = (Device::flex(), || Box::new(NtXent::default()));
+        let mut single = Single::new(&networks, objective(), &device, &mut rng(1)).unwrap();
+        let (expected_loss, expected) = descended(&mut single);
+        let largest = expected.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+        let off = |chunk: usize, helpers: usize, statistics: BatchStatistics| {
+            let cached = Cached::new(&networks, objective(), chunk, &device, &mut rng(1)).unwrap();
+            let mut cached = cached.with_statistics(statistics).unwrap();
+            cached.share(&vec![device.clone(); helpers]).unwrap();
+            let (loss, features) = descended(&mut cached);
+            let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+            ((loss - expected_loss).abs(), off / largest)
+        };
+        let (loss, features) = off(2, 1, BatchStatistics::Batch);
+        assert!(loss < 1e-4 && features < 1e-2, "{loss}, {features}");
+        let (loss, features) = off(2, 1, BatchStatistics::Chunk);
+        assert!(loss > 1e-3 && features > 1e-2, "{loss}, {features}");
     }
 
     /// Chunks of the helper devices move to the device of the model and back.

@@ -67,6 +67,7 @@ mod state;
 mod swav;
 mod vae;
 mod wcl;
+mod whole_batch;
 mod with_classifier;
 
 use std::fmt::Debug;
@@ -90,15 +91,15 @@ use crate::optim::Optimizer;
 
 pub use bias_first::BiasGuided;
 pub use byol::BootstrapLatent;
-pub use config::{AlgorithmConfig, TrainingSet, class_scores};
+pub use config::{AlgorithmConfig, BatchStatistics, TrainingSet, class_scores};
 pub use ema::MovingAverage;
 pub use gan::AdversarialGenerator;
 pub use grad_cache::Cached;
 pub use jtt::{JustTrainTwice, Stage};
 pub use lff::LearningFromFailure;
 pub use lnl::LearningNotToLearn;
-pub(crate) use load::Load;
 pub use load::StepSize;
+pub(crate) use load::{Load, Pairs};
 pub use moco::MomentumContrast;
 pub use rebias::RepresentationDebiasing;
 pub use single::Single;

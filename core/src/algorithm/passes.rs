@@ -79,7 +79,7 @@ pub(super) fn project_constant(model: &Model, views: &Views) -> (Tensor<2>, Tens
     }
 }
 
-fn halves(both: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
+pub(super) fn halves(both: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
     let b = both.dims()[0] / 2;
     (both.clone().slice([0..b]), both.slice([b..2 * b]))
 }

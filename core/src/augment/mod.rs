@@ -129,6 +129,16 @@ impl Augmentation {
         Ok(stretches.iter().map(sample).collect())
     }
 
+    /// The numbers that go to a device for each view of images of `height` x `width` pixels.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a blur wider than the view.
+    pub fn numbers(&self, [height, width]: [usize; 2]) -> Result<usize> {
+        let size = self.size.map_or([height, width], |side| [side, side]);
+        let radius = self.blur.as_ref().map_or(Ok(0), |blur| blur.radius(size))?;
+        Ok(Views::numbers_of_each(radius))
+    }
+
     /// Transforms `images` (`[n, channels, height, width]`, 0 to 1) by the parameters of each, to
     /// `[n, channels, size, size]`, 0 to 1. Views are constants: no gradient reaches the images.
     ///

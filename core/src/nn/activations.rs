@@ -5,31 +5,34 @@
 /// They count what the forward pass keeps until the backward pass has used it: the image, the input of each layer, and where
 /// a layer normalises or activates, its result before and after. A convolution with batch norm thus keeps `2 c h w` numbers for
 /// maps of `c` channels and `h × w` places. Buffers that live shorter come on top.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Activations {
     /// The numbers that are kept.
     pub kept: u64,
     /// The numbers of the largest tensor.
     pub largest: u64,
+    /// The numbers at the beginning of each segment of the network: the image, the inputs of residual blocks or of layers.
+    pub between: u64,
 }
 
 impl Activations {
     /// The image alone.
     pub(super) fn of_image(channels: usize, side: usize) -> Self {
-        Self { kept: 0, largest: 0 }.and(1, channels * side * side)
+        Self::default().and(1, channels * side * side).and_between(channels * side * side)
     }
 
     /// These, and so many tensors of so many numbers.
     #[must_use]
     pub(super) fn and(self, tensors: u64, numbers: usize) -> Self {
         let numbers = numbers as u64;
-        Self { kept: self.kept + tensors * numbers, largest: self.largest.max(numbers) }
+        Self { kept: self.kept + tensors * numbers, largest: self.largest.max(numbers), ..self }
     }
-}
 
-/// The side of the maps after a convolution or a pool of maps of a side.
-pub(super) fn side_after(side: usize, kernel: usize, stride: usize, padding: usize) -> usize {
-    (side + 2 * padding).saturating_sub(kernel) / stride + 1
+    /// These, where a segment begins with so many numbers.
+    #[must_use]
+    pub(super) fn and_between(self, numbers: usize) -> Self {
+        Self { between: self.between + numbers as u64, ..self }
+    }
 }
 
 #[cfg(test)]
@@ -51,6 +54,14 @@ mod tests {
         assert_eq!(kept(Architecture::ResNet18, 224), residual(2_483_712, 512));
         assert_eq!(kept(Architecture::ResNet50, 224), residual(11_113_984, 2048));
         let maps = [3 * 32 * 32, 6 * 28 * 28, 6 * 14 * 14, 16 * 10 * 10, 16 * 5 * 5];
+        let between = |name: Architecture, input_size: usize| {
+            EncoderConfig { name, input_size, ..EncoderConfig::default() }.activations().between
+        };
+        // The image, and the input of each block and of the last pool.
+        let blocks =
+            [64 * 56 * 56, 3 * 256 * 56 * 56, 4 * 512 * 28 * 28, 6 * 1024 * 14 * 14, 3 * 2048 * 7 * 7];
+        assert_eq!(between(Architecture::ResNet50, 224), image + blocks.iter().sum::<u64>());
+        assert_eq!(between(Architecture::LeNet5, 32), 3 * 32 * 32);
         assert_eq!(kept(Architecture::LeNet5, 32), (maps.iter().sum::<u64>() + 400 + 120 + 84, 6 * 28 * 28));
     }
 }

@@ -9,6 +9,8 @@ use serde::{Serialize, Serializer};
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers;
+use super::segments::{Flow, Segment, Step};
+use super::work::Work;
 use crate::stage::Stage;
 
 macro_rules! networks {
@@ -76,6 +78,10 @@ macro_rules! networks {
                 match self { $(Self::$name => <$design>::activations(settings)),+ }
             }
 
+            pub(super) fn work(self, settings: &Settings) -> Work {
+                match self { $(Self::$name => <$design>::work(settings)),+ }
+            }
+
             pub(crate) fn recognises(self, shapes: &Shapes<'_>) -> bool {
                 match self { $(Self::$name => <$design>::recognises(shapes)),+ }
             }
@@ -86,6 +92,14 @@ macro_rules! networks {
         }
 
         impl Encoder {
+            /// The layers in steps between batch norms; the last gives embeddings, in `f32`. `None` if the network cannot be
+            /// taken in steps.
+            pub(crate) fn segments(&self) -> Option<Vec<Segment<'_>>> {
+                let mut segments = match self { $(Self::$name(network) => <$design>::segments(network)?),+ };
+                segments.push(vec![Step::of(|flow: Flow| flow.map(wide))]);
+                Some(segments)
+            }
+
             /// Images `[n, channels, size, size]` to embeddings `[n, embedding_size]`.
             ///
             /// Layers with two behaviours (batch norm) follow the module and the device of the images: see
@@ -94,10 +108,15 @@ macro_rules! networks {
             pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
                 let _span = Stage::Forward.enter();
                 let embedding = match self { $(Self::$name(network) => network.forward(images)),+ };
-                if layers::is_half(embedding.dtype()) { embedding.cast(DType::F32) } else { embedding }
+                wide(embedding)
             }
         }
     };
+}
+
+/// A tensor in `f32` instead of half precision.
+fn wide<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
+    if layers::is_half(tensor.dtype()) { tensor.cast(DType::F32) } else { tensor }
 }
 
 networks! {

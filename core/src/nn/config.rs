@@ -10,6 +10,7 @@ use super::activations::Activations;
 use super::architecture::{Architecture, Encoder};
 use super::design::{Settings, Stem};
 use super::lenet;
+use super::work::Work;
 use crate::error::{Error, Result};
 
 /// More than any camera has; a limit, because a checkpoint's header determines how much memory is allocated.
@@ -108,6 +109,11 @@ impl EncoderConfig {
     /// The numbers of one image that a training step keeps on its device, those of the head aside.
     pub fn activations(&self) -> Activations {
         self.name.activations(&self.settings())
+    }
+
+    /// The forward pass of one image, that of the head aside.
+    pub fn work(&self) -> Work {
+        self.name.work(&self.settings())
     }
 
     /// A network with PyTorch's initialisation, from the caller's generator. On an autodiff device it is ready to

@@ -23,6 +23,7 @@ use simile_kernels::{Windows, convolve};
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, in_type_of};
+use super::work::{Layers, Window, Work};
 
 /// Supported sides of the images.
 pub const SIDES: [usize; 4] = [16, 32, 64, 128];
@@ -161,12 +162,21 @@ impl Generator {
 
     /// The numbers that a training step keeps of one image, of so many channels and of a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
-        let start = (LAST_SIDE, Activations { kept: 0, largest: 0 });
+        let start = (LAST_SIDE, Activations::default());
         let (_, kept) = widths(side).into_iter().rev().fold(start, |(side, kept), width| {
             // Before and after the normalisation, and activated.
             (2 * side, kept.and(3, width * side.pow(2)))
         });
         kept.and(1, channels * side.pow(2))
+    }
+
+    /// The forward pass of one image, of so many channels and of a side.
+    pub(crate) fn work(channels: usize, side: usize) -> Work {
+        let outputs = widths(side).into_iter().rev();
+        let (maps, side) = outputs.fold((Layers::of_row(LATENTS), LAST_SIDE), |(maps, side), width| {
+            (maps.transposed(width, KERNEL, side).normalised(), 2 * side)
+        });
+        maps.transposed(channels, KERNEL, side).activated().work
     }
 
     /// `[n, LATENTS]` to `[n, channels, side, side]`, from −1 to 1.
@@ -212,6 +222,17 @@ impl Design for DcganDesign {
             (side, kept.and(normed + 1, width * side.pow(2)))
         });
         kept.and(1, embedding_size(settings.side))
+    }
+
+    fn work(settings: &Settings) -> Work {
+        let window = Window { kernel: KERNEL, stride: 2, padding: 1 };
+        let image = Layers::of_maps(settings.channels, settings.side);
+        let layers = widths(settings.side).into_iter().enumerate();
+        let maps = layers.fold(image, |maps, (at, width)| {
+            let maps = maps.convolution(width, window);
+            if at > 0 { maps.normalised() } else { maps }.activated()
+        });
+        maps.work
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

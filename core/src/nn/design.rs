@@ -9,6 +9,8 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::activations::Activations;
+use super::segments::Segment;
+use super::work::{Window, Work};
 
 /// Below this side nothing is left after the strides of a residual network.
 const SMALLEST_SIDE: usize = 8;
@@ -32,12 +34,12 @@ pub enum Stem {
 }
 
 impl Stem {
-    /// Kernel, stride and padding of the first convolution.
-    pub(super) fn window(self) -> (usize, usize, usize) {
+    /// The windows of the first convolution.
+    pub(super) fn window(self) -> Window {
         match self {
-            Self::Imagenet => (7, 2, 3),
-            Self::Cifar => (3, 1, 1),
-            Self::CifarPadded => (3, 1, 2),
+            Self::Imagenet => Window { kernel: 7, stride: 2, padding: 3 },
+            Self::Cifar => Window { kernel: 3, stride: 1, padding: 1 },
+            Self::CifarPadded => Window { kernel: 3, stride: 1, padding: 2 },
         }
     }
 }
@@ -83,6 +85,14 @@ pub(crate) trait Design {
 
     /// The numbers of one image that a training step keeps on its device.
     fn activations(settings: &Settings) -> Activations;
+
+    /// The forward pass of one image.
+    fn work(settings: &Settings) -> Work;
+
+    /// Its layers in steps between batch norms, from images to maps of one place; none if it cannot be taken in steps.
+    fn segments(_network: &Self::Network) -> Option<Vec<Segment<'_>>> {
+        None
+    }
 
     /// True if tensors of these shapes belong to it.
     fn recognises(shapes: &Shapes<'_>) -> bool;

@@ -6,6 +6,8 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::layers::{BatchNorm, Linear};
+use super::segments::{Flow, Segment, Step};
+use super::work::{Layers, Work};
 use crate::error::{Error, Result};
 use crate::stage::Stage;
 
@@ -88,6 +90,21 @@ impl HeadConfig {
         }
     }
 
+    /// The forward pass of one embedding.
+    pub(crate) fn work(&self, embedding_size: usize) -> Work {
+        let (hidden, embedding) = (self.hidden.unwrap_or(embedding_size), Layers::of_row(embedding_size));
+        let layers = match self.kind {
+            HeadKind::Linear => embedding.linear(self.output),
+            HeadKind::Mlp => embedding.linear(hidden).activated().linear(self.output),
+            HeadKind::MlpActivated => embedding.activated().linear(hidden).activated().linear(self.output),
+            HeadKind::Released => {
+                embedding.linear(hidden).normalised().activated().linear(self.output).normalised()
+            }
+            HeadKind::MlpNormalised => embedding.linear(hidden).normalised().activated().linear(self.output),
+        };
+        layers.work
+    }
+
     /// A head for embeddings of `embedding_size`.
     ///
     /// # Errors
@@ -143,6 +160,22 @@ pub struct ProjectionHead {
 }
 
 impl ProjectionHead {
+    /// The layers in steps between batch norms, from maps of one place to such maps.
+    pub(crate) fn segment(&self) -> Segment<'_> {
+        let entered = |flow: Flow| if self.activated { relu(flow.rows()) } else { flow.rows() };
+        let ended = |hidden: Tensor<2>| Flow::of_rows(self.w2.forward(hidden));
+        let mut steps = match (&self.w1, &self.bn1) {
+            (None, _) => vec![Step::of(move |flow| ended(entered(flow)))],
+            (Some(w1), None) => vec![Step::of(move |flow| ended(relu(w1.forward(entered(flow)))))],
+            (Some(w1), Some(bn1)) => vec![
+                Step::of(move |flow| Flow::of_rows(w1.forward(entered(flow)))),
+                Step::of(move |flow| ended(relu(flow.rows()))).after(bn1),
+            ],
+        };
+        steps.extend(self.bn2.as_ref().map(|bn2| Step::of(|flow| flow).after(bn2)));
+        steps
+    }
+
     /// `[n, embedding_size]` to `[n, output]`.
     pub fn forward(&self, embedding: Tensor<2>) -> Tensor<2> {
         let _span = Stage::Forward.enter();

@@ -68,6 +68,12 @@ impl Convolution {
 }
 
 impl Convolution {
+    /// The convolution of maps `[n, h, w, channels]` without its bias.
+    pub(super) fn unbiased(&self, maps: Tensor<4>, windows: Windows) -> Tensor<4> {
+        let weight = in_type_of(&self.weight, &maps);
+        convolve(maps, weight, None, windows)
+    }
+
     /// The convolution of maps `[n, h, w, channels]`.
     pub(super) fn forward(&self, maps: Tensor<4>, windows: Windows) -> Tensor<4> {
         let (weight, bias) = (in_type_of(&self.weight, &maps), in_type_of(&self.bias, &maps));
@@ -206,6 +212,21 @@ impl BatchNorm {
         };
         self.observe(mean, batch.variance, n * height * width);
         output
+    }
+
+    /// Normalises maps `[n, h, w, channels]` by statistics, mean and biased variance, through which gradients pass.
+    pub(super) fn by_places(&self, maps: Tensor<4>, Statistics { mean, variance }: &Statistics) -> Tensor<4> {
+        let (dtype, row) = (maps.dtype(), [1, 1, 1, self.features]);
+        let maps = if is_half(dtype) { maps.cast(DType::F32) } else { maps };
+        let mut scale = (variance.clone() + self.epsilon).sqrt().recip();
+        if let Some(gain) = &self.weight {
+            scale = scale * gain.val();
+        }
+        let normalised = (maps - mean.clone().reshape(row)) * scale.reshape(row);
+        match &self.bias {
+            Some(shift) => (normalised + shift.val().reshape(row)).cast(dtype),
+            None => normalised.cast(dtype),
+        }
     }
 
     /// True if an input on this device is normalised by the statistics of its batch.

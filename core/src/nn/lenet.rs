@@ -7,9 +7,11 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::{convolve_tanh_pool, tanh};
 
-use super::activations::{Activations, side_after};
+use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{Convolution, Linear, in_type_of};
+use super::segments::{Flow, Segment, Step};
+use super::work::{Layers, Window, Work};
 
 /// Side of the square input.
 pub const INPUT_SIZE: usize = 32;
@@ -17,6 +19,7 @@ pub const INPUT_SIZE: usize = 32;
 pub const EMBEDDING_SIZE: usize = 84;
 
 const KERNEL: usize = 5;
+const WINDOW: Window = Window { kernel: KERNEL, stride: 1, padding: 0 };
 /// Channels after each convolution.
 const WIDTHS: [usize; 3] = [6, 16, 120];
 
@@ -83,11 +86,23 @@ impl Design for LeNet5Design {
         let start = (settings.side, Activations::of_image(settings.channels, settings.side));
         // The activated maps and their averages.
         let (side, kept) = WIDTHS[..2].iter().fold(start, |(side, kept), width| {
-            let side = side_after(side, KERNEL, 1, 0);
+            let side = WINDOW.after(side);
             (side / 2, kept.and(1, width * side.pow(2)).and(1, width * (side / 2).pow(2)))
         });
         // The last averages once more, in a row.
         kept.and(1, WIDTHS[1] * side.pow(2)).and(1, WIDTHS[2]).and(1, EMBEDDING_SIZE)
+    }
+
+    fn work(settings: &Settings) -> Work {
+        let halved = Window { kernel: 2, stride: 2, padding: 0 };
+        let image = Layers::of_maps(settings.channels, settings.side);
+        let maps =
+            WIDTHS[..2].iter().fold(image, |maps, width| maps.convolution(*width, WINDOW).pool(halved));
+        maps.linear(WIDTHS[2]).activated().linear(EMBEDDING_SIZE).work
+    }
+
+    fn segments(network: &LeNet5) -> Option<Vec<Segment<'_>>> {
+        Some(vec![vec![Step::of(|flow| Flow::of_rows(network.forward(flow.maps)))]])
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

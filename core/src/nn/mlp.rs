@@ -9,6 +9,8 @@ use rand::Rng;
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes, check_flat_side};
 use super::layers::Linear;
+use super::segments::{Flow, Segment, Step};
+use super::work::{Layers, Work};
 
 /// Number of features, of every layer.
 pub const EMBEDDING_SIZE: usize = 100;
@@ -57,6 +59,15 @@ impl Design for MlpDesign {
     fn activations(settings: &Settings) -> Activations {
         // Before and after each activation.
         Activations::of_image(settings.channels, settings.side).and(2 * LAYERS as u64, EMBEDDING_SIZE)
+    }
+
+    fn work(settings: &Settings) -> Work {
+        let image = Layers::of_maps(settings.channels, settings.side);
+        (0..LAYERS).fold(image, |hidden, _| hidden.linear(EMBEDDING_SIZE).activated()).work
+    }
+
+    fn segments(network: &Mlp) -> Option<Vec<Segment<'_>>> {
+        Some(vec![vec![Step::of(|flow| Flow::of_rows(network.forward(flow.maps)))]])
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

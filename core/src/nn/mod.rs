@@ -13,10 +13,14 @@ pub mod mlp;
 mod model;
 pub(crate) mod names;
 pub mod resnet;
+mod segments;
 pub mod simple_conv;
 pub mod vae;
+mod work;
 
 pub use self::activations::Activations;
 pub use self::architecture::{Architecture, Encoder};
 pub use self::config::EncoderConfig;
 pub use self::model::Model;
+pub(crate) use self::segments::{Flow, Moments, Segment, Step};
+pub use self::work::Work;

@@ -12,6 +12,8 @@ use simile_kernels::{Windows, mean_pool};
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Convolution, in_type_of, normal_fan_out};
+use super::segments::{Flow, Segment, Step};
+use super::work::{Layers, Window, Work};
 
 /// Channels after each convolution.
 const WIDTHS: [usize; 4] = [16, 32, 64, 128];
@@ -32,6 +34,14 @@ pub struct SimpleConv {
     padding: usize,
 }
 
+impl Layer {
+    fn segment(&self, windows: Windows) -> Segment<'_> {
+        let convolution = Step::of(move |flow| flow.through(|maps| self.conv.unbiased(maps, windows)));
+        let rectified = Step::of(|flow| flow.through(relu));
+        vec![convolution, rectified.after_biased(&self.bn, self.conv.bias.val())]
+    }
+}
+
 impl SimpleConv {
     /// A network for images of `channels` channels with kernels of `kernel` × `kernel`, an odd number; weights are
     /// normal with variance `2 / (k² out)`, as released.
@@ -48,6 +58,17 @@ impl SimpleConv {
     /// `[n, channels, h, w]` to `[n, 128]`.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
         if self.padding == 0 { self.by_places(images) } else { self.by_maps(images) }
+    }
+
+    /// A segment for each convolution with the norm after it.
+    fn segments(&self) -> Vec<Segment<'_>> {
+        let windows = Windows { stride: 1, padding: self.padding };
+        let images = vec![Step::of(|flow| flow.through(|images| images.permute([0, 2, 3, 1])))];
+        let pooled = vec![Step::of(|flow| Flow::of_rows(mean_pool(flow.maps)))];
+        std::iter::once(images)
+            .chain(self.layers.iter().map(|layer| layer.segment(windows)))
+            .chain([pooled])
+            .collect()
     }
 
     fn by_maps(&self, images: Tensor<4>) -> Tensor<2> {
@@ -77,7 +98,17 @@ impl SimpleConv {
 /// Those of a network whose layers keep maps of full resolution, before and after their normalisation.
 fn activations(settings: &Settings) -> Activations {
     let image = Activations::of_image(settings.channels, settings.side);
-    WIDTHS.iter().fold(image, |kept, width| kept.and(2, width * settings.side.pow(2)))
+    WIDTHS.iter().fold(image, |kept, width| {
+        let maps = width * settings.side.pow(2);
+        kept.and(2, maps).and_between(maps)
+    })
+}
+
+/// The layers with kernels of a side.
+fn work(settings: &Settings, kernel: usize) -> Work {
+    let window = Window { kernel, stride: 1, padding: kernel / 2 };
+    let image = Layers::of_maps(settings.channels, settings.side);
+    WIDTHS.iter().fold(image, |maps, width| maps.convolution(*width, window).normalised()).averaged().work
 }
 
 /// The design of [`SimpleConv`] with 7×7 kernels.
@@ -102,6 +133,14 @@ impl Design for SimpleConvDesign {
 
     fn activations(settings: &Settings) -> Activations {
         activations(settings)
+    }
+
+    fn work(settings: &Settings) -> Work {
+        work(settings, 7)
+    }
+
+    fn segments(network: &SimpleConv) -> Option<Vec<Segment<'_>>> {
+        Some(network.segments())
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {
@@ -133,6 +172,14 @@ impl Design for SimpleConv1x1Design {
         // The activated maps are tensors of their own, which the next layer keeps.
         let maps = |kept: Activations, width: &usize| kept.and(1, width * settings.side.pow(2));
         WIDTHS[..WIDTHS.len() - 1].iter().fold(activations(settings), maps)
+    }
+
+    fn work(settings: &Settings) -> Work {
+        work(settings, 1)
+    }
+
+    fn segments(network: &SimpleConv) -> Option<Vec<Segment<'_>>> {
+        Some(network.segments())
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -14,12 +14,15 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::Windows;
 
-use super::activations::{Activations, side_after};
+use super::activations::Activations;
 use super::design::{Design, Settings, Shapes, check_flat_side};
 use super::layers::{BatchNorm, Convolution, Linear};
+use super::work::{Layers, Window, Work};
 
 /// Channels after each convolution.
 const WIDTHS: [usize; 4] = [32, 64, 128, 256];
+/// The windows of the encoder.
+const HALVING: Window = Window { kernel: 3, stride: 2, padding: 1 };
 /// Default number of features.
 pub const EMBEDDING_SIZE: usize = 128;
 
@@ -111,12 +114,23 @@ impl VaeDecoder {
 
     /// The numbers that a training step keeps of one image, of so many channels and of a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
-        let start = (last_side(side), Activations { kept: 0, largest: 0 }.and(2, flattened(side)));
+        let start = (last_side(side), Activations::default().and(2, flattened(side)));
         let (last, kept) = WIDTHS.windows(2).rev().fold(start, |(side, kept), pair| {
             let places = (2 * side).pow(2);
             (2 * side, kept.and(1, pair[1] * places).and(2, pair[0] * places))
         });
         kept.and(1, WIDTHS[0] * (2 * last).pow(2)).and(1, channels * side.pow(2))
+    }
+
+    /// The forward pass of one code.
+    pub(crate) fn work(channels: usize, side: usize, latents: usize) -> Work {
+        let window = Window { stride: 1, ..HALVING };
+        let side = last_side(side);
+        let first = Layers::of_row(latents).linear(WIDTHS[3] * side.pow(2)).activated();
+        let maps = Layers::of_maps(WIDTHS[3], side).beside(first);
+        let maps = (WIDTHS[..3].iter().rev())
+            .fold(maps, |maps, width| maps.doubled().convolution(*width, window).normalised());
+        maps.doubled().convolution(channels, window).work
     }
 
     /// `[n, latents]` to `[n, channels, side, side]`.
@@ -172,11 +186,19 @@ impl Design for VaeDesign {
     fn activations(settings: &Settings) -> Activations {
         let start = (settings.side, Activations::of_image(settings.channels, settings.side));
         let (_, kept) = WIDTHS.iter().fold(start, |(side, kept), width| {
-            let side = side_after(side, 3, 2, 1);
+            let side = HALVING.after(side);
             (side, kept.and(2, width * side.pow(2)))
         });
         // The last maps once more, in a row.
         kept.and(1, flattened(settings.side)).and(2, Self::latents(settings))
+    }
+
+    fn work(settings: &Settings) -> Work {
+        let image = Layers::of_maps(settings.channels, settings.side);
+        let maps = WIDTHS.iter().fold(image, |maps, width| maps.convolution(*width, HALVING).normalised());
+        // A step of the autoencoder also takes the logarithm of the variance.
+        let log_variance = maps.branch().linear(Self::latents(settings));
+        maps.linear(Self::latents(settings)).beside(log_variance).work
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

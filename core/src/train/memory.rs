@@ -13,7 +13,7 @@ use crate::algorithm::{Load, Networks, StepSize};
 use crate::nn::EncoderConfig;
 
 /// Bytes of a number.
-const NUMBER: u64 = 4;
+pub(super) const NUMBER: u64 = 4;
 /// Bytes of a number in half precision.
 const HALF: u64 = 2;
 
@@ -41,16 +41,10 @@ impl TrainerConfig {
     /// The least memory of a step of a size. Only objective, algorithm, network, head, optimiser, average, accumulation and
     /// precision count.
     pub fn step_memory(&self, size: StepSize) -> StepMemory {
-        let networks =
-            Networks { encoder: self.encoder.clone(), head: self.head.clone(), ..Networks::default() };
-        let Load { trained, fixed, kept, largest, waiting } =
-            self.algorithm.load(&networks, &self.objective.name, size);
+        let Load { trained, fixed, kept, largest, waiting, .. } = self.load(size);
         let copies =
             2 + self.optimizer.slots() + u64::from(self.accumulate > 1) + u64::from(self.ema.is_some());
-        let number = match self.precision {
-            Precision::Bf16 if self.encoder.name.computes_in_half() => HALF,
-            _ => NUMBER,
-        };
+        let number = self.number();
         let EncoderConfig { channels, input_size, .. } = self.encoder;
         let image = (channels * input_size.pow(2)) as u64;
         let images = 3 * size.samples as u64 + 2 * size.classified.unwrap_or(0) as u64 + waiting;
@@ -59,6 +53,20 @@ impl TrainerConfig {
             activations: number.saturating_mul(kept),
             images: NUMBER.saturating_mul(images.saturating_mul(image)),
             largest: number.saturating_mul(largest),
+        }
+    }
+
+    pub(super) fn load(&self, size: StepSize) -> Load {
+        let networks =
+            Networks { encoder: self.encoder.clone(), head: self.head.clone(), ..Networks::default() };
+        self.algorithm.load(&networks, &self.objective.name, size)
+    }
+
+    /// Bytes of a number in the network.
+    pub(super) fn number(&self) -> u64 {
+        match self.precision {
+            Precision::Bf16 if self.encoder.name.computes_in_half() => HALF,
+            _ => NUMBER,
         }
     }
 }

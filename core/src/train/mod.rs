@@ -29,6 +29,7 @@
 mod average;
 mod condition_groups;
 mod config;
+mod cost;
 mod embed;
 mod memory;
 mod sampler;
@@ -43,6 +44,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use condition_groups::ConditionGroups;
 pub use config::{Precision, TrainerConfig};
+pub use cost::{Effort, StepCost};
 pub use embed::{embed, embed_each, score};
 pub use memory::StepMemory;
 pub use sampler::{BESIDE_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};

@@ -108,9 +108,10 @@ pub(crate) struct Train {
     /// Run a few short steps of everything, to see that it works
     #[arg(long, conflicts_with = "resume")]
     pub(crate) smoke: bool,
-    /// Measure where the time of STEPS training steps of every arm goes, instead of training
+    /// Measure where the time of STEPS training steps of every arm goes, instead of training; with 0, print what a
+    /// step computes, moves and uploads by formula, without data
     #[arg(long, value_name = "STEPS", num_args = 0..=1, default_missing_value = "20", conflicts_with = "resume",
-        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=100_000))]
     pub(crate) profile: Option<usize>,
     /// Continue the run in this folder from its last checkpoint
     #[arg(long, value_name = "RUN")]

@@ -4,19 +4,27 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context as _, Result};
-use comfy_table::CellAlignment;
+use comfy_table::{CellAlignment, Table};
 
 use crate::cli::Train;
 use crate::config::Recipe;
 use crate::console::{Console, table};
 use crate::devices::DeviceSet;
+use crate::experiment::profile::cost::{Cost, Costs, costs};
 use crate::experiment::profile::{ArmProfile, Profile, profile};
 
 /// Kernels that are listed by name.
 const MOST_KERNELS: usize = 12;
+/// The meaning of the computed figures.
+const BY_FORMULA: &str = "GFLOP: a multiply-add is two; arithmetic of single numbers is not counted. MB: every layer reads its \
+input and writes its\noutput once. A pass with gradients is three passes.";
 
-/// Measures some steps of a recipe, and prints the stages of each arm.
+/// Measures some steps of a recipe, and prints the stages of each arm; with no steps, the costs of a step by formula.
 pub(super) fn run(recipe: Recipe, steps: usize, arguments: &Train, console: Console) -> Result<()> {
+    if steps == 0 {
+        let costs = costs(&recipe)?;
+        return console.answer(&costs, || of_costs(&costs));
+    }
     let devices = DeviceSet::open(&arguments.devices.device)?;
     let folder = match &arguments.out {
         Some(out) => out.clone(),
@@ -31,7 +39,7 @@ pub(super) fn run(recipe: Recipe, steps: usize, arguments: &Train, console: Cons
 fn text(profile: &Profile) -> String {
     let mut text = String::new();
     for arm in &profile.arms {
-        let ArmProfile { name, steps, step_ms, images_per_second, stages, launches } = arm;
+        let ArmProfile { name, steps, step_ms, images_per_second, stages, .. } = arm;
         let mut stages_table = table(["Stage", "ms a step", "share %"]);
         for stage in stages {
             let row = [stage.name.into(), format!("{:.2}", stage.ms), format!("{:.1}", 100.0 * stage.share)];
@@ -39,28 +47,76 @@ fn text(profile: &Profile) -> String {
         }
         let all: f64 = stages.iter().map(|stage| stage.ms).sum();
         stages_table.add_row(["sum".into(), format!("{all:.2}"), "100.0".into()]);
-        for column in stages_table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
         let _ = writeln!(
             text,
-            "{name}: {step_ms:.2} ms a step, {images_per_second:.0} images a second, over {steps} steps of {}\n\
-             {stages_table}",
-            profile.batch
+            "{name}: {step_ms:.2} ms a step, {:.2} of them of the host, {images_per_second:.0} images a second, over \
+             {steps} steps of {}\n{}\n{}",
+            arm.host_ms,
+            profile.batch,
+            numbers_to_the_right(stages_table),
+            of_cost(&arm.cost)
         );
-        if launches.is_empty() {
-            continue;
-        }
-        let all: f64 = launches.iter().map(|kernel| kernel.per_step).sum();
-        let _ = writeln!(text, "{all:.0} kernels a step, {} of different names", launches.len());
-        for kernel in launches.iter().take(MOST_KERNELS) {
-            let _ = writeln!(text, "{:8.1}  {}", kernel.per_step, kernel.kernel);
-        }
+        let total = arm.cost.step.total();
+        let per_second = |count: u64| count as f64 / (1e-3 * step_ms) / 1e9;
+        let _ = writeln!(
+            text,
+            "by the time of a step {:.1} GFLOP/s and {:.1} GB/s",
+            per_second(total.flops),
+            per_second(total.bytes)
+        );
+        text.push_str(&launches(arm));
     }
     format!(
-        "{text}The host waits for {} at the end of each stage of the table, and not in the time of a step.\n\
+        "{text}The host waits for {} at the end of each stage of the table, and not in the time of a step.\n{BY_FORMULA}\n\
          all stages: {} (open it in https://ui.perfetto.dev)",
         profile.device,
         profile.trace.display()
     )
+}
+
+/// The kernels of a step, by name.
+fn launches(ArmProfile { launches, .. }: &ArmProfile) -> String {
+    if launches.is_empty() {
+        return String::new();
+    }
+    let all: f64 = launches.iter().map(|kernel| kernel.per_step).sum();
+    let mut text = format!("{all:.0} kernels a step, {} of different names\n", launches.len());
+    for kernel in launches.iter().take(MOST_KERNELS) {
+        let _ = writeln!(text, "{:8.1}  {}", kernel.per_step, kernel.kernel);
+    }
+    text
+}
+
+fn of_costs(costs: &Costs) -> String {
+    let mut text = String::new();
+    for arm in &costs.arms {
+        let _ = writeln!(text, "{}: a step of {}\n{}", arm.name, costs.batch, of_cost(&arm.cost));
+    }
+    text + BY_FORMULA
+}
+
+/// The figures of a step that are computed.
+fn of_cost(Cost { step, uploads, memory }: &Cost) -> String {
+    let mut costs = table(["By formula", "GFLOP", "MB", "FLOP a byte"]);
+    let parts =
+        [("networks", step.networks), ("loss", step.loss), ("update", step.update), ("sum", step.total())];
+    for (part, effort) in parts {
+        let intensity = effort.flops as f64 / effort.bytes.max(1) as f64;
+        let numbers = [effort.flops as f64 / 1e9, effort.bytes as f64 / 1e6, intensity];
+        costs.add_row([part.to_owned()].into_iter().chain(numbers.map(|number| format!("{number:.2}"))));
+    }
+    format!(
+        "{}\nmemory: at least {:.2} GB\nuploads to a GPU: {:.3} MB of pictures, none if the set stays there, and {:.3} MB besides",
+        numbers_to_the_right(costs),
+        *memory as f64 / 1e9,
+        uploads.pictures as f64 / 1e6,
+        uploads.besides() as f64 / 1e6
+    )
+}
+
+fn numbers_to_the_right(mut table: Table) -> Table {
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
 }

@@ -15,5 +15,6 @@ pub(crate) mod resume;
 pub(crate) mod run;
 mod session;
 pub(crate) mod settle;
+mod step_settings;
 pub(crate) mod train;
 mod write;

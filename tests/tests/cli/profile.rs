@@ -23,6 +23,8 @@ fn a_profile_has_the_stages_of_every_arm_and_a_trace_and_trains_nothing() {
         let shares: f64 = stages.iter().map(|stage| stage["share"].as_f64().unwrap()).sum();
         assert!((shares - 1.0).abs() < 1e-9 && arm["images_per_second"].as_f64().unwrap() > 0.0);
         assert_eq!(arm["launches"], Value::Array(vec![]), "a CPU starts no kernel");
+        let [host, step] = ["host_ms", "step_ms"].map(|key| arm[key].as_f64().unwrap());
+        assert!(host > 0.0 && host <= step, "{host} of {step}");
     }
 
     let trace = fs::read(place.path().join("p/trace.json")).unwrap();
@@ -37,8 +39,31 @@ fn a_profile_has_the_stages_of_every_arm_and_a_trace_and_trains_nothing() {
     assert!(time(forward, "ts") >= time(steps[0], "ts") && end(forward) <= end(steps[0]));
     assert!(!place.path().join("p/result.json").exists());
 
-    let error = complaint(place.path(), &["train", "tiny.toml", "--profile", "0"], 2);
+    let error = complaint(place.path(), &["train", "tiny.toml", "--profile", "100001"], 2);
     assert!(error.contains("--profile"), "{error}");
+}
+
+/// The costs of a batch that no machine here could hold, of a set that is not here.
+#[test]
+fn a_profile_of_no_steps_counts_by_formula_without_data() {
+    let place = tempfile::tempdir().unwrap();
+    let of = |batch: &str| {
+        let set = format!("train.batch={batch}");
+        let answer = ["train", "imagenet-100", "--set", &set, "--profile", "0", "--json"];
+        json(place.path(), &answer)["arms"][0]["cost"].clone()
+    };
+    let [small, large] = [of("256"), of("4096")];
+    let number = |cost: &Value, part: &str, key: &str| cost[part][key].as_f64().unwrap();
+    // The encoder's 4,087,136,256 multiply-adds and its last layer, and the head's; two views; forward and twice back.
+    let products = 4_087_136_256.0 + 2.0 * 2048.0 * 2048.0 + 2048.0 * 256.0;
+    assert_eq!(number(&large, "networks", "flops"), 4096.0 * 2.0 * 3.0 * 2.0 * products);
+    assert_eq!(number(&large, "networks", "flops"), 16.0 * number(&small, "networks", "flops"));
+    assert_eq!(number(&large, "loss", "flops"), 256.0 * number(&small, "loss", "flops"));
+    assert_eq!(number(&large, "update", "bytes"), number(&small, "update", "bytes"));
+    assert_eq!(number(&large, "uploads", "pictures"), 4096.0 * 3.0 * 256.0 * 256.0);
+    let memory = |cost: &Value| cost["memory"].as_f64().unwrap();
+    assert!(memory(&small) > 512.0 * 4.0 * 22e6 && memory(&large) > 15.0 * memory(&small));
+    assert!(fs::read_dir(place.path()).unwrap().next().is_none(), "no run folder is made");
 }
 
 #[cfg(unix)]

@@ -12,14 +12,17 @@ mod step;
 use std::collections::BTreeSet;
 
 use burn::module::{Module, Param};
+use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
-use simile_kernels::{Windows, max_pool, mean_pool};
+use simile_kernels::{Windows, convolve, max_pool, mean_pool};
 
-use super::activations::{Activations, side_after};
+use super::activations::Activations;
 pub use super::design::Stem;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
+use super::segments::{Flow, Segment, Step};
+use super::work::{Layers, Window, Work};
 
 /// How many layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +39,9 @@ const FAMILY: &str = "resnet";
 const PYTORCH: &str = include_str!("resnet.py");
 /// Widths of the four stages.
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
+/// The windows of a 3×3 convolution, or of the maximum after the stem.
+const THREE: Window = Window { kernel: 3, stride: 1, padding: 1 };
+const HALVING: Window = Window { stride: 2, ..THREE };
 
 impl Depth {
     fn blocks(self) -> [usize; 4] {
@@ -65,35 +71,72 @@ impl Depth {
 
     fn activations(self, settings: &Settings) -> Activations {
         let stem = settings.stem.unwrap_or_default();
-        let (kernel, stride, padding) = stem.window();
-        let mut side = side_after(settings.side, kernel, stride, padding);
+        let mut side = stem.window().after(settings.side);
         let image = Activations::of_image(settings.channels, settings.side);
         let mut kept = image.and(2, WIDTHS[0] * side.pow(2));
         if stem == Stem::Imagenet {
             // Values and their sources.
-            side = side_after(side, 3, 2, 1);
+            side = HALVING.after(side);
             kept = kept.and(2, WIDTHS[0] * side.pow(2));
         }
         let mut inputs = WIDTHS[0];
-        for (stage, width) in WIDTHS.into_iter().enumerate() {
+        for (width, stride) in self.plan() {
             let outputs = width * self.expansion();
-            for block in 0..self.blocks()[stage] {
-                let stride = if block == 0 && stage > 0 { 2 } else { 1 };
-                let after = side_after(side, 3, stride, 1);
-                kept = match self {
-                    Self::Eighteen => kept.and(4, width * after.pow(2)),
-                    Self::Fifty => kept
-                        .and(2, width * side.pow(2))
-                        .and(2, width * after.pow(2))
-                        .and(2, outputs * after.pow(2)),
-                };
-                if stride > 1 || inputs != outputs {
-                    kept = kept.and(2, outputs * after.pow(2));
-                }
-                (side, inputs) = (after, outputs);
+            let after = Window { stride, ..THREE }.after(side);
+            kept = match self {
+                Self::Eighteen => kept.and(4, width * after.pow(2)),
+                Self::Fifty => kept
+                    .and(2, width * side.pow(2))
+                    .and(2, width * after.pow(2))
+                    .and(2, outputs * after.pow(2)),
+            };
+            if stride > 1 || inputs != outputs {
+                kept = kept.and(2, outputs * after.pow(2));
             }
+            kept = kept.and_between(inputs * side.pow(2));
+            (side, inputs) = (after, outputs);
         }
+        kept = kept.and_between(inputs * side.pow(2));
         kept.and(1, self.features()).and(1, settings.output.unwrap_or(0))
+    }
+
+    /// The width and the stride of each block.
+    fn plan(self) -> impl Iterator<Item = (usize, usize)> {
+        let stages = WIDTHS.into_iter().zip(self.blocks()).enumerate();
+        stages.flat_map(|(stage, (width, blocks))| {
+            (0..blocks).map(move |block| (width, if block == 0 && stage > 0 { 2 } else { 1 }))
+        })
+    }
+
+    fn work(self, settings: &Settings) -> Work {
+        let stem = settings.stem.unwrap_or_default();
+        let image = Layers::of_maps(settings.channels, settings.side);
+        let mut maps = image.convolution(WIDTHS[0], stem.window()).normalised();
+        if stem == Stem::Imagenet {
+            maps = maps.pool(HALVING);
+        }
+        for (width, stride) in self.plan() {
+            let (outputs, strided) = (width * self.expansion(), Window { stride, ..THREE });
+            let mut block = match self {
+                Self::Eighteen => {
+                    maps.convolution(width, strided).normalised().convolution(width, THREE).normalised()
+                }
+                Self::Fifty => maps
+                    .convolution(width, Window::PLACE)
+                    .normalised()
+                    .convolution(width, strided)
+                    .normalised()
+                    .convolution(outputs, Window::PLACE)
+                    .normalised(),
+            };
+            if stride > 1 || maps.channels != outputs {
+                let shortcut = maps.branch().convolution(outputs, Window { stride, ..Window::PLACE });
+                block = block.beside(shortcut.normalised());
+            }
+            maps = block.added();
+        }
+        let pooled = maps.averaged();
+        settings.output.map_or(pooled, |output| pooled.linear(output)).work
     }
 
     /// Weights of the linear layer at the end.
@@ -129,6 +172,17 @@ impl PlainConvolution {
         let Shape { inputs, outputs, kernel, stride } = shape;
         let weight = normal_fan_out([outputs, inputs, kernel, kernel], device, rng);
         Self { weight, stride, padding: kernel / 2 }
+    }
+
+    /// The convolution of maps `[n, h, w, channels]`.
+    fn alone(&self, maps: Tensor<4>) -> Tensor<4> {
+        let weight = in_type_of(&self.weight, &maps);
+        convolve(maps, weight, None, Windows { stride: self.stride, padding: self.padding })
+    }
+
+    /// The convolution of rectified maps, as a step.
+    fn rectified(&self) -> Step<'_> {
+        Step::of(|flow| flow.through(|maps| self.alone(relu(maps))))
     }
 
     /// The convolution of maps `[n, h, w, channels]`, normalised, with the identity added, rectified.
@@ -197,6 +251,29 @@ impl Block {
         Self { conv1, bn1: norm(width), conv2, bn2: norm(width), conv3, bn3, downsample }
     }
 
+    /// The block in steps, beside the other branch: each begins with the norm of the convolution before it.
+    fn segment(&self) -> Segment<'_> {
+        let (shortcut, of_shortcut) = match self.downsample.as_slice() {
+            [Shortcut::Convolution(conv), Shortcut::Normalisation(norm)] => (Some(conv), Some(norm)),
+            _ => (None, None),
+        };
+        let first = Step::of(move |Flow { maps, .. }| {
+            let branch = shortcut.map_or_else(|| maps.clone(), |conv| conv.alone(maps.clone()));
+            Flow { maps: self.conv1.alone(maps), branch: Some(branch) }
+        });
+        let last = Step::of(|Flow { maps, branch }| match branch {
+            Some(branch) => relu(maps + branch).into(),
+            None => relu(maps).into(),
+        });
+        let second = self.conv2.rectified().after(&self.bn1).after_branch(of_shortcut);
+        match (&self.conv3, &self.bn3) {
+            (Some(conv3), Some(bn3)) => {
+                vec![first, second, conv3.rectified().after(&self.bn2), last.after(bn3)]
+            }
+            _ => vec![first, second, last.after(&self.bn2)],
+        }
+    }
+
     fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
         let identity = match self.downsample.as_slice() {
             [Shortcut::Convolution(conv), Shortcut::Normalisation(norm)] => {
@@ -245,7 +322,7 @@ impl ResNet {
     /// A network with torchvision's initialisation, drawn from the caller's generator.
     pub fn new(config: &ResNetConfig, device: &Device, rng: &mut impl Rng) -> Self {
         let ResNetConfig { depth, stem, channels, output } = *config;
-        let (kernel, stride, padding) = stem.window();
+        let Window { kernel, stride, padding } = stem.window();
         let shape = Shape { inputs: channels, outputs: WIDTHS[0], kernel, stride };
         let mut conv1 = PlainConvolution::new(shape, device, rng);
         conv1.padding = padding;
@@ -287,6 +364,25 @@ impl ResNet {
             None => pooled,
         }
     }
+
+    /// A segment for the stem, for each block, and for the end.
+    fn segments(&self) -> Vec<Segment<'_>> {
+        let convolution =
+            Step::of(|flow| flow.through(|images| self.conv1.alone(images.permute([0, 2, 3, 1]))));
+        let pooled = Step::of(|flow| {
+            flow.through(|maps| match self.pool {
+                true => max_pool(relu(maps), 3, Windows { stride: 2, padding: 1 }),
+                false => relu(maps),
+            })
+        });
+        let end = Step::of(|flow| {
+            let pooled = mean_pool(flow.maps);
+            Flow::of_rows(self.fc.as_ref().map_or_else(|| pooled.clone(), |fc| fc.forward(pooled.clone())))
+        });
+        let stages = [&self.layer1, &self.layer2, &self.layer3, &self.layer4];
+        let blocks = stages.into_iter().flatten().map(Block::segment);
+        std::iter::once(vec![convolution, pooled.after(&self.bn1)]).chain(blocks).chain([vec![end]]).collect()
+    }
 }
 
 /// The design of a residual network of 18 layers.
@@ -319,6 +415,14 @@ impl Design for ResNet18Design {
         Depth::Eighteen.activations(settings)
     }
 
+    fn work(settings: &Settings) -> Work {
+        Depth::Eighteen.work(settings)
+    }
+
+    fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
+        Some(network.segments())
+    }
+
     fn recognises(shapes: &Shapes<'_>) -> bool {
         Depth::Eighteen.recognises(shapes)
     }
@@ -346,6 +450,14 @@ impl Design for ResNet50Design {
 
     fn activations(settings: &Settings) -> Activations {
         Depth::Fifty.activations(settings)
+    }
+
+    fn work(settings: &Settings) -> Work {
+        Depth::Fifty.work(settings)
+    }
+
+    fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
+        Some(network.segments())
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -2,8 +2,8 @@
 //! that would, where it would otherwise end the process in the middle of its first step.
 
 use anyhow::Result;
-use simile_core::algorithm::{AlgorithmConfig, StepSize};
-use simile_core::train::{StepMemory, TrainerConfig};
+use simile_core::algorithm::{AlgorithmConfig, BatchStatistics, StepSize};
+use simile_core::train::StepMemory;
 
 use super::available::{available, mebibytes};
 use super::size;
@@ -12,6 +12,7 @@ use crate::config::sections::Arm;
 use crate::console::line;
 use crate::devices::{Kind, Present};
 use crate::exit::usage;
+use crate::experiment::step_settings::{step_settings, step_size};
 
 /// The share of the memory that a proposed batch may take by the estimate, which is a lower bound.
 const SHARE: f64 = 0.75;
@@ -64,21 +65,10 @@ struct Step<'r> {
 impl Step<'_> {
     /// The memory of a step on a batch of so many samples by a method.
     fn memory(&self, batch: usize, method: AlgorithmConfig) -> Result<StepMemory> {
-        let Recipe { encoder, head, optimizer, train, classified, .. } = self.recipe;
-        let config = TrainerConfig {
-            objective: self.arm.objective.config().map_err(usage)?,
-            encoder: encoder.config.clone(),
-            head: head.of(self.arm.scores(1, 1)),
-            optimizer: optimizer.clone(),
-            ema: train.ema,
-            accumulate: train.accumulate as u64,
-            precision: train.precision,
-            algorithm: method,
-            ..TrainerConfig::default()
-        };
-        let classified = classified.as_ref().filter(|_| config.algorithm.takes_classified());
-        let classified = classified.map(|section| section.batch.min(self.images));
-        Ok(config.step_memory(StepSize { samples: batch.min(self.images), classified }))
+        let config = step_settings(self.recipe, self.arm, method)?;
+        let StepSize { samples, classified } = step_size(self.recipe, &config, batch);
+        let at_most = |count: usize| count.min(self.images);
+        Ok(config.step_memory(StepSize { samples: at_most(samples), classified: classified.map(at_most) }))
     }
 
     /// The key that sets the number of images at once, its value, and the remedy with the largest value that fits.
@@ -87,9 +77,13 @@ impl Step<'_> {
     /// As the settings of the arm.
     fn remedy(&self, fits: impl Fn(&StepMemory) -> bool) -> Result<(&'static str, usize, String)> {
         let batch = self.recipe.train.batch;
-        let chunked = |chunk: usize| self.memory(batch, AlgorithmConfig::Cached { chunk });
+        let statistics = match self.arm.method() {
+            AlgorithmConfig::Cached { statistics, .. } => statistics,
+            _ => BatchStatistics::default(),
+        };
+        let chunked = |chunk: usize| self.memory(batch, AlgorithmConfig::Cached { chunk, statistics });
         let (key, count, of) = match self.arm.method() {
-            AlgorithmConfig::Cached { chunk } => {
+            AlgorithmConfig::Cached { chunk, .. } => {
                 ("method.chunk", chunk, largest(chunk.min(batch), |chunk| Ok(fits(&chunked(chunk)?)))?)
             }
             AlgorithmConfig::Single {} => {

@@ -1,12 +1,13 @@
 //! Where the time of a training step goes: some steps of every arm, measured as a whole and by stage.
 
+pub(crate) mod cost;
 mod spans;
 mod trace;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
@@ -15,6 +16,7 @@ use simile_core::nn::checkpoint::Weights;
 use simile_core::train::Trainer;
 use simile_kernels::Launches;
 
+use self::cost::Cost;
 use self::spans::{Spans, Stages};
 use crate::config::Recipe;
 use crate::config::sections::Arm;
@@ -49,6 +51,8 @@ pub(crate) struct ArmProfile {
     pub(crate) steps: usize,
     /// Milliseconds of a step, measured over all steps without waiting for the device between them.
     pub(crate) step_ms: f64,
+    /// Milliseconds of a step in which the host prepares it and gives the device its work; on a CPU that is all of it.
+    pub(crate) host_ms: f64,
     /// Images a second, of which each gives two views.
     pub(crate) images_per_second: f64,
     /// The stages of the same number of further steps, in each of which the host waits for the device at the end of
@@ -56,6 +60,8 @@ pub(crate) struct ArmProfile {
     pub(crate) stages: Vec<StageTime>,
     /// Kernels that a step starts on a GPU, the most frequent first; empty on a CPU.
     pub(crate) launches: Vec<KernelLaunches>,
+    /// What a full batch computes, moves and uploads, by formula.
+    pub(crate) cost: Cost,
 }
 
 /// The time of a stage in a step.
@@ -133,7 +139,7 @@ fn of_arm(
 
     let launches = Launches::count();
     let started = Instant::now();
-    training.run(steps, device)?;
+    let of_host = training.run(steps, device)?.as_secs_f64() / steps as f64;
     let seconds = started.elapsed().as_secs_f64() / steps as f64;
     let launches = launches.finish();
 
@@ -145,9 +151,11 @@ fn of_arm(
         name: arm.name.clone(),
         steps,
         step_ms: 1e3 * seconds,
+        host_ms: 1e3 * of_host,
         images_per_second: recipe.train.batch as f64 / seconds,
         stages: times(&stages, steps),
         launches: sorted(launches, steps),
+        cost: Cost::of(recipe, arm)?,
     };
     Ok((profile, stages))
 }
@@ -160,8 +168,10 @@ struct Training {
 }
 
 impl Training {
-    /// Takes some steps, reads the loss as a run does at its log lines, and waits for the device.
-    fn run(&mut self, steps: usize, device: &Device) -> Result<()> {
+    /// Takes some steps, reads the loss as a run does at its log lines, and waits for the device. Returns the time of the
+    /// host before that.
+    fn run(&mut self, steps: usize, device: &Device) -> Result<Duration> {
+        let started = Instant::now();
         for _ in 0..steps {
             if self.trainer.awaits_scores() {
                 let done = self.trainer.step_number();
@@ -175,8 +185,10 @@ impl Training {
             }
             self.progress.at(self.trainer.step_number(), "");
         }
+        let of_host = started.elapsed();
         pollster::block_on(self.trainer.mean_loss())?;
-        device.sync().context("waiting for the device")
+        device.sync().context("waiting for the device")?;
+        Ok(of_host)
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) ->
     trainer.share(&helpers).map_err(usage)?;
     let count = 1 + helpers.len();
     match trainer.config().algorithm {
-        AlgorithmConfig::Cached { chunk } if batch.div_ceil(chunk) < count => Err(usage(format_args!(
+        AlgorithmConfig::Cached { chunk, .. } if batch.div_ceil(chunk) < count => Err(usage(format_args!(
             "a batch of {batch} in chunks of {chunk} leaves some of {count} devices without work; lower \
              method.chunk, or raise train.batch"
         ))),

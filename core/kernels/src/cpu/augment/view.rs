@@ -60,10 +60,15 @@ pub(crate) const RADIUS: usize = 9;
 pub(crate) const STEPS: usize = 10;
 
 impl Views {
+    /// How many numbers [`numbers`](Self::numbers) has of each view.
+    pub fn numbers_of_each(radius: usize) -> usize {
+        NUMBERS + 1 + radius
+    }
+
     /// The data that a device needs in addition to images of `height` x `width` pixels: for each view 18 numbers
     /// and the weights of its blur, 1 + `radius`.
     pub fn numbers(&self, height: usize, width: usize) -> Vec<f32> {
-        let stride = NUMBERS + 1 + self.radius;
+        let stride = Self::numbers_of_each(self.radius);
         let mut numbers = vec![0.0; self.views.len() * stride];
         for (numbers, view) in numbers.chunks_exact_mut(stride).zip(self.views.iter()) {
             let window = view.window.unwrap_or([0, 0, height, width]);

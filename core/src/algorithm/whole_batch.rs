@@ -1,0 +1,546 @@
+//! Chunks of a batch that are normalised by the statistics of the whole of it, as one pass of the batch is.
+//!
+//! A batch norm couples all samples, forward and backward. With the mean `μ` and the variance `v` of its inputs `x` over the
+//! `N` places of all chunks, the gradient of a loss is
+//!
+//! ```text
+//! dL/dx_i = (dL/dx_i with μ and v fixed) + dL/dμ / N + dL/dv 2 (x_i - μ) / N
+//! ```
+//!
+//! where `dL/dμ` and `dL/dv` are sums over all chunks. So chunks take turns at every step of the network: forward, all are
+//! at the input of a norm before its statistics are known; backward, each chunk is differentiated with `μ` and `v` as
+//! variables, and what these are due is handed on once all chunks have had their turn.
+//!
+//! A batch is kept between segments, such as residual blocks, and computed anew within one. ResNet-50 at 224 pixels so keeps
+//! 5.9 million numbers of every image, where one pass of the batch keeps 22.8 million, and chunks with statistics of their own
+//! keep nothing but the images. The network goes forward three times and backward once; chunks with their own statistics go
+//! forward twice.
+
+use burn::optim::{GradientsAccumulator, GradientsParams};
+use burn::tensor::{DType, Device, Gradients, Tensor};
+use simile_kernels::Statistics;
+
+use super::Views;
+use super::passes::halves;
+use crate::error::{Error, Result};
+use crate::nn::layers::is_half;
+use crate::nn::{Flow, Model, Moments, Segment, Step};
+use crate::stage::Stage;
+
+/// The forward passes of a batch, without a graph, and the networks that they went through.
+#[derive(Debug)]
+pub(super) struct WholeBatch {
+    /// The network on every device; chunks take turns.
+    models: Vec<Model>,
+    /// One pass of both views, or one of each.
+    passes: Vec<Pass>,
+}
+
+/// A batch that has gone through the network.
+#[derive(Debug)]
+struct Pass {
+    /// The chunks at the beginning of each segment.
+    starts: Vec<Vec<Flow>>,
+    /// The statistics of each step of each segment.
+    moments: Vec<Vec<Moments>>,
+}
+
+/// The outputs of each view: those of every chunk, on its device.
+pub(super) struct Outputs {
+    pub(super) embeddings: [Vec<Tensor<2>>; 2],
+    pub(super) projections: [Vec<Tensor<2>>; 2],
+}
+
+/// Segments of an encoder and of its head on every device.
+struct Networks<'m> {
+    segments: Vec<Vec<Segment<'m>>>,
+    /// Number of segments of the encoder.
+    of_encoder: usize,
+}
+
+/// Checks that an encoder can be taken in steps.
+///
+/// # Errors
+/// It cannot.
+pub(super) fn check(model: &Model) -> Result<()> {
+    Networks::of(std::slice::from_ref(model)).map(drop)
+}
+
+impl<'m> Networks<'m> {
+    fn of(models: &'m [Model]) -> Result<Self> {
+        let refused = || {
+            let expected =
+                "expected `chunk` with this encoder; lenet5, mlp, simple-conv and the resnets take `batch`";
+            Error::parameter("method.statistics", "batch", expected)
+        };
+        let mut of_encoder = 0;
+        let of_model = |model: &'m Model| {
+            let mut segments = model.encoder.segments().ok_or_else(refused)?;
+            of_encoder = segments.len();
+            segments.push(model.head.segment());
+            Ok(segments)
+        };
+        let segments = models.iter().map(of_model).collect::<Result<_>>()?;
+        Ok(Self { segments, of_encoder })
+    }
+
+    /// Number of steps of each segment.
+    fn lengths(&self) -> Vec<usize> {
+        self.segments.first().map(|segments| segments.iter().map(Vec::len).collect()).unwrap_or_default()
+    }
+
+    /// A step of a segment, where a chunk is computed.
+    fn step(&self, chunk: usize, (segment, turn): (usize, usize)) -> &Step<'m> {
+        &self.segments[chunk % self.segments.len()][segment][turn]
+    }
+
+    /// A step of all chunks, without a graph.
+    fn forward(&self, flows: Vec<Flow>, at: (usize, usize), moments: &Moments) -> Vec<Flow> {
+        let step = |(chunk, flow): (usize, Flow)| {
+            let moments = on_device(moments, &flow.maps.device());
+            let moments = moments.map(|known| known.map(|known| changed(known, Tensor::autodiff)));
+            self.step(chunk, at).forward(flow.map(Tensor::autodiff), &moments).map(Tensor::without_autodiff)
+        };
+        flows.into_iter().enumerate().map(step).collect()
+    }
+}
+
+impl WholeBatch {
+    /// The outputs of all chunks of `size` samples, by copies of the network on every device. The running statistics of the
+    /// first copy follow.
+    ///
+    /// # Errors
+    /// The network cannot be taken in steps.
+    pub(super) fn forward(
+        copies: Vec<(Model, Device)>,
+        views: &Views,
+        size: usize,
+    ) -> Result<(Self, Outputs)> {
+        let _span = Stage::Forward.enter();
+        let (models, devices): (Vec<Model>, Vec<Device>) = copies.into_iter().unzip();
+        let (passes, outputs) = {
+            let networks = Networks::of(&models)?;
+            passes_of(&networks, views.chunks(size), &devices, views.apart)
+        };
+        Ok((Self { models, passes }, outputs))
+    }
+
+    /// The gradients of the parameters on every device, from those of the projections of each view.
+    ///
+    /// # Errors
+    /// The network cannot be taken in steps.
+    pub(super) fn gradients(self, of_views: &[Option<Tensor<2>>; 2]) -> Result<Vec<GradientsParams>> {
+        let _span = Stage::Backward.enter();
+        let Self { models, passes } = self;
+        let networks = Networks::of(&models)?;
+        let mut sums: Vec<Sum> =
+            models.iter().map(|model| Sum { model, all: GradientsAccumulator::new() }).collect();
+        let is_apart = passes.len() > 1;
+        let zeros = of_views.iter().flatten().next().map(Tensor::zeros_like);
+        let of_views = of_views.iter().filter_map(|of_view| of_view.clone().or_else(|| zeros.clone()));
+        let of_views = of_views.collect::<Vec<Tensor<2>>>();
+        for (pass, of_view) in passes.into_iter().zip(&of_views) {
+            let views = if is_apart { std::slice::from_ref(of_view) } else { of_views.as_slice() };
+            let mut start = 0;
+            let of_chunk = |end: &Flow| {
+                let samples = end.maps.dims()[0] / views.len();
+                let rows = start..start + samples;
+                start += samples;
+                let parts = views.iter().map(|view| view.clone().slice([rows.clone()])).collect();
+                Flow::of_rows(Tensor::cat(parts, 0).to_device(&end.maps.device()))
+            };
+            let ends = pass.starts.last().map(|ends| ends.iter().map(of_chunk).collect());
+            pass.backward(&networks, &mut sums, ends.unwrap_or_default());
+        }
+        Ok(sums.into_iter().map(|mut sum| sum.all.grads()).collect())
+    }
+}
+
+/// The passes of chunks on devices that take turns, and their outputs: one pass of both views, or one of each.
+fn passes_of(
+    networks: &Networks,
+    chunks: Vec<Views>,
+    devices: &[Device],
+    is_apart: bool,
+) -> (Vec<Pass>, Outputs) {
+    let flows = |images: &dyn Fn(&Views) -> Tensor<4>| -> Vec<Flow> {
+        let on_turn = chunks.iter().zip(devices.iter().cycle());
+        on_turn.map(|(views, device)| images(views).without_autodiff().to_device(device).into()).collect()
+    };
+    let batches = match is_apart {
+        true => vec![flows(&|views| views.a.clone()), flows(&|views| views.b.clone())],
+        false => vec![flows(&Views::both)],
+    };
+    let (mut passes, mut embeddings, mut projections) = (Vec::new(), Vec::new(), Vec::new());
+    for batch in batches {
+        let (pass, ends) = Pass::of(networks, batch);
+        embeddings.push(pass.starts.get(networks.of_encoder).cloned().unwrap_or_default());
+        projections.push(ends);
+        passes.push(pass);
+    }
+    (passes, Outputs { embeddings: by_view(embeddings), projections: by_view(projections) })
+}
+
+/// The gradients of a copy of the network.
+struct Sum<'m> {
+    model: &'m Model,
+    all: GradientsAccumulator<Model>,
+}
+
+impl Pass {
+    /// The passes of chunks, with their outputs.
+    fn of(networks: &Networks, mut flows: Vec<Flow>) -> (Self, Vec<Flow>) {
+        let (mut starts, mut moments) = (Vec::new(), Vec::new());
+        for (segment, steps) in networks.lengths().into_iter().enumerate() {
+            starts.push(flows.clone());
+            let mut of_segment = Vec::new();
+            for at in (0..steps).map(|turn| (segment, turn)) {
+                let known = moments_of(networks.step(0, at), &flows);
+                flows = networks.forward(flows, at, &known);
+                of_segment.push(known);
+            }
+            moments.push(of_segment);
+        }
+        (Self { starts, moments }, flows)
+    }
+
+    /// Adds the gradients of the parameters for those of the outputs, and frees what was kept on the way.
+    fn backward(self, networks: &Networks, sums: &mut [Sum], mut upstream: Vec<Flow>) {
+        let segments = self.starts.into_iter().zip(self.moments).enumerate();
+        for (segment, (start, moments)) in segments.rev() {
+            let mut inputs = vec![start];
+            for (turn, known) in moments.iter().enumerate().take(moments.len().saturating_sub(1)) {
+                let flows = inputs.last().cloned().unwrap_or_default();
+                inputs.push(networks.forward(flows, (segment, turn), known));
+            }
+            for ((turn, known), flows) in moments.iter().enumerate().zip(inputs).rev() {
+                upstream = pull_back(networks, (segment, turn), (flows, known), upstream, sums);
+            }
+        }
+    }
+}
+
+/// The gradients of the inputs of a step, for those of its outputs; those of the parameters are added to `sums`. The images
+/// of the first step have none.
+fn pull_back(
+    networks: &Networks,
+    at: (usize, usize),
+    (flows, moments): (Vec<Flow>, &Moments),
+    upstream: Vec<Flow>,
+    sums: &mut [Sum],
+) -> Vec<Flow> {
+    let leaf =
+        |tensor: Tensor<4>| if at == (0, 0) { tensor.autodiff() } else { tensor.autodiff().require_grad() };
+    let (mut of_inputs, mut of_moments) = (Vec::new(), [None, None]);
+    for (chunk, (flow, upstream)) in flows.iter().zip(upstream).enumerate() {
+        let inputs = flow.clone().map(leaf);
+        let variables = on_device(moments, &flow.maps.device())
+            .map(|known| known.map(|known| changed(known, |numbers| numbers.autodiff().require_grad())));
+        let outputs = networks.step(chunk, at).forward(inputs.clone(), &variables);
+        let product = |output: Tensor<4>, gradient: Tensor<4>| (output * gradient.autodiff()).sum();
+        let mut loss = product(outputs.maps, upstream.maps);
+        if let (Some(output), Some(gradient)) = (outputs.branch, upstream.branch) {
+            loss = loss + product(output, gradient);
+        }
+        if !loss.is_tracked() {
+            continue;
+        }
+        let mut gradients = loss.backward();
+        let turn = chunk % sums.len().max(1);
+        if let Some(Sum { model, all }) = sums.get_mut(turn) {
+            all.accumulate(model, GradientsParams::from_module(&mut gradients, *model));
+        }
+        for (sum, variables) in of_moments.iter_mut().zip(variables) {
+            let Some(found) = variables.map(|variables| gradient_of(variables, &mut gradients)) else {
+                continue;
+            };
+            *sum = Some(match sum.take() {
+                Some(sum) => plus(sum, found),
+                None => found,
+            });
+        }
+        of_inputs.push(inputs.map(|input| match input.grad_remove(&mut gradients) {
+            Some(gradient) => gradient,
+            None => input.without_autodiff().zeros_like(),
+        }));
+    }
+    let due = |(input, gradient): (&Flow, Flow)| {
+        let [of_maps, of_branch] = on_device(&of_moments, &input.maps.device());
+        let [maps, branch] = on_device(moments, &input.maps.device());
+        Flow {
+            maps: with_due(
+                gradient.maps,
+                &input.maps,
+                maps.zip(of_maps),
+                places(flows.iter().map(|flow| &flow.maps)),
+            ),
+            branch: gradient.branch.zip(input.branch.as_ref()).map(|(gradient, input)| {
+                let count = places(flows.iter().filter_map(|flow| flow.branch.as_ref()));
+                with_due(gradient, input, branch.zip(of_branch), count)
+            }),
+        }
+    };
+    flows.iter().zip(of_inputs).map(due).collect()
+}
+
+/// The gradient of an input with what it owes to the statistics, each with its gradient, of `count` places.
+fn with_due(
+    gradient: Tensor<4>,
+    input: &Tensor<4>,
+    statistics: Option<(Statistics, Statistics)>,
+    count: usize,
+) -> Tensor<4> {
+    let Some((known, of_known)) = statistics else { return gradient };
+    let dtype = gradient.dtype();
+    let row = |numbers: Tensor<1>| {
+        let [channels] = numbers.dims();
+        numbers.reshape([1, 1, 1, channels])
+    };
+    let centred = wide(input.clone()) - row(known.mean);
+    let due = centred * row(of_known.variance * (2.0 / count as f64)) + row(of_known.mean / count as f64);
+    (wide(gradient) + due).cast(dtype)
+}
+
+/// The statistics of the inputs of a step's norms, whose running statistics follow.
+fn moments_of(step: &Step, flows: &[Flow]) -> Moments {
+    let [of_maps, of_branch] = step.norms();
+    let maps = flows.iter().map(|flow| &flow.maps).collect::<Vec<_>>();
+    let branch = flows.iter().filter_map(|flow| flow.branch.as_ref()).collect::<Vec<_>>();
+    [(of_maps, maps), (of_branch, branch)].map(|(norm, inputs)| {
+        let norm = norm.as_ref()?;
+        let count = places(inputs.iter().copied());
+        let known = statistics(&inputs, count)?;
+        norm.observe(&known, count);
+        Some(known)
+    })
+}
+
+/// Mean and biased variance of the channels of maps of `count` places together, on the device of the first. The mean comes
+/// before the squares, so that large means cost no digits.
+fn statistics(inputs: &[&Tensor<4>], count: usize) -> Option<Statistics> {
+    let device = inputs.first()?.device();
+    let mean_of = |of: &dyn Fn(Tensor<2>) -> Tensor<2>| {
+        let sum = |input: &&Tensor<4>| {
+            let [n, height, width, channels] = input.dims();
+            let rows = wide((*input).clone()).reshape([n * height * width, channels]);
+            of(rows).sum_dim(0).reshape([channels]).to_device(&device)
+        };
+        Some(inputs.iter().map(sum).reduce(|sum, one| sum + one)? / count as f64)
+    };
+    let mean: Tensor<1> = mean_of(&|rows| rows)?;
+    let variance = mean_of(&|rows| {
+        let mean = mean.clone().to_device(&rows.device()).unsqueeze();
+        (rows - mean).square()
+    })?;
+    Some(Statistics { mean, variance })
+}
+
+/// Places of maps, over which statistics go.
+fn places<'f>(maps: impl Iterator<Item = &'f Tensor<4>>) -> usize {
+    maps.map(|maps| maps.dims()[..3].iter().product::<usize>()).sum()
+}
+
+/// A tensor in a float type of enough bits for sums.
+fn wide(tensor: Tensor<4>) -> Tensor<4> {
+    if is_half(tensor.dtype()) { tensor.cast(DType::F32) } else { tensor }
+}
+
+fn changed(Statistics { mean, variance }: Statistics, of: impl Fn(Tensor<1>) -> Tensor<1>) -> Statistics {
+    Statistics { mean: of(mean), variance: of(variance) }
+}
+
+fn plus(a: Statistics, b: Statistics) -> Statistics {
+    let device = a.mean.device();
+    let b = changed(b, |numbers| numbers.to_device(&device));
+    Statistics { mean: a.mean + b.mean, variance: a.variance + b.variance }
+}
+
+fn on_device(moments: &Moments, device: &Device) -> Moments {
+    moments.clone().map(|known| known.map(|known| changed(known, |numbers| numbers.to_device(device))))
+}
+
+/// The gradients of statistics that were variables.
+fn gradient_of(variables: Statistics, gradients: &mut Gradients) -> Statistics {
+    let mut of = |numbers: Tensor<1>| match numbers.grad_remove(gradients) {
+        Some(gradient) => gradient,
+        None => numbers.without_autodiff().zeros_like(),
+    };
+    Statistics { mean: of(variables.mean), variance: of(variables.variance) }
+}
+
+/// The rows of each view, from those of the chunks of one pass of both, or of one pass of each.
+fn by_view(passes: Vec<Vec<Flow>>) -> [Vec<Tensor<2>>; 2] {
+    match <[Vec<Flow>; 2]>::try_from(passes) {
+        Ok(views) => views.map(|flows| flows.into_iter().map(Flow::rows).collect()),
+        Err(both) => {
+            let (a, b) = both.into_iter().flatten().map(Flow::rows).map(halves).unzip();
+            [a, b]
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+    use burn::tensor::TensorData;
+    use rand::RngExt as _;
+
+    use super::super::testing::rng;
+    use super::super::{Networks as Settings, passes};
+    use super::*;
+    use crate::nn::checkpoint::flattened;
+    use crate::nn::head::{HeadConfig, HeadKind};
+    use crate::nn::resnet::Stem;
+    use crate::nn::{Architecture, EncoderConfig};
+
+    /// Parameters and running statistics in `f64`.
+    struct InDouble;
+
+    impl ModuleMapper for InDouble {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            Param::from_tensor(param.val().without_autodiff().cast(DType::F64).autodiff())
+        }
+    }
+
+    /// The gradient of each parameter.
+    struct Found(GradientsParams, Vec<Vec<f64>>);
+
+    impl ModuleVisitor for Found {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.1.extend(self.0.remove::<D>(param.id).map(numbers));
+        }
+    }
+
+    fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
+        tensor.without_autodiff().into_data().iter::<f64>().collect()
+    }
+
+    fn model(encoder: &EncoderConfig, head: HeadKind) -> Model {
+        let head = HeadConfig { kind: head, hidden: Some(7), output: 5 };
+        let settings = Settings { encoder: encoder.clone(), head, ..Settings::default() };
+        settings.init(&Device::flex(), &mut rng(1)).unwrap().map(&mut InDouble)
+    }
+
+    fn images(samples: usize, side: usize, seed: u64) -> Tensor<4> {
+        let mut rng = rng(seed);
+        let values: Vec<f64> = (0..samples * 3 * side * side).map(|_| rng.random_range(-1.0..1.0)).collect();
+        Tensor::from_data(TensorData::new(values, [samples, 3, side, side]), (&Device::flex(), DType::F64))
+    }
+
+    /// A view as bright as the other, and one that is not.
+    fn views(samples: usize, side: usize, apart: bool) -> Views {
+        let [a, b] = [images(samples, side, 2), images(samples, side, 3) * 0.5 + 0.7];
+        Views::new(a, b).unwrap().with_per_view_batch_norm(apart)
+    }
+
+    /// The gradient of a loss with respect to projections.
+    fn pull(projections: &Tensor<2>, seed: u64) -> Tensor<2> {
+        let (mut rng, [n, width]) = (rng(seed), projections.dims());
+        let values: Vec<f64> = (0..n * width).map(|_| rng.random_range(-1.0..1.0)).collect();
+        Tensor::from_data(TensorData::new(values, [n, width]), (&Device::flex(), DType::F64))
+    }
+
+    /// Projections, gradients and running statistics of a step.
+    type Outcome = [Vec<Vec<f64>>; 3];
+
+    fn outcome(model: &Model, projections: Vec<Vec<f64>>, gradients: GradientsParams) -> Outcome {
+        let mut found = Found(gradients, Vec::new());
+        model.visit(&mut found);
+        let tensors = [flattened("", &model.encoder), flattened("", &model.head)].into_iter().flatten();
+        let running = tensors.filter(|tensor| tensor.name.contains("running"));
+        [projections, found.1, running.map(|tensor| numbers(tensor.values)).collect()]
+    }
+
+    fn in_one_pass(model: &Model, views: &Views) -> Outcome {
+        let [a, b] = passes::represent(model, views).through(model).split();
+        let projections = [a.clone(), b.clone()].map(numbers).to_vec();
+        let pulls = [pull(&a, 4), pull(&b, 5)].map(Tensor::autodiff);
+        let [of_a, of_b] = pulls;
+        let gradients = passes::gradients(model, (a * of_a).sum() + (b * of_b).sum()).unwrap();
+        outcome(model, projections, gradients)
+    }
+
+    fn in_chunks(model: &Model, views: &Views, (chunk, devices): (usize, usize)) -> Outcome {
+        let device = Device::flex();
+        let helper = |_| (model.valid().train().fork(&device.clone().autodiff()), device.clone());
+        let copies = std::iter::once((model.clone(), device.clone())).chain((1..devices).map(helper));
+        let (passes, outputs) = WholeBatch::forward(copies.collect(), views, chunk).unwrap();
+        let [a, b] = outputs.projections.map(|parts| Tensor::cat(parts, 0));
+        let projections = [a.clone(), b.clone()].map(numbers).to_vec();
+        let mut sum = GradientsAccumulator::new();
+        for gradients in passes.gradients(&[Some(pull(&a, 4)), Some(pull(&b, 5))]).unwrap() {
+            sum.accumulate(model, gradients);
+        }
+        outcome(model, projections, sum.grads())
+    }
+
+    /// The largest difference, relative to the largest number of its tensor. Gradients that are 0 but for rounding, as those of a
+    /// bias before a batch norm, are compared as they are.
+    fn difference(found: &Outcome, expected: &Outcome) -> f64 {
+        let mut worst: f64 = 0.0;
+        for (found, expected) in found.iter().zip(expected) {
+            assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(expected) {
+                let largest = expected.iter().fold(1e-3_f64, |most, value| most.max(value.abs()));
+                let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+                worst = worst.max(off.fold(0.0, f64::max) / largest);
+            }
+        }
+        worst
+    }
+
+    fn encoder(name: Architecture, input_size: usize, stem: Option<Stem>) -> EncoderConfig {
+        EncoderConfig { name, input_size, stem, ..EncoderConfig::default() }
+    }
+
+    fn equals_one_pass(encoder: &EncoderConfig, head: HeadKind, samples: usize, ways: &[(usize, usize)]) {
+        for apart in [false, true] {
+            let views = views(samples, encoder.input_size, apart);
+            let expected = in_one_pass(&model(encoder, head), &views);
+            for &way in ways {
+                let found = in_chunks(&model(encoder, head), &views, way);
+                let worst = difference(&found, &expected);
+                assert!(worst < 1e-9, "{} {head:?} {way:?}, apart: {apart}: {worst}", encoder.name.name());
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_of_a_plain_network_and_any_head_equal_one_pass() {
+        let ways = [(1, 1), (2, 1), (3, 1), (9, 1), (2, 2), (1, 3)];
+        let lenet = encoder(Architecture::LeNet5, 32, None);
+        for head in [HeadKind::Released, HeadKind::MlpNormalised, HeadKind::MlpActivated, HeadKind::Linear] {
+            equals_one_pass(&lenet, head, 5, &ways);
+        }
+        equals_one_pass(&encoder(Architecture::Mlp, 8, None), HeadKind::Mlp, 5, &ways);
+    }
+
+    #[test]
+    fn chunks_of_a_convolutional_network_equal_one_pass() {
+        // With 1×1 kernels one pass has a gradient of biases, 0 but for rounding, since they cancel with the mean.
+        equals_one_pass(
+            &encoder(Architecture::SimpleConv, 8, None),
+            HeadKind::Released,
+            5,
+            &[(1, 1), (2, 2), (4, 1)],
+        );
+    }
+
+    #[test]
+    fn chunks_of_residual_networks_equal_one_pass() {
+        let residual = |name, side, stem| encoder(name, side, Some(stem));
+        let [of_18, of_50] = [Architecture::ResNet18, Architecture::ResNet50];
+        equals_one_pass(&residual(of_18, 8, Stem::Cifar), HeadKind::Released, 4, &[(1, 1), (3, 1), (1, 3)]);
+        equals_one_pass(&residual(of_18, 17, Stem::Imagenet), HeadKind::Mlp, 3, &[(2, 1)]);
+        equals_one_pass(&residual(of_50, 8, Stem::Cifar), HeadKind::Mlp, 3, &[(2, 1)]);
+    }
+
+    #[test]
+    fn a_network_that_cannot_be_taken_in_steps_is_refused() {
+        let error =
+            check(&model(&encoder(Architecture::Vae, 32, None), HeadKind::Mlp)).unwrap_err().to_string();
+        assert!(error.contains("method.statistics") && error.contains("resnets"), "{error}");
+        assert!(check(&model(&encoder(Architecture::ResNet18, 32, None), HeadKind::Mlp)).is_ok());
+    }
+}

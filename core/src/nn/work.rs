@@ -1,0 +1,197 @@
+//! The arithmetic and the memory traffic of a network's forward pass: a formula that each design gives of its settings.
+
+/// The forward pass of one image.
+///
+/// Products are those of convolutions and linear layers; additions of a bias, normalisations, activations and pools are not
+/// counted, as torchvision and He et al. count. Every layer is taken to read its input once and to write its output once:
+///
+/// ```text
+/// convolution, linear, pool    reads its input, writes its output
+/// normalisation in training    reads for the moments, reads again, writes
+/// residual block               reads the identity
+/// activation of its own        reads, writes
+/// ```
+///
+/// Caches, which save reads, and buffers that a layer makes, which cost some, are left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Multiply-adds.
+    pub products: u64,
+    /// Numbers that layers read and write for an image.
+    pub moved: u64,
+    /// Weights of convolutions and linear layers, which are read once for all images of a pass.
+    pub weights: u64,
+}
+
+/// Layers one after the other, with the maps after the last of them: `channels × side × side` numbers an image.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layers {
+    pub(super) channels: usize,
+    side: usize,
+    pub(super) work: Work,
+}
+
+/// The windows of a convolution or a pool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    pub(super) kernel: usize,
+    pub(super) stride: usize,
+    pub(super) padding: usize,
+}
+
+impl Window {
+    /// That of places alone.
+    pub(super) const PLACE: Self = Self { kernel: 1, stride: 1, padding: 0 };
+
+    /// The side of maps of `side` after it.
+    pub(super) fn after(self, side: usize) -> usize {
+        (side + 2 * self.padding).saturating_sub(self.kernel) / self.stride + 1
+    }
+}
+
+impl Layers {
+    /// None yet.
+    pub(super) fn of_maps(channels: usize, side: usize) -> Self {
+        Self { channels, side, work: Work::default() }
+    }
+
+    /// None yet, on a row of numbers.
+    pub(super) fn of_row(numbers: usize) -> Self {
+        Self::of_maps(numbers, 1)
+    }
+
+    fn numbers(&self) -> u64 {
+        (self.channels * self.side.pow(2)) as u64
+    }
+
+    /// A layer that reads these maps and writes others.
+    fn to_maps(mut self, channels: usize, side: usize) -> Self {
+        let read = self.numbers();
+        (self.channels, self.side) = (channels, side);
+        self.work.moved += read + self.numbers();
+        self
+    }
+
+    /// A convolution.
+    pub(super) fn convolution(self, outputs: usize, window: Window) -> Self {
+        let weights = (self.channels * outputs * window.kernel.pow(2)) as u64;
+        let mut after = self.to_maps(outputs, window.after(self.side));
+        after.work.products += weights * (after.side.pow(2)) as u64;
+        after.work.weights += weights;
+        after
+    }
+
+    /// A transposed convolution to maps of `side`.
+    pub(super) fn transposed(self, outputs: usize, kernel: usize, side: usize) -> Self {
+        let weights = (self.channels * outputs * kernel.pow(2)) as u64;
+        let mut after = self.to_maps(outputs, side);
+        after.work.products += weights * (self.side.pow(2)) as u64;
+        after.work.weights += weights;
+        after
+    }
+
+    /// A batch norm, with the activation that comes with it.
+    pub(super) fn normalised(mut self) -> Self {
+        self.work.moved += 3 * self.numbers();
+        self
+    }
+
+    /// An activation of its own.
+    pub(super) fn activated(self) -> Self {
+        self.to_maps(self.channels, self.side)
+    }
+
+    /// The addition of maps of this size, while they are normalised.
+    pub(super) fn added(mut self) -> Self {
+        self.work.moved += self.numbers();
+        self
+    }
+
+    /// A pool.
+    pub(super) fn pool(self, window: Window) -> Self {
+        self.to_maps(self.channels, window.after(self.side))
+    }
+
+    /// The mean of each map.
+    pub(super) fn averaged(self) -> Self {
+        self.to_maps(self.channels, 1)
+    }
+
+    /// Every place four times.
+    pub(super) fn doubled(self) -> Self {
+        self.to_maps(self.channels, 2 * self.side)
+    }
+
+    /// A linear layer of all maps.
+    pub(super) fn linear(self, outputs: usize) -> Self {
+        let weights = self.numbers() * outputs as u64;
+        let mut after = self.to_maps(outputs, 1);
+        after.work.products += weights;
+        after.work.weights += weights;
+        after
+    }
+
+    /// A branch that begins at these maps.
+    pub(super) fn branch(&self) -> Self {
+        Self::of_maps(self.channels, self.side)
+    }
+
+    /// These and the layers of another branch.
+    pub(super) fn beside(mut self, branch: Self) -> Self {
+        let Work { products, moved, weights } = branch.work;
+        self.work.products += products;
+        self.work.moved += moved;
+        self.work.weights += weights;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Work;
+    use crate::nn::{Architecture, EncoderConfig};
+
+    fn work(name: Architecture, input_size: usize, output: Option<usize>) -> Work {
+        EncoderConfig { name, input_size, output, ..EncoderConfig::default() }.work()
+    }
+
+    /// torchvision's documentation gives 1.81 and 4.09 billion for its `ResNet18_Weights` and `ResNet50_Weights`, with the
+    /// classifier of 1000 classes, and 11.69 and 25.56 million parameters, of which those of normalisations and the bias are
+    /// not counted here.
+    #[test]
+    fn residual_networks_multiply_as_often_as_published() {
+        let [of_18, of_50] =
+            [Architecture::ResNet18, Architecture::ResNet50].map(|name| work(name, 224, Some(1000)));
+        assert_eq!((of_18.products, of_50.products), (1_814_073_344, 4_089_184_256));
+        let normalisations = |channels: u64| 2 * channels + 1000;
+        assert_eq!(of_18.weights + normalisations(4800), 11_689_512);
+        assert_eq!(of_50.weights + normalisations(26_560), 25_557_032);
+    }
+
+    /// An image, and each layer's maps: once written and once read, but for the last.
+    #[test]
+    fn the_layers_of_lenet_are_counted_by_hand() {
+        let products = 28 * 28 * 6 * 75 + 10 * 10 * 16 * 150 + 120 * 400 + 84 * 120;
+        let weights = 6 * 75 + 16 * 150 + 120 * 400 + 84 * 120;
+        let maps = [3 * 32 * 32, 6 * 28 * 28, 6 * 14 * 14, 16 * 10 * 10, 16 * 5 * 5, 120, 120];
+        let moved = 2 * maps.iter().sum::<u64>() - maps[0] + 84;
+        assert_eq!(work(Architecture::LeNet5, 32, None), Work { products, moved, weights });
+    }
+
+    /// The weights that the formula counts are those of the networks; biases and normalisations have few.
+    #[test]
+    #[allow(clippy::unwrap_used)]
+    fn formulas_have_the_weights_of_their_networks() {
+        use burn::module::Module;
+        use burn::tensor::Device;
+        use rand::SeedableRng;
+        use rand_chacha::ChaCha8Rng;
+
+        for &name in Architecture::ALL {
+            let config = EncoderConfig { name, ..EncoderConfig::default() };
+            let network = config.init(&Device::flex(), &mut ChaCha8Rng::seed_from_u64(0)).unwrap();
+            let (counted, all) = (config.work().weights as f64, network.num_params() as f64);
+            assert!(counted <= all && counted > 0.7 * all, "{}: {counted} of {all}", name.name());
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What a step computes, moves and uploads, by formula: without data, without a device, for any batch.
+
+use anyhow::Result;
+use serde::Serialize;
+use simile_core::augment::Augmentation;
+use simile_core::loss;
+use simile_core::loss::spec::{InputKind, Needed};
+use simile_core::train::StepCost;
+
+use crate::config::Recipe;
+use crate::config::sections::Arm;
+use crate::exit::usage;
+use crate::experiment::step_settings::{step_settings, step_size};
+
+/// Bytes of a number and of an index on a device.
+const NUMBER: u64 = 4;
+
+/// The cost of a step of an arm.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Cost {
+    /// Arithmetic and memory traffic.
+    #[serde(flatten)]
+    pub(crate) step: StepCost,
+    pub(crate) uploads: Uploads,
+    /// The least bytes that a step takes on its device.
+    pub(crate) memory: u64,
+}
+
+/// The bytes that a step copies to a GPU. What kernels are started with, some kilobytes, is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Uploads {
+    /// The pictures, one byte a value, once for both views; nothing of a set that stays on the device.
+    pub(crate) pictures: u64,
+    /// The numbers of the pictures in a set that stays on the device, nothing of another.
+    pub(crate) indices: u64,
+    /// The parameters of views.
+    pub(crate) views: u64,
+    /// The number of each projection's partner, forward and backward, where an objective compares projections: at most.
+    pub(crate) partners: u64,
+    /// Classes, clusters and biases that the objective reads.
+    pub(crate) labels: u64,
+    /// The weights of a conditional objective that the host solves for: at most these, fewer where they have factors.
+    pub(crate) weights: u64,
+}
+
+impl Uploads {
+    /// Everything but the pictures.
+    pub(crate) fn besides(&self) -> u64 {
+        self.indices + self.views + self.partners + self.labels + self.weights
+    }
+
+    fn of(recipe: &Recipe, arm: &Arm) -> Result<Self> {
+        let encoder = &recipe.encoder.config;
+        let side = recipe.data.side.unwrap_or(encoder.input_size);
+        let picture = (encoder.channels * side.pow(2)) as u64;
+        let (method, batch) = (arm.method(), recipe.train.batch as u64);
+        let numbers = |augmentation: &Augmentation| -> Result<u64> {
+            Ok(augmentation.numbers([side; 2]).map_err(usage)? as u64)
+        };
+        let (mut images, mut of_views) = (batch, 2 * batch * numbers(&recipe.augment)?);
+        if method.takes_plain(&arm.objective.name) {
+            of_views += batch * numbers(&Augmentation::default())?;
+        }
+        if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
+            images += section.batch as u64;
+            of_views += section.batch as u64 * numbers(&section.augment)?;
+        }
+        let objective = arm.objective.config().map_err(usage)?.build().map_err(usage)?;
+        let inputs = loss::spec(&arm.objective.name).map_err(usage)?.inputs;
+        let labels = inputs.iter().filter(|input| {
+            let is_label = matches!(input.kind, InputKind::Integers | InputKind::Clusters);
+            is_label && input.needed == Needed::Always
+        });
+        let partners = if arm.scores(1, 1).is_none() { 2 * 2 * batch } else { 0 };
+        let weights = if objective.ahead().is_some() { batch.pow(2) } else { 0 };
+        Ok(Self {
+            pictures: images * picture,
+            indices: NUMBER * images,
+            views: NUMBER * of_views,
+            partners: NUMBER * partners,
+            labels: NUMBER * batch * labels.count() as u64,
+            weights: NUMBER * weights,
+        })
+    }
+}
+
+impl Cost {
+    /// That of a step of an arm.
+    ///
+    /// # Errors
+    /// As the settings of the arm.
+    pub(crate) fn of(recipe: &Recipe, arm: &Arm) -> Result<Self> {
+        let config = step_settings(recipe, arm, arm.method())?;
+        let size = step_size(recipe, &config, recipe.train.batch);
+        let memory = config.step_memory(size).total();
+        Ok(Self { step: config.step_cost(size), uploads: Uploads::of(recipe, arm)?, memory })
+    }
+}
+
+/// The costs of a recipe.
+#[derive(Debug, Serialize)]
+pub(crate) struct Costs {
+    pub(crate) recipe: String,
+    pub(crate) batch: usize,
+    pub(crate) arms: Vec<ArmCost>,
+}
+
+/// The cost of an arm.
+#[derive(Debug, Serialize)]
+pub(crate) struct ArmCost {
+    pub(crate) name: String,
+    pub(crate) cost: Cost,
+}
+
+/// The cost of a step of every arm.
+///
+/// # Errors
+/// As the settings of an arm.
+pub(crate) fn costs(recipe: &Recipe) -> Result<Costs> {
+    let of_arm = |arm: Arm| Ok(ArmCost { cost: Cost::of(recipe, &arm)?, name: arm.name });
+    let arms = recipe.arms().into_iter().map(of_arm).collect::<Result<_>>()?;
+    Ok(Costs { recipe: recipe.name.clone(), batch: recipe.train.batch, arms })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::config::Changes;
+
+    fn cost(recipe: &str, set: &[&str]) -> Cost {
+        let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+        let recipe = Recipe::load(recipe, &Changes { set: &set, ..Changes::default() }).unwrap();
+        let arm = recipe.arms().remove(0);
+        Cost::of(&recipe, &arm).unwrap()
+    }
+
+    /// A debugger counted wgpu's uploads of a step at 4 and at 8 images: 4144 and 4832 bytes, with the set on the device.
+    #[test]
+    fn uploads_grow_by_as_many_bytes_an_image_as_were_counted() {
+        let at = |batch: &str| cost("cifar-10", &[batch]).uploads;
+        let [four, eight] = [at("train.batch=4"), at("train.batch=8")];
+        assert_eq!(eight.besides() - four.besides(), 4832 - 4144);
+        assert!(four.besides() < 4144, "the rest is what kernels are started with");
+        assert_eq!(four.pictures, 4 * 3 * 32 * 32);
+    }
+
+    #[test]
+    fn a_condition_uploads_its_weights_and_labels_their_classes() {
+        let objective = |name: &str| {
+            let set = [format!("objective={{ name = \"{name}\" }}"), "train.batch=64".into()];
+            cost("cifar-10", &set.each_ref().map(String::as_str)).uploads
+        };
+        assert_eq!(objective("nt-xent").labels + objective("nt-xent").weights, 0);
+        assert_eq!(objective("supcon").labels, 4 * 64);
+        assert_eq!(objective("fair-cclk").weights, 4 * 64 * 64);
+    }
+
+    /// Bytes at 4096 images: pictures of 256 pixels, and less than a megabyte besides for each 1024.
+    #[test]
+    fn the_pictures_of_a_large_batch_are_nearly_all_that_is_uploaded() {
+        let uploads = cost("imagenet-100", &["train.batch=4096"]).uploads;
+        assert_eq!(uploads.pictures, 4096 * 3 * 256 * 256);
+        assert!(uploads.besides() < 4_000_000, "{uploads:?}");
+    }
+}
