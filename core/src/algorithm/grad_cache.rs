@@ -53,7 +53,8 @@ pub struct Cached {
 #[derive(Debug)]
 enum Pending {
     Chunks(Vec<Place>),
-    Whole(WholeBatch, [Option<Tensor<2>>; 2]),
+    /// The passes of the whole batch, with the gradients of the projections.
+    Whole(Box<(WholeBatch, [Option<Tensor<2>>; 2])>),
 }
 
 /// A device in one step: its copy of the network, and its chunks.
@@ -139,7 +140,7 @@ impl Algorithm for Cached {
                 let copies = self.places().into_iter().map(|place| place.model).zip(devices).collect();
                 let (passes, outputs) = WholeBatch::forward(copies, views, self.chunk)?;
                 let (loss, gradients) = self.evaluate(outputs, context)?;
-                self.pending = Some(Pending::Whole(passes, gradients));
+                self.pending = Some(Pending::Whole(Box::new((passes, gradients))));
                 Ok(loss)
             }
         }
@@ -151,7 +152,10 @@ impl Algorithm for Cached {
             Some(Pending::Chunks(places)) => {
                 places.into_iter().map(Place::gradients).collect::<Result<Vec<_>>>()?
             }
-            Some(Pending::Whole(passes, gradients)) => passes.gradients(&gradients)?,
+            Some(Pending::Whole(whole)) => {
+                let (passes, gradients) = *whole;
+                passes.gradients(&gradients)?
+            }
         };
         let mut sum = GradientsAccumulator::new();
         for gradients in found {
