@@ -15,6 +15,7 @@ use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::batch::Batch;
+use crate::loss::debias::lff_weights::UNSEEN;
 use crate::loss::{Lff, LffWeights, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
@@ -118,8 +119,8 @@ fn stored_averages(
         return Ok([state.tensor(BIASED, &like[0])?, state.tensor(DEBIASED, &like[1])?]);
     };
     Ok(bits.map(|bits| {
-        let mut values: Vec<f64> = bits.into_iter().map(|bits| bits.map_or(-1.0, f64::from_bits)).collect();
-        values.resize(like[0].dims()[0], -1.0);
+        let mut values: Vec<f64> = bits.into_iter().map(|bits| bits.map_or(UNSEEN, f64::from_bits)).collect();
+        values.resize(like[0].dims()[0], UNSEEN);
         Matrix::column(&values).to_tensor(&like[0].device(), DType::F32)
     }))
 }

@@ -13,8 +13,8 @@ use crate::error::{Error, Result, positive, within};
 use crate::loss::logits::below;
 use crate::numeric::matrix::indices;
 
-/// A sample that was never visited; losses are at least 0.
-const UNSEEN: f64 = -1.0;
+/// The average of a sample that was never visited; losses are at least 0.
+pub(crate) const UNSEEN: f64 = -1.0;
 
 /// Most entries of the table of averages: 1 GiB in `f32`.
 const MOST_ENTRIES: usize = 1 << 28;
@@ -129,7 +129,7 @@ impl LffWeights {
                 let found = format!("{:?}", stored.dims());
                 return Err(Error::shape("averages", format!("{expected:?}"), found));
             }
-            let unseen = own.clone().slice(0..1) * 0.0 + UNSEEN;
+            let unseen = Tensor::full([1, 1], UNSEEN, (&own.device(), own.dtype()));
             let stored = stored.cast(own.dtype());
             *own = Tensor::cat(vec![stored, unseen], 0).select(0, self.samples.clone());
         }
