@@ -6,10 +6,9 @@
 //! normalisation of a block starts at 1. The four works change the [`Stem`]; Decoupled Uniformity adds a linear
 //! layer of 2048 features at the end, which is part of the encoder and of its evaluation.
 
+mod depths;
 #[cfg(test)]
 mod step;
-
-use std::collections::BTreeSet;
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
@@ -17,12 +16,11 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::{Windows, convolve, max_pool, mean_pool};
 
-use super::activations::Activations;
+pub(crate) use self::depths::{ResNet18Design, ResNet50Design, layers_and_blocks};
 pub use super::design::Stem;
-use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
 use super::segments::{Flow, Segment, Step};
-use super::work::{Layers, Window, Work};
+use super::work::Window;
 
 /// How many layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +31,6 @@ pub enum Depth {
     Fifty,
 }
 
-/// The kind of network that messages speak of.
-const FAMILY: &str = "resnet";
-/// Both depths in PyTorch.
-const PYTORCH: &str = include_str!("resnet.py");
 /// Widths of the four stages.
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
 /// The windows of a 3×3 convolution, or of the maximum after the stem.
@@ -63,89 +57,12 @@ impl Depth {
         WIDTHS[3] * self.expansion()
     }
 
-    fn init(self, settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
-        let Settings { channels, stem, output, .. } = *settings;
-        let config = ResNetConfig { depth: self, stem: stem.unwrap_or_default(), channels, output };
-        ResNet::new(&config, device, rng)
-    }
-
-    fn activations(self, settings: &Settings) -> Activations {
-        let stem = settings.stem.unwrap_or_default();
-        let mut side = stem.window().after(settings.side);
-        let image = Activations::of_image(settings.channels, settings.side);
-        let mut kept = image.and(2, WIDTHS[0] * side.pow(2));
-        if stem == Stem::Imagenet {
-            // Values and their sources.
-            side = HALVING.after(side);
-            kept = kept.and(2, WIDTHS[0] * side.pow(2));
-        }
-        let mut inputs = WIDTHS[0];
-        for (width, stride) in self.plan() {
-            let outputs = width * self.expansion();
-            let after = Window { stride, ..THREE }.after(side);
-            kept = match self {
-                Self::Eighteen => kept.and(4, width * after.pow(2)),
-                Self::Fifty => kept
-                    .and(2, width * side.pow(2))
-                    .and(2, width * after.pow(2))
-                    .and(2, outputs * after.pow(2)),
-            };
-            if stride > 1 || inputs != outputs {
-                kept = kept.and(2, outputs * after.pow(2));
-            }
-            kept = kept.and_between(inputs * side.pow(2));
-            (side, inputs) = (after, outputs);
-        }
-        kept = kept.and_between(inputs * side.pow(2));
-        kept.and(1, self.features()).and(1, settings.output.unwrap_or(0))
-    }
-
     /// The width and the stride of each block.
     fn plan(self) -> impl Iterator<Item = (usize, usize)> {
         let stages = WIDTHS.into_iter().zip(self.blocks()).enumerate();
         stages.flat_map(|(stage, (width, blocks))| {
             (0..blocks).map(move |block| (width, if block == 0 && stage > 0 { 2 } else { 1 }))
         })
-    }
-
-    fn work(self, settings: &Settings) -> Work {
-        let stem = settings.stem.unwrap_or_default();
-        let image = Layers::of_maps(settings.channels, settings.side);
-        let mut maps = image.convolution(WIDTHS[0], stem.window()).normalised();
-        if stem == Stem::Imagenet {
-            maps = maps.pool(HALVING);
-        }
-        for (width, stride) in self.plan() {
-            let (outputs, strided) = (width * self.expansion(), Window { stride, ..THREE });
-            let mut block = match self {
-                Self::Eighteen => {
-                    maps.convolution(width, strided).normalised().convolution(width, THREE).normalised()
-                }
-                Self::Fifty => maps
-                    .convolution(width, Window::PLACE)
-                    .normalised()
-                    .convolution(width, strided)
-                    .normalised()
-                    .convolution(outputs, Window::PLACE)
-                    .normalised(),
-            };
-            if stride > 1 || maps.channels != outputs {
-                let shortcut = maps.branch().convolution(outputs, Window { stride, ..Window::PLACE });
-                block = block.beside(shortcut.normalised());
-            }
-            maps = block.added();
-        }
-        let pooled = maps.averaged();
-        settings.output.map_or(pooled, |output| pooled.linear(output)).work
-    }
-
-    /// Weights of the linear layer at the end.
-    fn last_layer(self, settings: &Settings) -> u64 {
-        settings.output.map_or(0, |output| output as u64) * self.features() as u64
-    }
-
-    fn recognises(self, shapes: &Shapes<'_>) -> bool {
-        blocks(shapes) == self.blocks() && has_bottlenecks(shapes) == (self == Self::Fifty)
     }
 }
 
@@ -383,106 +300,6 @@ impl ResNet {
         let blocks = stages.into_iter().flatten().map(Block::segment);
         std::iter::once(vec![convolution, pooled.after(&self.bn1)]).chain(blocks).chain([vec![end]]).collect()
     }
-}
-
-/// The design of a residual network of 18 layers.
-pub(crate) struct ResNet18Design;
-
-/// The design of a residual network of 50 layers.
-pub(crate) struct ResNet50Design;
-
-impl Design for ResNet18Design {
-    type Network = ResNet;
-    const NAME: &'static str = "resnet18";
-    const FAMILY: &'static str = FAMILY;
-    const HAS_STEM: bool = true;
-    const HAS_OUTPUT: bool = true;
-    const PYTORCH: &'static str = PYTORCH;
-
-    fn features(_side: usize) -> usize {
-        Depth::Eighteen.features()
-    }
-
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
-        Depth::Eighteen.init(settings, device, rng)
-    }
-
-    fn least_numbers(settings: &Settings) -> u64 {
-        11_000_000 + Depth::Eighteen.last_layer(settings)
-    }
-
-    fn activations(settings: &Settings) -> Activations {
-        Depth::Eighteen.activations(settings)
-    }
-
-    fn work(settings: &Settings) -> Work {
-        Depth::Eighteen.work(settings)
-    }
-
-    fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
-        Some(network.segments())
-    }
-
-    fn recognises(shapes: &Shapes<'_>) -> bool {
-        Depth::Eighteen.recognises(shapes)
-    }
-}
-
-impl Design for ResNet50Design {
-    type Network = ResNet;
-    const NAME: &'static str = "resnet50";
-    const FAMILY: &'static str = FAMILY;
-    const HAS_STEM: bool = true;
-    const HAS_OUTPUT: bool = true;
-    const PYTORCH: &'static str = PYTORCH;
-
-    fn features(_side: usize) -> usize {
-        Depth::Fifty.features()
-    }
-
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
-        Depth::Fifty.init(settings, device, rng)
-    }
-
-    fn least_numbers(settings: &Settings) -> u64 {
-        23_000_000 + Depth::Fifty.last_layer(settings)
-    }
-
-    fn activations(settings: &Settings) -> Activations {
-        Depth::Fifty.activations(settings)
-    }
-
-    fn work(settings: &Settings) -> Work {
-        Depth::Fifty.work(settings)
-    }
-
-    fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
-        Some(network.segments())
-    }
-
-    fn recognises(shapes: &Shapes<'_>) -> bool {
-        Depth::Fifty.recognises(shapes)
-    }
-}
-
-/// The layers and the blocks of each stage that a residual network of such tensors has, whichever depth it is of.
-pub(crate) fn layers_and_blocks(shapes: &Shapes<'_>) -> Option<(usize, [usize; 4])> {
-    let blocks = blocks(shapes);
-    let layers = 2 + blocks.iter().sum::<usize>() * if has_bottlenecks(shapes) { 3 } else { 2 };
-    (blocks[0] > 0 && blocks[1] > 0).then_some((layers, blocks))
-}
-
-/// How many blocks each stage has.
-fn blocks(shapes: &Shapes<'_>) -> [usize; 4] {
-    [1, 2, 3, 4].map(|stage| {
-        let start = format!("layer{stage}.");
-        let number = |name: &&str| name.strip_prefix(&start)?.split('.').next()?.parse::<usize>().ok();
-        shapes.keys().filter_map(number).collect::<BTreeSet<_>>().len()
-    })
-}
-
-fn has_bottlenecks(shapes: &Shapes<'_>) -> bool {
-    shapes.contains_key("layer1.0.conv3.weight")
 }
 
 #[cfg(test)]

@@ -1,0 +1,196 @@
+//! How residual networks are found by name and by their tensors, and what an image costs in them.
+
+use std::collections::BTreeSet;
+
+use burn::tensor::Device;
+use rand::Rng;
+
+use super::{Depth, HALVING, ResNet, ResNetConfig, Stem, THREE, WIDTHS};
+use crate::nn::activations::Activations;
+use crate::nn::design::{Design, Settings, Shapes};
+use crate::nn::segments::Segment;
+use crate::nn::work::{Layers, Window, Work};
+
+/// The kind of network that messages speak of.
+const FAMILY: &str = "resnet";
+/// Both depths in PyTorch.
+const PYTORCH: &str = include_str!("resnet.py");
+
+impl Depth {
+    fn init(self, settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
+        let Settings { channels, stem, output, .. } = *settings;
+        let config = ResNetConfig { depth: self, stem: stem.unwrap_or_default(), channels, output };
+        ResNet::new(&config, device, rng)
+    }
+
+    fn activations(self, settings: &Settings) -> Activations {
+        let stem = settings.stem.unwrap_or_default();
+        let mut side = stem.window().after(settings.side);
+        let image = Activations::of_image(settings.channels, settings.side);
+        let mut kept = image.and(2, WIDTHS[0] * side.pow(2));
+        if stem == Stem::Imagenet {
+            // Values and their sources.
+            side = HALVING.after(side);
+            kept = kept.and(2, WIDTHS[0] * side.pow(2));
+        }
+        let mut inputs = WIDTHS[0];
+        for (width, stride) in self.plan() {
+            let outputs = width * self.expansion();
+            let after = Window { stride, ..THREE }.after(side);
+            kept = match self {
+                Self::Eighteen => kept.and(4, width * after.pow(2)),
+                Self::Fifty => kept
+                    .and(2, width * side.pow(2))
+                    .and(2, width * after.pow(2))
+                    .and(2, outputs * after.pow(2)),
+            };
+            if stride > 1 || inputs != outputs {
+                kept = kept.and(2, outputs * after.pow(2));
+            }
+            kept = kept.and_between(inputs * side.pow(2));
+            (side, inputs) = (after, outputs);
+        }
+        kept = kept.and_between(inputs * side.pow(2));
+        kept.and(1, self.features()).and(1, settings.output.unwrap_or(0))
+    }
+
+    fn work(self, settings: &Settings) -> Work {
+        let stem = settings.stem.unwrap_or_default();
+        let image = Layers::of_maps(settings.channels, settings.side);
+        let mut maps = image.convolution(WIDTHS[0], stem.window()).normalised();
+        if stem == Stem::Imagenet {
+            maps = maps.pool(HALVING);
+        }
+        for (width, stride) in self.plan() {
+            let (outputs, strided) = (width * self.expansion(), Window { stride, ..THREE });
+            let mut block = match self {
+                Self::Eighteen => {
+                    maps.convolution(width, strided).normalised().convolution(width, THREE).normalised()
+                }
+                Self::Fifty => maps
+                    .convolution(width, Window::PLACE)
+                    .normalised()
+                    .convolution(width, strided)
+                    .normalised()
+                    .convolution(outputs, Window::PLACE)
+                    .normalised(),
+            };
+            if stride > 1 || maps.channels != outputs {
+                let shortcut = maps.branch().convolution(outputs, Window { stride, ..Window::PLACE });
+                block = block.beside(shortcut.normalised());
+            }
+            maps = block.added();
+        }
+        let pooled = maps.averaged();
+        settings.output.map_or(pooled, |output| pooled.linear(output)).work
+    }
+
+    /// Weights of the linear layer at the end.
+    fn last_layer(self, settings: &Settings) -> u64 {
+        settings.output.map_or(0, |output| output as u64) * self.features() as u64
+    }
+
+    fn recognises(self, shapes: &Shapes<'_>) -> bool {
+        blocks(shapes) == self.blocks() && has_bottlenecks(shapes) == (self == Self::Fifty)
+    }
+}
+
+/// The design of a residual network of 18 layers.
+pub(crate) struct ResNet18Design;
+
+/// The design of a residual network of 50 layers.
+pub(crate) struct ResNet50Design;
+
+impl Design for ResNet18Design {
+    type Network = ResNet;
+    const NAME: &'static str = "resnet18";
+    const FAMILY: &'static str = FAMILY;
+    const HAS_STEM: bool = true;
+    const HAS_OUTPUT: bool = true;
+    const PYTORCH: &'static str = PYTORCH;
+
+    fn features(_side: usize) -> usize {
+        Depth::Eighteen.features()
+    }
+
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
+        Depth::Eighteen.init(settings, device, rng)
+    }
+
+    fn least_numbers(settings: &Settings) -> u64 {
+        11_000_000 + Depth::Eighteen.last_layer(settings)
+    }
+
+    fn activations(settings: &Settings) -> Activations {
+        Depth::Eighteen.activations(settings)
+    }
+
+    fn work(settings: &Settings) -> Work {
+        Depth::Eighteen.work(settings)
+    }
+
+    fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
+        Some(network.segments())
+    }
+
+    fn recognises(shapes: &Shapes<'_>) -> bool {
+        Depth::Eighteen.recognises(shapes)
+    }
+}
+
+impl Design for ResNet50Design {
+    type Network = ResNet;
+    const NAME: &'static str = "resnet50";
+    const FAMILY: &'static str = FAMILY;
+    const HAS_STEM: bool = true;
+    const HAS_OUTPUT: bool = true;
+    const PYTORCH: &'static str = PYTORCH;
+
+    fn features(_side: usize) -> usize {
+        Depth::Fifty.features()
+    }
+
+    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
+        Depth::Fifty.init(settings, device, rng)
+    }
+
+    fn least_numbers(settings: &Settings) -> u64 {
+        23_000_000 + Depth::Fifty.last_layer(settings)
+    }
+
+    fn activations(settings: &Settings) -> Activations {
+        Depth::Fifty.activations(settings)
+    }
+
+    fn work(settings: &Settings) -> Work {
+        Depth::Fifty.work(settings)
+    }
+
+    fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
+        Some(network.segments())
+    }
+
+    fn recognises(shapes: &Shapes<'_>) -> bool {
+        Depth::Fifty.recognises(shapes)
+    }
+}
+
+/// The layers and the blocks of each stage that a residual network of such tensors has, whichever depth it is of.
+pub(crate) fn layers_and_blocks(shapes: &Shapes<'_>) -> Option<(usize, [usize; 4])> {
+    let blocks = blocks(shapes);
+    let layers = 2 + blocks.iter().sum::<usize>() * if has_bottlenecks(shapes) { 3 } else { 2 };
+    (blocks[0] > 0 && blocks[1] > 0).then_some((layers, blocks))
+}
+
+/// How many blocks each stage has.
+fn blocks(shapes: &Shapes<'_>) -> [usize; 4] {
+    [1, 2, 3, 4].map(|stage| {
+        let start = format!("layer{stage}.");
+        let number = |name: &&str| name.strip_prefix(&start)?.split('.').next()?.parse::<usize>().ok();
+        shapes.keys().filter_map(number).collect::<BTreeSet<_>>().len()
+    })
+}
+
+fn has_bottlenecks(shapes: &Shapes<'_>) -> bool {
+    shapes.contains_key("layer1.0.conv3.weight")
+}
