@@ -39,8 +39,8 @@ pub(super) fn rows_of_block(columns: usize) -> usize {
 ///
 /// # Errors
 /// If rows cannot be read; the errors of `add`.
-pub(super) fn fold<R: Rows, T: Real, S: Send>(
-    source: &R,
+pub(super) fn fold<T: Real, S: Send>(
+    source: &dyn Rows,
     size: usize,
     begin: impl Fn() -> S + Sync + Send,
     add: impl Fn(&mut S, Block<'_, T>) -> Result<()> + Sync + Send,
@@ -55,7 +55,7 @@ pub(super) fn fold<R: Rows, T: Real, S: Send>(
             let first = block * step;
             let rows = step.min(rows - first);
             values.resize(rows * columns, T::default());
-            source.read(first, &mut values)?;
+            source.read(first, T::buffer(&mut values))?;
             add(&mut sums, Block { values: &values, first, rows })?;
         }
         Ok(sums)
@@ -67,7 +67,7 @@ pub(super) fn fold<R: Rows, T: Real, S: Send>(
 ///
 /// # Errors
 /// [`Error::Shape`] or [`Error::NotFinite`].
-pub(super) fn check_finite<R: Rows>(name: &str, source: &R) -> Result<()> {
+pub(super) fn check_finite(name: &str, source: &dyn Rows) -> Result<()> {
     check_any(name, source)?;
     let columns = source.columns().max(1);
     let begin = || None;
@@ -86,7 +86,7 @@ pub(super) fn check_finite<R: Rows>(name: &str, source: &R) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Shape`].
-pub(super) fn check_any<R: Rows>(name: &str, source: &R) -> Result<()> {
+pub(super) fn check_any(name: &str, source: &dyn Rows) -> Result<()> {
     if source.rows() == 0 {
         return Err(Error::shape(name, "at least one row", "none"));
     }

@@ -68,9 +68,9 @@ impl Reader {
     ///
     /// # Errors
     /// As [`LinearProbeConfig::fit`] and [`Ridge::fit`].
-    pub fn fit<R: Rows>(
+    pub fn fit(
         config: &LinearProbeConfig,
-        rows: &R,
+        rows: &dyn Rows,
         answers: &Answers,
         from: Option<&Self>,
     ) -> Result<Self> {
@@ -81,7 +81,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of features differs.
-    pub fn scores<R: Rows>(&self, rows: &R) -> Result<Matrix> {
+    pub fn scores(&self, rows: &dyn Rows) -> Result<Matrix> {
         match self {
             Self::Classes(probe) => probe.scores(rows),
             Self::Values(ridge) => ridge.predictions(rows),
@@ -92,7 +92,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Error::Shape`] if the targets do not match the rows or the kind of the probe.
-    pub fn errors<R: Rows>(&self, rows: &R, answers: &Answers) -> Result<Vec<f64>> {
+    pub fn errors(&self, rows: &dyn Rows, answers: &Answers) -> Result<Vec<f64>> {
         let scores = self.scores(rows)?;
         match answers {
             Answers::Values(values) => {
@@ -113,15 +113,15 @@ impl Reader {
 }
 
 /// Probes of the same rows with one penalty after another, which share what does not depend on the penalty.
-enum Fits<'a, R> {
-    Classes(ProbePath<'a, R>),
+enum Fits<'a> {
+    Classes(ProbePath<'a>),
     Values(NormalEquations),
 }
 
-impl<'a, R: Rows> Fits<'a, R> {
+impl<'a> Fits<'a> {
     fn of(
         config: &LinearProbeConfig,
-        rows: &'a R,
+        rows: &'a dyn Rows,
         answers: &'a Answers,
         from: Option<&Reader>,
     ) -> Result<Self> {
@@ -161,11 +161,11 @@ impl Choice {
     ///
     /// # Errors
     /// [`Error::Parameter`] if there is no penalty; as [`Reader::fit`] and [`Reader::errors`].
-    pub fn among<R: Rows>(
+    pub fn among(
         penalties: &[f64],
         config: &LinearProbeConfig,
-        fitted: (&R, &Answers),
-        judged: (&R, &Answers),
+        fitted: (&dyn Rows, &Answers),
+        judged: (&dyn Rows, &Answers),
     ) -> Result<Self> {
         let mut penalties = penalties.to_vec();
         // The strongest first: it is the quickest to fit, and the next fit starts from it.
@@ -304,7 +304,7 @@ mod tests {
         let short = Answers::Values(values.select(&[0, 1]));
         assert!(matches!(reader.errors(&rows, &short), Err(Error::Shape { .. })));
         let config = LinearProbeConfig::default();
-        let all = (&rows, &Answers::Values(values));
+        let all: (&dyn Rows, &Answers) = (&rows, &Answers::Values(values));
         assert!(matches!(Choice::among(&[], &config, all, all), Err(Error::Parameter { .. })));
     }
 }

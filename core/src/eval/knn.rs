@@ -21,7 +21,7 @@ use super::blocks::check_any;
 use super::{check_labels, check_table, dense, metrics};
 use crate::error::{Error, Result, positive};
 use crate::numeric::matrix::Matrix;
-use crate::numeric::rows::{Real, Rows};
+use crate::numeric::rows::{Buffer, Rows};
 use crate::numeric::unit_rows::SMALLEST_NORM;
 
 /// Largest exponent whose sum over neighbours stays finite.
@@ -79,12 +79,12 @@ impl KnnConfig {
     /// # Errors
     /// [`Error::Shape`], [`Error::NotFinite`] or [`Error::TooLarge`] for unusable inputs; [`Error::Parameter`] if `k` is 0
     /// or above `n`, or if the temperature is so low that a vote overflows.
-    pub fn vote<B: Rows, Q: Rows>(
+    pub fn vote(
         &self,
-        bank: &B,
+        bank: &dyn Rows,
         labels: &[usize],
         classes: usize,
-        queries: &Q,
+        queries: &dyn Rows,
     ) -> Result<KnnVotes> {
         check_any("bank", bank)?;
         check_any("queries", queries)?;
@@ -112,7 +112,7 @@ impl KnnConfig {
     }
 
     /// The candidates of every query.
-    fn searched<B: Rows, Q: Rows>(&self, bank: &B, queries: &Q) -> Result<Vec<Group>> {
+    fn searched(&self, bank: &dyn Rows, queries: &dyn Rows) -> Result<Vec<Group>> {
         let starts = (0..queries.rows()).step_by(QUERIES);
         let groups = parallel::map(starts, |first| Group::new(queries, first, self.k + 1));
         let mut groups = groups.into_iter().collect::<Result<Vec<Group>>>()?;
@@ -122,7 +122,7 @@ impl KnnConfig {
         for first in (0..bank.rows()).step_by(step) {
             let rows = step.min(bank.rows() - first);
             values.resize(rows * columns, 0.0);
-            bank.read(first, &mut values)?;
+            bank.read(first, Buffer::Double(&mut values))?;
             let length = longest("bank", &values, columns, first)?;
             let scale = reciprocal(length);
             let block = Shared { tiles: Tiles::new(&values, columns, |_| scale), first, rows, length };
@@ -133,11 +133,11 @@ impl KnnConfig {
     }
 
     /// Scores of the classes and gap of each query of a group.
-    fn votes_of<B: Rows, Q: Rows>(
+    fn votes_of(
         &self,
         group: &mut Group,
-        bank: &B,
-        queries: &Q,
+        bank: &dyn Rows,
+        queries: &dyn Rows,
         (labels, classes): (&[usize], usize),
     ) -> Result<Vec<(Vec<f64>, Option<f64>)>> {
         let (first, error) = (group.first, group.error);
@@ -217,10 +217,10 @@ struct Group {
 }
 
 impl Group {
-    fn new<Q: Rows>(queries: &Q, first: usize, wanted: usize) -> Result<Self> {
+    fn new(queries: &dyn Rows, first: usize, wanted: usize) -> Result<Self> {
         let (rows, columns) = (QUERIES.min(queries.rows() - first), queries.columns());
         let mut values = vec![0.0; rows * columns];
-        queries.read(first, &mut values)?;
+        queries.read(first, Buffer::Double(&mut values))?;
         longest("queries", &values, columns, first)?;
         let lengths: Vec<f64> =
             values.chunks_exact(columns.max(1)).map(|row| reciprocal(dot(row, row).sqrt())).collect();
@@ -230,7 +230,7 @@ impl Group {
     }
 
     /// Compares the queries with a block.
-    fn search<B: Rows, Q: Rows>(&mut self, block: &Shared, bank: &B, queries: &Q) -> Result<()> {
+    fn search(&mut self, block: &Shared, bank: &dyn Rows, queries: &dyn Rows) -> Result<()> {
         let (of_query, of_block) = (self.tiles.error(), block.tiles.error());
         let error = (of_query + (1.0 + of_query) * of_block + DOUBLE) * block.length;
         self.error = error.max(self.error);
@@ -305,7 +305,7 @@ impl Nearest {
     }
 
     /// Keeps only the wanted candidates, by their exact products.
-    fn settle<B: Rows>(&mut self, mut exact: Exact<'_, B>, error: f64) -> Result<()> {
+    fn settle(&mut self, mut exact: Exact<'_>, error: f64) -> Result<()> {
         let scale = reciprocal(exact.length);
         self.kept = exact.nearest(&self.kept, self.wanted)?;
         self.kept.iter_mut().for_each(|candidate| candidate.0 *= scale);
@@ -315,17 +315,17 @@ impl Nearest {
 }
 
 /// Products of a query with rows of the bank in `f64`.
-struct Exact<'a, B> {
-    bank: &'a B,
+struct Exact<'a> {
+    bank: &'a dyn Rows,
     query: Vec<f64>,
     length: f64,
     row: Vec<f64>,
 }
 
-impl<'a, B: Rows> Exact<'a, B> {
-    fn new<Q: Rows>(bank: &'a B, queries: &Q, at: usize) -> Result<Self> {
+impl<'a> Exact<'a> {
+    fn new(bank: &'a dyn Rows, queries: &dyn Rows, at: usize) -> Result<Self> {
         let mut query = vec![0.0; queries.columns()];
-        queries.read(at, &mut query)?;
+        queries.read(at, Buffer::Double(&mut query))?;
         let length = dot(&query, &query).sqrt();
         Ok(Self { bank, row: vec![0.0; query.len()], query, length })
     }
@@ -334,7 +334,7 @@ impl<'a, B: Rows> Exact<'a, B> {
     fn nearest(&mut self, rows: &[(f64, usize)], count: usize) -> Result<Vec<(f64, usize)>> {
         let mut found = Vec::with_capacity(rows.len());
         for &(_, row) in rows {
-            self.bank.read(row, &mut self.row)?;
+            self.bank.read(row, Buffer::Double(&mut self.row))?;
             found.push((dot(&self.row, &self.query), row));
         }
         found.sort_unstable_by(order);
@@ -374,7 +374,9 @@ pub fn unit_rows(matrix: &Matrix) -> Matrix {
 pub struct Unit<R>(pub R);
 
 impl<R: Rows> Rows for Unit<R> {
-    type Value = R::Value;
+    fn is_single(&self) -> bool {
+        self.0.is_single()
+    }
 
     fn rows(&self) -> usize {
         self.0.rows()
@@ -384,15 +386,15 @@ impl<R: Rows> Rows for Unit<R> {
         self.0.columns()
     }
 
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
-        let columns = self.columns().max(1);
-        let mut row = vec![0.0; columns];
-        for (out, at) in out.chunks_exact_mut(columns).zip(first..) {
-            self.0.read(at, &mut row)?;
-            normalise(&mut row);
-            out.iter_mut().zip(&row).for_each(|(out, &value)| *out = T::of(value));
-        }
-        Ok(())
+    fn read(&self, first: usize, mut out: Buffer<'_>) -> Result<()> {
+        let columns = self.columns();
+        let mut values = vec![0.0; columns];
+        (0..out.len() / columns.max(1)).try_for_each(|row| {
+            self.0.read(first + row, Buffer::Double(&mut values))?;
+            normalise(&mut values);
+            out.part(row * columns, columns).write(values.iter().copied());
+            Ok(())
+        })
     }
 }
 

@@ -113,7 +113,7 @@ impl LinearProbe {
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of features differs.
-    pub fn scores<R: Rows>(&self, features: &R) -> Result<Matrix> {
+    pub fn scores(&self, features: &dyn Rows) -> Result<Matrix> {
         regression::affine(features, &self.weight, &self.bias)
     }
 
@@ -121,7 +121,7 @@ impl LinearProbe {
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of features differs, [`Error::NotFinite`] if a score is not a number.
-    pub fn predictions<R: Rows>(&self, features: &R) -> Result<Vec<usize>> {
+    pub fn predictions(&self, features: &dyn Rows) -> Result<Vec<usize>> {
         metrics::predictions(&self.scores(features)?)
     }
 }
@@ -132,7 +132,7 @@ impl LinearProbeConfig {
     /// # Errors
     /// [`Error::Shape`], [`Error::NotFinite`] or [`Error::Parameter`] for unusable inputs,
     /// [`Error::Degenerate`] if the squared features overflow.
-    pub fn fit<R: Rows>(&self, features: &R, target: Target<'_>) -> Result<LinearProbe> {
+    pub fn fit(&self, features: &dyn Rows, target: Target<'_>) -> Result<LinearProbe> {
         self.path(features, target)?.fit(self.regularisation)
     }
 
@@ -141,9 +141,9 @@ impl LinearProbeConfig {
     ///
     /// # Errors
     /// As [`LinearProbeConfig::fit`].
-    pub fn fit_from<R: Rows>(
+    pub fn fit_from(
         &self,
-        features: &R,
+        features: &dyn Rows,
         target: Target<'_>,
         weight: &Matrix,
         bias: &[f64],
@@ -155,7 +155,7 @@ impl LinearProbeConfig {
     ///
     /// # Errors
     /// As [`LinearProbeConfig::fit`].
-    pub fn path<'a, R: Rows>(&self, features: &'a R, target: Target<'a>) -> Result<ProbePath<'a, R>> {
+    pub fn path<'a>(&self, features: &'a dyn Rows, target: Target<'a>) -> Result<ProbePath<'a>> {
         self.check()?;
         check_any("features", features)?;
         target.check(features.rows())?;
@@ -176,15 +176,15 @@ impl LinearProbeConfig {
 
 /// Probes of one target with one penalty after another: each fit starts from the minimiser of the last one, and all use the
 /// same second moments of the features. Take the strongest penalty first: it is the quickest to fit.
-pub struct ProbePath<'a, R> {
+pub struct ProbePath<'a> {
     config: LinearProbeConfig,
-    problem: Problem<'a, R>,
+    problem: Problem<'a>,
     /// Measured by the first fit.
     curvature: Option<Matrix>,
     parameters: Vec<f64>,
 }
 
-impl<R: Rows> ProbePath<'_, R> {
+impl ProbePath<'_> {
     /// The same, starting from `weight` (`[m, d]`) and `bias` (`[m]`).
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl<R: Rows> ProbePath<'_, R> {
             history: History::new(self.config.history, self.parameters.len()),
             iterations: 0,
         };
-        let single = match R::Value::IS_SINGLE {
+        let single = match self.problem.features.is_single() {
             true => Some(descent.run::<f32>(&mut self.parameters)?.initial_objective),
             false => None,
         };
@@ -256,9 +256,9 @@ impl<R: Rows> ProbePath<'_, R> {
 }
 
 /// One minimisation: the past steps, which stay when the type of the products changes.
-struct Descent<'a, R> {
+struct Descent<'a> {
     config: &'a LinearProbeConfig,
-    problem: &'a Problem<'a, R>,
+    problem: &'a Problem<'a>,
     regularisation: f64,
     /// The factor of an approximate Hessian for one output.
     hessian: Llt<f64>,
@@ -273,7 +273,7 @@ struct Minimum {
     stop: Stop,
 }
 
-impl<R: Rows> Descent<'_, R> {
+impl Descent<'_> {
     /// Moves `parameters` to the minimum, as far as products in the type `T` are precise.
     fn run<T: Real>(&mut self, parameters: &mut [f64]) -> Result<Minimum> {
         let Self { config, problem, .. } = *self;

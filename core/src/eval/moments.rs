@@ -7,7 +7,7 @@ use super::blocks::{Block, accumulate, fold};
 use super::dense;
 use crate::error::Result;
 use crate::numeric::matrix::Matrix;
-use crate::numeric::rows::{Real, Rows};
+use crate::numeric::rows::{Buffer, Rows};
 
 /// Sums over rows `x` of which `centre` is subtracted.
 pub(super) struct Moments {
@@ -32,7 +32,7 @@ impl Moments {
     ///
     /// # Errors
     /// If rows cannot be read.
-    pub(super) fn of<R: Rows>(source: &R, centre: &[f64], targets: &Matrix) -> Result<Self> {
+    pub(super) fn of(source: &dyn Rows, centre: &[f64], targets: &Matrix) -> Result<Self> {
         let (columns, outputs) = (source.columns(), targets.columns());
         let begin = || (Self::zeros(columns, outputs), Vec::new());
         let add = |(sums, centred): &mut (Self, Vec<f64>), block: Block<'_, f64>| {
@@ -74,7 +74,7 @@ impl Moments {
 ///
 /// # Errors
 /// If rows cannot be read.
-pub(super) fn means<R: Rows>(source: &R) -> Result<Vec<f64>> {
+pub(super) fn means(source: &dyn Rows) -> Result<Vec<f64>> {
     let columns = source.columns();
     let parts = fold(
         source,
@@ -92,13 +92,15 @@ pub(super) fn means<R: Rows>(source: &R) -> Result<Vec<f64>> {
 }
 
 /// Every `stride`th row.
-pub(super) struct Every<'a, R> {
-    pub(super) source: &'a R,
+pub(super) struct Every<'a> {
+    pub(super) source: &'a dyn Rows,
     pub(super) stride: usize,
 }
 
-impl<R: Rows> Rows for Every<'_, R> {
-    type Value = R::Value;
+impl Rows for Every<'_> {
+    fn is_single(&self) -> bool {
+        self.source.is_single()
+    }
 
     fn rows(&self) -> usize {
         self.source.rows().div_ceil(self.stride)
@@ -108,11 +110,11 @@ impl<R: Rows> Rows for Every<'_, R> {
         self.source.columns()
     }
 
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
-        for (row, at) in out.chunks_exact_mut(self.columns().max(1)).zip(first..) {
-            self.source.read(at * self.stride, row)?;
-        }
-        Ok(())
+    fn read(&self, first: usize, mut out: Buffer<'_>) -> Result<()> {
+        let columns = self.columns();
+        (0..out.len() / columns.max(1)).try_for_each(|row| {
+            self.source.read((first + row) * self.stride, out.part(row * columns, columns))
+        })
     }
 }
 

@@ -55,8 +55,8 @@ const RIDGE: f64 = 1e-9;
 const STRIPE: usize = 64;
 
 /// Features and targets. Parameters are `m` rows of `d` weights and a bias.
-pub(super) struct Problem<'a, R> {
-    pub(super) features: &'a R,
+pub(super) struct Problem<'a> {
+    pub(super) features: &'a dyn Rows,
     pub(super) target: Target<'a>,
 }
 
@@ -72,7 +72,7 @@ impl Evaluation {
     }
 }
 
-impl<R: Rows> Problem<'_, R> {
+impl Problem<'_> {
     /// Weights of one output, the bias included.
     pub(super) fn width(&self) -> usize {
         self.features.columns() + 1

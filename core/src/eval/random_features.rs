@@ -14,7 +14,7 @@ use super::blocks::rows_of_block;
 use super::{check_matrix, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
-use crate::numeric::rows::{FeatureTable, Rows};
+use crate::numeric::rows::{Buffer, FeatureTable, Rows};
 
 /// The frozen layer.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,12 +57,12 @@ impl RandomFeatures {
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
-    pub fn beside<R: Rows>(&self, rows: &R) -> Result<FeatureTable> {
+    pub fn beside(&self, rows: &dyn Rows) -> Result<FeatureTable> {
         let (count, inputs) = (rows.rows(), rows.columns());
         let step = rows_of_block(inputs + self.offsets.len());
         let of_block = |first: usize| {
             let mut block = Matrix::zeros(step.min(count - first), inputs);
-            rows.read(first, block.data_mut())?;
+            rows.read(first, Buffer::Double(block.data_mut()))?;
             let lifted = self.apply(&block)?;
             let pairs = block.iter_rows().zip(lifted.iter_rows());
             Ok(pairs.flat_map(|(row, phi)| row.iter().chain(phi)).map(|&value| value as f32).collect())

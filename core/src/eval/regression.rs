@@ -7,7 +7,7 @@ use super::blocks::{accumulate, rows_of_block};
 use super::{check_matrix, check_size, dense};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
-use crate::numeric::rows::Rows;
+use crate::numeric::rows::{Buffer, Rows};
 
 /// A variance below this fraction of the mean square is rounding: the targets count as constant.
 const CONSTANT: f64 = 1e-24;
@@ -16,7 +16,7 @@ const CONSTANT: f64 = 1e-24;
 ///
 /// # Errors
 /// [`Error::Shape`] if sizes differ.
-pub fn affine<R: Rows>(features: &R, weight: &Matrix, bias: &[f64]) -> Result<Matrix> {
+pub fn affine(features: &dyn Rows, weight: &Matrix, bias: &[f64]) -> Result<Matrix> {
     if features.columns() != weight.columns() {
         let found = format!("{}x{} values", features.rows(), features.columns());
         return Err(Error::shape("features", format!("{} columns", weight.columns()), found));
@@ -29,7 +29,7 @@ pub fn affine<R: Rows>(features: &R, weight: &Matrix, bias: &[f64]) -> Result<Ma
     let of_block = |(block, scores): (usize, &mut [f64])| {
         let rows = scores.len() / outputs;
         let mut values = vec![0.0; rows * columns];
-        features.read(block * step, &mut values)?;
+        features.read(block * step, Buffer::Double(&mut values))?;
         let x = MatRef::from_row_major_slice(&values[..], rows, columns);
         let scores_of_rows = MatMut::from_row_major_slice_mut(scores, rows, outputs);
         dense::product(scores_of_rows, x, dense::view(weight).transpose(), 1.0);

@@ -50,7 +50,7 @@ impl Ridge {
     /// # Errors
     /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs, [`Error::Parameter`] if `regularisation`
     /// is negative, [`Error::Degenerate`] if it is 0 and a feature is constant or a combination of others.
-    pub fn fit<R: Rows>(features: &R, targets: &Matrix, regularisation: f64) -> Result<Self> {
+    pub fn fit(features: &dyn Rows, targets: &Matrix, regularisation: f64) -> Result<Self> {
         NormalEquations::of(features, targets)?.solve(regularisation)
     }
 
@@ -58,7 +58,7 @@ impl Ridge {
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of features differs.
-    pub fn predictions<R: Rows>(&self, features: &R) -> Result<Matrix> {
+    pub fn predictions(&self, features: &dyn Rows) -> Result<Matrix> {
         regression::affine(features, &self.weight, &self.bias)
     }
 
@@ -66,7 +66,7 @@ impl Ridge {
     ///
     /// # Errors
     /// [`Error::Shape`] if sizes differ, [`Error::NotFinite`] for targets that are not finite.
-    pub fn evaluate<R: Rows>(&self, features: &R, targets: &Matrix) -> Result<RegressionReport> {
+    pub fn evaluate(&self, features: &dyn Rows, targets: &Matrix) -> Result<RegressionReport> {
         let predictions = self.predictions(features)?;
         let mse = regression::mean_squared_error(&predictions, targets)?;
         let mse_of_mean = regression::variance(targets);
@@ -89,7 +89,7 @@ impl NormalEquations {
     ///
     /// # Errors
     /// [`Error::Shape`] or [`Error::NotFinite`] for unusable inputs.
-    pub fn of<R: Rows>(features: &R, targets: &Matrix) -> Result<Self> {
+    pub fn of(features: &dyn Rows, targets: &Matrix) -> Result<Self> {
         check_any("features", features)?;
         check_matrix("targets", targets)?;
         check_size("targets", targets, features.rows(), targets.columns())?;

@@ -20,7 +20,7 @@ use super::softmax::exponentials;
 use super::{check_labels, dense, regression};
 use crate::error::{Error, Result, positive, within};
 use crate::numeric::matrix::Matrix;
-use crate::numeric::rows::Rows;
+use crate::numeric::rows::{Buffer, Rows};
 
 /// Settings of the descent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ impl SgdProbe {
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of features differs.
-    pub fn scores<R: Rows>(&self, features: &R) -> Result<Matrix> {
+    pub fn scores(&self, features: &dyn Rows) -> Result<Matrix> {
         regression::affine(features, &self.weight, &self.bias)
     }
 }
@@ -111,7 +111,7 @@ impl SgdProbeConfig {
     /// # Errors
     /// [`Error::Shape`], [`Error::NotFinite`] or [`Error::Parameter`] for unusable inputs, [`Error::Degenerate`] if it
     /// diverges.
-    pub fn fit<R: Rows>(&self, features: &R, labels: &[usize], classes: usize) -> Result<SgdProbe> {
+    pub fn fit(&self, features: &dyn Rows, labels: &[usize], classes: usize) -> Result<SgdProbe> {
         self.validate()?;
         check_finite("features", features)?;
         check_labels("labels", labels, features.rows(), classes)?;
@@ -154,15 +154,15 @@ fn descend(
 }
 
 /// The gradient of the mean cross-entropy of a batch.
-fn gradient<R: Rows>(
+fn gradient(
     probe: &SgdProbe,
-    features: &R,
+    features: &dyn Rows,
     labels: &[usize],
     batch: &[usize],
 ) -> Result<(Matrix, Vec<f64>)> {
     let mut rows = Matrix::zeros(batch.len(), features.columns());
     for (at, &sample) in batch.iter().enumerate() {
-        features.read(sample, rows.row_mut(at))?;
+        features.read(sample, Buffer::Double(rows.row_mut(at)))?;
     }
     let mut residual = probe.scores(&rows)?;
     let mut bias = vec![0.0; probe.bias.len()];

@@ -15,7 +15,7 @@ use super::blocks::{Block, accumulate, check_any, check_finite, fold};
 use super::moments;
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
-use crate::numeric::rows::{Real, Rows, to_matrix};
+use crate::numeric::rows::{Buffer, Real, Rows, to_matrix};
 
 /// A deviation below this fraction of the mean's size is rounding: the feature counts as constant.
 const CONSTANT: f64 = 1e-10;
@@ -32,7 +32,7 @@ impl Standardise {
     ///
     /// # Errors
     /// [`Error::Shape`] without rows, [`Error::NotFinite`] naming the first bad row.
-    pub fn fit<R: Rows>(features: &R) -> Result<Self> {
+    pub fn fit(features: &dyn Rows) -> Result<Self> {
         check_any("features", features)?;
         let mean = moments::means(features)?;
         if mean.iter().any(|mean| !mean.is_finite()) {
@@ -111,7 +111,9 @@ pub struct Standardised<R> {
 }
 
 impl<R: Rows> Rows for Standardised<R> {
-    type Value = R::Value;
+    fn is_single(&self) -> bool {
+        self.rows.is_single()
+    }
 
     fn rows(&self) -> usize {
         self.rows.rows()
@@ -121,15 +123,26 @@ impl<R: Rows> Rows for Standardised<R> {
         self.rows.columns()
     }
 
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
-        self.rows.read(first, out)?;
+    fn read(&self, first: usize, mut out: Buffer<'_>) -> Result<()> {
+        self.rows.read(first, out.again())?;
+        shift_and_scale(out, &self.mean, &self.scale);
+        Ok(())
+    }
+}
+
+/// `(x - mean) scale` of every row.
+fn shift_and_scale(rows: Buffer<'_>, mean: &[f64], scale: &[f64]) {
+    fn each<T: Real>(rows: &mut [T], mean: &[f64], scale: &[f64]) {
         let of = |values: &[f64]| values.iter().map(|&value| T::of(value)).collect::<Vec<T>>();
-        let (mean, scale) = (of(&self.mean), of(&self.scale));
-        for row in out.chunks_exact_mut(mean.len().max(1)) {
+        let (mean, scale) = (of(mean), of(scale));
+        for row in rows.chunks_exact_mut(mean.len().max(1)) {
             let terms = mean.iter().zip(&scale);
             row.iter_mut().zip(terms).for_each(|(value, (&mean, &scale))| *value = (*value - mean) * scale);
         }
-        Ok(())
+    }
+    match rows {
+        Buffer::Single(rows) => each(rows, mean, scale),
+        Buffer::Double(rows) => each(rows, mean, scale),
     }
 }
 

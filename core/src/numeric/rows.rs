@@ -25,6 +25,9 @@ pub trait Real:
 
     /// `out = left right`, on the calling thread.
     fn multiply(out: MatMut<'_, Self>, left: MatRef<'_, Self>, right: MatRef<'_, Self>);
+
+    /// Numbers of this type, to be read to.
+    fn buffer(numbers: &mut [Self]) -> Buffer<'_>;
 }
 
 impl Real for f32 {
@@ -37,6 +40,10 @@ impl Real for f32 {
 
     fn multiply(out: MatMut<'_, f32>, left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
         matmul(out, Accum::Replace, left, right, 1.0, Par::Seq);
+    }
+
+    fn buffer(numbers: &mut [f32]) -> Buffer<'_> {
+        Buffer::Single(numbers)
     }
 }
 
@@ -51,12 +58,67 @@ impl Real for f64 {
     fn multiply(out: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
         matmul(out, Accum::Replace, left, right, 1.0, Par::Seq);
     }
+
+    fn buffer(numbers: &mut [f64]) -> Buffer<'_> {
+        Buffer::Double(numbers)
+    }
+}
+
+/// Memory that rows are read to, in the type in which they are computed with.
+#[derive(Debug)]
+pub enum Buffer<'a> {
+    /// `f32`.
+    Single(&'a mut [f32]),
+    /// `f64`.
+    Double(&'a mut [f64]),
+}
+
+impl Buffer<'_> {
+    /// The number of values that it holds.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Single(out) => out.len(),
+            Self::Double(out) => out.len(),
+        }
+    }
+
+    /// True without room for a value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The same memory, to be written more than once.
+    pub fn again(&mut self) -> Buffer<'_> {
+        match self {
+            Self::Single(out) => Buffer::Single(out),
+            Self::Double(out) => Buffer::Double(out),
+        }
+    }
+
+    /// The values `from..from + count`.
+    pub fn part(&mut self, from: usize, count: usize) -> Buffer<'_> {
+        match self {
+            Self::Single(out) => Buffer::Single(&mut out[from..from + count]),
+            Self::Double(out) => Buffer::Double(&mut out[from..from + count]),
+        }
+    }
+
+    /// Writes values one after another, from the first on.
+    pub fn write<S: Into<f64>>(&mut self, values: impl Iterator<Item = S>) {
+        match self {
+            Self::Single(out) => write(out, values),
+            Self::Double(out) => write(out, values),
+        }
+    }
 }
 
 /// Rows of numbers, `[n, d]`, that can be read in any order and by several threads.
+///
+/// All that is computed of rows takes them as `&dyn Rows`: a call for a block of them costs nothing beside the block, and
+/// the computations are compiled once.
 pub trait Rows: Sync {
-    /// The type in which the numbers are kept.
-    type Value: Real;
+    /// True if the numbers are kept in `f32`.
+    fn is_single(&self) -> bool;
 
     /// `n`.
     fn rows(&self) -> usize;
@@ -68,11 +130,13 @@ pub trait Rows: Sync {
     ///
     /// # Errors
     /// If there are fewer rows, or rows that lie in a file cannot be read.
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()>;
+    fn read(&self, first: usize, out: Buffer<'_>) -> Result<()>;
 }
 
-impl<R: Rows> Rows for &R {
-    type Value = R::Value;
+impl<R: Rows + ?Sized> Rows for &R {
+    fn is_single(&self) -> bool {
+        (**self).is_single()
+    }
 
     fn rows(&self) -> usize {
         (**self).rows()
@@ -82,13 +146,15 @@ impl<R: Rows> Rows for &R {
         (**self).columns()
     }
 
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
+    fn read(&self, first: usize, out: Buffer<'_>) -> Result<()> {
         (**self).read(first, out)
     }
 }
 
 impl Rows for Matrix {
-    type Value = f64;
+    fn is_single(&self) -> bool {
+        false
+    }
 
     fn rows(&self) -> usize {
         self.rows()
@@ -98,7 +164,7 @@ impl Rows for Matrix {
         self.columns()
     }
 
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
+    fn read(&self, first: usize, out: Buffer<'_>) -> Result<()> {
         copy(self.data(), first * self.columns(), out)
     }
 }
@@ -129,11 +195,11 @@ impl FeatureTable {
     ///
     /// # Errors
     /// As [`Rows::read`].
-    pub fn gather<R: Rows>(source: &R, indices: &[usize]) -> Result<Self> {
+    pub fn gather(source: &dyn Rows, indices: &[usize]) -> Result<Self> {
         let columns = source.columns();
         let mut values = vec![0.0; indices.len() * columns];
         for (row, &index) in values.chunks_exact_mut(columns.max(1)).zip(indices) {
-            source.read(index, row)?;
+            source.read(index, Buffer::Single(row))?;
         }
         Ok(Self { rows: indices.len(), columns, values })
     }
@@ -145,7 +211,9 @@ impl FeatureTable {
 }
 
 impl Rows for FeatureTable {
-    type Value = f32;
+    fn is_single(&self) -> bool {
+        true
+    }
 
     fn rows(&self) -> usize {
         self.rows
@@ -155,7 +223,7 @@ impl Rows for FeatureTable {
         self.columns
     }
 
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> Result<()> {
+    fn read(&self, first: usize, out: Buffer<'_>) -> Result<()> {
         copy(&self.values, first * self.columns, out)
     }
 }
@@ -164,9 +232,9 @@ impl Rows for FeatureTable {
 ///
 /// # Errors
 /// As [`Rows::read`].
-pub fn to_matrix<R: Rows>(source: &R) -> Result<Matrix> {
+pub fn to_matrix(source: &dyn Rows) -> Result<Matrix> {
     let mut out = Matrix::zeros(source.rows(), source.columns());
-    source.read(0, out.data_mut())?;
+    source.read(0, Buffer::Double(out.data_mut()))?;
     Ok(out)
 }
 
@@ -174,13 +242,17 @@ pub fn to_matrix<R: Rows>(source: &R) -> Result<Matrix> {
 ///
 /// # Errors
 /// [`Error::Shape`] if `out` holds more.
-fn copy<S: Real, T: Real>(values: &[S], start: usize, out: &mut [T]) -> Result<()> {
+fn copy<S: Real>(values: &[S], start: usize, mut out: Buffer<'_>) -> Result<()> {
     let end = start.saturating_add(out.len());
     let Some(source) = values.get(start..end) else {
         return Err(Error::shape("rows", format!("at most {} numbers", values.len()), end.to_string()));
     };
-    out.iter_mut().zip(source).for_each(|(out, &value)| *out = T::of(value.into()));
+    out.write(source.iter().copied());
     Ok(())
+}
+
+fn write<T: Real, S: Into<f64>>(out: &mut [T], values: impl Iterator<Item = S>) {
+    out.iter_mut().zip(values).for_each(|(out, value)| *out = T::of(value.into()));
 }
 
 #[cfg(test)]
@@ -195,10 +267,12 @@ mod tests {
         assert_eq!(some.values(), [12.5, 13.5, 14.5, 0.5, 1.5, 2.5]);
         assert_eq!(to_matrix(&some).unwrap(), matrix.select(&[4, 0]));
         let mut rows = [0.0_f32; 6];
-        matrix.read(1, &mut rows).unwrap();
+        matrix.read(1, Buffer::Single(&mut rows)).unwrap();
         assert_eq!(rows, [3.5, 4.5, 5.5, 6.5, 7.5, 8.5]);
         assert!(matches!(FeatureTable::new(2, 2, vec![0.0; 3]), Err(Error::Shape { .. })));
         assert_eq!(FeatureTable::gather(&Matrix::zeros(3, 0), &[2, 1]).unwrap().rows(), 2);
-        assert!(FeatureTable::gather(&matrix, &[5]).is_err() && some.read(1, &mut rows).is_err());
+        assert!(
+            FeatureTable::gather(&matrix, &[5]).is_err() && some.read(1, Buffer::Single(&mut rows)).is_err()
+        );
     }
 }

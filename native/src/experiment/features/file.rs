@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write as _};
 
 use anyhow::{Context as _, Result, ensure};
 use simile_core::error::{Error, Result as CoreResult};
-use simile_core::numeric::rows::{Real, Rows};
+use simile_core::numeric::rows::{Buffer, Rows};
 
 use crate::positioned::read_at;
 
@@ -74,7 +74,9 @@ pub(crate) struct FeatureFile {
 }
 
 impl Rows for FeatureFile {
-    type Value = f32;
+    fn is_single(&self) -> bool {
+        true
+    }
 
     fn rows(&self) -> usize {
         self.rows
@@ -84,19 +86,19 @@ impl Rows for FeatureFile {
         self.columns
     }
 
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> CoreResult<()> {
+    fn read(&self, first: usize, mut out: Buffer<'_>) -> CoreResult<()> {
         let mut bytes = vec![0; NUMBER * READ.min(out.len())];
         let mut offset = (first * self.columns * NUMBER) as u64;
-        for out in out.chunks_mut(READ) {
-            let bytes = &mut bytes[..NUMBER * out.len()];
+        for done in (0..out.len()).step_by(READ) {
+            let count = READ.min(out.len() - done);
+            let bytes = &mut bytes[..NUMBER * count];
             read_at(&self.file, bytes, offset).map_err(|error| Error::Degenerate {
                 reason: format!("the features could not be read from {} ({error})", temp_dir().display()),
                 remedy: "name a folder on another disk with TMPDIR".into(),
             })?;
             offset += bytes.len() as u64;
             let (numbers, _) = bytes.as_chunks::<NUMBER>();
-            let numbers = numbers.iter().map(|&number| f32::from_le_bytes(number));
-            out.iter_mut().zip(numbers).for_each(|(out, number)| *out = T::of(number.into()));
+            out.part(done, count).write(numbers.iter().map(|&number| f32::from_le_bytes(number)));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ mod file;
 
 use anyhow::Result;
 use simile_core::error::Result as CoreResult;
-use simile_core::numeric::rows::{FeatureTable, Real, Rows};
+use simile_core::numeric::rows::{Buffer, FeatureTable, Rows};
 
 use self::file::{FeatureFile, Writer};
 use crate::experiment::memory::available::available;
@@ -20,7 +20,9 @@ pub(crate) enum Features {
 }
 
 impl Rows for Features {
-    type Value = f32;
+    fn is_single(&self) -> bool {
+        true
+    }
 
     fn rows(&self) -> usize {
         match self {
@@ -36,7 +38,7 @@ impl Rows for Features {
         }
     }
 
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> CoreResult<()> {
+    fn read(&self, first: usize, out: Buffer<'_>) -> CoreResult<()> {
         match self {
             Self::Held(table) => table.read(first, out),
             Self::Filed(file) => file.read(first, out),

@@ -118,7 +118,9 @@ struct Watched<'a, R> {
 }
 
 impl<R: Rows> Rows for Watched<'_, R> {
-    type Value = R::Value;
+    fn is_single(&self) -> bool {
+        self.rows.is_single()
+    }
 
     fn rows(&self) -> usize {
         self.rows.rows()
@@ -128,8 +130,8 @@ impl<R: Rows> Rows for Watched<'_, R> {
         self.rows.columns()
     }
 
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> CoreResult<()> {
-        if !T::IS_SINGLE {
+    fn read(&self, first: usize, out: Buffer<'_>) -> CoreResult<()> {
+        if matches!(out, Buffer::Double(_)) {
             self.first_double.lock().unwrap().get_or_insert_with(Instant::now);
         }
         self.rows.read(first, out)

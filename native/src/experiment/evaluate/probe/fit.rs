@@ -24,7 +24,7 @@ pub(super) struct Fitted {
 ///
 /// # Errors
 /// If the number of answers is not that of the rows, or the probe cannot be fitted.
-pub(super) fn linear<R: Rows>(section: &ProbeSection, rows: &R, answers: &Answers) -> Result<Fitted> {
+pub(super) fn linear(section: &ProbeSection, rows: &dyn Rows, answers: &Answers) -> Result<Fitted> {
     let config = config(section);
     let penalties = section.ridge.all();
     let several = (penalties.len() > 1).then(|| cut(rows.rows(), CHOSEN_ON, SEED)).flatten();
@@ -47,7 +47,7 @@ pub(super) fn linear<R: Rows>(section: &ProbeSection, rows: &R, answers: &Answer
 ///
 /// # Errors
 /// If rows cannot be read.
-pub(super) fn part<R: Rows>(rows: &R, answers: &Answers, some: &[usize]) -> Result<(FeatureTable, Answers)> {
+pub(super) fn part(rows: &dyn Rows, answers: &Answers, some: &[usize]) -> Result<(FeatureTable, Answers)> {
     Ok((FeatureTable::gather(rows, some)?, answers.select(some)))
 }
 

@@ -38,9 +38,9 @@ impl Lifted {
     ///
     /// # Errors
     /// If the probe cannot be fitted.
-    pub(super) fn fit<R: Rows>(
+    pub(super) fn fit(
         section: &ProbeSection,
-        rows: &R,
+        rows: &dyn Rows,
         answers: &Answers,
         linear: &Fitted,
     ) -> Result<Option<Self>> {
@@ -71,7 +71,7 @@ impl Lifted {
     ///
     /// # Errors
     /// If the rows have another width.
-    pub(super) fn scores<R: Rows>(&self, rows: &R) -> Result<Matrix> {
+    pub(super) fn scores(&self, rows: &dyn Rows) -> Result<Matrix> {
         Ok(self.reader.scores(&self.scale.of(self.features.beside(rows)?)?)?)
     }
 }

@@ -33,7 +33,7 @@ use simile_core::error::Result as CoreResult;
 use simile_core::eval::projection::Pca;
 use simile_core::eval::standardise::{Standardise, Standardised};
 use simile_core::numeric::matrix::Matrix;
-use simile_core::numeric::rows::{Real, Rows, to_matrix};
+use simile_core::numeric::rows::{Buffer, Rows, to_matrix};
 
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
@@ -78,7 +78,9 @@ enum Seen<'a> {
 }
 
 impl Rows for Seen<'_> {
-    type Value = f32;
+    fn is_single(&self) -> bool {
+        true
+    }
 
     fn rows(&self) -> usize {
         match self {
@@ -94,7 +96,7 @@ impl Rows for Seen<'_> {
         }
     }
 
-    fn read<T: Real>(&self, first: usize, out: &mut [T]) -> CoreResult<()> {
+    fn read(&self, first: usize, out: Buffer<'_>) -> CoreResult<()> {
         match self {
             Self::Whole(rows) => rows.read(first, out),
             Self::Spanned(rows) => rows.read(first, out),
