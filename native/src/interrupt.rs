@@ -1,7 +1,8 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to stop after its step, the second stops the process at once.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
@@ -12,6 +13,10 @@ const CTRL_C: u8 = 2;
 
 /// The signal that requested the stop; 0 if there was none.
 static ASKED: AtomicU8 = AtomicU8::new(0);
+/// The time of that signal.
+static ASKED_AT: OnceLock<Instant> = OnceLock::new();
+/// Signals of the system within this time count as one: a queue signals a process, and the script that passes it on.
+const TOGETHER: Duration = Duration::from_secs(2);
 static LISTENING: Mutex<bool> = Mutex::new(false);
 
 /// Installs the handlers, once.
@@ -60,7 +65,11 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 fn ask(signal: u8) {
+    let asked_at = ASKED_AT.get_or_init(Instant::now);
     if ASKED.swap(signal, Ordering::SeqCst) != 0 {
+        if signal != CTRL_C && asked_at.elapsed() < TOGETHER {
+            return;
+        }
         std::process::exit(i32::from(128 + signal));
     }
     line(match signal {
