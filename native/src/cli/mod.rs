@@ -14,7 +14,7 @@ use crate::devices::{ChoiceParser, DeviceChoice};
 
 mod several;
 
-pub(crate) use several::{Reproduce, Sweep};
+pub(crate) use several::{Reproduce, Runs, Sweep};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())

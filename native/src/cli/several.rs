@@ -4,9 +4,36 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Device;
+use crate::devices::{ChoiceParser, DeviceChoice};
 use crate::metrics::names::TOP1;
 use crate::reproduce::table::Scale;
+
+/// The choice of runs, and their devices.
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// List the runs instead, one a line with tabs between index, folder, row, seed, the index of the run that must be
+    /// there first or `-`, and `done` or `missing`. An index depends on the command alone
+    #[arg(long, conflicts_with_all = ["task", "jobs"])]
+    pub(crate) list: bool,
+    /// Run the one with this index alone, beside others on any machine that sees the folder; the command without it then
+    /// collects them, says which are missing, and begins none
+    #[arg(long, value_name = "INDEX", conflicts_with = "jobs")]
+    pub(crate) task: Option<usize>,
+    /// Runs at a time [default: one a device]. One uses all cores of a CPU as far as it can; more can help where it
+    /// leaves some idle
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+    /// Where to compute; `vulkan:1` is the second of its kind (`simile devices` lists what is there), and several, as
+    /// in `cuda:0,cuda:1`, are shared by the runs, each of which has one
+    #[arg(
+        long,
+        value_parser = ChoiceParser,
+        value_name = "NAME[:N]",
+        value_delimiter = ',',
+        default_values_t = [DeviceChoice::AUTO]
+    )]
+    pub(crate) device: Vec<DeviceChoice>,
+}
 
 /// Run the rows of a published table or figure and print our numbers beside the paper's
 #[derive(Debug, Args)]
@@ -16,8 +43,14 @@ use crate::reproduce::table::Scale;
   simile reproduce contex-table2 --data ./mnist --row \"ρ = 0.999\"
   simile reproduce contex-table8 --scale smoke
   simile reproduce cclk-figure2 --data ./mnist
+  simile reproduce cclk-table3 --data ./mnist --seeds 3 --jobs 4 --device cuda:0,cuda:1,cuda:2,cuda:3
+  simile reproduce cclk-table3 --data ./mnist --seeds 3 --list          the runs, for a cluster
+  simile reproduce cclk-table3 --data ./mnist --seeds 3 --task 7        one of them
+  simile reproduce cclk-table3 --data ./mnist --seeds 3                 collects them then
 
-Each run has a folder of its own; what is done is not done again, and what was interrupted goes on.
+Each run has a folder of its own; what is done is not done again, and what was interrupted goes on. A run
+that another process works on is left to it. After --task the command without it begins no run: it collects
+those that have finished, names the missing ones, and fails if there are any (--jobs N runs them here).
 The comparison is written as table.md, table.csv, table.json and table.html, a figure under its name.
 `simile recipes` lists the tables.")]
 pub(crate) struct Reproduce {
@@ -32,14 +65,11 @@ pub(crate) struct Reproduce {
     /// Run this row alone, or the rows of this line or column (repeatable)
     #[arg(long = "row", value_name = "ROW")]
     pub(crate) rows: Vec<String>,
-    /// Runs at a time. One uses all cores of a CPU as far as it can; more can help where it leaves some idle
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) jobs: u16,
     /// Folder of the data set's files
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) device: Device,
+    pub(crate) runs: Runs,
     /// Folder of the runs and the table [default: runs/TABLE-SCALE]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -52,8 +82,13 @@ pub(crate) struct Reproduce {
     --grid arm.Fair-CCLK.objective.lambda=0.001,0.01,0.1 --grid arm.Fair-CCLK.objective.kernel.sigma=10,20,40
   simile sweep cifar-10 --data ./cifar --set data.validation=5000 --seeds 3 \\
     --grid optimizer.learning_rate=0.03,0.1,0.3,1 --grid train.batch=128,256,512 --random 6
+  simile sweep ... --jobs 4 --device cuda:0,cuda:1,cuda:2,cuda:3
+  simile sweep ... --list                      the runs, for a cluster
+  simile sweep ... --task 7                    one of them; the command without --task collects them
 
-Each run has a folder of its own; what is done is not done again, and what was interrupted goes on. Points are
+Each run has a folder of its own; what is done is not done again, and what was interrupted goes on. A run
+that another process works on is left to it. After --task the command without it begins no run: it collects
+those that have finished, names the missing ones, and fails if there are any (--jobs N runs them here). Points are
 compared on held-out training images alone. The answer is written as sweep.md, sweep.csv, sweep.json and
 sweep.html, which plots a line over one key and heat maps over pairs of several.")]
 pub(crate) struct Sweep {
@@ -86,14 +121,11 @@ pub(crate) struct Sweep {
     /// Run a few short steps of everything, to see that it works
     #[arg(long)]
     pub(crate) smoke: bool,
-    /// Runs at a time. One uses all cores of a CPU as far as it can; more can help where it leaves some idle
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) jobs: u16,
     /// Folder of the data set's files
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) device: Device,
+    pub(crate) runs: Runs,
     /// Folder of the runs and the answer [default: runs/sweep-RECIPE]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -14,6 +14,7 @@ mod profile;
 mod recipes;
 mod report;
 mod reproduce;
+mod runs;
 mod sweep;
 mod train;
 

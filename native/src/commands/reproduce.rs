@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use super::runs;
 use crate::cli::Reproduce;
 use crate::console::{Console, line};
 use crate::data::DataSection;
 use crate::exit::usage;
 use crate::experiment::prepare::missing::lacking;
-use crate::interrupt;
+use crate::experiment::several::{Several, devices_of, nothing_missing};
 use crate::names::slug;
 use crate::reproduce::compare::compare;
 use crate::reproduce::drawn::{Drawn, Panel, panels};
 use crate::reproduce::output::Comparison;
-use crate::reproduce::plan::{Plan, run_folder};
+use crate::reproduce::plan::{recipe_of, results, run_folder, tasks};
 use crate::reproduce::row::Row;
 use crate::reproduce::shipped::ShippedTable;
 use crate::reproduce::table::{Scale, Table};
@@ -29,26 +30,46 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     // A figure of a table shares its runs.
     let runs = table.of.as_deref().unwrap_or(shipped.name);
     let out = arguments.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("{runs}-{scale}")));
-    if table.is_trained() {
-        let asked: Vec<String> = rows(&table, &arguments.rows)?.iter().map(|row| row.name.clone()).collect();
+    if !table.is_trained() {
+        let rows = rows(&table, &arguments.rows)?;
+        something_runs(&shipped, &table, &rows)?;
+        if arguments.runs.list || arguments.runs.task.is_some() {
+            return Err(usage(format_args!("{} trains nothing, so that it has no runs", shipped.name)));
+        }
+        let panels = panels(&table, &rows, arguments.data.as_deref())?.unwrap_or_default();
+        return draw(arguments, &shipped, &table, panels, &out, console);
+    }
+    // The runs and their indices do not depend on the data that are on this machine.
+    let whole = table.clone();
+    let asked = rows(&whole, &arguments.rows)?;
+    let tasks = tasks(&whole, &asked, (arguments.scale, arguments.seeds), &out)?;
+    let recipe = |index| recipe_of(&whole, arguments.scale, &tasks, index);
+    let mut several = Several {
+        tasks: tasks.clone(),
+        out: &out,
+        data: arguments.data.as_deref(),
+        devices: &arguments.runs.device,
+        jobs: arguments.runs.jobs.map(usize::from),
+        recipe: &recipe,
+    };
+    if !tasks.is_empty() && runs::listed_or_run(&several, &arguments.runs, console)? {
+        return Ok(());
+    }
+    if !several.collects() {
+        let asked: Vec<String> = asked.iter().map(|row| row.name.clone()).collect();
         name_what_lacks(&mut table, &asked, arguments, &out)?;
+        for task in &mut several.tasks {
+            let row = table.row.iter().find(|row| row.name == task.row);
+            task.lacks = row.and_then(|row| table.missing(row)).map(str::to_owned);
+        }
     }
     let rows = rows(&table, &arguments.rows)?;
     something_runs(&shipped, &table, &rows)?;
-    if let Some(panels) = panels(&table, &rows, arguments.data.as_deref())? {
-        return draw(arguments, &shipped, &table, panels, &out, console);
+    let settled = several.all()?;
+    let (absent, count) = (several.missing(&settled), several.tasks.len());
+    if absent.len() == count {
+        return nothing_missing(&absent, count);
     }
-    let device = arguments.device.device;
-    let plan = Plan {
-        scale: arguments.scale,
-        seeds: arguments.seeds,
-        data: arguments.data.as_deref(),
-        device,
-        out: &out,
-        jobs: arguments.jobs as usize,
-    };
-    interrupt::listen()?;
-    let results = plan.run(&table, &rows)?;
 
     let comparison = Comparison {
         name: shipped.name,
@@ -58,12 +79,13 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
         scale: arguments.scale,
         reduction: Comparison::reduction(&table, arguments.scale),
         seeds: arguments.seeds,
-        device: device.open()?.to_string(),
+        device: devices_of(&settled, &arguments.runs.device)?,
         version: env!("CARGO_PKG_VERSION"),
         command: command(arguments, scale),
         metrics: &table.metric,
         figure: table.figure.as_ref(),
-        rows: compare(&table, arguments.scale, &results)?,
+        rows: compare(&table, arguments.scale, &results(&rows, &tasks, &settled))?,
+        absent,
     };
     let files = [
         ("md", comparison.markdown().into_bytes()),
@@ -72,7 +94,8 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
         ("html", comparison.html()?.into_bytes()),
     ];
     write(&out, &shipped, &table, files)?;
-    console.answer(&comparison, || comparison.text())
+    console.answer(&comparison, || comparison.text())?;
+    nothing_missing(&comparison.absent, count)
 }
 
 /// A figure for which nothing is trained.

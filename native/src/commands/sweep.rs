@@ -4,9 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use super::runs;
 use crate::cli::Sweep as Arguments;
 use crate::console::{Console, line};
-use crate::interrupt;
+use crate::experiment::several::{Several, devices_of, nothing_missing};
 use crate::names::{quoted, slug};
 use crate::run_folder::folder;
 use crate::sweep::axis::{Axis, points};
@@ -22,24 +23,35 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
     let name = Path::new(&arguments.recipe).file_stem().unwrap_or_default().to_string_lossy();
     let out =
         arguments.out.clone().unwrap_or_else(|| Path::new("runs").join(format!("sweep-{}", slug(&name))));
-    let device = arguments.device.device;
     let plan = Plan {
         recipe: &arguments.recipe,
         set: &arguments.set,
         arm: arguments.arm.as_deref(),
         seeds: first..first.saturating_add(arguments.seeds),
         smoke: arguments.smoke,
-        data: arguments.data.as_deref(),
-        device,
         out: &out,
-        jobs: arguments.jobs as usize,
     };
+    let several = Several {
+        tasks: plan.tasks(&axes, &tried)?,
+        out: &out,
+        data: arguments.data.as_deref(),
+        devices: &arguments.runs.device,
+        jobs: arguments.runs.jobs.map(usize::from),
+        recipe: &|index| plan.recipe_at(&axes, &tried, index),
+    };
+    if runs::listed_or_run(&several, &arguments.runs, console)? {
+        return Ok(());
+    }
     line(format_args!("{} of {whole} points, {} runs each", tried.len(), arguments.seeds));
-    interrupt::listen()?;
     let arm = plan.arm_of(&axes, &tried)?;
-    let tried = plan.run(&axes, tried)?;
+    let settled = several.all()?;
+    let (missing, count) = (several.missing(&settled), several.tasks.len());
+    if missing.len() == count {
+        return nothing_missing(&missing, count);
+    }
 
-    let mut outcomes: Vec<Outcome> = tried.iter().map(|tried| Outcome::of(&axes, tried)).collect();
+    let mut outcomes: Vec<Outcome> =
+        plan.tried(&axes, &tried, &settled).iter().map(|tried| Outcome::of(&axes, tried)).collect();
     let aim = Aim { by: &arguments.by, lowest: arguments.lowest };
     aim.rank(&mut outcomes)?;
     let best = outcomes.first().filter(|best| best.diverged.is_empty());
@@ -50,11 +62,12 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         aim,
         grid: whole,
         seeds: arguments.seeds,
-        device: device.open()?.to_string(),
+        device: devices_of(&settled, &arguments.runs.device)?,
         version: env!("CARGO_PKG_VERSION"),
         command: command(arguments),
         best: best.map_or_else(String::new, |best| train(arguments, &axes, best)),
         points: outcomes,
+        missing,
     };
     let files: [(&str, Vec<u8>); 4] = [
         ("sweep.md", sweep.markdown().into_bytes()),
@@ -67,7 +80,8 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         folder::write(&path, &bytes)?;
         line(format_args!("wrote {}", path.display()));
     }
-    console.answer(&sweep, || sweep.text())
+    console.answer(&sweep, || sweep.text())?;
+    nothing_missing(&sweep.missing, count)
 }
 
 /// The command line of the sweep, without folders.

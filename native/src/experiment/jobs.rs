@@ -18,7 +18,7 @@ const SETTLED: Duration = Duration::from_secs(3);
 
 /// The results of `work` on every item, in the order of the items, at most `limit` at a time and as many as fit into
 /// memory. An item begins when the earlier item at the index `after` has ended. If there are several, the lines of each
-/// begin with its `label`.
+/// begin with its `label`. `work` is given the place, from 0, that the item has among those at the same time.
 ///
 /// # Errors
 /// The error of one item: no further item is begun then, and those in progress end normally. [`Interrupted`] if the
@@ -28,13 +28,13 @@ pub(crate) fn side_by_side<T: Sync, R: Send>(
     items: &[T],
     after: impl Fn(&T) -> Option<usize>,
     label: impl Fn(&T) -> String + Sync,
-    work: impl Fn(&T) -> Result<R> + Sync,
+    work: impl Fn(&T, usize) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     let limit = limit.min(items.len());
     let mut results: Vec<Option<Result<R>>> = Vec::new();
     if limit <= 1 {
         for item in items {
-            let result = work(item);
+            let result = work(item, 0);
             let failed = result.is_err();
             results.push(Some(result));
             if failed {
@@ -45,12 +45,13 @@ pub(crate) fn side_by_side<T: Sync, R: Send>(
         let queue = Queue::new(items.iter().map(after).collect());
         let finished = Mutex::new(Vec::new());
         thread::scope(|scope| {
-            for _ in 0..limit {
-                scope.spawn(|| {
+            let (queue, finished, label, work) = (&queue, &finished, &label, &work);
+            for slot in 0..limit {
+                scope.spawn(move || {
                     while let Some(at) = queue.take() {
-                        let result = labelled(label(&items[at]), || work(&items[at]));
+                        let result = labelled(label(&items[at]), || work(&items[at], slot));
                         queue.give_back(at, result.is_err());
-                        lock(&finished).push((at, result));
+                        lock(finished).push((at, result));
                     }
                 });
             }
@@ -152,7 +153,8 @@ mod tests {
     #[test]
     fn results_come_in_the_order_of_the_items() {
         for limit in [1, 3] {
-            let results = side_by_side(limit, &[3, 1, 2], |_| None, |_| String::new(), |&item| Ok(item * 10));
+            let results =
+                side_by_side(limit, &[3, 1, 2], |_| None, |_| String::new(), |&item, _| Ok(item * 10));
             let results = results.unwrap();
             assert_eq!(results, [30, 10, 20]);
         }
@@ -168,7 +170,7 @@ mod tests {
             &items,
             after,
             |_| String::new(),
-            |&(item, before)| {
+            |&(item, before), _| {
                 let earlier = before.is_none_or(|before| lock(&ended).contains(&before));
                 assert!(earlier, "{item} began before {before:?} had ended");
                 thread::sleep(Duration::from_millis(20));
@@ -189,7 +191,7 @@ mod tests {
                 &[0, 1, 2, 3, 4, 5],
                 |_| None,
                 |_| String::new(),
-                |&item| {
+                |&item, _| {
                     begun.fetch_add(1, Ordering::SeqCst);
                     if item == 0 { anyhow::bail!("disk full") } else { Ok(item) }
                 },
@@ -202,7 +204,7 @@ mod tests {
     #[test]
     fn an_interruption_says_how_to_go_on() {
         let stop = || Interrupted("resume this one run".into()).into();
-        let all = side_by_side(1, &[0, 1], |_| None, |_| String::new(), |_| Err::<(), _>(stop()));
+        let all = side_by_side(1, &[0, 1], |_| None, |_| String::new(), |_, _| Err::<(), _>(stop()));
         let error = all.unwrap_err();
         assert!(error.is::<Interrupted>() && error.to_string().contains("same command"), "{error}");
     }

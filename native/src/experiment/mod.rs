@@ -1,6 +1,6 @@
 //! An experiment: the run of a recipe. [`run`] contains it from beginning to end: prepare, train, evaluate, write. The
 //! other files hold the functions that it calls, and the other entry points: resuming a run ([`resume`]), one of
-//! several runs ([`settle`]), the times of its steps ([`profile`]), and the speed of its images ([`input`]).
+//! several runs ([`several`], [`settle`]), the times of its steps ([`profile`]), and the speed of its images ([`input`]).
 
 pub(crate) mod evaluate;
 pub(crate) mod features;
@@ -15,6 +15,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 mod session;
 pub(crate) mod settle;
+pub(crate) mod several;
 mod step_settings;
 pub(crate) mod train;
 mod write;

@@ -1,4 +1,4 @@
-//! One of several runs: begun, resumed or, if it is finished, read.
+//! One of several runs: begun, resumed, or read.
 
 use std::path::Path;
 
@@ -8,12 +8,13 @@ use crate::config::Recipe;
 use crate::config::difference::decisive;
 use crate::console::line;
 use crate::devices::{DeviceChoice, DeviceSet};
-use crate::exit::{told, usage};
+use crate::exit::{Usage, told, usage};
 use crate::experiment::prepare::weights;
 use crate::experiment::resume::{ResumeOptions, has_result, recipe_of, resume};
 use crate::experiment::run::run;
 use crate::experiment::train::trainer::is_divergence;
-use crate::run_folder::folder::{RECIPE, RESULT, RunFolder};
+use crate::run_folder::folder::{RECIPE, RESULT, RunFolder, worker};
+use crate::run_folder::lock::Held;
 use crate::run_folder::record::RunResult;
 
 /// The outcome of one of several runs.
@@ -22,9 +23,12 @@ pub(crate) enum Settled {
     Done(Box<RunResult>),
     /// Its numbers became infinite or NaN; the message.
     Diverged(String),
+    /// It has no result yet, and is not worked on here; the reason.
+    Missing(String),
 }
 
-/// The outcome of the run in `folder`, which is begun, resumed or, if it is finished, read.
+/// The outcome of the run in `folder`, which is begun, resumed or, if it is finished, read. It is missing if another
+/// process works on it.
 ///
 /// # Errors
 /// A usage error if the folder holds a run of another recipe; any failure of the run except divergence.
@@ -35,44 +39,84 @@ pub(crate) fn settle(
     device: DeviceChoice,
 ) -> Result<Settled> {
     match result(folder, recipe, data, device) {
-        Ok(result) => Ok(match result.diverged() {
-            Some(message) => Settled::Diverged(message.to_owned()),
-            None => Settled::Done(Box::new(result)),
-        }),
+        Ok(result) => Ok(Settled::of(result)),
         Err(error) if is_divergence(&error) => Ok(Settled::Diverged(told(&error))),
+        Err(error) if error.is::<Held>() => Ok(Settled::Missing(told(&error))),
         Err(error) => Err(error),
+    }
+}
+
+/// The outcome of the run in `folder` if it has finished; nothing is run.
+///
+/// # Errors
+/// A usage error if the folder holds a run of another recipe; a failure if a file is damaged.
+pub(crate) fn found(folder: &Path, recipe: Recipe) -> Result<Settled> {
+    let worked_on = worker(folder).map(|process| format!("{process} works on it"));
+    if !folder.join(RECIPE).is_file() {
+        return Ok(Settled::Missing(worked_on.unwrap_or_else(|| "not begun".into())));
+    }
+    let run_folder = RunFolder::open(folder)?;
+    refuse_another(&run_folder, recipe)?;
+    Ok(match has_result(&run_folder) {
+        true => Settled::of(run_folder.read_json(RESULT)?),
+        false => Settled::Missing(worked_on.unwrap_or_else(|| "begun and not finished".into())),
+    })
+}
+
+/// The outcome of the run in `folder`, of any recipe; none if it has not finished.
+pub(crate) fn outcome(folder: &Path) -> Option<Settled> {
+    let run_folder = RunFolder::open(folder).ok()?;
+    run_folder.read_json(RESULT).ok().map(Settled::of)
+}
+
+impl Settled {
+    fn of(result: RunResult) -> Self {
+        match result.diverged() {
+            Some(message) => Self::Diverged(message.to_owned()),
+            None => Self::Done(Box::new(result)),
+        }
     }
 }
 
 fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoice) -> Result<RunResult> {
     if !folder.join(RECIPE).is_file() {
         let devices = DeviceSet::open(&[device])?;
-        return Ok(run(recipe, Some(folder), data.map(Path::to_owned), devices)?.1);
+        match run(recipe.clone(), Some(folder), data.map(Path::to_owned), devices) {
+            // Another process has begun it meanwhile.
+            Err(error) if error.is::<Usage>() && folder.join(RECIPE).is_file() => {}
+            ran => return Ok(ran?.1),
+        }
     }
     let run_folder = RunFolder::open(folder)?;
-    let (mut asked, begun) = (recipe, recipe_of(&run_folder)?);
+    refuse_another(&run_folder, recipe)?;
+    if has_result(&run_folder) {
+        line(format_args!("{}: done before", folder.display()));
+        return run_folder.read_json(RESULT);
+    }
+    Ok(resume(folder, ResumeOptions { data, devices: &[device], set: &[] })?.1)
+}
+
+/// Refuses a folder with a run of another recipe.
+fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
+    let (mut asked, begun) = (recipe, recipe_of(run_folder)?);
     if asked.encoder.weights.is_some() && asked.data.normalise.is_none() {
         // The normalisation then came from the weights.
         asked.data.normalise.clone_from(&begun.data.normalise);
     }
     // The devices decided what the recipe leaves to them.
     asked.train.drop_last = asked.train.drop_last.or(begun.train.drop_last);
-    if weights::are_those_of(&asked, &run_folder) {
+    if weights::are_those_of(&asked, run_folder) {
         // The path of the weights may have changed.
         asked.encoder.weights.clone_from(&begun.encoder.weights);
     }
-    if let Some(difference) = decisive(&begun, &asked)?.first() {
-        return Err(usage(format_args!(
+    match decisive(&begun, &asked)?.first() {
+        Some(difference) => Err(usage(format_args!(
             "{} holds a run of another recipe, whose `{}` is {} and not {}; name another folder with --out, or remove it",
-            folder.display(),
+            run_folder.root().display(),
             difference.key,
             difference.one(),
             difference.other()
-        )));
+        ))),
+        None => Ok(()),
     }
-    if has_result(&run_folder) {
-        line(format_args!("{}: done before", folder.display()));
-        return run_folder.read_json(RESULT);
-    }
-    Ok(resume(folder, ResumeOptions { data, devices: &[device], set: &[] })?.1)
 }

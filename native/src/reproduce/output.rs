@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::compare::{Cell, ComparedRow};
 use super::figure::{figures, pictures};
 use super::table::{FigureSection, Metric, Scale, Table};
+use crate::experiment::several::Missing;
 use crate::metrics::two_sample::in_words;
 use crate::report::{document, wide};
 
@@ -31,6 +32,9 @@ pub(crate) struct Comparison<'t> {
     /// The figure for the rows.
     pub(crate) figure: Option<&'t FigureSection>,
     pub(crate) rows: Vec<ComparedRow>,
+    /// Runs without a result.
+    #[serde(rename = "missing", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) absent: Vec<Missing>,
 }
 
 impl<'t> Comparison<'t> {
@@ -104,6 +108,10 @@ impl<'t> Comparison<'t> {
         let missing: Vec<String> = missing.collect();
         if !missing.is_empty() {
             remarks.push(format!("Not run: {}.", missing.join("; ")));
+        }
+        let absent: Vec<&str> = self.absent.iter().map(|one| one.folder.as_str()).collect();
+        if !absent.is_empty() {
+            remarks.push(format!("Without a result: {}.", absent.join(", ")));
         }
         let diverged = self.rows.iter().flat_map(|row| {
             row.diverged.iter().map(|reason| format!("{}, {reason}", row.name)).collect::<Vec<_>>()
@@ -258,6 +266,7 @@ mod tests {
             metrics,
             figure: None,
             rows: vec![row],
+            absent: vec![],
         };
         comparison.text() + &comparison.markdown() + &comparison.html().unwrap()
     }

@@ -7,26 +7,13 @@ use anyhow::{Context as _, Result};
 
 use super::row::Row;
 use super::table::{Scale, Table};
+use crate::config::Recipe;
 use crate::console::line;
 use crate::data::PriorSection;
-use crate::devices::DeviceChoice;
-use crate::experiment::jobs::side_by_side;
-use crate::experiment::settle::{Settled, settle};
+use crate::experiment::settle::Settled;
+use crate::experiment::several::Task;
 use crate::names::slug;
-use crate::run_folder::folder::{RESULT, RunFolder};
-use crate::run_folder::record::{ArmResult, RunResult};
-
-/// The settings beside the table.
-#[derive(Debug, Clone)]
-pub(crate) struct Plan<'a> {
-    pub(crate) scale: Scale,
-    pub(crate) seeds: u64,
-    pub(crate) data: Option<&'a Path>,
-    pub(crate) device: DeviceChoice,
-    pub(crate) out: &'a Path,
-    /// Runs at a time.
-    pub(crate) jobs: usize,
-}
+use crate::run_folder::record::ArmResult;
 
 /// The results of one row, a run for each seed; none for a row that cannot be run.
 #[derive(Debug, Clone)]
@@ -38,102 +25,85 @@ pub(crate) struct RowResult<'t> {
     pub(crate) diverged: Vec<String>,
 }
 
-/// One run of a row.
-struct Task<'t> {
-    row: &'t Row,
-    seed: u64,
-    folder: PathBuf,
-    /// The task whose encoder it begins with.
-    after: Option<usize>,
-}
-
-impl Plan<'_> {
-    /// Runs the unfinished rows, and reads the results of all.
-    ///
-    /// # Errors
-    /// A run failed; the results of finished runs are kept and not computed again.
-    pub(crate) fn run<'t>(&self, table: &'t Table, rows: &[&'t Row]) -> Result<Vec<RowResult<'t>>> {
-        let mut needed: Vec<&'t Row> = Vec::new();
-        for row in rows.iter().copied().filter(|row| table.missing(row).is_none()) {
-            for one in table.lineage(row) {
-                if !needed.iter().any(|known| known.name == one.name) {
-                    needed.push(one);
-                }
-                if !rows.iter().any(|asked| asked.name == one.name) {
-                    line(format_args!(
-                        "row `{}` needs the encoder of row `{}`, which is run too",
-                        row.name, one.name
-                    ));
-                }
+/// The runs of rows and of the rows that they need, in folders of `out`: seed by seed, so that a table that is
+/// interrupted has all of its rows as early as possible.
+///
+/// # Errors
+/// A usage error if a row has no valid recipe.
+pub(crate) fn tasks(
+    table: &Table,
+    rows: &[&Row],
+    (scale, seeds): (Scale, u64),
+    out: &Path,
+) -> Result<Vec<Task>> {
+    let mut needed: Vec<&Row> = Vec::new();
+    for row in rows.iter().copied().filter(|row| table.missing(row).is_none()) {
+        for one in table.lineage(row) {
+            if !needed.iter().any(|known| known.name == one.name) {
+                needed.push(one);
+            }
+            if !rows.iter().any(|asked| asked.name == one.name) {
+                line(format_args!(
+                    "row `{}` needs the encoder of row `{}`, which is run too",
+                    row.name, one.name
+                ));
             }
         }
-        // All recipes come first, so that an invalid row fails before hours are spent on the others.
-        for row in &needed {
-            table.recipe_of(row, self.scale, 0)?;
-        }
-        // Seed by seed, so that a table that is interrupted has all of its rows as early as possible.
-        let tasks: Vec<Task<'t>> = (0..self.seeds)
-            .flat_map(|seed| needed.iter().map(move |row| (seed, *row)))
-            .map(|(seed, row)| Task {
-                row,
-                seed,
-                folder: run_folder(self.out, row, seed),
-                after: table.parent(row).and_then(|parent| {
-                    let place = needed.iter().position(|other| other.name == parent.name)?;
-                    Some(seed as usize * needed.len() + place)
-                }),
-            })
-            .collect();
-        let label = |task: &Task<'_>| format!("{}, seed {}", task.row.name, task.seed);
-        let finished = side_by_side(
-            self.jobs,
-            &tasks,
-            |task| task.after,
-            label,
-            |task| {
-                let mut recipe = table.recipe_of(task.row, self.scale, task.seed)?;
-                if let Some(before) = task.after {
-                    let model = tasks[before].folder.clone();
-                    if diverged(&model) {
-                        let row = &tasks[before].row.name;
-                        return Ok(Settled::Diverged(format!("it begins from row `{row}`, which diverged")));
-                    }
-                    match task.row.from {
-                        Some(_) => recipe.encoder.weights = Some(model),
-                        None => recipe.data.prior = Some(PriorSection::of(model)),
-                    }
-                }
-                settle(&task.folder, recipe, self.data, self.device)
-                    .with_context(|| format!("row `{}`, seed {}", task.row.name, task.seed))
-            },
-        )?;
-
-        let mut results: Vec<RowResult<'t>> = rows
-            .iter()
-            .map(|row| RowResult { row, folders: vec![], runs: vec![], diverged: vec![] })
-            .collect();
-        for (task, settled) in tasks.into_iter().zip(finished) {
-            let of_row = results.iter_mut().filter(|result| std::ptr::eq(result.row, task.row));
-            for result in of_row.take(1) {
-                match &settled {
-                    Settled::Done(run) => {
-                        result.runs.extend(run.arms.first().cloned());
-                        result.folders.push(task.folder.clone());
-                    }
-                    Settled::Diverged(message) => {
-                        result.diverged.push(format!("seed {}: {message}", task.seed));
-                    }
-                }
-            }
-        }
-        Ok(results)
     }
+    // All recipes come first, so that an invalid row fails before hours are spent on the others.
+    for row in &needed {
+        table.recipe_of(row, scale, 0)?;
+    }
+    let after = |row: &Row, seed: u64| {
+        let parent = table.parent(row)?;
+        let place = needed.iter().position(|other| other.name == parent.name)?;
+        Some(seed as usize * needed.len() + place)
+    };
+    let of_seed = |seed| needed.iter().map(move |row| (seed, *row));
+    let task = |(seed, row): (u64, &Row)| Task {
+        row: row.name.clone(),
+        seed,
+        folder: run_folder(out, row, seed),
+        after: after(row, seed),
+        lacks: None,
+    };
+    Ok((0..seeds).flat_map(of_seed).map(task).collect())
 }
 
-/// True if the finished run in a folder diverged.
-fn diverged(folder: &Path) -> bool {
-    let result = RunFolder::open(folder).and_then(|folder| folder.read_json::<RunResult>(RESULT));
-    result.map_or(true, |result| result.diverged().is_some())
+/// The recipe of a run, which begins with the encoder of an earlier one if its row does.
+///
+/// # Errors
+/// A usage error if its row has no valid recipe.
+pub(crate) fn recipe_of(table: &Table, scale: Scale, tasks: &[Task], index: usize) -> Result<Recipe> {
+    let Task { row, seed, after, .. } = &tasks[index];
+    let row = table.row.iter().find(|one| one.name == *row).with_context(|| format!("no row `{row}`"))?;
+    let mut recipe = table.recipe_of(row, scale, *seed)?;
+    if let Some(before) = after {
+        let model = tasks[*before].folder.clone();
+        match row.from {
+            Some(_) => recipe.encoder.weights = Some(model),
+            None => recipe.data.prior = Some(PriorSection::of(model)),
+        }
+    }
+    Ok(recipe)
+}
+
+/// The results of the rows among those of all runs.
+pub(crate) fn results<'t>(rows: &[&'t Row], tasks: &[Task], settled: &[Settled]) -> Vec<RowResult<'t>> {
+    let mut results: Vec<RowResult<'t>> =
+        rows.iter().map(|row| RowResult { row, folders: vec![], runs: vec![], diverged: vec![] }).collect();
+    for (task, settled) in tasks.iter().zip(settled) {
+        let Some(result) = results.iter_mut().find(|result| result.row.name == task.row) else { continue };
+        match settled {
+            Settled::Done(run) => {
+                result.runs.extend(run.arms.first().cloned());
+                result.folders.push(task.folder.clone());
+            }
+            Settled::Diverged(message) => result.diverged.push(format!("seed {}: {message}", task.seed)),
+            Settled::Missing(_) => {}
+        }
+    }
+    results
 }
 
 /// The folder of one run of a row.
@@ -148,8 +118,29 @@ mod tests {
 
     use super::*;
     use crate::devices::DeviceName;
+    use crate::experiment::several::Several;
     use crate::reproduce::compare::compare;
-    use crate::run_folder::folder::{MODEL, WEIGHTS};
+    use crate::run_folder::folder::{MODEL, RESULT, WEIGHTS};
+
+    fn run<'t>(
+        table: &'t Table,
+        rows: &[&'t Row],
+        (seeds, jobs): (u64, usize),
+        out: &Path,
+    ) -> Vec<RowResult<'t>> {
+        let tasks = tasks(table, rows, (Scale::Smoke, seeds), out).unwrap();
+        let recipe = |index| recipe_of(table, Scale::Smoke, &tasks, index);
+        let devices = [DeviceName::Cpu.into()];
+        let several = Several {
+            tasks: tasks.clone(),
+            out,
+            data: None,
+            devices: &devices,
+            jobs: Some(jobs),
+            recipe: &recipe,
+        };
+        results(rows, &tasks, &several.all().unwrap())
+    }
 
     const TABLE: &str = r#"
 title = "t"
@@ -192,9 +183,7 @@ published = { classifier_top1 = [0.5] }
     fn a_row_that_cannot_run_is_named_beside_those_that_can() {
         let place = tempfile::tempdir().unwrap();
         let table = Table::parse(TABLE).unwrap();
-        let (scale, device) = (Scale::Smoke, DeviceName::Cpu.into());
-        let plan = Plan { scale, seeds: 1, data: None, device, out: place.path(), jobs: 1 };
-        let results = plan.run(&table, &[&table.row[2], &table.row[3]]).unwrap();
+        let results = run(&table, &[&table.row[2], &table.row[3]], (1, 1), place.path());
         let [ran, missing] = &compare(&table, Scale::Full, &results).unwrap()[..] else { panic!("two rows") };
         assert_eq!((ran.seeds, &ran.missing), (1, &None));
         assert_eq!((missing.seeds, missing.missing.as_deref()), (0, Some("it is not printed how")));
@@ -205,15 +194,12 @@ published = { classifier_top1 = [0.5] }
     fn a_row_begins_with_the_encoder_of_another_one_and_waits_for_it() {
         let place = tempfile::tempdir().unwrap();
         let table = Table::parse(TABLE).unwrap();
-        let run = |out: &Path| {
-            let (scale, device) = (Scale::Smoke, DeviceName::Cpu.into());
-            let plan = Plan { scale, seeds: 2, data: None, device, out, jobs: 3 };
+        let run_in = |out: &Path| {
             let asked: Vec<&Row> = table.row.iter().take(2).collect();
-            plan.run(&table, &asked)
-                .map(|results| results.into_iter().map(|one| one.runs).collect::<Vec<_>>())
+            run(&table, &asked, (2, 3), out).into_iter().map(|one| one.runs).collect::<Vec<_>>()
         };
         let out = place.path().join("there");
-        let results = run(&out).unwrap();
+        let results = run_in(&out);
         assert_eq!(
             results.iter().map(Vec::len).collect::<Vec<_>>(),
             [2, 2],
@@ -239,7 +225,7 @@ published = { classifier_top1 = [0.5] }
         let written = || fs::metadata(tuned.join(RESULT)).unwrap().modified().unwrap();
         let before = written();
         fs::remove_dir_all(run_folder(&moved, &table.row[1], 0)).unwrap();
-        let again = run(&moved).unwrap();
+        let again = run_in(&moved);
         assert_eq!(written(), before);
         let accuracy = |results: &[Vec<ArmResult>]| -> Vec<_> {
             results.iter().flatten().map(|arm| arm.metric("top1")).collect()

@@ -1,6 +1,6 @@
 //! The run folder and its files. A file is either complete or absent: each is written to a temporary file and moved.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tempfile::NamedTempFile;
 
 use crate::exit::usage;
 use crate::names::resuming;
-use crate::run_folder::lock::Lock;
+use crate::run_folder::lock::{self, HOLDER, LOCK, Lock};
 use crate::run_folder::record::Measurement;
+use crate::run_folder::unfinished::{Pending, UNFINISHED, unfinished};
 
 pub(crate) const RECIPE: &str = "recipe.toml";
 pub(crate) const METRICS: &str = "metrics.jsonl";
@@ -24,19 +24,15 @@ pub(crate) const RESULT: &str = "result.json";
 pub(crate) const FIGURES: &str = "figures.json";
 pub(crate) const REPORT: &str = "report.html";
 pub(crate) const STATE: &str = "state";
-/// The lock file in `state/`, held by the process that works on the run.
-const LOCK: &str = "lock";
 /// An upper bound of the bytes of a file of a run.
 const LARGEST: u64 = 1 << 32;
-/// The prefix of the names of temporary files.
-const UNFINISHED: &str = ".tmp-simile-";
 
 /// A folder of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunFolder {
     root: PathBuf,
     /// The lock of the process that writes to the folder.
-    _lock: Option<Arc<Lock>>,
+    lock: Option<Arc<Lock>>,
 }
 
 impl RunFolder {
@@ -52,7 +48,7 @@ impl RunFolder {
         };
         let making = || format!("cannot make the run folder {}", root.display());
         fs::create_dir_all(root.join(STATE)).with_context(making)?;
-        let folder = Self { root, _lock: None }.taken()?;
+        let folder = Self { root, lock: None }.taken()?;
         // Another process may have begun a run since the first check.
         refuse_what_holds_something(&folder.root)?;
         // Checked now, and not at the first checkpoint.
@@ -66,7 +62,7 @@ impl RunFolder {
     /// # Errors
     /// A usage error if it holds no run.
     pub(crate) fn open(root: &Path) -> Result<Self> {
-        let folder = Self { root: root.to_owned(), _lock: None };
+        let folder = Self { root: root.to_owned(), lock: None };
         if folder.path(RECIPE).is_file() {
             Ok(folder)
         } else {
@@ -81,14 +77,14 @@ impl RunFolder {
     pub(crate) fn taken(self) -> Result<Self> {
         let state = self.path(STATE);
         fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
-        let lock = Arc::new(Lock::take(&state.join(LOCK), &self.root)?);
+        let lock = Arc::new(Lock::take(&state, &self.root)?);
         for place in [&self.root, &state] {
             for name in entries(place).into_iter().filter(|name| name.starts_with(UNFINISHED)) {
                 // A remaining one does no harm.
                 let _ = fs::remove_file(place.join(name));
             }
         }
-        Ok(Self { _lock: Some(lock), ..self })
+        Ok(Self { lock: Some(lock), ..self })
     }
 
     /// The folder itself.
@@ -104,8 +100,10 @@ impl RunFolder {
     /// Writes a file atomically.
     ///
     /// # Errors
-    /// If the folder cannot be written to or the disk is full; the earlier file then remains.
+    /// If the folder cannot be written to, the disk is full, or another process has taken the run; the earlier file then
+    /// remains.
     pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<()> {
+        self.lock.as_ref().map_or(Ok(()), |lock| lock.check())?;
         write(&self.path(name), bytes.as_ref())
     }
 
@@ -152,6 +150,11 @@ impl RunFolder {
     }
 }
 
+/// The process that works on the run in a folder, as far as its beat tells, in words.
+pub(crate) fn worker(root: &Path) -> Option<String> {
+    lock::holder(&root.join(STATE)).map(|holder| holder.to_string())
+}
+
 /// The bytes of a regular file; a pipe or a device, which may never end, is refused.
 pub(crate) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     let file = fs::metadata(path)?;
@@ -168,45 +171,12 @@ pub(crate) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Names the file.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    if fs::metadata(path).is_ok_and(|place| !place.is_file()) {
-        // A device or a pipe is written directly; moving a file there would replace it.
-        return fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()));
-    }
-    let place = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let whole = || -> io::Result<()> {
-        let mut file = unfinished(place)?;
+        let mut file = Pending::begin(path)?;
         file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        readable(&file)?;
-        file.persist(path).map_err(|error| error.error)?;
-        on_disk(place);
-        Ok(())
+        file.finish()
     };
     whole().with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Sets the usual permissions, because a temporary file is readable by its owner alone.
-#[cfg(unix)]
-fn readable(file: &NamedTempFile) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn readable(_: &NamedTempFile) -> io::Result<()> {
-    Ok(())
-}
-
-fn unfinished(place: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(place)
-}
-
-/// Writes the names in a folder to the disk, if the system can, so that a moved file survives a loss of power.
-fn on_disk(place: &Path) {
-    if cfg!(unix) {
-        // The file itself is on the disk; without this step only a loss of power can lose its name.
-        let _ = File::open(place).and_then(|place| place.sync_all());
-    }
 }
 
 /// Names of the entries of a folder; none if it cannot be read.
@@ -234,7 +204,11 @@ fn refuse_what_holds_something(root: &Path) -> Result<()> {
         )));
     }
     let is_left = |name: &String| match name.as_str() {
-        STATE => entries(&root.join(STATE)).iter().all(|name| name == LOCK || name.starts_with(UNFINISHED)),
+        STATE => {
+            let is_left =
+                |name: &String| [LOCK, HOLDER].contains(&name.as_str()) || name.starts_with(UNFINISHED);
+            entries(&root.join(STATE)).iter().all(is_left)
+        }
         name => name.starts_with(UNFINISHED),
     };
     match entries(root).iter().all(is_left) {
@@ -285,8 +259,8 @@ mod tests {
         drop(RunFolder::create(Some(&run), "x").unwrap());
         fs::write(run.join(STATE).join(format!("{UNFINISHED}a")), "half").unwrap();
         fs::write(run.join(format!("{UNFINISHED}b")), "half").unwrap();
-        let folder = RunFolder::create(Some(&run), "x").unwrap();
-        assert_eq!((entries(&run), entries(&folder.path(STATE))), (vec![STATE.into()], vec![LOCK.into()]));
+        drop(RunFolder::create(Some(&run), "x").unwrap());
+        assert_eq!((entries(&run), entries(&run.join(STATE))), (vec![STATE.into()], vec![LOCK.into()]));
     }
 
     #[test]

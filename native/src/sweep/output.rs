@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::axis::Axis;
 use super::outcome::{Aim, Outcome};
+use crate::experiment::several::Missing;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
 use crate::metrics::names::{MSE, R2, TOP1};
@@ -35,6 +36,9 @@ pub(crate) struct Sweep<'a> {
     pub(crate) best: String,
     /// The points that were tried, the best first.
     pub(crate) points: Vec<Outcome>,
+    /// Runs without a result.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) missing: Vec<Missing>,
 }
 
 impl Sweep<'_> {
@@ -82,8 +86,10 @@ impl Sweep<'_> {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let Self { grid, seeds, device, version, command, aim, arm, .. } = self;
+        let Self { grid, seeds, device, version, command, aim, arm, missing, .. } = self;
         let tried = self.points.len();
+        let absent: Vec<&str> = missing.iter().map(|one| one.folder.as_str()).collect();
+        let absent = (!missing.is_empty()).then(|| format!("Without a result: {}.", absent.join(", ")));
         let way = if aim.lowest { "lowest" } else { "highest" };
         let on_test = (!self.best.is_empty()).then(|| format!("On the test images: `{}`", self.best));
         let diverged = self.points.iter().flat_map(|point| {
@@ -100,7 +106,7 @@ impl Sweep<'_> {
             },
             format(aim.by).title,
         )];
-        on_test.into_iter().chain(diverged).chain(how).collect()
+        on_test.into_iter().chain(diverged).chain(absent).chain(how).collect()
     }
 
     /// The sweep as text for a terminal.

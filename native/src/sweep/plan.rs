@@ -1,5 +1,4 @@
-//! The runs of a sweep, each in a folder named by its settings. A finished run is not repeated, and an interrupted one
-//! resumes.
+//! The runs of a sweep, each in a folder named by its settings.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,10 +9,9 @@ use anyhow::{Context as _, Result};
 use super::axis::{Axis, Point};
 use crate::config::{Changes, Recipe};
 use crate::data::settings::JudgedBy;
-use crate::devices::DeviceChoice;
 use crate::exit::usage;
-use crate::experiment::jobs::side_by_side;
-use crate::experiment::settle::{Settled, settle};
+use crate::experiment::settle::Settled;
+use crate::experiment::several::Task;
 use crate::run_folder::record::ArmResult;
 
 /// The options beside the settings.
@@ -26,11 +24,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) arm: Option<&'a str>,
     pub(crate) seeds: Range<u64>,
     pub(crate) smoke: bool,
-    pub(crate) data: Option<&'a Path>,
-    pub(crate) device: DeviceChoice,
     pub(crate) out: &'a Path,
-    /// Runs at a time.
-    pub(crate) jobs: usize,
 }
 
 /// The runs of one point, one a seed.
@@ -50,14 +44,13 @@ pub(crate) enum Ran {
 }
 
 impl Plan<'_> {
-    /// Runs the unfinished points, and reads the results of all.
+    /// The runs of the points, seed by seed.
     ///
     /// # Errors
-    /// A usage error if a setting is not valid, or a run would be evaluated on test images; any failure of a run except
-    /// divergence.
-    pub(crate) fn run(&self, axes: &[Axis], points: Vec<Point>) -> Result<Vec<Tried>> {
+    /// A usage error if a setting is not valid, a run would be evaluated on test images, or two points share a folder.
+    pub(crate) fn tasks(&self, axes: &[Axis], points: &[Point]) -> Result<Vec<Task>> {
         // All recipes come first, so that an invalid value fails before hours are spent on the others.
-        for point in &points {
+        for point in points {
             judged_by_held_out(&self.recipe_of(axes, point, self.seeds.start)?)?;
         }
         let folders: BTreeSet<String> = points.iter().map(|point| folder_of(axes, point)).collect();
@@ -66,32 +59,41 @@ impl Plan<'_> {
                 "two points would share a folder, because their values differ in no letter or digit",
             ));
         }
-        let of_seed = |seed| points.iter().map(move |point| (point, seed));
-        let tasks: Vec<(&Point, u64)> = self.seeds.clone().flat_map(of_seed).collect();
-        let label = |(point, seed): &(&Point, u64)| format!("{}, seed {seed}", folder_of(axes, point));
-        let finished = side_by_side(
-            self.jobs,
-            &tasks,
-            |_| None,
-            label,
-            |(point, seed)| {
-                let place = self.out.join(folder_of(axes, point)).join(format!("seed-{seed}"));
-                let recipe = self.recipe_of(axes, point, *seed)?;
-                settle(&place, recipe, self.data, self.device)
-                    .with_context(|| format!("{}, seed {seed}", folder_of(axes, point)))
-            },
-        )?;
-        let runs_of = |point: &Point| {
-            let of_point = tasks.iter().zip(&finished).filter(|((of, _), _)| *of == point);
-            let ran = |((_, seed), settled): (&(&Point, u64), &Settled)| match settled {
-                Settled::Done(run) => Some((*seed, Ran::To(Box::new(run.arms.first()?.clone())))),
-                Settled::Diverged(message) => Some((*seed, Ran::Diverged(message.clone()))),
-            };
-            of_point.filter_map(ran).collect()
+        let of_seed = |seed| points.iter().map(move |point| (seed, folder_of(axes, point)));
+        let task = |(seed, row): (u64, String)| Task {
+            folder: self.out.join(&row).join(format!("seed-{seed}")),
+            row,
+            seed,
+            after: None,
+            lacks: None,
         };
-        let runs: Vec<Vec<(u64, Ran)>> = points.iter().map(runs_of).collect();
-        let tried = |(point, runs)| Tried { folder: self.out.join(folder_of(axes, &point)), point, runs };
-        Ok(points.into_iter().zip(runs).map(tried).collect())
+        Ok(self.seeds.clone().flat_map(of_seed).map(task).collect())
+    }
+
+    /// The recipe of a run of [`tasks`](Self::tasks) by its index.
+    ///
+    /// # Errors
+    /// A usage error if a setting is not valid.
+    pub(crate) fn recipe_at(&self, axes: &[Axis], points: &[Point], index: usize) -> Result<Recipe> {
+        let seed = self.seeds.start + (index / points.len().max(1)) as u64;
+        let point = points.get(index % points.len().max(1)).context("the sweep has no such run")?;
+        self.recipe_of(axes, point, seed)
+    }
+
+    /// The outcomes of the points out of those of all runs; points without any are left out.
+    pub(crate) fn tried(&self, axes: &[Axis], points: &[Point], settled: &[Settled]) -> Vec<Tried> {
+        let tried = |(at, point): (usize, &Point)| {
+            let of_point = self.seeds.clone().zip(settled.iter().skip(at).step_by(points.len()));
+            let ran = |(seed, settled): (u64, &Settled)| match settled {
+                Settled::Done(run) => Some((seed, Ran::To(Box::new(run.arms.first()?.clone())))),
+                Settled::Diverged(message) => Some((seed, Ran::Diverged(message.clone()))),
+                Settled::Missing(_) => None,
+            };
+            let runs: Vec<(u64, Ran)> = of_point.filter_map(ran).collect();
+            let folder = self.out.join(folder_of(axes, point));
+            (!runs.is_empty()).then(|| Tried { point: point.clone(), folder, runs })
+        };
+        points.iter().enumerate().filter_map(tried).collect()
     }
 
     /// Name of the arm that is trained.
@@ -147,13 +149,10 @@ fn folder_of(axes: &[Axis], point: &Point) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::devices::DeviceName;
     use crate::exit::Usage;
 
     fn plan<'a>(set: &'a [String], arm: Option<&'a str>) -> Plan<'a> {
-        let (out, device) = (Path::new("nowhere"), DeviceName::Cpu.into());
-        let recipe = "fair-digits";
-        Plan { recipe, set, arm, seeds: 0..1, smoke: false, data: None, device, out, jobs: 1 }
+        Plan { recipe: "fair-digits", set, arm, seeds: 0..1, smoke: false, out: Path::new("nowhere") }
     }
 
     #[test]
@@ -169,7 +168,7 @@ mod tests {
             let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
             let axes = Axis::all(&[grid.to_owned()]).unwrap();
             let points = super::super::axis::points(&axes, None, 0);
-            let error = plan(&set, arm).run(&axes, points).unwrap_err();
+            let error = plan(&set, arm).tasks(&axes, &points).unwrap_err();
             assert!(error.is::<Usage>() && error.to_string().contains(reason), "{error}");
         };
         let held = ["data.validation=100"];

@@ -1,0 +1,324 @@
+//! The runs of a sweep or a table: listed, all run here, run one by one anywhere, and collected.
+//!
+//! The index of a run depends on the command alone, not on the machine or on the runs that are done.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde::Serialize;
+
+use crate::config::Recipe;
+use crate::console::line;
+use crate::devices::{DeviceChoice, DeviceSet};
+use crate::exit::{Interrupted, usage};
+use crate::experiment::jobs::side_by_side;
+use crate::experiment::settle::{Settled, found, outcome, settle};
+use crate::interrupt;
+use crate::run_folder::folder::{self, worker};
+
+/// The file that says that the runs of a folder are begun one by one.
+const BY_TASK: &str = "by-task.txt";
+const BY_TASK_TEXT: &str = "The runs of this folder were begun with --task. The same command without it collects them; with --jobs N it runs \
+     those that are missing.\n";
+/// Time between two looks at a run that another process works on.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// One run.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    /// The row of the table, or the point of the sweep.
+    pub(crate) row: String,
+    pub(crate) seed: u64,
+    pub(crate) folder: PathBuf,
+    /// The run whose encoder it begins with, which comes earlier.
+    pub(crate) after: Option<usize>,
+    /// Its data or weights that are not on this machine, in words.
+    pub(crate) lacks: Option<String>,
+}
+
+/// A line of the list.
+#[derive(Debug, Serialize)]
+pub(crate) struct Listed<'t> {
+    index: usize,
+    folder: String,
+    row: &'t str,
+    seed: u64,
+    /// The index of the run that must be there first.
+    after: Option<usize>,
+    done: bool,
+}
+
+/// A run without a result.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Missing {
+    pub(crate) index: usize,
+    pub(crate) folder: String,
+    pub(crate) reason: String,
+}
+
+/// The runs of one command, with the recipe of each.
+pub(crate) struct Several<'a> {
+    pub(crate) tasks: Vec<Task>,
+    /// The folder of all of them.
+    pub(crate) out: &'a Path,
+    pub(crate) data: Option<&'a Path>,
+    /// Devices that runs at the same time share.
+    pub(crate) devices: &'a [DeviceChoice],
+    /// Runs at a time; none if the command does not say.
+    pub(crate) jobs: Option<usize>,
+    pub(crate) recipe: &'a (dyn Fn(usize) -> Result<Recipe> + Sync),
+}
+
+impl Several<'_> {
+    /// All runs, in order.
+    pub(crate) fn list(&self) -> Vec<Listed<'_>> {
+        let mut listed = Vec::with_capacity(self.tasks.len());
+        for (index, Task { row, seed, folder, after, .. }) in self.tasks.iter().enumerate() {
+            let (done, folder) = (outcome(folder).is_some(), folder.display().to_string());
+            listed.push(Listed { index, folder, row, seed: *seed, after: *after, done });
+        }
+        listed
+    }
+
+    /// True if runs are read and none is begun: they were begun one by one, and the command does not say how many to run
+    /// at a time.
+    pub(crate) fn collects(&self) -> bool {
+        self.jobs.is_none() && self.out.join(BY_TASK).is_file()
+    }
+
+    /// Runs or resumes what has not finished, or only reads what has if these runs are begun one by one.
+    ///
+    /// # Errors
+    /// A usage error if there are more devices than runs at a time; any failure of a run except divergence.
+    pub(crate) fn all(&self) -> Result<Vec<Settled>> {
+        if self.collects() {
+            line(format_args!(
+                "{} has runs that were begun with --task: none is begun here",
+                self.out.display()
+            ));
+            return (0..self.tasks.len()).map(|index| self.labelled(index, self.found(index))).collect();
+        }
+        let jobs = match self.jobs {
+            Some(jobs) if jobs < self.devices.len() => {
+                let devices = self.devices.len();
+                return Err(usage(format_args!(
+                    "--jobs {jobs} leaves some of {devices} devices idle, because a run has one; leave it out, or name {jobs}"
+                )));
+            }
+            jobs => jobs.unwrap_or(self.devices.len()),
+        };
+        interrupt::listen()?;
+        let indices: Vec<usize> = (0..self.tasks.len()).collect();
+        let label = |&index: &usize| format!("{}, seed {}", self.tasks[index].row, self.tasks[index].seed);
+        side_by_side(
+            jobs,
+            &indices,
+            |&index| self.tasks[index].after,
+            label,
+            |&index, place| self.labelled(index, self.run(index, self.device(place))),
+        )
+    }
+
+    /// Runs or resumes one run, after the run that must be there first, for which it waits while another process works
+    /// on that.
+    ///
+    /// # Errors
+    /// A usage error if there is no such run, or several devices; a failure if another process works on it, the earlier
+    /// run is not there, or the run fails, but for divergence.
+    pub(crate) fn one(&self, index: usize) -> Result<Settled> {
+        let count = self.tasks.len();
+        let Some(task) = self.tasks.get(index) else {
+            return Err(usage(format_args!(
+                "--task {index}: there are {count} runs, counted from 0; --list lists them"
+            )));
+        };
+        if self.devices.len() > 1 {
+            return Err(usage("a run has one device; name one with --device beside --task"));
+        }
+        interrupt::listen()?;
+        if !self.out.join(BY_TASK).is_file() {
+            fs::create_dir_all(self.out).with_context(|| format!("cannot make {}", self.out.display()))?;
+            folder::write(&self.out.join(BY_TASK), BY_TASK_TEXT.as_bytes())?;
+        }
+        if let Some(before) = task.after {
+            self.wait_for(before)?;
+        }
+        match self.labelled(index, self.run(index, self.device(0)))? {
+            Settled::Missing(reason) => anyhow::bail!(reason),
+            settled => Ok(settled),
+        }
+    }
+
+    /// The runs without a result. Those that lack something on this machine are not counted.
+    pub(crate) fn missing(&self, settled: &[Settled]) -> Vec<Missing> {
+        let missing = |(index, (task, settled)): (usize, (&Task, &Settled))| match settled {
+            Settled::Missing(reason) if task.lacks.is_none() => {
+                Some(Missing { index, folder: task.folder.display().to_string(), reason: reason.clone() })
+            }
+            _ => None,
+        };
+        self.tasks.iter().zip(settled).enumerate().filter_map(missing).collect()
+    }
+
+    fn run(&self, index: usize, device: DeviceChoice) -> Result<Settled> {
+        let task = &self.tasks[index];
+        match (&task.lacks, self.before(index)) {
+            (Some(lacks), _) => Ok(Settled::Missing(lacks.clone())),
+            (None, Some(settled)) => Ok(settled),
+            (None, None) => settle(&task.folder, (self.recipe)(index)?, self.data, device),
+        }
+    }
+
+    fn found(&self, index: usize) -> Result<Settled> {
+        match self.before(index) {
+            Some(settled) => Ok(settled),
+            None => found(&self.tasks[index].folder, (self.recipe)(index)?),
+        }
+    }
+
+    /// The outcome of a run whose earlier run is not there or diverged; none if nothing hinders it.
+    fn before(&self, index: usize) -> Option<Settled> {
+        let before = self.tasks[index].after?;
+        match outcome(&self.tasks[before].folder) {
+            Some(Settled::Done(_)) => None,
+            Some(Settled::Diverged(_)) => {
+                let row = &self.tasks[before].row;
+                Some(Settled::Diverged(format!("it begins from row `{row}`, which diverged")))
+            }
+            _ => Some(Settled::Missing(format!("run {before}, from which it begins, is missing"))),
+        }
+    }
+
+    /// Waits while another process works on a run.
+    fn wait_for(&self, before: usize) -> Result<()> {
+        let folder = &self.tasks[before].folder;
+        let mut is_said = false;
+        while outcome(folder).is_none() {
+            let Some(process) = worker(folder) else {
+                anyhow::bail!(
+                    "run {before}, {}, must be there first; the same command with --task {before} runs it",
+                    folder.display()
+                );
+            };
+            if interrupt::asked() {
+                return Err(Interrupted("the same command goes on from here".into()).into());
+            }
+            if !is_said {
+                line(format_args!("waiting for run {before}, on which {process} works"));
+                is_said = true;
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// The device of the run at a place among those at the same time.
+    fn device(&self, place: usize) -> DeviceChoice {
+        self.devices.get(place % self.devices.len().max(1)).copied().unwrap_or(DeviceChoice::AUTO)
+    }
+
+    fn labelled(&self, index: usize, result: Result<Settled>) -> Result<Settled> {
+        let Task { row, seed, .. } = &self.tasks[index];
+        result.with_context(|| format!("row `{row}`, seed {seed}"))
+    }
+}
+
+impl Listed<'_> {
+    /// Its fields with tabs between them.
+    pub(crate) fn text(&self) -> String {
+        let Self { index, folder, row, seed, after, done } = self;
+        let after = after.map_or_else(|| "-".into(), |after| after.to_string());
+        let done = if *done { "done" } else { "missing" };
+        format!("{index}\t{folder}\t{row}\t{seed}\t{after}\t{done}")
+    }
+}
+
+/// The devices of the runs that have finished, or those that are asked for if none has.
+///
+/// # Errors
+/// A device is not there.
+pub(crate) fn devices_of(settled: &[Settled], asked: &[DeviceChoice]) -> Result<String> {
+    let ran = |settled: &Settled| match settled {
+        Settled::Done(run) => Some(run.device.clone()),
+        _ => None,
+    };
+    let ran: BTreeSet<String> = settled.iter().filter_map(ran).collect();
+    match ran.is_empty() {
+        true => Ok(DeviceSet::open(asked)?.to_string()),
+        false => Ok(ran.into_iter().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// Fails if a run is missing, with the indices in the form that `sbatch --array` takes; a line for each comes before.
+///
+/// # Errors
+/// A run is missing.
+pub(crate) fn nothing_missing(missing: &[Missing], count: usize) -> Result<()> {
+    for Missing { index, folder, reason } in missing {
+        line(format_args!("missing: {index}, {folder}: {reason}"));
+    }
+    match missing.len() {
+        0 => Ok(()),
+        some => anyhow::bail!(
+            "{some} of {count} runs are missing: {}; the same command with --task INDEX runs one of them, and with --jobs N \
+             all of them here",
+            ranges(missing.iter().map(|one| one.index))
+        ),
+    }
+}
+
+/// Numbers in rising order as `0,3-5`.
+fn ranges(numbers: impl Iterator<Item = usize>) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let range = |&(first, last): &(usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::devices::DeviceName;
+    use crate::exit::Usage;
+
+    #[test]
+    fn runs_at_the_same_time_have_a_device_each() {
+        let devices = [0, 1].map(|index| DeviceChoice { name: DeviceName::Cuda, index });
+        let recipe = |_: usize| -> Result<Recipe> { anyhow::bail!("no run is begun") };
+        let several = |jobs| Several {
+            tasks: Vec::new(),
+            out: Path::new("nowhere"),
+            data: None,
+            devices: &devices,
+            jobs,
+            recipe: &recipe,
+        };
+        let of = |place| several(None).device(place).index;
+        assert_eq!([of(0), of(1), of(2), of(3)], [0, 1, 0, 1]);
+        let error = several(Some(1)).all().unwrap_err();
+        assert!(error.is::<Usage>() && error.to_string().contains("idle"), "{error}");
+        assert!(several(Some(2)).all().unwrap().is_empty() && several(None).all().unwrap().is_empty());
+    }
+
+    #[test]
+    fn indices_are_named_as_an_array_takes_them() {
+        assert_eq!(ranges([0, 3, 4, 5, 9].into_iter()), "0,3-5,9");
+        let one = |index| Missing { index, folder: "a".into(), reason: "not begun".into() };
+        let error = nothing_missing(&[one(3), one(4)], 8).unwrap_err().to_string();
+        assert!(error.starts_with("2 of 8 runs are missing: 3-4;"), "{error}");
+        nothing_missing(&[], 8).unwrap();
+    }
+}

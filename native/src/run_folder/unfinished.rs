@@ -1,0 +1,97 @@
+//! Files in the making: temporary ones, in the folder of the file that they become.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// The prefix of the names of temporary files.
+pub(super) const UNFINISHED: &str = ".tmp-simile-";
+
+/// A new temporary file in a folder.
+///
+/// # Errors
+/// If the folder cannot be written to.
+pub(crate) fn unfinished(place: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(place)
+}
+
+/// A file that is at its place once it is whole and on the disk.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// A temporary file, and the place to which it moves.
+    Beside(NamedTempFile, PathBuf),
+    /// A device or a pipe is written directly; moving a file there would replace it.
+    Direct(File),
+}
+
+impl Pending {
+    /// Begins the file `path`.
+    ///
+    /// # Errors
+    /// If its folder cannot be written to.
+    pub(crate) fn begin(path: &Path) -> io::Result<Self> {
+        if fs::metadata(path).is_ok_and(|place| !place.is_file()) {
+            return Ok(Self::Direct(File::options().write(true).open(path)?));
+        }
+        Ok(Self::Beside(unfinished(folder_of(path))?, path.to_owned()))
+    }
+
+    /// Moves the file to its place.
+    ///
+    /// # Errors
+    /// If the disk is full, or fails.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Direct(mut file) => file.flush(),
+            Self::Beside(file, path) => {
+                file.as_file().sync_all()?;
+                readable(&file)?;
+                file.persist(&path).map_err(|error| error.error)?;
+                on_disk(folder_of(&path));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Write for Pending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Beside(file, _) => file.write(bytes),
+            Self::Direct(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Beside(file, _) => file.flush(),
+            Self::Direct(file) => file.flush(),
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Sets the usual permissions, because a temporary file is readable by its owner alone.
+#[cfg(unix)]
+fn readable(file: &NamedTempFile) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable(_: &NamedTempFile) -> io::Result<()> {
+    Ok(())
+}
+
+/// Writes the names in a folder to the disk, if the system can, so that a moved file survives a loss of power.
+fn on_disk(place: &Path) {
+    if cfg!(unix) {
+        // The file itself is on the disk; without this step only a loss of power can lose its name.
+        let _ = File::open(place).and_then(|place| place.sync_all());
+    }
+}
