@@ -13,8 +13,10 @@ use crate::config::probe::Probe;
 use crate::devices::{ChoiceParser, DeviceChoice};
 
 mod several;
+mod shard;
 
 pub(crate) use several::{Reproduce, Runs, Sweep};
+pub(crate) use shard::Shard;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -149,14 +151,25 @@ pub(crate) struct Evaluate {
 #[command(after_help = "Examples:
   simile embed runs/fair-digits cat.png dog.png              rows as text
   simile embed model.safetensors *.png --out vectors.npy     a NumPy array
-  simile embed model.safetensors *.png --out vectors.csv     one row a file, its name first")]
+  simile embed model.safetensors *.png --out vectors.csv     one row a file, its name first
+  find pictures -name '*.jpg' | sort | simile embed model.safetensors --list - --out vectors.npy
+  simile embed model.safetensors --list pictures.txt --shard 3/8 --out part-3.npy
+
+With --out the rows are written as they are computed, so that memory does not grow with the number of pictures. The rows
+of all shards, one after the other, are those of one run, byte for byte on the same kind of device.")]
 pub(crate) struct Embed {
     /// A run folder or a .safetensors file
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
     /// PNG, JPEG or WebP files
-    #[arg(value_name = "IMAGE", required = true)]
+    #[arg(value_name = "IMAGE", required_unless_present = "list", conflicts_with = "list")]
     pub(crate) images: Vec<PathBuf>,
+    /// Take the names of the files from the lines of this one, or of stdin
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) list: Option<PathBuf>,
+    /// Take the I-th of N parts of the files, counted from 0. Parts are cut between groups of 64 files
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
     /// File to write instead of stdout; its ending chooses the format
     #[arg(long, value_name = "FILE.npy|FILE.csv")]
     pub(crate) out: Option<PathBuf>,

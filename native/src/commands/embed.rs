@@ -2,20 +2,29 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use burn::tensor::Device;
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::Serialize;
+use simile_core::augment::Normalisation;
 use simile_core::augment::preprocess::middle;
 use simile_core::data::Images;
+use simile_core::nn::checkpoint::Checkpoint;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::to_matrix;
 
-use crate::cli::Embed;
-use crate::console::Console;
+use crate::cli::{Embed, Shard};
+use crate::console::{Console, Progress};
+use crate::data::listing::Listing;
 use crate::data::settings::Fit;
 use crate::data::{ResizeSpec, read_picture};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::export::vectors::{Format, csv};
 use crate::run_folder::model;
+
+/// Pictures in one forward pass. Shards are cut between passes, so that every picture is in the same pass however many
+/// shards there are.
+const PASS: usize = 64;
 
 #[derive(Serialize)]
 struct Answer {
@@ -32,31 +41,84 @@ struct Written {
 
 pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     let format = arguments.out.as_deref().map(Format::of).transpose()?;
-    let device = arguments.device.device.open()?;
-    let checkpoint = model::load(&arguments.model, &device.device)?;
-    let (side, channels) = (checkpoint.metadata.input_size, checkpoint.metadata.encoder.channels);
-    let resize = ResizeSpec { side: checkpoint.metadata.resize.unwrap_or(side), channels, fit: Fit::Middle };
-    let mut pixels = Vec::new();
-    for path in &arguments.images {
-        pixels.extend(middle(&read_picture(path, resize)?, side)?.pixels);
-    }
-    let images = Images::new(side, side, channels, pixels)?;
-    let normalisation = model::normalisation(&checkpoint);
-    let vectors = PreparedImages::new(&images.into(), (side, None), &normalisation, &device.device)
-        .features(&checkpoint.encoder)?;
-    let vectors = to_matrix(&vectors)?;
-
-    let names: Vec<String> = arguments.images.iter().map(|path| path.display().to_string()).collect();
+    let device = arguments.device.device.open()?.device;
+    let checkpoint = model::load(&arguments.model, &device)?;
+    let listing = match &arguments.list {
+        Some(list) => Listing::of(list)?,
+        None => Listing::named(arguments.images.clone()),
+    };
+    let range = arguments.shard.unwrap_or(Shard::WHOLE).of(listing.count(), PASS);
+    let (images, dimensions) = (range.len(), checkpoint.metadata.encoder.embedding_size());
+    let files = listing.files(range);
+    let embedder = Embedder { normalisation: model::normalisation(&checkpoint), checkpoint, device };
     match (&arguments.out, format) {
         (Some(file), Some(format)) => {
-            format.write(file, &names, &vectors)?;
-            let (images, dimensions) = (vectors.rows(), vectors.columns());
+            let failed = || format!("cannot write {}", file.display());
+            let mut vectors = format.begin(file, [images, dimensions]).with_context(failed)?;
+            let (mut progress, mut done) = (Progress::new("embedding", 0, images as u64), 0);
+            embedder.each(files, |names, rows| {
+                vectors.push(names, rows).with_context(failed)?;
+                done += names.len() as u64;
+                progress.at(done, "");
+                Ok(())
+            })?;
+            progress.finish();
+            vectors.finish().with_context(failed)?;
             let written = Written { file: file.clone(), images, dimensions };
             console.answer(&written, || format!("{}: {images} x {dimensions}", file.display()))
         }
         _ => {
+            let (mut names, mut values) = (Vec::with_capacity(images), Vec::new());
+            embedder.each(files, |of_pass, rows| {
+                names.extend_from_slice(of_pass);
+                values.extend_from_slice(rows.data());
+                Ok(())
+            })?;
+            let vectors = Matrix::new(names.len(), dimensions, values)?;
             let text = String::from_utf8(csv(&names, &vectors)?)?;
             console.answer(&Answer { images: names, vectors }, || text)
         }
+    }
+}
+
+/// An encoder and the form of its images.
+struct Embedder {
+    checkpoint: Checkpoint,
+    normalisation: Normalisation,
+    device: Device,
+}
+
+impl Embedder {
+    /// Gives the names and the rows of each pass of [`PASS`] files to `keep`, in order.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is no picture, and as `keep`.
+    fn each(
+        &self,
+        mut files: impl Iterator<Item = Result<PathBuf>>,
+        mut keep: impl FnMut(&[String], &Matrix) -> Result<()>,
+    ) -> Result<()> {
+        loop {
+            let pass = files.by_ref().take(PASS).collect::<Result<Vec<PathBuf>>>()?;
+            if pass.is_empty() {
+                return Ok(());
+            }
+            let names: Vec<String> = pass.iter().map(|path| path.display().to_string()).collect();
+            keep(&names, &self.rows(&pass)?)?;
+        }
+    }
+
+    fn rows(&self, files: &[PathBuf]) -> Result<Matrix> {
+        let metadata = &self.checkpoint.metadata;
+        let (side, channels) = (metadata.input_size, metadata.encoder.channels);
+        let resize = ResizeSpec { side: metadata.resize.unwrap_or(side), channels, fit: Fit::Middle };
+        let one =
+            |path: &PathBuf| -> Result<Vec<u8>> { Ok(middle(&read_picture(path, resize)?, side)?.pixels) };
+        let pixels = files.par_iter().map(one).collect::<Vec<_>>();
+        // The first file in order that cannot be read is named.
+        let pixels = pixels.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        let images = Images::new(side, side, channels, pixels)?;
+        let prepared = PreparedImages::new(&images.into(), (side, None), &self.normalisation, &self.device);
+        Ok(to_matrix(&prepared.features(&self.checkpoint.encoder)?)?)
     }
 }

@@ -9,6 +9,7 @@ mod check;
 mod error;
 mod fetch;
 mod files;
+pub(crate) mod listing;
 mod missing;
 mod name;
 mod pictures;

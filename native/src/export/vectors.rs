@@ -1,12 +1,13 @@
 //! Files of vectors: NumPy's `.npy` and CSV.
 
+use std::io::{BufWriter, IntoInnerError, Write as _};
 use std::path::Path;
 
 use anyhow::Result;
 use simile_core::numeric::matrix::Matrix;
 
 use crate::exit::usage;
-use crate::run_folder::folder;
+use crate::run_folder::unfinished::Pending;
 
 /// A file format, chosen by the ending of the file's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,27 +29,73 @@ impl Format {
         }
     }
 
-    /// Writes one row a name.
+    /// Begins a file with `shape` rows and columns.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(crate) fn write(self, path: &Path, names: &[String], rows: &Matrix) -> Result<()> {
-        let bytes = match self {
-            Self::Npy => npy(rows),
-            Self::Csv => csv(names, rows)?,
+    pub(crate) fn begin(self, path: &Path, shape: [usize; 2]) -> Result<Vectors> {
+        let mut file = BufWriter::new(Pending::begin(path)?);
+        let head = match self {
+            Self::Npy => npy_header(shape),
+            Self::Csv => csv_header(shape[1])?,
         };
-        folder::write(path, &bytes)
+        file.write_all(&head)?;
+        Ok(Vectors { format: self, file })
     }
 }
 
-/// Rows as CSV: the name, then the values, in the shortest form that reads back to the same `f32`.
+/// A file of vectors that is written row by row.
+#[derive(Debug)]
+pub(crate) struct Vectors {
+    format: Format,
+    file: BufWriter<Pending>,
+}
+
+impl Vectors {
+    /// Adds one row a name.
+    ///
+    /// # Errors
+    /// If the disk is full, or fails.
+    pub(crate) fn push(&mut self, names: &[String], rows: &Matrix) -> Result<()> {
+        match self.format {
+            Format::Npy => {
+                for &value in rows.data() {
+                    self.file.write_all(&(value as f32).to_le_bytes())?;
+                }
+            }
+            Format::Csv => self.file.write_all(&csv_rows(names, rows)?)?,
+        }
+        Ok(())
+    }
+
+    /// Gives the whole file its name.
+    ///
+    /// # Errors
+    /// If the disk is full, or fails.
+    pub(crate) fn finish(self) -> Result<()> {
+        let file = self.file.into_inner().map_err(IntoInnerError::into_error)?;
+        Ok(file.finish()?)
+    }
+}
+
+/// Rows as CSV with a head.
 ///
 /// # Errors
 /// If a row cannot be written.
 pub(crate) fn csv(names: &[String], rows: &Matrix) -> Result<Vec<u8>> {
+    Ok([csv_header(rows.columns())?, csv_rows(names, rows)?].concat())
+}
+
+fn csv_header(columns: usize) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let columns = (0..rows.columns()).map(|column| format!("v{column}"));
+    let columns = (0..columns).map(|column| format!("v{column}"));
     writer.write_record(std::iter::once("image".to_owned()).chain(columns))?;
+    Ok(writer.into_inner()?)
+}
+
+/// The name, then the values, in the shortest form that reads back to the same `f32`.
+fn csv_rows(names: &[String], rows: &Matrix) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
     for (name, row) in names.iter().zip(rows.iter_rows()) {
         let values = row.iter().map(|&value| (value as f32).to_string());
         writer.write_record(std::iter::once(name.clone()).chain(values))?;
@@ -56,20 +103,15 @@ pub(crate) fn csv(names: &[String], rows: &Matrix) -> Result<Vec<u8>> {
     Ok(writer.into_inner()?)
 }
 
-/// Rows as a NumPy array of `float32`, format 1.0: magic, length of the header, header, values in row order. The
-/// header ends on a multiple of 64 bytes (numpy.lib.format).
-fn npy(rows: &Matrix) -> Vec<u8> {
+/// The head of a NumPy array of `float32`, format 1.0: magic, length of the header, header; values follow in row order.
+/// The header ends on a multiple of 64 bytes (numpy.lib.format).
+fn npy_header([rows, columns]: [usize; 2]) -> Vec<u8> {
     const PREFIX: usize = 10;
-    let header = format!(
-        "{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}",
-        rows.rows(),
-        rows.columns()
-    );
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
     let length = (PREFIX + header.len() + 1).next_multiple_of(64) - PREFIX;
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend_from_slice(&(length as u16).to_le_bytes());
     bytes.extend_from_slice(format!("{header:<width$}\n", width = length - 1).as_bytes());
-    bytes.extend(rows.data().iter().flat_map(|&value| (value as f32).to_le_bytes()));
     bytes
 }
 
@@ -80,7 +122,15 @@ mod tests {
 
     #[test]
     fn an_array_has_the_layout_that_numpy_reads() {
-        let bytes = npy(&Matrix::new(2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, -0.5]).unwrap());
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.npy");
+        let mut file = Format::Npy.begin(&path, [2, 3]).unwrap();
+        for row in [[1.0, 2.0, 3.0], [4.0, 5.0, -0.5]] {
+            file.push(&[String::new()], &Matrix::new(1, 3, row.to_vec()).unwrap()).unwrap();
+        }
+        assert!(!path.exists(), "a file is there once it is whole");
+        file.finish().unwrap();
+        let bytes = std::fs::read(path).unwrap();
         let length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
         assert_eq!((&bytes[..8], (10 + length) % 64), (b"\x93NUMPY\x01\x00".as_slice(), 0));
         let header = std::str::from_utf8(&bytes[10..10 + length]).unwrap();

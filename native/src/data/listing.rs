@@ -1,0 +1,103 @@
+//! A list of files, one a line, that is counted first and then read line by line, so that none of it stays in memory.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Seek as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+/// Names of files in order.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    source: Source,
+    count: usize,
+}
+
+#[derive(Debug)]
+enum Source {
+    Named(Vec<PathBuf>),
+    Lines { file: File, origin: String },
+}
+
+impl Listing {
+    /// The files of a command line.
+    pub(crate) fn named(files: Vec<PathBuf>) -> Self {
+        Self { count: files.len(), source: Source::Named(files) }
+    }
+
+    /// The lines of a file, or of stdin for `-`, which is copied to a temporary file, as a pipe is. Empty lines do not
+    /// count.
+    ///
+    /// # Errors
+    /// If it cannot be read or copied.
+    pub(crate) fn of(list: &Path) -> Result<Self> {
+        let origin = if list == Path::new("-") { "stdin".to_owned() } else { list.display().to_string() };
+        let failed = || format!("cannot read the list {origin}");
+        let mut file = match list == Path::new("-") {
+            true => copied(io::stdin().lock()).with_context(failed)?,
+            false => File::open(list).with_context(failed)?,
+        };
+        if !file.metadata().with_context(failed)?.is_file() {
+            file = copied(file).with_context(failed)?;
+        }
+        let mut count = 0;
+        for line in BufReader::new(&file).lines() {
+            count += usize::from(!line.with_context(failed)?.trim_end().is_empty());
+        }
+        file.rewind().with_context(failed)?;
+        Ok(Self { source: Source::Lines { file, origin }, count })
+    }
+
+    /// Number of files.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The files of a range.
+    pub(crate) fn files(self, range: Range<usize>) -> Box<dyn Iterator<Item = Result<PathBuf>>> {
+        match self.source {
+            Source::Named(files) => Box::new(files.into_iter().map(Ok).skip(range.start).take(range.len())),
+            Source::Lines { file, origin } => {
+                let lines = BufReader::new(file).lines().map(move |line| {
+                    let line = line.with_context(|| format!("cannot read the list {origin}"))?;
+                    Ok(PathBuf::from(line.trim_end()))
+                });
+                let is_some =
+                    |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| !path.as_os_str().is_empty());
+                Box::new(lines.filter(is_some).skip(range.start).take(range.len()))
+            }
+        }
+    }
+}
+
+fn copied(mut from: impl io::Read) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut from, &mut file)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_and_a_range_of_them_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let list = place.path().join("list.txt");
+        std::fs::write(&list, "a.png\r\n\nin it/b.png\nc.png").unwrap();
+        let read = |range| {
+            let files: Result<Vec<PathBuf>> = Listing::of(&list).unwrap().files(range).collect();
+            files.unwrap().iter().map(|file| file.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(Listing::of(&list).unwrap().count(), 3);
+        assert_eq!(
+            (read(0..3), read(1..2)),
+            (vec!["a.png".into(), "in it/b.png".into(), "c.png".into()], vec!["in it/b.png".to_owned()])
+        );
+        let error = Listing::of(Path::new("nowhere.txt")).unwrap_err();
+        assert!(error.to_string().contains("nowhere.txt"), "{error}");
+    }
+}
