@@ -3,6 +3,7 @@
 
 mod answers;
 mod campaign;
+mod cluster;
 mod data;
 mod export;
 mod faults;
@@ -19,6 +20,7 @@ mod runs;
 mod schema;
 mod selection;
 mod sets;
+mod several;
 mod signals;
 mod snapshots;
 mod sweep;

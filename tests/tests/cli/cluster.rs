@@ -1,0 +1,117 @@
+//! The scripts of `examples`, each with the engine that it is for. `SIMILE_REQUIRE_CLUSTERS=1` makes the absence of an
+//! engine an error.
+#![cfg(unix)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use simile_tests::skipped;
+
+use crate::runs::assert_same_end;
+use crate::{place, simile};
+
+/// A sweep of two runs that last for seconds.
+fn sweep(out: &str) -> Vec<&str> {
+    let sweep = ["sweep", "fair-digits", "--device", "cpu", "--arm", "SimCLR", "--out", out];
+    let small = ["--set", "data.train=96", "--set", "data.test=40", "--set", "data.validation=32"];
+    let long =
+        ["--set", "train.iterations=1000", "--set", "train.checkpoint_every=5", "--set", "probe.steps=5"];
+    let grid = ["--set", "augment.crop={ scale = [0.3, 1.0] }", "--grid", "train.batch=16,24"];
+    [&sweep[..], &small, &long, &grid].concat()
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// True if a command succeeds; otherwise the test is noted as skipped.
+fn is_there(command: &[&str], remedy: &str) -> bool {
+    let output = Command::new(command[0]).args(&command[1..]).output();
+    let is_there = output.is_ok_and(|output| output.status.success());
+    let is_required = std::env::var_os("SIMILE_REQUIRE_CLUSTERS").is_some_and(|set| set == "1");
+    assert!(is_there || !is_required, "`{}` fails: {remedy}", command.join(" "));
+    if !is_there {
+        skipped::note(&format!("`{}` fails: {remedy}", command.join(" ")));
+    }
+    is_there
+}
+
+fn run(place: &Path, program: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", "300"]).arg(program).args(arguments).current_dir(place);
+    command.env("SIMILE", simile_tests::program()).env("SIMILE_CACHE", place.join("cache"));
+    command.output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat()
+}
+
+/// Asserts that the runs of a sweep are those of one process.
+fn assert_same_runs(place: &Path, out: &str) {
+    simile(place, &sweep("whole")).assert().success();
+    for batch in ["train.batch=16", "train.batch=24"] {
+        let run = |out: &str| format!("{out}/{batch}/seed-0");
+        assert_same_end(place, &run("whole"), &run(out));
+    }
+}
+
+#[test]
+fn slurm_puts_a_task_back_and_it_ends_with_the_same_bytes_on_the_other_node() {
+    const APART: [&str; 6] = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    let remedy = "as root, `apt-get install slurm-wlm`";
+    let sandbox =
+        [&["unshare"][..], &APART, &["sh", "-c", "command -v slurmctld slurmd && mount -t tmpfs tmpfs /run"]];
+    if !is_there(&sandbox.concat(), remedy) {
+        return;
+    }
+    let place = place();
+    let script = |name: &str| repository().join(name).display().to_string();
+    let (loopback, requeue) = (script("tests/slurm/loopback.sh"), script("tests/slurm/requeue.sh"));
+    let submit = script("examples/slurm/submit.sh");
+    let scripts = ["bash", &loopback, &requeue, &submit];
+    let output =
+        run(place.path(), Path::new("unshare"), &[&APART[..], &scripts, &sweep("swept")[..]].concat());
+    let logs = || {
+        let files = fs::read_dir(place.path()).unwrap().flatten().map(|entry| entry.path());
+        let logs = files.filter(|path| path.extension().is_some_and(|ending| ending == "log"));
+        logs.map(|path| format!("{}:\n{}\n", path.display(), fs::read_to_string(&path).unwrap()))
+            .collect::<String>()
+    };
+    assert!(output.status.success(), "{}\n{}", text(&output), logs());
+    let said = logs();
+    assert_eq!(said.matches("stopping after this step").count(), 2, "{said}");
+    assert!(place.path().join("swept/sweep.json").exists() && said.contains("Best by validation"), "{said}");
+    assert_same_runs(place.path(), "swept");
+}
+
+#[test]
+fn gnu_parallel_runs_a_sweep() {
+    if !is_there(&["sh", "-c", "parallel --version | grep GNU"], "`apt-get install parallel`") {
+        return;
+    }
+    let place = place();
+    let output = run(place.path(), &repository().join("examples/parallel/run.sh"), &sweep("swept"));
+    assert!(output.status.success() && text(&output).contains("Best by validation"), "{}", text(&output));
+    assert_eq!(fs::read_to_string(place.path().join("parallel.log")).unwrap().lines().count(), 2);
+    assert_same_runs(place.path(), "swept");
+}
+
+#[test]
+fn kubernetes_takes_the_jobs() {
+    let python = std::env::var("SIMILE_PYTHON").unwrap_or_else(|_| "python3".into());
+    let remedy = "`pip install kubernetes-validate`; SIMILE_PYTHON can name another Python";
+    if !is_there(&[&python, "-c", "import kubernetes_validate"], remedy) {
+        return;
+    }
+    let validate = "
+import sys, yaml, kubernetes_validate
+for path in sys.argv[1:]:
+    for document in yaml.safe_load_all(open(path)):
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+";
+    let jobs = ["runs.yaml", "collect.yaml"].map(|name| repository().join("examples/kubernetes").join(name));
+    let output = Command::new(python).args(["-c", validate]).args(jobs).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
