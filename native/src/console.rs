@@ -118,16 +118,20 @@ pub(crate) struct Progress {
     plain: Option<Plain>,
 }
 
-/// Lines that appear at every tenth of the work, and at least twice a minute.
+/// Lines that appear at every tenth of the work, at least twice a minute, and the first within ten seconds if a step is done
+/// by then.
 struct Plain {
     title: String,
     started: Instant,
     first: u64,
     last_line: Instant,
     last_tenth: u64,
+    /// The longest time before the next line.
+    patience: Duration,
 }
 
 const PATIENCE: Duration = Duration::from_secs(30);
+const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Progress {
     /// Starts at `done` of `total` steps.
@@ -151,6 +155,7 @@ impl Progress {
             first: done,
             last_line: now,
             last_tenth: tenth(done, total),
+            patience: FIRST_PATIENCE,
         });
         Self { bar, plain }
     }
@@ -175,10 +180,10 @@ impl Plain {
     fn at(&mut self, done: u64, total: u64, note: &impl Display) {
         let now = Instant::now();
         let tenth = tenth(done, total);
-        if tenth == self.last_tenth && now.duration_since(self.last_line) < PATIENCE {
+        if tenth == self.last_tenth && now.duration_since(self.last_line) < self.patience {
             return;
         }
-        (self.last_tenth, self.last_line) = (tenth, now);
+        (self.last_tenth, self.last_line, self.patience) = (tenth, now, PATIENCE);
         let rate = (done - self.first) as f64 / now.duration_since(self.started).as_secs_f64().max(1e-9);
         let left = Duration::from_secs_f64(((total - done) as f64 / rate.max(1e-9)).min(1e9));
         line(format_args!(

@@ -7,6 +7,7 @@ mod config;
 mod console;
 mod data;
 mod devices;
+mod draft;
 mod exit;
 mod experiment;
 mod export;

@@ -12,9 +12,11 @@ use simile_core::nn::resnet::Stem;
 use crate::config::probe::Probe;
 use crate::devices::{ChoiceParser, DeviceChoice};
 
+mod own;
 mod several;
 mod shard;
 
+pub(crate) use own::{Init, Own};
 pub(crate) use several::{Reproduce, Runs, Sweep};
 pub(crate) use shard::Shard;
 
@@ -34,6 +36,7 @@ const STYLES: Styles = Styles::styled()
     subcommand_required = true,
     after_help = "Examples:
   simile train fair-digits                     needs no download
+  simile train scans --hide hospital           your own folder of pictures
   simile train colour-mnist --data ./mnist     the four official idx files, plain or .gz
   simile report runs/fair-digits
   simile embed runs/fair-digits photo.png --out photo.npy
@@ -51,6 +54,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Init(Init),
     Train(Train),
     Evaluate(Evaluate),
     Embed(Embed),
@@ -60,6 +64,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Data(Data),
     Recipes(Recipes),
+    Objectives(Objectives),
+    Keys(Keys),
     /// List the devices that are built in and those that are present
     #[command(after_help = "Examples:
   simile devices
@@ -75,6 +81,8 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   simile train fair-digits
+  simile train scans --hide hospital           a folder of your own pictures; `simile init` writes its recipe
+  simile train fair-digits --seeds 5           five runs, compared
   simile train colour-mnist --data ./mnist --seed 1 --out runs/seed-1
   simile train fair-digits --arm Fair-CCLK --set train.iterations=300
   simile train my-recipe.toml --smoke          two short steps through everything
@@ -86,12 +94,14 @@ pub(crate) enum Command {
 The run folder holds recipe.toml (resolved), metrics.jsonl, model.safetensors, result.json,
 report.html, tensorboard/, and state/ to go on from, also when it has finished. `simile recipes` lists the recipes that ship.")]
 pub(crate) struct Train {
-    /// A TOML file, or the name of a recipe that ships (`simile recipes`)
-    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
+    /// A TOML file, the name of a recipe that ships (`simile recipes`), or a folder of your own pictures
+    #[arg(value_name = "RECIPE|DIR", required_unless_present = "resume", conflicts_with = "resume")]
     pub(crate) recipe: Option<String>,
     /// Folder of the data set's files
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) own: Own,
     #[command(flatten)]
     pub(crate) devices: Devices,
     /// The run folder; must be new or empty [default: runs/NAME]
@@ -100,6 +110,11 @@ pub(crate) struct Train {
     /// Seed of initial weights, order, augmentation and generated data
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     pub(crate) seed: Option<u64>,
+    /// Train with N seeds, this one and the next, into a folder each, and judge all of them together; the same command goes
+    /// on after an interruption [default folder: runs/NAME-seeds]
+    #[arg(long, value_name = "N", conflicts_with_all = ["resume", "profile"],
+        value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) seeds: Option<u64>,
     /// Change a key of the recipe, such as `optimizer.learning_rate=0.01` (repeatable); with --resume, more
     /// `train.iterations`
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -124,12 +139,16 @@ pub(crate) struct Train {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   simile evaluate runs/fair-digits             on the run's own data
+  simile evaluate runs/fair-digits --arm SimCLR
   simile evaluate model.safetensors --data ./mnist --probe knn
   simile evaluate imagenet.safetensors --on cifar-10 --data ./cifar")]
 pub(crate) struct Evaluate {
     /// A run folder or a .safetensors file
     #[arg(value_name = "RUN|MODEL")]
     pub(crate) model: PathBuf,
+    /// The arm of the run, whose name `simile report` shows [default: the last one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) arm: Option<String>,
     /// Folder of the data set's files; generated data needs none
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -170,6 +189,9 @@ pub(crate) struct Embed {
     /// Take the I-th of N parts of the files, counted from 0. Parts are cut between groups of 64 files
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
+    /// The arm of the run, whose name `simile report` shows [default: the last one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) arm: Option<String>,
     /// File to write instead of stdout; its ending chooses the format
     #[arg(long, value_name = "FILE.npy|FILE.csv")]
     pub(crate) out: Option<PathBuf>,
@@ -355,10 +377,14 @@ pub(crate) struct DataFetch {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  simile data check scans                      a folder of your own pictures
   simile data check digits
-  simile data check colour-mnist --data ./mnist --json")]
+  simile data check colour-mnist --data ./mnist --json
+
+Says the type, the range and the missing values of every variable, how closely it is tied to the class, and of a
+user's own pictures which are broken, blank or equal.")]
 pub(crate) struct DataCheck {
-    /// The data set's name (`simile data list`), or a recipe's
+    /// The data set's name (`simile data list`), a recipe's, or a folder of your own pictures
     pub(crate) name: String,
     /// Folder of the data set's files
     #[arg(long, value_name = "DIR")]
@@ -405,6 +431,48 @@ pub(crate) struct DataMeasure {
     #[arg(long, value_name = "N", default_value_t = 2,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub(crate) epochs: usize,
+}
+
+/// List the objectives and what each learns from, or print the page of one
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile objectives
+  simile objectives --have attribute           to hide or to use an attribute
+  simile objectives fair-cclk                  its formula, inputs and parameters")]
+pub(crate) struct Objectives {
+    /// Print formula, inputs, parameters and variants of this one
+    pub(crate) name: Option<String>,
+    /// Only those that need no more than this (repeatable)
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "name")]
+    pub(crate) have: Vec<Have>,
+}
+
+/// List the keys of recipes, or write their JSON schema for editors
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile keys
+  simile keys train                            those of one section
+  simile keys --schema > recipe.schema.json    for taplo and VS Code: `#:schema recipe.schema.json` in a recipe")]
+pub(crate) struct Keys {
+    /// Only the keys of this section, such as `train` or `augment.crop`
+    #[arg(value_name = "SECTION", conflicts_with = "schema")]
+    pub(crate) section: Option<String>,
+    /// Write a JSON schema of recipes
+    #[arg(long)]
+    pub(crate) schema: bool,
+}
+
+/// Annotations that a user has beside pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Have {
+    /// Nothing but the pictures
+    Nothing,
+    /// A class for each picture
+    Labels,
+    /// A label of the bias for each picture
+    Bias,
+    /// An attribute to hide or to use
+    Attribute,
 }
 
 /// List the recipes that ship, or print one

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use comfy_table::CellAlignment;
 use serde::Serialize;
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
@@ -17,9 +18,10 @@ use crate::config::{Changes, Recipe};
 use crate::console::{Console, line, table};
 use crate::data::source::{About, Kind};
 use crate::data::{
-    DataSection, DatasetName, Fetched, Report, check as check_files, fetch as fetch_files, preview as draw,
-    sets,
+    DataSection, DatasetName, Fetched, Report, Survey, check as check_files, fetch as fetch_files,
+    preview as draw, sets,
 };
+use crate::draft::Draft;
 use crate::exit::usage;
 use crate::experiment::prepare::splits::{Splits, no_folder};
 use crate::run_folder::folder;
@@ -35,7 +37,10 @@ struct Contents {
 struct Checked {
     name: String,
     #[serde(flatten)]
-    contents: Contents,
+    contents: Option<Contents>,
+    survey: Survey,
+    /// True if a run can use them.
+    sound: bool,
 }
 
 /// The state of each file and, if all files are valid, their contents.
@@ -45,6 +50,8 @@ struct FilesChecked {
     files: Report,
     #[serde(flatten)]
     contents: Option<Contents>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    survey: Option<Survey>,
 }
 
 #[derive(Serialize)]
@@ -149,27 +156,95 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
     })
 }
 
-/// Compares files with the official ones; data that are drawn, or chosen by a recipe, are described.
+/// Compares files with the official ones; a user's own pictures are looked through; data that are drawn are described.
 fn check(arguments: &DataCheck, console: Console) -> Result<()> {
     let name = arguments.name.as_str();
-    let Named { data, encoder, .. } = section(name)?;
+    let Named { data, encoder, .. } = match Path::new(name) {
+        folder if folder.is_dir() && DatasetName::find(name).is_none() => of_folder(folder)?,
+        _ => section(name)?,
+    };
+    let folder = match Path::new(name).is_dir() {
+        true if arguments.data.is_none() => Some(Path::new(name)),
+        _ => arguments.data.as_deref(),
+    };
+    if matches!(data.dataset.kind(), Kind::Pictures(_)) && !data.dataset.about().is_published() {
+        return check_own(name, &data, folder, &encoder, console);
+    }
     if sets::find(name).is_some_and(|set| set.about().is_published()) {
-        let folder = arguments.data.as_deref().ok_or_else(no_folder)?;
+        let folder = folder.ok_or_else(no_folder)?;
         let files = check_files(folder, &data)?;
         let sound = files.sound;
-        let contents =
-            if sound { Some(Contents::of(&Splits::load(&data, Some(folder), 0, &encoder)?)) } else { None };
-        let answer = FilesChecked { files, contents };
+        let splits = if sound { Some(Splits::load(&data, Some(folder), 0, &encoder)?) } else { None };
+        let survey = splits.as_ref().map(|splits| Survey::of_images(&splits.train));
+        let answer = FilesChecked { files, contents: splits.as_ref().map(Contents::of), survey };
         console.answer(&answer, || {
             let contents = answer.contents.as_ref().map(Contents::text).unwrap_or_default();
-            format!("{contents}{}", answer.files)
+            let survey = answer.survey.as_ref().map(in_words).unwrap_or_default();
+            format!("{contents}{survey}{}", answer.files)
         })?;
         anyhow::ensure!(sound, "{name} in {} is not sound", folder.display());
         return Ok(());
     }
-    let contents = Contents::of(&splits_of(name, arguments.data.as_deref())?);
-    let answer = Checked { name: name.into(), contents };
-    console.answer(&answer, || format!("{}{name} is sound", answer.contents.text()))
+    let splits = Splits::load(&data, folder, 0, &encoder)?;
+    let survey = Survey::of_images(&splits.train);
+    let answer = Checked { name: name.into(), contents: Some(Contents::of(&splits)), survey, sound: true };
+    console.answer(&answer, || answer.text())
+}
+
+/// Looks through a user's own pictures: faults that end a run are all named, and then it fails.
+fn check_own(
+    name: &str,
+    data: &DataSection,
+    folder: Option<&Path>,
+    encoder: &EncoderConfig,
+    console: Console,
+) -> Result<()> {
+    let folder = folder.ok_or_else(no_folder)?;
+    let survey = Survey::of_files(data, folder)?;
+    let sound = survey.refused.is_none();
+    let contents =
+        if sound { Some(Contents::of(&Splits::load(data, Some(folder), 0, encoder)?)) } else { None };
+    let answer = Checked { name: name.into(), contents, survey, sound };
+    console.answer(&answer, || answer.text())?;
+    anyhow::ensure!(sound, "a run would refuse {name} in {}", folder.display());
+    Ok(())
+}
+
+/// The data of a folder of pictures, with all of its attributes.
+fn of_folder(folder: &Path) -> Result<Named> {
+    let draft = Draft::with_all(folder)?;
+    let recipe = draft.load(&Changes::default())?;
+    Ok(Named {
+        data: recipe.data,
+        encoder: recipe.encoder.config,
+        probe: Some(recipe.probe),
+        augmentation: recipe.augment,
+    })
+}
+
+/// The variables, the table of each beside the class, and the faults.
+fn in_words(survey: &Survey) -> String {
+    let mut text = survey.to_string();
+    for (name, rows) in survey.tables() {
+        let Some((head, rows)) = rows.split_first() else { continue };
+        let mut of_variable = table(head.iter().map(String::as_str));
+        for row in rows {
+            of_variable.add_row(row.clone());
+        }
+        for column in of_variable.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        text += &format!("class x {name}\n{of_variable}\n");
+    }
+    text
+}
+
+impl Checked {
+    fn text(&self) -> String {
+        let contents = self.contents.as_ref().map(Contents::text).unwrap_or_default();
+        let verdict = if self.sound { "is sound" } else { "would be refused by a run" };
+        format!("{contents}{}{} {verdict}", in_words(&self.survey), self.name)
+    }
 }
 
 impl Contents {
@@ -212,12 +287,6 @@ fn preview(arguments: &DataPreview, console: Console) -> Result<()> {
     console.answer(&Previewed { file: file.clone(), images }, || file)
 }
 
-/// Both splits of a data set by its name or a recipe's.
-fn splits_of(name: &str, folder: Option<&Path>) -> Result<Splits> {
-    let Named { data, encoder, .. } = section(name)?;
-    Splits::load(&data, folder, 0, &encoder)
-}
-
 /// The data section of a name: that of a recipe, or a data set with its defaults.
 pub(super) struct Named {
     pub(super) data: DataSection,
@@ -240,7 +309,14 @@ pub(super) fn section(name: &str) -> Result<Named> {
             augmentation: Augmentation::default(),
         });
     }
-    if Shipped::find(name).is_none() && !Path::new(name).exists() {
+    let is_file = Path::new(name).is_file();
+    if DatasetName::find(name).is_some() && !is_file {
+        return Err(usage(format_args!(
+            "`{name}` cannot be read without a recipe, which names its CSV file and columns; `simile init DIR` writes one, and \
+             `simile data check DIR` looks through the folder itself"
+        )));
+    }
+    if Shipped::find(name).is_none() && !is_file {
         return Err(usage(format_args!(
             "no data set or recipe is named `{name}`{}",
             suggestion(name, sets::names())

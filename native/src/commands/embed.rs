@@ -14,7 +14,7 @@ use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::to_matrix;
 
 use crate::cli::{Embed, Shard};
-use crate::console::{Console, Progress};
+use crate::console::{Console, Progress, line};
 use crate::data::listing::Listing;
 use crate::data::settings::Fit;
 use crate::data::{ResizeSpec, read_picture};
@@ -42,7 +42,9 @@ struct Written {
 pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     let format = arguments.out.as_deref().map(Format::of).transpose()?;
     let device = arguments.device.device.open()?.device;
-    let checkpoint = model::load(&arguments.model, &device)?;
+    let (file, said) = model::chosen(&arguments.model, arguments.arm.as_deref())?;
+    said.iter().for_each(line);
+    let checkpoint = model::load(&file, &device)?;
     let listing = match &arguments.list {
         Some(list) => Listing::of(list)?,
         None => Listing::named(arguments.images.clone()),

@@ -46,7 +46,9 @@ struct Answer {
 
 pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
     let device = arguments.device.device.open()?;
-    let checkpoint = model::load(&arguments.model, &device.device)?;
+    let (file, said) = model::chosen(&arguments.model, arguments.arm.as_deref())?;
+    said.iter().for_each(line);
+    let checkpoint = model::load(&file, &device.device)?;
     let folder = match (&arguments.data, arguments.model.is_dir()) {
         (Some(folder), _) => Some(folder.clone()),
         (None, true) => data_of_run(&RunFolder::open(&arguments.model)?),

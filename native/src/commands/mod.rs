@@ -8,13 +8,17 @@ mod embed;
 mod evaluate;
 mod export;
 mod import;
+mod init;
 mod input;
+mod keys;
 mod loss;
+mod objectives;
 mod profile;
 mod recipes;
 mod report;
 mod reproduce;
 mod runs;
+mod seeds;
 mod sweep;
 mod train;
 
@@ -30,12 +34,15 @@ use crate::console::Console;
 pub(crate) fn run(cli: Cli) -> Result<()> {
     let console = Console::new(cli.json);
     match cli.command {
+        Command::Init(arguments) => init::run(&arguments, console),
         Command::Train(arguments) => train::run(&arguments, console),
         Command::Evaluate(arguments) => evaluate::run(&arguments, console),
         Command::Embed(arguments) => embed::run(&arguments, console),
         Command::Loss(arguments) => loss::run(&arguments, console),
         Command::Data(action) => data::run(&action, console),
         Command::Recipes(arguments) => recipes::run(&arguments, console),
+        Command::Objectives(arguments) => objectives::run(&arguments, console),
+        Command::Keys(arguments) => keys::run(&arguments, console),
         Command::Devices => devices::run(console),
         Command::Import(arguments) => import::run(&arguments, console),
         Command::Export(arguments) => export::run(&arguments, console),

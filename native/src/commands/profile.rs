@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use comfy_table::{CellAlignment, Table};
@@ -20,7 +21,13 @@ const BY_FORMULA: &str = "GFLOP: a multiply-add is two; arithmetic of single num
 input and writes its\noutput once. A pass with gradients is three passes.";
 
 /// Measures some steps of a recipe, and prints the stages of each arm; with no steps, the costs of a step by formula.
-pub(super) fn run(recipe: Recipe, steps: usize, arguments: &Train, console: Console) -> Result<()> {
+pub(super) fn run(
+    recipe: Recipe,
+    data: Option<PathBuf>,
+    steps: usize,
+    arguments: &Train,
+    console: Console,
+) -> Result<()> {
     if steps == 0 {
         let costs = costs(&recipe)?;
         return console.answer(&costs, || of_costs(&costs));
@@ -32,7 +39,7 @@ pub(super) fn run(recipe: Recipe, steps: usize, arguments: &Train, console: Cons
     };
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let trace = folder.join("trace.json");
-    let measured = profile(recipe, arguments.data.clone(), devices, (steps, &trace))?;
+    let measured = profile(recipe, data, devices, (steps, &trace))?;
     console.answer(&measured, || text(&measured))
 }
 

@@ -11,7 +11,7 @@ use crate::config::explain::suggestion;
 use crate::config::shipped::{SHIPPED, Shipped};
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, table};
-use crate::data::{DataSection, missing_files};
+use crate::data::{DataSection, is_part, missing_files};
 use crate::exit::usage;
 use crate::experiment::prepare::missing::lacking_models;
 use crate::reproduce::row::Row;
@@ -83,15 +83,25 @@ enum Presence {
     /// The images are generated, so that no files are needed.
     NoneNeeded,
     Present,
+    /// Not as many pictures as the authors state.
+    APart,
     Absent,
     /// `--data` was not given.
     NotLookedFor,
 }
 
+/// The result of the search for a data set.
+#[derive(Clone)]
+struct Found {
+    /// The missing files, with the command that gets them.
+    missing: Option<String>,
+    is_part: bool,
+}
+
 /// The folder of `--data`, with the results of earlier checks.
 struct Search<'a> {
     folder: Option<&'a Path>,
-    known: Vec<(DataSection, Option<String>)>,
+    known: Vec<(DataSection, Found)>,
 }
 
 #[derive(Serialize)]
@@ -186,13 +196,15 @@ fn published(shipped: &ShippedTable, search: &mut Search<'_>) -> Result<Listed> 
 
 impl Search<'_> {
     fn trained(&mut self, recipe: &Recipe) -> Trained {
-        let data = match self.data(&recipe.data) {
+        let Found { missing, is_part } = self.data(&recipe.data);
+        let data = match missing {
             _ if recipe.data.dataset.is_drawn() => Presence::NoneNeeded,
             _ if self.folder.is_none() => Presence::NotLookedFor,
+            None if is_part => Presence::APart,
             None => Presence::Present,
             Some(_) => Presence::Absent,
         };
-        let lacks = self.data(&recipe.data).filter(|_| data == Presence::Absent);
+        let lacks = missing.filter(|_| data == Presence::Absent);
         Trained {
             dataset: recipe.data.dataset.name().to_owned(),
             objectives: recipe.arms().into_iter().map(|arm| arm.objective.name).collect(),
@@ -202,13 +214,15 @@ impl Search<'_> {
     }
 
     /// The missing files of a data set; checked once.
-    fn data(&mut self, section: &DataSection) -> Option<String> {
+    fn data(&mut self, section: &DataSection) -> Found {
         if let Some((_, found)) = self.known.iter().find(|(known, _)| known == section) {
             return found.clone();
         }
         let missing = missing_files(section, self.folder);
-        self.known.push((section.clone(), missing.clone()));
-        missing
+        let is_part = missing.is_none() && self.folder.is_some_and(|folder| is_part(section, folder));
+        let found = Found { missing, is_part };
+        self.known.push((section.clone(), found.clone()));
+        found
     }
 }
 
@@ -218,6 +232,7 @@ impl Presence {
         match self {
             Self::NoneNeeded => format!("{dataset}: drawn"),
             Self::Present => format!("{dataset}: present"),
+            Self::APart => format!("{dataset}: a part"),
             Self::Absent => format!("{dataset}: absent"),
             Self::NotLookedFor => dataset.to_owned(),
         }

@@ -1,12 +1,15 @@
 //! `simile train`
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use comfy_table::CellAlignment;
 
 use crate::cli::Train;
-use crate::commands::profile;
+use crate::commands::init::draft;
+use crate::commands::{profile, seeds};
+use crate::config::shipped::Shipped;
 use crate::config::{Changes, Recipe};
 use crate::console::{Console, line, table};
 use crate::devices::DeviceSet;
@@ -15,7 +18,7 @@ use crate::experiment::resume::{ResumeOptions, resume};
 use crate::experiment::run;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::names::{MSE, R2, TOP1};
-use crate::report::time;
+use crate::report::{smoke, time};
 use crate::run_folder::folder::{MODEL, REPORT};
 use crate::run_folder::record::RunResult;
 
@@ -25,15 +28,18 @@ const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_t
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let Train { data, set, arms, seed, smoke, .. } = arguments;
     let devices = &arguments.devices.device;
-    if let (Some(steps), Some(name)) = (arguments.profile, &arguments.recipe) {
-        let recipe = Recipe::load(name, &Changes { set, arms, seed: *seed, smoke: *smoke })?;
-        return profile::run(recipe, steps, arguments, console);
-    }
+    let changes = Changes { set, arms, seed: *seed, smoke: *smoke };
     let (folder, result) = match (&arguments.resume, &arguments.recipe) {
         (Some(run), _) => resume(run, ResumeOptions { data: data.as_deref(), devices, set })?,
         (None, Some(name)) => {
-            let recipe = Recipe::load(name, &Changes { set, arms, seed: *seed, smoke: *smoke })?;
-            run::run(recipe, arguments.out.as_deref(), data.clone(), DeviceSet::open(devices)?)?
+            let Asked { recipe, data } = asked(name, arguments, &changes)?;
+            if let Some(steps) = arguments.profile {
+                return profile::run(recipe, data, steps, arguments, console);
+            }
+            if let Some(seeds) = arguments.seeds {
+                return seeds::run(recipe, data, seeds, arguments, console);
+            }
+            run::run(recipe, arguments.out.as_deref(), data, DeviceSet::open(devices)?)?
         }
         (None, None) => return Err(usage("name a recipe, or a run with --resume")),
     };
@@ -44,6 +50,29 @@ pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
         Some(message) => anyhow::bail!("{message}"),
         None => console.answer(&result, || text(&result)),
     }
+}
+
+/// A recipe, with the folder of its data.
+struct Asked {
+    recipe: Recipe,
+    data: Option<PathBuf>,
+}
+
+/// The recipe of a name, or the one for a folder of pictures.
+fn asked(name: &str, arguments: &Train, changes: &Changes<'_>) -> Result<Asked> {
+    let (folder, own) = (Path::new(name), &arguments.own);
+    if folder.is_dir() && Shipped::find(name).is_none() {
+        let draft = draft(folder, own, &DeviceSet::open(&arguments.devices.device)?)?;
+        draft.notes().iter().for_each(line);
+        let recipe = draft.load(changes)?;
+        return Ok(Asked { recipe, data: Some(folder.to_owned()) });
+    }
+    if !own.is_empty() {
+        return Err(usage(format_args!(
+            "--hide, --keep, --label and --csv are for a folder of pictures, and `{name}` is none"
+        )));
+    }
+    Ok(Asked { recipe: Recipe::load(name, changes)?, data: arguments.data.clone() })
 }
 
 fn text(result: &RunResult) -> String {
@@ -79,6 +108,8 @@ fn text(result: &RunResult) -> String {
         }
         protocols.push(format!("\n{}: measured by {}", arm.name, arm.protocol));
     }
-    let (protocols, time) = (protocols.concat(), time(result.seconds));
-    format!("{table}{protocols}\n{time} in all, seed {}, {}", result.seed, result.device)
+    let (protocols, took) = (protocols.concat(), time(result.seconds));
+    let smoke = smoke(result).map(|words| format!("\n{words}")).unwrap_or_default();
+    let verdict: String = result.verdict.iter().map(|sentence| format!("{sentence}\n")).collect();
+    format!("{verdict}{table}{protocols}\n{took} in all, seed {}, {}{smoke}", result.seed, result.device)
 }

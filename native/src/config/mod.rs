@@ -12,6 +12,7 @@ pub(crate) mod sections;
 pub(crate) mod selection;
 mod set;
 pub(crate) mod shipped;
+pub(crate) mod smoke;
 pub(crate) mod views;
 
 use std::collections::BTreeSet;
@@ -32,6 +33,7 @@ use self::probe::ProbeSection;
 use self::sections::{Arm, ClassifiedSection, HeadSection, TrainSection};
 use self::selection::SelectionSection;
 use self::shipped::{SHIPPED, Shipped};
+use self::smoke::SmokeSection;
 use self::views::normalisation;
 use crate::data::DataSection;
 use crate::data::settings::JudgedBy;
@@ -74,6 +76,9 @@ pub(crate) struct Recipe {
     /// Objectives to compare, trained one after the other from the same initial weights.
     #[serde(default, rename = "arm", skip_serializing_if = "Vec::is_empty")]
     pub(crate) arms: Vec<Arm>,
+    /// The mark of a smoke test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) smoke: Option<SmokeSection>,
 }
 
 /// The changes of the command line to a recipe.
@@ -127,12 +132,20 @@ impl Recipe {
     /// A usage error that names the file, the line and the nearest known key; a failure if the file cannot be read.
     pub(crate) fn load(name: &str, changes: &Changes<'_>) -> Result<Self> {
         let (text, origin) = find(name)?;
-        let mut recipe = Self::parse(&text).map_err(|reason| usage(format_args!("{origin}, {reason}")))?;
+        let name = Path::new(name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        Self::of_text(&text, &origin, &name, changes)
+    }
+
+    /// The recipe of a text, with the changes of the command line. `name` is that of a recipe without one.
+    ///
+    /// # Errors
+    /// A usage error that names the origin, the line and the nearest known key.
+    pub(crate) fn of_text(text: &str, origin: &str, name: &str, changes: &Changes<'_>) -> Result<Self> {
+        let mut recipe = Self::parse(text).map_err(|reason| usage(format_args!("{origin}, {reason}")))?;
         if recipe.name.is_empty() {
-            recipe.name =
-                Path::new(name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+            name.clone_into(&mut recipe.name);
         }
-        recipe.check().map_err(|fault| usage(format_args!("{origin}{}", fault.placed(&text))))?;
+        recipe.check().map_err(|fault| usage(format_args!("{origin}{}", fault.placed(text))))?;
         recipe = recipe.with(changes.set)?;
         recipe.keep_arms(changes.arms)?;
         if changes.smoke {
@@ -304,31 +317,6 @@ impl Recipe {
             self.arms.retain(|arm| names.contains(&arm.name));
         }
         Ok(())
-    }
-
-    /// Reduces every part of the run to a few steps, for a smoke test.
-    fn shrink(&mut self) {
-        self.train.iterations = self.train.iterations.min(2);
-        self.train.accumulate = self.train.accumulate.min(self.train.iterations);
-        self.train.batch = self.train.batch.min(32);
-        if let Some(classified) = &mut self.classified {
-            classified.batch = classified.batch.min(32);
-        }
-        self.data.train = Some(self.data.train.map_or(256, |train| train.min(256)));
-        self.data.test = Some(self.data.test.map_or(128, |test| test.min(128)));
-        self.data.validation = self.data.validation.min(64);
-        self.probe.steps = self.probe.steps.min(20);
-        self.probe.sgd.epochs = self.probe.sgd.epochs.min(2);
-        if let Some(selection) = &mut self.selection {
-            (selection.held_out, selection.every) = (selection.held_out.min(64), Some(1));
-        }
-        for method in self.arms.iter_mut().flat_map(|arm| &mut arm.method).chain([&mut self.method]) {
-            if let AlgorithmConfig::Jtt { first_steps } | AlgorithmConfig::BiasNetwork { first_steps, .. } =
-                method
-            {
-                *first_steps = 1;
-            }
-        }
     }
 }
 

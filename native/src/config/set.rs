@@ -4,6 +4,7 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::Recipe;
+use super::explain::unknown_key;
 use crate::exit::usage;
 
 /// The recipe with keys changed, one after the other. The combination is checked at the end, so that keys may come in
@@ -60,7 +61,19 @@ fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
         others.iter().try_for_each(|other| put_as_read(&mut table, other))?;
         Recipe::from_table(table)
     };
-    read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(fail)
+    let placed = |reason: String| match (unknown_key(&reason), path.as_slice()) {
+        (Some(key), [only]) if key == *only => within(&table, only).unwrap_or(reason),
+        _ => reason,
+    };
+    read(first).or_else(|reason| second.map_or(Err(reason), read)).map_err(|reason| fail(placed(reason)))
+}
+
+/// The sections that have a key which was given without one, in words.
+fn within(table: &Table, key: &str) -> Option<String> {
+    let has = |section: &Value| section.as_table().is_some_and(|section| section.contains_key(key));
+    let found: Vec<String> =
+        table.iter().filter(|(_, section)| has(section)).map(|(name, _)| format!("`{name}.{key}`")).collect();
+    (!found.is_empty()).then(|| format!("`{key}` stands in a section; did you mean {}?", found.join(" or ")))
 }
 
 /// The path of a setting's key, and the text of its value.

@@ -265,3 +265,9 @@ fn settings_that_go_together_may_come_in_any_order() {
         assert!(text.contains(reason), "{section}: {text}");
     }
 }
+
+#[test]
+fn a_key_without_its_section_is_found_in_it() {
+    let text = usage_error(load(SMALL, &["iterations=3"]));
+    assert!(text.contains("did you mean `train.iterations`?"), "{text}");
+}

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use simile_core::data::Catalogue;
+
 use super::error::{DataError, Result};
 use super::section::DataSection;
 use super::source::{About, Kind};
@@ -18,6 +20,23 @@ pub(crate) fn missing_files(section: &DataSection, folder: Option<&Path>) -> Opt
     };
     let error = find(section, folder).err()?;
     Some(format!("{error} ({})", how_to_get(about)))
+}
+
+/// True if a folder holds another number of pictures than the authors state, which `simile data check` calls not sound.
+pub(crate) fn is_part(section: &DataSection, folder: &Path) -> bool {
+    let stated = section.dataset.about().pictures.filter(|_| section.folders.is_none());
+    stated.is_some_and(|stated| catalogue(section, folder).is_ok_and(|found| found.len() != stated))
+}
+
+/// The pictures of a data set in a folder, of which none is opened; empty for data sets without picture files.
+///
+/// # Errors
+/// If the annotations are missing or cannot be read.
+pub(crate) fn catalogue(section: &DataSection, folder: &Path) -> Result<Catalogue> {
+    match section.dataset.kind() {
+        Kind::Pictures(set) => Ok(set.annotations(&section.options(), folder)?.catalogue),
+        Kind::Drawn(_) | Kind::Arrays(_) => Ok(Catalogue::default()),
+    }
 }
 
 fn find(section: &DataSection, folder: &Path) -> Result<()> {

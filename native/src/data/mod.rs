@@ -19,10 +19,11 @@ mod section;
 pub(crate) mod sets;
 pub(crate) mod settings;
 pub(crate) mod source;
+mod survey;
 
 pub(crate) use check::check;
 pub(crate) use fetch::{Fetched, fetch};
-pub(crate) use missing::missing_files;
+pub(crate) use missing::{catalogue, is_part, missing_files};
 pub(crate) use name::DatasetName;
 pub(crate) use pictures::annotations::Annotations;
 pub(crate) use pictures::cache::Cache;
@@ -33,6 +34,7 @@ pub(crate) use pictures::resize::ResizeSpec;
 pub(crate) use preview::preview;
 pub(crate) use report::Report;
 pub(crate) use section::{DataSection, PriorSection};
+pub(crate) use survey::Survey;
 
 /// Further parsers for the tests with mutated files.
 #[cfg(test)]

@@ -35,13 +35,21 @@ impl Refused {
     }
 }
 
-/// The handling of a picture that cannot be read.
+/// The handling of a picture that cannot be read, or of a row without a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Broken {
     #[default]
     Refuse,
     Skip,
+}
+
+impl Broken {
+    /// True if the run is refused.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The conversion of a picture to a square.
@@ -197,6 +205,12 @@ pub(crate) struct TableSection {
     /// Columns of each conditioning variable, by its name.
     #[serde(default)]
     pub(crate) conditions: BTreeMap<String, Vec<String>>,
+    /// The conditions of one column whose numbers are names of categories, such as codes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) categories: Vec<String>,
+    /// The handling of rows with an empty cell in a column that is used.
+    #[serde(default, skip_serializing_if = "Broken::is_default")]
+    pub(crate) missing: Broken,
 }
 
 fn file_column() -> String {

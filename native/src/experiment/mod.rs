@@ -2,6 +2,7 @@
 //! other files hold the functions that it calls, and the other entry points: resuming a run ([`resume`]), one of
 //! several runs ([`several`], [`settle`]), the times of its steps ([`profile`]), and the speed of its images ([`input`]).
 
+pub(crate) mod estimate;
 pub(crate) mod evaluate;
 pub(crate) mod features;
 pub(crate) mod input;

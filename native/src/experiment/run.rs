@@ -8,6 +8,7 @@ use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::console::line;
 use crate::devices::DeviceSet;
+use crate::experiment::estimate::estimate;
 use crate::experiment::evaluate::{draw, evaluate, untrained};
 use crate::experiment::preflight::{self, preflight};
 use crate::experiment::prepare::splits::Splits;
@@ -34,7 +35,7 @@ pub(crate) fn run(
     devices: DeviceSet,
 ) -> Result<(RunFolder, RunResult)> {
     let prepared = prepare(recipe, data, devices)?;
-    let folder = RunFolder::create(out, &prepared.recipe.name)?;
+    let folder = RunFolder::create(out, &prepared.recipe.folder_name())?;
     line(format_args!("{} into {}", prepared.recipe.name, folder.root().display()));
     let session = begin(folder.clone(), prepared)?;
     Ok((folder, complete(session)?))
@@ -104,6 +105,9 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
 /// [`Interrupted`](crate::exit::Interrupted) after a checkpoint if the user requests it; any other failure of the run.
 pub(super) fn complete(mut session: Session) -> Result<RunResult> {
     let arms = session.recipe.arms();
+    if session.state.expected_seconds.is_none() {
+        session.state.expected_seconds = estimate(&session);
+    }
     let mut figures = match session.state.figures(&session.folder)? {
         Some(figures) => figures,
         None => draw::of_samples(&session)?,

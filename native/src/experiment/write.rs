@@ -9,14 +9,15 @@ use simile_core::nn::checkpoint::Checkpoint;
 use crate::config::Recipe;
 use crate::config::probe::Probe;
 use crate::config::sections::Arm;
+use crate::config::smoke::SmokeSection;
 use crate::experiment::evaluate::probe::{Metrics, in_words};
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::session::Session;
 use crate::experiment::train::selection::{self, Candidate};
-use crate::names::slug;
-use crate::report::{RunRecord, page};
+use crate::report::{RunRecord, page, verdict};
 use crate::run_folder::folder::{FIGURES, LAST_MODEL, MODEL, REPORT, RESULT, RunFolder};
-use crate::run_folder::record::{Measurement, RunResult};
+use crate::run_folder::model::of_arm;
+use crate::run_folder::record::{Measurement, RunResult, SmokeTest};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
 
@@ -55,7 +56,7 @@ fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) 
     let bytes = pollster::block_on(checkpoint.to_bytes())?;
     let arms = session.recipe.arms();
     if arms.len() > 1 {
-        session.state.keep(&session.folder, &model_of(name, &arms[at].name), &bytes)?;
+        session.state.keep(&session.folder, &of_arm(name, &arms[at].name), &bytes)?;
     }
     // The model of an earlier arm is replaced by that of the next one.
     if at + 1 == arms.len() {
@@ -63,11 +64,6 @@ fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) 
     } else {
         session.folder.write(name, &bytes)
     }
-}
-
-/// File name of an arm's encoder: `model-fair.safetensors`.
-fn model_of(name: &str, arm: &str) -> String {
-    name.replacen("model", &format!("model-{}", slug(arm)), 1)
 }
 
 /// The protocol of the metrics of an arm, with the iteration of its encoder.
@@ -111,7 +107,7 @@ pub(super) fn result_and_report(
         state.keep(folder, FIGURES, &serde_json::to_vec_pretty(&figures)?)?;
         state.move_figures(FIGURES);
     }
-    let result = RunResult {
+    let mut result = RunResult {
         recipe: recipe.name.clone(),
         condition: recipe.probe.condition.clone(),
         seed: recipe.train.seed,
@@ -121,7 +117,14 @@ pub(super) fn result_and_report(
         arms: state.results(),
         untrained: state.untrained.clone(),
         base_rates: state.base_rates.clone(),
+        smoke: recipe.smoke.map(|SmokeSection { iterations, batch }| SmokeTest {
+            iterations,
+            batch,
+            expected_seconds: state.expected_seconds,
+        }),
+        verdict: Vec::new(),
     };
+    result.verdict = verdict(recipe, &[&result])?;
     folder.write_json(RESULT, &result)?;
     let record = RunRecord::read(folder.root())?;
     folder.write(REPORT, page(&[record])?)?;

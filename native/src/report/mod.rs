@@ -1,6 +1,7 @@
 //! `report.html`: one file with the course and the results of a run.
 
 mod accuracy;
+mod advice;
 pub(crate) mod charts;
 pub(crate) mod curves;
 pub(crate) mod gallery;
@@ -10,8 +11,10 @@ mod parts;
 pub(crate) mod picture;
 mod pool;
 mod results;
+mod smoke;
 #[cfg(test)]
 pub(crate) mod testing;
+mod verdict;
 
 use std::path::Path;
 
@@ -19,6 +22,9 @@ use anyhow::Result;
 
 pub(crate) use self::page::{document, kernel_figure, page, sheet_figure};
 pub(crate) use self::parts::{time, wide};
+pub(crate) use self::smoke::smoke;
+pub(crate) use self::verdict::verdict;
+use crate::config::Recipe;
 use crate::names::resuming;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{FIGURES, RECIPE, RESULT, RunFolder};
@@ -36,6 +42,19 @@ pub(crate) struct RunRecord {
 }
 
 impl RunRecord {
+    /// The verdict on runs of one recipe that differ in the seed alone; none on others.
+    ///
+    /// # Errors
+    /// If a metric is not finite.
+    pub(crate) fn verdict(runs: &[Self]) -> Result<Vec<String>> {
+        let is_repeat = |pool: &pool::Pool<'_>| pool.runs.len() == runs.len();
+        let recipe = runs.first().and_then(|run| Recipe::resolved(&run.recipe, Path::new(&run.place)).ok());
+        match recipe.filter(|_| pool::pools(runs).iter().all(is_repeat)) {
+            Some(recipe) => verdict(&recipe, &runs.iter().map(|run| &run.result).collect::<Vec<_>>()),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// Reads a run folder.
     ///
     /// # Errors

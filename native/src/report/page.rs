@@ -6,6 +6,7 @@ use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::parts::time;
+use super::smoke::smoke;
 use super::{RunRecord, accuracy, curves, gallery, maps, results};
 use crate::run_folder::figures::{Figures, HeatMap, KernelFigure, Sheet};
 
@@ -26,6 +27,14 @@ pub(crate) fn page(runs: &[RunRecord]) -> Result<String> {
         p.soft { (subtitle(runs)) }
     };
     let body = html! {
+        @for run in runs {
+            @if let Some(words) = smoke(&run.result) {
+                p { b { @if runs.len() > 1 { (run.place) ": " } (words) } }
+            }
+        }
+        @if let [first, rest @ ..] = RunRecord::verdict(runs)?.as_slice() {
+            div.verdict { p { b { (first) } } @for sentence in rest { p { (sentence) } } }
+        }
         (contents(runs))
         h2 #results { "Results" }
         (results::table(runs))

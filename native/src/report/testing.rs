@@ -57,6 +57,8 @@ pub(crate) fn run(place: &str, seed: u64, set: &str, arms: Vec<ArmResult>) -> Ru
             arms,
             untrained: None,
             base_rates: BTreeMap::new(),
+            smoke: None,
+            verdict: Vec::new(),
         },
         measurements: Vec::new(),
         figures: Default::default(),

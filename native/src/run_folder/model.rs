@@ -8,11 +8,58 @@ use burn::tensor::Device;
 use simile_core::augment::Normalisation;
 use simile_core::nn::checkpoint::Checkpoint;
 
-use crate::run_folder::folder::MODEL;
+use crate::config::Recipe;
+use crate::config::explain::suggestion;
+use crate::exit::usage;
+use crate::names::slug;
+use crate::run_folder::folder::{MODEL, RECIPE};
 
 /// The file itself, or the model in a run folder.
 pub(crate) fn file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(MODEL) } else { path.to_owned() }
+}
+
+/// The file name of an arm's model, of a run of several: `model-fair.safetensors`.
+pub(crate) fn of_arm(model: &str, arm: &str) -> String {
+    model.replacen("model", &format!("model-{}", slug(arm)), 1)
+}
+
+/// The model of an arm of a run, which is the last one if none is named, with what was taken where there is a choice.
+///
+/// # Errors
+/// A usage error if the arm is not one of the run, or `path` is a file, which holds one arm.
+pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<String>)> {
+    if !path.join(RECIPE).is_file() {
+        return match arm {
+            None => Ok((file(path), None)),
+            Some(_) => Err(usage(format_args!(
+                "{} is one model; --arm chooses among those of a run folder",
+                path.display()
+            ))),
+        };
+    }
+    let recipe = fs::read_to_string(path.join(RECIPE))
+        .with_context(|| format!("cannot read {}", path.join(RECIPE).display()))?;
+    let arms: Vec<String> =
+        Recipe::resolved(&recipe, &path.join(RECIPE))?.arms().into_iter().map(|arm| arm.name).collect();
+    let Some(taken) = arm.or(arms.last().map(String::as_str)) else { return Ok((file(path), None)) };
+    if !arms.iter().any(|name| name == taken) {
+        let known: Vec<&str> = arms.iter().map(String::as_str).collect();
+        return Err(usage(format_args!(
+            "{} has no arm `{taken}`{}",
+            path.display(),
+            suggestion(taken, &known)
+        )));
+    }
+    if arms.len() == 1 {
+        return Ok((file(path), None));
+    }
+    let others: Vec<&str> = arms.iter().map(String::as_str).filter(|name| *name != taken).collect();
+    let said = match arm {
+        Some(_) => format!("the model of `{taken}`"),
+        None => format!("the model of `{taken}`, the last arm; --arm names another: {}", others.join(", ")),
+    };
+    Ok((path.join(of_arm(MODEL, taken)), Some(said)))
 }
 
 /// Reads a checkpoint onto a device.

@@ -38,6 +38,24 @@ pub(crate) struct RunResult {
     /// Metrics of predicting the most frequent value and the mean, without any encoder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) base_rates: BTreeMap<String, f64>,
+    /// The mark of a smoke test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) smoke: Option<SmokeTest>,
+    /// The verdict in sentences: the leak and the accuracy of each arm beside the first one, and what to try next.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) verdict: Vec<String>,
+}
+
+/// The mark of a smoke test, whose numbers mean nothing, with the size of the run that it stands for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SmokeTest {
+    /// Iterations of each arm of the whole run.
+    pub(crate) iterations: usize,
+    /// Images of each of its batches.
+    pub(crate) batch: usize,
+    /// The seconds that training all arms of it is expected to take here, if that could be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expected_seconds: Option<f64>,
 }
 
 /// Warnings of each arm before it began, by its name.

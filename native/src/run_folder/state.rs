@@ -39,6 +39,10 @@ pub(crate) struct RunState {
     pub(crate) untrained: Option<Untrained>,
     /// The metrics without any encoder.
     pub(crate) base_rates: BTreeMap<String, f64>,
+    /// The seconds that training of all arms was expected to take when the run began; of a smoke test those of the whole
+    /// run.
+    #[serde(default)]
+    pub(crate) expected_seconds: Option<f64>,
     /// File of the figures so far.
     figures: Option<String>,
     /// True if result and report are written.

@@ -1,6 +1,7 @@
 //! Training from the first command to the report, interrupted and continued.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -112,7 +113,52 @@ fn the_answer_is_a_table_on_stdout() {
     for word in ["SimCLR", "Fair", "R²", "MSE", "Top-1", "Untrained network", "Base rate"] {
         assert!(text.contains(word), "no `{word}` in\n{text}");
     }
-    assert!(place.path().join("runs/tiny/result.json").exists(), "the default place is runs/NAME");
+    assert!(place.path().join("runs/tiny-smoke/result.json").exists(), "a smoke test has its own folder");
+}
+
+#[test]
+fn a_smoke_test_says_that_it_is_one_and_what_the_whole_run_takes() {
+    let place = with_recipe();
+    let answer = json(place.path(), &["train", "tiny.toml", "--smoke", "--json"]);
+    let run = place.path().join("runs/tiny-smoke");
+    assert_eq!(answer, result(&run));
+    assert_eq!((&answer["smoke"]["iterations"], &answer["smoke"]["batch"]), (&40.into(), &16.into()));
+    let seconds = answer["smoke"]["expected_seconds"].as_f64().unwrap();
+    assert!(seconds > 0.0 && seconds < 600.0, "{seconds}");
+    let html = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(html.contains("This was a smoke test") && html.contains("2 variants of 40 iterations of 16"));
+    let text = stdout(place.path(), &["train", "tiny.toml", "--smoke", "--out", "other"]);
+    let last = text.lines().last().unwrap();
+    assert!(last.contains("smoke test") && last.contains("takes about"), "{text}");
+    // The run itself takes its own folder, and the next steps of the guide open that.
+    let whole = json(place.path(), &["train", "tiny.toml", "--json"]);
+    assert!(whole["smoke"].is_null() && place.path().join("runs/tiny/result.json").exists());
+}
+
+#[test]
+fn the_time_of_all_variants_is_said_before_the_first_step() {
+    let place = with_recipe();
+    let lines = |iterations: &str| {
+        let mut command = Command::new(simile_tests::program());
+        command.args(["train", "tiny.toml", "--out", iterations, "--set", iterations]);
+        command.current_dir(place.path()).env("SIMILE_CACHE", "off");
+        let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = Vec::new();
+        for line in BufReader::new(run.stderr.take().unwrap()).lines() {
+            lines.push(line.unwrap());
+            if lines.last().is_some_and(|line| line.contains("left")) {
+                break;
+            }
+        }
+        run.kill().unwrap();
+        run.wait().unwrap();
+        lines
+    };
+    let said = lines("train.iterations=100000");
+    let expected = said.iter().position(|line| line.contains("training 2 variants of 100000 iterations"));
+    let first = said.iter().position(|line| line.contains("SimCLR: training on"));
+    assert!(expected.is_some() && expected < first, "{said:#?}");
+    assert!(said.last().unwrap().contains("left for all variants"), "{said:#?}");
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn runs_that_begin_at_once_have_a_folder_each() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    let names = ["tiny", "tiny-2", "tiny-3", "tiny-4"];
+    let names = ["tiny-smoke", "tiny-smoke-2", "tiny-smoke-3", "tiny-smoke-4"];
     let seed = |name: &str| crate::runs::result(&place.path().join("runs").join(name))["seed"].to_string();
     let found: BTreeSet<String> = names.map(seed).into();
     assert_eq!(found, seeds.map(str::to_owned).into());

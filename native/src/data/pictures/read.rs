@@ -68,18 +68,22 @@ pub(crate) fn read_pictures(
         None => in_memory(root, files, resize, total)?,
     };
     if let (Broken::Refuse, [(at, reason), others @ ..]) = (rule, broken.as_slice()) {
-        return Err(unreadable(root, files, *at, reason, others.len()));
+        let path = path_of(root, files, *at);
+        return Err(DataError::Broken { path, reason: reason.clone(), others: others.len() });
     }
     let kept: Vec<usize> =
         (0..files.len()).filter(|at| broken.binary_search_by_key(at, |(at, _)| *at).is_err()).collect();
     let images = if broken.is_empty() { images } else { images.select(&kept) };
-    let broken = broken.iter().map(|(at, reason)| unreadable(root, files, *at, reason, 0)).collect();
+    let unreadable = |(at, reason): &(usize, String)| DataError::Unreadable {
+        path: path_of(root, files, *at),
+        reason: reason.clone(),
+    };
+    let broken = broken.iter().map(unreadable).collect();
     Ok(Pictures { images, kept, broken })
 }
 
-fn unreadable(root: &Path, files: &[String], at: usize, reason: &str, others: usize) -> DataError {
-    let path = root.join(files.get(at).map_or("", String::as_str));
-    DataError::Broken { path, reason: reason.into(), others }
+fn path_of(root: &Path, files: &[String], at: usize) -> PathBuf {
+    root.join(files.get(at).map_or("", String::as_str))
 }
 
 /// The file of records of an entry, written first if it is missing or damaged.

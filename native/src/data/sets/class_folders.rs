@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use simile_core::data::Part;
 use simile_core::data::formats::lines::Text;
 use simile_core::data::sets::class_folders::{Selection, catalogue};
+use simile_core::data::{DatasetError, Part};
 
 use crate::data::error::{DataError, Result};
 use crate::data::files::walk::pictures;
@@ -59,6 +59,18 @@ impl PictureFiles for ClassFolderSet {
     }
 }
 
+/// The lack of folders of classes, in words, with the remedy.
+fn without_classes(pictures: usize) -> String {
+    let found = match pictures {
+        0 => "it holds no PNG, JPEG or WebP pictures".to_owned(),
+        count => format!("it holds {count} pictures, but no folder of a class"),
+    };
+    format!(
+        "{found}; put each picture into a folder with the name of its class, or a CSV file with the columns file,label \
+         beside them (`simile init DIR` then writes a recipe)"
+    )
+}
+
 /// The folders of a data set.
 #[derive(Debug, Default)]
 pub(super) struct ClassFolders {
@@ -99,7 +111,13 @@ impl ClassFolders {
             annotations: annotations.as_ref().map(|(text, origin)| Text::new(text, origin)),
         };
         let paths = pictures(&root)?;
-        let catalogue = catalogue(&root.display().to_string(), &paths, selection)?;
+        let catalogue =
+            catalogue(&root.display().to_string(), &paths, selection).map_err(|error| match error {
+                DatasetError::Empty { .. } => {
+                    DataError::Table { path: root.clone(), reason: without_classes(paths.len()) }
+                }
+                error => error.into(),
+            })?;
         let catalogue = if catalogue.parts.iter().all(|&part| part == Part::Train) {
             let default = SplitSection { per_class, ..SplitSection::default() };
             split(catalogue, options.split.unwrap_or(&default))?

@@ -56,15 +56,26 @@ impl DataLoader {
     /// # Errors
     /// A usage error if the data set lacks a variable that the arm needs; a failure if an image cannot be read.
     pub(crate) fn new(arm: &Arm, recipe: &Recipe, train: &Dataset, device: &Device) -> Result<Self> {
-        Self::keeping(resident_limit()?, arm, recipe, train, device)
+        let loader = Self::keeping(resident_limit()?, arm, recipe, train, device)?;
+        loader.context.note().into_iter().for_each(line);
+        Ok(loader)
     }
 
-    /// The images of a set of at most `resident` bytes stay on the device; others are read ahead.
-    fn keeping(resident: u64, arm: &Arm, recipe: &Recipe, train: &Dataset, device: &Device) -> Result<Self> {
+    /// The same without a word to the user. The images of a set of at most `resident` bytes stay on the device; others are
+    /// read ahead.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(in crate::experiment) fn keeping(
+        resident: u64,
+        arm: &Arm,
+        recipe: &Recipe,
+        train: &Dataset,
+        device: &Device,
+    ) -> Result<Self> {
         let (samples, batch, seed) = (train.len(), recipe.train.batch, recipe.train.seed);
         let normalisation = recipe.normalisation().map_err(usage)?;
         let context = Context::new(&arm.objective, train, seed)?;
-        context.note().into_iter().for_each(line);
         let shuffled = |batch, seed| {
             let drop_last = recipe.train.drops_last(batch, samples);
             Sampler::new(Sampling { samples, batch, drop_last, seed })

@@ -65,6 +65,8 @@ struct ArmTraining<'a> {
     progress: Progress,
     clock: Clock,
     pace: Pace,
+    /// Number of the arms that follow.
+    following: u64,
     /// True before the first step of this process on a GPU.
     tunes: bool,
 }
@@ -84,7 +86,9 @@ impl<'a> ArmTraining<'a> {
         line(format_args!("{}: training on {}", arm.name, session.devices));
         let progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
         let tunes = session.devices.has_gpu();
-        Ok(Self { session, arm, at, loader, trainer, events, progress, clock, pace: Pace::default(), tunes })
+        let following = (session.state.arms.len() - at - 1) as u64;
+        let pace = Pace::default();
+        Ok(Self { session, arm, at, loader, trainer, events, progress, clock, pace, following, tunes })
     }
 
     /// Runs the remaining iterations; returns the reason for an early end, if there was one.
@@ -132,7 +136,8 @@ impl<'a> ArmTraining<'a> {
         self.pace.add(images, began.elapsed());
         if let Some(loss) = loss {
             let (arm, count) = (self.arm.name.clone(), iteration as usize);
-            let left = self.trainer.config().steps - iteration;
+            let steps = self.trainer.config().steps;
+            let left = (steps - iteration, self.following * steps);
             let memory = Used::now(&self.session.devices.first.device);
             let note = self.pace.note(self.loader.take_waited(), left, memory);
             let scalars = [("loss", loss), ("learning_rate", learning_rate)];

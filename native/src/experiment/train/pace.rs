@@ -3,6 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::time::{Duration, Instant};
 
+use indicatif::HumanDuration;
+
 use crate::experiment::memory::used::Used;
 
 /// Images and time since the last note.
@@ -25,6 +27,8 @@ pub(super) struct Note {
     waiting: Option<f64>,
     /// Seconds to the last step, evaluations and checkpoints included, at the pace of all steps but the first.
     seconds_left: Option<f64>,
+    /// The same to the last step of the arms that follow, if there are any.
+    seconds_left_of_all: Option<f64>,
     memory: Used,
 }
 
@@ -39,18 +43,25 @@ impl Pace {
         }
     }
 
-    /// The numbers since the last note, with so many steps left. The next note begins here.
-    pub(super) fn note(&mut self, waited: Option<Duration>, left: u64, memory: Used) -> Note {
+    /// The numbers since the last note, with so many steps left and so many of the arms that follow. The next note begins
+    /// here.
+    pub(super) fn note(
+        &mut self,
+        waited: Option<Duration>,
+        (left, following): (u64, u64),
+        memory: Used,
+    ) -> Note {
         let (images, spent) = (std::mem::take(&mut self.images), std::mem::take(&mut self.spent));
         let seconds = spent.as_secs_f64().max(1e-9);
         let of_step = |started: Instant| started.elapsed().as_secs_f64() / self.steps as f64;
+        let of_step = self.started.filter(|_| self.steps > 0).map(of_step);
         Note {
             images_per_second: images as f64 / seconds,
             waiting: waited.map(|waited| waited.as_secs_f64() / seconds),
-            seconds_left: self
-                .started
-                .filter(|_| self.steps > 0)
-                .map(|started| left as f64 * of_step(started)),
+            seconds_left: of_step.map(|seconds| left as f64 * seconds),
+            seconds_left_of_all: of_step
+                .filter(|_| following > 0)
+                .map(|seconds| (left + following) as f64 * seconds),
             memory,
         }
     }
@@ -72,13 +83,20 @@ impl Note {
 }
 
 impl Display for Note {
-    /// The time left is part of the line of progress already.
+    /// The time left of the arm is part of the line of progress already.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{:.0} images/s", self.images_per_second)?;
         if let Some(waiting) = self.waiting {
             write!(f, "  {:.0} % waiting for data", 100.0 * waiting)?;
         }
-        write!(f, "{}", self.memory)
+        write!(f, "{}", self.memory)?;
+        match self.seconds_left_of_all {
+            Some(seconds) => {
+                let left = Duration::from_secs_f64(seconds.min(1e9));
+                write!(f, "  {} left for all variants", HumanDuration(left))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -91,14 +109,16 @@ mod tests {
         let mut pace = Pace::default();
         let memory = Used { host: Some(2_500_000_000), device: None };
         pace.add(64, Duration::from_secs(40));
-        let first = pace.note(None, 10, memory);
+        let first = pace.note(None, (10, 0), memory);
         assert_eq!((first.images_per_second, first.seconds_left), (1.6, None));
         assert_eq!(first.to_string(), "2 images/s  2.5 GB");
         (0..3).for_each(|_| pace.add(100, Duration::from_millis(500)));
-        let second = pace.note(Some(Duration::from_millis(375)), 8, memory);
+        let second = pace.note(Some(Duration::from_millis(375)), (8, 0), memory);
         assert_eq!((second.images_per_second, second.waiting), (200.0, Some(0.25)));
         assert!(second.seconds_left.is_some_and(|seconds| (0.0..10.0).contains(&seconds)), "{second:?}");
         assert_eq!(second.to_string(), "200 images/s  25 % waiting for data  2.5 GB");
+        let third = pace.note(None, (8, 600), memory);
+        assert!(third.to_string().ends_with(" left for all variants"), "{third}");
         let names: Vec<&str> = second.scalars().map(|(name, _)| name).collect();
         let expected =
             ["pace/images_per_second", "pace/waiting_for_data", "pace/seconds_left", "memory/host_gb"];

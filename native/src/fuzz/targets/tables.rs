@@ -14,7 +14,7 @@ use simile_core::data::sets::{celeba, chexpert, ut_zappos, waterbirds};
 
 use super::{Target, file, place, said};
 use crate::data::parsers;
-use crate::data::settings::TableSection;
+use crate::data::settings::{Broken, TableSection};
 
 pub(super) fn targets() -> Vec<Target> {
     vec![Target::new("tables", WORDS, run)]
@@ -80,8 +80,15 @@ fn run(bytes: &[u8]) {
             ("site".to_owned(), vec!["site".to_owned()]),
             ("both".to_owned(), vec!["age".to_owned(), "dose".to_owned()]),
         ]);
-        let section =
-            TableSection { csv: csv.clone(), file: "file".into(), label: "label".into(), split, conditions };
+        let section = TableSection {
+            csv: csv.clone(),
+            file: "file".into(),
+            label: "label".into(),
+            split,
+            conditions,
+            categories: Vec::new(),
+            missing: Broken::default(),
+        };
         said(parsers::table(&section, &place()));
     }
 }

@@ -63,7 +63,9 @@ fn range(values: impl Iterator<Item = f64>, margin: f64) -> (f64, f64) {
 
 fn short(value: f64) -> String {
     match value.abs() {
-        size if size >= 100.0 || value == 0.0 => format!("{value:.0}"),
+        // A tick at zero, computed as a sum of steps.
+        size if size < 1e-12 => "0".into(),
+        size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 0.1 => format!("{value:.2}"),
         _ => format!("{value:.0e}"),
     }
@@ -74,4 +76,14 @@ fn themed(svg: String) -> String {
     [INK, RULE].iter().chain(SERIES.iter()).fold(svg, |svg, Ink(RGBColor(r, g, b), variable)| {
         svg.replace(&format!("\"#{r:02X}{g:02X}{b:02X}\""), &format!("\"{variable}\""))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_at_zero_is_zero() {
+        assert_eq!([-3e-20, 0.0, 0.004, 0.25, 120.0].map(short), ["0", "0", "4e-3", "0.25", "120"]);
+    }
 }

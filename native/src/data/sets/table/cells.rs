@@ -36,11 +36,19 @@ impl Cell {
 }
 
 /// The variable of some columns: numeric if all of their cells are numbers; of one column, categorical otherwise. Also
-/// returns a note to the user on the choice.
+/// returns a note to the user on the choice. The cells of a category are names, whatever they are.
 ///
 /// # Errors
 /// Names line, column and cell of an unusable number, or of a cell that is not a number in one of several columns.
-pub(super) fn condition(name: &str, columns: &[Column<'_>]) -> Result<(Condition, Option<String>), String> {
+pub(super) fn condition(
+    name: &str,
+    columns: &[Column<'_>],
+    is_category: bool,
+) -> Result<(Condition, Option<String>), String> {
+    if let (true, [column]) = (is_category, columns) {
+        let (values, names) = numbered(column.cells.iter().map(String::as_str));
+        return Ok((Condition::Categorical { values, names }, None));
+    }
     let read: Vec<Vec<Cell>> =
         columns.iter().map(|column| column.cells.iter().map(|text| Cell::of(text)).collect()).collect();
     let at = |column: &Column<'_>, row: usize| {
@@ -100,7 +108,16 @@ mod tests {
     fn of_column(cells: &[&str]) -> Result<(Condition, Option<String>), String> {
         let cells: Vec<String> = cells.iter().map(ToString::to_string).collect();
         let lines: Vec<u64> = (2..).take(cells.len()).collect();
-        condition("age", &[Column { name: "years", cells: &cells, lines: &lines }])
+        condition("age", &[Column { name: "years", cells: &cells, lines: &lines }], false)
+    }
+
+    #[test]
+    fn codes_are_categories_where_the_recipe_says_so() {
+        let cells = ["2", "1", "NaN", "2"].map(String::from);
+        let columns = [Column { name: "site", cells: &cells, lines: &[2, 3, 4, 5] }];
+        let (found, note) = condition("site", &columns, true).unwrap();
+        let Condition::Categorical { values, names } = found else { unreachable!() };
+        assert_eq!((values, names.len(), note), (vec![1, 0, 2, 1], 3, None));
     }
 
     #[test]

@@ -10,6 +10,7 @@
 
 mod cells;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use simile_core::data::catalogue::numbered;
@@ -18,7 +19,7 @@ use simile_core::data::{Catalogue, Condition, Part};
 use self::cells::Column;
 use crate::data::error::{DataError, Result};
 use crate::data::pictures::annotations::Annotations;
-use crate::data::settings::{Options, Refused, TableSection};
+use crate::data::settings::{Broken, Options, Refused, TableSection};
 use crate::data::source::{About, Kind, PictureFiles, Shape, Source};
 
 /// Seed of the pictures that are held out of a table without a split.
@@ -131,31 +132,24 @@ impl Rows {
         let header = reader.headers().map_err(|error| fail(error.to_string()))?.clone();
         let records: Vec<csv::StringRecord> =
             reader.records().collect::<Result<_, _>>().map_err(|error| fail(error.to_string()))?;
+        if records.is_empty() {
+            return Err(fail("there is no row under the header".into()));
+        }
+        let (records, left_out) = complete(section, &header, records).map_err(fail)?;
         let column = |name: &str| -> Result<Vec<String>> {
             let at = header.iter().position(|column| column == name).ok_or_else(|| {
                 let known: Vec<&str> = header.iter().collect();
                 fail(format!("there is no column `{name}`; there are: {}", known.join(", ")))
             })?;
-            let value = |record: &csv::StringRecord| {
-                let value = record.get(at).filter(|value| !value.is_empty());
-                value.map(String::from).ok_or_else(|| {
-                    let line = record.position().map_or(0, csv::Position::line);
-                    fail(format!("line {line}: column `{name}` is empty"))
-                })
-            };
-            records.iter().map(value).collect()
+            Ok(records.iter().map(|record| record.get(at).unwrap_or_default().to_owned()).collect())
         };
-
-        if records.is_empty() {
-            return Err(fail("there is no row under the header".into()));
-        }
         let lines: Vec<u64> =
             records.iter().map(|record| record.position().map_or(0, csv::Position::line)).collect();
         let parts = section.split.as_deref().map(|name| {
             let lines = lines.iter().copied();
             let read = |(value, line): (String, u64)| match value.as_str() {
                 "train" => Ok(Part::Train),
-                "validation" => Ok(Part::Validation),
+                "validation" | "val" => Ok(Part::Validation),
                 "test" => Ok(Part::Test),
                 other => Err(fail(format!(
                     "line {line}: column `{name}` is `{other}`, expected `train`, `validation` or `test`"
@@ -163,7 +157,7 @@ impl Rows {
             };
             column(name)?.into_iter().zip(lines).map(read).collect::<Result<Vec<Part>>>()
         });
-        let (mut conditions, mut notes) = (Vec::new(), Vec::new());
+        let (mut conditions, mut notes) = (Vec::new(), Vec::from_iter(left_out));
         for (name, columns) in &section.conditions {
             let cells = columns.iter().map(|name| column(name)).collect::<Result<Vec<_>>>()?;
             if cells.is_empty() {
@@ -174,7 +168,8 @@ impl Rows {
                 .zip(&cells)
                 .map(|(name, cells)| Column { name, cells, lines: &lines })
                 .collect();
-            let (condition, note) = cells::condition(name, &columns).map_err(fail)?;
+            let is_category = section.categories.contains(name);
+            let (condition, note) = cells::condition(name, &columns, is_category).map_err(fail)?;
             conditions.push((name.clone(), condition));
             notes.extend(note);
         }
@@ -186,6 +181,79 @@ impl Rows {
             notes,
         })
     }
+}
+
+/// Numbers of rows without a value, by the name of a variable.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(crate) fn missing_cells(section: &TableSection, folder: &Path) -> Result<BTreeMap<String, usize>> {
+    let path = folder.join(&section.csv);
+    let fail = |error: csv::Error| DataError::Table { path: path.clone(), reason: error.to_string() };
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(&path).map_err(fail)?;
+    let header = reader.headers().map_err(fail)?.clone();
+    let mut missing: BTreeMap<String, usize> = BTreeMap::new();
+    for record in reader.records() {
+        let record = record.map_err(fail)?;
+        let lacks = |name: &String| {
+            let at = header.iter().position(|column| column == name);
+            at.is_some_and(|at| record.get(at).is_none_or(str::is_empty))
+        };
+        for (name, columns) in &section.conditions {
+            *missing.entry(name.clone()).or_default() += usize::from(columns.iter().any(lacks));
+        }
+    }
+    Ok(missing)
+}
+
+/// The rows that have a value in every column of a section, with a note on those that are left out.
+///
+/// # Errors
+/// If such rows are to be refused: names each column that lacks values, with their number and the first line.
+fn complete(
+    section: &TableSection,
+    header: &csv::StringRecord,
+    records: Vec<csv::StringRecord>,
+) -> Result<(Vec<csv::StringRecord>, Option<String>), String> {
+    let of_conditions = section.conditions.values().flatten();
+    let used: Vec<(usize, &String)> = [&section.file, &section.label]
+        .into_iter()
+        .chain(&section.split)
+        .chain(of_conditions)
+        .filter_map(|name| Some((header.iter().position(|column| column == name)?, name)))
+        .collect();
+    let lacks = |record: &csv::StringRecord, at: usize| record.get(at).is_none_or(str::is_empty);
+    let mut lacking: Vec<String> = Vec::new();
+    for (at, name) in &used {
+        let mut lines = records
+            .iter()
+            .filter(|record| lacks(record, *at))
+            .map(|record| record.position().map_or(0, csv::Position::line));
+        if let Some(first) = lines.next() {
+            let others = match lines.count() {
+                0 => String::new(),
+                others => format!(" (and in {others} other rows)"),
+            };
+            lacking.push(format!("line {first}: column `{name}` is empty{others}"));
+        }
+    }
+    lacking.dedup();
+    if lacking.is_empty() {
+        return Ok((records, None));
+    }
+    let (all, lacking) = (records.len(), lacking.join("; "));
+    if section.missing == Broken::Refuse {
+        return Err(format!(
+            "{lacking}; fill these cells, or leave such rows out with `missing = \"skip\"` in [data.table]"
+        ));
+    }
+    let kept: Vec<csv::StringRecord> =
+        records.into_iter().filter(|record| !used.iter().any(|(at, _)| lacks(record, *at))).collect();
+    if kept.is_empty() {
+        return Err(format!("{lacking}; no row has all of its values"));
+    }
+    let note = format!("{} of {all} rows are left out; {lacking}", all - kept.len());
+    Ok((kept, Some(note)))
 }
 
 #[cfg(test)]
@@ -236,6 +304,19 @@ mod tests {
     }
 
     #[test]
+    fn rows_without_a_value_are_left_out_on_request_and_said() {
+        let folder = folder(&TABLE.replace("cat", "").replace(",north,5", ",,5"));
+        let found = catalogue(&section("missing = \"skip\""), folder.path()).unwrap();
+        assert_eq!(found.catalogue.files, ["a.png"]);
+        let note = &found.notes[0];
+        assert!(
+            note.contains("2 of 3 rows are left out") && note.contains("line 3: column `label`"),
+            "{note}"
+        );
+        assert!(note.contains("line 4: column `site` is empty"), "{note}");
+    }
+
+    #[test]
     fn what_is_wrong_with_a_table_is_said_by_line_and_column() {
         let wrong_split = complaint(&TABLE.replace("test", "tset"), "");
         assert!(wrong_split.contains("line 4") && wrong_split.contains("`tset`"), "{wrong_split}");
@@ -243,6 +324,11 @@ mod tests {
         assert!(no_column.contains("`klass`") && no_column.contains("file, label, split"), "{no_column}");
         let empty = complaint(&TABLE.replace("cat", ""), "");
         assert!(empty.contains("line 3") && empty.contains("`label`"), "{empty}");
+        let both = complaint(&TABLE.replace("cat", "").replace(",north,1", ",,1"), "");
+        assert!(
+            both.contains("line 2: column `site` is empty") && both.contains("missing = \"skip\""),
+            "{both}"
+        );
         let mixed = complaint(&TABLE.replace("6.5", "pale"), "");
         assert!(mixed.contains("`colour`") && mixed.contains("must be numbers"), "{mixed}");
         assert!(mixed.contains("line 4: column `green` is `pale`"), "{mixed}");

@@ -1,0 +1,191 @@
+//! `simile keys`: the keys of recipes, read off the recipes that ship with every default filled in, and off the objectives.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use simile_core::loss;
+use simile_core::nn::Architecture;
+
+use crate::cli::Keys;
+use crate::config::shipped::SHIPPED;
+use crate::config::{Changes, Recipe};
+use crate::console::{Console, table};
+use crate::data::sets;
+use crate::exit::usage;
+
+/// Most values of a key that are listed.
+const SHOWN: usize = 4;
+
+/// A key of recipes.
+#[derive(Serialize)]
+struct Key {
+    /// The dotted key, as `--set` takes it; `objective` also stands in each `[[arm]]`.
+    key: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Its values in the recipes that ship, defaults included.
+    examples: Vec<Value>,
+    /// Its meaning, if it is a parameter of an objective.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meaning: Option<String>,
+}
+
+pub(super) fn run(arguments: &Keys, console: Console) -> Result<()> {
+    let keys = keys()?;
+    if arguments.schema {
+        let schema = schema(&keys);
+        return console.answer(&schema, || format!("{schema:#}"));
+    }
+    let listed: Vec<&Key> = keys
+        .iter()
+        .filter(|key| arguments.section.as_ref().is_none_or(|section| is_of(&key.key, section)))
+        .collect();
+    if let (true, Some(section)) = (listed.is_empty(), &arguments.section) {
+        return Err(usage(format_args!("no key begins with `{section}`; `simile keys` lists all")));
+    }
+    console.answer(&listed, || {
+        let mut rows = table(["Key", "Type", "Values in recipes that ship"]);
+        for key in &listed {
+            let mut examples: Vec<String> = key.examples.iter().take(SHOWN).map(Value::to_string).collect();
+            if key.examples.len() > SHOWN {
+                examples.push("...".into());
+            }
+            let examples = key.meaning.clone().unwrap_or_else(|| examples.join(", "));
+            rows.add_row([key.key.clone(), key.kind.to_owned(), examples]);
+        }
+        format!(
+            "{rows}\n`--set KEY=VALUE` changes one; `simile keys --schema` writes a JSON schema for editors."
+        )
+    })
+}
+
+fn is_of(key: &str, section: &str) -> bool {
+    key.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Every key, sorted.
+fn keys() -> Result<Vec<Key>> {
+    let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for shipped in SHIPPED {
+        let recipe = Recipe::load(shipped.name, &Changes::default())?;
+        let Value::Object(mut whole) = serde_json::to_value(&recipe)? else { continue };
+        let arms = whole.remove("arm");
+        flatten("", &Value::Object(whole), &mut found);
+        for arm in arms.iter().filter_map(Value::as_array).flatten() {
+            flatten("", arm, &mut found);
+        }
+    }
+    found.entry("arm".into()).or_default();
+    for spec in loss::specs() {
+        for parameter in spec.parameters {
+            let values = found.entry(format!("objective.{}", parameter.name)).or_default();
+            add(values, parameter.default.to_value());
+        }
+    }
+    let meaning = |key: &str| {
+        let name = key.strip_prefix("objective.")?;
+        let meaning =
+            loss::specs().find_map(|spec| spec.parameter(name)).map(|parameter| parameter.meaning)?;
+        Some(meaning.to_owned())
+    };
+    let key = |(key, examples): (String, Vec<Value>)| Key {
+        kind: if key == "arm" { "array of tables" } else { kind(&examples) },
+        meaning: meaning(&key),
+        key,
+        examples,
+    };
+    Ok(found.into_iter().map(key).collect())
+}
+
+fn flatten(path: &str, value: &Value, found: &mut BTreeMap<String, Vec<Value>>) {
+    match value {
+        Value::Object(table) if !table.is_empty() => {
+            for (key, value) in table {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                flatten(&path, value, found);
+            }
+        }
+        value => add(found.entry(path.to_owned()).or_default(), value.clone()),
+    }
+}
+
+fn add(values: &mut Vec<Value>, value: Value) {
+    if !value.is_null() && !values.contains(&value) {
+        values.push(value);
+    }
+}
+
+/// The type of some values.
+fn kind(values: &[Value]) -> &'static str {
+    let all = |is: fn(&Value) -> bool| !values.is_empty() && values.iter().all(is);
+    match () {
+        () if all(Value::is_boolean) => "boolean",
+        () if all(|value| value.is_u64() || value.is_i64()) => "integer",
+        () if all(Value::is_number) => "number",
+        () if all(Value::is_string) => "string",
+        () if all(Value::is_array) => "array",
+        () if all(Value::is_object) => "table",
+        () => "any",
+    }
+}
+
+/// A JSON schema of recipes, for editors: it knows names and types, and refuses no further keys.
+fn schema(keys: &[Key]) -> Value {
+    let mut root = Map::new();
+    for key in keys.iter().filter(|key| key.key != "arm") {
+        let mut of_key = Map::new();
+        if let kind @ ("boolean" | "integer" | "number" | "string" | "array") = key.kind {
+            of_key.insert("type".into(), kind.into());
+        }
+        if let Some(meaning) = &key.meaning {
+            of_key.insert("description".into(), meaning.clone().into());
+        }
+        if !key.examples.is_empty() {
+            of_key.insert("examples".into(), key.examples.clone().into());
+        }
+        let names: Option<Vec<&str>> = match key.key.as_str() {
+            "objective.name" => Some(loss::names().collect()),
+            "encoder.name" => Some(Architecture::ALL.iter().map(|network| network.name()).collect()),
+            "data.dataset" => Some(sets::names().to_vec()),
+            _ => None,
+        };
+        if let Some(names) = names {
+            of_key.insert("enum".into(), json!(names));
+        }
+        place(&mut root, &key.key, Value::Object(of_key));
+    }
+    let arm = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string" },
+            "objective": root.get("objective").cloned().unwrap_or_default(),
+            "method": root.get("method").cloned().unwrap_or_default(),
+        }
+    });
+    root.insert("arm".into(), json!({ "type": "array", "items": arm }));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A recipe of Simile",
+        "type": "object",
+        "properties": root,
+    })
+}
+
+/// Puts the schema of a dotted key into the properties of its sections.
+fn place(properties: &mut Map<String, Value>, key: &str, schema: Value) {
+    let Some((section, rest)) = key.split_once('.') else {
+        properties.entry(key).or_insert(schema);
+        return;
+    };
+    let of_section = properties.entry(section).or_insert_with(|| json!({}));
+    if let Value::Object(of_section) = of_section {
+        // A value that is a name in one recipe and a table in another.
+        of_section.remove("type");
+        of_section.remove("examples");
+        if let Value::Object(inner) = of_section.entry("properties").or_insert_with(|| json!({})) {
+            place(inner, rest, schema);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `simile objectives`
+
+use anyhow::Result;
+use simile_core::loss;
+use simile_core::loss::spec::{Family, Spec};
+
+use crate::cli::{Have, Objectives};
+use crate::commands::describe;
+use crate::console::{Console, table};
+
+pub(super) fn run(arguments: &Objectives, console: Console) -> Result<()> {
+    if let Some(name) = &arguments.name {
+        return describe::run(name, console);
+    }
+    let have = &arguments.have;
+    let enough =
+        |spec: &&Spec| have.is_empty() || annotations(spec).iter().all(|needed| have.contains(needed));
+    let listed: Vec<&Spec> = loss::specs().filter(enough).collect();
+    console.answer(&listed, || {
+        let mut rows = table(["Objective", "Learns from", "Needs"]);
+        for family in Family::ALL {
+            for spec in listed.iter().filter(|spec| spec.family == family) {
+                rows.add_row([spec.name.to_owned(), spec.summary.to_owned(), needs(spec)]);
+            }
+        }
+        format!(
+            "{rows}\n`simile objectives NAME` prints the page of one; `--have labels`, `bias`, `attribute` or `nothing` lists \
+             those that need no more."
+        )
+    })
+}
+
+/// The annotations that an objective cannot do without.
+fn annotations(spec: &Spec) -> Vec<Have> {
+    let needs = |name: &str| spec.required().any(|input| input.name == name);
+    let classes = needs("labels") || spec.head.scores(2, 1).is_some();
+    [(Have::Labels, classes), (Have::Bias, needs("bias")), (Have::Attribute, needs("z"))]
+        .into_iter()
+        .filter_map(|(have, needed)| needed.then_some(have))
+        .collect()
+}
+
+fn needs(spec: &Spec) -> String {
+    let words: Vec<&str> = annotations(spec)
+        .into_iter()
+        .map(|have| match have {
+            Have::Nothing => "pictures",
+            Have::Labels => "labels",
+            Have::Bias => "bias labels",
+            Have::Attribute => "an attribute",
+        })
+        .collect();
+    if words.is_empty() { "pictures alone".into() } else { words.join(", ") }
+}

@@ -1,0 +1,98 @@
+//! `simile train --seeds N`: runs that differ in the seed alone, judged together.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use comfy_table::CellAlignment;
+use serde::Serialize;
+
+use crate::cli::Train;
+use crate::config::Recipe;
+use crate::console::{Console, line, table};
+use crate::exit::usage;
+use crate::experiment::settle::{Settled, settle};
+use crate::metrics::format::MetricFormat;
+use crate::metrics::mean_std::MeanStd;
+use crate::metrics::names::{MSE, R2, TOP1};
+use crate::report::{RunRecord, page, smoke};
+use crate::run_folder::folder::{self, REPORT};
+use crate::run_folder::record::RunResult;
+
+/// Metrics of the answer, where they were measured.
+const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
+
+#[derive(Serialize)]
+struct Answer {
+    /// The folder of the runs and of their report.
+    folder: PathBuf,
+    verdict: Vec<String>,
+    runs: Vec<RunResult>,
+}
+
+/// Runs a recipe with `count` seeds, from the recipe's on.
+pub(super) fn run(
+    recipe: Recipe,
+    data: Option<PathBuf>,
+    count: u64,
+    arguments: &Train,
+    console: Console,
+) -> Result<()> {
+    let [device] = arguments.devices.device[..] else {
+        return Err(usage("several devices share one run; with --seeds, name one device"));
+    };
+    let root = match &arguments.out {
+        Some(out) => out.clone(),
+        None => PathBuf::from("runs").join(format!("{}-seeds", recipe.folder_name())),
+    };
+    let first = recipe.train.seed;
+    let mut diverged = Vec::new();
+    let mut records = Vec::new();
+    for seed in first..first.saturating_add(count) {
+        let folder = root.join(format!("seed-{seed}"));
+        let mut of_seed = recipe.clone();
+        of_seed.train.seed = seed;
+        line(format_args!("seed {seed}: {} of {count}", seed - first + 1));
+        if let Settled::Diverged(message) = settle(&folder, of_seed, data.as_deref(), device)? {
+            diverged.push(format!("seed {seed}: {message}"));
+        }
+        records.push(RunRecord::read(&folder)?);
+    }
+    let report = root.join(REPORT);
+    folder::write(&report, page(&records)?.as_bytes())?;
+    line(format_args!("report {}", report.display()));
+    anyhow::ensure!(diverged.is_empty(), "{}", diverged.join("; "));
+    let verdict = RunRecord::verdict(&records)?;
+    let runs = records.into_iter().map(|record| record.result).collect();
+    let answer = Answer { folder: root, verdict, runs };
+    console.answer(&answer, || text(&answer))
+}
+
+/// The verdict, and mean and deviation of every arm.
+fn text(Answer { verdict, runs, .. }: &Answer) -> String {
+    let Some(first) = runs.first() else { return String::new() };
+    let has = |name: &&str| first.arms.iter().any(|arm| arm.metrics.contains_key(*name));
+    let shown: Vec<(&str, MetricFormat)> =
+        SHOWN.into_iter().filter(has).map(|name| (name, MetricFormat::of(name, &first.condition))).collect();
+    let mut table = table(["Arm"].into_iter().chain(shown.iter().map(|(_, format)| format.title.as_str())));
+    let names = first.arms.iter().map(|arm| arm.name.as_str());
+    let references = first.references().map(|(name, _)| name);
+    for row in names.chain(references) {
+        let metrics = |run: &RunResult, metric: &str| {
+            let of_arm = run.arms.iter().find(|arm| arm.name == row).map(|arm| &arm.metrics);
+            let found =
+                of_arm.or_else(|| run.references().find(|(name, _)| *name == row).map(|(_, found)| found));
+            found.and_then(|metrics| metrics.get(metric).copied())
+        };
+        let cells = shown.iter().map(|(metric, format)| {
+            let values: Vec<f64> = runs.iter().filter_map(|run| metrics(run, metric)).collect();
+            format.mean_std(MeanStd::of(&values))
+        });
+        table.add_row(std::iter::once(row.to_owned()).chain(cells));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let verdict: String = verdict.iter().map(|sentence| format!("{sentence}\n")).collect();
+    let smoke = smoke(first).map(|words| format!("\n{words}")).unwrap_or_default();
+    format!("{verdict}{table}\nmean ± standard deviation of {} seeds, {}{smoke}", runs.len(), first.device)
+}

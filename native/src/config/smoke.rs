@@ -1,0 +1,52 @@
+//! `[smoke]`: the mark of a smoke test, a run of a few short steps, with the size of the run that it stands for.
+
+use serde::{Deserialize, Serialize};
+use simile_core::algorithm::AlgorithmConfig;
+
+use super::Recipe;
+
+/// The size of the run that a smoke test stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SmokeSection {
+    pub(crate) iterations: usize,
+    pub(crate) batch: usize,
+}
+
+impl Recipe {
+    /// Reduces every part of the run to a few steps, and marks it as a smoke test.
+    pub(super) fn shrink(&mut self) {
+        self.smoke.get_or_insert(SmokeSection { iterations: self.train.iterations, batch: self.train.batch });
+        self.train.iterations = self.train.iterations.min(2);
+        self.train.accumulate = self.train.accumulate.min(self.train.iterations);
+        self.train.batch = self.train.batch.min(32);
+        if let Some(classified) = &mut self.classified {
+            classified.batch = classified.batch.min(32);
+        }
+        self.data.train = Some(self.data.train.map_or(256, |train| train.min(256)));
+        self.data.test = Some(self.data.test.map_or(128, |test| test.min(128)));
+        self.data.validation = self.data.validation.min(64);
+        self.probe.steps = self.probe.steps.min(20);
+        self.probe.sgd.epochs = self.probe.sgd.epochs.min(2);
+        if let Some(selection) = &mut self.selection {
+            (selection.held_out, selection.every) = (selection.held_out.min(64), Some(1));
+        }
+        for method in self.arms.iter_mut().flat_map(|arm| &mut arm.method).chain([&mut self.method]) {
+            if let AlgorithmConfig::Jtt { first_steps } | AlgorithmConfig::BiasNetwork { first_steps, .. } =
+                method
+            {
+                *first_steps = 1;
+            }
+        }
+    }
+
+    /// Iterations and batch of the whole run: of a smoke test those of the run that it stands for.
+    pub(crate) fn whole(&self) -> SmokeSection {
+        self.smoke.unwrap_or(SmokeSection { iterations: self.train.iterations, batch: self.train.batch })
+    }
+
+    /// The name of its folder below `runs`: a smoke test has one of its own.
+    pub(crate) fn folder_name(&self) -> String {
+        if self.smoke.is_some() { format!("{}-smoke", self.name) } else { self.name.clone() }
+    }
+}

@@ -1,0 +1,108 @@
+//! A survey of a data set: its variables with their types, their ties to the class, and pictures that are blank or the same.
+
+mod pictures;
+mod variables;
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Serialize;
+use simile_core::data::{Catalogue, Condition, Dataset};
+
+use self::pictures::Faults;
+use self::variables::Variable;
+use super::error::Result;
+use super::section::DataSection;
+use super::settings::Broken;
+use super::source::Kind;
+
+/// Most pictures that are named in text; the JSON document names all of them.
+const MOST_SHOWN: usize = 10;
+
+/// The variables and the pictures of a data set.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Survey {
+    /// Number of pictures of all parts, those that cannot be used included.
+    pictures: usize,
+    classes: Vec<String>,
+    variables: Vec<Variable>,
+    /// Notes on rows and files that a run leaves out.
+    notes: Vec<String>,
+    /// Blank, equal and unreadable pictures, of a user's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    faults: Option<Faults>,
+    /// The reason why a run would refuse the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refused: Option<String>,
+}
+
+impl Survey {
+    /// A survey of picture files in a folder, of which every one is decoded. Rows and pictures that a run refuses are left
+    /// out and named.
+    ///
+    /// # Errors
+    /// If the annotations cannot be read at all.
+    pub(crate) fn of_files(section: &DataSection, folder: &Path) -> Result<Self> {
+        let Kind::Pictures(set) = section.dataset.kind() else { return Ok(Self::default()) };
+        let strict = set.annotations(&section.options(), folder);
+        let mut lenient = section.clone();
+        if let Some(table) = &mut lenient.table {
+            table.missing = Broken::Skip;
+        }
+        let annotations = match strict {
+            Ok(annotations) => Ok(annotations),
+            Err(error) => set.annotations(&lenient.options(), folder).map_err(|_| error),
+        }?;
+        let catalogue = &annotations.catalogue;
+        let faults = Faults::find(&annotations.root, catalogue)?;
+        let strict = set.annotations(&section.options(), folder).err().map(|error| error.to_string());
+        let broken = (section.broken == Broken::Refuse).then(|| faults.refusal()).flatten();
+        let missing = match &section.table {
+            Some(table) => super::sets::table::missing_cells(table, folder)?,
+            None => Default::default(),
+        };
+        let Catalogue { labels, classes, conditions, .. } = catalogue;
+        let variable = |(name, condition): (&String, &Condition)| {
+            Variable::of(name, condition, (labels, classes.len()), missing.get(name).copied().unwrap_or(0))
+        };
+        Ok(Self {
+            pictures: catalogue.len(),
+            classes: classes.clone(),
+            variables: conditions.iter().map(variable).collect(),
+            notes: annotations.notes,
+            faults: Some(faults),
+            refused: strict.or(broken),
+        })
+    }
+
+    /// A survey of images that were read, without a look at their pixels.
+    pub(crate) fn of_images(set: &Dataset) -> Self {
+        let of_class = (set.labels.as_slice(), set.classes.len());
+        let variable = |(name, condition): (&String, &Condition)| Variable::of(name, condition, of_class, 0);
+        Self {
+            pictures: set.len(),
+            classes: set.classes.clone(),
+            variables: set.conditions.iter().map(variable).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Each variable beside the class.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (String, Vec<Vec<String>>)> {
+        self.variables.iter().filter_map(|variable| variable.table(&self.classes))
+    }
+}
+
+impl fmt::Display for Survey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.variables.iter().try_for_each(|variable| writeln!(f, "{variable}"))?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "note     {note}"))?;
+        if let Some(faults) = &self.faults {
+            write!(f, "{faults}")?;
+        }
+        if let Some(refused) = &self.refused {
+            writeln!(f, "wrong    {refused}")?;
+        }
+        Ok(())
+    }
+}

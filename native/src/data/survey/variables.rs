@@ -1,0 +1,219 @@
+//! A variable of a data set: its type, its values, and how closely it is tied to the class.
+
+use std::fmt;
+
+use serde::Serialize;
+use simile_core::data::Condition;
+use simile_core::numeric::matrix::Matrix;
+
+/// Most values of a category that are listed in text, and that have a column in a table.
+const MOST_VALUES: usize = 12;
+/// A tie from here on is close enough to say what it means.
+const CLOSE: f64 = 0.3;
+
+/// A variable of a data set.
+#[derive(Debug, Serialize)]
+pub(super) struct Variable {
+    name: String,
+    #[serde(flatten)]
+    kind: Kind,
+    /// Rows of the table without a value.
+    missing: usize,
+    /// 0 if it is independent of the class, 1 if one follows from the other: Cramér's V of a category, the correlation ratio
+    /// of numbers.
+    tie_to_class: Option<f64>,
+}
+
+/// The type of a variable.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Kind {
+    Category {
+        values: Vec<Value>,
+        /// The number of pictures of each class and value.
+        by_class: Vec<Vec<usize>>,
+    },
+    Number {
+        low: f64,
+        high: f64,
+        mean: f64,
+        deviation: f64,
+        /// The mean of each class.
+        by_class: Vec<Option<f64>>,
+    },
+    /// Several numbers for a picture.
+    Numbers { columns: usize, low: f64, high: f64 },
+}
+
+/// A value of a category with the number of its pictures.
+#[derive(Debug, Serialize)]
+struct Value {
+    value: String,
+    pictures: usize,
+}
+
+impl Variable {
+    /// A variable beside the classes of the same pictures.
+    pub(super) fn of(name: &str, condition: &Condition, of_class: (&[usize], usize), missing: usize) -> Self {
+        let (kind, tie_to_class) = match condition {
+            Condition::Categorical { values, names } => {
+                let by_class = crossed(of_class, values, names.len());
+                let pictures = |value: usize| by_class.iter().map(|row| row[value]).sum();
+                let of_value =
+                    |(at, name): (usize, &String)| Value { value: name.clone(), pictures: pictures(at) };
+                let tie = cramers_v(&by_class);
+                (Kind::Category { values: names.iter().enumerate().map(of_value).collect(), by_class }, tie)
+            }
+            Condition::Numeric(matrix) => of_numbers(matrix, of_class),
+        };
+        Self { name: name.into(), kind, missing, tie_to_class }
+    }
+
+    /// Its title and the rows of a table of class × value, or of the means of the classes.
+    pub(super) fn table(&self, classes: &[String]) -> Option<(String, Vec<Vec<String>>)> {
+        let row = |class: &String, cells: Vec<String>| std::iter::once(class.clone()).chain(cells).collect();
+        match &self.kind {
+            Kind::Category { values, by_class } if values.len() <= MOST_VALUES => {
+                let head = std::iter::once(String::new()).chain(values.iter().map(|one| one.value.clone()));
+                let rows = classes.iter().zip(by_class);
+                let rows =
+                    rows.map(|(class, counts)| row(class, counts.iter().map(usize::to_string).collect()));
+                Some((self.name.clone(), std::iter::once(head.collect()).chain(rows).collect()))
+            }
+            Kind::Number { by_class, .. } => {
+                let head = vec![String::new(), "mean".into()];
+                let mean = |mean: &Option<f64>| mean.map_or_else(|| "–".into(), |mean| format!("{mean:.4}"));
+                let rows =
+                    classes.iter().zip(by_class).map(|(class, of_class)| row(class, vec![mean(of_class)]));
+                Some((self.name.clone(), std::iter::once(head).chain(rows).collect()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Numbers of pictures by class and value.
+fn crossed((labels, classes): (&[usize], usize), values: &[usize], names: usize) -> Vec<Vec<usize>> {
+    let mut counts = vec![vec![0; names]; classes];
+    for (&label, &value) in labels.iter().zip(values) {
+        if let Some(count) = counts.get_mut(label).and_then(|row| row.get_mut(value)) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+/// Cramér's V, `sqrt(χ² / (n (min(rows, columns) − 1)))`, over rows and columns that occur; none if there is one of either.
+fn cramers_v(counts: &[Vec<usize>]) -> Option<f64> {
+    let rows: Vec<f64> = counts.iter().map(|row| row.iter().sum::<usize>() as f64).collect();
+    let width = counts.first().map_or(0, Vec::len);
+    let columns: Vec<f64> =
+        (0..width).map(|column| counts.iter().map(|row| row[column]).sum::<usize>() as f64).collect();
+    let n: f64 = rows.iter().sum();
+    let occurs = |sums: &[f64]| sums.iter().filter(|sum| **sum > 0.0).count();
+    let least = occurs(&rows).min(occurs(&columns));
+    if least < 2 {
+        return None;
+    }
+    let mut chi_squared = 0.0;
+    for (row, of_row) in counts.iter().zip(&rows) {
+        for (&count, of_column) in row.iter().zip(&columns) {
+            let expected = of_row * of_column / n;
+            if expected > 0.0 {
+                chi_squared += (count as f64 - expected).powi(2) / expected;
+            }
+        }
+    }
+    Some((chi_squared / (n * (least - 1) as f64)).sqrt())
+}
+
+fn of_numbers(matrix: &Matrix, (labels, classes): (&[usize], usize)) -> (Kind, Option<f64>) {
+    let all = matrix.data();
+    let low = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if matrix.columns() != 1 {
+        return (Kind::Numbers { columns: matrix.columns(), low, high }, None);
+    }
+    let n = all.len().max(1) as f64;
+    let mean = all.iter().sum::<f64>() / n;
+    let total: f64 = all.iter().map(|value| (value - mean).powi(2)).sum();
+    let (mut sums, mut counts) = (vec![0.0; classes], vec![0_usize; classes]);
+    for (&label, value) in labels.iter().zip(all) {
+        if let (Some(sum), Some(count)) = (sums.get_mut(label), counts.get_mut(label)) {
+            *sum += value;
+            *count += 1;
+        }
+    }
+    let by_class: Vec<Option<f64>> =
+        sums.iter().zip(&counts).map(|(sum, &count)| (count > 0).then(|| sum / count as f64)).collect();
+    let between: f64 = by_class
+        .iter()
+        .zip(&counts)
+        .map(|(of_class, &count)| of_class.map_or(0.0, |of_class| count as f64 * (of_class - mean).powi(2)))
+        .sum();
+    let occur = counts.iter().filter(|&&count| count > 0).count();
+    let tie = (total > 0.0 && occur > 1).then(|| (between / total).clamp(0.0, 1.0).sqrt());
+    (Kind::Number { low, high, mean, deviation: (total / n).sqrt(), by_class }, tie)
+}
+
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, kind, missing, tie_to_class } = self;
+        write!(f, "{name}: ")?;
+        let measure = match kind {
+            Kind::Category { values, .. } => {
+                let shown =
+                    values.iter().take(MOST_VALUES).map(|one| format!("{} {}", one.value, one.pictures));
+                let more = values.len().saturating_sub(MOST_VALUES);
+                let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+                let shown = shown.collect::<Vec<_>>().join(", ");
+                write!(f, "category of {} values ({shown}{more})", values.len())?;
+                "Cramér's V"
+            }
+            Kind::Number { low, high, mean, deviation, .. } => {
+                write!(f, "number from {low} to {high}, mean {mean:.4}, standard deviation {deviation:.4}")?;
+                "correlation ratio"
+            }
+            Kind::Numbers { columns, low, high } => {
+                write!(f, "{columns} numbers from {low} to {high}")?;
+                ""
+            }
+        };
+        write!(f, "; missing: {missing}")?;
+        match tie_to_class {
+            Some(tie) if *tie >= CLOSE => write!(
+                f,
+                "; {measure} with the class {tie:.2}: to hide it will cost accuracy, as one tells the other"
+            ),
+            Some(tie) => write!(f, "; {measure} with the class {tie:.2}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cramers_v_is_0_of_independent_and_1_of_equal_variables() {
+        assert_eq!(cramers_v(&[vec![10, 20], vec![30, 60]]), Some(0.0));
+        let near = |counts: &[Vec<usize>], expected: f64| {
+            let found = cramers_v(counts);
+            assert!(found.is_some_and(|found| (found - expected).abs() < 1e-12), "{found:?}");
+        };
+        near(&[vec![10, 0], vec![0, 60]], 1.0);
+        assert_eq!(cramers_v(&[vec![10, 5]]), None);
+        // χ² is 4 · 5² / 15 = 60 / 9.
+        near(&[vec![20, 10], vec![10, 20]], 1.0 / 3.0);
+    }
+
+    #[test]
+    fn numbers_are_tied_by_the_share_of_their_variance_between_classes() {
+        let matrix = Matrix::from_fn(4, 1, |at, _| [1.0, 3.0, 5.0, 7.0][at]);
+        let (kind, tie) = of_numbers(&matrix, (&[0, 0, 1, 1], 2));
+        assert!(matches!(kind, Kind::Number { low: 1.0, high: 7.0, mean: 4.0, .. }));
+        // 16 of 20 lie between the classes.
+        assert!(tie.is_some_and(|tie| (tie - 0.8_f64.sqrt()).abs() < 1e-12), "{tie:?}");
+    }
+}

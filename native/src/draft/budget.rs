@@ -1,0 +1,85 @@
+//! The network and the number of steps that fit pictures and device.
+
+use std::path::Path;
+
+use super::folder::{Contents, Layout};
+use crate::config::Recipe;
+use crate::devices::DeviceSet;
+use crate::experiment::estimate::training_seconds;
+use crate::experiment::prepare::splits::Splits;
+use crate::report::time;
+
+/// The share of the pictures that is held out, where nothing says which, and the most.
+const HELD_OUT: f64 = 0.2;
+const MOST_HELD_OUT: usize = 10_000;
+/// How often every picture is seen, with fewest and most steps.
+const EPOCHS: f64 = 100.0;
+const STEPS: [f64; 2] = [300.0, 1000.0];
+const STEPS_OF_GPU: [f64; 2] = [1000.0, 20_000.0];
+/// Images of a batch, as far as there are so many.
+const BATCH: usize = 256;
+/// Seconds of training after which a first run on a CPU should have ended.
+const PATIENCE: f64 = 480.0;
+
+/// The network and the length of a run.
+#[derive(Debug)]
+pub(super) struct Budget {
+    pub(super) encoder: Encoder,
+    pub(super) learning_rate: &'static str,
+    pub(super) batch: usize,
+    pub(super) iterations: usize,
+    /// Pictures that are held out to test on.
+    pub(super) held_out: usize,
+    /// The expected time of training, in words.
+    pub(super) time: Option<String>,
+    /// Iterations before they were shortened to that time.
+    pub(super) shortened_from: Option<usize>,
+}
+
+/// The lines of the recipe about the encoder.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    pub(super) name: &'static str,
+    pub(super) stem: Option<&'static str>,
+    pub(super) side: usize,
+}
+
+impl Budget {
+    pub(super) fn new(contents: &Contents, on_gpu: bool) -> Self {
+        let held_out = ((contents.pictures as f64 * HELD_OUT) as usize).clamp(1, MOST_HELD_OUT);
+        let train = contents.pictures.saturating_sub(match &contents.layout {
+            Layout::Table(table) if table.split.is_some() => 0,
+            Layout::Folders { split: true } => 0,
+            _ => held_out,
+        });
+        let batch = [BATCH, 128, 64, 32].into_iter().find(|batch| 4 * batch <= train).unwrap_or(16);
+        let [fewest, most] = if on_gpu { STEPS_OF_GPU } else { STEPS };
+        let steps = (EPOCHS * train as f64 / batch as f64).clamp(fewest, most);
+        let (encoder, learning_rate) = match (on_gpu, contents.side) {
+            (false, _) => (Encoder { name: "lenet5", stem: None, side: 32 }, "4e-3"),
+            (true, ..=48) => (Encoder { name: "resnet18", stem: Some("cifar"), side: 32 }, "1e-3"),
+            (true, ..=96) => (Encoder { name: "resnet18", stem: Some("cifar"), side: 64 }, "1e-3"),
+            (true, _) => (Encoder { name: "resnet18", stem: Some("imagenet"), side: 128 }, "1e-3"),
+        };
+        let iterations = hundreds(steps);
+        Self { encoder, learning_rate, batch, iterations, held_out, time: None, shortened_from: None }
+    }
+
+    /// Measures the time of training on some pictures, given the smoke test of the recipe.
+    pub(super) fn measure(&mut self, smoke: &Recipe, folder: &Path, devices: &DeviceSet) {
+        let Ok(splits) = Splits::of(smoke, Some(folder)) else { return };
+        let Some(mut seconds) = training_seconds(smoke, &splits.train, devices, None) else { return };
+        if seconds > PATIENCE && !devices.has_gpu() {
+            let fewer = hundreds(self.iterations as f64 * PATIENCE / seconds - 50.0).min(self.iterations);
+            seconds *= fewer as f64 / self.iterations as f64;
+            self.shortened_from = (fewer < self.iterations).then_some(self.iterations);
+            self.iterations = fewer;
+        }
+        self.time = Some(format!("about {} of training on {devices}", time(seconds)));
+    }
+}
+
+/// A number of steps in whole hundreds, at least one.
+fn hundreds(steps: f64) -> usize {
+    ((steps / 100.0).round() as usize).max(1) * 100
+}

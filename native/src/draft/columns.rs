@@ -1,0 +1,176 @@
+//! The columns of a user's table: which one names the picture, the class and the part, and the type of the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Integers of at most so many different values are codes of categories.
+const MOST_CODES: usize = 10;
+/// A category of more values than this share of the rows is a name of each row.
+const MOST_NAMES: f64 = 0.5;
+
+/// A column that can be a variable.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// Number of empty cells.
+    pub(super) missing: usize,
+}
+
+/// The type of a column.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kind {
+    Numbers {
+        low: f64,
+        high: f64,
+        deviation: f64,
+    },
+    /// The values with their counts, the most frequent first; codes are integers that name categories.
+    Categories {
+        values: Vec<(String, usize)>,
+        are_codes: bool,
+    },
+    /// A value of its own for most rows, such as a path or an identity.
+    Names {
+        distinct: usize,
+    },
+}
+
+impl Column {
+    /// The type of the cells of a column.
+    pub(super) fn of<'a>(name: &str, cells: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let filled = cells.clone().filter(|cell| !cell.is_empty());
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        filled.clone().for_each(|cell| *counts.entry(cell).or_default() += 1);
+        let rows = filled.clone().count();
+        let numbers: Option<Vec<f64>> =
+            filled.map(|cell| cell.parse().ok().filter(|number: &f64| number.is_finite())).collect();
+        let are_codes = counts.len() <= MOST_CODES && counts.keys().all(|cell| cell.parse::<i64>().is_ok());
+        let kind = match numbers.filter(|numbers| !numbers.is_empty() && !are_codes) {
+            Some(numbers) => of_numbers(&numbers),
+            None if rows > MOST_CODES && counts.len() as f64 > MOST_NAMES * rows as f64 => {
+                Kind::Names { distinct: counts.len() }
+            }
+            None => {
+                let mut values: Vec<(String, usize)> =
+                    counts.into_iter().map(|(value, count)| (value.to_owned(), count)).collect();
+                values.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+                Kind::Categories { values, are_codes }
+            }
+        };
+        Self { name: name.into(), kind, missing: cells.count() - rows }
+    }
+
+    /// True if conditioning on it can say something: it has at least two values, which rows share.
+    pub(super) fn is_attribute(&self) -> bool {
+        match &self.kind {
+            Kind::Numbers { deviation, .. } => *deviation > 0.0,
+            Kind::Categories { values, .. } => values.len() > 1,
+            Kind::Names { .. } => false,
+        }
+    }
+
+    /// The kernel that fits its type, as TOML.
+    pub(super) fn kernel(&self) -> String {
+        match &self.kind {
+            Kind::Numbers { deviation, .. } => {
+                format!("{{ name = \"rbf\", sigma = {} }}", rounded(*deviation))
+            }
+            _ => "{ name = \"exact-match\" }".into(),
+        }
+    }
+
+    /// The reason for its kernel.
+    pub(super) fn why(&self) -> &'static str {
+        match self.kind {
+            Kind::Numbers { .. } => "a number: alike to exp(-1/2) where it lies one standard deviation apart",
+            _ => "a category: alike where it is the same",
+        }
+    }
+}
+
+fn of_numbers(numbers: &[f64]) -> Kind {
+    let count = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count;
+    Kind::Numbers {
+        low: numbers.iter().copied().fold(f64::INFINITY, f64::min),
+        high: numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        deviation: variance.sqrt(),
+    }
+}
+
+/// A number with two significant digits, as a TOML float.
+fn rounded(number: f64) -> String {
+    let digits = 1 - number.abs().log10().floor().clamp(-300.0, 300.0) as i32;
+    let scale = 10_f64.powi(digits);
+    let rounded = if scale.is_finite() && scale > 0.0 { (number * scale).round() / scale } else { number };
+    format!("{rounded:?}")
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Numbers { low, high, deviation } => {
+                write!(f, "numbers from {low} to {high}, standard deviation {}", rounded(*deviation))
+            }
+            Self::Categories { values, .. } => {
+                let named: Vec<String> =
+                    values.iter().map(|(value, count)| format!("{value} {count}")).collect();
+                write!(f, "{} values: {}", values.len(), super::some(&named))
+            }
+            Self::Names { distinct } => write!(f, "{distinct} different values"),
+        }
+    }
+}
+
+/// The first column whose name is one of the known ones, in the order of these, whatever its case.
+pub(super) fn named<'a>(header: &'a [String], known: &[&str]) -> Option<&'a String> {
+    known.iter().find_map(|name| header.iter().find(|column| column.eq_ignore_ascii_case(name)))
+}
+
+/// True if all cells name a part of the data, one of them training.
+pub(super) fn are_parts<'a>(cells: impl Iterator<Item = &'a str>) -> bool {
+    let values: BTreeSet<&str> = cells.collect();
+    let known = ["train", "validation", "val", "test"];
+    values.contains("train") && values.contains("test") && values.iter().all(|value| known.contains(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(cells: &[&str]) -> Column {
+        Column::of("x", cells.iter().copied())
+    }
+
+    #[test]
+    fn a_column_has_the_type_of_its_cells() {
+        let ages = of(&["20", "30", "40.5", "", "50"]);
+        assert!(
+            matches!(ages.kind, Kind::Numbers { low: 20.0, high: 50.0, .. }) && ages.missing == 1,
+            "{ages:?}"
+        );
+        assert_eq!(ages.kernel(), "{ name = \"rbf\", sigma = 11.0 }");
+        let sites = of(&["north", "south", "north"]);
+        assert_eq!(sites.kind.to_string(), "2 values: north 2, south 1");
+        assert_eq!(sites.kernel(), "{ name = \"exact-match\" }");
+        assert!(matches!(of(&["1", "0", "1"]).kind, Kind::Categories { are_codes: true, .. }));
+        let paths: Vec<String> = (0..20).map(|i| format!("{i}.png")).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        assert!(!of(&paths).is_attribute() && !of(&["a", "a"]).is_attribute() && sites.is_attribute());
+    }
+
+    #[test]
+    fn parts_are_told_by_their_words() {
+        assert!(are_parts(["train", "test", "val"].into_iter()));
+        assert!(
+            !are_parts(["train", "train"].into_iter()) && !are_parts(["train", "test", "left"].into_iter())
+        );
+    }
+
+    #[test]
+    fn numbers_are_rounded_to_two_digits() {
+        assert_eq!([0.01234, 17.36, 1234.0].map(rounded), ["0.012", "17.0", "1200.0"]);
+    }
+}

@@ -1,0 +1,227 @@
+//! The contents of a folder of pictures: a CSV file beside them, or a folder for each class.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use image::ImageReader;
+
+use super::Wishes;
+use super::columns::{Column, Kind, are_parts, named};
+use crate::config::explain::suggestion;
+use crate::data::{DataSection, DatasetName, catalogue};
+use crate::exit::usage;
+use crate::run_folder::folder::entries;
+
+/// Usual names of columns.
+const FILES: [&str; 9] =
+    ["file", "filename", "file_name", "path", "filepath", "file_path", "image", "picture", "img"];
+const LABELS: [&str; 7] = ["label", "class", "target", "category", "diagnosis", "labels", "y"];
+const PARTS: [&str; 5] = ["split", "part", "subset", "set", "fold"];
+/// Pictures whose size is looked at.
+const LOOKED_AT: usize = 64;
+/// Endings of pictures that can be decoded.
+const ENDINGS: [&str; 4] = [".png", ".jpg", ".jpeg", ".webp"];
+
+/// The contents of a folder.
+#[derive(Debug)]
+pub(super) struct Contents {
+    pub(super) layout: Layout,
+    pub(super) pictures: usize,
+    /// The classes with their numbers of pictures.
+    pub(super) classes: Vec<(String, usize)>,
+    /// The median of the shorter sides of some pictures, in pixels.
+    pub(super) side: usize,
+}
+
+/// The arrangement of pictures and classes.
+#[derive(Debug)]
+pub(super) enum Layout {
+    Table(Table),
+    /// A folder for each class; `split` if there are folders for training and test above them.
+    Folders {
+        split: bool,
+    },
+}
+
+/// A CSV file and the meaning of its columns.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) csv: PathBuf,
+    pub(super) file: String,
+    pub(super) label: String,
+    pub(super) split: Option<String>,
+    /// The other columns that can be variables.
+    pub(super) attributes: Vec<Column>,
+    /// The other columns that cannot.
+    others: Vec<Column>,
+    /// Empty cells of file, label and split.
+    pub(super) missing: usize,
+}
+
+impl Contents {
+    /// Looks into a folder.
+    ///
+    /// # Errors
+    /// A usage error if it holds no pictures, or a column cannot be told; a failure if a file cannot be read.
+    pub(super) fn of(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
+        let mut tables: Vec<String> = entries(folder);
+        tables.retain(|name| name.to_ascii_lowercase().ends_with(".csv") && folder.join(name).is_file());
+        tables.sort();
+        match (wishes.csv, tables.as_slice()) {
+            (Some(csv), _) => Self::of_table(folder, csv.to_owned(), wishes),
+            (None, [one]) => Self::of_table(folder, one.into(), wishes),
+            (None, []) => Self::of_folders(folder, wishes),
+            (None, several) => Err(usage(format_args!(
+                "{} holds several tables; name the one of the pictures with --csv: {}",
+                folder.display(),
+                several.join(", ")
+            ))),
+        }
+    }
+
+    fn of_table(folder: &Path, csv: PathBuf, wishes: Wishes<'_>) -> Result<Self> {
+        let path = folder.join(&csv);
+        let reading = || format!("cannot read {}", path.display());
+        let mut reader =
+            csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(&path).with_context(reading)?;
+        let header: Vec<String> = reader.headers().with_context(reading)?.iter().map(String::from).collect();
+        let rows: Vec<csv::StringRecord> =
+            reader.records().collect::<Result<_, csv::Error>>().with_context(reading)?;
+        let place = |name: &str| header.iter().position(|column| column == name).unwrap_or(usize::MAX);
+        let cells = |name: &str| {
+            let at = place(name);
+            rows.iter().map(move |row| row.get(at).unwrap_or_default())
+        };
+        let known = header.join(", ");
+        let wrong =
+            |reason: String| usage(format_args!("{}: {reason}; its columns: {known}", path.display()));
+        let file = match named(&header, &FILES) {
+            Some(file) => file,
+            None => header
+                .iter()
+                .find(|name| cells(name).take(3).all(is_picture) && !rows.is_empty())
+                .ok_or_else(|| {
+                    wrong(format!("no column names the files of the pictures; call it `{}`", FILES[0]))
+                })?,
+        };
+        let label = match wishes.label {
+            Some(label) => header
+                .iter()
+                .find(|name| *name == label)
+                .ok_or_else(|| wrong(format!("it has no column `{label}`")))?,
+            None => named(&header, &LABELS)
+                .ok_or_else(|| wrong("no column is named as a class; name it with --label COLUMN".into()))?,
+        };
+        let split = named(&header, &PARTS).filter(|name| are_parts(cells(name)));
+        let first = cells(file).find(|cell| !cell.is_empty());
+        let Some(first) = first else {
+            return Err(wrong("it has no row with a picture".into()));
+        };
+        if !folder.join(first).is_file() {
+            return Err(usage(format_args!(
+                "{}: `{file}` is {first}, and {} is not there; paths count from {}",
+                path.display(),
+                folder.join(first).display(),
+                folder.display()
+            )));
+        }
+        let of_role = |name: &String| [Some(file), Some(label), split].contains(&Some(name));
+        let columns = header.iter().filter(|name| !of_role(name)).map(|name| Column::of(name, cells(name)));
+        let (attributes, others) = columns.partition(Column::is_attribute);
+        let missing = [Some(file), Some(label), split].into_iter().flatten();
+        let missing = missing.map(|name| cells(name).filter(|cell| cell.is_empty()).count()).sum();
+        let classes = counted(cells(label).filter(|cell| !cell.is_empty()));
+        let some = spread(rows.len()).filter_map(|at| Some(folder.join(rows.get(at)?.get(place(file))?)));
+        let side = side(some);
+        let table = Table {
+            csv,
+            file: file.clone(),
+            label: label.clone(),
+            split: split.cloned(),
+            attributes,
+            others,
+            missing,
+        };
+        Ok(Self { pictures: rows.len(), classes, side, layout: Layout::Table(table) })
+    }
+
+    fn of_folders(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
+        if let Some(column) = wishes.hide.first().or(wishes.keep.first()) {
+            return Err(usage(format_args!(
+                "{} has no CSV file, so that nothing says the `{column}` of a picture; put one beside the pictures with \
+                 the columns file,label,{column}",
+                folder.display()
+            )));
+        }
+        let section = DataSection::of(DatasetName::find("folders").context("`folders` is a data set")?);
+        let catalogue = catalogue(&section, folder).map_err(usage)?;
+        let labels = catalogue.labels.iter().filter_map(|&label| catalogue.classes.get(label));
+        let some = spread(catalogue.len()).filter_map(|at| Some(folder.join(catalogue.files.get(at)?)));
+        let inner = |name: &str| folder.join(name).is_dir();
+        let split = inner("train") && (inner("val") || inner("test"));
+        Ok(Self {
+            pictures: catalogue.len(),
+            classes: counted(labels.map(String::as_str)),
+            side: side(some),
+            layout: Layout::Folders { split },
+        })
+    }
+
+    /// The columns of some names.
+    ///
+    /// # Errors
+    /// A usage error if one is not there, or says nothing.
+    pub(super) fn columns(&self, folder: &Path, names: &[String]) -> Result<Vec<Column>> {
+        let Layout::Table(table) = &self.layout else { return Ok(Vec::new()) };
+        let path = folder.join(&table.csv);
+        let find = |name: &String| {
+            let of_name = |column: &&Column| column.name == *name;
+            if let Some(column) = table.attributes.iter().find(of_name) {
+                return Ok(column.clone());
+            }
+            if let Some(Column { kind, .. }) = table.others.iter().find(of_name) {
+                let reason = match kind {
+                    Kind::Names { .. } => {
+                        "its values are shared by few rows, so that it can be neither hidden nor kept"
+                    }
+                    _ => "it has one value, so that there is nothing to hide or to keep",
+                };
+                return Err(usage(format_args!("{}: column `{name}` has {kind}: {reason}", path.display())));
+            }
+            let known: Vec<&str> = table.attributes.iter().map(|column| column.name.as_str()).collect();
+            Err(usage(format_args!(
+                "{} has no attribute `{name}`{}",
+                path.display(),
+                suggestion(name, &known)
+            )))
+        };
+        names.iter().map(find).collect()
+    }
+}
+
+fn is_picture(cell: &str) -> bool {
+    let cell = cell.to_ascii_lowercase();
+    ENDINGS.iter().any(|ending| cell.ends_with(ending))
+}
+
+/// Values with their counts, sorted by name.
+fn counted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    counts.into_iter().map(|(value, count)| (value.to_owned(), count)).collect()
+}
+
+/// Places spread over so many.
+fn spread(count: usize) -> impl Iterator<Item = usize> {
+    (0..count).step_by((count / LOOKED_AT).max(1))
+}
+
+/// The median of the shorter sides of those pictures that can be opened; 64 if none can.
+fn side(files: impl Iterator<Item = PathBuf>) -> usize {
+    let size =
+        |path: PathBuf| ImageReader::open(path).ok()?.with_guessed_format().ok()?.into_dimensions().ok();
+    let mut sides: Vec<u32> = files.filter_map(size).map(|(width, height)| width.min(height)).collect();
+    sides.sort_unstable();
+    sides.get(sides.len() / 2).map_or(64, |&side| side as usize)
+}

@@ -1,0 +1,231 @@
+//! The recipe as TOML with comments.
+
+use std::fmt::Write as _;
+
+use toml::Value;
+
+use super::columns::{Column, Kind};
+use super::folder::{Layout, Table};
+use super::{Draft, some};
+use crate::names::quoted;
+
+/// The parameters that worked on coloured digits and on tinted pictures.
+const TEMPERATURE: &str = "0.5";
+
+/// The recipe of a draft; `file` is its path, for the commands in its comment.
+pub(super) fn text(draft: &Draft, file: &str) -> String {
+    let mut text = head(draft, file);
+    text += &data(draft);
+    text += &network(draft);
+    text += &probe(draft);
+    text += &arms(draft);
+    text
+}
+
+fn head(draft: &Draft, file: &str) -> String {
+    let (folder, file) = (quoted(&draft.folder.display().to_string()), quoted(file));
+    let names =
+        |columns: &[Column]| columns.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
+    let aim = match (draft.hide.as_slice(), draft.keep.as_slice()) {
+        ([], []) => "which pictures are alike".to_owned(),
+        (hide, []) => format!("which pictures are alike, without telling {}", names(hide)),
+        ([], keep) => format!("which pictures are alike, {} included", names(keep)),
+        (hide, keep) => {
+            format!("which pictures are alike, {} included, without telling {}", names(keep), names(hide))
+        }
+    };
+    let time = match (&draft.budget.time, draft.budget.shortened_from) {
+        (Some(time), Some(whole)) => format!("{time}; with {whole} iterations it would be better"),
+        (Some(time), None) => time.clone(),
+        (None, _) => "`--smoke` says it".into(),
+    };
+    format!(
+        "# {}: {aim}. Every line may be changed.\n#\n\
+         # Written by  simile init {folder}{}\n\
+         # Look        simile data check {file} --data {folder}\n\
+         # Try         simile train {file} --data {folder} --smoke\n\
+         # Train       simile train {file} --data {folder}\n\
+         # Repeat      simile train {file} --data {folder} --seeds 5\n\
+         # Time        {time}\n\n",
+        draft.name, draft.wished
+    )
+}
+
+fn data(draft: &Draft) -> String {
+    let held_out = draft.budget.held_out;
+    let mut text = String::from("[data]\n");
+    match &draft.contents.layout {
+        Layout::Folders { split } => {
+            text += "dataset = \"folders\"            # a folder for each class\n";
+            text += BROKEN;
+            if !split {
+                text += "\n[data.split]\ntest = 0.2                       # the share of the pictures to test on\n";
+            }
+        }
+        Layout::Table(table) => {
+            text += "dataset = \"table\"              # pictures with a CSV file\n";
+            text += BROKEN;
+            if table.split.is_none() {
+                let _ = writeln!(
+                    text,
+                    "test = {held_out:<25} # pictures to test on, drawn at random: no column says which"
+                );
+            }
+            text += &columns(draft, table);
+        }
+    }
+    text + "\n"
+}
+
+const BROKEN: &str = "broken = \"skip\"                # pictures that cannot be read are named and left out; \"refuse\" ends the run\n";
+
+fn columns(draft: &Draft, table: &Table) -> String {
+    let value = |text: &str| Value::from(text).to_string();
+    let mut text = format!(
+        "\n[data.table]\ncsv = {}\nfile = {}\nlabel = {}\n",
+        value(&table.csv.display().to_string()),
+        value(&table.file),
+        value(&table.label)
+    );
+    let classes: Vec<String> =
+        draft.contents.classes.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    let _ = writeln!(text, "# {} classes: {}", classes.len(), comment(&some(&classes)));
+    if let Some(split) = &table.split {
+        let _ = writeln!(text, "split = {}", value(split));
+    }
+    // Columns with empty cells would cost rows, so that only those are used that somebody asked for.
+    let is_asked = |column: &Column| draft.hide.iter().chain(&draft.keep).any(|one| one.name == column.name);
+    let used: Vec<&Column> =
+        table.attributes.iter().filter(|column| column.missing == 0 || is_asked(column)).collect();
+    if table.missing > 0 || used.iter().any(|column| column.missing > 0) {
+        text += "missing = \"skip\"               # rows without a value are left out, and said\n";
+    }
+    let codes: Vec<String> = used
+        .iter()
+        .filter(|column| matches!(column.kind, Kind::Categories { are_codes: true, .. }))
+        .map(|column| value(&column.name))
+        .collect();
+    if !codes.is_empty() {
+        let _ = writeln!(
+            text,
+            "categories = [{}]           # whole numbers that name categories",
+            codes.join(", ")
+        );
+    }
+    if used.is_empty() {
+        return text;
+    }
+    text += "\n[data.table.conditions]          # attributes, each with its columns\n";
+    for column in used {
+        let missing = match column.missing {
+            0 => String::new(),
+            missing => format!("; {missing} cells are empty"),
+        };
+        let kind = comment(&column.kind.to_string());
+        let _ = writeln!(text, "# {kind}{missing}\n{} = [{}]", value(&column.name), value(&column.name));
+    }
+    text
+}
+
+/// A text of the user in a comment.
+fn comment(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn network(draft: &Draft) -> String {
+    let budget = &draft.budget;
+    let encoder = &budget.encoder;
+    let stem = encoder.stem.map_or_else(String::new, |stem| format!("stem = \"{stem}\"\n"));
+    let why = match encoder.name {
+        "lenet5" => "                 # small, for a CPU; with a GPU take \"resnet18\", or \"resnet50\"",
+        _ => "               # or resnet50",
+    };
+    format!(
+        "[encoder]\nname = \"{}\"{why}\n{stem}input_size = {}                  # pictures are resized to squares of so many \
+         pixels; yours have about {}\n\n\
+         [augment]                        # two views of a picture differ in this, so that it is not learned\n\
+         crop = {{ scale = [0.6, 1.0] }}\n\
+         flip = 0.5                       # 0.0 where a mirrored picture is another thing: digits, text, left and right\n\n\
+         [optimizer]\nname = \"adam\"\nlearning_rate = {}\n\n\
+         [schedule]\nname = \"cosine\"\nwarm_up = 0.05\n\n\
+         [train]\nbatch = {}\niterations = {}\nseed = 0\n\n",
+        encoder.name,
+        encoder.side,
+        draft.contents.side,
+        budget.learning_rate,
+        budget.batch,
+        budget.iterations
+    )
+}
+
+/// The variable whose leak the report measures, and the others.
+fn probe(draft: &Draft) -> String {
+    let Layout::Table(table) = &draft.contents.layout else { return String::new() };
+    let asked: Vec<&Column> = draft.hide.iter().chain(&draft.keep).collect();
+    let unasked = table.attributes.iter().find(|column| column.missing == 0);
+    let Some(first) = asked.first().copied().or(unasked) else { return String::new() };
+    let value = |column: &Column| Value::from(column.name.as_str()).to_string();
+    let mut text = format!(
+        "[probe]\ncondition = {}           # the attribute whose leak the verdict and the report measure\n",
+        value(first)
+    );
+    if asked.len() > 1 {
+        let others: Vec<String> = asked[1..].iter().map(|column| value(column)).collect();
+        let _ = writeln!(
+            text,
+            "also = [{}]                  # further attributes to read off",
+            others.join(", ")
+        );
+    }
+    text + "\n"
+}
+
+fn arms(draft: &Draft) -> String {
+    let mut text = format!(
+        "# The variants that are trained one after the other, from the same first weights.\n[[arm]]\nname = \"plain\"                   \
+         # SimCLR: knows no attribute\nobjective = {{ name = \"nt-xent\", temperature = {TEMPERATURE} }}\n"
+    );
+    for column in &draft.hide {
+        text += &hiding(column, "");
+    }
+    for column in &draft.keep {
+        let (name, kernel, why) = (&column.name, column.kernel(), column.why());
+        let _ = write!(
+            text,
+            "\n[[arm]]\nname = {}\n[arm.objective]                  # pictures of like {} are alike\nname = \"weaksup-cclk\"\nvariant = \
+             \"released\"\ncondition = {}\ntemperature = {TEMPERATURE}\nlambda = 0.01\nkernel = {kernel}      # {why}\n",
+            Value::from(format!("keep {}", file_name(name))),
+            comment(name),
+            Value::from(name.as_str())
+        );
+    }
+    if let (true, Layout::Table(table)) =
+        (draft.hide.is_empty() && draft.keep.is_empty(), &draft.contents.layout)
+        && let Some(column) = table.attributes.iter().find(|column| column.missing == 0)
+    {
+        text += "\n# Without the marks, a variant that hides an attribute:";
+        let commented = hiding(column, "# ");
+        text += &commented;
+    }
+    text
+}
+
+/// The variant that hides an attribute, with a mark before each line.
+fn hiding(column: &Column, mark: &str) -> String {
+    let (name, kernel, why) = (&column.name, column.kernel(), column.why());
+    let arm = format!(
+        "[[arm]]\nname = {}\n[arm.objective]                  # compares pictures of like {} alone, so that it is of no use to \
+         tell them apart\nname = \"fair-cclk\"\nvariant = \"normalised\"\ncondition = {}\ntemperature = \
+         {TEMPERATURE}\nlambda = 0.01                    # 0.001 to 0.1; `simile sweep` searches it\nkernel = {kernel}      # {why}",
+        Value::from(format!("hide {}", file_name(name))),
+        comment(name),
+        Value::from(name.as_str())
+    );
+    let lines: String = arm.lines().map(|line| format!("{mark}{line}\n")).collect();
+    format!("\n{lines}")
+}
+
+/// A name of a column without what a name of a file cannot have.
+fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() || c == '/' || c == '\\' { '-' } else { c }).take(80).collect()
+}

@@ -1,0 +1,132 @@
+//! The expected time of training all arms, measured before the first of them begins: some steps on small batches, and on
+//! larger ones while these are quick, of every method that the arms use.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use simile_core::data::Dataset;
+use simile_core::nn::checkpoint::Weights;
+use simile_core::train::Trainer;
+
+use crate::config::Recipe;
+use crate::config::sections::Arm;
+use crate::console::line;
+use crate::devices::DeviceSet;
+use crate::experiment::prepare::ahead::resident_limit;
+use crate::experiment::session::Session;
+use crate::experiment::train::loader::DataLoader;
+use crate::experiment::train::trainer::{share, trainer_config};
+use crate::interrupt;
+use crate::report::time;
+
+/// Images of the first batch that is measured, and the factor of the next ones.
+const FIRST: usize = 8;
+const FACTOR: usize = 4;
+/// Seconds that the measurement of all arms may take.
+const MOST: f64 = 6.0;
+/// A run that is expected to take less is not measured more closely, and nothing is said of it.
+const SHORT: f64 = 10.0;
+
+/// The expected seconds of training all arms of a session's whole run, which is said to the user. None if that cannot be
+/// measured, and before a run on a GPU, whose first steps compile kernels; a smoke test there measures full batches.
+pub(super) fn estimate(session: &Session) -> Option<f64> {
+    let Session { recipe, devices, splits, weights, .. } = session;
+    if devices.has_gpu() && recipe.smoke.is_none() {
+        return None;
+    }
+    let seconds = training_seconds(recipe, &splits.train, devices, weights.as_ref())?;
+    let (whole, arms) = (recipe.whole(), recipe.arms().len());
+    if recipe.smoke.is_none() && seconds >= SHORT {
+        let size = format!("{} iterations of {} images", whole.iterations, whole.batch);
+        let variants = if arms == 1 { String::new() } else { format!("{arms} variants of ") };
+        line(format_args!("training {variants}{size} takes about {} on {devices}", time(seconds)));
+    }
+    Some(seconds)
+}
+
+/// The seconds of training all arms of the whole run, measured on some of its training images. None if no step can be taken.
+pub(crate) fn training_seconds(
+    recipe: &Recipe,
+    train: &Dataset,
+    devices: &DeviceSet,
+    weights: Option<&Arc<Weights>>,
+) -> Option<f64> {
+    let (whole, arms) = (recipe.whole(), recipe.arms());
+    let images = whole.batch.min(train.len());
+    let train = train.subset(&(0..images).collect::<Vec<_>>()).ok()?;
+    let most = MOST / arms.len() as f64;
+    let steps = (whole.iterations * arms.len()) as f64;
+    let mut measured: Vec<(&Arm, f64)> = Vec::new();
+    for arm in &arms {
+        let before = measured.iter().find(|(other, _)| other.method == arm.method).map(|(_, pace)| *pace);
+        let trial = Trial { recipe, arm, train: &train, devices, weights, most };
+        measured.push((arm, before.or_else(|| trial.seconds_a_step(steps))?));
+    }
+    let seconds: f64 = measured.iter().map(|(_, pace)| pace * whole.iterations as f64).sum();
+    // More digits mean nothing.
+    Some((1e3 * seconds).round() / 1e3)
+}
+
+/// The measurement of an arm.
+struct Trial<'a> {
+    recipe: &'a Recipe,
+    arm: &'a Arm,
+    /// As many training images as a batch has, if there are so many.
+    train: &'a Dataset,
+    devices: &'a DeviceSet,
+    weights: Option<&'a Arc<Weights>>,
+    /// Seconds that it may take.
+    most: f64,
+}
+
+impl Trial<'_> {
+    /// The seconds of a step on a full batch of the whole run, of which there are `steps` in all.
+    fn seconds_a_step(&self, steps: f64) -> Option<f64> {
+        let (began, full) = (Instant::now(), self.recipe.whole().batch);
+        let mut found = None;
+        let mut batch = if self.devices.has_gpu() { full } else { FIRST.min(full) };
+        loop {
+            if let Ok(seconds) = self.seconds(batch.min(self.train.len())) {
+                let of_full = seconds * full as f64 / batch.min(self.train.len()) as f64;
+                found = Some(of_full);
+                let of_next = 3.0 * seconds * FACTOR as f64;
+                let left = self.most - began.elapsed().as_secs_f64();
+                if of_full * steps < SHORT || of_next > left {
+                    return found;
+                }
+            }
+            if batch >= full || interrupt::asked() {
+                return found;
+            }
+            batch = (batch * FACTOR).min(full);
+        }
+    }
+
+    /// The seconds of a step on batches of a size, after a first one.
+    fn seconds(&self, batch: usize) -> Result<f64> {
+        let &Self { arm, train, devices, weights, .. } = self;
+        let mut recipe = self.recipe.clone();
+        (recipe.train.batch, recipe.train.iterations) = (batch, recipe.whole().iterations);
+        let device = &devices.first.device;
+        let mut loader = DataLoader::keeping(resident_limit()?, arm, &recipe, train, device)?;
+        let context = loader.context();
+        let epoch = (train, loader.batches_per_epoch());
+        let config = trainer_config(arm, &recipe, context, epoch, weights.cloned())?;
+        let mut trainer = Trainer::new(config, &context.training_set(), device)?;
+        share(&mut trainer, batch, devices)?;
+        let mut step = || -> Result<()> {
+            loader.step(&mut trainer)?;
+            device.sync().context("waiting for the device")
+        };
+        step()?;
+        // The faster of two, because other programs can only slow a step down.
+        let mut fastest = f64::INFINITY;
+        for _ in 0..2 {
+            let began = Instant::now();
+            step()?;
+            fastest = fastest.min(began.elapsed().as_secs_f64());
+        }
+        Ok(fastest)
+    }
+}

@@ -1,0 +1,19 @@
+//! The words about a smoke test.
+
+use super::parts::time;
+use crate::run_folder::record::{RunResult, SmokeTest};
+
+/// The meaning of a run that was a smoke test, with the expected time of the whole run.
+pub(crate) fn smoke(result: &RunResult) -> Option<String> {
+    let SmokeTest { iterations, batch, expected_seconds } = result.smoke.as_ref()?;
+    let variants = match result.arms.len() {
+        1 => String::new(),
+        arms => format!("{arms} variants of "),
+    };
+    let size = format!("{variants}{iterations} iterations of {batch} images");
+    let expected = match expected_seconds {
+        Some(seconds) => format!("Training {size} takes about {} on {}", time(*seconds), result.device),
+        None => format!("The whole run trains {size}"),
+    };
+    Some(format!("This was a smoke test: its numbers say only that everything works. {expected}."))
+}

@@ -1,0 +1,236 @@
+//! The verdict on a run, or on several that differ in the seed alone: the leak of the attribute and the accuracy of the
+//! classes of each variant, beside those of the first one.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use super::advice::{Leak, advice};
+use crate::config::Recipe;
+use crate::metrics::mean_std::MeanStd;
+use crate::metrics::names::{R2, TOP1};
+use crate::metrics::two_sample::TwoSampleTest;
+use crate::run_folder::record::RunResult;
+
+/// Accuracy on a categorical condition.
+const NAMED: &str = "condition_top1";
+/// A difference of less is none: a part of the range of a metric.
+const NOTICEABLE: f64 = 0.02;
+/// A leak that fell by less than this part of what is above its base rate has not moved.
+const MOVED: f64 = 0.1;
+
+/// The verdict in sentences, the most important one first.
+///
+/// # Errors
+/// If a metric is not finite.
+pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String>> {
+    let Some(first) = runs.first() else { return Ok(Vec::new()) };
+    if first.smoke.is_some() || first.arms.is_empty() {
+        return Ok(Vec::new());
+    }
+    let metrics = |at: usize| -> Vec<&BTreeMap<String, f64>> {
+        runs.iter().filter_map(|run| Some(&run.arms.get(at)?.metrics)).collect()
+    };
+    let untrained: Vec<&BTreeMap<String, f64>> =
+        runs.iter().filter_map(|run| Some(&run.untrained.as_ref()?.metrics)).collect();
+    let base: Vec<&BTreeMap<String, f64>> = runs.iter().map(|run| &run.base_rates).collect();
+    let references = References { untrained, base, condition: &first.condition };
+    let (mut sentences, mut stuck) = (Vec::new(), Vec::new());
+    let names: Vec<&str> = first.arms.iter().map(|arm| arm.name.as_str()).collect();
+    match names.as_slice() {
+        [only] => sentences.push(format!("{only}: {}", references.sentence(None, &metrics(0))?)),
+        [_, others @ ..] => {
+            for (at, name) in others.iter().enumerate() {
+                let of_arm = metrics(at + 1);
+                sentences.push(format!("{name}: {}", references.sentence(Some(&metrics(0)), &of_arm)?));
+                if let Some(leak) = references.leak_left(&metrics(0), &of_arm) {
+                    stuck.push((*name, leak));
+                }
+            }
+            sentences.push(format!("Each number before an arrow is of {}.", names[0]));
+        }
+        [] => {}
+    }
+    sentences.push(match runs.len() {
+        1 => "One seed: a difference of a few points may be chance; run more with `--seeds 5`.".into(),
+        count => {
+            let least =
+                TwoSampleTest::of(&vec![0.0; count], &vec![1.0; count])?.map(|test| test.least_p_value);
+            let least = least
+                .map(|p| format!(" p, of a two-sided permutation test, cannot fall below {p:.3}."))
+                .unwrap_or_default();
+            format!("Mean ± standard deviation of {count} seeds.{least}")
+        }
+    });
+    for (name, leak) in stuck {
+        sentences.extend(advice(recipe, name, leak, &first.condition));
+    }
+    Ok(sentences)
+}
+
+/// The numbers that a variant is held against.
+struct References<'a> {
+    untrained: Vec<&'a BTreeMap<String, f64>>,
+    base: Vec<&'a BTreeMap<String, f64>>,
+    condition: &'a str,
+}
+
+/// A number of a metric in several runs.
+fn values(runs: &[&BTreeMap<String, f64>], metric: &str) -> Vec<f64> {
+    runs.iter().filter_map(|metrics| metrics.get(metric).copied()).collect()
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    MeanStd::of(values).map(|found| found.mean)
+}
+
+impl References<'_> {
+    /// The sentence on a variant, beside another one.
+    fn sentence(
+        &self,
+        plain: Option<&[&BTreeMap<String, f64>]>,
+        runs: &[&BTreeMap<String, f64>],
+    ) -> Result<String> {
+        let mut parts = Vec::new();
+        for (metric, subject, chance) in [
+            (NAMED, format!("{} can be named", self.condition), "chance"),
+            (R2, format!("{} can be predicted with an R² of", self.condition), "the mean alone"),
+            (TOP1, "class accuracy".to_owned(), "chance"),
+        ] {
+            let of_arm = values(runs, metric);
+            if of_arm.is_empty() {
+                continue;
+            }
+            let write = |values: &[f64]| written(values, metric != R2);
+            let before = plain.map(|plain| values(plain, metric)).filter(|before| !before.is_empty());
+            let arrow = before.as_ref().map(|before| format!("{} → ", write(before))).unwrap_or_default();
+            let unit = if metric == R2 { "" } else { " %" };
+            let often = if metric == NAMED { " of the time" } else { "" };
+            let mut beside = Vec::new();
+            let of_reference = |name: &str, runs: &[&BTreeMap<String, f64>]| {
+                let found = mean(&values(runs, metric))?;
+                Some(format!("{name} {}{unit}", written(&[found], metric != R2)))
+            };
+            beside.extend(of_reference(chance, &self.base));
+            beside.extend(of_reference("untrained network", &self.untrained));
+            if let Some(test) =
+                before.map(|before| TwoSampleTest::of(&of_arm, &before)).transpose()?.flatten()
+            {
+                beside.push(format!("p {:.3}", test.p_value));
+            }
+            let nonlinear = values(runs, &format!("{metric}_nonlinear"));
+            if let (Some(found), Some(linear)) = (mean(&nonlinear), mean(&of_arm))
+                && found > linear + NOTICEABLE
+            {
+                beside.push(format!("a non-linear probe finds {}{unit}", write(&nonlinear)));
+            }
+            let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join(", ")) };
+            parts.push(format!("{subject} {arrow}{}{unit}{often}{beside}", write(&of_arm)));
+        }
+        Ok(parts.join("; ") + ".")
+    }
+
+    /// The state of the leak of a variant, if it did not fall beside that of another one.
+    fn leak_left(&self, plain: &[&BTreeMap<String, f64>], runs: &[&BTreeMap<String, f64>]) -> Option<Leak> {
+        let metric = [NAMED, R2].into_iter().find(|metric| !values(runs, metric).is_empty())?;
+        let (before, after) = (mean(&values(plain, metric))?, mean(&values(runs, metric))?);
+        let above = before - mean(&values(&self.base, metric)).unwrap_or(0.0);
+        match before - after {
+            _ if above < 2.0 * NOTICEABLE => Some(Leak::Little),
+            fell if fell < NOTICEABLE.max(MOVED * above) => Some(Leak::Unmoved),
+            _ => None,
+        }
+    }
+}
+
+/// Mean and deviation of some numbers, as percent without digits or with two.
+fn written(values: &[f64], percent: bool) -> String {
+    let (factor, digits) = if percent { (100.0, 0) } else { (1.0, 2) };
+    let scaled: Vec<f64> = values.iter().map(|value| value * factor).collect();
+    let text = MeanStd::of(&scaled).map(|found| found.text(digits)).unwrap_or_default();
+    // A mean that rounds to zero has no sign.
+    if text == "-0.00" { "0.00".into() } else { text }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::testing::{arm, run};
+    use super::*;
+    use crate::report::RunRecord;
+    use crate::run_folder::record::{ArmResult, Untrained};
+
+    fn with(name: &str, top1: f64, leak: (&str, f64)) -> ArmResult {
+        let mut arm = arm(name, top1);
+        arm.metrics.insert(leak.0.to_owned(), leak.1);
+        arm
+    }
+
+    fn records(leaks: &[[f64; 2]], metric: &str, base: f64) -> Vec<RunRecord> {
+        let one = |(seed, [plain, hidden]): (usize, &[f64; 2])| {
+            let arms = vec![with("plain", 0.63, (metric, *plain)), with("hide", 0.86, (metric, *hidden))];
+            let mut record = run("a", seed as u64, "probe.condition=hospital", arms);
+            let metrics =
+                |top1: f64, leak: f64| BTreeMap::from([(TOP1.to_owned(), top1), (metric.to_owned(), leak)]);
+            record.result.base_rates = metrics(0.26, base);
+            record.result.untrained = Some(Untrained {
+                name: "Untrained network".into(),
+                metrics: metrics(0.5, 0.9),
+                probes: BTreeMap::new(),
+            });
+            record
+        };
+        leaks.iter().enumerate().map(one).collect()
+    }
+
+    fn of(records: &[RunRecord]) -> Vec<String> {
+        let recipe = Recipe::resolved(&records[0].recipe, std::path::Path::new("recipe.toml")).unwrap();
+        verdict(&recipe, &records.iter().map(|record| &record.result).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn the_leak_and_the_accuracy_are_said_beside_plain_chance_and_the_untrained_network() {
+        let said = of(&records(&[[0.92, 0.84]], NAMED, 0.36));
+        assert_eq!(
+            said[0],
+            "hide: hospital can be named 92 → 84 % of the time (chance 36 %, untrained network 90 %); class accuracy \
+             63 → 86 % (chance 26 %, untrained network 50 %)."
+        );
+        assert!(said[1].contains("plain") && said[2].contains("`--seeds 5`"), "{said:?}");
+        assert_eq!(said.len(), 3, "there is nothing to try where it worked: {said:?}");
+        let of_number = of(&records(&[[0.8, 0.1]], R2, 0.0));
+        assert!(
+            of_number[0].contains("hospital can be predicted with an R² of 0.80 → 0.10"),
+            "{of_number:?}"
+        );
+    }
+
+    #[test]
+    fn several_seeds_have_a_spread_and_p() {
+        let said = of(&records(&[[0.92, 0.84], [0.94, 0.82], [0.93, 0.83]], NAMED, 0.36));
+        assert!(said[0].contains("93 ± 1 → 83 ± 1 % of the time") && said[0].contains("p 0.100"), "{said:?}");
+        assert!(said[2].contains("3 seeds") && said[2].contains("0.100"), "{said:?}");
+    }
+
+    #[test]
+    fn where_nothing_moved_the_next_steps_are_named_in_order() {
+        let said = of(&records(&[[0.92, 0.915]], NAMED, 0.36));
+        let tries: Vec<&String> = said.iter().filter(|line| line.contains("--set")).collect();
+        assert!(tries.len() >= 3, "{said:#?}");
+        // The variant of the test knows no attribute at all.
+        assert!(
+            tries[0].starts_with("1. condition on") && tries[1].contains("train.iterations="),
+            "{said:#?}"
+        );
+        let little = of(&records(&[[0.37, 0.37]], NAMED, 0.36));
+        assert!(little.iter().any(|line| line.contains("hardly reveals hospital")), "{little:#?}");
+    }
+
+    #[test]
+    fn a_smoke_test_has_no_verdict() {
+        let mut one = records(&[[0.92, 0.84]], NAMED, 0.36);
+        one[0].result.smoke =
+            Some(crate::run_folder::record::SmokeTest { iterations: 9, batch: 4, expected_seconds: None });
+        assert!(of(&one).is_empty());
+    }
+}
