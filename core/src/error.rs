@@ -83,6 +83,12 @@ pub enum Error {
         /// The suggested remedy.
         remedy: String,
     },
+    /// The processes that share a step have lost each other.
+    #[error("the processes of this step cannot go on together: {reason}")]
+    Peers {
+        /// The event that parted them.
+        reason: String,
+    },
 }
 
 impl Error {

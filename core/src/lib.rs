@@ -16,6 +16,7 @@
 //! | [`loss`] | the inputs of an objective, the equation that most objectives share, one file for each objective |
 //! | [`optim`] | optimisers and schedules |
 //! | [`algorithm`] | training that owns more than one network: queues, momentum encoders, adversaries |
+//! | [`peers`] | the processes that share a step |
 //! | [`stage`] | the stages of a step, for a profile |
 //! | [`train`] | the step, the order of samples, the state of a run |
 //! | [`eval`] | probes, metrics, projections, clustering |
@@ -32,6 +33,7 @@ pub mod loss;
 pub mod nn;
 pub mod numeric;
 pub mod optim;
+pub mod peers;
 pub mod requests;
 pub mod stage;
 pub mod train;

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,8 +21,23 @@ thread_local! {
     static LABEL: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
+/// True in a process whose lines another one writes.
+static HUSHED: AtomicBool = AtomicBool::new(false);
+
+/// From now on this process writes neither lines nor bars, because another one does.
+pub(crate) fn hush() {
+    HUSHED.store(true, Ordering::Relaxed);
+}
+
 /// Writes one line to stderr, above the bars. A closed pipe does not stop training.
 pub(crate) fn line(text: impl Display) {
+    if !HUSHED.load(Ordering::Relaxed) {
+        aloud(text);
+    }
+}
+
+/// Writes a line of a process that is hushed.
+pub(crate) fn aloud(text: impl Display) {
     let text = plain(&text.to_string());
     let written = || LABEL.with_borrow(|label| writeln!(io::stderr(), "{label}{text}"));
     let _ = BARS.suspend(written);
@@ -136,7 +152,8 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 impl Progress {
     /// Starts at `done` of `total` steps.
     pub(crate) fn new(title: &str, done: u64, total: u64) -> Self {
-        let terminal = io::stderr().is_terminal();
+        let is_hushed = HUSHED.load(Ordering::Relaxed);
+        let terminal = io::stderr().is_terminal() && !is_hushed;
         let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(total), target)
             .with_prefix(LABEL.with_borrow(|label| format!("{label}{title}")));
@@ -149,7 +166,7 @@ impl Progress {
         bar.set_position(done);
         bar.reset_eta();
         let now = Instant::now();
-        let plain = (!terminal).then(|| Plain {
+        let plain = (!terminal && !is_hushed).then(|| Plain {
             title: title.to_owned(),
             started: now,
             first: done,

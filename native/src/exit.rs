@@ -17,6 +17,11 @@ pub(crate) struct Usage(pub(crate) String);
 #[error("interrupted; {0}")]
 pub(crate) struct Interrupted(pub(crate) String);
 
+/// Another process of the run has failed, or ended early, and says why; holds its exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("another process of this run says why it ended")]
+pub(crate) struct Told(pub(crate) u8);
+
 /// A [`Usage`] error, ready for `?`.
 pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
     anyhow::Error::new(Usage(message.to_string()))
@@ -44,13 +49,26 @@ pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     if reader_left {
         return ExitCode::SUCCESS;
     }
-    let (label, code) = match error {
-        error if error.is::<Interrupted>() => ("", interrupt::code()),
-        error if error.is::<Usage>() => ("error: ", 2),
-        _ => ("error: ", 1),
-    };
-    line(format_args!("{label}{}", told(error)));
-    ExitCode::from(code)
+    say(error);
+    ExitCode::from(number(error))
+}
+
+/// Prints the error, unless it has been told.
+pub(crate) fn say(error: &anyhow::Error) {
+    let label = if error.is::<Interrupted>() { "" } else { "error: " };
+    if !error.is::<Told>() {
+        line(format_args!("{label}{}", told(error)));
+    }
+}
+
+/// The exit code for the kind of an error.
+pub(crate) fn number(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref() {
+        Some(Told(code)) => *code,
+        None if error.is::<Interrupted>() => interrupt::code(),
+        None if error.is::<Usage>() => 2,
+        None => 1,
+    }
 }
 
 #[cfg(test)]

@@ -83,6 +83,17 @@ pub(crate) fn asked() -> bool {
     ASKED.load(Ordering::SeqCst) != 0
 }
 
+/// The signal that requested a stop.
+pub(crate) fn signal() -> Option<u8> {
+    Some(ASKED.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+}
+
+/// Takes a signal that another process of the run has got as one of this process.
+pub(crate) fn heard(signal: u8) {
+    // This process may have got one of its own.
+    let _ = ASKED.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
+}
+
 /// The exit code of a run that stopped on a signal, as a shell reports it: 130 after Ctrl-C, 143 after SIGTERM, 129
 /// after SIGHUP.
 pub(crate) fn code() -> u8 {

@@ -17,6 +17,7 @@ mod import;
 mod interrupt;
 mod metrics;
 mod names;
+mod peers;
 mod positioned;
 mod report;
 mod reproduce;

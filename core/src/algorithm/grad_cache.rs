@@ -9,21 +9,24 @@
 //!
 //! The result equals that of one pass; it is no approximation, unlike accumulating the losses of small batches. It
 //! costs twice the forward work and needs the memory of one chunk. Chunks can be shared among devices, each with a
-//! copy of the network; all projections are gathered on the first device, so that every sample has the negatives of
-//! all of them. The last chunk of each device keeps the graph of its first pass: with one chunk for each device
-//! nothing is computed twice.
+//! copy of the network, and among processes, each with devices of its own ([`Peers`]). All projections are gathered on the
+//! first device of every process, so that every sample has the negatives of all of them. Each process evaluates the loss,
+//! keeps the gradients of its own rows, and adds its gradients of the parameters to those of the others in one sum. The last
+//! chunk of each device keeps the graph of its first pass: with one chunk for each device nothing is computed twice.
 //!
 //! Batch norm is the exception: it takes its statistics from a chunk, as distributed training does from each device. Its
-//! running averages are those of the chunks of the first device, and move in both passes. With
+//! running averages are those of the chunks of the first device of each process, and move in both passes. With
 //! [`BatchStatistics::Batch`] it takes them from all chunks, and the step is that of one pass: see `whole_batch`.
 
 use std::iter;
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
+use super::gather::{Part, Places};
 use super::passes::{self, OfViews};
 use super::state::TRAINED;
 use super::whole_batch::{self, Outputs, WholeBatch};
@@ -35,6 +38,7 @@ use crate::loss::{Conditioning, Evaluation, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::optim::Optimizer;
+use crate::peers::Peers;
 use crate::stage::Stage;
 
 /// One network and one objective as in [`Single`](super::Single), `chunk` samples at a time.
@@ -44,8 +48,7 @@ pub struct Cached {
     objective: Box<dyn Objective>,
     chunk: usize,
     statistics: BatchStatistics,
-    device: Device,
-    helpers: Vec<Device>,
+    places: Places,
     pending: Option<Pending>,
 }
 
@@ -96,8 +99,8 @@ impl Cached {
             return Err(Error::parameter("method.chunk", chunk, "expected 1 or more"));
         }
         let (model, device) = (networks.init(device, rng)?, device.clone().inner());
-        let (statistics, helpers) = (BatchStatistics::default(), Vec::new());
-        Ok(Self { model, objective, chunk, statistics, device, helpers, pending: None })
+        let (statistics, places) = (BatchStatistics::default(), Places::of(device));
+        Ok(Self { model, objective, chunk, statistics, places, pending: None })
     }
 
     /// The same with batch norm by these statistics.
@@ -122,24 +125,33 @@ impl Algorithm for Cached {
     }
 
     fn share(&mut self, helpers: &[Device]) -> Result<()> {
-        self.helpers = helpers.iter().map(|device| device.clone().autodiff()).collect();
+        self.places.helpers = helpers.iter().map(|device| device.clone().autodiff()).collect();
         Ok(())
+    }
+
+    fn join(&mut self, peers: Arc<dyn Peers>) -> Result<()> {
+        self.places.peers = peers;
+        Ok(())
+    }
+
+    fn part(&self) -> Part {
+        self.places.part(self.chunk)
     }
 
     fn loss(&mut self, views: &Views, context: Batch) -> Result<Tensor<1>> {
         match self.statistics {
             BatchStatistics::Chunk => {
                 let (places, outputs) = self.forward(views);
-                let (loss, gradients) = self.evaluate(outputs, context)?;
+                let (loss, gradients) = self.evaluate(outputs, context, views.batch)?;
                 self.pending = Some(Pending::Chunks(self.with_gradients(places, &gradients)));
                 Ok(loss)
             }
             BatchStatistics::Batch => {
-                let devices = iter::once(&self.device).chain(&self.helpers);
-                let devices = devices.map(|device| device.clone().inner());
-                let copies = self.places().into_iter().map(|place| place.model).zip(devices).collect();
-                let (passes, outputs) = WholeBatch::forward(copies, views, self.chunk)?;
-                let (loss, gradients) = self.evaluate(outputs, context)?;
+                let models = self.places().into_iter().map(|place| place.model);
+                let copies = models.zip(self.places.local()).collect();
+                let chunks = (self.own_chunks(views), views.apart);
+                let (passes, outputs) = WholeBatch::forward(copies, chunks, self.places.peers.clone())?;
+                let (loss, gradients) = self.evaluate(outputs, context, views.batch)?;
                 self.pending = Some(Pending::Whole(Box::new((passes, gradients))));
                 Ok(loss)
             }
@@ -157,11 +169,8 @@ impl Algorithm for Cached {
                 passes.gradients(&gradients)?
             }
         };
-        let mut sum = GradientsAccumulator::new();
-        for gradients in found {
-            sum.accumulate(&self.model, gradients.to_device(&self.device, &self.model));
-        }
-        self.model = optimizer.step(learning_rate, self.model.clone(), sum.grads());
+        let sum = self.places.sum(&self.model, found)?;
+        self.model = optimizer.step(learning_rate, self.model.clone(), sum);
         Ok(())
     }
 
@@ -177,10 +186,15 @@ impl Algorithm for Cached {
 }
 
 impl Cached {
+    /// The chunks of this process.
+    fn own_chunks(&self, views: &Views) -> Vec<Views> {
+        if self.part().is_idle(views.batch) { Vec::new() } else { views.chunks(self.chunk) }
+    }
+
     /// The first pass of every chunk, and the outputs of all of them.
     fn forward(&self, views: &Views) -> (Vec<Place>, Outputs) {
         let mut places = self.places();
-        let chunks = views.chunks(self.chunk);
+        let chunks = self.own_chunks(views);
         let first_kept = chunks.len().saturating_sub(places.len());
         let mut projections = [Vec::new(), Vec::new()];
         let mut embeddings = [Vec::new(), Vec::new()];
@@ -189,7 +203,7 @@ impl Cached {
             let place = index % places.len();
             let views = match place {
                 0 => views,
-                helper => views.to_device(&self.helpers[helper - 1]),
+                helper => views.to_device(&self.places.helpers[helper - 1]),
             };
             let pass = Pass::of(&places[place].model, &views);
             for (all, one) in projections.iter_mut().zip(&pass.projections) {
@@ -206,17 +220,23 @@ impl Cached {
         (places, Outputs { embeddings, projections })
     }
 
-    /// The loss of a batch, and its gradients with respect to the projections of each view.
-    fn evaluate(&self, outputs: Outputs, context: Batch) -> Result<(Tensor<1>, [Option<Tensor<2>>; 2])> {
-        // Results move to the first device after all devices have been given their work.
-        let whole = |all: Vec<Tensor<2>>| {
-            Tensor::cat(all.into_iter().map(|one| one.to_device(&self.device)).collect(), 0)
+    /// The loss of a batch, and its gradients with respect to the projections of each view of the samples of this process.
+    fn evaluate(
+        &self,
+        outputs: Outputs,
+        context: Batch,
+        samples: usize,
+    ) -> Result<(Tensor<1>, [Option<Tensor<2>>; 2])> {
+        let whole = |[a, b]: [Vec<Tensor<2>>; 2]| -> Result<[Tensor<2>; 2]> {
+            let gather = |of_view| self.places.gather(of_view, (samples, self.chunk));
+            Ok([gather(a)?, gather(b)?])
         };
         let Outputs { embeddings, projections } = outputs;
-        let [a, b] = projections.map(whole);
-        let context = loss::with_representations(self.objective.as_ref(), context, || embeddings.map(whole))?;
+        let [a, b] = whole(projections)?;
+        let context = loss::with_representations(self.objective.as_ref(), context, || whole(embeddings))?;
         let batch =
             context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
+        let batch = batch.with_peers(self.places.peers.clone());
         let Evaluation { loss, mut gradients, .. } = {
             let _span = Stage::Loss.enter();
             self.objective.evaluate(&batch)?
@@ -232,7 +252,7 @@ impl Cached {
                 remedy: "train with another objective, or with the method that it belongs to".into(),
             });
         }
-        Ok((loss, whole))
+        Ok((loss, whole.map(|of_view| of_view.map(|of_view| self.places.own(&of_view, self.chunk)))))
     }
 
     /// Hands every chunk the gradients of its projections.
@@ -254,7 +274,7 @@ impl Cached {
     fn places(&self) -> Vec<Place> {
         // A clone shares its running averages with the model and would move them to the other device.
         let copy = |device| self.model.valid().train().fork(device);
-        let copies = self.helpers.iter().map(copy);
+        let copies = self.places.helpers.iter().map(copy);
         let models = iter::once(self.model.clone()).chain(copies);
         models.map(|model| Place { model, chunks: Vec::new() }).collect()
     }

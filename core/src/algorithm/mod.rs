@@ -54,6 +54,7 @@ mod byol;
 mod config;
 mod ema;
 mod gan;
+mod gather;
 mod grad_cache;
 mod jtt;
 mod lff;
@@ -88,12 +89,14 @@ use crate::nn::checkpoint::{CheckpointError, Weights};
 use crate::nn::head::HeadConfig;
 use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
+use crate::peers::Peers;
 
 pub use bias_first::BiasGuided;
 pub use byol::BootstrapLatent;
 pub use config::{AlgorithmConfig, BatchStatistics, TrainingSet, class_scores};
 pub use ema::MovingAverage;
 pub use gan::AdversarialGenerator;
+pub use gather::Part;
 pub use grad_cache::Cached;
 pub use jtt::{JustTrainTwice, Stage};
 pub use lff::LearningFromFailure;
@@ -145,6 +148,29 @@ pub trait Algorithm: Debug {
             self.name(),
             "but several devices share the chunks of `cached`; set method={ name = \"cached\", chunk = N }",
         ))
+    }
+
+    /// Distributes the work of every step over further processes, which take the same steps. From then on
+    /// [`loss`](Self::loss) takes the views of the rows of [`part`](Self::part), and the `context` of the whole batch. Each
+    /// process has as many devices.
+    ///
+    /// # Errors
+    /// The algorithm computes in one process only: all except [`Cached`].
+    fn join(&mut self, peers: Arc<dyn Peers>) -> Result<()> {
+        if peers.count() == 1 {
+            return Ok(());
+        }
+        Err(Error::parameter(
+            "method.name",
+            self.name(),
+            "but several processes share the chunks of `cached`, for any objective that it takes; set \
+             method={ name = \"cached\", chunk = N }, or start one process",
+        ))
+    }
+
+    /// The part of every batch whose views this process takes.
+    fn part(&self) -> Part {
+        Part::WHOLE
     }
 
     /// The range of steps of the current stage within a run of `steps`; a learning-rate schedule spans one stage.
@@ -199,6 +225,8 @@ pub struct Views {
     pub plain: Option<Tensor<4>>,
     /// A separate batch of images to classify, `[n, channels, size, size]`.
     pub classified: Option<Tensor<4>>,
+    /// Number of samples of the batch, of which other processes have some.
+    batch: usize,
 }
 
 impl Views {
@@ -212,7 +240,14 @@ impl Views {
             return Err(Error::shape("view_b", format!("{:?}, at least one sample", a.dims()), found));
         }
         // Batch norm detects training by the images, not by its own tensors.
-        Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false, plain: None, classified: None })
+        let batch = a.dims()[0];
+        Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false, plain: None, classified: None, batch })
+    }
+
+    /// The same views as those of [`Algorithm::part`] of a batch of so many samples.
+    #[must_use]
+    pub fn out_of(self, batch: usize) -> Self {
+        Self { batch, ..self }
     }
 
     /// The same views, with or without separate statistics.
@@ -259,15 +294,15 @@ impl Views {
             let rows = start..(start + size).min(self.samples());
             let of = |view: &Tensor<4>| rows_of(view, rows.clone());
             let plain = self.plain.as_ref().map(of);
-            Self { a: of(&self.a), b: of(&self.b), apart: self.apart, plain, classified: None }
+            Self { a: of(&self.a), b: of(&self.b), plain, classified: None, ..self.clone() }
         };
         (0..self.samples()).step_by(size).map(part).collect()
     }
 
     /// The same views with one change applied to all images.
     pub(crate) fn map(self, of: impl Fn(Tensor<4>) -> Tensor<4>) -> Self {
-        let Self { a, b, apart, plain, classified } = self;
-        Self { a: of(a), b: of(b), apart, plain: plain.map(&of), classified: classified.map(&of) }
+        let Self { a, b, apart, plain, classified, batch } = self;
+        Self { a: of(a), b: of(b), apart, plain: plain.map(&of), classified: classified.map(&of), batch }
     }
 
     fn to_device(&self, device: &Device) -> Self {

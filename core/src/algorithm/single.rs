@@ -62,7 +62,8 @@ impl Algorithm for Single {
         }
         let embeddings = passes::represent(&self.model, views);
         let [a, b] = embeddings.through(&self.model).split();
-        let context = loss::with_representations(self.objective.as_ref(), context, || embeddings.split())?;
+        let context =
+            loss::with_representations(self.objective.as_ref(), context, || Ok(embeddings.split()))?;
         let batch =
             context.with_tensor("logits", a.clone()).with_tensor("view_a", a).with_tensor("view_b", b);
         loss::loss(self.objective.as_ref(), &batch)

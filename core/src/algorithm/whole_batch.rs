@@ -15,16 +15,23 @@
 //! 5.9 million numbers of every image, where one pass of the batch keeps 22.8 million, and chunks with statistics of their own
 //! keep nothing but the images. The network goes forward three times and backward once; chunks with their own statistics go
 //! forward twice.
+//!
+//! Chunks may lie in several processes: what is summed over chunks is then summed over processes too, so that the statistics and
+//! their gradients are those of all.
+
+use std::sync::Arc;
 
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{DType, Device, Gradients, Tensor};
 use simile_kernels::Statistics;
 
 use super::Views;
+use super::gather::summed;
 use super::passes::halves;
 use crate::error::{Error, Result};
 use crate::nn::layers::is_half;
-use crate::nn::{Flow, Model, Moments, Segment, Step};
+use crate::nn::{Flow, Model, Moments, Pending, Segment, Step};
+use crate::peers::Peers;
 use crate::stage::Stage;
 
 /// The forward passes of a batch, without a graph, and the networks that they went through.
@@ -34,6 +41,7 @@ pub(super) struct WholeBatch {
     models: Vec<Model>,
     /// One pass of both views, or one of each.
     passes: Vec<Pass>,
+    peers: Arc<dyn Peers>,
 }
 
 /// A batch that has gone through the network.
@@ -42,7 +50,14 @@ struct Pass {
     /// The chunks at the beginning of each segment.
     starts: Vec<Vec<Flow>>,
     /// The statistics of each step of each segment.
-    moments: Vec<Vec<Moments>>,
+    moments: Vec<Vec<Known>>,
+}
+
+/// The statistics of a step's inputs, and the numbers of places that they are of.
+#[derive(Debug, Clone)]
+struct Known {
+    moments: Moments,
+    counts: [usize; 2],
 }
 
 /// The outputs of each view: those of every chunk, on its device.
@@ -106,32 +121,32 @@ impl<'m> Networks<'m> {
 }
 
 impl WholeBatch {
-    /// The outputs of all chunks of `size` samples, by copies of the network on every device. The running statistics of the
-    /// first copy follow.
+    /// The outputs of the chunks of this process, with views apart or not, by copies of the network on every device. The running
+    /// statistics of the first copy follow.
     ///
     /// # Errors
-    /// The network cannot be taken in steps.
+    /// The network cannot be taken in steps, or a peer cannot be reached.
     pub(super) fn forward(
         copies: Vec<(Model, Device)>,
-        views: &Views,
-        size: usize,
+        (chunks, are_apart): (Vec<Views>, bool),
+        peers: Arc<dyn Peers>,
     ) -> Result<(Self, Outputs)> {
         let _span = Stage::Forward.enter();
         let (models, devices): (Vec<Model>, Vec<Device>) = copies.into_iter().unzip();
         let (passes, outputs) = {
             let networks = Networks::of(&models)?;
-            passes_of(&networks, views.chunks(size), &devices, views.apart)
+            passes_of(&networks, (chunks, are_apart), &devices, peers.as_ref())?
         };
-        Ok((Self { models, passes }, outputs))
+        Ok((Self { models, passes, peers }, outputs))
     }
 
     /// The gradients of the parameters on every device, from those of the projections of each view.
     ///
     /// # Errors
-    /// The network cannot be taken in steps.
+    /// As [`forward`](Self::forward).
     pub(super) fn gradients(self, of_views: &[Option<Tensor<2>>; 2]) -> Result<Vec<GradientsParams>> {
         let _span = Stage::Backward.enter();
-        let Self { models, passes } = self;
+        let Self { models, passes, peers } = self;
         let networks = Networks::of(&models)?;
         let mut sums: Vec<Sum> =
             models.iter().map(|model| Sum { model, all: GradientsAccumulator::new() }).collect();
@@ -150,7 +165,7 @@ impl WholeBatch {
                 Flow::of_rows(Tensor::cat(parts, 0).to_device(&end.maps.device()))
             };
             let ends = pass.starts.last().map(|ends| ends.iter().map(of_chunk).collect());
-            pass.backward(&networks, &mut sums, ends.unwrap_or_default());
+            pass.backward(&networks, &mut sums, ends.unwrap_or_default(), peers.as_ref())?;
         }
         Ok(sums.into_iter().map(|mut sum| sum.all.grads()).collect())
     }
@@ -159,26 +174,26 @@ impl WholeBatch {
 /// The passes of chunks on devices that take turns, and their outputs: one pass of both views, or one of each.
 fn passes_of(
     networks: &Networks,
-    chunks: Vec<Views>,
+    (chunks, are_apart): (Vec<Views>, bool),
     devices: &[Device],
-    is_apart: bool,
-) -> (Vec<Pass>, Outputs) {
+    peers: &dyn Peers,
+) -> Result<(Vec<Pass>, Outputs)> {
     let flows = |images: &dyn Fn(&Views) -> Tensor<4>| -> Vec<Flow> {
         let on_turn = chunks.iter().zip(devices.iter().cycle());
         on_turn.map(|(views, device)| images(views).without_autodiff().to_device(device).into()).collect()
     };
-    let batches = match is_apart {
+    let batches = match are_apart {
         true => vec![flows(&|views| views.a.clone()), flows(&|views| views.b.clone())],
         false => vec![flows(&Views::both)],
     };
     let (mut passes, mut embeddings, mut projections) = (Vec::new(), Vec::new(), Vec::new());
     for batch in batches {
-        let (pass, ends) = Pass::of(networks, batch);
+        let (pass, ends) = Pass::of(networks, batch, peers)?;
         embeddings.push(pass.starts.get(networks.of_encoder).cloned().unwrap_or_default());
         projections.push(ends);
         passes.push(pass);
     }
-    (passes, Outputs { embeddings: by_view(embeddings), projections: by_view(projections) })
+    Ok((passes, Outputs { embeddings: by_view(embeddings), projections: by_view(projections) }))
 }
 
 /// The gradients of a copy of the network.
@@ -189,35 +204,49 @@ struct Sum<'m> {
 
 impl Pass {
     /// The passes of chunks, with their outputs.
-    fn of(networks: &Networks, mut flows: Vec<Flow>) -> (Self, Vec<Flow>) {
+    fn of(networks: &Networks, mut flows: Vec<Flow>, peers: &dyn Peers) -> Result<(Self, Vec<Flow>)> {
         let (mut starts, mut moments) = (Vec::new(), Vec::new());
         for (segment, steps) in networks.lengths().into_iter().enumerate() {
             starts.push(flows.clone());
             let mut of_segment = Vec::new();
             for at in (0..steps).map(|turn| (segment, turn)) {
-                let known = moments_of(networks.step(0, at), &flows);
-                flows = networks.forward(flows, at, &known);
+                let known = moments_of(networks.step(0, at), &flows, peers)?;
+                flows = networks.forward(flows, at, &known.moments);
                 of_segment.push(known);
             }
             moments.push(of_segment);
         }
-        (Self { starts, moments }, flows)
+        Ok((Self { starts, moments }, flows))
     }
 
     /// Adds the gradients of the parameters for those of the outputs, and frees what was kept on the way.
-    fn backward(self, networks: &Networks, sums: &mut [Sum], mut upstream: Vec<Flow>) {
+    fn backward(
+        self,
+        networks: &Networks,
+        sums: &mut [Sum],
+        mut upstream: Vec<Flow>,
+        peers: &dyn Peers,
+    ) -> Result<()> {
         let segments = self.starts.into_iter().zip(self.moments).enumerate();
         for (segment, (start, moments)) in segments.rev() {
             let mut inputs = vec![start];
             for (turn, known) in moments.iter().enumerate().take(moments.len().saturating_sub(1)) {
                 let flows = inputs.last().cloned().unwrap_or_default();
-                inputs.push(networks.forward(flows, (segment, turn), known));
+                inputs.push(networks.forward(flows, (segment, turn), &known.moments));
             }
             for ((turn, known), flows) in moments.iter().enumerate().zip(inputs).rev() {
-                upstream = pull_back(networks, (segment, turn), (flows, known), upstream, sums);
+                let upstream_of = Upstream { of_outputs: upstream, peers };
+                upstream = pull_back(networks, (segment, turn), (flows, known), upstream_of, sums)?;
             }
         }
+        Ok(())
     }
+}
+
+/// The gradients of the outputs of a step, and the processes that have those of other chunks.
+struct Upstream<'p> {
+    of_outputs: Vec<Flow>,
+    peers: &'p dyn Peers,
 }
 
 /// The gradients of the inputs of a step, for those of its outputs; those of the parameters are added to `sums`. The images
@@ -225,14 +254,14 @@ impl Pass {
 fn pull_back(
     networks: &Networks,
     at: (usize, usize),
-    (flows, moments): (Vec<Flow>, &Moments),
-    upstream: Vec<Flow>,
+    (flows, Known { moments, counts }): (Vec<Flow>, &Known),
+    Upstream { of_outputs, peers }: Upstream,
     sums: &mut [Sum],
-) -> Vec<Flow> {
+) -> Result<Vec<Flow>> {
     let leaf =
         |tensor: Tensor<4>| if at == (0, 0) { tensor.autodiff() } else { tensor.autodiff().require_grad() };
     let (mut of_inputs, mut of_moments) = (Vec::new(), [None, None]);
-    for (chunk, (flow, upstream)) in flows.iter().zip(upstream).enumerate() {
+    for (chunk, (flow, upstream)) in flows.iter().zip(of_outputs).enumerate() {
         let inputs = flow.clone().map(leaf);
         let variables = on_device(moments, &flow.maps.device())
             .map(|known| known.map(|known| changed(known, |numbers| numbers.autodiff().require_grad())));
@@ -264,23 +293,39 @@ fn pull_back(
             None => input.without_autodiff().zeros_like(),
         }));
     }
+    let of_moments = due_by_all(of_moments, moments, peers)?;
     let due = |(input, gradient): (&Flow, Flow)| {
         let [of_maps, of_branch] = on_device(&of_moments, &input.maps.device());
         let [maps, branch] = on_device(moments, &input.maps.device());
         Flow {
-            maps: with_due(
-                gradient.maps,
-                &input.maps,
-                maps.zip(of_maps),
-                places(flows.iter().map(|flow| &flow.maps)),
-            ),
-            branch: gradient.branch.zip(input.branch.as_ref()).map(|(gradient, input)| {
-                let count = places(flows.iter().filter_map(|flow| flow.branch.as_ref()));
-                with_due(gradient, input, branch.zip(of_branch), count)
-            }),
+            maps: with_due(gradient.maps, &input.maps, maps.zip(of_maps), counts[0]),
+            branch: gradient
+                .branch
+                .zip(input.branch.as_ref())
+                .map(|(gradient, input)| with_due(gradient, input, branch.zip(of_branch), counts[1])),
         }
     };
-    flows.iter().zip(of_inputs).map(due).collect()
+    Ok(flows.iter().zip(of_inputs).map(due).collect())
+}
+
+/// The gradients of statistics from the chunks of all processes.
+fn due_by_all(own: Moments, known: &Moments, peers: &dyn Peers) -> Result<Moments> {
+    if peers.count() == 1 {
+        return Ok(own);
+    }
+    let [of_maps, of_branch] = own;
+    let [maps, branch] = known;
+    let of_all = |own: Option<Statistics>, known: &Option<Statistics>| -> Result<Option<Statistics>> {
+        let Some(known) = known else { return Ok(None) };
+        let zeros = |like: &Tensor<1>| like.zeros_like();
+        let own =
+            own.unwrap_or_else(|| Statistics { mean: zeros(&known.mean), variance: zeros(&known.variance) });
+        let [channels] = own.mean.dims();
+        let both = summed(peers, Tensor::cat(vec![own.mean, own.variance], 0))?;
+        let part = |rows: std::ops::Range<usize>| both.clone().slice([rows]);
+        Ok(Some(Statistics { mean: part(0..channels), variance: part(channels..2 * channels) }))
+    };
+    Ok([of_all(of_maps, maps)?, of_all(of_branch, branch)?])
 }
 
 /// The gradient of an input with what it owes to the statistics, each with its gradient, of `count` places.
@@ -302,37 +347,56 @@ fn with_due(
 }
 
 /// The statistics of the inputs of a step's norms, whose running statistics follow.
-fn moments_of(step: &Step, flows: &[Flow]) -> Moments {
+fn moments_of(step: &Step, flows: &[Flow], peers: &dyn Peers) -> Result<Known> {
     let [of_maps, of_branch] = step.norms();
     let maps = flows.iter().map(|flow| &flow.maps).collect::<Vec<_>>();
     let branch = flows.iter().filter_map(|flow| flow.branch.as_ref()).collect::<Vec<_>>();
-    [(of_maps, maps), (of_branch, branch)].map(|(norm, inputs)| {
-        let norm = norm.as_ref()?;
-        let count = places(inputs.iter().copied());
-        let known = statistics(&inputs, count)?;
-        norm.observe(&known, count);
-        Some(known)
-    })
+    let mut known = Known { moments: [None, None], counts: [0; 2] };
+    for (at, (norm, inputs)) in [(of_maps, maps), (of_branch, branch)].into_iter().enumerate() {
+        let Some(norm) = norm else { continue };
+        let (found, count) = statistics(&inputs, norm, peers)?;
+        norm.observe(&found, count);
+        known.moments[at] = Some(found);
+        known.counts[at] = count;
+    }
+    Ok(known)
 }
 
-/// Mean and biased variance of the channels of maps of `count` places together, on the device of the first. The mean comes
-/// before the squares, so that large means cost no digits.
-fn statistics(inputs: &[&Tensor<4>], count: usize) -> Option<Statistics> {
-    let device = inputs.first()?.device();
+/// Mean and biased variance of the channels of the maps of all chunks together, on the device of the first of this process,
+/// with the number of their places. The mean comes before the squares, so that large means cost no digits.
+fn statistics(inputs: &[&Tensor<4>], norm: &Pending, peers: &dyn Peers) -> Result<(Statistics, usize)> {
+    let device = inputs.first().map_or_else(|| norm.device(), |input| input.device());
+    let count = places_of_all(inputs.iter().copied(), peers)?;
     let mean_of = |of: &dyn Fn(Tensor<2>) -> Tensor<2>| {
         let sum = |input: &&Tensor<4>| {
             let [n, height, width, channels] = input.dims();
             let rows = wide((*input).clone()).reshape([n * height * width, channels]);
             of(rows).sum_dim(0).reshape([channels]).to_device(&device)
         };
-        Some(inputs.iter().map(sum).reduce(|sum, one| sum + one)? / count as f64)
+        let own = inputs.iter().map(sum).reduce(|sum, one| sum + one);
+        let own = own.unwrap_or_else(|| Tensor::zeros([norm.channels()], (&device, DType::F32)));
+        Ok(summed(peers, own)? / count as f64)
     };
     let mean: Tensor<1> = mean_of(&|rows| rows)?;
     let variance = mean_of(&|rows| {
         let mean = mean.clone().to_device(&rows.device()).unsqueeze();
         (rows - mean).square()
     })?;
-    Some(Statistics { mean, variance })
+    Ok((Statistics { mean, variance }, count))
+}
+
+/// The places of the maps of all processes.
+fn places_of_all<'f>(maps: impl Iterator<Item = &'f Tensor<4>>, peers: &dyn Peers) -> Result<usize> {
+    /// Two numbers below it are exact in `f32`, and so are their sums over a few thousand processes.
+    const PART: usize = 1 << 12;
+    let own = places(maps);
+    if peers.count() == 1 {
+        return Ok(own);
+    }
+    let mut parts = [own % PART, own / PART % PART, own / PART / PART].map(|part| part as f32);
+    peers.sum(&mut parts)?;
+    let [low, middle, high] = parts.map(|part| part as usize);
+    Ok(low + PART * (middle + PART * high))
 }
 
 /// Places of maps, over which statistics go.
@@ -393,6 +457,7 @@ mod tests {
     use crate::nn::head::{HeadConfig, HeadKind};
     use crate::nn::resnet::Stem;
     use crate::nn::{Architecture, EncoderConfig};
+    use crate::peers::Alone;
 
     /// Parameters and running statistics in `f64`.
     struct InDouble;
@@ -465,7 +530,8 @@ mod tests {
         let device = Device::flex();
         let helper = |_| (model.valid().train().fork(&device.clone().autodiff()), device.clone());
         let copies = std::iter::once((model.clone(), device.clone())).chain((1..devices).map(helper));
-        let (passes, outputs) = WholeBatch::forward(copies.collect(), views, chunk).unwrap();
+        let chunks = (views.chunks(chunk), views.apart);
+        let (passes, outputs) = WholeBatch::forward(copies.collect(), chunks, Arc::new(Alone)).unwrap();
         let [a, b] = outputs.projections.map(|parts| Tensor::cat(parts, 0));
         let projections = [a.clone(), b.clone()].map(numbers).to_vec();
         let mut sum = GradientsAccumulator::new();

@@ -17,6 +17,8 @@ pub mod preprocess;
 mod preset;
 mod store;
 
+use std::ops::Range;
+
 use burn::tensor::Tensor;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
@@ -199,13 +201,31 @@ impl Augmentation {
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<Tensor<4>> {
+        let samples = images.dims()[0];
+        self.view_of(images, (samples, &[0..samples]), stretches, rng)
+    }
+
+    /// As [`view_stretched`](Self::view_stretched), of the samples `rows` out of a batch of so many, which are `images`. The
+    /// parameters of all are drawn; `stretches` are of all.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view).
+    pub fn view_of(
+        &self,
+        images: Tensor<4>,
+        (samples, rows): (usize, &[Range<usize>]),
+        stretches: Option<&[f64]>,
+        rng: &mut impl Rng,
+    ) -> Result<Tensor<4>> {
         let _span = Stage::Views.enter();
-        let [n, _, height, width] = images.dims();
-        let samples = match stretches {
+        let [_, _, height, width] = images.dims();
+        let drawn = match stretches {
             Some(stretches) => self.draw_stretched(stretches, (height, width), rng)?,
-            None => self.draw(n, height, width, rng)?,
+            None => self.draw(samples, height, width, rng)?,
         };
-        self.apply(images, &samples)
+        let own: Vec<Sample> =
+            rows.iter().filter_map(|rows| drawn.get(rows.clone())).flatten().cloned().collect();
+        self.apply(images, &own)
     }
 }
 

@@ -5,6 +5,7 @@
 //! inputs of an objective (`logits`, `queue`, `prototypes`, ...).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use burn::tensor::{DType, Device, Tensor};
 
@@ -13,6 +14,7 @@ use crate::kernel::conditional::Solved;
 use crate::numeric::matrix::{Matrix, check_values};
 use crate::numeric::read;
 use crate::numeric::unit_rows::UnitRows;
+use crate::peers::Peers;
 
 /// Named inputs of an objective.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +28,7 @@ pub struct Batch {
     unit: bool,
     detailed: bool,
     tile: Option<usize>,
+    peers: Option<Arc<dyn Peers>>,
 }
 
 impl Batch {
@@ -108,6 +111,18 @@ impl Batch {
     /// Number of anchors that are compared with all candidates at once, if the user chose it.
     pub fn tile(&self) -> Option<usize> {
         self.tile
+    }
+
+    /// Lets processes that have the same batch share the anchors of its loss, where the objective allows.
+    #[must_use]
+    pub fn with_peers(mut self, peers: Arc<dyn Peers>) -> Self {
+        self.peers = Some(peers);
+        self
+    }
+
+    /// The processes that share the anchors.
+    pub(crate) fn peers(&self) -> Option<Arc<dyn Peers>> {
+        self.peers.clone()
     }
 
     /// True if embeddings are taken as unit rows.

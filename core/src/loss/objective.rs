@@ -155,17 +155,17 @@ pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
 /// this case.
 ///
 /// # Errors
-/// They have not two dimensions.
+/// Those of `representations`, or they have not two dimensions.
 pub fn with_representations(
     objective: &dyn Objective,
     batch: Batch,
-    representations: impl FnOnce() -> [Tensor<2>; 2],
+    representations: impl FnOnce() -> Result<[Tensor<2>; 2]>,
 ) -> Result<Batch> {
     let is_given = batch.has_condition("z") || batch.has_condition("z_a");
     if objective.spec().conditioning() != Conditioning::Representation || is_given {
         return Ok(batch);
     }
-    let [a, b] = representations();
+    let [a, b] = representations()?;
     let read = Batch::default().with_tensor("z_a", a).with_tensor("z_b", b);
     ["z_a", "z_b"].into_iter().try_fold(batch, |batch, name| {
         Ok(match read.in_memory(objective.name(), name)? {

@@ -234,6 +234,16 @@ impl BatchNorm {
         device.is_autodiff() && self.training.is_enabled()
     }
 
+    /// Number of channels.
+    pub(super) fn channels(&self) -> usize {
+        self.running_mean.value_sync().dims()[0]
+    }
+
+    /// The device of its numbers, without autodiff.
+    pub(super) fn device(&self) -> Device {
+        self.running_mean.value_sync().device().inner()
+    }
+
     /// Updates the running statistics with the mean and the biased variance of so many samples.
     pub(super) fn observe(&self, mean: Tensor<1>, variance: Tensor<1>, samples: usize) {
         let samples = samples as f64;

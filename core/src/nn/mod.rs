@@ -22,5 +22,5 @@ pub use self::activations::Activations;
 pub use self::architecture::{Architecture, Encoder};
 pub use self::config::EncoderConfig;
 pub use self::model::Model;
-pub(crate) use self::segments::{Flow, Moments, Segment, Step};
+pub(crate) use self::segments::{Flow, Moments, Pending, Segment, Step};
 pub use self::work::Work;

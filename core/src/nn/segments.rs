@@ -3,7 +3,7 @@
 //!
 //! Steps are joined to segments. A batch is kept between segments, and its chunks are computed once more within one.
 
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 use simile_kernels::Statistics;
 
 use super::layers::BatchNorm;
@@ -55,6 +55,16 @@ pub(crate) struct Pending<'n> {
 }
 
 impl Pending<'_> {
+    /// Number of channels.
+    pub(crate) fn channels(&self) -> usize {
+        self.norm.channels()
+    }
+
+    /// The device of its numbers.
+    pub(crate) fn device(&self) -> Device {
+        self.norm.device()
+    }
+
     /// Updates the running statistics.
     pub(crate) fn observe(&self, Statistics { mean, variance }: &Statistics, samples: usize) {
         let mean = match &self.bias {

@@ -31,12 +31,15 @@ mod condition_groups;
 mod config;
 mod cost;
 mod embed;
+mod exchange;
 mod memory;
 mod sampler;
 mod state;
 #[cfg(test)]
 mod tests;
 mod views;
+
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -46,6 +49,7 @@ pub use condition_groups::ConditionGroups;
 pub use config::{Precision, TrainerConfig};
 pub use cost::{Effort, StepCost};
 pub use embed::{embed, embed_each, score};
+pub use exchange::Exchange;
 pub use memory::StepMemory;
 pub use sampler::{BESIDE_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};
 pub use views::{ViewMaker, ViewSource};
@@ -53,7 +57,7 @@ pub use views::{ViewMaker, ViewSource};
 pub use crate::numeric::random::{Purpose, stream};
 
 use self::average::Average;
-use crate::algorithm::{Algorithm, Networks, TrainingSet, Views};
+use crate::algorithm::{Algorithm, Networks, Part, TrainingSet, Views};
 use crate::error::Error;
 use crate::loss::batch::Batch;
 use crate::nn::Model;
@@ -64,6 +68,7 @@ use crate::numeric::matrix::Matrix;
 use crate::numeric::read;
 use crate::optim::Optimizer;
 use crate::optim::schedule::Progress;
+use crate::peers::Peers;
 
 /// The reason for which a run cannot continue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -132,6 +137,19 @@ impl Trainer {
             self.config.precision.check(&self.config.encoder, device)?;
         }
         Ok(self.algorithm.share(helpers)?)
+    }
+
+    /// Distributes the work of every step over further processes, which take the same steps; see [`Algorithm::join`].
+    ///
+    /// # Errors
+    /// The algorithm computes in one process only.
+    pub fn join(&mut self, peers: Arc<dyn Peers>) -> Result<(), TrainError> {
+        Ok(self.algorithm.join(peers)?)
+    }
+
+    /// The part of every batch whose views [`step_on`](Self::step_on) takes in this process.
+    pub fn part(&self) -> Part {
+        self.algorithm.part()
     }
 
     /// The settings.

@@ -34,9 +34,25 @@ impl ViewMaker {
         stretches: Option<&[f64]>,
         rng: &mut impl Rng,
     ) -> Result<(Tensor<4>, Tensor<4>)> {
-        let view_a = self.single(images.clone(), stretches, rng)?;
-        let view_b = self.single(images, stretches, rng)?;
-        Ok((view_a, view_b))
+        let samples = images.dims()[0];
+        self.pair_of(images, (samples, &[0..samples]), stretches, rng)
+    }
+
+    /// As [`pair`](Self::pair), of the samples `rows` out of a batch of so many, which are `images`. The parameters of all are
+    /// drawn, so that the views are those that the whole batch would have; `stretches` are of all.
+    ///
+    /// # Errors
+    /// As [`pair`](Self::pair).
+    pub fn pair_of(
+        &self,
+        images: Tensor<4>,
+        (samples, rows): (usize, &[Range<usize>]),
+        stretches: Option<&[f64]>,
+        rng: &mut impl Rng,
+    ) -> Result<(Tensor<4>, Tensor<4>)> {
+        let mut view = || self.augmentation.view_of(images.clone(), (samples, rows), stretches, rng);
+        let (a, b) = (view()?, view()?);
+        Ok((self.normalisation.apply(a)?, self.normalisation.apply(b)?))
     }
 
     /// One random view of images, normalised. If the augmentation has no step, they are only normalised.
@@ -129,5 +145,26 @@ mod tests {
         let red = fifth.pixels.iter().copied().step_by(3);
         let expected = red.map(|value| (f32::from(value) / 255.0 - 0.5) / 0.25);
         assert!(plain.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-5));
+    }
+
+    #[test]
+    fn the_views_of_some_samples_are_those_that_the_batch_has() {
+        let images = draw_digits(7, Colours::Palette, 3).unwrap().images;
+        let normalisation = Normalisation { mean: vec![0.5; 3], std: vec![0.25; 3] };
+        let maker = ViewMaker::new(Augmentation::preset("crop").unwrap(), normalisation);
+        let store = ImageStore::new(&images, &Device::flex()).unwrap();
+        let numbers = |views: (Tensor<4>, Tensor<4>), rows: &[usize]| {
+            let row = |view: &Tensor<4>, at: usize| view.clone().slice([at..at + 1]).into_data();
+            rows.iter().flat_map(|&at| [row(&views.0, at), row(&views.1, at)]).collect::<Vec<_>>()
+        };
+        let stretches = [1.0, 1.2, 0.8, 1.0, 1.5, 1.0, 0.7];
+        for stretches in [None, Some(&stretches[..])] {
+            let rng = || stream(1, Purpose::Augmentation, 7);
+            let whole =
+                maker.pair(store.batch(&[0, 1, 2, 3, 4, 5, 6]).unwrap(), stretches, &mut rng()).unwrap();
+            let own = store.batch(&[1, 2, 6]).unwrap();
+            let own = maker.pair_of(own, (7, &[1..3, 6..7]), stretches, &mut rng()).unwrap();
+            assert_eq!(numbers(own, &[0, 1, 2]), numbers(whole, &[1, 2, 6]));
+        }
     }
 }

@@ -14,10 +14,12 @@ use crate::config::{Changes, Recipe};
 use crate::console::{Console, line, table};
 use crate::devices::DeviceSet;
 use crate::exit::usage;
+use crate::experiment::follow::follow;
 use crate::experiment::resume::{ResumeOptions, resume};
 use crate::experiment::run;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::names::{MSE, R2, TOP1};
+use crate::peers::{self, Team};
 use crate::report::{smoke, time};
 use crate::run_folder::folder::{MODEL, REPORT};
 use crate::run_folder::record::RunResult;
@@ -26,20 +28,33 @@ use crate::run_folder::record::RunResult;
 const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
+    let launched = peers::launched()?;
+    let outcome = match launched.team.leads() {
+        true => lead(arguments, console, &launched.team),
+        false => follow(&launched.team, &arguments.devices.device, arguments.data.clone()),
+    };
+    launched.end(outcome)
+}
+
+/// Trains in this process, with the others of its team.
+fn lead(arguments: &Train, console: Console, team: &Team) -> Result<()> {
     let Train { data, set, arms, seed, smoke, .. } = arguments;
     let devices = &arguments.devices.device;
     let changes = Changes { set, arms, seed: *seed, smoke: *smoke };
     let (folder, result) = match (&arguments.resume, &arguments.recipe) {
-        (Some(run), _) => resume(run, ResumeOptions { data: data.as_deref(), devices, set })?,
+        (Some(run), _) => resume(run, ResumeOptions { data: data.as_deref(), devices, set, team })?,
         (None, Some(name)) => {
             let Asked { recipe, data } = asked(name, arguments, &changes)?;
+            if !team.is_alone() && (arguments.profile.is_some() || arguments.seeds.is_some()) {
+                return Err(usage("--profile and --seeds are for one process; start one"));
+            }
             if let Some(steps) = arguments.profile {
                 return profile::run(recipe, data, steps, arguments, console);
             }
             if let Some(seeds) = arguments.seeds {
                 return seeds::run(recipe, data, seeds, arguments, console);
             }
-            run::run(recipe, arguments.out.as_deref(), data, DeviceSet::open(devices)?)?
+            run::run(recipe, arguments.out.as_deref(), data, DeviceSet::open_in(team, devices)?)?
         }
         (None, None) => return Err(usage("name a recipe, or a run with --resume")),
     };

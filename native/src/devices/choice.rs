@@ -10,6 +10,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 
 use super::{DeviceName, Kind, Present};
 use crate::exit::usage;
+use crate::peers::Team;
 
 /// A device as the user names it: a backend and the number of its device, the first one by default
 /// (`cpu`, `vulkan:1`).
@@ -19,11 +20,13 @@ pub(crate) struct DeviceChoice {
     pub(crate) index: usize,
 }
 
-/// The devices of a run: the first one has the network, the loss and the probes; the others take part in the steps.
+/// The devices of a run in this process: the first one has the network, the loss and the probes; the others take part in the steps.
 #[derive(Debug, Clone)]
 pub(crate) struct DeviceSet {
     pub(crate) first: Present,
     helpers: Vec<Present>,
+    /// The processes that share the steps, each with as many devices.
+    pub(crate) team: Team,
 }
 
 impl DeviceChoice {
@@ -35,7 +38,7 @@ impl DeviceChoice {
     /// A usage error that names the feature to build, or a failure that says what is missing.
     pub(crate) fn open(self) -> anyhow::Result<Present> {
         if self == Self::AUTO {
-            return super::automatic();
+            return super::automatic(0);
         }
         let Self { name, .. } = self;
         if !name.built_in() {
@@ -119,15 +122,27 @@ impl DeviceSet {
     /// # Errors
     /// As [`DeviceChoice::open`]; a usage error if a device is named twice.
     pub(crate) fn open(choices: &[DeviceChoice]) -> anyhow::Result<Self> {
-        let opened = choices.iter().map(|choice| choice.open()).collect::<anyhow::Result<Vec<_>>>()?;
-        Self::of(opened)
+        Self::open_in(&Team::alone(), choices)
+    }
+
+    /// The devices of a process of a team. By `auto` the processes of a machine share its GPUs in turn.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn open_in(team: &Team, choices: &[DeviceChoice]) -> anyhow::Result<Self> {
+        let open = |choice: &DeviceChoice| match *choice {
+            DeviceChoice::AUTO => super::automatic(team.local_rank()),
+            choice => choice.open(),
+        };
+        let opened = choices.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
+        Self::of(opened, team)
     }
 
     /// The devices that an earlier run recorded, among those present.
     ///
     /// # Errors
     /// A usage error that names the missing device.
-    pub(crate) fn again(written: &str) -> anyhow::Result<Self> {
+    pub(crate) fn again(written: &str, team: &Team) -> anyhow::Result<Self> {
         let present = DeviceName::Auto.present();
         let find = |one: &str| {
             present.iter().find(|device| device.to_string() == one).cloned().ok_or_else(|| {
@@ -136,7 +151,7 @@ impl DeviceSet {
                 ))
             })
         };
-        Self::of(written.split(", ").map(find).collect::<anyhow::Result<Vec<_>>>()?)
+        Self::of(written.split(", ").map(find).collect::<anyhow::Result<Vec<_>>>()?, team)
     }
 
     /// True if one of them is a GPU, or a software adapter that behaves as one.
@@ -149,7 +164,7 @@ impl DeviceSet {
         self.helpers.iter().map(|helper| helper.device.clone()).collect()
     }
 
-    fn of(opened: Vec<Present>) -> anyhow::Result<Self> {
+    fn of(opened: Vec<Present>, team: &Team) -> anyhow::Result<Self> {
         for (place, device) in opened.iter().enumerate() {
             if opened[..place].iter().any(|other| other.to_string() == device.to_string()) {
                 return Err(usage(format_args!(
@@ -158,8 +173,8 @@ impl DeviceSet {
             }
         }
         let mut devices = opened.into_iter();
-        let first = devices.next().map_or_else(super::automatic, Ok)?;
-        Ok(Self { first, helpers: devices.collect() })
+        let first = devices.next().map_or_else(|| super::automatic(team.local_rank()), Ok)?;
+        Ok(Self { first, helpers: devices.collect(), team: team.clone() })
     }
 }
 
@@ -201,8 +216,11 @@ mod tests {
         let cpu = DeviceChoice::from(DeviceName::Cpu);
         let devices = DeviceSet::open(&[cpu]).unwrap();
         assert_eq!(devices.to_string(), "cpu (CPU)");
-        assert_eq!(DeviceSet::again(&devices.to_string()).unwrap().first.name, DeviceName::Cpu);
-        let error = DeviceSet::again("cpu (CPU), vulkan:7 (GPU)").unwrap_err();
+        assert_eq!(
+            DeviceSet::again(&devices.to_string(), &Team::alone()).unwrap().first.name,
+            DeviceName::Cpu
+        );
+        let error = DeviceSet::again("cpu (CPU), vulkan:7 (GPU)", &Team::alone()).unwrap_err();
         assert!(error.to_string().contains("vulkan:7"), "{error}");
         let error = DeviceSet::open(&[cpu, cpu]).unwrap_err();
         assert!(error.is::<crate::exit::Usage>() && error.to_string().contains("twice"), "{error}");

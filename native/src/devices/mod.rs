@@ -125,10 +125,17 @@ impl DeviceName {
     }
 }
 
-/// The first real GPU, else the CPU.
-fn automatic() -> anyhow::Result<Present> {
+/// The first real GPU for the first process of a machine, the second for the second, and so on in turn; without any, the CPU.
+fn automatic(process: usize) -> anyhow::Result<Present> {
     let present = DeviceName::Auto.present();
-    let gpu = present.iter().find(|device| device.kind == Kind::Gpu);
+    // One GPU may be there through several backends: those of the first one count.
+    let first = present.iter().find(|device| device.kind == Kind::Gpu);
+    let alike = |first: &Present| {
+        let name = first.name;
+        present.iter().filter(move |device| device.kind == Kind::Gpu && device.name == name)
+    };
+    let gpus: Vec<&Present> = first.into_iter().flat_map(alike).collect();
+    let gpu = gpus.get(process % gpus.len().max(1)).copied();
     let cpu = || present.iter().find(|device| device.kind == Kind::Cpu);
     gpu.or_else(cpu).cloned().ok_or_else(|| {
         anyhow::anyhow!(
@@ -180,7 +187,7 @@ mod tests {
     #[cfg(feature = "flex")]
     #[test]
     fn auto_without_a_gpu_is_the_cpu() -> anyhow::Result<()> {
-        let device = automatic()?;
+        let device = automatic(0)?;
         if !cfg!(any(feature = "wgpu", feature = "vulkan", feature = "cuda")) {
             assert_eq!((device.name, device.kind), (DeviceName::Cpu, Kind::Cpu));
         }

@@ -1,9 +1,10 @@
 //! A run in progress: its inputs and its state.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use simile_core::augment::Normalisation;
 use simile_core::data::Dataset;
 use simile_core::nn::checkpoint::{Metadata, Weights};
@@ -15,6 +16,7 @@ use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::images::PreparedImages;
 use crate::experiment::prepare::splits::Splits;
 use crate::names::resuming;
+use crate::peers::{Message, Status, Verdict};
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::log::MetricsLog;
 use crate::run_folder::state::{Checkpointed, RunState};
@@ -42,7 +44,8 @@ impl Session {
     /// A run that resumes from `state`.
     ///
     /// # Errors
-    /// If the folder cannot be written to, or its metrics differ from those that the run wrote.
+    /// If the folder cannot be written to, its metrics differ from those that the run wrote, or another process of the run cannot
+    /// take part.
     pub(super) fn new(
         folder: RunFolder,
         recipe: Recipe,
@@ -51,6 +54,7 @@ impl Session {
         weights: Option<Arc<Weights>>,
         mut state: RunState,
     ) -> Result<Self> {
+        begin_together(&devices, &recipe, state.data.as_deref())?;
         let log = MetricsLog::open(&folder, state.metrics)?;
         state.device = devices.to_string();
         let (started, seconds_before) = (Instant::now(), state.seconds);
@@ -131,5 +135,23 @@ impl Session {
     /// The interruption that the user requested, with the command that resumes.
     pub(super) fn interrupted(&self) -> anyhow::Error {
         Interrupted(format!("continue with `{}`", resuming(self.folder.root()))).into()
+    }
+}
+
+/// Begins a run with the other processes of the team, once the images are read: they may lie in a cache by then.
+///
+/// # Errors
+/// If one of them cannot take part.
+fn begin_together(devices: &DeviceSet, recipe: &Recipe, data: Option<&Path>) -> Result<()> {
+    let team = &devices.team;
+    if team.is_alone() {
+        return Ok(());
+    }
+    let message = Message::Begin { recipe: recipe.to_toml()?, data: data.map(Path::to_owned) };
+    team.say(&message, &[])?;
+    match team.agree(Status::Fine)? {
+        Verdict::Fail(rank) => bail!("process {rank} cannot take part in the run"),
+        _ if team.all_have(devices.helpers().len())? => Ok(()),
+        _ => Err(usage("the processes have different numbers of devices; give each of them as many")),
     }
 }

@@ -13,6 +13,7 @@ mod inputs;
 mod loss;
 mod memory;
 mod methods;
+mod mpi;
 mod newcomer;
 mod profile;
 mod reproduce;

@@ -161,6 +161,7 @@ fn without_signs(
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
     let compared = PairwiseLoss::within(z, settings.temperature, batch.tile())?
+        .among(batch.peers())
         .mean(Positives::Partner(other_view(b)))
         .with_weights(operators.stacked());
     let loss = |own: Tensor<1>, negatives: Tensor<1>, mass: f64| {
@@ -170,11 +171,11 @@ fn without_signs(
     let contrasted = match settings.variant {
         WeightScheme::Released => compared
             .log_sum_exp(weighted(b, settings.clip_threshold))
-            .evaluate(|rows| loss(rows.means[0].clone(), rows.sums[0].clone(), others)),
+            .evaluate(|rows| loss(rows.means[0].clone(), rows.sums[0].clone(), others))?,
         _ => compared.log_sum_exp(weighted(b, 0.0)).log_sum_exp(Mass::term(b)).evaluate(|rows| {
             let negatives = Mass::of(&rows.sums[1]).normalise(rows.sums[0].clone());
             loss(rows.means[0].clone(), negatives, others / 2.0)
-        }),
+        })?,
     };
     Ok(views.stacked_loss(contrasted, 1.0 / (2 * b) as f64))
 }
@@ -189,14 +190,14 @@ fn as_printed(
     let evaluation = directed(views, batch, settings.symmetric, |anchors, candidates, side| {
         let operator = operators.of(side);
         let diagonal = operator.diagonal();
-        Ok(signed_sums(settings, batch, anchors, candidates, operator)?.evaluate(|rows| {
+        signed_sums(settings, batch, anchors, candidates, operator)?.evaluate(|rows| {
             let estimate = SignedEstimate::of(rows, &diagonal);
             let own = rows.means[0].clone();
             let shift = estimate.largest();
             let positive = (own.clone() - shift.clone()).exp();
             let denominator = positive + estimate.relative_to(&shift) * mass;
             denominator.clamp_min(FLOOR).log() + shift - own
-        }))
+        })
     })?;
     super::with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
 }

@@ -263,6 +263,7 @@ fn signed_sums<'a>(
 ) -> Result<PairwiseLoss<'a>> {
     let [b, _] = anchors.dims();
     Ok(PairwiseLoss::new(anchors, candidates, settings.temperature, batch.tile())?
+        .among(batch.peers())
         .mean(Positives::Partner(itself(b)))
         .with_weights(DeviceEmbedding::pair_weights(&[operator]))
         .log_sum_exp(weighted(b, 0.0))
@@ -311,10 +312,11 @@ fn with_kceo_diagonal(
         return Ok(evaluation);
     }
     let diagonal = operator.diagonal();
-    let estimate = signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?.evaluate(|rows| {
-        let estimate = SignedEstimate::of(rows, &diagonal);
-        estimate.relative_to(&estimate.own.zeros_like())
-    });
+    let estimate =
+        signed_sums(settings, batch, views.a.rows(), views.b.rows(), operator)?.evaluate(|rows| {
+            let estimate = SignedEstimate::of(rows, &diagonal);
+            estimate.relative_to(&estimate.own.zeros_like())
+        })?;
     let identity = Tensor::<2>::eye(views.size, &diagonal.device()).cast(diagonal.dtype());
     let evaluation = evaluation.with_aux("W", Aux::Tensor(operator.apply(identity)));
     // At low temperatures the exponentials of the estimate overflow; the loss uses their logarithms.

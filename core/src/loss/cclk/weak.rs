@@ -99,13 +99,13 @@ fn as_printed(
         let diagonal = operator.diagonal();
         let others = LogSumExp::apart(views.size);
         let sums = signed_sums(settings, batch, anchors, candidates, operator)?.log_sum_exp(others);
-        Ok(sums.evaluate(|rows| {
+        sums.evaluate(|rows| {
             let estimate = SignedEstimate::of(rows, &diagonal);
             let negatives = rows.sums[2].clone();
             let shift = estimate.largest().max_pair(negatives.clone());
             let positive = estimate.relative_to(&shift).clamp_min(FLOOR);
             (positive.clone() + (negatives - shift).exp()).log() - positive.log()
-        }))
+        })
     })?;
     super::with_kceo_diagonal(evaluation, settings, views, batch, &operators.a)
 }
@@ -118,13 +118,14 @@ fn as_released(
 ) -> Result<Evaluation> {
     let (b, z) = (views.size, views.stacked());
     let contrasted = PairwiseLoss::within(z, settings.temperature, batch.tile())?
+        .among(batch.peers())
         .with_weights(operators.stacked())
         .log_sum_exp(weighted(b, settings.clip_threshold))
         .log_sum_exp(LogSumExp::apart(2 * b))
         .evaluate(|rows| {
             let positive = released_positive(rows);
             log_add(positive.clone(), rows.sums[1].clone()) - positive
-        });
+        })?;
     let positive = released_positive(&contrasted.rows);
     let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
     Ok(evaluation.in_parts(batch, || positive.mean().neg()))
@@ -153,6 +154,7 @@ fn normalised(
         log_add(rows.means[0].clone() + own - total, neighbours)
     };
     let contrasted = PairwiseLoss::within(z, settings.temperature, batch.tile())?
+        .among(batch.peers())
         .mean(Positives::Partner(other_view(b)))
         .with_weights(operators.stacked())
         .log_sum_exp(weighted(b, 0.0))
@@ -161,7 +163,7 @@ fn normalised(
         .evaluate(|rows| {
             let positive = positive(rows);
             log_add(positive.clone(), rows.sums[1].clone()) - positive
-        });
+        })?;
     let part = batch.is_detailed().then(|| positive(&contrasted.rows).mean().neg());
     let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
     Ok(match part {

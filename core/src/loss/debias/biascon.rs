@@ -61,9 +61,10 @@ impl BiasCon {
         let alone = (0..2 * views.size).filter(|&i| label.size_of(i) == part.size_of(i)).count();
         let z = views.stacked();
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .among(batch.peers())
             .mean(Positives::Group { group: label, part })
             .log_sum_exp(LogSumExp::apart(2 * views.size))
-            .evaluate(|rows| attraction(rows, self.temperature, self.variant));
+            .evaluate(|rows| attraction(rows, self.temperature, self.variant))?;
         let without_epsilon = attraction(&contrasted.rows, self.temperature, Variant::Paper).mean();
         let positives = contrasted.rows.means[0].clone();
         let evaluation = views

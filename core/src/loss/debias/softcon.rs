@@ -98,12 +98,13 @@ impl Objective for SoftCon {
         let features = bias_features(batch, &z, b)?;
         let features = UnitRows::normalise(features).rows();
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .among(batch.peers())
             .mean(Positives::Samples {
                 count: b,
                 weights: Box::new(|range| shares(&features, &label, &sample, range)),
             })
             .log_sum_exp(LogSumExp::apart(2 * b))
-            .evaluate(|rows| attraction(rows, self.temperature, self.variant));
+            .evaluate(|rows| attraction(rows, self.temperature, self.variant))?;
         let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
         if batch.tracked("logits").is_none() {
             return Ok(evaluation);

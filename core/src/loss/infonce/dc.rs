@@ -93,12 +93,13 @@ impl Objective for Dc {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .among(batch.peers())
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b))
             .evaluate(|rows| {
                 let negatives = rows.sums[0].clone();
                 where_present(negatives.clone() - rows.means[0].clone(), &negatives)
-            });
+            })?;
         let [one_way_ab, one_way_ba] = by_view(&contrasted.per_anchor, b);
         let own_pairs = || views.own_pairs(self.temperature) * (scale(self.variant, b) * (2 * b) as f64);
         let evaluation = views.stacked_loss(contrasted, scale(self.variant, b)).in_parts(batch, own_pairs);
@@ -142,8 +143,9 @@ impl Objective for Dclw {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
         let negatives = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .among(batch.peers())
             .log_sum_exp(LogSumExp::apart(b))
-            .evaluate(|rows| where_present(rows.sums[0].clone(), &rows.sums[0]));
+            .evaluate(|rows| where_present(rows.sums[0].clone(), &rows.sums[0]))?;
         // Both views share the cosine of their own pair, so the positives of one direction are those of the other.
         let share = if b > 1 { 1.0 / b as f64 } else { 0.0 };
         let (positives, to_views) = differentiate([views.a.rows(), views.b.rows()], |[a, b]| {

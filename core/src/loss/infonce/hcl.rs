@@ -80,10 +80,11 @@ impl Objective for Hcl {
         let (b, z) = (views.size, views.stacked());
         let debias = Debias::new(self.temperature, self.tau_plus, b)?;
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .among(batch.peers())
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(b).with_power(1.0 + self.beta))
             .log_sum_exp(LogSumExp::apart(b).with_power(self.beta))
-            .evaluate(|rows| debias.loss(rows.means[0].clone(), reweighted(rows, b)));
+            .evaluate(|rows| debias.loss(rows.means[0].clone(), reweighted(rows, b)))?;
         let at_floor = debias.at_floor(contrasted.rows.means[0].clone(), reweighted(&contrasted.rows, b));
         let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
         let evaluation = evaluation.in_parts(batch, || views.own_pairs(self.temperature));

@@ -80,10 +80,11 @@ impl Objective for InfoNce {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
-            Ok(PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?
+            PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?
+                .among(batch.peers())
                 .mean(Positives::Partner(itself(views.size)))
                 .log_sum_exp(LogSumExp::over_all())
-                .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone()))
+                .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone())
         })?;
         Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
     }
@@ -133,11 +134,12 @@ impl Objective for FairInfoNce {
         let cluster = batch.indices(self.name(), "labels", views.size)?;
         let cluster = LabelGroups::new(cluster, &views.a.rows().device());
         let evaluation = directed(&views, batch, self.symmetric, |anchors, candidates, _| {
-            Ok(PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?
+            PairwiseLoss::new(anchors, candidates, self.temperature, batch.tile())?
+                .among(batch.peers())
                 .mean(Positives::Partner(itself(views.size)))
                 .with_weights(cluster.pair_weights())
                 .log_sum_exp(LogSumExp::like())
-                .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone()))
+                .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone())
         })?;
         Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
     }

@@ -111,14 +111,14 @@ pub(crate) fn against_bank(
     if size == 0 || columns != width {
         return Err(Error::shape(name, format!("at least one row of {width}"), format!("{size}x{columns}")));
     }
-    Ok(PairwiseLoss::new(anchors, bank, temperature, tile)?
+    PairwiseLoss::new(anchors, bank, temperature, tile)?
         .with_constant_candidates()
         .mean(Positives::Rows(positives))
         .log_sum_exp(LogSumExp::over_all())
         .evaluate(|rows| {
             let own = rows.means[0].clone();
             log_add(own.clone(), rows.sums[0].clone()) - own
-        }))
+        })
 }
 
 /// The keys of the latest samples; new keys overwrite the oldest.

@@ -58,9 +58,10 @@ impl Objective for NtXent {
         let views = TwoViews::of(batch, self.name())?;
         let (b, z) = (views.size, views.stacked());
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .among(batch.peers())
             .mean(Positives::Partner(other_view(b)))
             .log_sum_exp(LogSumExp::apart(2 * b))
-            .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());
+            .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone())?;
         let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
         Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))
     }

@@ -19,19 +19,24 @@ mod farther;
 mod means;
 mod positives;
 mod rows;
+mod shared;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
-use simile_kernels::{Comparison, PairSums};
+use simile_kernels::Comparison;
 
 use crate::error::{Error, Result, bounded};
+use crate::peers::Peers;
 
 use means::{Place, Target};
 pub use positives::{Positives, SampleWeights};
 pub use rows::{itself, other_view};
 pub(crate) use rows::{leave_out, rows_of};
+use shared::{Compared, Sums};
 pub use simile_kernels::{EMPTY, LogSumExp, Pairs, Weight};
 
 /// Weights of pairs, or groups of rows, that the log-sum-exps of a comparison refer to.
@@ -90,6 +95,7 @@ pub struct PairwiseLoss<'a> {
     weights: PairWeights,
     means: Vec<Positives<'a>>,
     sums: Vec<LogSumExp>,
+    peers: Option<Arc<dyn Peers>>,
 }
 
 impl<'a> PairwiseLoss<'a> {
@@ -114,7 +120,19 @@ impl<'a> PairwiseLoss<'a> {
         }
         let (means, sums, weights) = (Vec::new(), Vec::new(), PairWeights::Ones);
         let (constant_candidates, within) = (false, false);
-        Ok(Self { anchors, candidates, temperature, tile, constant_candidates, within, weights, means, sums })
+        let peers = None;
+        Ok(Self {
+            anchors,
+            candidates,
+            temperature,
+            tile,
+            constant_candidates,
+            within,
+            weights,
+            means,
+            sums,
+            peers,
+        })
     }
 
     /// Compares rows `[n, d]` with themselves. The gradient of [`PairwiseResult::candidates`] can then be part of that of
@@ -130,6 +148,13 @@ impl<'a> PairwiseLoss<'a> {
     #[must_use]
     pub fn with_constant_candidates(mut self) -> Self {
         self.constant_candidates = true;
+        self
+    }
+
+    /// Shares the anchors of the log-sum-exps with other processes, which evaluate the same loss on the same rows.
+    #[must_use]
+    pub fn among(mut self, peers: Option<Arc<dyn Peers>>) -> Self {
+        self.peers = peers;
         self
     }
 
@@ -156,9 +181,12 @@ impl<'a> PairwiseLoss<'a> {
 
     /// Evaluates `loss`, which maps the reductions to the losses of the anchors, and its gradient. The loss of an anchor may
     /// depend on the reductions of others.
-    pub fn evaluate(self, loss: impl FnOnce(&Rows) -> Tensor<1>) -> PairwiseResult {
+    ///
+    /// # Errors
+    /// A process with which the anchors are shared cannot be reached.
+    pub fn evaluate(self, loss: impl FnOnce(&Rows) -> Tensor<1>) -> Result<PairwiseResult> {
         let scaled = self.anchors.clone() / self.temperature;
-        let sums = self.pair_sums();
+        let sums = self.pair_sums()?;
         let values = sums.as_ref().map(|sums| columns(&sums.values())).unwrap_or_default();
         let place = Place { scaled: &scaled, candidates: &self.candidates, sums: &values, tile: self.tile };
         let targets: Vec<Target> = self.means.iter().map(|positives| positives.target(&place)).collect();
@@ -180,7 +208,7 @@ impl<'a> PairwiseLoss<'a> {
         let (mut anchors, mut candidates) = (None, None);
         if let Some(sums) = sums.filter(|_| pulls.iter().any(Option::is_some)) {
             let pulls = pulls.into_iter().map(|pull| pull.unwrap_or_else(|| per_anchor.zeros_like()));
-            let (of_anchors, of_candidates) = sums.pull_back(matrix(pulls.collect()));
+            let (of_anchors, of_candidates) = sums.pull_back(matrix(pulls.collect()))?;
             (anchors, candidates) = (Some(of_anchors), of_candidates);
         }
         for ((positives, target), g) in self.means.iter().zip(&targets).zip(&of_means) {
@@ -193,30 +221,32 @@ impl<'a> PairwiseLoss<'a> {
                 candidates = Some(plus(candidates, spread));
             }
         }
-        PairwiseResult {
+        Ok(PairwiseResult {
             per_anchor,
             rows: rows.constant(),
             anchors: anchors.unwrap_or_else(|| scaled.zeros_like()),
             candidates: candidates.unwrap_or_else(|| self.candidates.zeros_like()),
             of_means,
-        }
+        })
     }
 
     /// The log-sum-exps, if there are any.
-    fn pair_sums(&self) -> Option<PairSums> {
+    fn pair_sums(&self) -> Result<Option<Sums>> {
         if self.sums.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let comparison = Comparison {
-            tile: self.tile,
-            constant_candidates: self.constant_candidates,
-            ..Comparison::new(self.sums.clone(), self.temperature.recip())
+        let compared = Compared {
+            anchors: self.anchors.clone(),
+            candidates: self.candidates.clone(),
+            within: self.within,
+            weights: self.weights.clone(),
+            comparison: Comparison {
+                tile: self.tile,
+                constant_candidates: self.constant_candidates,
+                ..Comparison::new(self.sums.clone(), self.temperature.recip())
+            },
         };
-        let (anchors, weights) = (self.anchors.clone(), self.weights.clone());
-        Some(match self.within {
-            true => PairSums::within(anchors, weights, comparison),
-            false => PairSums::across(anchors, self.candidates.clone(), weights, comparison),
-        })
+        Sums::of(compared, self.peers.clone()).map(Some)
     }
 }
 

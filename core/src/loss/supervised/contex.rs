@@ -134,12 +134,13 @@ impl Objective for ConTeX {
         let mix = self.mix();
         let z = views.stacked();
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .among(batch.peers())
             .mean(Positives::Group { group: labels.label.clone(), part: labels.part.clone() })
             .mean(Positives::Partner(other_view(views.size)))
             .with_weights(labels.label.pair_weights())
             .log_sum_exp(LogSumExp::exclude_same_label())
             .log_sum_exp(LogSumExp::apart(views.size))
-            .evaluate(|rows| class_term(rows) * mix + self.own_term(rows) * (1.0 - mix));
+            .evaluate(|rows| class_term(rows) * mix + self.own_term(rows) * (1.0 - mix))?;
         let parts = batch.is_detailed().then(|| {
             let rows = &contrasted.rows;
             (class_term(rows), self.own_term(rows), nt_xent_own_term(rows))

@@ -101,12 +101,13 @@ impl Objective for ConTeXClipped {
         let labels = Labels::of(batch, self.name(), &views)?;
         let z = views.stacked();
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .among(batch.peers())
             .mean(Positives::Farther { group: labels.label.clone(), part: labels.part.clone(), sum: 0 })
             .mean(Positives::Partner(other_view(views.size)))
             .with_weights(labels.label.pair_weights())
             .log_sum_exp(LogSumExp::exclude_same_label())
             .log_sum_exp(LogSumExp::apart(views.size))
-            .evaluate(|rows| class_term(rows) * self.mix + nt_xent_own_term(rows) * (1.0 - self.mix));
+            .evaluate(|rows| class_term(rows) * self.mix + nt_xent_own_term(rows) * (1.0 - self.mix))?;
         let class = class_term(&contrasted.rows).mean() * self.scale().ratio();
         let [of_class, own] = [0, 1].map(|mean| contrasted.rows.means[mean].clone());
         let positives = || self.scale().positive_part(of_class * self.mix + own * (1.0 - self.mix));

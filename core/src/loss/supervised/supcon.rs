@@ -64,9 +64,10 @@ impl SupCon {
         let labels = batch.indices(objective, "labels", views.size)?;
         let z = views.stacked();
         let contrasted = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .among(batch.peers())
             .mean(Positives::Group { group: views.groups(labels.iter()), part: views.each_row() })
             .log_sum_exp(LogSumExp::apart(2 * views.size))
-            .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone());
+            .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone())?;
         let positives = contrasted.rows.means[0].clone();
         let evaluation = self.scale().evaluation(&views, contrasted);
         Ok(evaluation.in_parts(batch, || self.scale().positive_part(positives)))

@@ -50,7 +50,10 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
     let side = recipe.data.side.unwrap_or(encoder.input_size) as u64;
     let bytes = side * side * encoder.channels as u64 * images as u64;
     let resident = if bytes <= resident_limit()? { bytes } else { 0 };
-    check_step(recipe, (images, resident), &devices.first)
+    // Each process has its part of a batch.
+    let mut own = recipe.clone();
+    own.train.batch = recipe.train.batch.div_ceil(devices.team.count());
+    check_step(&own, (images, resident), &devices.first)
 }
 
 /// Prepares every arm without images: its condition, its clusters, its networks, its probes and its figures. Prints the

@@ -1,10 +1,12 @@
 //! The images of each step, on the device: gathered there from a small set, read ahead from a large one.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use burn::tensor::{Device, Tensor};
+use simile_core::algorithm::Part;
 use simile_core::augment::ImageStore;
 use simile_core::data::ImageSet;
 use simile_core::train::{ConditionGroups, Sampler, WeightedSampler};
@@ -55,8 +57,10 @@ impl Place {
 pub(super) struct StepImages {
     /// Their numbers in the training set.
     pub(super) indices: Vec<usize>,
-    /// `[n, channels, height, width]`, 0 to 1.
+    /// The images of these that this process takes, `[n, channels, height, width]`, 0 to 1.
     pub(super) images: Tensor<4>,
+    /// Their rows in the batch.
+    pub(super) rows: Vec<Range<usize>>,
     /// The stretches of squeezed pictures.
     pub(super) stretches: Option<Vec<f64>>,
 }
@@ -67,13 +71,20 @@ pub(super) struct Feed {
     images: ImageSet,
     place: Place,
     device: Device,
+    /// The part of each batch that this process takes.
+    part: Part,
     /// The step of the next batch of the thread that reads ahead.
     ahead: Option<(u64, Ahead)>,
 }
 
 impl Feed {
     pub(super) fn new(order: Order, images: &ImageSet, place: Place, device: &Device) -> Self {
-        Self { order, images: images.clone(), place, device: device.clone(), ahead: None }
+        Self { order, images: images.clone(), place, device: device.clone(), part: Part::WHOLE, ahead: None }
+    }
+
+    /// Reads only a part of each batch from here on.
+    pub(super) fn divide(&mut self, part: Part) {
+        (self.part, self.ahead) = (part, None);
     }
 
     /// The images of a step. Nothing is read ahead for steps from `end` on.
@@ -81,9 +92,11 @@ impl Feed {
     /// # Errors
     /// If an image cannot be read.
     pub(super) fn batch(&mut self, step: u64, end: u64) -> Result<StepImages> {
-        let (indices, images) = self.images_of(step, end)?;
+        let indices = self.order.batch(step);
+        let rows = self.part.rows(indices.len());
+        let images = self.images_of(step, end, &own(&indices, &rows))?;
         let stretches = self.images.stretches(&indices);
-        Ok(StepImages { indices, images, stretches })
+        Ok(StepImages { indices, images, rows, stretches })
     }
 
     /// The images of a step and of those after it, up to `end`.
@@ -92,23 +105,33 @@ impl Feed {
         (step..end.max(step + 1)).map(move |step| order.batch(step))
     }
 
-    fn images_of(&mut self, step: u64, end: u64) -> Result<(Vec<usize>, Tensor<4>)> {
+    /// The images of this process in a step, which are `own`.
+    fn images_of(&mut self, step: u64, end: u64, own: &[usize]) -> Result<Tensor<4>> {
         if let Place::Device(store) = &self.place {
-            let indices = self.order.batch(step);
-            let images = store.batch(&indices)?;
-            return Ok((indices, images));
+            return Ok(store.batch(own)?);
         }
         let (_, mut ahead) = match self.ahead.take().filter(|(next, _)| *next == step) {
             Some(ahead) => ahead,
-            None => (step, Ahead::new(self.images.clone(), self.plan(step, end), Ok, &self.device)?),
+            None => (step, Ahead::new(self.images.clone(), self.own_plan(step, end), Ok, &self.device)?),
         };
-        let batch = ahead.next()?;
+        let (_, images) = ahead.next()?;
         self.ahead = Some((step + 1, ahead));
-        Ok(batch)
+        Ok(images)
+    }
+
+    /// The images of this process in a step and in those after it, up to `end`.
+    fn own_plan(&self, step: u64, end: u64) -> impl Iterator<Item = Vec<usize>> + Send + use<> {
+        let part = self.part;
+        self.plan(step, end).map(move |indices| own(&indices, &part.rows(indices.len())))
     }
 
     /// The time that steps have waited for images since the last call of this function; `None` if they lie on the device.
     pub(super) fn take_waited(&mut self) -> Option<Duration> {
         self.ahead.as_mut().map(|(_, ahead)| ahead.take_waited())
     }
+}
+
+/// The numbers of some rows.
+fn own(indices: &[usize], rows: &[Range<usize>]) -> Vec<usize> {
+    rows.iter().filter_map(|rows| indices.get(rows.clone())).flatten().copied().collect()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use burn::tensor::Device;
 use rand::Rng;
-use simile_core::algorithm::Views;
+use simile_core::algorithm::{Part, Views};
 use simile_core::augment::Augmentation;
 use simile_core::data::Dataset;
 use simile_core::loss::batch::Batch;
@@ -42,6 +42,18 @@ pub(crate) struct StepBatch {
     pub(crate) images: usize,
     pub(crate) views: Views,
     pub(crate) context: Batch,
+}
+
+impl StepBatch {
+    /// The step of a trainer on it; returns the number of images whose views it saw.
+    ///
+    /// # Errors
+    /// If the objective is not defined on the batch.
+    pub(crate) fn step(self, trainer: &mut Trainer) -> Result<usize> {
+        let Self { images, views, context } = self;
+        trainer.step_on(views, context)?;
+        Ok(images)
+    }
 }
 
 /// Images that are classified beside the objective, in a separate order.
@@ -133,10 +145,20 @@ impl DataLoader {
     /// # Errors
     /// If the objective is not defined on the batch, or an image cannot be read.
     pub(crate) fn step(&mut self, trainer: &mut Trainer) -> Result<usize> {
-        let (step, end) = (trainer.step_number(), trainer.config().steps);
-        let StepBatch { images, views, context } = self.batch((step, end), &mut trainer.rng())?;
-        trainer.step_on(views, context)?;
-        Ok(images)
+        self.next(trainer)?.step(trainer)
+    }
+
+    /// The batch of the trainer's next step.
+    ///
+    /// # Errors
+    /// If an image cannot be read.
+    pub(crate) fn next(&mut self, trainer: &Trainer) -> Result<StepBatch> {
+        self.batch((trainer.step_number(), trainer.config().steps), &mut trainer.rng())
+    }
+
+    /// Takes only a part of each batch from here on, that of a trainer which shares its steps with other processes.
+    pub(crate) fn divide(&mut self, part: Part) {
+        self.feed.divide(part);
     }
 
     /// The batch of a step, of which nothing but its number and the generator of its views is known. Nothing is read ahead
@@ -146,19 +168,18 @@ impl DataLoader {
     /// If an image cannot be read, or the images do not support the views.
     pub(crate) fn batch(&mut self, (step, end): (u64, u64), rng: &mut impl Rng) -> Result<StepBatch> {
         let _data = Stage::Data.enter();
-        let StepImages { indices, images, stretches } = self.feed.batch(step, end)?;
-        let stretches = stretches.as_deref();
-        let (view_a, view_b) = self.views.pair(images.clone(), stretches, rng)?;
-        let (mut views, mut context) = (Views::new(view_a, view_b)?, self.context.of(&indices));
+        let StepImages { indices, images, rows, stretches } = self.feed.batch(step, end)?;
+        let (stretches, count) = (stretches.as_deref(), indices.len());
+        let (view_a, view_b) = self.views.pair_of(images.clone(), (count, &rows), stretches, rng)?;
+        let (mut views, mut context) = (Views::new(view_a, view_b)?.out_of(count), self.context.of(&indices));
         if let Some(solves) = &mut self.solves {
             context = context.with_solved(solves.of(step, || Box::new(self.feed.plan(step, end)))?);
         }
         if let Some(plain) = &self.plain {
             views = views.with_plain(plain.single(images, stretches, rng)?)?;
         }
-        let count = indices.len();
         if let Some(Beside { feed, views: of_classified }) = &mut self.beside {
-            let StepImages { indices, images, stretches } = feed.batch(step, end)?;
+            let StepImages { indices, images, stretches, .. } = feed.batch(step, end)?;
             let classified = of_classified.single(images, stretches.as_deref(), rng)?;
             views = views.with_classified(classified)?;
             context = self.context.with_classes(context, &indices);

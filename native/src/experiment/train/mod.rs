@@ -10,12 +10,12 @@ pub(crate) mod trainer;
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use simile_core::train::Trainer;
 
 use self::clock::Clock;
 use self::first_step::FirstStep;
-use self::loader::DataLoader;
+use self::loader::{DataLoader, StepBatch};
 use self::pace::Pace;
 use self::trainer::is_divergence;
 use super::session::Session;
@@ -24,6 +24,8 @@ use crate::console::{Progress, line};
 use crate::exit::told;
 use crate::experiment::memory::used::Used;
 use crate::interrupt;
+use crate::names::resuming;
+use crate::peers::{Message, Status, Verdict};
 use crate::run_folder::record::{Measurement, Stopped, Why};
 use crate::run_folder::state::Checkpointed;
 use crate::run_folder::tensorboard::EventLog;
@@ -43,6 +45,7 @@ pub(crate) struct Trained {
 pub(crate) fn train(session: &mut Session, at: (usize, &Arm), events: &mut EventLog) -> Result<Trained> {
     let mut training = ArmTraining::open(session, at, events)?;
     let outcome = training.iterate();
+    let outcome = training.part(outcome);
     training.progress.finish();
     training.session.written()?;
     training.clock.complain(&training.arm.name);
@@ -69,12 +72,14 @@ struct ArmTraining<'a> {
     following: u64,
     /// True before the first step of this process on a GPU.
     tunes: bool,
+    /// The state of the last checkpoint, until the other processes have it.
+    kept: Option<Vec<u8>>,
 }
 
 impl<'a> ArmTraining<'a> {
     fn open(session: &'a mut Session, (at, arm): (usize, &'a Arm), events: &'a mut EventLog) -> Result<Self> {
         let device = &session.devices.first.device;
-        let loader = DataLoader::new(arm, &session.recipe, &session.splits.train, device)?;
+        let mut loader = DataLoader::new(arm, &session.recipe, &session.splits.train, device)?;
         let newest = session.state.arms[at].trainer.clone();
         let trainer = trainer::open(session, arm, &loader, newest.as_deref())?;
         if newest.is_none() {
@@ -82,13 +87,23 @@ impl<'a> ArmTraining<'a> {
             session.checkpoint(at, &trainer, Checkpointed::ByCount)?;
             session.written()?;
         }
+        loader.divide(trainer.part());
+        let team = &session.devices.team;
+        if !team.is_alone() {
+            team.say(&Message::Arm { at }, &pollster::block_on(trainer.to_bytes())?)?;
+        }
         let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.arms[at].seconds);
-        line(format_args!("{}: training on {}", arm.name, session.devices));
+        match team.count() {
+            1 => line(format_args!("{}: training on {}", arm.name, session.devices)),
+            count => {
+                line(format_args!("{}: training in {count} processes, each on {}", arm.name, session.devices))
+            }
+        }
         let progress = Progress::new(&arm.name, trainer.step_number(), trainer.config().steps);
         let tunes = session.devices.has_gpu();
         let following = (session.state.arms.len() - at - 1) as u64;
-        let pace = Pace::default();
-        Ok(Self { session, arm, at, loader, trainer, events, progress, clock, pace, following, tunes })
+        let (pace, kept) = (Pace::default(), None);
+        Ok(Self { session, arm, at, loader, trainer, events, progress, clock, pace, following, tunes, kept })
     }
 
     /// Runs the remaining iterations; returns the reason for an early end, if there was one.
@@ -104,11 +119,75 @@ impl<'a> ArmTraining<'a> {
                 Err(error) if is_divergence(&error) => return self.back_to_good(&error).map(Some),
                 Err(error) => return Err(error),
             }
-            if interrupt::asked() {
+            if self.is_asked() {
                 return Err(self.session.interrupted());
             }
         }
         Ok(None)
+    }
+
+    /// True if the user requested a stop. Several processes agree on it before the next step.
+    fn is_asked(&self) -> bool {
+        self.session.devices.team.is_alone() && interrupt::asked()
+    }
+
+    /// The batch of the next step, if all processes can take that step. If one cannot, or was interrupted, all end with a
+    /// checkpoint of the state before it.
+    fn agreed(&mut self) -> Result<StepBatch> {
+        let batch = self.loader.next(&self.trainer);
+        let team = self.session.devices.team.clone();
+        if team.is_alone() {
+            return batch;
+        }
+        let status = match (&batch, interrupt::signal()) {
+            (Err(_), _) => Status::Failed,
+            (Ok(_), Some(signal)) => Status::Interrupted(signal),
+            (Ok(_), None) if self.kept.is_some() => Status::Kept,
+            (Ok(_), None) => Status::Fine,
+        };
+        match team.agree(status)? {
+            Verdict::Keep => {
+                team.give(self.kept.take().unwrap_or_default())?;
+                batch
+            }
+            Verdict::Interrupt(signal) => {
+                interrupt::heard(signal);
+                self.keep()?;
+                Err(self.session.interrupted())
+            }
+            Verdict::Fail(rank) => {
+                self.keep()?;
+                let resumed = resuming(self.session.folder.root());
+                Err(batch
+                    .err()
+                    .unwrap_or_else(|| anyhow!("process {rank} failed; continue with `{resumed}`")))
+            }
+            Verdict::Go | Verdict::End => batch,
+        }
+    }
+
+    /// Makes a checkpoint of the state between two steps.
+    fn keep(&mut self) -> Result<()> {
+        self.events.flush()?;
+        self.session.checkpoint(self.at, &self.trainer, Checkpointed::ByTime)
+    }
+
+    /// Tells the other processes that the arm has ended, or failed, unless they know; they may know more.
+    fn part(&mut self, outcome: Result<Option<Stopped>>) -> Result<Option<Stopped>> {
+        let team = self.session.devices.team.clone();
+        if team.is_alone() || team.has_parted() {
+            return outcome;
+        }
+        let status = if outcome.is_ok() { Status::Ended } else { Status::Failed };
+        match (team.agree(status)?, outcome) {
+            (_, Err(error)) => Err(error),
+            (Verdict::Interrupt(signal), Ok(_)) => {
+                interrupt::heard(signal);
+                Err(self.session.interrupted())
+            }
+            (Verdict::Fail(rank), Ok(_)) => Err(anyhow!("process {rank} failed in the last step")),
+            (_, outcome) => outcome,
+        }
     }
 
     /// One step, with its log lines.
@@ -121,12 +200,12 @@ impl<'a> ArmTraining<'a> {
         let images = match std::mem::take(&mut self.tunes) {
             true => {
                 let first = FirstStep::begin(&self.arm.name);
-                let images = self.loader.step(&mut self.trainer)?;
+                let images = self.agreed()?.step(&mut self.trainer)?;
                 self.session.devices.first.device.sync().context("waiting for the device")?;
                 first.end();
                 images
             }
-            false => self.loader.step(&mut self.trainer)?,
+            false => self.agreed()?.step(&mut self.trainer)?,
         };
         let iteration = self.trainer.step_number();
         let loss = match self.is_due(self.session.recipe.train.log_every as u64) {
@@ -174,13 +253,16 @@ impl<'a> ArmTraining<'a> {
 
     fn checkpoint_if_due(&mut self) -> Result<()> {
         let by_count = self.is_due(self.session.recipe.train.checkpoint_every as u64);
-        if !by_count && !self.clock.is_due() && !interrupt::asked() {
+        if !by_count && !self.clock.is_due() && !self.is_asked() {
             return Ok(());
         }
         let began = Instant::now();
         self.events.flush()?;
         let why = if by_count { Checkpointed::ByCount } else { Checkpointed::ByTime };
         let result = self.session.checkpoint(self.at, &self.trainer, why);
+        if result.is_ok() && !self.session.devices.team.is_alone() {
+            self.kept = Some(pollster::block_on(self.trainer.to_bytes())?);
+        }
         self.clock.rewind(began.elapsed());
         match result {
             // Divergence is detected only at steps that do not depend on a clock or a signal.

@@ -43,14 +43,15 @@ pub(super) fn open(
     Ok(trainer)
 }
 
-/// Assigns a part of each step to every device.
+/// Assigns a part of each step to every device of every process.
 ///
 /// # Errors
-/// A usage error if the method supports only one device, or a batch has fewer parts than devices.
+/// A usage error if the method supports only one device or process, or a batch has fewer parts than devices.
 pub(crate) fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) -> Result<()> {
     let helpers = devices.helpers();
     trainer.share(&helpers).map_err(usage)?;
-    let count = 1 + helpers.len();
+    trainer.join(devices.team.peers()).map_err(usage)?;
+    let count = (1 + helpers.len()) * devices.team.count();
     match trainer.config().algorithm {
         AlgorithmConfig::Cached { chunk, .. } if batch.div_ceil(chunk) < count => Err(usage(format_args!(
             "a batch of {batch} in chunks of {chunk} leaves some of {count} devices without work; lower \

@@ -212,6 +212,7 @@ impl WclWeightedInfoNce {
         let tile = tile_rows(batch.tile(), 2 * b, 2 * b).min(MOST_ROWS);
         let tiles = (0..2 * b).step_by(tile).map(|start| weights(start..(start + tile).min(2 * b)));
         let mut contrast = PairwiseLoss::within(z, self.temperature, batch.tile())?
+            .among(batch.peers())
             .mean(Positives::Partner(other_view(b)))
             .with_weights(PairWeights::pairs(Tensor::cat(tiles.collect(), 0)))
             .log_sum_exp(negatives);
@@ -226,7 +227,7 @@ impl WclWeightedInfoNce {
                 Correction::Dcl => debias.loss(own, rows.sums[0].clone()),
                 Correction::Hcl => debias.loss(own, reweighted(rows, b)),
             }
-        });
+        })?;
         let evaluation = views.stacked_loss(contrasted, 1.0 / (2 * b) as f64);
         Ok(if batch.is_detailed() && b > 1 {
             evaluation.with_aux("weights", weight_table(weights(0..2 * b)))

@@ -99,7 +99,7 @@ fn mean(
         let embeddings = [network.embed(a), network.embed(b)];
         let [a, b] = embeddings.each_ref().map(|embedding| network.output(section.of, embedding));
         let (Some(a), Some(b)) = (a, b) else { return Ok(None) };
-        let inputs = with_representations(objective.as_ref(), context.of(&indices), || embeddings)?;
+        let inputs = with_representations(objective.as_ref(), context.of(&indices), || Ok(embeddings))?;
         let inputs = inputs.with_tensor("view_a", a).with_tensor("view_b", b);
         let loss = pollster::block_on(objective.evaluate(&inputs)?.loss.into_data_async());
         let loss =

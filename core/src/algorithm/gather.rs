@@ -1,0 +1,427 @@
+//! The places of a step and what moves between them: devices of this process, and those of its peers.
+//!
+//! Chunk `i` of a batch belongs to place `i mod (ranks x devices of a rank)`; the places of rank 0 come first. Projections of all
+//! places are gathered in the order of the chunks, and gradients of the parameters are summed in one flat exchange.
+//!
+//! This is the one file in which rows and gradients change their place. Burn 0.22 has no all-gather. From 0.23 on,
+//! `Tensor::all_gather` and `Tensor::all_reduce` do the same among the devices of one process, and can take the place of
+//! [`Places::gather`] and [`Places::sum`] there.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use burn::module::{Module as _, ModuleVisitor, Param};
+use burn::optim::{GradientsAccumulator, GradientsParams};
+use burn::tensor::{DType, Device, Tensor, TensorData};
+
+use crate::error::{Error, Result};
+use crate::nn::Model;
+use crate::numeric::read;
+use crate::peers::{Alone, Peers};
+
+/// The devices of a step.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    /// The first device of this process, on which the loss is computed.
+    first: Device,
+    /// The other devices of this process.
+    pub(super) helpers: Vec<Device>,
+    pub(super) peers: Arc<dyn Peers>,
+}
+
+/// The types of projections.
+const TYPES: [DType; 4] = [DType::F32, DType::F16, DType::BF16, DType::F64];
+
+/// The part of every batch that one process computes: the chunks of its places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Samples of a chunk.
+    chunk: usize,
+    /// Places of each process.
+    each: usize,
+    rank: usize,
+    ranks: usize,
+}
+
+impl Part {
+    /// All of it.
+    pub const WHOLE: Self = Self { chunk: 1, each: 1, rank: 0, ranks: 1 };
+
+    /// The rows of a batch of so many samples whose views the process takes, in order. A process without a chunk, in a batch of
+    /// few samples, takes a row that it does not use.
+    pub fn rows(self, samples: usize) -> Vec<Range<usize>> {
+        if self.ranks == 1 {
+            return vec![0..samples];
+        }
+        let rows: Vec<Range<usize>> = self.chunks(samples).collect();
+        if rows.is_empty() { std::iter::once(0..samples.min(1)).collect() } else { rows }
+    }
+
+    /// The rows of each of its chunks, in order.
+    fn chunks(self, samples: usize) -> impl Iterator<Item = Range<usize>> {
+        let Self { chunk, each, rank, ranks } = self;
+        let is_own = move |index: &usize| index % (each * ranks) / each == rank;
+        let rows = move |index: usize| index * chunk..((index + 1) * chunk).min(samples);
+        (0..samples.div_ceil(chunk)).filter(is_own).map(rows)
+    }
+
+    /// True if a batch of so many samples has no chunk for the process.
+    pub(super) fn is_idle(self, samples: usize) -> bool {
+        self.chunks(samples).next().is_none()
+    }
+}
+
+impl Places {
+    /// One device.
+    pub(super) fn of(first: Device) -> Self {
+        Self { first, helpers: Vec::new(), peers: Arc::new(Alone) }
+    }
+
+    /// All devices of this process, without autodiff.
+    pub(super) fn local(&self) -> Vec<Device> {
+        let helpers = self.helpers.iter().map(|device| device.clone().inner());
+        std::iter::once(self.first.clone()).chain(helpers).collect()
+    }
+
+    /// The part of this process.
+    pub(super) fn part(&self, chunk: usize) -> Part {
+        self.of_rank(self.peers.rank(), chunk)
+    }
+
+    fn of_rank(&self, rank: usize, chunk: usize) -> Part {
+        Part { chunk, each: 1 + self.helpers.len(), rank, ranks: self.peers.count() }
+    }
+
+    /// The rows of a batch of so many samples on the first device, from those of this process, by chunks of a size.
+    ///
+    /// # Errors
+    /// A peer cannot be reached, or the device failed.
+    pub(super) fn gather(&self, own: Vec<Tensor<2>>, (samples, chunk): (usize, usize)) -> Result<Tensor<2>> {
+        // Results move to the first device after all devices have been given their work.
+        let moved: Vec<Tensor<2>> = own.into_iter().map(|rows| rows.to_device(&self.first)).collect();
+        let ranks = self.peers.count();
+        if ranks == 1 {
+            return Ok(Tensor::cat(moved, 0));
+        }
+        let (width, dtype) = self.shape(moved.first(), (samples, chunk))?;
+        let numbers = match moved.is_empty() {
+            true => Vec::new(),
+            false => numbers(Tensor::cat(moved, 0))?,
+        };
+        let chunks: Vec<Vec<Range<usize>>> =
+            (0..ranks).map(|rank| self.of_rank(rank, chunk).chunks(samples).collect()).collect();
+        let counts: Vec<usize> =
+            chunks.iter().map(|rows| rows.iter().map(Range::len).sum::<usize>() * width).collect();
+        let all = self.peers.all_gather(&numbers, &counts)?;
+        let mut ordered = vec![0.0; samples * width];
+        let mut from = 0;
+        for rows in chunks.into_iter().flatten() {
+            let to = rows.start * width..rows.end * width;
+            let part = all.get(from..from + to.len()).ok_or_else(|| incomplete(all.len()))?;
+            from += to.len();
+            ordered[to].copy_from_slice(part);
+        }
+        let data = TensorData::new(ordered, [samples, width]);
+        Ok(Tensor::from_data(data, (&self.first, dtype)))
+    }
+
+    /// The width and the type of the rows, which a rank without a chunk learns from rank 0.
+    fn shape(&self, own: Option<&Tensor<2>>, (samples, chunk): (usize, usize)) -> Result<(usize, DType)> {
+        let known = own.map_or((0, DType::F32), |rows| (rows.dims()[1], rows.dtype()));
+        if (0..self.peers.count()).all(|rank| !self.of_rank(rank, chunk).is_idle(samples)) {
+            return Ok(known);
+        }
+        let at = TYPES.iter().position(|&dtype| dtype == known.1).unwrap_or_default();
+        let mut told = if self.peers.rank() == 0 { [known.0 as f32, at as f32] } else { [0.0; 2] };
+        self.peers.sum(&mut told)?;
+        let [width, at] = told.map(|number| number as usize);
+        Ok((width, TYPES.get(at).copied().unwrap_or(known.1)))
+    }
+
+    /// The rows of this process out of those of a batch.
+    pub(super) fn own(&self, batch: &Tensor<2>, chunk: usize) -> Tensor<2> {
+        if self.peers.count() == 1 {
+            return batch.clone();
+        }
+        let rows = self.part(chunk).rows(batch.dims()[0]);
+        Tensor::cat(rows.into_iter().map(|rows| batch.clone().slice([rows])).collect(), 0)
+    }
+
+    /// The sums of the gradients of all places, on the first device: those of the devices of this process, then those of all
+    /// processes, in one exchange.
+    ///
+    /// # Errors
+    /// A peer cannot be reached, or the device failed.
+    pub(super) fn sum(&self, model: &Model, of_devices: Vec<GradientsParams>) -> Result<GradientsParams> {
+        let mut sum = GradientsAccumulator::new();
+        for gradients in of_devices {
+            sum.accumulate(model, gradients.to_device(&self.first, model));
+        }
+        let gradients = sum.grads();
+        if self.peers.count() == 1 {
+            return Ok(gradients);
+        }
+        let mut flat =
+            Flat { gradients: &gradients, parts: Vec::new(), found: Vec::new(), device: &self.first };
+        model.visit(&mut flat);
+        let Flat { parts, mut found, .. } = flat;
+        if parts.is_empty() {
+            return Ok(gradients);
+        }
+        let parameters = found.len();
+        found.extend(numbers(Tensor::cat(parts, 0))?);
+        self.peers.sum(&mut found)?;
+        let sums = found.split_off(parameters);
+        let count = sums.len();
+        let sums = Tensor::from_data(TensorData::new(sums, [count]), (&self.first, DType::F32));
+        let mut spread = Spread {
+            sums,
+            found: found.into_iter(),
+            at: 0,
+            device: &self.first,
+            gradients: GradientsParams::new(),
+        };
+        model.visit(&mut spread);
+        Ok(spread.gradients)
+    }
+}
+
+/// The sum of vectors over all processes.
+///
+/// # Errors
+/// A peer cannot be reached, or the device failed.
+pub(super) fn summed(peers: &dyn Peers, vector: Tensor<1>) -> Result<Tensor<1>> {
+    if peers.count() == 1 {
+        return Ok(vector);
+    }
+    let (device, dtype) = (vector.device(), vector.dtype());
+    let mut values = numbers(vector)?;
+    peers.sum(&mut values)?;
+    let count = values.len();
+    Ok(Tensor::from_data(TensorData::new(values, [count]), (&device, dtype)))
+}
+
+fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
+    let failed =
+        |reason: String| Error::Peers { reason: format!("numbers for them cannot be read: {reason}") };
+    Ok(read::values_now(tensor, failed)?.iter::<f32>().collect())
+}
+
+fn incomplete(found: usize) -> Error {
+    Error::Peers { reason: format!("they gave {found} numbers, fewer than the batch has") }
+}
+
+/// Gradients as one vector, in the order of the parameters.
+struct Flat<'g> {
+    gradients: &'g GradientsParams,
+    parts: Vec<Tensor<1>>,
+    /// For each parameter 1 if it has a gradient, else 0.
+    found: Vec<f32>,
+    device: &'g Device,
+}
+
+impl ModuleVisitor for Flat<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let value = param.val();
+        if !value.is_require_grad() {
+            return;
+        }
+        let count = value.shape().num_elements();
+        let gradient = self.gradients.get::<D>(param.id);
+        self.found.push(f32::from(u8::from(gradient.is_some())));
+        self.parts.push(match gradient {
+            Some(gradient) => gradient.reshape([count]).cast(DType::F32),
+            None => Tensor::zeros([count], (self.device, DType::F32)),
+        });
+    }
+}
+
+/// Gradients out of one vector. A parameter has one if it has one in any process.
+struct Spread<'g> {
+    sums: Tensor<1>,
+    found: std::vec::IntoIter<f32>,
+    at: usize,
+    device: &'g Device,
+    gradients: GradientsParams,
+}
+
+impl ModuleVisitor for Spread<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let value = param.val();
+        if !value.is_require_grad() {
+            return;
+        }
+        let count = value.shape().num_elements();
+        let rows = self.at..self.at + count;
+        self.at = rows.end;
+        if self.found.next().is_some_and(|found| found > 0.0) {
+            let gradient = self.sums.clone().slice([rows]).reshape(value.dims()).cast(value.dtype());
+            self.gradients.register::<D>(param.id, gradient.to_device(self.device));
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use rand::RngExt as _;
+
+    use super::super::testing::rng;
+    use super::super::{Algorithm, BatchStatistics, Cached, Networks, Views};
+    use super::*;
+    use crate::loss::batch::Batch;
+    use crate::loss::{HardNegCclk, NtXent, Objective, SupCon};
+    use crate::nn::checkpoint::flattened;
+    use crate::nn::head::{HeadConfig, HeadKind};
+    use crate::nn::resnet::Stem;
+    use crate::nn::{Architecture, EncoderConfig};
+    use crate::optim::rules::Sgd;
+    use crate::optim::{Optimizer, OptimizerConfig};
+    use crate::peers::threads::together;
+
+    struct Setup {
+        networks: Networks,
+        objective: fn() -> Box<dyn Objective>,
+        statistics: BatchStatistics,
+        chunk: usize,
+        samples: usize,
+        /// Devices of each process.
+        devices: usize,
+    }
+
+    fn images(samples: usize, side: usize, seed: u64) -> Tensor<4> {
+        let mut rng = rng(seed);
+        let values: Vec<f32> = (0..samples * 3 * side * side).map(|_| rng.random_range(-1.0..1.0)).collect();
+        Tensor::from_data(TensorData::new(values, [samples, 3, side, side]), (&Device::flex(), DType::F32))
+    }
+
+    /// The losses of three steps, and the parameters after them.
+    fn trained(setup: &Setup, peers: Arc<dyn Peers>) -> (Vec<f32>, Vec<f32>) {
+        let Setup { networks, objective, statistics, chunk, samples, devices } = setup;
+        let device = Device::flex();
+        let cached = Cached::new(networks, objective(), *chunk, &device, &mut rng(1)).unwrap();
+        let mut cached = cached.with_statistics(*statistics).unwrap();
+        cached.share(&vec![device.clone(); devices - 1]).unwrap();
+        cached.join(peers).unwrap();
+        let sgd = Sgd { learning_rate: 0.1, momentum: 0.9, ..Sgd::default() };
+        let mut optimizer = Optimizer::new(OptimizerConfig::Sgd(sgd)).unwrap();
+        let mut losses = Vec::new();
+        for step in 0..3 {
+            let own = cached.part().rows(*samples);
+            let side = networks.encoder.input_size;
+            let part = |whole: Tensor<4>| {
+                Tensor::cat(own.iter().map(|rows| whole.clone().slice([rows.clone()])).collect(), 0)
+            };
+            let [a, b] = [0, 1].map(|view| part(images(*samples, side, 2 * step + view + 5)));
+            let views = Views::new(a, b).unwrap().out_of(*samples);
+            let labels = (0..*samples).map(|sample| sample % 3).collect();
+            let loss = cached.loss(&views, Batch::default().with_indices("labels", labels)).unwrap();
+            losses.push(loss.clone().without_autodiff().into_scalar::<f32>());
+            cached.descend(loss, &mut optimizer, 0.1).unwrap();
+        }
+        let tensors = [flattened("", &cached.model().encoder), flattened("", &cached.model().head)];
+        let parameters = tensors.into_iter().flatten().filter(|tensor| !tensor.name.contains("running"));
+        let numbers =
+            |values: Tensor<1>| values.without_autodiff().into_data().iter::<f32>().collect::<Vec<f32>>();
+        (losses, parameters.flat_map(|tensor| numbers(tensor.values)).collect())
+    }
+
+    /// Trains with one process and with several, which must agree in every bit with each other, and but for rounding with the one.
+    fn agree(setup: &Setup, counts: &[usize]) {
+        let (expected_losses, expected) = trained(setup, Arc::new(Alone));
+        for &count in counts {
+            let all = together(count, |peers| trained(setup, peers));
+            assert_eq!(all.len(), count, "a process failed");
+            for (rank, (losses, parameters)) in all.iter().enumerate() {
+                let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<u32>>();
+                assert!(bits(parameters) == bits(&all[0].1), "rank {rank} of {count} differs from rank 0");
+                assert_eq!(bits(losses), bits(&all[0].0));
+            }
+            let (losses, parameters) = &all[0];
+            let off = |found: &[f32], expected: &[f32]| {
+                assert_eq!(found.len(), expected.len());
+                found.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
+            };
+            let (of_losses, of_parameters) = (off(losses, &expected_losses), off(parameters, &expected));
+            assert!(of_losses < 1e-5, "{count} processes: losses differ by {of_losses}");
+            assert!(of_parameters < 1e-6, "{count} processes: parameters differ by {of_parameters}");
+        }
+    }
+
+    fn networks(name: Architecture, head: HeadKind) -> Networks {
+        let residual = name == Architecture::ResNet18;
+        let (input_size, stem) = if residual { (8, Some(Stem::Cifar)) } else { (32, None) };
+        Networks {
+            encoder: EncoderConfig { name, input_size, stem, ..EncoderConfig::default() },
+            head: HeadConfig { kind: head, hidden: Some(16), output: 8 },
+            ..Networks::default()
+        }
+    }
+
+    #[test]
+    fn a_batch_belongs_to_places_in_turn() {
+        let rows = |count, helpers: usize, samples| {
+            together(count, |peers| {
+                let helpers = vec![Device::flex(); helpers];
+                Places { peers, helpers, first: Device::flex() }.part(2).rows(samples)
+            })
+        };
+        assert_eq!(rows(3, 0, 11), [vec![0..2, 6..8], vec![2..4, 8..10], vec![4..6, 10..11]]);
+        assert_eq!(rows(2, 1, 11), [vec![0..2, 2..4, 8..10, 10..11], vec![4..6, 6..8]]);
+        assert_eq!(rows(1, 2, 11), [vec![0..11]]);
+        assert_eq!(rows(3, 0, 3), [vec![0..2], vec![2..3], vec![0..1]]);
+    }
+
+    #[test]
+    fn processes_train_lenet_as_one_does() {
+        let objectives: [fn() -> Box<dyn Objective>; 3] = [
+            || Box::new(NtXent::default()),
+            || Box::new(SupCon::default()),
+            || Box::new(HardNegCclk::default()),
+        ];
+        for objective in objectives {
+            let networks = networks(Architecture::LeNet5, HeadKind::Mlp);
+            // With 5 samples the last of four processes has none.
+            for (samples, devices) in [(9, 1), (5, 1), (9, 2)] {
+                let statistics = BatchStatistics::Chunk;
+                let setup =
+                    Setup { networks: networks.clone(), objective, statistics, chunk: 2, samples, devices };
+                agree(&setup, if devices == 1 { &[1, 2, 4] } else { &[2] });
+            }
+        }
+    }
+
+    #[test]
+    fn processes_train_a_residual_network_as_one_does() {
+        for statistics in [BatchStatistics::Chunk, BatchStatistics::Batch] {
+            let networks = networks(Architecture::ResNet18, HeadKind::Released);
+            let objective: fn() -> Box<dyn Objective> = || Box::new(NtXent::default());
+            let setup = Setup { networks, objective, statistics, chunk: 4, samples: 14, devices: 1 };
+            agree(&setup, &[2, 4]);
+        }
+    }
+
+    #[test]
+    fn statistics_of_the_batch_in_any_number_of_processes_are_those_of_one_pass() {
+        let networks = networks(Architecture::LeNet5, HeadKind::Released);
+        let objective: fn() -> Box<dyn Objective> = || Box::new(NtXent::default());
+        let of = |chunk| Setup {
+            networks: networks.clone(),
+            objective,
+            statistics: BatchStatistics::Batch,
+            chunk,
+            samples: 5,
+            devices: 1,
+        };
+        let (_, expected) = trained(&of(5), Arc::new(Alone));
+        for count in [1, 2, 4] {
+            let all = together(count, |peers| trained(&of(2), peers));
+            assert_eq!(all.len(), count);
+            for (_, parameters) in &all {
+                let off =
+                    parameters.iter().zip(&expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
+                assert!(off < 1e-6, "{count} processes: {off}");
+            }
+        }
+    }
+}

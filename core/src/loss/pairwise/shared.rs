@@ -1,0 +1,334 @@
+//! The log-sum-exps of a comparison, of all anchors at once or shared by processes.
+//!
+//! Each process compares its part of the anchors with all candidates: `n m d / ranks` of the work. The sums of all anchors are
+//! gathered, a few numbers an anchor. Backward, each process has the gradient of its own anchors, and what these owe to all
+//! candidates; both are summed over the processes.
+//!
+//! A process that begins with anchor `r` sees the candidates in the order `r, r + 1, ..., r - 1`. Index `i` of an anchor is then
+//! that of the same row among the candidates, as in the whole, so that the same operations serve. What such an order does not
+//! keep is evaluated whole by every process: weights as products of factors, and pairs by index where there are other
+//! numbers of anchors and candidates.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use simile_kernels::{Comparison, LogSumExp, PairSums, Pairs};
+
+use super::PairWeights;
+use super::rows::rows_of;
+use crate::error::{Error, Result};
+use crate::numeric::read;
+use crate::peers::Peers;
+
+/// Rows that are compared.
+pub(super) struct Compared {
+    pub(super) anchors: Tensor<2>,
+    pub(super) candidates: Tensor<2>,
+    /// True if the candidates are the anchors.
+    pub(super) within: bool,
+    pub(super) weights: PairWeights,
+    pub(super) comparison: Comparison,
+}
+
+/// The sums of all anchors.
+pub(super) enum Sums {
+    Whole(PairSums),
+    Shared(Shared),
+}
+
+/// The sums of the anchors of this process, with those of all.
+pub(super) struct Shared {
+    peers: Arc<dyn Peers>,
+    /// The anchors of this process.
+    rows: Range<usize>,
+    /// `None` if there are fewer anchors than processes, and this one has none.
+    own: Option<PairSums>,
+    values: Tensor<2>,
+    /// Numbers of anchors and candidates, and columns of both.
+    shape: [usize; 3],
+    within: bool,
+    constant_candidates: bool,
+    /// True if the candidates are in the order of this process.
+    turned: bool,
+}
+
+impl Sums {
+    /// The sums of anchors over candidates, by one process or several.
+    ///
+    /// # Errors
+    /// A peer cannot be reached, or the device failed.
+    pub(super) fn of(compared: Compared, peers: Option<Arc<dyn Peers>>) -> Result<Self> {
+        if let Some(peers) = peers.filter(|peers| peers.count() > 1)
+            && let Some(turned) = compared.turned()
+        {
+            return Ok(Self::Shared(Shared::of(compared, turned, peers)?));
+        }
+        let Compared { anchors, candidates, within, weights, comparison } = compared;
+        Ok(Self::Whole(match within {
+            true => PairSums::within(anchors, weights, comparison),
+            false => PairSums::across(anchors, candidates, weights, comparison),
+        }))
+    }
+
+    /// The sums, `[n, terms]`.
+    pub(super) fn values(&self) -> Tensor<2> {
+        match self {
+            Self::Whole(sums) => sums.values(),
+            Self::Shared(shared) => shared.values.clone(),
+        }
+    }
+
+    /// The gradients of anchors and candidates, as [`PairSums::pull_back`].
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub(super) fn pull_back(self, gradient: Tensor<2>) -> Result<(Tensor<2>, Option<Tensor<2>>)> {
+        match self {
+            Self::Whole(sums) => Ok(sums.pull_back(gradient)),
+            Self::Shared(shared) => shared.pull_back(gradient),
+        }
+    }
+}
+
+impl Compared {
+    /// True if a process must see the candidates in its own order, false if any order does; `None` if no order does.
+    fn turned(&self) -> Option<bool> {
+        let ([n, _], [m, _]) = (self.anchors.dims(), self.candidates.dims());
+        let by_index = self.comparison.terms.iter().any(|LogSumExp { pairs, .. }| *pairs != Pairs::All);
+        let fits = |period: usize| period > 0 && m.is_multiple_of(period);
+        let terms = self.comparison.terms.iter().all(|term| match term.pairs {
+            Pairs::Apart { period } => fits(period),
+            Pairs::All | Pairs::Like | Pairs::Unlike => true,
+        });
+        let weights = match &self.weights {
+            PairWeights::Ones | PairWeights::Pairs(_) => true,
+            PairWeights::Groups(groups) => {
+                n == m && fits(Tensor::<1, Int>::from_dispatch(groups.clone()).dims()[0])
+            }
+            PairWeights::Samples(_) => n == m,
+            PairWeights::Factors { .. } => false,
+        };
+        (weights && terms && (n == m || !by_index)).then_some(n == m)
+    }
+}
+
+impl Shared {
+    fn of(compared: Compared, turned: bool, peers: Arc<dyn Peers>) -> Result<Self> {
+        let Compared { anchors, candidates, within, weights, comparison } = compared;
+        let ([n, width], [m, _]) = (anchors.dims(), candidates.dims());
+        let part = |rank: usize| n * rank / peers.count()..n * (rank + 1) / peers.count();
+        let rows = part(peers.rank());
+        let start = if turned { rows.start } else { 0 };
+        let (constant_candidates, terms) = (comparison.constant_candidates, comparison.terms.len());
+        let (device, dtype) = (anchors.device(), anchors.dtype());
+        let own = (!rows.is_empty()).then(|| {
+            let weights = part_of(weights, &rows, (m, start));
+            PairSums::across(rows_of(&anchors, rows.clone()), turn(candidates, start, 0), weights, comparison)
+        });
+        let counts: Vec<usize> = (0..peers.count()).map(|rank| part(rank).len() * terms).collect();
+        let values = match &own {
+            Some(own) => numbers(own.values())?,
+            None => Vec::new(),
+        };
+        let values = tensor(peers.all_gather(&values, &counts)?, [n, terms], &device, dtype);
+        let shape = [n, m, width];
+        Ok(Self { peers, rows, own, values, shape, within, constant_candidates, turned })
+    }
+
+    fn pull_back(self, gradient: Tensor<2>) -> Result<(Tensor<2>, Option<Tensor<2>>)> {
+        let Self { peers, rows, own, values, shape: [n, m, width], within, constant_candidates, turned } =
+            self;
+        let (device, dtype) = (values.device(), values.dtype());
+        let zeros = |rows: usize| Tensor::<2>::zeros([rows, width], (&device, dtype));
+        let mut of_anchors = zeros(n);
+        let mut of_candidates = (!constant_candidates).then(|| zeros(m));
+        if let Some(own) = own {
+            let (anchors, candidates) = own.pull_back(rows_of(&gradient, rows.clone()));
+            of_anchors = of_anchors.slice_assign([rows.clone(), 0..width], anchors);
+            let start = if turned { rows.start } else { 0 };
+            of_candidates = candidates.map(|candidates| turn(candidates, m - start, 0)).or(of_candidates);
+        }
+        let (whole, of_candidates) = match of_candidates {
+            None => (of_anchors, false),
+            Some(of_candidates) if within => (of_anchors + of_candidates, false),
+            Some(of_candidates) => (Tensor::cat(vec![of_anchors, of_candidates], 0), true),
+        };
+        let rows = whole.dims()[0];
+        let mut values = numbers(whole)?;
+        peers.sum(&mut values)?;
+        let whole = tensor(values, [rows, width], &device, dtype);
+        Ok(match of_candidates {
+            true => (rows_of(&whole, 0..n), Some(rows_of(&whole, n..n + m))),
+            false => (whole, None),
+        })
+    }
+}
+
+/// The rows, or columns, of a matrix from `start` on, then those before it.
+fn turn(matrix: Tensor<2>, start: usize, dim: usize) -> Tensor<2> {
+    let dims = matrix.dims();
+    let (count, start) = (dims[dim], start % dims[dim].max(1));
+    if start == 0 {
+        return matrix;
+    }
+    let part = |range: Range<usize>| match dim {
+        0 => matrix.clone().slice([range, 0..dims[1]]),
+        _ => matrix.clone().slice([0..dims[0], range]),
+    };
+    Tensor::cat(vec![part(start..count), part(0..start)], dim)
+}
+
+/// The weights of some anchors, for `m` candidates in the order that begins with `start`.
+fn part_of(weights: PairWeights, rows: &Range<usize>, (m, start): (usize, usize)) -> PairWeights {
+    match weights {
+        PairWeights::Groups(groups) => {
+            let groups = Tensor::<1, Int>::from_dispatch(groups);
+            let [count] = groups.dims();
+            let start = start % count.max(1);
+            if start == 0 {
+                return PairWeights::groups(groups);
+            }
+            let parts = vec![groups.clone().slice([start..count]), groups.slice([0..start])];
+            PairWeights::groups(Tensor::cat(parts, 0))
+        }
+        PairWeights::Pairs(matrix) => {
+            PairWeights::pairs(turn(rows_of(&Tensor::from_dispatch(matrix), rows.clone()), start, 1))
+        }
+        PairWeights::Samples(matrix) => {
+            let matrix = Tensor::<2>::from_dispatch(matrix);
+            let [count, samples] = matrix.dims();
+            // Anchor `i` has row `i` modulo their number.
+            let own = turn(matrix, rows.start, 0);
+            let own = Tensor::cat(vec![own; rows.len().div_ceil(count)], 0);
+            let own = rows_of(&own, 0..rows.len());
+            PairWeights::pairs(turn(Tensor::cat(vec![own; m / samples.max(1)], 1), start, 1))
+        }
+        other => other,
+    }
+}
+
+fn numbers(tensor: Tensor<2>) -> Result<Vec<f32>> {
+    let failed = |reason: String| Error::Peers { reason: format!("sums for them cannot be read: {reason}") };
+    Ok(read::values_now(tensor, failed)?.iter::<f32>().collect())
+}
+
+fn tensor(values: Vec<f32>, shape: [usize; 2], device: &Device, dtype: DType) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(values, shape), (device, dtype))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::loss;
+    use crate::loss::batch::Batch;
+    use crate::numeric::matrix::Matrix;
+    use crate::peers::Alone;
+    use crate::peers::threads::together;
+
+    fn values(count: usize, step: f64) -> Vec<f32> {
+        (0..count).map(|i| (step * (i * i) as f64 + i as f64).sin() as f32).collect()
+    }
+
+    /// The loss, and its gradients, of an objective of samples that no number of processes divides.
+    fn evaluated(name: &str, variant: Option<&str>, parameters: &Value, peers: Arc<dyn Peers>) -> Vec<f32> {
+        const SAMPLES: usize = 13;
+        let view = |step| {
+            let data = TensorData::new(values(SAMPLES * 9, step), [SAMPLES, 9]);
+            Tensor::<2>::from_data(data, (&Device::flex(), DType::F32))
+        };
+        let labels = |kinds| (0..SAMPLES).map(|i| i % kinds).collect();
+        let condition = |step| {
+            let values = values(SAMPLES * 2, step).into_iter().map(f64::from).collect();
+            Matrix::new(SAMPLES, 2, values).unwrap()
+        };
+        let batch = Batch::views(view(0.37), view(0.21))
+            .with_tensor("view_a_biased", view(0.13))
+            .with_tensor("view_b_biased", view(0.17))
+            .with_indices("labels", labels(5))
+            .with_indices("bias", labels(3))
+            .with_condition("z", condition(0.11))
+            .with_peers(peers);
+        let evaluation = loss::build(name, variant, parameters.clone()).unwrap().evaluate(&batch).unwrap();
+        let mut found = vec![evaluation.loss.into_data().iter::<f32>().next().unwrap()];
+        evaluation.gradients.into_values().for_each(|g| found.extend(g.into_data().iter::<f32>()));
+        found
+    }
+
+    #[test]
+    fn a_loss_that_processes_share_by_anchors_is_that_of_one() {
+        let plain = [
+            "nt-xent",
+            "info-nce",
+            "fair-info-nce",
+            "supcon",
+            "biascon",
+            "dc",
+            "dclw",
+            "dcl",
+            "hcl",
+            "contex",
+            "contex-p",
+            "fair-cclk",
+            "weaksup-cclk",
+            "hardneg-cclk",
+            "wcl-weighted-dcl",
+            "decoupled-uniformity",
+            "align-uniform",
+            "barlow-twins",
+        ];
+        let of_kernel = ["fair-cclk", "weaksup-cclk"]
+            .into_iter()
+            .flat_map(|name| ["paper", "released", "normalised"].map(|variant| (name, Some(variant))));
+        for (name, variant) in plain.into_iter().map(|name| (name, None)).chain(of_kernel) {
+            let symmetric = json!({ "symmetric": true });
+            for parameters in [json!({}), symmetric] {
+                if loss::build(name, variant, parameters.clone()).is_err() {
+                    continue;
+                }
+                let expected = evaluated(name, variant, &parameters, Arc::new(Alone));
+                for count in [2, 3, 5] {
+                    let all = together(count, |peers| evaluated(name, variant, &parameters, peers));
+                    assert_eq!(all.len(), count, "{name}");
+                    for found in &all {
+                        assert_eq!(found.len(), expected.len());
+                        let bits =
+                            |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+                        assert_eq!(bits(found), bits(&all[0]), "{name}");
+                        let largest = expected.iter().fold(1e-2_f32, |most, value| most.max(value.abs()));
+                        let off = found.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+                        assert!(
+                            off < 2e-6 * largest,
+                            "{name} {variant:?}, {count} processes: {off} of {largest}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_process_computes_its_part_of_the_anchors() {
+        let rows = |count: usize| {
+            let data = TensorData::new(values(count * 3, 0.3), [count, 3]);
+            Tensor::<2>::from_data(data, (&Device::flex(), DType::F32))
+        };
+        let own = together(3, |peers| {
+            let compared = Compared {
+                anchors: rows(8),
+                candidates: rows(8),
+                within: true,
+                weights: PairWeights::Ones,
+                comparison: Comparison::new([LogSumExp::apart(8)], 2.0),
+            };
+            match Sums::of(compared, Some(peers)).unwrap() {
+                Sums::Whole(_) => 0,
+                Sums::Shared(shared) => shared.own.unwrap().values().dims()[0],
+            }
+        });
+        assert_eq!(own, [2, 3, 3]);
+    }
+}

@@ -1,0 +1,149 @@
+//! A process that shares the steps of a run with the one that leads it. It reads its own images and computes its own chunks; it
+//! has no folder, evaluates nothing and prints nothing but its own failure.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use simile_core::train::Trainer;
+
+use crate::config::Recipe;
+use crate::config::sections::Arm;
+use crate::console::{aloud, hush};
+use crate::devices::{DeviceChoice, DeviceSet};
+use crate::exit::{self, Told, told};
+use crate::experiment::prepare::splits::Splits;
+use crate::experiment::run::read_images;
+use crate::experiment::train::loader::{DataLoader, StepBatch};
+use crate::experiment::train::trainer::{is_divergence, share, trainer_config};
+use crate::interrupt;
+use crate::peers::{Message, Status, Team, Verdict};
+
+/// Shares the steps of the process that leads.
+///
+/// # Errors
+/// If this process fails, which it says; [`Told`] if the one that leads has ended with an error.
+pub(crate) fn follow(team: &Team, devices: &[DeviceChoice], data: Option<PathBuf>) -> Result<()> {
+    hush();
+    let outcome = share_steps(team, devices, data);
+    outcome.map_err(|error| match error.is::<Told>() {
+        true => error,
+        false => {
+            aloud(format_args!("process {}: {}", team.rank(), told(&error)));
+            anyhow!(Told(exit::number(&error)))
+        }
+    })
+}
+
+fn share_steps(team: &Team, devices: &[DeviceChoice], data: Option<PathBuf>) -> Result<()> {
+    let (recipe, leaders) = match team.hear()?.0 {
+        Message::Begin { recipe, data } => (recipe, data),
+        Message::End { code } => return ended(code),
+        Message::Arm { .. } => bail!("the process of rank 0 began with an arm"),
+    };
+    let follower = Follower::open(team, &recipe, devices, data.or(leaders));
+    let status = if follower.is_ok() { Status::Fine } else { Status::Failed };
+    let verdict = team.agree(status)?;
+    let follower = follower?;
+    if let Verdict::Fail(_) = verdict {
+        return Err(Told(1).into());
+    }
+    if !team.all_have(follower.devices.helpers().len())? {
+        // The one that leads says so, and ends.
+        return ended_by(team);
+    }
+    loop {
+        match team.hear()? {
+            (Message::Arm { at }, state) => follower.arm(at, &state)?,
+            (Message::End { code }, _) => return ended(code),
+            (Message::Begin { .. }, _) => bail!("the process of rank 0 began twice"),
+        }
+    }
+}
+
+fn ended_by(team: &Team) -> Result<()> {
+    match team.hear()?.0 {
+        Message::End { code } => ended(code),
+        _ => bail!("the process of rank 0 went on"),
+    }
+}
+
+fn ended(code: u8) -> Result<()> {
+    if code == 0 { Ok(()) } else { Err(Told(code).into()) }
+}
+
+/// The inputs of the run.
+struct Follower {
+    recipe: Recipe,
+    devices: DeviceSet,
+    splits: Splits,
+}
+
+impl Follower {
+    fn open(team: &Team, recipe: &str, devices: &[DeviceChoice], data: Option<PathBuf>) -> Result<Self> {
+        let recipe = Recipe::resolved(recipe, Path::new("recipe.toml")).context("the recipe of rank 0")?;
+        let devices = DeviceSet::open_in(team, devices)?;
+        let splits = read_images(&recipe, data.as_deref(), &devices)?;
+        interrupt::listen()?;
+        Ok(Self { recipe, devices, splits })
+    }
+
+    /// The steps of an arm, from a state of its trainer on.
+    fn arm(&self, at: usize, state: &[u8]) -> Result<()> {
+        let arms = self.recipe.arms();
+        let opened = arms.get(at).context("the recipe has no such arm").and_then(|arm| {
+            let mut loader =
+                DataLoader::new(arm, &self.recipe, &self.splits.train, &self.devices.first.device)?;
+            let trainer = self.trainer(arm, &loader, state)?;
+            loader.divide(trainer.part());
+            Ok((arm, loader, trainer))
+        });
+        let team = &self.devices.team;
+        let (arm, mut loader, mut trainer) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                team.agree(Status::Failed)?;
+                return Err(error);
+            }
+        };
+        let mut taken = Ok(0);
+        loop {
+            let batch = taken.and_then(|_| next(&mut loader, &trainer));
+            let status = match (&batch, interrupt::signal()) {
+                // The one that leads finds the same, and decides.
+                (Err(error), _) if is_divergence(error) => Status::Fine,
+                (Err(_), _) => Status::Failed,
+                (Ok(_), Some(signal)) => Status::Interrupted(signal),
+                (Ok(_), None) => Status::Fine,
+            };
+            match team.agree(status)? {
+                Verdict::End => return Ok(()),
+                Verdict::Interrupt(signal) => {
+                    interrupt::heard(signal);
+                    return Err(Told(interrupt::code()).into());
+                }
+                Verdict::Fail(rank) => {
+                    return Err(batch.err().filter(|_| rank != 0).unwrap_or_else(|| Told(1).into()));
+                }
+                Verdict::Keep => trainer = self.trainer(arm, &loader, &team.give(Vec::new())?)?,
+                Verdict::Go => {}
+            }
+            let batch = batch?.context("the process of rank 0 takes more steps than this one")?;
+            taken = batch.step(&mut trainer);
+        }
+    }
+
+    fn trainer(&self, arm: &Arm, loader: &DataLoader, state: &[u8]) -> Result<Trainer> {
+        let context = loader.context();
+        let epoch = (&self.splits.train, loader.batches_per_epoch());
+        let config = trainer_config(arm, &self.recipe, context, epoch, None)?;
+        let device = &self.devices.first.device;
+        let mut trainer = Trainer::resume(config, &context.training_set(), device, state)?;
+        share(&mut trainer, self.recipe.train.batch, &self.devices)?;
+        Ok(trainer)
+    }
+}
+
+/// The batch of the next step; none after the last one.
+fn next(loader: &mut DataLoader, trainer: &Trainer) -> Result<Option<StepBatch>> {
+    if trainer.is_finished() { Ok(None) } else { loader.next(trainer).map(Some) }
+}

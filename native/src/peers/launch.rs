@@ -1,0 +1,56 @@
+//! What the environment says of the launcher of this process.
+
+/// Set to 1 by whoever starts several processes that are separate runs.
+pub(super) const SEPARATE: &str = "SIMILE_SEPARATE";
+
+/// The variables with the number of processes of a launcher. Open MPI's comes before Slurm's, which its `mpirun` uses to start a
+/// process on each machine. `SLURM_NTASKS` is set in batch scripts too, which are one process.
+const COUNTS: [(&str, &str); 4] = [
+    ("OMPI_COMM_WORLD_SIZE", "mpirun"),
+    ("PMI_SIZE", "mpirun"),
+    ("MV2_COMM_WORLD_SIZE", "mpirun"),
+    ("SLURM_STEP_NUM_TASKS", "srun"),
+];
+
+/// A launcher that started several processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Launch {
+    pub(super) count: usize,
+    pub(super) by: &'static str,
+}
+
+impl Launch {
+    /// The launcher, from the variables of the environment; `None` if this is the only process, or a run of its own.
+    pub(super) fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        if variable(SEPARATE).is_some_and(|value| value == "1") {
+            return None;
+        }
+        let count = |name| variable(name).and_then(|value| value.trim().parse::<usize>().ok());
+        let (count, by) = COUNTS.into_iter().find_map(|(name, by)| Some((count(name)?, by)))?;
+        (count > 1).then_some(Self { count, by })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_processes_of_one_launcher_are_a_launch() {
+        let of = |variables: &[(&str, &str)]| {
+            let found = |name: &str| variables.iter().find(|(known, _)| *known == name);
+            Launch::of(|name| found(name).map(|(_, value)| (*value).to_owned()))
+        };
+        let by = |count, by| Some(Launch { count, by });
+        assert_eq!(of(&[("OMPI_COMM_WORLD_SIZE", "4")]), by(4, "mpirun"));
+        assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "16"), ("SLURM_PROCID", "3")]), by(16, "srun"));
+        // `mpirun` within an allocation of Slurm: one task for each of two machines.
+        assert_eq!(of(&[("OMPI_COMM_WORLD_SIZE", "8"), ("SLURM_STEP_NUM_TASKS", "2")]), by(8, "mpirun"));
+        assert_eq!(of(&[("OMPI_COMM_WORLD_SIZE", "1"), ("SLURM_STEP_NUM_TASKS", "2")]), None);
+        // A task of an array, and a batch script.
+        assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_PROCID", "0")]), None);
+        assert_eq!(of(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")]), None);
+        assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "4"), (SEPARATE, "1")]), None);
+        assert_eq!(of(&[]), None);
+    }
+}

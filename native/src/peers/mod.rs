@@ -1,0 +1,90 @@
+//! The processes that a launcher started for one run: `mpirun -n 8 simile train RECIPE`, or `srun`. They share every step; the one
+//! of rank 0 leads: it alone evaluates, writes and prints.
+
+mod launch;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod team;
+
+use anyhow::Result;
+
+pub(crate) use team::{Message, Status, Team, Verdict};
+
+use crate::exit::{self, usage};
+use launch::Launch;
+
+/// The team of this process, for as long as it runs.
+pub(crate) struct Launched {
+    pub(crate) team: Team,
+    #[cfg(feature = "mpi")]
+    running: Option<mpi::Running>,
+}
+
+/// The team with which a launcher started this process; a team of one without a launcher.
+///
+/// # Errors
+/// A usage error if several processes were started, and this program, or the launcher, is without MPI.
+pub(crate) fn launched() -> Result<Launched> {
+    match Launch::of(|name| std::env::var(name).ok()) {
+        None => Ok(Launched {
+            team: Team::alone(),
+            #[cfg(feature = "mpi")]
+            running: None,
+        }),
+        Some(launch) => start(&launch),
+    }
+}
+
+#[cfg(feature = "mpi")]
+fn start(launch: &Launch) -> Result<Launched> {
+    let (running, team) = mpi::Running::begin()?;
+    if team.count() != launch.count {
+        let Launch { count, by } = launch;
+        let found = team.count();
+        drop(running);
+        return Err(usage(format_args!(
+            "{by} started {count} processes, and MPI finds {found} of them; start them with the launcher of the MPI library \
+             that this program was built with, or with `srun --mpi=pmix`"
+        )));
+    }
+    Ok(Launched { team, running: Some(running) })
+}
+
+#[cfg(not(feature = "mpi"))]
+fn start(launch: &Launch) -> Result<Launched> {
+    let Launch { count, by } = launch;
+    Err(usage(format_args!(
+        "{by} started {count} processes, each of which would train the whole recipe: this program was built without MPI. Build it \
+         with `cargo build --release --features mpi`, start one process, or set {}=1 if these are separate runs",
+        launch::SEPARATE
+    )))
+}
+
+impl Launched {
+    /// Ends the team with the outcome of this process, which the leader tells the others.
+    ///
+    /// # Errors
+    /// That of the outcome, which is printed before the others end, because a launcher ends all with the first that fails.
+    pub(crate) fn end(self, outcome: Result<()>) -> Result<()> {
+        let Self { team, .. } = &self;
+        if team.is_alone() {
+            return outcome;
+        }
+        let code = outcome.as_ref().err().map_or(0, exit::number);
+        if team.leads() {
+            if let Err(error) = &outcome {
+                exit::say(error);
+            }
+            if !team.has_parted() {
+                team.say(&Message::End { code }, &[])?;
+            }
+        } else if !team.has_parted() {
+            #[cfg(feature = "mpi")]
+            if let Some(running) = &self.running {
+                // The others wait for this process, which does not come.
+                running.abort(code.max(1));
+            }
+        }
+        outcome.map_err(|_| exit::Told(code).into())
+    }
+}

@@ -1,0 +1,117 @@
+//! The processes of a team over MPI.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use mpi::collective::SystemOperation;
+use mpi::datatype::PartitionMut;
+use mpi::environment::{Threading, Universe, initialize_with_threading};
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator as _, CommunicatorCollectives as _, Root as _};
+use simile_core::error::{Error, Result as CoreResult};
+use simile_core::peers::Peers;
+
+use super::Team;
+
+/// Numbers that one call of MPI moves: it counts in 32 bits, and some libraries count bytes.
+const AT_ONCE: usize = 1 << 28;
+/// Time between two looks whether the others have come.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// MPI in use. It ends when this is dropped, after all processes have come to that point.
+pub(super) struct Running {
+    _universe: Universe,
+}
+
+/// The processes of the world of MPI. The library is used by the main thread alone.
+#[derive(Debug, Clone, Copy)]
+struct World {
+    rank: usize,
+    count: usize,
+}
+
+impl Running {
+    /// Begins to use MPI; for the main thread.
+    ///
+    /// # Errors
+    /// If it is in use.
+    pub(super) fn begin() -> Result<(Self, Team)> {
+        let begun = initialize_with_threading(Threading::Funneled);
+        let (universe, _) = begun.ok_or_else(|| anyhow!("MPI is in use already"))?;
+        let world = SimpleCommunicator::world();
+        let (rank, count) = (world.rank().unsigned_abs() as usize, world.size().unsigned_abs() as usize);
+        let local_rank = world.split_shared(world.rank()).rank().unsigned_abs() as usize;
+        Ok((Self { _universe: universe }, Team::of(Arc::new(World { rank, count }), local_rank)))
+    }
+
+    /// Ends all processes at once.
+    pub(super) fn abort(&self, code: u8) -> ! {
+        SimpleCommunicator::world().abort(i32::from(code))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // The end of MPI would wait for the others, which wait for this process.
+            self.abort(101);
+        }
+    }
+}
+
+impl Peers for World {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn all_gather(&self, own: &[f32], counts: &[usize]) -> CoreResult<Vec<f32>> {
+        let all: usize = counts.iter().sum();
+        if counts.get(self.rank) != Some(&own.len()) || i32::try_from(all).is_err() {
+            let reason = format!("{all} numbers cannot be gathered from {} processes", self.count);
+            return Err(Error::Peers { reason });
+        }
+        let mut numbers = vec![0.0_f32; all];
+        let counts: Vec<i32> = counts.iter().map(|&count| count as i32).collect();
+        let starts = counts.iter().scan(0, |sum, count| {
+            let start = *sum;
+            *sum += count;
+            Some(start)
+        });
+        let starts: Vec<i32> = starts.collect();
+        let mut parts = PartitionMut::new(&mut numbers[..], counts, starts);
+        SimpleCommunicator::world().all_gather_varcount_into(own, &mut parts);
+        Ok(numbers)
+    }
+
+    fn sum(&self, values: &mut [f32]) -> CoreResult<()> {
+        for part in values.chunks_mut(AT_ONCE) {
+            let own = part.to_vec();
+            SimpleCommunicator::world().all_reduce_into(&own[..], part, SystemOperation::sum());
+        }
+        Ok(())
+    }
+
+    /// Waits without work for the others, who may evaluate or read for minutes.
+    fn broadcast(&self, bytes: &mut Vec<u8>) -> CoreResult<()> {
+        let world = SimpleCommunicator::world();
+        let mut arrival = world.immediate_barrier();
+        while let Err(waiting) = arrival.test() {
+            arrival = waiting;
+            thread::sleep(PATIENCE);
+        }
+        let leader = world.process_at_rank(0);
+        let mut length = bytes.len() as u64;
+        leader.broadcast_into(&mut length);
+        bytes.resize(length as usize, 0);
+        for part in bytes.chunks_mut(AT_ONCE) {
+            leader.broadcast_into(part);
+        }
+        Ok(())
+    }
+}
