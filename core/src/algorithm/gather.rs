@@ -295,7 +295,7 @@ mod tests {
         Tensor::from_data(TensorData::new(values, [samples, 3, side, side]), (&Device::flex(), DType::F32))
     }
 
-    /// The losses of three steps, and the parameters after them.
+    /// The losses of two steps, and the parameters after them.
     fn trained(setup: &Setup, peers: Arc<dyn Peers>) -> (Vec<f32>, Vec<f32>) {
         let Setup { networks, objective, statistics, chunk, samples, devices } = setup;
         let device = Device::flex();
@@ -306,7 +306,7 @@ mod tests {
         let sgd = Sgd { learning_rate: 0.1, momentum: 0.9, ..Sgd::default() };
         let mut optimizer = Optimizer::new(OptimizerConfig::Sgd(sgd)).unwrap();
         let mut losses = Vec::new();
-        for step in 0..3 {
+        for step in 0..2 {
             let own = cached.part().rows(*samples);
             let side = networks.encoder.input_size;
             let part = |whole: Tensor<4>| {
@@ -396,7 +396,7 @@ mod tests {
         for statistics in [BatchStatistics::Chunk, BatchStatistics::Batch] {
             let networks = networks(Architecture::ResNet18, HeadKind::Released);
             let objective: fn() -> Box<dyn Objective> = || Box::new(NtXent::default());
-            let setup = Setup { networks, objective, statistics, chunk: 4, samples: 14, devices: 1 };
+            let setup = Setup { networks, objective, statistics, chunk: 2, samples: 7, devices: 1 };
             agree(&setup, &[2, 4]);
         }
     }
@@ -413,15 +413,9 @@ mod tests {
             samples: 5,
             devices: 1,
         };
-        let (_, expected) = trained(&of(5), Arc::new(Alone));
-        for count in [1, 2, 4] {
-            let all = together(count, |peers| trained(&of(2), peers));
-            assert_eq!(all.len(), count);
-            for (_, parameters) in &all {
-                let off =
-                    parameters.iter().zip(&expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
-                assert!(off < 1e-6, "{count} processes: {off}");
-            }
-        }
+        let [one_pass, chunks] = [5, 2].map(|chunk| trained(&of(chunk), Arc::new(Alone)).1);
+        let off = chunks.iter().zip(&one_pass).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
+        assert!(off < 2e-5, "{off}");
+        agree(&of(2), &[2, 4]);
     }
 }

@@ -36,10 +36,10 @@ impl Exchange {
 }
 
 impl TrainerConfig {
-    /// What each of so many processes sends in a step of a size by the method `cached`. Settings count as for
-    /// [`step_cost`](Self::step_cost).
-    pub fn step_exchange(&self, size: StepSize, processes: u64) -> Exchange {
-        let Load { trained, pairs, .. } = self.load(size);
+    /// What each of so many processes sends in a step of a size by the method `cached`, with so many parameters. Settings count
+    /// as for [`step_cost`](Self::step_cost).
+    pub fn step_exchange(&self, size: StepSize, parameters: u64, processes: u64) -> Exchange {
+        let Load { pairs, .. } = self.load(size);
         let Pairs { anchors, width, .. } = pairs;
         let round = |numbers: u64| {
             let processes = u128::from(processes.max(1));
@@ -48,7 +48,7 @@ impl TrainerConfig {
         Exchange {
             projections: round(2 * size.samples as u64 * self.head.output as u64),
             loss: round(anchors) + 2 * round(anchors * width),
-            parameters: 2 * round(trained),
+            parameters: 2 * round(parameters),
         }
     }
 }
@@ -94,16 +94,19 @@ mod tests {
                 Tensor::<4>::from_data(TensorData::new(values, shape), (&Device::flex(), DType::F32));
             let views = Views::new(images.clone(), images * 0.5).unwrap().out_of(SAMPLES);
             trainer.step_on(views, Batch::default()).unwrap();
-            flattened("", trainer.encoder()).len() + flattened("", trainer.head()).len()
+            let tensors = [flattened("", trainer.encoder()), flattened("", trainer.head())];
+            let sizes = tensors.iter().flatten().map(|tensor| tensor.values.dims()[0] as u64);
+            (sizes.clone().sum::<u64>(), sizes.count() as u64)
         };
-        let (tensors, moved) = together_counted(2, work);
-        let exchange = config.step_exchange(StepSize { samples: SAMPLES, classified: None }, 2);
+        let (done, moved) = together_counted(2, work);
+        assert_eq!(done.len(), 2);
+        let (parameters, tensors) = done[0];
+        let exchange = config.step_exchange(StepSize { samples: SAMPLES, classified: None }, parameters, 2);
         // Two processes send half of what is gathered and, in two rounds, all of what is summed. For each tensor of parameters
         // a further number says whether it has a gradient.
         let sums = 4 * SAMPLES as u64;
         assert_eq!(exchange.projections + sums, 4 * moved.gathered / 2);
-        assert_eq!(tensors.len(), 2);
-        assert_eq!(exchange.loss - sums + exchange.parameters, 4 * (moved.summed - tensors[0] as u64));
+        assert_eq!(exchange.loss - sums + exchange.parameters, 4 * (moved.summed - tensors));
     }
 
     #[test]
@@ -117,7 +120,7 @@ mod tests {
         let head = HeadConfig { kind: HeadKind::Mlp, hidden: Some(2048), output: 128 };
         let of = |samples, processes| {
             let size = StepSize { samples, classified: None };
-            config(encoder.clone(), head.clone(), 64).step_exchange(size, processes)
+            config(encoder.clone(), head.clone(), 64).step_exchange(size, 27_966_656, processes)
         };
         let megabytes = |exchange: Exchange| {
             [exchange.projections, exchange.loss, exchange.parameters]
