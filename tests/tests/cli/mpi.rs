@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::runs::{result, standing, wait_until};
 use crate::{complaint, place, simile};
 
-/// A step of 22 samples in chunks of 4: with four processes, two have two chunks and two have one.
+/// A step of 22 samples in chunks of 4: with four processes, two have two chunks and two have one. Without batch norm over chunks
+/// of few samples, which doubles the difference of a rounding with every step.
 const LENET: &str = r#"
 [data]
 dataset = "digits"
@@ -20,9 +21,13 @@ test = 32
 [augment]
 crop = { scale = [0.5, 1.0] }
 
+[head]
+kind = "mlp"
+output = 16
+
 [optimizer]
 name = "sgd"
-learning_rate = 0.02
+learning_rate = 0.002
 
 [train]
 batch = 22
@@ -47,7 +52,6 @@ const RESNET: &str = r#"
 dataset = "digits"
 train = 64
 test = 16
-side = 12
 
 [encoder]
 name = "resnet18"
@@ -63,11 +67,11 @@ crop = { scale = [0.5, 1.0] }
 
 [optimizer]
 name = "sgd"
-learning_rate = 0.01
+learning_rate = 0.0001
 
 [train]
 batch = 16
-iterations = 3
+iterations = 2
 log_every = 1
 
 [method]
@@ -166,7 +170,7 @@ fn processes_train_the_network_that_one_trains() {
             for count in [1, 2, 4] {
                 let text = train(place.path(), count, &[&recipe, "--out", &run(count)]);
                 assert_near(&path(&run(count)), &path(&run(0)), 1e-6);
-                assert_eq!(text.matches("probing").count(), 1, "one process speaks: {text}");
+                assert_eq!(text.matches("report ").count(), 1, "one process speaks: {text}");
                 let losses =
                     |run: &str| fs::read_to_string(path(run).join("metrics.jsonl")).unwrap().lines().count();
                 assert_eq!(losses(&run(count)), losses(&run(0)));
@@ -187,6 +191,9 @@ fn started_by(launcher: u32) -> Vec<u32> {
     text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
+/// Steps enough for a signal to arrive among them, and small, so that the differences of roundings stay small too.
+const LONG: [&str; 4] = ["--set", "train.iterations=200", "--set", "optimizer.learning_rate=1e-4"];
+
 /// The iterations of the only arm in the last checkpoint.
 fn taken(run: &Path) -> u64 {
     standing(run).and_then(|state| state["arms"][0]["iteration"].as_u64()).unwrap_or_default()
@@ -194,7 +201,7 @@ fn taken(run: &Path) -> u64 {
 
 /// The code and the text of a run of two processes whose second one gets a signal after a few steps.
 fn signalled(place: &Path, run: &str, signal: &str) -> (Option<i32>, String) {
-    let begin = ["train", "lenet.toml", "--out", run, "--set", "train.iterations=200"];
+    let begin = [&["train", "lenet.toml", "--out", run], &LONG[..]].concat();
     let mut child = mpirun(place, 2, &begin).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until(&mut child, "a checkpoint", || taken(&place.join(run)) > 0);
     let second = started_by(child.id()).into_iter().max().unwrap();
@@ -211,7 +218,7 @@ fn what_ends_one_process_ends_all_and_another_number_goes_on() {
     let place = place();
     let path = |run: &str| place.path().join(run);
     fs::write(path("lenet.toml"), LENET).unwrap();
-    simile(place.path(), &["train", "lenet.toml", "--out", "whole", "--set", "train.iterations=200"])
+    simile(place.path(), &[&["train", "lenet.toml", "--out", "whole"], &LONG[..]].concat())
         .assert()
         .success();
 
@@ -243,9 +250,9 @@ fn what_processes_cannot_share_is_refused_once() {
         text
     };
     let text = refused(&["train", "lenet.toml", "--set", "method={ name = \"single\" }"]);
-    assert!(text.contains("`single`") && text.contains("chunks of `cached`"), "{text}");
+    assert!(text.contains("is single") && text.contains("chunks of `cached`"), "{text}");
     let text = refused(&["train", "dcgan-digits"]);
-    assert!(text.contains("`dcgan`") && text.contains("chunks of `cached`"), "{text}");
+    assert!(text.contains("is dcgan") && text.contains("chunks of `cached`"), "{text}");
     let text = refused(&["train", "lenet.toml", "--set", "method.chunk=22"]);
     assert!(text.contains("2 devices without work"), "{text}");
     assert!(refused(&["train", "no-such.toml"]).contains("no-such.toml"));
