@@ -29,10 +29,11 @@ const MOST: f64 = 6.0;
 const SHORT: f64 = 10.0;
 
 /// The expected seconds of training all arms of a session's whole run, which is said to the user. None if that cannot be
-/// measured, and before a run on a GPU, whose first steps compile kernels; a smoke test there measures full batches.
+/// measured, before a run in several processes, which take steps together alone, and before one on a GPU, whose first steps compile
+/// kernels; a smoke test there measures full batches.
 pub(super) fn estimate(session: &Session) -> Option<f64> {
     let Session { recipe, devices, splits, weights, .. } = session;
-    if devices.has_gpu() && recipe.smoke.is_none() {
+    if devices.has_gpu() && recipe.smoke.is_none() || !devices.team.is_alone() {
         return None;
     }
     let seconds = training_seconds(recipe, &splits.train, devices, weights.as_ref())?;
