@@ -33,8 +33,8 @@ pub(super) struct Compared {
 
 /// The sums of all anchors.
 pub(super) enum Sums {
-    Whole(PairSums),
-    Shared(Shared),
+    Whole(Box<PairSums>),
+    Shared(Box<Shared>),
 }
 
 /// The sums of the anchors of this process, with those of all.
@@ -62,13 +62,13 @@ impl Sums {
         if let Some(peers) = peers.filter(|peers| peers.count() > 1)
             && let Some(turned) = compared.turned()
         {
-            return Ok(Self::Shared(Shared::of(compared, turned, peers)?));
+            return Ok(Self::Shared(Box::new(Shared::of(compared, turned, peers)?)));
         }
         let Compared { anchors, candidates, within, weights, comparison } = compared;
-        Ok(Self::Whole(match within {
+        Ok(Self::Whole(Box::new(match within {
             true => PairSums::within(anchors, weights, comparison),
             false => PairSums::across(anchors, candidates, weights, comparison),
-        }))
+        })))
     }
 
     /// The sums, `[n, terms]`.
