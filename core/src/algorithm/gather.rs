@@ -295,8 +295,23 @@ mod tests {
         Tensor::from_data(TensorData::new(values, [samples, 3, side, side]), (&Device::flex(), DType::F32))
     }
 
-    /// The losses of two steps, and the parameters after them.
-    fn trained(setup: &Setup, peers: Arc<dyn Peers>) -> (Vec<f32>, Vec<f32>) {
+    /// The values of all trained parameters.
+    fn parameters(model: &Model) -> Vec<f32> {
+        let tensors = [flattened("", &model.encoder), flattened("", &model.head)];
+        let parameters = tensors.into_iter().flatten().filter(|tensor| !tensor.name.contains("running"));
+        let numbers =
+            |values: Tensor<1>| values.without_autodiff().into_data().iter::<f32>().collect::<Vec<f32>>();
+        parameters.flat_map(|tensor| numbers(tensor.values)).collect()
+    }
+
+    /// The largest difference of two lists of numbers.
+    fn off(found: &[f32], expected: &[f32]) -> f32 {
+        assert_eq!(found.len(), expected.len());
+        found.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
+    }
+
+    /// The losses of two steps, the parameters after them, and the furthest that one of these moved.
+    fn trained(setup: &Setup, peers: Arc<dyn Peers>) -> (Vec<f32>, Vec<f32>, f32) {
         let Setup { networks, objective, statistics, chunk, samples, devices } = setup;
         let device = Device::flex();
         let cached = Cached::new(networks, objective(), *chunk, &device, &mut rng(1)).unwrap();
@@ -308,6 +323,7 @@ mod tests {
         let learning_rate = if networks.encoder.name == Architecture::ResNet18 { 1e-5 } else { 0.1 };
         let sgd = Sgd { learning_rate, momentum: 0.9, ..Sgd::default() };
         let mut optimizer = Optimizer::new(OptimizerConfig::Sgd(sgd)).unwrap();
+        let before = parameters(cached.model());
         let mut losses = Vec::new();
         for step in 0..2 {
             let own = cached.part().rows(*samples);
@@ -322,32 +338,28 @@ mod tests {
             losses.push(loss.clone().without_autodiff().into_scalar::<f32>());
             cached.descend(loss, &mut optimizer, learning_rate).unwrap();
         }
-        let tensors = [flattened("", &cached.model().encoder), flattened("", &cached.model().head)];
-        let parameters = tensors.into_iter().flatten().filter(|tensor| !tensor.name.contains("running"));
-        let numbers =
-            |values: Tensor<1>| values.without_autodiff().into_data().iter::<f32>().collect::<Vec<f32>>();
-        (losses, parameters.flat_map(|tensor| numbers(tensor.values)).collect())
+        let after = parameters(cached.model());
+        let moved = off(&after, &before);
+        (losses, after, moved)
     }
 
     /// Trains with one process and with several, which must agree in every bit with each other, and but for rounding with the one.
     fn agree(setup: &Setup, counts: &[usize]) {
-        let (expected_losses, expected) = trained(setup, Arc::new(Alone));
+        let (expected_losses, expected, moved) = trained(setup, Arc::new(Alone));
         for &count in counts {
             let all = together(count, |peers| trained(setup, peers));
             assert_eq!(all.len(), count, "a process failed");
-            for (rank, (losses, parameters)) in all.iter().enumerate() {
+            for (rank, (losses, parameters, _)) in all.iter().enumerate() {
                 let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<u32>>();
                 assert!(bits(parameters) == bits(&all[0].1), "rank {rank} of {count} differs from rank 0");
                 assert_eq!(bits(losses), bits(&all[0].0));
             }
-            let (losses, parameters) = &all[0];
-            let off = |found: &[f32], expected: &[f32]| {
-                assert_eq!(found.len(), expected.len());
-                found.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
-            };
+            let (losses, parameters, _) = &all[0];
             let (of_losses, of_parameters) = (off(losses, &expected_losses), off(parameters, &expected));
             assert!(of_losses < 1e-5, "{count} processes: losses differ by {of_losses}");
             assert!(of_parameters < 1e-6, "{count} processes: parameters differ by {of_parameters}");
+            // A part of the gradient that is lost or counted twice changes a parameter by as much as the steps do.
+            assert!(moved > 20.0 * of_parameters, "{count} processes: {of_parameters} of steps of {moved}");
         }
     }
 
