@@ -33,7 +33,7 @@ pub(crate) fn page(runs: &[RunRecord]) -> Result<String> {
             }
         }
         @if let [first, rest @ ..] = RunRecord::verdict(runs)?.as_slice() {
-            div.verdict { p { b { (first) } } @for sentence in rest { p { (sentence) } } }
+            div.verdict { p { b { (first) } } @for sentence in rest { p { (with_code(sentence)) } } }
         }
         (contents(runs))
         h2 #results { "Results" }
@@ -192,5 +192,14 @@ fn short(value: f64) -> String {
         size if size < 1e-9 => "0".into(),
         size if size < 1e-3 => format!("{value:.1e}"),
         _ => format!("{value:.3}"),
+    }
+}
+
+/// A sentence whose parts between backticks are commands or keys.
+fn with_code(sentence: &str) -> Markup {
+    html! {
+        @for (at, part) in sentence.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
     }
 }
