@@ -19,18 +19,18 @@
 //! Chunks may lie in several processes: what is summed over chunks is then summed over processes too, so that the statistics and
 //! their gradients are those of all.
 
+mod statistics;
+
 use std::sync::Arc;
 
 use burn::optim::{GradientsAccumulator, GradientsParams};
-use burn::tensor::{DType, Device, Gradients, Tensor};
-use simile_kernels::Statistics;
+use burn::tensor::{Device, Tensor};
 
+use self::statistics::{Known, changed, due_by_all, gradient_of, moments_of, on_device, plus, with_due};
 use super::Views;
-use super::gather::summed;
 use super::passes::halves;
 use crate::error::{Error, Result};
-use crate::nn::layers::is_half;
-use crate::nn::{Flow, Model, Moments, Pending, Segment, Step};
+use crate::nn::{Flow, Model, Moments, Segment, Step};
 use crate::peers::Peers;
 use crate::stage::Stage;
 
@@ -51,13 +51,6 @@ struct Pass {
     starts: Vec<Vec<Flow>>,
     /// The statistics of each step of each segment.
     moments: Vec<Vec<Known>>,
-}
-
-/// The statistics of a step's inputs, and the numbers of places that they are of.
-#[derive(Debug, Clone)]
-struct Known {
-    moments: Moments,
-    counts: [usize; 2],
 }
 
 /// The outputs of each view: those of every chunk, on its device.
@@ -308,130 +301,6 @@ fn pull_back(
     Ok(flows.iter().zip(of_inputs).map(due).collect())
 }
 
-/// The gradients of statistics from the chunks of all processes.
-fn due_by_all(own: Moments, known: &Moments, peers: &dyn Peers) -> Result<Moments> {
-    if peers.count() == 1 {
-        return Ok(own);
-    }
-    let [of_maps, of_branch] = own;
-    let [maps, branch] = known;
-    let of_all = |own: Option<Statistics>, known: &Option<Statistics>| -> Result<Option<Statistics>> {
-        let Some(known) = known else { return Ok(None) };
-        let zeros = |like: &Tensor<1>| like.zeros_like();
-        let own =
-            own.unwrap_or_else(|| Statistics { mean: zeros(&known.mean), variance: zeros(&known.variance) });
-        let [channels] = own.mean.dims();
-        let both = summed(peers, Tensor::cat(vec![own.mean, own.variance], 0))?;
-        let part = |rows: std::ops::Range<usize>| both.clone().slice([rows]);
-        Ok(Some(Statistics { mean: part(0..channels), variance: part(channels..2 * channels) }))
-    };
-    Ok([of_all(of_maps, maps)?, of_all(of_branch, branch)?])
-}
-
-/// The gradient of an input with what it owes to the statistics, each with its gradient, of `count` places.
-fn with_due(
-    gradient: Tensor<4>,
-    input: &Tensor<4>,
-    statistics: Option<(Statistics, Statistics)>,
-    count: usize,
-) -> Tensor<4> {
-    let Some((known, of_known)) = statistics else { return gradient };
-    let dtype = gradient.dtype();
-    let row = |numbers: Tensor<1>| {
-        let [channels] = numbers.dims();
-        numbers.reshape([1, 1, 1, channels])
-    };
-    let centred = wide(input.clone()) - row(known.mean);
-    let due = centred * row(of_known.variance * (2.0 / count as f64)) + row(of_known.mean / count as f64);
-    (wide(gradient) + due).cast(dtype)
-}
-
-/// The statistics of the inputs of a step's norms, whose running statistics follow.
-fn moments_of(step: &Step, flows: &[Flow], peers: &dyn Peers) -> Result<Known> {
-    let [of_maps, of_branch] = step.norms();
-    let maps = flows.iter().map(|flow| &flow.maps).collect::<Vec<_>>();
-    let branch = flows.iter().filter_map(|flow| flow.branch.as_ref()).collect::<Vec<_>>();
-    let mut known = Known { moments: [None, None], counts: [0; 2] };
-    for (at, (norm, inputs)) in [(of_maps, maps), (of_branch, branch)].into_iter().enumerate() {
-        let Some(norm) = norm else { continue };
-        let (found, count) = statistics(&inputs, norm, peers)?;
-        norm.observe(&found, count);
-        known.moments[at] = Some(found);
-        known.counts[at] = count;
-    }
-    Ok(known)
-}
-
-/// Mean and biased variance of the channels of the maps of all chunks together, on the device of the first of this process,
-/// with the number of their places. The mean comes before the squares, so that large means cost no digits.
-fn statistics(inputs: &[&Tensor<4>], norm: &Pending, peers: &dyn Peers) -> Result<(Statistics, usize)> {
-    let device = inputs.first().map_or_else(|| norm.device(), |input| input.device());
-    let count = places_of_all(inputs.iter().copied(), peers)?;
-    let mean_of = |of: &dyn Fn(Tensor<2>) -> Tensor<2>| {
-        let sum = |input: &&Tensor<4>| {
-            let [n, height, width, channels] = input.dims();
-            let rows = wide((*input).clone()).reshape([n * height * width, channels]);
-            of(rows).sum_dim(0).reshape([channels]).to_device(&device)
-        };
-        let own = inputs.iter().map(sum).reduce(|sum, one| sum + one);
-        let own = own.unwrap_or_else(|| Tensor::zeros([norm.channels()], (&device, DType::F32)));
-        Ok(summed(peers, own)? / count as f64)
-    };
-    let mean: Tensor<1> = mean_of(&|rows| rows)?;
-    let variance = mean_of(&|rows| {
-        let mean = mean.clone().to_device(&rows.device()).unsqueeze();
-        (rows - mean).square()
-    })?;
-    Ok((Statistics { mean, variance }, count))
-}
-
-/// The places of the maps of all processes.
-fn places_of_all<'f>(maps: impl Iterator<Item = &'f Tensor<4>>, peers: &dyn Peers) -> Result<usize> {
-    /// Two numbers below it are exact in `f32`, and so are their sums over a few thousand processes.
-    const PART: usize = 1 << 12;
-    let own = places(maps);
-    if peers.count() == 1 {
-        return Ok(own);
-    }
-    let mut parts = [own % PART, own / PART % PART, own / PART / PART].map(|part| part as f32);
-    peers.sum(&mut parts)?;
-    let [low, middle, high] = parts.map(|part| part as usize);
-    Ok(low + PART * (middle + PART * high))
-}
-
-/// Places of maps, over which statistics go.
-fn places<'f>(maps: impl Iterator<Item = &'f Tensor<4>>) -> usize {
-    maps.map(|maps| maps.dims()[..3].iter().product::<usize>()).sum()
-}
-
-/// A tensor in a float type of enough bits for sums.
-fn wide(tensor: Tensor<4>) -> Tensor<4> {
-    if is_half(tensor.dtype()) { tensor.cast(DType::F32) } else { tensor }
-}
-
-fn changed(Statistics { mean, variance }: Statistics, of: impl Fn(Tensor<1>) -> Tensor<1>) -> Statistics {
-    Statistics { mean: of(mean), variance: of(variance) }
-}
-
-fn plus(a: Statistics, b: Statistics) -> Statistics {
-    let device = a.mean.device();
-    let b = changed(b, |numbers| numbers.to_device(&device));
-    Statistics { mean: a.mean + b.mean, variance: a.variance + b.variance }
-}
-
-fn on_device(moments: &Moments, device: &Device) -> Moments {
-    moments.clone().map(|known| known.map(|known| changed(known, |numbers| numbers.to_device(device))))
-}
-
-/// The gradients of statistics that were variables.
-fn gradient_of(variables: Statistics, gradients: &mut Gradients) -> Statistics {
-    let mut of = |numbers: Tensor<1>| match numbers.grad_remove(gradients) {
-        Some(gradient) => gradient,
-        None => numbers.without_autodiff().zeros_like(),
-    };
-    Statistics { mean: of(variables.mean), variance: of(variables.variance) }
-}
-
 /// The rows of each view, from those of the chunks of one pass of both, or of one pass of each.
 fn by_view(passes: Vec<Vec<Flow>>) -> [Vec<Tensor<2>>; 2] {
     match <[Vec<Flow>; 2]>::try_from(passes) {
@@ -447,7 +316,7 @@ fn by_view(passes: Vec<Vec<Flow>>) -> [Vec<Tensor<2>>; 2] {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-    use burn::tensor::TensorData;
+    use burn::tensor::{DType, TensorData};
     use rand::RngExt as _;
 
     use super::super::testing::rng;
