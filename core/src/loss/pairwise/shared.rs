@@ -5,13 +5,14 @@
 //! candidates; both are summed over the processes.
 //!
 //! A process that begins with anchor `r` sees the candidates in the order `r, r + 1, ..., r - 1`. Index `i` of an anchor is then
-//! that of the same row among the candidates, as in the whole, so that the same operations serve. What such an order does not
-//! keep is evaluated whole by every process: weights as products of factors, and pairs by index where there are other
-//! numbers of anchors and candidates.
+//! that of the same row among the candidates, as in the whole, so that the same operations serve. Pairs by index, where there
+//! are other numbers of anchors and candidates, have no such order, and are evaluated whole by every process.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Dispatch, TensorMetadata as _};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use simile_kernels::{Comparison, LogSumExp, PairSums, Pairs};
 
@@ -40,17 +41,21 @@ pub(super) enum Sums {
 /// The sums of the anchors of this process, with those of all.
 pub(super) struct Shared {
     peers: Arc<dyn Peers>,
-    /// The anchors of this process.
-    rows: Range<usize>,
-    /// `None` if there are fewer anchors than processes, and this one has none.
-    own: Option<PairSums>,
+    /// The anchors of this process; nothing if there are fewer of them than processes, and this one has none.
+    own: Vec<Piece>,
     values: Tensor<2>,
     /// Numbers of anchors and candidates, and columns of both.
     shape: [usize; 3],
     within: bool,
     constant_candidates: bool,
-    /// True if the candidates are in the order of this process.
-    turned: bool,
+}
+
+/// Anchors that are compared at once.
+struct Piece {
+    rows: Range<usize>,
+    /// The candidate that they see first.
+    start: usize,
+    sums: PairSums,
 }
 
 impl Sums {
@@ -107,7 +112,7 @@ impl Compared {
                 n == m && fits(Tensor::<1, Int>::from_dispatch(groups.clone()).dims()[0])
             }
             PairWeights::Samples(_) => n == m,
-            PairWeights::Factors { .. } => false,
+            PairWeights::Factors { samples, .. } => n == m && fits(*samples),
         };
         (weights && terms && (n == m || !by_index)).then_some(n == m)
     }
@@ -118,36 +123,35 @@ impl Shared {
         let Compared { anchors, candidates, within, weights, comparison } = compared;
         let ([n, width], [m, _]) = (anchors.dims(), candidates.dims());
         let part = |rank: usize| n * rank / peers.count()..n * (rank + 1) / peers.count();
-        let rows = part(peers.rank());
-        let start = if turned { rows.start } else { 0 };
         let (constant_candidates, terms) = (comparison.constant_candidates, comparison.terms.len());
         let (device, dtype) = (anchors.device(), anchors.dtype());
-        let own = (!rows.is_empty()).then(|| {
-            let weights = part_of(weights, &rows, (m, start));
-            PairSums::across(rows_of(&anchors, rows.clone()), turn(candidates, start, 0), weights, comparison)
-        });
-        let counts: Vec<usize> = (0..peers.count()).map(|rank| part(rank).len() * terms).collect();
-        let values = match &own {
-            Some(own) => numbers(own.values())?,
-            None => Vec::new(),
+        let piece = |rows: Range<usize>| {
+            let start = if turned { rows.start } else { 0 };
+            let weights = part_of(weights.clone(), &rows, (m, start));
+            let of = (rows_of(&anchors, rows.clone()), turn(candidates.clone(), start, 0));
+            Piece { rows, start, sums: PairSums::across(of.0, of.1, weights, comparison.clone()) }
         };
+        let own: Vec<Piece> = pieces(&weights, part(peers.rank())).into_iter().map(piece).collect();
+        let counts: Vec<usize> = (0..peers.count()).map(|rank| part(rank).len() * terms).collect();
+        let mut values = Vec::new();
+        for piece in &own {
+            values.extend(numbers(piece.sums.values())?);
+        }
         let values = tensor(peers.all_gather(&values, &counts)?, [n, terms], &device, dtype);
-        let shape = [n, m, width];
-        Ok(Self { peers, rows, own, values, shape, within, constant_candidates, turned })
+        Ok(Self { peers, own, values, shape: [n, m, width], within, constant_candidates })
     }
 
     fn pull_back(self, gradient: Tensor<2>) -> Result<(Tensor<2>, Option<Tensor<2>>)> {
-        let Self { peers, rows, own, values, shape: [n, m, width], within, constant_candidates, turned } =
-            self;
+        let Self { peers, own, values, shape: [n, m, width], within, constant_candidates } = self;
         let (device, dtype) = (values.device(), values.dtype());
         let zeros = |rows: usize| Tensor::<2>::zeros([rows, width], (&device, dtype));
         let mut of_anchors = zeros(n);
         let mut of_candidates = (!constant_candidates).then(|| zeros(m));
-        if let Some(own) = own {
-            let (anchors, candidates) = own.pull_back(rows_of(&gradient, rows.clone()));
-            of_anchors = of_anchors.slice_assign([rows.clone(), 0..width], anchors);
-            let start = if turned { rows.start } else { 0 };
-            of_candidates = candidates.map(|candidates| turn(candidates, m - start, 0)).or(of_candidates);
+        for Piece { rows, start, sums } in own {
+            let (anchors, candidates) = sums.pull_back(rows_of(&gradient, rows.clone()));
+            of_anchors = of_anchors.slice_assign([rows, 0..width], anchors);
+            let candidates = candidates.map(|candidates| turn(candidates, m - start, 0));
+            of_candidates = of_candidates.zip(candidates).map(|(sum, candidates)| sum + candidates);
         }
         let (whole, of_candidates) = match of_candidates {
             None => (of_anchors, false),
@@ -163,6 +167,28 @@ impl Shared {
             false => (whole, None),
         })
     }
+}
+
+/// The anchors of a process in pieces that one operation compares. Weights of each view as a product of factors of its own have no
+/// common order, so that a piece has anchors of one view.
+fn pieces(weights: &PairWeights, rows: Range<usize>) -> Vec<Range<usize>> {
+    let length = match weights {
+        PairWeights::Factors { left, samples, .. } if rows_in(left) > *samples => *samples,
+        _ => usize::MAX,
+    };
+    let mut pieces = Vec::new();
+    let mut start = rows.start;
+    while start < rows.end {
+        let end = (start / length + 1).saturating_mul(length).min(rows.end);
+        pieces.push(start..end);
+        start = end;
+    }
+    pieces
+}
+
+/// Number of rows of a matrix.
+fn rows_in(matrix: &FloatTensor<Dispatch>) -> usize {
+    matrix.shape().dims::<2>()[0]
 }
 
 /// The rows, or columns, of a matrix from `start` on, then those before it.
@@ -204,7 +230,15 @@ fn part_of(weights: PairWeights, rows: &Range<usize>, (m, start): (usize, usize)
             let own = rows_of(&own, 0..rows.len());
             PairWeights::pairs(turn(Tensor::cat(vec![own; m / samples.max(1)], 1), start, 1))
         }
-        other => other,
+        PairWeights::Factors { left, right, samples } => {
+            let view = rows.start / samples % (rows_in(&left) / samples).max(1) * samples;
+            let of_view = |factor: FloatTensor<Dispatch>| {
+                let factor = rows_of(&Tensor::<2>::from_dispatch(factor), view..view + samples);
+                turn(factor, rows.start, 0)
+            };
+            PairWeights::factors(of_view(left), of_view(right), samples)
+        }
+        PairWeights::Ones => PairWeights::Ones,
     }
 }
 
@@ -221,6 +255,8 @@ fn tensor(values: Vec<f32>, shape: [usize; 2], device: &Device, dtype: DType) ->
 #[allow(clippy::unwrap_used)]
 mod tests {
     use serde_json::{Value, json};
+
+    use simile_kernels::Weight;
 
     use super::*;
     use crate::loss;
@@ -326,9 +362,47 @@ mod tests {
             };
             match Sums::of(compared, Some(peers)).unwrap() {
                 Sums::Whole(_) => 0,
-                Sums::Shared(shared) => shared.own.unwrap().values().dims()[0],
+                Sums::Shared(shared) => shared.own.iter().map(|piece| piece.sums.values().dims()[0]).sum(),
             }
         });
         assert_eq!(own, [2, 3, 3]);
+    }
+
+    /// Weights of each view as a product of factors, or one for both: values and gradients of processes are those of one.
+    #[test]
+    fn weights_as_products_are_shared() {
+        const SAMPLES: usize = 7;
+        let matrix = |rows: usize, width: usize, step: f64| {
+            let data = TensorData::new(values(rows * width, step), [rows, width]);
+            Tensor::<2>::from_data(data, (&Device::flex(), DType::F32))
+        };
+        let evaluated = |views: usize, peers: Option<Arc<dyn Peers>>| {
+            let rows = matrix(2 * SAMPLES, 3, 0.3);
+            let factor = matrix(views * SAMPLES, 2, 0.2).square();
+            let compared = Compared {
+                anchors: rows.clone(),
+                candidates: rows,
+                within: true,
+                weights: PairWeights::factors(factor.clone(), factor, SAMPLES),
+                comparison: Comparison::new([LogSumExp::apart(SAMPLES).weighted(Weight::Above(0.0))], 2.0),
+            };
+            let sums = Sums::of(compared, peers).unwrap();
+            let is_shared = matches!(sums, Sums::Shared(_));
+            let mut found: Vec<f32> = sums.values().into_data().iter::<f32>().collect();
+            let (anchors, candidates) = sums.pull_back(matrix(2 * SAMPLES, 1, 0.7)).unwrap();
+            let whole = candidates.into_iter().fold(anchors, |sum, gradient| sum + gradient);
+            found.extend(whole.into_data().iter::<f32>());
+            (is_shared, found)
+        };
+        for views in [1, 2] {
+            let (is_shared, expected) = evaluated(views, None);
+            assert!(!is_shared && expected.len() == 2 * SAMPLES * 4);
+            for count in [2, 3, 5] {
+                for (is_shared, found) in together(count, |peers| evaluated(views, Some(peers))) {
+                    let off = found.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+                    assert!(is_shared && off < 1e-5, "{views} views, {count} processes: {off}");
+                }
+            }
+        }
     }
 }

@@ -76,8 +76,8 @@ impl Objective for AlignUniform {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let (align, pull) = alignment(views.a.rows() - views.b.rows(), self.alpha);
-        let (uniform_a, of_a) = uniformity(views.a.rows(), self.t, batch.tile())?;
-        let (uniform_b, of_b) = uniformity(views.b.rows(), self.t, batch.tile())?;
+        let (uniform_a, of_a) = uniformity(views.a.rows(), self.t, batch)?;
+        let (uniform_b, of_b) = uniformity(views.b.rows(), self.t, batch)?;
         let uniform = (uniform_a + uniform_b) / 2.0;
 
         let loss = align.clone() * self.align_w + uniform.clone() * self.unif_w;

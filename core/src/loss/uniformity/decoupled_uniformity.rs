@@ -75,7 +75,7 @@ impl Described for DecoupledUniformity {
 impl Objective for DecoupledUniformity {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = ManyViews::of(batch, self.name())?;
-        let (loss, gradient) = uniformity(views.centroids(), self.t(), batch.tile())?;
+        let (loss, gradient) = uniformity(views.centroids(), self.t(), batch)?;
         Ok(views.centroid_loss(loss, gradient))
     }
 }

@@ -149,10 +149,10 @@ impl Objective for KernelDecoupledUniformity {
             }
         };
         let estimated = smoother.apply(centroids)?;
-        let (loss, gradient) = uniformity(estimated.clone(), self.t(), batch.tile())?;
+        let (loss, gradient) = uniformity(estimated.clone(), self.t(), batch)?;
         let evaluation = views.centroid_loss(loss, smoother.apply(gradient)?);
         Ok(if batch.is_detailed() {
-            let (at_two, _) = uniformity(estimated, 2.0, batch.tile())?;
+            let (at_two, _) = uniformity(estimated, 2.0, batch)?;
             evaluation.with_aux("loss_t2", Aux::Scalar(at_two))
         } else {
             evaluation

@@ -9,20 +9,64 @@
 //! [`simile_kernels::uniformity`], composed of the log-sum-exps of [`crate::loss::pairwise`] on backends without a
 //! faster body.
 
+use std::sync::Arc;
+
 use burn::tensor::Tensor;
 use simile_kernels::uniformity_with_gradient;
 
 use crate::error::{Result, bounded};
+use crate::loss::batch::Batch;
+use crate::loss::pairwise::{LogSumExp, PairwiseLoss};
+use crate::peers::Peers;
 
-/// The uniformity of rows `[n, d]` and its gradient. Fewer than two rows give 0 with gradient 0.
+/// The uniformity of rows `[n, d]` of a batch and its gradient. Fewer than two rows give 0 with gradient 0. Several processes
+/// share the rows.
 ///
 /// # Errors
-/// `t` is not above 0.
-pub(crate) fn uniformity(rows: Tensor<2>, t: f64, tile: Option<usize>) -> Result<(Tensor<1>, Tensor<2>)> {
+/// `t` is not above 0; a process cannot be reached.
+pub(crate) fn uniformity(rows: Tensor<2>, t: f64, batch: &Batch) -> Result<(Tensor<1>, Tensor<2>)> {
     bounded("t", t)?;
     let [n, _] = rows.dims();
     if n < 2 {
         return Ok((rows.zeros_like().sum(), rows.zeros_like()));
     }
-    Ok(uniformity_with_gradient(rows, t, tile))
+    match batch.peers().filter(|peers| peers.count() > 1) {
+        Some(peers) => by_anchors(rows, t, (batch.tile(), peers)),
+        None => Ok(uniformity_with_gradient(rows, t, batch.tile())),
+    }
+}
+
+/// The same as log-sum-exps that processes share by anchors. With `h_i = |x_i|^2 / 2`, `-|x_i - x_j|^2 / 2` is the inner product
+/// of `(x_i, -h_i, 1)` and `(x_j, 1, -h_j)`.
+fn by_anchors(
+    rows: Tensor<2>,
+    t: f64,
+    (tile, peers): (Option<usize>, Arc<dyn Peers>),
+) -> Result<(Tensor<1>, Tensor<2>)> {
+    let [n, width] = rows.dims();
+    // Distances do not depend on the origin; centred rows lose fewer digits in the difference of squares.
+    let rows = rows.clone() - rows.mean_dim(0);
+    let halves = rows.clone().square().sum_dim(1) * -0.5;
+    let ones = halves.ones_like();
+    // Kernels read four numbers at once.
+    let filling = vec![halves.zeros_like(); (width + 2).next_multiple_of(4) - width - 2];
+    let joined = |pair: [&Tensor<2>; 2]| {
+        let columns = std::iter::once(&rows).chain(pair).chain(&filling);
+        Tensor::cat(columns.cloned().collect(), 1)
+    };
+    let (anchors, candidates) = (joined([&halves, &ones]), joined([&ones, &halves]));
+    let pairs = (n as f64 * (n - 1) as f64).ln();
+    let found = PairwiseLoss::new(anchors, candidates, 0.5 / t, tile)?
+        .among(Some(peers))
+        .log_sum_exp(LogSumExp::apart(n))
+        .evaluate(|rows| {
+            let sums = &rows.sums[0];
+            let largest = sums.clone().detach().max();
+            (sums.clone() - largest.clone()).exp().sum().log() + largest - pairs
+        })?;
+    let columns = |of: &Tensor<2>, from: usize, to: usize| of.clone().slice([0..n, from..to]);
+    let of_halves =
+        columns(&found.anchors, width, width + 1) + columns(&found.candidates, width + 1, width + 2);
+    let of_rows = columns(&found.anchors, 0, width) + columns(&found.candidates, 0, width);
+    Ok((found.per_anchor, of_rows - rows * of_halves))
 }
