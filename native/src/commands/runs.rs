@@ -7,6 +7,7 @@ use crate::cli::Runs;
 use crate::console::Console;
 use crate::experiment::settle::Settled;
 use crate::experiment::several::{Listed, Several};
+use crate::peers;
 
 /// The end of one run.
 #[derive(Serialize)]
@@ -22,7 +23,7 @@ struct Ended<'a> {
 /// True if the runs were listed, or one was run, as the arguments ask.
 ///
 /// # Errors
-/// As [`Several::one`].
+/// As [`Several::one`]; a usage error if a launcher started several processes for all of the runs.
 pub(super) fn listed_or_run(several: &Several<'_>, arguments: &Runs, console: Console) -> Result<bool> {
     if arguments.list {
         let listed = several.list();
@@ -30,7 +31,10 @@ pub(super) fn listed_or_run(several: &Several<'_>, arguments: &Runs, console: Co
         console.answer(&listed, text)?;
         return Ok(true);
     }
-    let Some(index) = arguments.task else { return Ok(false) };
+    let Some(index) = arguments.task else {
+        peers::refuse_several("do all of the runs")?;
+        return Ok(false);
+    };
     let settled = several.one(index)?;
     let diverged = match &settled {
         Settled::Diverged(message) => Some(message.as_str()),

@@ -35,6 +35,21 @@ pub(crate) fn launched() -> Result<Launched> {
     }
 }
 
+/// Refuses to be one of several processes that a launcher started, for a command in which each would do all of the work.
+///
+/// # Errors
+/// A usage error if several processes were started.
+pub(crate) fn refuse_several(work: &str) -> Result<()> {
+    match Launch::of(|name| std::env::var(name).ok()) {
+        None => Ok(()),
+        Some(Launch { count, by }) => Err(usage(format_args!(
+            "{by} started {count} processes, each of which would {work}: start one, give each an index with --task, or set {}=1 if \
+             these are separate",
+            launch::SEPARATE
+        ))),
+    }
+}
+
 #[cfg(feature = "mpi")]
 fn start(launch: &Launch) -> Result<Launched> {
     let (running, team) = mpi::Running::begin()?;
