@@ -44,8 +44,20 @@ fn run(place: &Path, program: &Path, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat()
+}
+
+/// The end of a command within a Slurm of two nodes; none, and noted, where there is no Slurm.
+pub(crate) fn on_two_nodes(place: &Path, command: &[&str]) -> Option<Output> {
+    const APART: [&str; 6] = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    let begin = ["sh", "-c", "command -v slurmctld slurmd && mount -t tmpfs tmpfs /run"];
+    let sandbox = [&["unshare"], &APART[..], &begin].concat();
+    if !is_there(&sandbox, "as root, `apt-get install slurm-wlm`") {
+        return None;
+    }
+    let loopback = repository().join("tests/slurm/loopback.sh").display().to_string();
+    Some(run(place, Path::new("unshare"), &[&APART[..], &["bash", &loopback], command].concat()))
 }
 
 /// Asserts that the runs of a sweep are those of one process.
@@ -59,20 +71,11 @@ fn assert_same_runs(place: &Path, out: &str) {
 
 #[test]
 fn slurm_puts_a_task_back_and_it_ends_with_the_same_bytes_on_the_other_node() {
-    const APART: [&str; 6] = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
-    let remedy = "as root, `apt-get install slurm-wlm`";
-    let sandbox =
-        [&["unshare"][..], &APART, &["sh", "-c", "command -v slurmctld slurmd && mount -t tmpfs tmpfs /run"]];
-    if !is_there(&sandbox.concat(), remedy) {
-        return;
-    }
     let place = place();
     let script = |name: &str| repository().join(name).display().to_string();
-    let (loopback, requeue) = (script("tests/slurm/loopback.sh"), script("tests/slurm/requeue.sh"));
-    let submit = script("examples/slurm/submit.sh");
-    let scripts = ["bash", &loopback, &requeue, &submit];
-    let output =
-        run(place.path(), Path::new("unshare"), &[&APART[..], &scripts, &sweep("swept")[..]].concat());
+    let (requeue, submit) = (script("tests/slurm/requeue.sh"), script("examples/slurm/submit.sh"));
+    let command = [&["bash", &requeue, &submit], &sweep("swept")[..]].concat();
+    let Some(output) = on_two_nodes(place.path(), &command) else { return };
     let logs = || {
         let files = fs::read_dir(place.path()).unwrap().flatten().map(|entry| entry.path());
         let logs = files.filter(|path| path.extension().is_some_and(|ending| ending == "log"));

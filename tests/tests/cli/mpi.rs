@@ -2,11 +2,13 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::cluster::{on_two_nodes, text};
 use crate::runs::{result, standing, wait_until};
 use crate::{complaint, place, simile};
 
@@ -144,14 +146,29 @@ fn parameters(run: &Path) -> Vec<(String, Vec<f32>)> {
     tensors.filter(|(name, tensor)| tensor["dtype"] == "F32" && !name.contains("running")).map(of).collect()
 }
 
-/// Asserts that the parameters of two runs differ by less than a number: 1e-6 after a few steps, 1e-5 after hundreds.
-fn assert_near(found: &Path, expected: &Path, most: f32) {
+/// The largest difference of the parameters of two runs.
+fn difference(found: &Path, expected: &Path) -> f32 {
     let (found, expected) = (parameters(found), parameters(expected));
     assert!(!expected.is_empty() && found.len() == expected.len());
-    for ((name, found), (_, expected)) in found.iter().zip(&expected) {
-        let off = found.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
-        assert!(off < most, "{name} differs by {off}");
-    }
+    let pairs = found.iter().zip(&expected).flat_map(|(found, expected)| found.1.iter().zip(&expected.1));
+    pairs.fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
+}
+
+/// Trains a recipe with steps that are too small to move a parameter.
+fn untrained(place: &Path, recipe: &str, run: &str) {
+    let steps = ["--set", "optimizer.learning_rate=1e-30", "--set", "train.iterations=1"];
+    simile(place, &[&["train", recipe, "--out", run], &steps[..]].concat()).assert().success();
+}
+
+/// Asserts that the parameters of two runs differ by less than a number, 1e-6 after a few steps and 1e-5 after hundreds, and by
+/// little beside what the steps moved them by: a part of a gradient that is lost changes them by as much.
+fn assert_near(found: &Path, expected: &Path, untrained: &Path, most: f32) {
+    let (off, moved) = (difference(found, expected), difference(expected, untrained));
+    assert!(
+        off < most && 20.0 * off < moved,
+        "{off} of steps of {moved}, {most} allowed: {}",
+        found.display()
+    );
 }
 
 #[test]
@@ -167,11 +184,13 @@ fn processes_train_the_network_that_one_trains() {
             fs::write(path(&format!("{name}.toml")), text).unwrap();
             let recipe = format!("{name}.toml");
             let run = |count: usize| format!("{name}-{statistics}-{count}");
+            let initial = format!("{name}-{statistics}-untrained");
+            untrained(place.path(), &recipe, &initial);
             let mut alone = simile(place.path(), &["train", &recipe, "--out", &run(0)]);
             alone.env("RAYON_NUM_THREADS", "1").assert().success();
             for count in [1, 2, 4] {
                 let text = train(place.path(), count, &[&recipe, "--out", &run(count)]);
-                assert_near(&path(&run(count)), &path(&run(0)), 1e-6);
+                assert_near(&path(&run(count)), &path(&run(0)), &path(&initial), 1e-6);
                 assert_eq!(text.matches("report ").count(), 1, "one process speaks: {text}");
                 let losses =
                     |run: &str| fs::read_to_string(path(run).join("metrics.jsonl")).unwrap().lines().count();
@@ -184,6 +203,34 @@ fn processes_train_the_network_that_one_trains() {
     train(place.path(), 3, &often);
     train(place.path(), 3, &["lenet.toml", "--set", "train.checkpoint_every=100", "--out", "seldom"]);
     assert!(parameters(&path("often")) == parameters(&path("seldom")), "ranks have different numbers");
+}
+
+#[test]
+fn srun_shares_the_steps_of_a_run_between_two_nodes() {
+    if !has_mpi() {
+        return;
+    }
+    let place = place();
+    let path = |run: &str| place.path().join(run);
+    fs::write(path("lenet.toml"), LENET).unwrap();
+    let program = simile_tests::program().display().to_string();
+    // Open MPI leaves the loopback device out, which is all that these nodes have.
+    let srun = [
+        "env",
+        "OMPI_MCA_btl_tcp_if_include=lo",
+        "srun",
+        "-N2",
+        "--ntasks-per-node=1",
+        "--gpus-per-task=1",
+        "--mpi=pmix",
+    ];
+    let train = [program.as_str(), "train", "lenet.toml", "--out", "shared"];
+    let Some(output) = on_two_nodes(place.path(), &[&srun[..], &train].concat()) else { return };
+    let said = text(&output);
+    assert!(output.status.success() && said.matches("report ").count() == 1, "{said}");
+    simile(place.path(), &["train", "lenet.toml", "--out", "alone"]).assert().success();
+    untrained(place.path(), "lenet.toml", "untrained");
+    assert_near(&path("shared"), &path("alone"), &path("untrained"), 1e-6);
 }
 
 /// The processes that a launcher started.
@@ -223,18 +270,91 @@ fn what_ends_one_process_ends_all_and_another_number_goes_on() {
     simile(place.path(), &[&["train", "lenet.toml", "--out", "whole"], &LONG[..]].concat())
         .assert()
         .success();
+    untrained(place.path(), "lenet.toml", "untrained");
 
     let (code, text) = signalled(place.path(), "asked", "-TERM");
     assert_eq!(code, Some(143), "{text}");
     assert!(text.contains("`simile train --resume asked`"), "{text}");
     train(place.path(), 3, &["--resume", "asked"]);
-    assert_near(&path("asked"), &path("whole"), 1e-5);
+    assert_near(&path("asked"), &path("whole"), &path("untrained"), 1e-5);
 
     let (code, text) = signalled(place.path(), "killed", "-KILL");
     assert!(code != Some(0) && text.contains("signal 9"), "{code:?} {text}");
     simile(place.path(), &["train", "--resume", "killed"]).assert().success();
-    assert_near(&path("killed"), &path("whole"), 1e-5);
+    assert_near(&path("killed"), &path("whole"), &path("untrained"), 1e-5);
     assert_eq!(result(&path("killed"))["arms"][0]["iterations"], 200);
+}
+
+/// Pictures of a table with a CSV file in a folder, each with pixels of its own; as many as are kept decoded.
+fn pictures(folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    let mut table = "file,label,split\n".to_owned();
+    for at in 0..300_u32 {
+        let pixel = |x: u32, y: u32| image::Luma([(x * (at % 7 + 3) + y * (at % 2) * 40 + at) as u8]);
+        image::GrayImage::from_fn(32, 32, pixel).save(folder.join(format!("{at}.png"))).unwrap();
+        let (shape, split) = (["grid", "stripes"][at as usize % 2], if at < 288 { "train" } else { "test" });
+        table += &format!("{at}.png,{shape},{split}\n");
+    }
+    fs::write(folder.join("images.csv"), table).unwrap();
+}
+
+/// Files of a folder and of all folders in it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn an_error_of_one_process_in_the_middle_ends_all_with_a_checkpoint() {
+    if !has_mpi() {
+        return;
+    }
+    let place = place();
+    let path = |name: &str| place.path().join(name);
+    let table = "dataset = \"table\"\n[data.table]\ncsv = \"images.csv\"\nsplit = \"split\"\n";
+    fs::write(path("own.toml"), LENET.replace("dataset = \"digits\"\ntrain = 88\ntest = 32\n", table))
+        .unwrap();
+    // Each process has pictures and a cache of its own, as on machines without a common disk.
+    ["first", "second"].into_iter().for_each(|name| pictures(&path(name)));
+    let train = [&["train", "own.toml", "--out", "run"], &LONG[..]].concat();
+    let program = simile_tests::program();
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]).current_dir(place.path());
+    command
+        .env("SIMILE_RESIDENT", "0")
+        .env("RAYON_NUM_THREADS", "1")
+        .env("OMPI_MCA_mpi_yield_when_idle", "1");
+    for (at, data) in ["first", "second"].into_iter().enumerate() {
+        let cache = format!("SIMILE_CACHE={}", path(&format!("cache-{at}")).display());
+        command.args(if at == 0 { &["-n", "1", "env"][..] } else { &[":", "-n", "1", "env"] });
+        command.arg(cache).arg(&program).args(&train).args(["--data", data]);
+    }
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until(&mut child, "a checkpoint", || taken(&path("run")) > 0);
+    // The second process finds its decoded pictures damaged, and those that they were decoded from gone.
+    fs::remove_dir_all(path("second")).unwrap();
+    for file in files(&path("cache-1")) {
+        let length = fs::metadata(&file).unwrap().len();
+        let mut file = fs::OpenOptions::new().write(true).open(file).unwrap();
+        file.write_all(&vec![0; length as usize]).unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let cause = text.lines().find(|line| line.starts_with("process 1: ")).unwrap_or_else(|| panic!("{text}"));
+    assert!(cause.contains(".png"), "{text}");
+    assert!(text.contains("error: process 1 failed; continue with `simile train --resume run`"), "{text}");
+    let stopped = taken(&path("run"));
+    assert!((1..200).contains(&stopped), "{stopped}");
+
+    simile(place.path(), &["train", "--resume", "run", "--data", "first"]).assert().success();
+    let whole = [&["train", "own.toml", "--out", "whole", "--data", "first"], &LONG[..]].concat();
+    simile(place.path(), &whole).assert().success();
+    let data = ["--set", "optimizer.learning_rate=1e-30", "--set", "train.iterations=1", "--data", "first"];
+    simile(place.path(), &[&["train", "own.toml", "--out", "untrained"], &data[..]].concat())
+        .assert()
+        .success();
+    assert_near(&path("run"), &path("whole"), &path("untrained"), 1e-5);
 }
 
 #[test]
@@ -286,6 +406,13 @@ fn several_processes_without_mpi_do_not_race_for_one_folder() {
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains("srun started 2 processes"), "{text}");
+    assert!(!place.path().join("run").exists());
+    // Runs of a sweep are no parts of a step, so that a program with MPI refuses them, too.
+    let sweep =
+        ["sweep", "lenet.toml", "--set", "data.validation=16", "--grid", "train.batch=8,16", "--out", "run"];
+    let output = simile(place.path(), &sweep).env("SLURM_STEP_NUM_TASKS", "2").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && text.contains("--task"), "{text}");
     assert!(!place.path().join("run").exists());
     // A task of an array, and a run of its own.
     for variables in [
