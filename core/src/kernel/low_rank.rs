@@ -12,9 +12,12 @@
 //!
 //! For the conditional operator `W = (K + ridge I)^-1 K` this means `|W - W_approximate|_2 <= trace error / ridge`.
 
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
 use serde::{Deserialize, Serialize};
 
 use super::Kernel;
+use super::values::KernelValues;
 use crate::error::{Error, Result, within};
 use crate::numeric::matrix::Matrix;
 
@@ -97,31 +100,36 @@ impl Kernel {
 
     /// A factor of at most `rank` columns, fewer if the trace error is at most `enough` of the trace.
     pub(crate) fn factorise(&self, z: &Matrix, rank: usize, enough: impl FnOnce(f64) -> f64) -> LowRank {
-        let (n, kernel) = (z.rows(), self.function(z));
-        let mut remaining: Vec<f64> = z.iter_rows().map(|row| kernel(row, row)).collect();
+        let n = z.rows();
+        let kernel = self.with_bandwidth_of(z);
+        let of_pair = kernel.function(z);
+        let values = KernelValues::new(&kernel, z, z.clone());
+        let mut remaining: Vec<f64> = z.iter_rows().map(|row| of_pair(row, row)).collect();
         let trace: f64 = remaining.iter().sum();
         let unit_diagonal = remaining.iter().all(|k| (k - 1.0).abs() < 1e-12);
         let enough = enough(trace);
-        let (mut columns, mut pivots): (Vec<Vec<f64>>, Vec<usize>) = (Vec::new(), Vec::new());
-        while columns.len() < rank.min(n) && remaining.iter().sum::<f64>() > enough {
+        let (mut columns, mut pivots): (Vec<f64>, Vec<usize>) = (Vec::new(), Vec::new());
+        while pivots.len() < rank.min(n) && remaining.iter().sum::<f64>() > enough {
             let largest = (0..n).max_by(|&i, &j| remaining[i].total_cmp(&remaining[j]));
             let Some(pivot) = largest.filter(|&i| remaining[i] > 0.0) else { break };
             let root = remaining[pivot].sqrt();
-            let mut column: Vec<f64> = z.iter_rows().map(|row| kernel(row, z.row(pivot))).collect();
-            for earlier in &columns {
-                let factor = earlier[pivot];
-                column.iter_mut().zip(earlier).for_each(|(value, other)| *value -= factor * other);
-            }
+            columns.resize(columns.len() + n, 0.0);
+            let (earlier, column) = columns.split_at_mut(n * pivots.len());
+            values.with(z.row(pivot), 0..n, column);
+            let of_pivot: Vec<f64> = earlier.iter().skip(pivot).step_by(n).copied().collect();
+            let of_pivot = MatRef::from_column_major_slice(&of_pivot, pivots.len(), 1);
+            let earlier = MatRef::from_column_major_slice(earlier, n, pivots.len());
+            let out = MatMut::from_column_major_slice_mut(&mut *column, n, 1);
+            matmul(out, Accum::Add, earlier, of_pivot, -1.0, Par::Seq);
             for (value, rest) in column.iter_mut().zip(&mut remaining) {
                 *value /= root;
                 *rest = (*rest - *value * *value).max(0.0);
             }
             // The remainder of the pivot is rounding; it must not be chosen again.
             remaining[pivot] = 0.0;
-            columns.push(column);
             pivots.push(pivot);
         }
-        let factor = Matrix::from_fn(n, columns.len(), |i, j| columns[j][i]);
+        let factor = Matrix::from_fn(n, pivots.len(), |i, j| columns[j * n + i]);
         LowRank { factor, pivots, trace, trace_error: remaining.iter().sum(), unit_diagonal }
     }
 }

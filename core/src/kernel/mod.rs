@@ -115,8 +115,7 @@ impl Kernel {
         match self.clone() {
             Self::Rbf { scale } => Box::new(move |a, b| (-squared_distance(a, b) / scale).exp()),
             Self::Laplacian { scale } => Box::new(move |a, b| (-squared_distance(a, b).sqrt() / scale).exp()),
-            Self::MedianRbf => Self::rbf(median_distance(z).unwrap_or(1.0)).function(z),
-            Self::MedianLaplacian => Self::Laplacian { scale: median_distance(z).unwrap_or(1.0) }.function(z),
+            Self::MedianRbf | Self::MedianLaplacian => self.with_bandwidth_of(z).function(z),
             Self::LaplacianL1 { gamma } => Box::new(move |a, b| {
                 (-gamma * a.iter().zip(b).map(|(x, y)| (x - y).abs()).sum::<f64>()).exp()
             }),
@@ -135,6 +134,23 @@ impl Kernel {
                 let factors: Vec<(KernelFunction, Factor)> = factors.into_iter().map(of).collect();
                 Box::new(move |a, b| factors.iter().map(|(f, at)| f(at.part(a), at.part(b))).product())
             }
+        }
+    }
+
+    /// The same kernel with numbers for bandwidths that are given as a rule, computed from the rows of `z`.
+    pub(crate) fn with_bandwidth_of(&self, z: &Matrix) -> Self {
+        let median = |z: &Matrix| median_distance(z).unwrap_or(1.0);
+        match self {
+            Self::MedianRbf => Self::rbf(median(z)),
+            Self::MedianLaplacian => Self::Laplacian { scale: median(z) },
+            Self::Product { factors } => {
+                let of = |factor: &Factor| {
+                    let kernel = factor.kernel.with_bandwidth_of(&factor.columns_of(z));
+                    Factor { kernel, ..*factor }
+                };
+                Self::Product { factors: factors.iter().map(of).collect() }
+            }
+            _ => self.clone(),
         }
     }
 

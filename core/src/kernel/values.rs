@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use simile_kernels::cpu::exp::exp_of_slice;
 
-use super::{Kernel, KernelFunction, median_distance};
+use super::{Kernel, KernelFunction};
 use crate::numeric::matrix::Matrix;
 
 /// A kernel with the rows that it compares.
@@ -22,36 +22,65 @@ enum Form {
     Laplacian(f64),
     /// `exp(-gamma |z-z'|_1)`.
     LaplacianL1(f64),
+    ExactMatch,
+    /// The product of kernels on ranges of columns.
+    Product(Vec<(Range<usize>, Form)>),
     /// Any other, pair by pair.
     Other(KernelFunction),
+}
+
+impl Form {
+    /// The form of a kernel of rows of so many columns. A bandwidth given as a rule is that of `z`.
+    fn of(kernel: &Kernel, z: &Matrix, columns: usize) -> Self {
+        match kernel.with_bandwidth_of(z) {
+            Kernel::Rbf { scale } => Self::Rbf(scale),
+            Kernel::Laplacian { scale } => Self::Laplacian(scale),
+            Kernel::LaplacianL1 { gamma } => Self::LaplacianL1(gamma),
+            Kernel::ExactMatch => Self::ExactMatch,
+            Kernel::Product { factors } => {
+                let range = |start: usize, end: usize| start.min(end.min(columns))..end.min(columns);
+                let of = |factor: &super::Factor| {
+                    let range = range(factor.start, factor.end);
+                    let form = Self::of(&factor.kernel, &factor.columns_of(z), range.len());
+                    (range, form)
+                };
+                Self::Product(factors.iter().map(of).collect())
+            }
+            other => Self::Other(other.function(z)),
+        }
+    }
 }
 
 impl KernelValues {
     /// The kernel among `rows`. A bandwidth given as a rule is that of `z`.
     pub(crate) fn new(kernel: &Kernel, z: &Matrix, rows: Matrix) -> Self {
-        let median = || median_distance(z).unwrap_or(1.0);
-        let form = match kernel {
-            Kernel::Rbf { scale } => Form::Rbf(*scale),
-            Kernel::MedianRbf => Form::Rbf(2.0 * median().powi(2)),
-            Kernel::Laplacian { scale } => Form::Laplacian(*scale),
-            Kernel::MedianLaplacian => Form::Laplacian(median()),
-            Kernel::LaplacianL1 { gamma } => Form::LaplacianL1(*gamma),
-            _ => Form::Other(kernel.function(z)),
-        };
+        let form = Form::of(kernel, z, rows.columns());
         let columns = (0..rows.columns()).map(|j| rows.iter_rows().map(|row| row[j]).collect()).collect();
         Self { rows, columns, form }
     }
 
     /// `k(row, z_j)` for `j` of a range, one value each in `found`.
     pub(crate) fn with(&self, row: &[f64], range: Range<usize>, found: &mut [f64]) {
+        self.of_columns(&self.form, 0..self.columns.len(), row, range, found);
+    }
+
+    /// A kernel on some of the columns.
+    fn of_columns(
+        &self,
+        form: &Form,
+        columns: Range<usize>,
+        row: &[f64],
+        range: Range<usize>,
+        found: &mut [f64],
+    ) {
         let add = |found: &mut [f64], distance: fn(f64) -> f64| {
             found.fill(0.0);
-            for (value, column) in row.iter().zip(&self.columns) {
+            for (value, column) in row[columns.clone()].iter().zip(&self.columns[columns.clone()]) {
                 let others = &column[range.clone()];
                 found.iter_mut().zip(others).for_each(|(sum, other)| *sum += distance(value - other));
             }
         };
-        match &self.form {
+        match form {
             Form::Rbf(scale) => {
                 add(found, |d| d * d);
                 found.iter_mut().for_each(|value| *value = -*value / scale);
@@ -64,8 +93,32 @@ impl KernelValues {
                 add(found, f64::abs);
                 found.iter_mut().for_each(|value| *value *= -gamma);
             }
+            Form::ExactMatch => {
+                found.fill(1.0);
+                for (value, column) in row[columns.clone()].iter().zip(&self.columns[columns]) {
+                    let others = &column[range.clone()];
+                    let alike = |(found, other): (&mut f64, &f64)| {
+                        *found = if value == other { *found } else { 0.0 };
+                    };
+                    found.iter_mut().zip(others).for_each(alike);
+                }
+                return;
+            }
+            Form::Product(factors) => {
+                found.fill(1.0);
+                let mut of_factor = vec![0.0; found.len()];
+                for (of, form) in factors {
+                    let of = columns.start + of.start..columns.start + of.end;
+                    self.of_columns(form, of, row, range.clone(), &mut of_factor);
+                    found.iter_mut().zip(&of_factor).for_each(|(found, value)| *found *= value);
+                }
+                return;
+            }
             Form::Other(function) => {
-                found.iter_mut().zip(range).for_each(|(value, j)| *value = function(row, self.rows.row(j)));
+                let part = |row| &self.rows.row(row)[columns.clone()];
+                found.iter_mut().zip(range).for_each(|(value, j)| {
+                    *value = function(&row[columns.clone()], part(j));
+                });
                 return;
             }
         }
@@ -92,7 +145,10 @@ mod tests {
         let z = Matrix::from_fn(37, 3, |i, j| ((i * (31 + 17 * j) + 7 * j) % 256) as f64);
         let product = r#"{"name": "product", "factors": [
             {"start": 0, "end": 2, "kernel": {"name": "rbf", "sigma": "median"}},
-            {"start": 2, "end": 3, "kernel": {"name": "laplacian", "sigma": 3}}]}"#;
+            {"start": 2, "end": 3, "kernel": {"name": "product", "factors": [
+                {"start": 0, "end": 1, "kernel": {"name": "laplacian", "sigma": 3}},
+                {"start": 0, "end": 1, "kernel": {"name": "cosine"}},
+                {"start": 0, "end": 1, "kernel": {"name": "exact-match"}}]}}]}"#;
         for kernel in [
             Kernel::rbf(60.0),
             Kernel::MedianRbf,

@@ -22,6 +22,25 @@ pub fn map<I, T>(items: impl IntoIterator<Item = I>, work: impl Fn(I) -> T) -> V
     items.into_iter().map(work).collect()
 }
 
+/// As [`map`], for items of very different length: a thread takes one at a time, in their order, where it would take a
+/// quarter of them.
+#[cfg(feature = "rayon")]
+pub fn map_one_by_one<I: Send, T: Send>(
+    items: impl IntoIterator<Item = I>,
+    work: impl Fn(I) -> T + Sync + Send,
+) -> Vec<T> {
+    use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+
+    let items: Vec<I> = items.into_iter().collect();
+    items.into_par_iter().with_max_len(1).map(work).collect()
+}
+
+/// As [`map`], for items of very different length.
+#[cfg(not(feature = "rayon"))]
+pub fn map_one_by_one<I, T>(items: impl IntoIterator<Item = I>, work: impl Fn(I) -> T) -> Vec<T> {
+    map(items, work)
+}
+
 /// As [`map`], with scratch memory from `begin` that is reused from item to item: reused memory needs no fresh
 /// pages. The result of `work` on an item must not depend on the content of the scratch memory.
 #[cfg(feature = "rayon")]

@@ -48,6 +48,9 @@ pub(super) const SMALL: usize = 1024;
 /// Number of rows that are eliminated in `f64`.
 const PIVOTS: usize = 128;
 
+/// Rows of `W` that a thread writes at once.
+const ROWS: usize = 64;
+
 /// Trace error of a low-rank factor, as a fraction of the ridge.
 const TRACE_ERROR: f64 = 1e-6;
 
@@ -73,6 +76,7 @@ pub(super) fn solve(kernel: &Kernel, z: &Matrix, ridge: f64) -> Result<Option<Co
     if 2 * equal.count() <= z.rows() {
         return ConditionalEmbedding::from_equal_rows(kernel, z, equal, ridge).map(Some);
     }
+    let kernel = &kernel.with_bandwidth_of(z);
     let low_rank = kernel.factorise(z, PIVOTS, |_| TRACE_ERROR * ridge);
     if low_rank.trace_error() <= TRACE_ERROR * ridge {
         return ConditionalEmbedding::from_low_rank(&low_rank, ridge).map(Some);
@@ -130,7 +134,7 @@ impl Elimination {
 
     /// `W` with its bound; `None` if `S` is not positive definite in `f32`, or the bound is too large.
     fn weights(self) -> Option<ConditionalEmbedding> {
-        let negative = self.remainder.clone().negative_inverse()?;
+        let negative = self.remainder.negative_inverse()?;
         let error = self.bound(&negative);
         if error.is_nan() || error > LARGEST_ERROR {
             return None;
@@ -177,44 +181,42 @@ impl Elimination {
         };
         let kept = |value: f32| if f64::from(value.abs()) < NEGLIGIBLE { 0.0 } else { value };
 
-        let of_block = |block: usize| {
-            let span = negative.span(block);
-            let mut rows = vec![0.0; span.len() * n];
-            for (at, row) in span.clone().zip(rows.chunks_mut(n)) {
-                // `W_RP = ridge X G`.
-                for (&pivot, value) in self.pivots.iter().zip(&across[at * p..(at + 1) * p]) {
-                    row[pivot] = kept(-ridge * value);
-                }
-            }
-            for other in 0..negative.blocks() {
-                let tile = negative.tile(block, other);
-                let columns = &self.others[negative.span(other)];
-                for (i, row) in rows.chunks_mut(n).enumerate() {
-                    for (&column, value) in columns.iter().zip(tile.row(i).iter()) {
+        // The place of each sample among the others, or among the pivots.
+        let mut places = vec![Err(0); n];
+        self.others.iter().enumerate().for_each(|(at, &other)| places[other] = Ok(at));
+        self.pivots.iter().enumerate().for_each(|(at, &pivot)| places[pivot] = Err(at));
+        let mut values = parallel::zeros(n * n);
+        let parts = places.chunks(ROWS).zip(values.chunks_mut(ROWS * n));
+        parallel::map_one_by_one(parts, |(places, rows)| {
+            for block in 0..negative.blocks() {
+                let columns = &self.others[negative.span(block)];
+                for (place, row) in places.iter().zip(rows.chunks_mut(n)) {
+                    let Ok(at) = *place else { continue };
+                    for (&column, value) in columns.iter().zip(negative.row(at, block).iter()) {
                         row[column] = kept(ridge * value);
                     }
                 }
             }
-            for (&own, row) in self.others[span].iter().zip(rows.chunks_mut(n)) {
-                row[own] += 1.0;
+            for (place, row) in places.iter().zip(rows.chunks_mut(n)) {
+                match *place {
+                    Ok(at) => {
+                        row[self.others[at]] += 1.0;
+                        // `W_RP = ridge X G`.
+                        for (&pivot, value) in self.pivots.iter().zip(&across[at * p..(at + 1) * p]) {
+                            row[pivot] = kept(-ridge * value);
+                        }
+                    }
+                    Err(at) => {
+                        for (&other, of_other) in self.others.iter().zip(across.chunks(p)) {
+                            row[other] = kept(-ridge * of_other[at]);
+                        }
+                        for (j, &pivot) in self.pivots.iter().enumerate() {
+                            row[pivot] = kept(of_pivots[(at, j)] as f32);
+                        }
+                    }
+                }
             }
-            rows
-        };
-        let blocks = parallel::map(0..negative.blocks(), of_block);
-        let mut values = vec![0.0; n * n];
-        let rows = blocks.iter().flat_map(|block| block.chunks(n));
-        for (&sample, row) in self.others.iter().zip(rows) {
-            values[sample * n..(sample + 1) * n].copy_from_slice(row);
-        }
-        for (i, &sample) in self.pivots.iter().enumerate() {
-            let row = &mut values[sample * n..(sample + 1) * n];
-            for (at, &other) in self.others.iter().enumerate() {
-                row[other] = kept(-ridge * across[at * p + i]);
-            }
-            for (j, &pivot) in self.pivots.iter().enumerate() {
-                row[pivot] = kept(of_pivots[(i, j)] as f32);
-            }
-        }
+        });
         values
     }
 }

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::DenseSolveCore;
-use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use faer::prelude::ReborrowMut;
+use faer::{Accum, Mat, MatMut, MatRef, Par, RowRef, Side};
 use simile_kernels::cpu::parallel;
 
 /// Rows of a tile: three tiles fit into the cache of a core.
 const TILE: usize = 256;
 
 /// A symmetric matrix; tile `(i, j)` with `i >= j` lies at `i (i + 1) / 2 + j`, in row order, those on the diagonal whole.
-#[derive(Clone)]
 pub(super) struct SymmetricTiles {
     rows: usize,
     tiles: Vec<Vec<f32>>,
@@ -24,7 +24,7 @@ impl SymmetricTiles {
         tile: impl Fn(Range<usize>, Range<usize>) -> Vec<f32> + Sync + Send,
     ) -> Self {
         let places = (0..rows.div_ceil(TILE)).flat_map(|i| (0..=i).map(move |j| (i, j)));
-        let tiles = parallel::map(places, |(i, j)| tile(span(rows, i), span(rows, j)));
+        let tiles = parallel::map_one_by_one(places, |(i, j)| tile(span(rows, i), span(rows, j)));
         Self { rows, tiles }
     }
 
@@ -39,11 +39,16 @@ impl SymmetricTiles {
     }
 
     /// The tile of the rows of block `i` and the columns of block `j`.
-    pub(super) fn tile(&self, i: usize, j: usize) -> MatRef<'_, f32> {
+    fn tile(&self, i: usize, j: usize) -> MatRef<'_, f32> {
         let (low, high) = (i.min(j), i.max(j));
         let stored = &self.tiles[place(high, low)];
         let tile = MatRef::from_row_major_slice(stored, self.span(high).len(), self.span(low).len());
         if i < j { tile.transpose() } else { tile }
+    }
+
+    /// The entries of a row in the columns of a block.
+    pub(super) fn row(&self, row: usize, block: usize) -> RowRef<'_, f32> {
+        self.tile(row / TILE, block).row(row % TILE)
     }
 
     /// `-A^-1` by sweeping one block after the other: with the pivot `P` and the other rows `R`
@@ -53,27 +58,39 @@ impl SymmetricTiles {
     /// ```
     ///
     /// `n^3` operations, nearly all in products of tiles. `None` if a pivot is not positive definite.
-    pub(super) fn negative_inverse(mut self) -> Option<Self> {
+    pub(super) fn negative_inverse(&self) -> Option<Self> {
+        let tiles = parallel::map_one_by_one(&self.tiles, Vec::clone);
+        let mut swept = Self { rows: self.rows, tiles };
+        let mut pivot = swept.tiles.first().and_then(|tile| inverse(tile, span(self.rows, 0).len()));
         for k in 0..self.blocks() {
-            let inverse = inverse(self.tile(k, k))?;
-            let before = self.take_cross(k);
-            let after = before.scaled(&inverse);
-            let (rows, tiles) = (self.rows, std::mem::take(&mut self.tiles));
-            self.tiles = parallel::map(tiles.into_iter().enumerate(), |(at, mut tile)| {
+            let of_pivot = pivot?;
+            let before = swept.take_cross(k);
+            let after = before.scaled(&of_pivot);
+            // The next pivot is changed first and inverted at once, while other threads change the other tiles.
+            let next = if k + 1 < self.blocks() { place(k + 1, k + 1) } else { 0 };
+            let mut tiles: Vec<_> = swept.tiles.into_iter().enumerate().collect();
+            tiles.swap(0, next);
+            let changed = parallel::map_one_by_one(tiles, |(at, mut tile)| {
                 let (i, j) = block_of(at);
-                if i != k && j != k {
-                    let shape = (span(rows, i).len(), span(rows, j).len());
-                    let out = MatMut::from_row_major_slice_mut(&mut tile, shape.0, shape.1);
-                    matmul(out, Accum::Add, after.rows(i), before.rows(j).transpose(), -1.0, Par::Seq);
+                let (rows, columns) = (span(self.rows, i).len(), span(self.rows, j).len());
+                if i == j && i != k {
+                    subtract_symmetric(&mut tile, after.part(i), before.part(i).transpose());
+                } else if i != k && j != k {
+                    let out = MatMut::from_row_major_slice_mut(&mut tile, rows, columns);
+                    matmul(out, Accum::Add, after.part(i), before.part(j).transpose(), -1.0, Par::Seq);
                 }
-                tile
+                let inverted = if at == next && next > 0 { inverse(&tile, rows) } else { None };
+                (tile, inverted)
             });
+            let (tiles, inverted): (Vec<_>, Vec<_>) = changed.into_iter().unzip();
+            (swept.tiles, pivot) = (tiles, inverted.into_iter().next().flatten());
+            swept.tiles.swap(0, next);
             for (i, tile) in after.tiles.into_iter().enumerate().filter(|(i, _)| *i != k) {
-                self.tiles[place(i.max(k), i.min(k))] = tile;
+                swept.tiles[place(i.max(k), i.min(k))] = tile;
             }
-            self.tiles[place(k, k)] = inverse.into_iter().map(|value| -value).collect();
+            swept.tiles[place(k, k)] = of_pivot.into_iter().map(|value| -value).collect();
         }
-        Some(self)
+        Some(swept)
     }
 
     /// Takes the tiles of the row and the column of block `k`, without that of `k` itself.
@@ -87,7 +104,7 @@ impl SymmetricTiles {
     /// The product with the columns of `x`, with sums in `f64`.
     pub(super) fn times(&self, x: &Mat<f64>) -> Mat<f64> {
         let part = |i: usize| x.submatrix(self.span(i).start, 0, self.span(i).len(), x.ncols());
-        let both = parallel::map(0..self.tiles.len(), |at| {
+        let both = parallel::map_one_by_one(0..self.tiles.len(), |at| {
             let (i, j) = block_of(at);
             let (rows, columns) = (self.span(i).len(), self.span(j).len());
             let values: Vec<f64> = self.tiles[at].iter().map(|&value| f64::from(value)).collect();
@@ -122,12 +139,12 @@ impl SymmetricTiles {
             }
             found
         };
-        parallel::map(0..self.blocks(), of_block).concat()
+        parallel::map_one_by_one(0..self.blocks(), of_block).concat()
     }
 
     /// The largest sum of the absolute values of a row, which no eigenvalue exceeds.
     pub(super) fn largest_row_sum(&self) -> f64 {
-        let sums = parallel::map(0..self.tiles.len(), |at| {
+        let sums = parallel::map_one_by_one(0..self.tiles.len(), |at| {
             let (i, j) = block_of(at);
             let mut of_rows = vec![0.0; self.span(i).len()];
             let mut of_columns = vec![0.0; self.span(j).len()];
@@ -157,7 +174,7 @@ struct Cross {
 
 impl Cross {
     /// The entries in the rows of block `i` and the columns of block `k`.
-    fn rows(&self, i: usize) -> MatRef<'_, f32> {
+    fn part(&self, i: usize) -> MatRef<'_, f32> {
         let (rows, columns) = (span(self.of, i).len(), span(self.of, self.k).len());
         if i < self.k {
             MatRef::from_row_major_slice(&self.tiles[i], columns, rows).transpose()
@@ -180,10 +197,10 @@ impl Cross {
                 true => MatMut::from_row_major_slice_mut(&mut found, columns, rows).transpose_mut(),
                 false => MatMut::from_row_major_slice_mut(&mut found, rows, columns),
             };
-            matmul(out, Accum::Replace, self.rows(i), factor, 1.0, Par::Seq);
+            matmul(out, Accum::Replace, self.part(i), factor, 1.0, Par::Seq);
             found
         };
-        Self { of: self.of, k: self.k, tiles: parallel::map(0..self.tiles.len(), of_block) }
+        Self { of: self.of, k: self.k, tiles: parallel::map_one_by_one(0..self.tiles.len(), of_block) }
     }
 }
 
@@ -212,10 +229,26 @@ fn block_of(at: usize) -> (usize, usize) {
     (i, at - place(i, 0))
 }
 
-/// The inverse of a positive definite tile, computed in `f64`, in row order.
-fn inverse(tile: MatRef<'_, f32>) -> Option<Vec<f32>> {
-    let n = tile.nrows();
-    let inverse = Mat::from_fn(n, n, |i, j| f64::from(tile[(i, j)])).llt(Side::Lower).ok()?.inverse();
+/// Subtracts a symmetric product from a tile in row order, without a quarter of it that lies above the diagonal.
+fn subtract_symmetric(tile: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
+    let (n, half) = (left.nrows(), left.nrows() / 2);
+    let mut out = MatMut::from_row_major_slice_mut(tile, n, n);
+    for (rows, columns) in [(0..half, 0..half), (half..n, 0..n)] {
+        let part = out.rb_mut().submatrix_mut(rows.start, columns.start, rows.len(), columns.len());
+        let left = left.subrows(rows.start, rows.len());
+        let right = right.subcols(columns.start, columns.len());
+        matmul(part, Accum::Add, left, right, -1.0, Par::Seq);
+    }
+    for i in 0..half {
+        for j in half..n {
+            out[(i, j)] = out[(j, i)];
+        }
+    }
+}
+
+/// The inverse of a positive definite tile of `n` rows, computed in `f64`, in row order.
+fn inverse(tile: &[f32], n: usize) -> Option<Vec<f32>> {
+    let inverse = Mat::from_fn(n, n, |i, j| f64::from(tile[i * n + j])).llt(Side::Lower).ok()?.inverse();
     Some((0..n * n).map(|at| inverse[(at / n, at % n)] as f32).collect())
 }
 
