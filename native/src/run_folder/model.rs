@@ -33,7 +33,7 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
         return match arm {
             None => Ok((file(path), None)),
             Some(_) => Err(usage(format_args!(
-                "{} is one model; --arm chooses among those of a run folder",
+                "{} is one model; --variant chooses among those of a run folder",
                 path.display()
             ))),
         };
@@ -46,7 +46,7 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
     if !arms.iter().any(|name| name == taken) {
         let known: Vec<&str> = arms.iter().map(String::as_str).collect();
         return Err(usage(format_args!(
-            "{} has no arm `{taken}`{}",
+            "{} has no variant `{taken}`{}",
             path.display(),
             suggestion(taken, &known)
         )));
@@ -57,7 +57,10 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
     let others: Vec<&str> = arms.iter().map(String::as_str).filter(|name| *name != taken).collect();
     let said = match arm {
         Some(_) => format!("the model of `{taken}`"),
-        None => format!("the model of `{taken}`, the last arm; --arm names another: {}", others.join(", ")),
+        None => format!(
+            "the model of `{taken}`, the last variant; --variant names another: {}",
+            others.join(", ")
+        ),
     };
     Ok((path.join(of_arm(MODEL, taken)), Some(said)))
 }
