@@ -111,10 +111,10 @@ for argument in "$@"; do
   esac
   arguments+=("$argument")
 done
-few=(--set train.iterations=4 --set train.batch=16 --set probe.steps=5 --set data.train=96)
+few=(--set train.iterations=4 --set train.batch=16 --set probe.steps=5 --set data.train=80 --set data.test=40)
 case " $* " in
   *" --help "* | *" --smoke "* | *" --resume "* | *" --profile 0 "*) few=() ;;
-  *" train.batch="*) few=(--set train.iterations=4 --set probe.steps=5 --set data.train=96) ;;
+  *" train.batch="*) few=(--set train.iterations=4 --set probe.steps=5 --set data.train=80 --set data.test=40) ;;
 esac
 case ${1-} in
   train | sweep) arguments+=("${few[@]}") ;;
