@@ -91,7 +91,9 @@ fn keys_are_those_of_the_program() {
                     `simile keys --schema` writes a JSON schema for editors.\n"
         .to_owned();
     let mut section = None;
-    for key in list(&keys) {
+    let (within, top): (Vec<&Value>, Vec<&Value>) =
+        list(&keys).iter().partition(|key| text(key, "key").contains('.'));
+    for key in top.into_iter().chain(within) {
         let name = text(key, "key");
         let of = name.split_once('.').map_or("", |(section, _)| section);
         if section != Some(of) {
