@@ -104,11 +104,15 @@ fn commands(text: &str) -> Vec<String> {
 const SMALL: &str = r#"#!/usr/bin/env bash
 set -euo pipefail
 arguments=()
+before=
 for argument in "$@"; do
-  case $argument in
-    train.iterations=*) argument=train.iterations=8 ;;
-    data.validation=*) argument=data.validation=24 ;;
+  case "$before $argument" in
+    *" train.iterations="*) argument=train.iterations=8 ;;
+    *" data.validation="*) argument=data.validation=24 ;;
+    # The indices of tasks are those of all seeds.
+    "--seeds "*) case " $* " in *" --list "* | *" --task "*) ;; *) argument=2 ;; esac ;;
   esac
+  before=$argument
   arguments+=("$argument")
 done
 few=(--set train.iterations=4 --set train.batch=16 --set probe.steps=5 --set data.train=80 --set data.test=40)
@@ -116,6 +120,9 @@ case " $* " in
   *" --help "* | *" --smoke "* | *" --resume "* | *" --profile 0 "*) few=() ;;
   *" train.batch="*) few=(--set train.iterations=4 --set probe.steps=5 --set data.train=80 --set data.test=40) ;;
 esac
+if [ -f "${2-}" ] && grep -q '^\[selection\]' "$2"; then
+  few+=(--set selection.held_out=16 --set selection.every=2)
+fi
 case ${1-} in
   train | sweep) arguments+=("${few[@]}") ;;
   reproduce) arguments+=(--scale smoke) ;;

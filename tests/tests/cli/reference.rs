@@ -84,7 +84,7 @@ fn commands_are_those_of_the_help() {
 #[test]
 fn keys_are_those_of_the_program() {
     let place = place();
-    let keys = json(place.path(), &["keys"]);
+    let keys = json(place.path(), &["keys", "--json"]);
     let mut page = "# Keys of recipes\n\nEvery key, as `--set KEY=VALUE` takes it, with its meaning or with its values in the recipes \
                     that ship, defaults included; `simile keys` prints the same. A key of an objective also stands in each \
                     `[[variant]]`. [Write a recipe](../how-to/recipe.md) explains the most used ones, and \
@@ -116,7 +116,7 @@ fn keys_are_those_of_the_program() {
 #[test]
 fn data_sets_are_those_of_the_program() {
     let place = place();
-    let sets = json(place.path(), &["data", "list"]);
+    let sets = json(place.path(), &["data", "list", "--json"]);
     let mut page = "# Data sets\n\nThe names for `data.dataset`. [Get published data sets](../how-to/data.md) says how to fetch and check \
                     them; `simile data list NAME` prints what stands here.\n"
         .to_owned();
@@ -147,7 +147,7 @@ fn data_sets_are_those_of_the_program() {
 #[test]
 fn recipes_and_tables_are_those_that_ship() {
     let place = place();
-    let all = json(place.path(), &["recipes"]);
+    let all = json(place.path(), &["recipes", "--json"]);
     let of = |kind: &str| list(&all).iter().filter(move |one| one["kind"] == kind).collect::<Vec<_>>();
     let mut page = "# Recipes and tables that ship\n\n`simile train NAME` trains a recipe, `simile reproduce NAME` runs a table or figure, \
                     `simile recipes show NAME` prints either.\n\n## Recipes\n\n| recipe | | objectives | data |\n|---|---|---|---|\n"
