@@ -14,7 +14,7 @@ fn a_file_of_pytorch_in_place_of_a_model_is_told_the_next_command() {
     std::fs::copy(corpus.join("torch/checkpoint.pth"), place.path().join("a.pth")).unwrap();
     std::fs::copy(corpus.join("pickle/checkpoint.pkl"), place.path().join("old.pth")).unwrap();
     let evaluate = ["evaluate", "a.pth", "--on", "digits"];
-    let recipe = "[data]\ndataset = \"digits\"\n[encoder]\nweights = \"a.pth\"\n[objective]\nname = \"nt-xent\"\n\
+    let recipe = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[encoder]\nname = \"lenet5\"\nweights = \"a.pth\"\n[objective]\nname = \"nt-xent\"\n\
                   [train]\nbatch = 16\niterations = 2\n";
     std::fs::write(place.path().join("mine.toml"), recipe).unwrap();
     for (command, file) in [
