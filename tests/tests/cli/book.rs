@@ -10,6 +10,13 @@ use simile_tests::skipped;
 
 use crate::place;
 
+/// The addresses of a page and the places in it that links can name.
+struct Page {
+    loaded: Vec<String>,
+    followed: Vec<String>,
+    ids: BTreeSet<String>,
+}
+
 /// The files of a folder and of those in it.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -90,7 +97,7 @@ fn the_book_loads_nothing_from_elsewhere_and_its_links_lead_somewhere() {
     let is_clean = !said.contains("ERROR") && !said.contains("WARN");
     assert!(output.status.success() && is_clean, "mdbook says\n{said}");
 
-    let mut pages: BTreeMap<PathBuf, (Vec<String>, Vec<String>, BTreeSet<String>)> = BTreeMap::new();
+    let mut pages: BTreeMap<PathBuf, Page> = BTreeMap::new();
     for file in files(&book) {
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_owned();
         let loaded = match ending.as_str() {
@@ -100,7 +107,7 @@ fn the_book_loads_nothing_from_elsewhere_and_its_links_lead_somewhere() {
                 let (loaded, followed) = addresses(&html);
                 let ids =
                     tags(&html).iter().filter_map(|tag| attribute(tag, "id").map(str::to_owned)).collect();
-                pages.insert(file.clone(), (loaded.clone(), followed, ids));
+                pages.insert(file.clone(), Page { loaded: loaded.clone(), followed, ids });
                 loaded
             }
             _ => continue,
@@ -111,7 +118,7 @@ fn the_book_loads_nothing_from_elsewhere_and_its_links_lead_somewhere() {
     }
     assert!(pages.len() > 40, "{} pages", pages.len());
     let mut wrong = Vec::new();
-    for (page, (loaded, followed, _)) in &pages {
+    for (page, Page { loaded, followed, .. }) in &pages {
         // mdBook's page for a server that finds none has the addresses of the server's root.
         if page.ends_with("404.html") {
             continue;
@@ -125,7 +132,7 @@ fn the_book_loads_nothing_from_elsewhere_and_its_links_lead_somewhere() {
             let is_there = fs::canonicalize(&target).is_ok_and(|target| {
                 let known =
                     pages.iter().find(|(page, _)| fs::canonicalize(page).is_ok_and(|page| page == target));
-                id.is_empty() || known.is_some_and(|(_, (_, _, ids))| ids.contains(id))
+                id.is_empty() || known.is_some_and(|(_, page)| page.ids.contains(id))
             });
             if !is_there {
                 let page = page.strip_prefix(&book).unwrap();

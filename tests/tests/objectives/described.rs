@@ -187,7 +187,7 @@ fn without_targets(text: &str) -> String {
 
 /// The documentation of a file of an objective: formula, symbols, differences from released code.
 fn notes(file: &Path) -> String {
-    let source = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let source = fs::read_to_string(file).unwrap();
     let lines = source.lines().take_while(|line| line.starts_with("//!")).map(|line| &line[3..]);
     let mut is_code = false;
     let mut text = String::new();
