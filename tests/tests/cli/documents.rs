@@ -12,12 +12,13 @@ use std::sync::Mutex;
 use crate::{newcomer, place};
 
 /// Parts of commands that are not run, with the reason.
-const NOT_RUN: [(&str, &str); 11] = [
+const NOT_RUN: [(&str, &str); 12] = [
     ("cargo install", "compiles for many minutes; the tests have the program that cargo built for them"),
     (
         "reproduce difficulty-digits",
         "takes more than five minutes at the scale `smoke`; `methods.rs` trains its method",
     ),
+    ("reproduce contex-table5", "takes as long; `methods.rs` trains its methods"),
     ("cargo web", "`tests/browser` builds the package and the site"),
     ("simile data fetch", "needs the network"),
     (
