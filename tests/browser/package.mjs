@@ -1,5 +1,6 @@
 // Uses the npm package from a plain page: node package.mjs JOB.json, result as JSON on stdout.
-// A job: { package, data, webgpu, device, checkpoint, images, case }; `data` is the folder of the files it names.
+// A job: { package, data, webgpu, device, checkpoint, images, cases, example }; `data` is the folder of the files it names,
+// `example` a program for a page with a picture, which makes a `vector`.
 import { readFile } from "node:fs/promises";
 import { launch } from "./chromium.mjs";
 import { serve } from "./serve.mjs";
@@ -26,7 +27,7 @@ try {
 }
 
 /** Runs in the page. */
-async function use({ device, checkpoint, images, cases }) {
+async function use({ device, checkpoint, images, cases, example }) {
   const { Encoder, LossLab } = await import("/package/index.js");
   const messageOf = (promise) => promise.then(() => "", (error) => error.message);
 
@@ -49,6 +50,14 @@ async function use({ device, checkpoint, images, cases }) {
   const differences = Object.fromEntries(
     Object.keys(kinds).map((kind, at) => [kind, Math.max(...expected.map((v, i) => Math.abs(v - single[at][i])))]),
   );
+
+  // A module that is not a file: what it imports has a whole address.
+  document.body.append(element);
+  const program = example
+    .replace('"simile-web"', JSON.stringify(`${location.origin}/package/index.js`))
+    .replace('"model.safetensors"', JSON.stringify(`/data/${checkpoint}`));
+  const address = URL.createObjectURL(new Blob([program, "export { vector };"], { type: "text/javascript" }));
+  const { vector } = await import(address);
 
   // What is taken back or broken is refused, and the encoder goes on.
   const aborted = await messageOf(encoder.embed(blobs[0], { signal: AbortSignal.abort(new Error("taken back")) }));
@@ -79,6 +88,7 @@ async function use({ device, checkpoint, images, cases }) {
       ...vectors.data.subarray(at * vectors.dims[1], (at + 1) * vectors.dims[1]),
     ]),
     differences,
+    example: [...vector],
     repeated: again.every((value, at) => value === single[0][at]),
     messages: { aborted, corrupt, missing },
     evaluations,

@@ -26,7 +26,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Conditional contrastive representation learning: train, probe, report, embed.
+/// Train image encoders that hide or use an attribute, and measure what can still be told.
 #[derive(Debug, Parser)]
 #[command(
     name = "simile",
@@ -84,7 +84,7 @@ pub(crate) enum Command {
   simile train scans --hide hospital           a folder of your own pictures; `simile init` writes its recipe
   simile train fair-digits --seeds 5           five runs, compared
   simile train colour-mnist --data ./mnist --seed 1 --out runs/seed-1
-  simile train fair-digits --arm Fair-CCLK --set train.iterations=300
+  simile train fair-digits --variant Fair-CCLK --set train.iterations=300
   simile train my-recipe.toml --smoke          two short steps through everything
   simile train fair-digits --profile           the time of each stage of a step, instead of training
   simile train cifar-10 --data ./cifar --set 'method={ name = \"cached\", chunk = 128 }' --device cuda:0,cuda:1
@@ -119,13 +119,13 @@ pub(crate) struct Train {
     /// `train.iterations`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Run this arm of the recipe alone (repeatable)
-    #[arg(long = "arm", value_name = "NAME", conflicts_with = "resume")]
+    /// Train this variant of the recipe alone (repeatable)
+    #[arg(long = "variant", alias = "arm", value_name = "NAME", conflicts_with = "resume")]
     pub(crate) arms: Vec<String>,
     /// Run a few short steps of everything, to see that it works
     #[arg(long, conflicts_with = "resume")]
     pub(crate) smoke: bool,
-    /// Measure where the time of STEPS training steps of every arm goes, instead of training; with 0, print what a
+    /// Measure where the time of STEPS training steps of every variant goes, instead of training; with 0, print what a
     /// step computes, moves and uploads by formula, without data
     #[arg(long, value_name = "STEPS", num_args = 0..=1, default_missing_value = "20", conflicts_with = "resume",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=100_000))]
@@ -139,15 +139,15 @@ pub(crate) struct Train {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   simile evaluate runs/fair-digits             on the run's own data
-  simile evaluate runs/fair-digits --arm SimCLR
+  simile evaluate runs/fair-digits --variant SimCLR
   simile evaluate model.safetensors --data ./mnist --probe knn
   simile evaluate imagenet.safetensors --on cifar-10 --data ./cifar")]
 pub(crate) struct Evaluate {
     /// A run folder or a .safetensors file
     #[arg(value_name = "RUN|MODEL")]
     pub(crate) model: PathBuf,
-    /// The arm of the run, whose name `simile report` shows [default: the last one]
-    #[arg(long, value_name = "NAME")]
+    /// The variant of the run, whose name the report shows [default: the last one]
+    #[arg(long = "variant", alias = "arm", value_name = "NAME")]
     pub(crate) arm: Option<String>,
     /// Folder of the data set's files; generated data needs none
     #[arg(long, value_name = "DIR")]
@@ -155,7 +155,7 @@ pub(crate) struct Evaluate {
     /// Other data than the model was trained on: a data set's name or a recipe, with its probe
     #[arg(long, value_name = "DATASET|RECIPE")]
     pub(crate) on: Option<String>,
-    /// The variable whose leak is measured [default: the recipe's, or the data set's first]
+    /// The attribute whose leak is measured [default: the recipe's, or the data set's first]
     #[arg(long, value_name = "NAME")]
     pub(crate) condition: Option<String>,
     /// How the class is read off the representation
@@ -189,8 +189,8 @@ pub(crate) struct Embed {
     /// Take the I-th of N parts of the files, counted from 0. Parts are cut between groups of 64 files
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// The arm of the run, whose name `simile report` shows [default: the last one]
-    #[arg(long, value_name = "NAME")]
+    /// The variant of the run, whose name the report shows [default: the last one]
+    #[arg(long = "variant", alias = "arm", value_name = "NAME")]
     pub(crate) arm: Option<String>,
     /// File to write instead of stdout; its ending chooses the format
     #[arg(long, value_name = "FILE.npy|FILE.csv")]
@@ -298,13 +298,13 @@ one too, exit code 1, which names the input furthest from 1.",
   simile loss cases/*.json                     one line each
   simile loss case.json --device wgpu --precision f32
   simile loss case.json --tile 64              64 anchors at a time
-  simile loss --describe fair-cclk             its formula, inputs and parameters"
+  simile loss --describe fair-cclk             its formula, inputs, parameters and forms"
 )]
 pub(crate) struct Loss {
     /// Files that name an `objective`, its `params` and its `inputs`
     #[arg(value_name = "CASE.json", required_unless_present = "describe")]
     pub(crate) cases: Vec<PathBuf>,
-    /// Print formula, inputs, parameters and variants of an objective instead
+    /// Print formula, inputs, parameters and forms of an objective instead
     #[arg(long, value_name = "OBJECTIVE", conflicts_with = "cases")]
     pub(crate) describe: Option<String>,
     #[command(flatten)]
@@ -381,8 +381,8 @@ pub(crate) struct DataFetch {
   simile data check digits
   simile data check colour-mnist --data ./mnist --json
 
-Says the type, the range and the missing values of every variable, how closely it is tied to the class, and of a
-user's own pictures which are broken, blank or equal.")]
+Says the type, the range and the missing values of every attribute, how closely it is tied to the class, and which of
+your own pictures are broken, blank or equal.")]
 pub(crate) struct DataCheck {
     /// The data set's name (`simile data list`), a recipe's, or a folder of your own pictures
     pub(crate) name: String,
@@ -417,7 +417,7 @@ pub(crate) struct DataPreview {
 Pictures are read as a run reads them: decoded in the first run, and taken from the cache in later ones. Then views
 are made, batch after batch. A network that learns faster than this waits for its images.")]
 pub(crate) struct DataMeasure {
-    /// A TOML file, or the name of a recipe that ships (`simile recipes`); its first arm is taken
+    /// A TOML file, or the name of a recipe that ships (`simile recipes`); its first variant is taken
     pub(crate) recipe: String,
     /// Folder of the data set's files
     #[arg(long, value_name = "DIR")]
@@ -440,7 +440,7 @@ pub(crate) struct DataMeasure {
   simile objectives --have attribute           to hide or to use an attribute
   simile objectives fair-cclk                  its formula, inputs and parameters")]
 pub(crate) struct Objectives {
-    /// Print formula, inputs, parameters and variants of this one
+    /// Print formula, inputs, parameters and forms of this one
     pub(crate) name: Option<String>,
     /// Only those that need no more than this (repeatable)
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "name")]

@@ -35,10 +35,10 @@ pub(crate) struct Init {
 /// The wishes of a user for a folder of pictures.
 #[derive(Debug, Args)]
 pub(crate) struct Own {
-    /// An attribute that the embedding should not reveal: a column of the CSV file (repeatable)
+    /// Hide this attribute, a column of the CSV file (repeatable)
     #[arg(long, value_name = "COLUMN")]
     pub(crate) hide: Vec<String>,
-    /// An attribute that the embedding should keep, as another hint at likeness (repeatable)
+    /// Learn from this attribute, as another hint at likeness (repeatable)
     #[arg(long, value_name = "COLUMN")]
     pub(crate) keep: Vec<String>,
     /// The column of the class [default: label, class, target, ...]

@@ -78,8 +78,8 @@ pub(crate) struct Reproduce {
 /// Try combinations of settings and name the best by validation
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  simile sweep fair-digits --arm Fair-CCLK --set data.validation=1000 \\
-    --grid arm.Fair-CCLK.objective.lambda=0.001,0.01,0.1 --grid arm.Fair-CCLK.objective.kernel.sigma=10,20,40
+  simile sweep fair-digits --variant Fair-CCLK --set data.validation=1000 \\
+    --grid variant.Fair-CCLK.objective.lambda=0.001,0.01,0.1 --grid variant.Fair-CCLK.objective.kernel.sigma=10,20,40
   simile sweep cifar-10 --data ./cifar --set data.validation=5000 --seeds 3 \\
     --grid optimizer.learning_rate=0.03,0.1,0.3,1 --grid train.batch=128,256,512 --random 6
   simile sweep ... --jobs 4 --device cuda:0,cuda:1,cuda:2,cuda:3
@@ -109,8 +109,8 @@ pub(crate) struct Sweep {
     /// Change a key of the recipe in every run (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The arm of the recipe to train
-    #[arg(long, value_name = "NAME")]
+    /// The variant of the recipe to train
+    #[arg(long = "variant", alias = "arm", value_name = "NAME")]
     pub(crate) arm: Option<String>,
     /// The first seed, and that of the points drawn at random [default: 0]
     #[arg(long, value_name = "N")]

@@ -77,7 +77,7 @@ fn default(parameter: &Parameter) -> String {
 }
 
 fn variants(spec: &Spec) -> impl std::fmt::Display {
-    let mut rows = table(["variant", "meaning"]);
+    let mut rows = table(["form, by the key variant", "meaning"]);
     for (at, form) in spec.variants.iter().enumerate() {
         let name = if at == 0 { format!("{} (default)", form.name) } else { form.name.to_owned() };
         rows.add_row([name, form.meaning.to_owned()]);

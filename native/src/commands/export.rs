@@ -28,7 +28,7 @@ struct Answer {
 pub(super) fn run(arguments: &Export, console: Console) -> Result<()> {
     let Target::Pytorch = arguments.to;
     let file = model::file(&arguments.model);
-    let bytes = fs::read(&file).with_context(|| format!("cannot read the model {}", file.display()))?;
+    let bytes = model::read(&file)?;
     let Checkpoint { metadata, .. } = Checkpoint::from_bytes(&bytes, &Device::flex())
         .with_context(|| format!("{} cannot be exported", file.display()))?;
     let folder = arguments.out.clone().unwrap_or_else(|| {

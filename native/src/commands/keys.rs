@@ -10,7 +10,7 @@ use simile_core::nn::Architecture;
 
 use crate::cli::Keys;
 use crate::config::shipped::SHIPPED;
-use crate::config::{Changes, Recipe};
+use crate::config::{ARMS, Changes, Recipe};
 use crate::console::{Console, table};
 use crate::data::sets;
 use crate::exit::usage;
@@ -21,7 +21,7 @@ const SHOWN: usize = 4;
 /// A key of recipes.
 #[derive(Serialize)]
 struct Key {
-    /// The dotted key, as `--set` takes it; `objective` also stands in each `[[arm]]`.
+    /// The dotted key, as `--set` takes it; `objective` also stands in each `[[variant]]`.
     key: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -71,13 +71,13 @@ fn keys() -> Result<Vec<Key>> {
     for shipped in SHIPPED {
         let recipe = Recipe::load(shipped.name, &Changes::default())?;
         let Value::Object(mut whole) = serde_json::to_value(&recipe)? else { continue };
-        let arms = whole.remove("arm");
+        let arms = whole.remove(ARMS);
         flatten("", &Value::Object(whole), &mut found);
         for arm in arms.iter().filter_map(Value::as_array).flatten() {
             flatten("", arm, &mut found);
         }
     }
-    found.entry("arm".into()).or_default();
+    found.entry(ARMS.into()).or_default();
     for spec in loss::specs() {
         for parameter in spec.parameters {
             let values = found.entry(format!("objective.{}", parameter.name)).or_default();
@@ -91,7 +91,7 @@ fn keys() -> Result<Vec<Key>> {
         Some(meaning.to_owned())
     };
     let key = |(key, examples): (String, Vec<Value>)| Key {
-        kind: if key == "arm" { "array of tables" } else { kind(&examples) },
+        kind: if key == ARMS { "array of tables" } else { kind(&examples) },
         meaning: meaning(&key),
         key,
         examples,
@@ -134,7 +134,7 @@ fn kind(values: &[Value]) -> &'static str {
 /// A JSON schema of recipes, for editors: it knows names and types, and refuses no further keys.
 fn schema(keys: &[Key]) -> Value {
     let mut root = Map::new();
-    for key in keys.iter().filter(|key| key.key != "arm") {
+    for key in keys.iter().filter(|key| key.key != ARMS) {
         let mut of_key = Map::new();
         if let kind @ ("boolean" | "integer" | "number" | "string" | "array") = key.kind {
             of_key.insert("type".into(), kind.into());
@@ -164,7 +164,7 @@ fn schema(keys: &[Key]) -> Value {
             "method": root.get("method").cloned().unwrap_or_default(),
         }
     });
-    root.insert("arm".into(), json!({ "type": "array", "items": arm }));
+    root.insert(ARMS.into(), json!({ "type": "array", "items": arm }));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A recipe of Simile",

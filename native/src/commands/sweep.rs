@@ -101,7 +101,7 @@ fn train(arguments: &Arguments, axes: &[Axis], best: &Outcome) -> String {
 }
 
 fn common(arguments: &Arguments) -> impl Iterator<Item = String> + '_ {
-    let arm = arguments.arm.iter().map(|arm| format!(" --arm {}", quoted(arm)));
+    let arm = arguments.arm.iter().map(|arm| format!(" --variant {}", quoted(arm)));
     let data = arguments.data.iter().map(|_| " --data DIR".to_owned());
     arm.chain(data).chain(arguments.set.iter().map(|setting| format!(" --set {}", quoted(setting))))
 }

@@ -69,7 +69,7 @@ fn of_values(key: String, one: Option<&Value>, other: Option<&Value>, found: &mu
     }
 }
 
-/// The names of arms.
+/// The names of variants.
 fn names(values: &[Value]) -> Option<Vec<&str>> {
     values
         .iter()
@@ -103,12 +103,12 @@ mod tests {
         };
         let recipe = load(&[]);
         assert_eq!(differences(&recipe, &load(&[])).unwrap(), []);
-        let other = load(&["arm.Fair-CCLK.objective.lambda=0.5", "train.batch=17", "train.ema=0.5"]);
+        let other = load(&["variant.Fair-CCLK.objective.lambda=0.5", "train.batch=17", "train.ema=0.5"]);
         let differing = differences(&recipe, &other).unwrap();
         let of = |key: &str| differing.iter().find(|difference| difference.key == key).unwrap();
         assert_eq!(differing.len(), 3, "{differing:?}");
         assert_eq!(of("train.batch").other(), "17");
         assert_eq!(of("train.ema").one(), "not set");
-        assert_eq!(of("arm.Fair-CCLK.objective.lambda").other(), "0.5");
+        assert_eq!(of("variant.Fair-CCLK.objective.lambda").other(), "0.5");
     }
 }

@@ -40,6 +40,10 @@ use crate::data::settings::JudgedBy;
 use crate::exit::usage;
 use crate::names::{self, slug};
 
+/// The key of the variants that a recipe compares, each an [`Arm`], and the one that it had.
+pub(crate) const ARMS: &str = "variant";
+pub(crate) const FORMER_ARMS: &str = "arm";
+
 /// Everything that decides a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,10 +61,10 @@ pub(crate) struct Recipe {
     /// The images whose classes are learned; absent if these are the views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) classified: Option<ClassifiedSection>,
-    /// The objective to minimise; absent if the arms define theirs.
+    /// The objective to minimise; absent if the variants define theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) objective: Option<ObjectiveSection>,
-    /// The training algorithm, with its networks and memory beside the encoder; an arm can have its own.
+    /// The training algorithm, with its networks and memory beside the encoder; a variant can have its own.
     #[serde(default)]
     pub(crate) method: AlgorithmConfig,
     #[serde(default)]
@@ -74,7 +78,7 @@ pub(crate) struct Recipe {
     #[serde(default)]
     pub(crate) probe: ProbeSection,
     /// Objectives to compare, trained one after the other from the same initial weights.
-    #[serde(default, rename = "arm", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "variant", alias = "arm", skip_serializing_if = "Vec::is_empty")]
     pub(crate) arms: Vec<Arm>,
     /// The mark of a smoke test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +89,7 @@ pub(crate) struct Recipe {
 #[derive(Debug, Default)]
 pub(crate) struct Changes<'a> {
     pub(crate) set: &'a [String],
-    /// The arms to keep; all of them if empty.
+    /// The variants to keep; all of them if empty.
     pub(crate) arms: &'a [String],
     pub(crate) seed: Option<u64>,
     pub(crate) smoke: bool,
@@ -119,7 +123,8 @@ impl Fault {
             .or_else(|| unknown_key(&self.reason))
             .and_then(|key| line_of_key(text, key))
             .or_else(|| line_of(text, &[self.section, self.key]))
-            .or_else(|| line_of(text, &[self.section]));
+            .or_else(|| line_of(text, &[self.section]))
+            .or_else(|| line_of(text, &[FORMER_ARMS]).filter(|_| self.section == ARMS));
         let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
         format!("{line}: {}", self.reason)
     }
@@ -224,27 +229,31 @@ impl Recipe {
         }
         match (&self.objective, self.arms.is_empty()) {
             (None, true) => {
-                return Err(Fault::new("", "", "there is no objective; write [objective] or [[arm]]"));
+                return Err(Fault::new("", "", "there is no objective; write [objective] or [[variant]]"));
             }
             (Some(_), false) => {
-                return Err(Fault::new("objective", "", "an objective beside arms; move it into an [[arm]]"));
+                return Err(Fault::new(
+                    "objective",
+                    "",
+                    "an objective beside variants; move it into a [[variant]]",
+                ));
             }
             _ => {}
         }
         names::check(&self.name).map_err(|reason| Fault::new("name", "", reason))?;
         for arm in &self.arms {
-            names::check(&arm.name).map_err(|reason| Fault::new("arm", "", reason))?;
+            names::check(&arm.name).map_err(|reason| Fault::new(ARMS, "", reason))?;
         }
         let files: BTreeSet<String> = self.arms.iter().map(|arm| slug(&arm.name)).collect();
         if files.len() < self.arms.len() || files.contains("") {
             let reason =
-                "two arms have the same name, or differ in no letter or digit; files are named by them";
-            return Err(Fault::new("arm", "", reason));
+                "two variants have the same name, or differ in no letter or digit; files are named by them";
+            return Err(Fault::new(ARMS, "", reason));
         }
         for arm in self.arms() {
             arm.check(self.train.iterations as u64).map_err(|reason| {
                 let of_arm =
-                    if self.arms.is_empty() { String::new() } else { format!("arm `{}`: ", arm.name) };
+                    if self.arms.is_empty() { String::new() } else { format!("variant `{}`: ", arm.name) };
                 let section = if reason.contains("method") { "method" } else { "objective" };
                 Fault::new(section, "", format!("{of_arm}{reason}"))
             })?;
@@ -311,7 +320,7 @@ impl Recipe {
     fn keep_arms(&mut self, names: &[String]) -> Result<()> {
         let known: Vec<String> = self.arms().into_iter().map(|arm| arm.name).collect();
         if let Some(name) = names.iter().find(|name| !known.contains(name)) {
-            return Err(usage(format_args!("no arm is named `{name}`; known: {}", known.join(", "))));
+            return Err(usage(format_args!("no variant is named `{name}`; known: {}", known.join(", "))));
         }
         if !names.is_empty() {
             self.arms.retain(|arm| names.contains(&arm.name));

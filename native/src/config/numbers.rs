@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::Recipe;
+use super::{ARMS, Recipe};
 
 /// An upper bound of iterations, images and widths.
 const MOST: i64 = 1_000_000_000_000;
@@ -34,7 +34,7 @@ fn visit(path: &str, key: &str, value: &Value) -> Option<Refused> {
             visit(&path, key, value)
         }),
         Value::Array(values) => values.iter().find_map(|value| {
-            let named = value.get("name").and_then(Value::as_str).filter(|_| path == "arm");
+            let named = value.get("name").and_then(Value::as_str).filter(|_| path == ARMS);
             visit(&named.map_or_else(|| path.into(), |name| format!("{path}.{name}")), key, value)
         }),
         _ => None,

@@ -76,13 +76,13 @@ pub(crate) struct HeadSection {
     pub(crate) output: Option<usize>,
 }
 
-/// `[[arm]]`: one of several objectives that are compared.
+/// `[[variant]]`: one of several objectives that are compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arm {
     pub(crate) name: String,
     pub(crate) objective: ObjectiveSection,
-    /// The method of the arm; that of the recipe if absent.
+    /// The method of the variant; that of the recipe if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) method: Option<AlgorithmConfig>,
 }

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use toml::{Table, Value};
 
-use super::Recipe;
 use super::explain::unknown_key;
+use super::{ARMS, FORMER_ARMS, Recipe};
 use crate::exit::usage;
 
 /// The recipe with keys changed, one after the other. The combination is checked at the end, so that keys may come in
@@ -38,7 +38,7 @@ pub(super) fn all(mut recipe: Recipe, settings: &[String]) -> Result<Recipe> {
     }
 }
 
-/// The recipe with some keys changed. A key is dotted; an arm is named by its name: `arm.fair-cclk.objective.lambda`. A
+/// The recipe with some keys changed. A key is dotted; a variant is named by its name: `variant.fair-cclk.objective.lambda`. A
 /// missing section is created.
 ///
 /// # Errors
@@ -52,7 +52,7 @@ fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
         // A preset is the base of the augmentation, and so replaces the whole section of the recipe.
         table.insert("augment".into(), Value::Table(Table::new()));
     }
-    // In a copy, because an arm whose name is removed cannot be found again.
+    // In a copy, because a variant whose name is removed cannot be found again.
     let old = place(&mut table.clone(), &path, Value::Boolean(false)).map_err(fail)?;
     let (first, second) = readings(text.trim(), old.as_ref());
     let read = |value: Value| {
@@ -79,7 +79,11 @@ fn within(table: &Table, key: &str) -> Option<String> {
 /// The path of a setting's key, and the text of its value.
 fn parts(setting: &str) -> Result<(Vec<&str>, &str), String> {
     let (key, text) = setting.split_once('=').ok_or("expected KEY=VALUE, such as `train.batch=128`")?;
-    Ok((key.trim().split('.').collect(), text))
+    let mut path: Vec<&str> = key.trim().split('.').collect();
+    if let Some(first) = path.first_mut().filter(|first| **first == FORMER_ARMS) {
+        *first = ARMS;
+    }
+    Ok((path, text))
 }
 
 /// Sets the value at the path of a setting, in its first reading.
@@ -97,8 +101,8 @@ fn place(table: &mut Table, path: &[&str], value: Value) -> Result<Option<Value>
     let mut table = table;
     let mut at = 0;
     while let Some(&parent) = parents.get(at) {
-        if parent == "arm" && !table.contains_key(parent) {
-            return Err("the recipe has no arms; its objective is `objective`".into());
+        if parent == ARMS && !table.contains_key(parent) {
+            return Err("the recipe has no variants; its objective is `objective`".into());
         }
         let entry = table.entry(parent).or_insert_with(|| Value::Table(Table::new()));
         table = match entry {
@@ -121,7 +125,7 @@ fn arm<'a>(arms: &'a mut [Value], name: &str) -> Result<&'a mut Table, String> {
     arms.iter_mut()
         .find(|arm| named(arm).as_deref() == Some(name))
         .and_then(Value::as_table_mut)
-        .ok_or_else(|| format!("no arm is named `{name}`; known: {}", known.join(", ")))
+        .ok_or_else(|| format!("no variant is named `{name}`; known: {}", known.join(", ")))
 }
 
 /// A value in TOML, or a bare word, which is a string. If it replaces a string but looks like a number, it has a second

@@ -139,15 +139,33 @@ fn images_are_normalised_by_name_or_by_numbers() {
 }
 
 #[test]
-fn a_setting_reaches_one_arm_by_name() {
-    let set = ["arm.Fair-CCLK.objective.temperature=0.25".to_owned()];
-    let recipe = Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap();
-    let temperature = |arm: usize| recipe.arms[arm].objective.parameters["temperature"].as_float();
-    assert_eq!((temperature(0), temperature(1)), (Some(0.1), Some(0.25)));
+fn a_setting_reaches_one_variant_by_name() {
+    for key in ["variant", "arm"] {
+        let set = [format!("{key}.Fair-CCLK.objective.temperature=0.25")];
+        let recipe = Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }).unwrap();
+        let temperature = |arm: usize| recipe.arms[arm].objective.parameters["temperature"].as_float();
+        assert_eq!((temperature(0), temperature(1)), (Some(0.1), Some(0.25)));
+    }
 }
 
 #[test]
-fn arms_are_kept_by_name() {
+fn variants_are_read_by_their_former_name_and_written_by_theirs() {
+    let now = Shipped::find("fair-digits").unwrap().text;
+    let former = now.replace("[[variant]]", "[[arm]]").replace("[variant.", "[arm.");
+    assert!(former != now && !former.contains("[variant"), "{former}");
+    let read = |text: &str| Recipe::of_text(text, "r.toml", "r", &Changes::default()).unwrap();
+    assert_eq!(read(&former), read(now));
+    let written = read(&former).to_toml().unwrap();
+    assert!(written.contains("[[variant]]") && !written.contains("[[arm]]"), "{written}");
+    // An error names the line, whatever the name.
+    for text in [now.replace("\"SimCLR\"", "\"a/b\""), former.replace("\"SimCLR\"", "\"a/b\"")] {
+        let error = usage_error(Recipe::of_text(&text, "r.toml", "r", &Changes::default()));
+        assert!(error.contains("r.toml, line 41"), "{error}");
+    }
+}
+
+#[test]
+fn variants_are_kept_by_name() {
     let load =
         |name: &str| Recipe::load("fair-digits", &Changes { arms: &[name.to_owned()], ..Changes::default() });
     let names: Vec<String> = load("Fair-CCLK").unwrap().arms().into_iter().map(|arm| arm.name).collect();
@@ -174,8 +192,8 @@ fn settings_that_need_each_other_are_made_together() {
     let features = load(&folders, &["data.features.file=a.npy", "data.features.paths=a.txt"]).unwrap();
     assert_eq!(features.data.features.unwrap().paths, Path::new("a.txt"));
     assert_eq!(load(SMALL, &["data.prior.model=a"]).unwrap().data.prior.unwrap().name, "prior");
-    let text = usage_error(load(SMALL, &["arm.a.objective.lambda=1"]));
-    assert!(text.contains("no arms"), "{text}");
+    let text = usage_error(load(SMALL, &["variant.a.objective.lambda=1"]));
+    assert!(text.contains("no variants"), "{text}");
 }
 
 #[test]
@@ -193,18 +211,18 @@ fn a_wrong_setting_says_why() {
         let text = usage_error(load(SMALL, &[setting]));
         assert!(text.contains(reason), "--set {setting}: {text}");
     }
-    let set = ["arm.Fair-CLK.objective.temperature=1".to_owned()];
+    let set = ["variant.Fair-CLK.objective.temperature=1".to_owned()];
     let text = usage_error(Recipe::load("fair-digits", &Changes { set: &set, ..Changes::default() }));
     assert!(text.contains("known: SimCLR, Fair-CCLK"), "{text}");
 }
 
 #[test]
-fn an_objective_stands_alone_or_in_arms() {
-    let both = format!("{SMALL}\n[[arm]]\nname = \"a\"\nobjective = {{ name = \"nt-xent\" }}\n");
-    assert!(usage_error(load(&both, &[])).contains("move it into an [[arm]]"));
+fn an_objective_stands_alone_or_in_variants() {
+    let both = format!("{SMALL}\n[[variant]]\nname = \"a\"\nobjective = {{ name = \"nt-xent\" }}\n");
+    assert!(usage_error(load(&both, &[])).contains("move it into a [[variant]]"));
     let none = SMALL.split("[objective]").next().unwrap();
-    assert!(usage_error(load(none, &[])).contains("write [objective] or [[arm]]"));
-    let arm = "\n[[arm]]\nname = \"a\"\nobjective = { name = \"nt-xent\" }\n";
+    assert!(usage_error(load(none, &[])).contains("write [objective] or [[variant]]"));
+    let arm = "\n[[variant]]\nname = \"a\"\nobjective = { name = \"nt-xent\" }\n";
     assert!(usage_error(load(&format!("{none}{arm}{arm}"), &[])).contains("same name"));
     let near = arm.replace("\"a\"", "\"A!\"");
     assert!(usage_error(load(&format!("{none}{arm}{near}"), &[])).contains("no letter or digit"));

@@ -21,7 +21,7 @@ use crate::run_folder::folder::RECIPE;
 /// The wishes of the user for a recipe.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wishes<'a> {
-    /// Columns that the embedding should not reveal.
+    /// Columns that the embedding is to hide.
     pub(crate) hide: &'a [String],
     /// Columns that the embedding should keep.
     pub(crate) keep: &'a [String],

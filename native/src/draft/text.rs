@@ -182,7 +182,7 @@ fn probe(draft: &Draft) -> String {
 
 fn arms(draft: &Draft) -> String {
     let mut text = format!(
-        "# The variants that are trained one after the other, from the same first weights.\n[[arm]]\nname = \"plain\"                   \
+        "# The variants that are trained one after the other, from the same first weights.\n[[variant]]\nname = \"plain\"                   \
          # SimCLR: knows no attribute\nobjective = {{ name = \"nt-xent\", temperature = {TEMPERATURE} }}\n"
     );
     for column in &draft.hide {
@@ -192,7 +192,7 @@ fn arms(draft: &Draft) -> String {
         let (name, kernel, why) = (&column.name, column.kernel(), column.why());
         let _ = write!(
             text,
-            "\n[[arm]]\nname = {}\n[arm.objective]                  # pictures of like {} are alike\nname = \"weaksup-cclk\"\nvariant = \
+            "\n[[variant]]\nname = {}\n[variant.objective]              # pictures of like {} are alike\nname = \"weaksup-cclk\"\nvariant = \
              \"released\"\ncondition = {}\ntemperature = {TEMPERATURE}\nlambda = 0.01\nkernel = {kernel}      # {why}\n",
             Value::from(format!("keep {}", file_name(name))),
             comment(name),
@@ -214,7 +214,7 @@ fn arms(draft: &Draft) -> String {
 fn hiding(column: &Column, mark: &str) -> String {
     let (name, kernel, why) = (&column.name, column.kernel(), column.why());
     let arm = format!(
-        "[[arm]]\nname = {}\n[arm.objective]                  # compares pictures of like {} alone, so that it is of no use to \
+        "[[variant]]\nname = {}\n[variant.objective]              # compares pictures of like {} alone, so that it is of no use to \
          tell them apart\nname = \"fair-cclk\"\nvariant = \"normalised\"\ncondition = {}\ntemperature = \
          {TEMPERATURE}\nlambda = 0.01                    # 0.001 to 0.1; `simile sweep` searches it\nkernel = {kernel}      # {why}",
         Value::from(format!("hide {}", file_name(name))),

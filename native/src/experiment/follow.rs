@@ -38,7 +38,7 @@ fn share_steps(team: &Team, devices: &[DeviceChoice], data: Option<PathBuf>) -> 
     let (recipe, leaders) = match team.hear()?.0 {
         Message::Begin { recipe, data } => (recipe, data),
         Message::End { code } => return ended(code),
-        Message::Arm { .. } => bail!("the process of rank 0 began with an arm"),
+        Message::Arm { .. } => bail!("the process of rank 0 began with a variant"),
     };
     let follower = Follower::open(team, &recipe, devices, data.or(leaders));
     let status = if follower.is_ok() { Status::Fine } else { Status::Failed };
@@ -90,7 +90,7 @@ impl Follower {
     /// The steps of an arm, from a state of its trainer on.
     fn arm(&self, at: usize, state: &[u8]) -> Result<()> {
         let arms = self.recipe.arms();
-        let opened = arms.get(at).context("the recipe has no such arm").and_then(|arm| {
+        let opened = arms.get(at).context("the recipe has no such variant").and_then(|arm| {
             let mut loader =
                 DataLoader::new(arm, &self.recipe, &self.splits.train, &self.devices.first.device)?;
             let trainer = self.trainer(arm, &loader, state)?;

@@ -53,7 +53,7 @@ pub(crate) fn resume(run: &Path, options: ResumeOptions<'_>) -> Result<(RunFolde
         return Err(has_finished(&folder));
     }
     if state.current().is_none() {
-        line(format_args!("{}: all arms are done; writing result and report", run.display()));
+        line(format_args!("{}: all variants are done; writing result and report", run.display()));
         return Ok((folder.clone(), write::result_and_report(&folder, &recipe, state)?));
     }
     state.data = options.data.map(Path::to_owned).or(state.data);

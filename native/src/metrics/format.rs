@@ -9,7 +9,7 @@ const PLAIN: [(&str, &str, f64, usize); 10] = [
     ("roc_auc", "ROC-AUC %", 100.0, 2),
     ("class_mean", "Mean of classes %", 100.0, 2),
     ("class_worst", "Worst class %", 100.0, 2),
-    ("unbiased", "Unbiased accuracy %", 100.0, 2),
+    ("unbiased", "Balanced accuracy %", 100.0, 2),
     ("worst_group", "Worst group %", 100.0, 2),
     ("effective_rank", "Effective rank", 1.0, 1),
     ("uniformity", "Uniformity", 1.0, 3),
@@ -19,7 +19,7 @@ const PLAIN: [(&str, &str, f64, usize); 10] = [
 const OF_VARIABLE: [(&str, &str, f64, usize); 4] = [
     ("_mse", "MSE", 1.0, 1),
     ("_r2", "R²", 1.0, 3),
-    ("_top1", "top-1 %", 100.0, 2),
+    ("_top1", "%", 100.0, 2),
     ("_roc_auc", "ROC-AUC %", 100.0, 2),
 ];
 /// Objectives on the frozen network, after their name.
@@ -53,7 +53,13 @@ impl MetricFormat {
         for (ending, title, factor, digits) in OF_VARIABLE {
             if let Some(variable) = name.strip_suffix(ending) {
                 let variable = if variable == CONDITION { condition } else { variable };
-                return Self { title: format!("{} {title}", capitalised(variable)), factor, digits };
+                let named = match ending {
+                    // Of runs that may differ in the attribute.
+                    _ if variable == CONDITION => "Leak".to_owned(),
+                    "_r2" | "_top1" => format!("Leak of {variable}"),
+                    _ => capitalised(variable),
+                };
+                return Self { title: format!("{named} {title}"), factor, digits };
             }
         }
         for (ending, part) in OF_OBJECTIVE {
@@ -105,11 +111,12 @@ mod tests {
         for (name, title, shown) in [
             ("top1", "Top-1 %", "50.00"),
             ("class_mean", "Mean of classes %", "50.00"),
-            ("condition_r2", "Colour R²", "0.500"),
+            ("condition_r2", "Leak of colour R²", "0.500"),
             ("condition_mse", "Colour MSE", "0.5"),
-            ("condition_top1_nonlinear", "Colour top-1 %, non-linear probe", "50.00"),
+            ("condition_top1_nonlinear", "Leak of colour %, non-linear probe", "50.00"),
             ("place_roc_auc", "Place ROC-AUC %", "50.00"),
-            ("classifier_unbiased", "Unbiased accuracy %, own classifier", "50.00"),
+            ("classifier_unbiased", "Balanced accuracy %, own classifier", "50.00"),
+            ("hospital_top1", "Leak of hospital %", "50.00"),
             ("nt_xent_test", "nt-xent, test", "0.500"),
             ("something", "something", "0.5000"),
         ] {
@@ -121,5 +128,6 @@ mod tests {
             "50.00 ± 1.00"
         );
         assert_eq!(MetricFormat::of("top1", "").number(None), "–");
+        assert_eq!(MetricFormat::of("condition_r2", "condition").title, "Leak R²");
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn advice(recipe: &Recipe, name: &str, leak: Leak, condition: &str) -
         if recipe.arms.is_empty() {
             format!("objective.{key}")
         } else {
-            format!("arm.{name}.objective.{key}")
+            format!("variant.{name}.objective.{key}")
         }
     };
     let number = |key: &str| arm.objective.parameters.get(key).and_then(toml::Value::as_float);
@@ -92,7 +92,7 @@ pub(super) fn advice(recipe: &Recipe, name: &str, leak: Leak, condition: &str) -
         steps.push(format!("another learning rate, with Adam: {}", set("optimizer.learning_rate", &rate)));
     }
     steps.push(
-        "`simile sweep`, which compares values of these keys on held-out pictures (GUIDE.md, section 3)"
+        "`simile sweep`, which compares values of these keys on held-out pictures (docs/src/how-to/lambda.md)"
             .into(),
     );
     std::iter::once(format!("{name}: {condition} leaks as before. To try, in this order:"))

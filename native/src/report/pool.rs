@@ -9,7 +9,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::RunRecord;
-use crate::config::Recipe;
+use crate::config::{ARMS, Recipe};
 use crate::run_folder::record::ArmResult;
 
 /// Keys that do not affect the numbers, or that differ between repeats.
@@ -156,7 +156,7 @@ fn keys(run: &RunRecord, arm: Option<&str>) -> BTreeMap<String, String> {
 fn table(run: &RunRecord, arm: Option<&str>) -> Option<Table> {
     let recipe = Recipe::resolved(&run.recipe, Path::new(&run.place)).ok()?;
     let mut table = Table::try_from(&recipe).ok()?;
-    for key in OF_ARM.iter().chain(&["arm"]) {
+    for key in OF_ARM.iter().chain(&[ARMS]) {
         table.remove(*key);
     }
     if let Some(name) = arm {

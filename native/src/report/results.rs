@@ -320,15 +320,15 @@ mod tests {
         let by_age = run("a", 0, "probe.condition=age", vec![with("x", &[(R2, 0.25)])]);
         let by_hospital = run("b", 0, "probe.condition=hospital", vec![with("x", &[(NAMED, 0.92)])]);
         let html = table(&[by_age, by_hospital]).into_string();
-        assert!(html.contains("Age R²") && html.contains("Hospital top-1 %"), "{html}");
-        assert!(!html.contains("Age top-1 %") && !html.contains("Hospital R²"), "{html}");
+        assert!(html.contains("Leak of age R²") && html.contains("Leak of hospital %"), "{html}");
+        assert!(!html.contains("Leak of age %") && !html.contains("Leak of hospital R²"), "{html}");
         assert!(html.contains("92.00") && html.contains("0.250"));
         let both = [
             run("a", 0, "probe.condition=age", vec![with("x", &[(NAMED, 0.5)])]),
             run("b", 0, "probe.condition=hospital", vec![with("x", &[(NAMED, 0.92)])]),
         ];
         let html = table(&both).into_string() + &comparison(&both).unwrap().into_string();
-        assert!(html.contains("Age top-1 %") && html.contains("Hospital top-1 %"), "{html}");
+        assert!(html.contains("Leak of age %") && html.contains("Leak of hospital %"), "{html}");
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub(crate) struct Column {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line {
     name: String,
-    /// The arm of the recipe for its rows.
-    #[serde(default)]
+    /// The variant of the recipe for its rows.
+    #[serde(default, rename = "variant")]
     arm: Option<String>,
     /// The reason why its rows cannot be run, if there is one.
     #[serde(default)]

@@ -30,8 +30,8 @@ pub(crate) struct Row {
     /// Rows of the same block are compared with the first of them; without it, rows of the same `x` are.
     #[serde(default)]
     pub(crate) block: Option<String>,
-    /// The arm of the recipe for this row; its only one if absent.
-    #[serde(default)]
+    /// The variant of the recipe for this row; its only one if absent.
+    #[serde(default, rename = "variant")]
     pub(crate) arm: Option<String>,
     /// Keys that this row changes.
     #[serde(default)]

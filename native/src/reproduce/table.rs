@@ -214,7 +214,10 @@ impl Table {
         let smoke = scale == Scale::Smoke;
         let mut recipe = Recipe::load(name, &Changes { set: &set, arms: &arms, seed: Some(seed), smoke })?;
         if recipe.arms().len() != 1 {
-            return Err(usage(format_args!("row `{}` must name one arm of the recipe `{name}`", row.name)));
+            return Err(usage(format_args!(
+                "row `{}` must name one variant of the recipe `{name}`",
+                row.name
+            )));
         }
         recipe.name = slug(&row.name);
         Ok(recipe)

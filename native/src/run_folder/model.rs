@@ -14,6 +14,9 @@ use crate::exit::usage;
 use crate::names::slug;
 use crate::run_folder::folder::{MODEL, RECIPE};
 
+/// The ending of a model's file.
+const ENDING: &str = "safetensors";
+
 /// The file itself, or the model in a run folder.
 pub(crate) fn file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(MODEL) } else { path.to_owned() }
@@ -33,7 +36,7 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
         return match arm {
             None => Ok((file(path), None)),
             Some(_) => Err(usage(format_args!(
-                "{} is one model; --arm chooses among those of a run folder",
+                "{} is one model; --variant chooses among those of a run folder",
                 path.display()
             ))),
         };
@@ -46,7 +49,7 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
     if !arms.iter().any(|name| name == taken) {
         let known: Vec<&str> = arms.iter().map(String::as_str).collect();
         return Err(usage(format_args!(
-            "{} has no arm `{taken}`{}",
+            "{} has no variant `{taken}`{}",
             path.display(),
             suggestion(taken, &known)
         )));
@@ -57,9 +60,34 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
     let others: Vec<&str> = arms.iter().map(String::as_str).filter(|name| *name != taken).collect();
     let said = match arm {
         Some(_) => format!("the model of `{taken}`"),
-        None => format!("the model of `{taken}`, the last arm; --arm names another: {}", others.join(", ")),
+        None => format!(
+            "the model of `{taken}`, the last variant; --variant names another: {}",
+            others.join(", ")
+        ),
     };
     Ok((path.join(of_arm(MODEL, taken)), Some(said)))
+}
+
+/// The bytes of a model's file.
+///
+/// # Errors
+/// If it cannot be read; a usage error with the next command if it is a file of PyTorch.
+pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
+    let bytes = fs::read(file).with_context(|| format!("cannot read the model {}", file.display()))?;
+    if is_of_torch(&bytes) {
+        let given = file.display();
+        return Err(usage(format_args!(
+            "{given} is a file of PyTorch; `simile import {given} --encoder NAME --out {}` makes a model of it first (`simile import \
+             --help` lists the encoders)",
+            file.with_extension(ENDING).display()
+        )));
+    }
+    Ok(bytes)
+}
+
+/// True if bytes are those of `torch.save`: an archive or, before PyTorch 1.6, a pickle.
+fn is_of_torch(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04") || matches!(bytes, [0x80, 2..=5, ..])
 }
 
 /// Reads a checkpoint onto a device.
@@ -68,7 +96,7 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
 /// Names the file if it cannot be read or is not a checkpoint.
 pub(crate) fn load(path: &Path, device: &Device) -> Result<Checkpoint> {
     let file = file(path);
-    let bytes = fs::read(&file).with_context(|| format!("cannot read the model {}", file.display()))?;
+    let bytes = read(&file)?;
     Checkpoint::from_bytes(&bytes, device).with_context(|| format!("{} cannot be used", file.display()))
 }
 

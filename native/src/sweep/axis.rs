@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 use simile_core::data::split_indices;
 
+use crate::config::{ARMS, FORMER_ARMS};
 use crate::exit::usage;
 
 /// Combinations of a grid at most, even where few of them are drawn.
@@ -64,7 +65,9 @@ impl Axis {
 
     /// The key without the arm that it belongs to.
     pub(crate) fn short(&self) -> &str {
-        let of_arm = self.key.strip_prefix("arm.").and_then(|rest| rest.split_once('.'));
+        let of_arm = [ARMS, FORMER_ARMS]
+            .into_iter()
+            .find_map(|arms| self.key.strip_prefix(arms)?.strip_prefix('.')?.split_once('.'));
         of_arm.map_or(self.key.as_str(), |(_, key)| key)
     }
 }

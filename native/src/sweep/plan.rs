@@ -114,7 +114,9 @@ impl Plan<'_> {
         let arms: Vec<String> = recipe.arms().into_iter().map(|arm| arm.name).collect();
         if arms.len() != 1 {
             let known = arms.join(", ");
-            return Err(usage(format_args!("a sweep is of one arm; name it with --arm; known: {known}")));
+            return Err(usage(format_args!(
+                "a sweep is of one variant; name it with --variant; known: {known}"
+            )));
         }
         Ok(recipe)
     }

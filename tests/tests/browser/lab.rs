@@ -51,7 +51,7 @@ fn a_visitor_can_use_the_loss_lab() {
     assert_eq!(result["svg"]["error"], "");
     assert!(result["svg"]["shapes"].as_u64().unwrap() > 64);
     for (language, expected) in
-        [("rust", "loss::build"), ("recipe", "[arm.objective]"), ("torch", "def fair_cclk")]
+        [("rust", "loss::build"), ("recipe", "[variant.objective]"), ("torch", "def fair_cclk")]
     {
         let code = result["code"][language].as_str().unwrap();
         let is_expected = code.contains(expected) || (language == "torch" && code.contains("def nt_xent"));

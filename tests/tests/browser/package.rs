@@ -62,6 +62,7 @@ fn embeds_as_the_command_line_does(place: Where) {
             "checkpoint": Data::CHECKPOINT,
             "images": data.images,
             "cases": cases,
+            "example": example(),
         }),
     );
 
@@ -80,6 +81,8 @@ fn embeds_as_the_command_line_does(place: Where) {
     for (kind, difference) in result["differences"].as_object().unwrap() {
         assert!(difference.as_f64().unwrap() < 1e-5, "an image given as {kind} differs by {difference}");
     }
+    let example: Vec<f64> = serde_json::from_value(result["example"].clone()).unwrap();
+    assert!(largest_difference(&[example], &expected[..1]) < 1e-4, "the README's example");
     assert_eq!(result["repeated"], true);
     for (what, expected) in [("aborted", "taken back"), ("missing", "404"), ("corrupt", "checkpoint")] {
         let message = result["messages"][what].as_str().unwrap();
@@ -109,6 +112,13 @@ fn embeds_as_the_command_line_does(place: Where) {
             );
         }
     }
+}
+
+/// The README's program for a page.
+fn example() -> String {
+    let readme = std::fs::read_to_string(workspace().join("README.md")).unwrap();
+    let (_, rest) = readme.split_once("```js\n").unwrap();
+    rest.split_once("```\n").unwrap().0.to_owned()
 }
 
 /// Objectives on the same random views, with a continuous condition.

@@ -1,10 +1,35 @@
 //! `simile import`: the weights of another program.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
 use crate::{complaint, json, place, simile};
+
+#[test]
+fn a_file_of_pytorch_in_place_of_a_model_is_told_the_next_command() {
+    let place = place();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    std::fs::copy(corpus.join("torch/checkpoint.pth"), place.path().join("a.pth")).unwrap();
+    std::fs::copy(corpus.join("pickle/checkpoint.pkl"), place.path().join("old.pth")).unwrap();
+    let evaluate = ["evaluate", "a.pth", "--on", "digits"];
+    let recipe = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 32\n[encoder]\nname = \"lenet5\"\nweights = \"a.pth\"\n[objective]\nname = \"nt-xent\"\n\
+                  [train]\nbatch = 16\niterations = 2\n";
+    std::fs::write(place.path().join("mine.toml"), recipe).unwrap();
+    for (command, file) in [
+        (&["embed", "a.pth", "b.png"][..], "a"),
+        (&["embed", "old.pth", "b.png"], "old"),
+        (&evaluate, "a"),
+        (&["export", "a.pth", "--to", "pytorch"], "a"),
+        (&["train", "mine.toml"], "a"),
+    ] {
+        let text = complaint(place.path(), command, 2);
+        let next = format!("`simile import {file}.pth --encoder NAME --out {file}.safetensors`");
+        assert!(text.contains("file of PyTorch") && text.contains(&next), "{command:?}: {text}");
+    }
+    assert!(!place.path().join("runs").exists(), "a run was begun");
+}
 
 /// A safetensors file with the model's tensors under their names counts as a file of another program.
 #[test]

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod answers;
+mod book;
 mod campaign;
 mod cluster;
 mod data;
+mod documents;
 mod export;
 mod faults;
 mod fetch;
@@ -16,6 +18,7 @@ mod methods;
 mod mpi;
 mod newcomer;
 mod profile;
+mod reference;
 mod reproduce;
 mod resume;
 mod runs;

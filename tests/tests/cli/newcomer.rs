@@ -246,7 +246,7 @@ fn one_line_trains_both_variants_and_says_the_verdict() {
     let html = fs::read_to_string(place.path().join("runs/scans-seeds/report.html")).unwrap();
     assert!(html.contains("hospital can be named"));
 
-    // An arm is named, and which one was taken is said.
+    // A variant is named, and which one was taken is said.
     let embed = |arguments: &[&str]| {
         let output = simile(place.path(), &[&["embed", "runs/scans", "scans/0.png"], arguments].concat())
             .assert()
@@ -256,7 +256,7 @@ fn one_line_trains_both_variants_and_says_the_verdict() {
         (text, said)
     };
     let (last, said) = embed(&[]);
-    assert!(said.contains("`hide hospital`, the last arm; --arm names another: plain"), "{said}");
+    assert!(said.contains("`hide hospital`, the last variant; --variant names another: plain"), "{said}");
     let (plain, said) = embed(&["--arm", "plain"]);
     assert!(said.contains("the model of `plain`") && plain != last, "{said}");
     assert_eq!(embed(&["--arm", "hide hospital"]).0, last);
@@ -300,7 +300,7 @@ fn the_keys_of_recipes_are_listed_and_have_a_schema() {
     let of = |path: &str| schema.pointer(path).ok_or(path).unwrap().clone();
     assert_eq!(of("/properties/train/properties/iterations/type"), "integer");
     assert_eq!(of("/properties/optimizer/properties/learning_rate/type"), "number");
-    let objectives = of("/properties/arm/items/properties/objective/properties/name/enum");
+    let objectives = of("/properties/variant/items/properties/objective/properties/name/enum");
     assert!(objectives.as_array().unwrap().iter().any(|name| name == "fair-cclk"));
 }
 

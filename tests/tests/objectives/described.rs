@@ -107,48 +107,159 @@ fn file(spec: &Spec) -> String {
     spec.module.replacen("simile_core::", "core/src/", 1).replace("::", "/") + ".rs"
 }
 
-/// The objectives of each family, with the files of their pages.
-fn by_family() -> String {
-    let mut table = "| | |\n|---|---|\n".to_owned();
-    for family in Family::ALL {
-        let link = |spec: &Spec| format!("[`{}`]({})", spec.name, file(spec));
-        let links: Vec<String> = specs().filter(|spec| spec.family == family).map(link).collect();
-        let _ = writeln!(table, "| {} | {} |", family.title(), links.join(", "));
-    }
-    table
+/// The name of a family in addresses.
+fn slug(family: Family) -> String {
+    serde_json::to_value(family).unwrap().as_str().unwrap().to_owned()
 }
 
-/// The learning signal of each objective, with its page.
-fn by_page() -> String {
-    let mut table = "| name | learns from | page |\n|---|---|---|\n".to_owned();
-    for spec in Family::ALL.iter().flat_map(|family| specs().filter(|spec| spec.family == *family)) {
+/// The objectives of each family, with their places in the book.
+fn by_family() -> String {
+    let mut page = "# Objectives\n\n`simile objectives` lists them by what each needs, `simile objectives NAME` prints one.\n\n| | |\n|---|---|\n"
+        .to_owned();
+    for family in Family::ALL {
+        let at = slug(family);
+        let link = |spec: &Spec| format!("[`{0}`](objectives/{at}.md#{0})", spec.name);
+        let links: Vec<String> = specs().filter(|spec| spec.family == family).map(link).collect();
+        let _ = writeln!(page, "| {} | {} |", family.title(), links.join(", "));
+    }
+    page + "\n| name | learns from |\n|---|---|\n"
+        + &by_page(|spec| format!("| `{}` | {} |", spec.name, spec.summary))
+}
+
+/// A line for every objective, in the order of the families.
+fn by_page(line: impl Fn(&Spec) -> String) -> String {
+    let all = Family::ALL.iter().flat_map(|family| specs().filter(|spec| spec.family == *family));
+    all.map(|spec| line(spec) + "\n").collect()
+}
+
+/// Text for a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
+}
+
+/// The inputs, parameters and forms of an objective.
+fn settings(spec: &Spec) -> String {
+    let mut text =
+        format!("## {}\n\n**{}**. Learns from {}. {}\n", spec.name, spec.title, spec.summary, spec.work);
+    text += "\n| input | shape | | meaning |\n|---|---|---|---|\n";
+    for input in spec.inputs {
+        let Input { name, shape, meaning, .. } = input;
+        let kind = format!("{}; {}", input.kind.in_words(), input.needed.in_words());
+        let _ = writeln!(text, "| `{name}` | `{shape}` | {} | {} |", cell(&kind), cell(meaning));
+    }
+    if !spec.parameters.is_empty() {
+        text += "\n| parameter | default | values | meaning |\n|---|---|---|---|\n";
+    }
+    for parameter in spec.parameters {
+        let default = parameter.default.to_value().to_string();
+        let (values, meaning) = (cell(&parameter.kind.to_string()), cell(parameter.meaning));
+        let null = parameter.null.map(|null| format!("; `null`: {}", cell(null))).unwrap_or_default();
+        let _ = writeln!(text, "| `{}` | `{default}` | {values} | {meaning}{null} |", parameter.name);
+    }
+    if !spec.variants.is_empty() {
+        text += "\n| form, by the key `variant` | |\n|---|---|\n";
+    }
+    for (at, form) in spec.variants.iter().enumerate() {
+        let default = if at == 0 { " (default)" } else { "" };
+        let _ = writeln!(text, "| `{}`{default} | {} |", form.name, cell(form.meaning));
+    }
+    let methods: Vec<String> = spec.methods.iter().map(|method| format!("`{method}`")).collect();
+    let methods = if methods.is_empty() { "none".to_owned() } else { methods.join(", ") };
+    let (head, networks) = (spec.head.in_words(), spec.networks.in_words());
+    text + &format!("\nReads {head}; needs {networks}; methods that train it: {methods}.\n")
+}
+
+/// A text of the sources without the targets of its links, which are other sources.
+fn without_targets(text: &str) -> String {
+    let mut parts = text.split("](");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (target, rest) = part.split_once(')').unwrap();
+        let opened = plain.rfind('[').unwrap();
+        plain = if target.starts_with("http") {
+            format!("{plain}]({target}){rest}")
+        } else {
+            format!("{}{}{rest}", &plain[..opened], &plain[opened + 1..])
+        };
+    }
+    plain.replace("[`", "`").replace("`]", "`")
+}
+
+/// The documentation of a file of an objective: formula, symbols, differences from released code.
+fn notes(file: &Path) -> String {
+    let source = fs::read_to_string(file).unwrap();
+    let lines = source.lines().take_while(|line| line.starts_with("//!")).map(|line| &line[3..]);
+    let mut is_code = false;
+    let mut text = String::new();
+    for line in lines.map(|line| line.strip_prefix(' ').unwrap_or(line)) {
+        is_code ^= line.starts_with("```");
+        text += &match line.strip_prefix("# ").filter(|_| !is_code) {
+            Some(title) => format!("#### {title}\n"),
+            None if is_code => format!("{line}\n"),
+            None => line.replace('<', "&lt;") + "\n",
+        };
+    }
+    without_targets(&text)
+}
+
+/// The page of a family in the book.
+fn page_of(family: Family, root: &Path) -> String {
+    let mut page = format!("# {}\n", family.title());
+    let of_family: Vec<&Spec> = specs().filter(|spec| spec.family == family).collect();
+    for (at, spec) in of_family.iter().enumerate() {
+        page += &format!("\n{}", settings(spec));
+        let is_last = of_family[at + 1..].iter().all(|later| later.module != spec.module);
+        if is_last {
+            let file = file(spec);
+            let names: Vec<&str> =
+                of_family.iter().filter(|one| one.module == spec.module).map(|one| one.name).collect();
+            let notes = notes(&root.join(&file));
+            let formula = if notes.contains("```text") {
+                String::new()
+            } else {
+                format!("```text\n{}\n```\n\n", spec.formula)
+            };
+            page += &format!("\n### Formula of {} (`{file}`)\n\n{formula}{notes}", names.join(", "));
+        }
+    }
+    page
+}
+
+/// The learning signal of each objective, with its page in the documentation of the crate.
+fn by_module() -> String {
+    let line = |spec: &Spec| {
         let page = spec.module.strip_prefix("simile_core::loss::").unwrap();
         let title = page.rsplit("::").next().unwrap();
-        let _ = writeln!(table, "| `{}` | {} | [`{title}`]({page}) |", spec.name, spec.summary);
-    }
-    table
+        format!("| `{}` | {} | [`{title}`]({page}) |", spec.name, spec.summary)
+    };
+    "| name | learns from | page |\n|---|---|---|\n".to_owned() + &by_page(line)
 }
 
-/// Compares a part of a file, or writes it.
-fn is_kept(path: &Path, text: &str, with: impl Fn(&str) -> String) {
+/// Compares a file, or writes it.
+fn is_kept(path: &Path, wanted: &str) {
     let found = fs::read_to_string(path).unwrap_or_default();
-    let wanted = with(&found);
-    if std::env::var_os("SIMILE_WRITE_TABLES").is_some_and(|value| value == "1") {
-        fs::write(path, &wanted).unwrap();
-    } else {
-        assert!(wanted == found, "{} lacks\n{text}\nSIMILE_WRITE_TABLES=1 writes it", path.display());
+    if std::env::var_os("SIMILE_WRITE_TABLES").is_none_or(|value| value != "1") {
+        assert!(found == wanted, "{} lacks\n{wanted}\nSIMILE_WRITE_TABLES=1 writes it", path.display());
+    } else if found != wanted {
+        // Only then: core is compiled with one of them.
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, wanted).unwrap();
     }
 }
 
 #[test]
 fn the_tables_of_the_documentation_are_those_of_the_objectives() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let pages = by_page();
-    is_kept(&root.join("core/src/loss/objectives.md"), &pages, |_| pages.clone());
-    let families = by_family();
-    is_kept(&root.join("README.md"), &families, |readme| {
-        let (before, rest) = readme.split_once("<!-- objectives -->\n").unwrap();
-        let (_, after) = rest.split_once("<!-- /objectives -->").unwrap();
-        format!("{before}<!-- objectives -->\n{families}<!-- /objectives -->{after}")
-    });
+    is_kept(&root.join("core/src/loss/objectives.md"), &by_module());
+    let reference = root.join("docs/src/reference");
+    is_kept(&reference.join("objectives.md"), &by_family());
+    for family in Family::ALL {
+        is_kept(&reference.join(format!("objectives/{}.md", slug(family))), &page_of(family, root));
+    }
+}
+
+#[test]
+fn links_to_other_sources_lose_their_targets() {
+    let text = "As [`Dcl`](crate::loss::Dcl), [the folder](super), [`Hcl`] and [a page](https://x).";
+    assert_eq!(without_targets(text), "As `Dcl`, the folder, `Hcl` and [a page](https://x).");
 }

@@ -1,10 +1,12 @@
-//! The code that the loss lab offers to copy: Rust that compiles and runs, PyTorch that gives core's numbers. `page.rs`
-//! and `page.json` are copies of the code of the page; the browser's test of the lab compares them with the page.
+//! Code that users copy. Of the loss lab: Rust that compiles and runs, PyTorch that gives core's numbers; `page.rs`
+//! and `page.json` are copies of the code of the page, and the browser's test of the lab compares them with the page.
+//! Of the README: `readme.rs`.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 #[rustfmt::skip]
 mod page;
+mod readme;
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

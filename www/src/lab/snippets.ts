@@ -43,10 +43,10 @@ let loss = loss::loss(objective.as_ref(), &batch)?;
 function recipe(setting: Setting, { title, inputs, hasClusters }: Offered): string {
   const lines = [
     ...(inputs.includes("labels") && !hasClusters ? ["# The labels are the classes of the data set."] : []),
-    "[[arm]]",
+    "[[variant]]",
     `name = "${title}"`,
     "",
-    "[arm.objective]",
+    "[variant.objective]",
     `name = "${setting.objective}"`,
     ...(setting.variant ? [`variant = "${setting.variant}"`] : []),
     ...(inputs.includes("z") || hasClusters ? ['condition = "colour"'] : []),

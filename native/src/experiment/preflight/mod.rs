@@ -70,7 +70,7 @@ pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
     let mut warnings = Warnings::new();
     for arm in recipe.arms() {
         let of_arm = check_arm(&arm, recipe, splits, devices);
-        let mut of_arm = of_arm.with_context(|| format!("arm `{}`", arm.name))?;
+        let mut of_arm = of_arm.with_context(|| format!("variant `{}`", arm.name))?;
         of_arm.iter().for_each(|warning| line(format_args!("warning: {}: {warning}", arm.name)));
         of_arm.extend(of_probes.iter().cloned());
         warnings.insert(arm.name, of_arm);

@@ -158,7 +158,7 @@ fn degenerate(kernel: &Kernel, condition: &str, z: &Matrix) -> Option<String> {
     (mean > MOST_ALIKE).then(|| {
         format!(
             "the kernel takes all images of the first batch for alike by `{condition}`: K is {mean:.4} on average beside \
-             its diagonal, so that the condition decides nothing; take a narrower one, such as {rule}"
+             its diagonal, so that `{condition}` decides nothing; take a narrower one, such as {rule}"
         )
     })
 }

@@ -61,7 +61,10 @@ impl Context {
             }
             (Some(count), None, Some(values)) => {
                 let mut rng = stream(seed, Purpose::Objective, 0);
-                KMeansConfig::new(count).fit(values, &mut rng).context("clustering the condition")?.labels
+                KMeansConfig::new(count)
+                    .fit(values, &mut rng)
+                    .context("clustering the values of the attribute")?
+                    .labels
             }
             (None, Some(count), Some(values)) => {
                 let clustered = attribute_clusters(values, count).map_err(usage)?;

@@ -40,8 +40,7 @@ pub(crate) fn read(recipe: &Recipe) -> Result<Option<Vec<u8>>> {
     if !file.is_file() {
         anyhow::bail!(not_there(recipe, path));
     }
-    let bytes =
-        fs::read(&file).with_context(|| format!("cannot read `encoder.weights`, {}", file.display()))?;
+    let bytes = model::read(&file).context("`encoder.weights`")?;
     Weights::from_encoder_file(&bytes, &recipe.encoder.config)
         .with_context(|| format!("{} cannot be `encoder.weights`", file.display()))?;
     Ok(Some(bytes))

@@ -103,7 +103,7 @@ pub(crate) fn profile(
     let mut arms = Vec::new();
     for arm in prepared.recipe.arms() {
         let measured = of_arm(&prepared, &arm, weights.clone(), steps);
-        let (profile, stages) = measured.with_context(|| format!("arm `{}`", arm.name))?;
+        let (profile, stages) = measured.with_context(|| format!("variant `{}`", arm.name))?;
         events.add(&arm.name, &stages);
         arms.push(profile);
     }

@@ -21,6 +21,7 @@ pub(super) fn targets() -> Vec<Target> {
 
 const TOML: &[&[u8]] = &[
     b"[data]\n",
+    b"[[variant]]\n",
     b"[[arm]]\n",
     b"[objective]\n",
     b"[train]\n",

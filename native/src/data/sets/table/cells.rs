@@ -67,7 +67,7 @@ pub(super) fn condition(
         }
         if let Some(row) = first(Cell::Name).filter(|_| columns.len() > 1) {
             return Err(format!(
-                "{}, and the condition `{name}` has several columns, so all of their values must be numbers",
+                "{}, and the attribute `{name}` has several columns, so all of their values must be numbers",
                 at(column, row)
             ));
         }

@@ -161,7 +161,7 @@ impl Rows {
         for (name, columns) in &section.conditions {
             let cells = columns.iter().map(|name| column(name)).collect::<Result<Vec<_>>>()?;
             if cells.is_empty() {
-                return Err(fail(format!("the condition `{name}` names no column")));
+                return Err(fail(format!("the attribute `{name}` names no column")));
             }
             let columns: Vec<Column<'_>> = columns
                 .iter()

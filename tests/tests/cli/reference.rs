@@ -1,0 +1,192 @@
+//! The reference of the book, `docs/src/reference`, which is what the program says of itself. `SIMILE_WRITE_TABLES=1` writes
+//! it anew; the pages of objectives are those of `tests/tests/objectives/described.rs`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{json, place, stdout};
+
+/// Compares a page with what the program says, or writes it.
+fn is_kept(page: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/src/reference").join(page);
+    if std::env::var_os("SIMILE_WRITE_TABLES").is_some_and(|value| value == "1") {
+        fs::write(&file, text).unwrap();
+        return;
+    }
+    let found = fs::read_to_string(&file).unwrap_or_default();
+    let differs = found.lines().zip(text.lines()).position(|(found, wanted)| found != wanted);
+    let at = differs.unwrap_or_else(|| found.lines().count().min(text.lines().count())) + 1;
+    assert!(
+        found == text,
+        "{} differs from the program in line {at}; SIMILE_WRITE_TABLES=1 writes it anew",
+        file.display()
+    );
+}
+
+/// Text for a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Names as code, each once.
+fn codes<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    for name in names.map(|name| format!("`{name}`")) {
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    }
+    seen.join(", ")
+}
+
+/// The names of the commands in a help text.
+fn below(help: &str) -> Vec<String> {
+    let listed = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
+    let lines = listed.lines().take_while(|line| line.starts_with("  "));
+    let names =
+        lines.filter(|line| !line.starts_with("   ")).map(|line| line.split_whitespace().next().unwrap());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// The help of a command and of those below it.
+fn add_help(page: &mut String, path: &[&str]) {
+    let place = place();
+    let help = stdout(place.path(), &[path, &["--help"]].concat());
+    let name = [&["simile"], path].concat().join(" ");
+    let _ = write!(page, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
+    for command in below(&help) {
+        add_help(page, &[path, &[command.as_str()]].concat());
+    }
+}
+
+#[test]
+fn commands_are_those_of_the_help() {
+    let mut page =
+        "# Commands\n\nThe help of every command, as `simile COMMAND --help` prints it.\n".to_owned();
+    add_help(&mut page, &[]);
+    for part in ["\n## simile train\n", "\n## simile data check\n", "\n## simile recipes show\n"] {
+        assert!(page.contains(part), "no {part}");
+    }
+    is_kept("commands.md", &page);
+}
+
+#[test]
+fn keys_are_those_of_the_program() {
+    let place = place();
+    let keys = json(place.path(), &["keys", "--json"]);
+    let mut page = "# Keys of recipes\n\nEvery key, as `--set KEY=VALUE` takes it, with its meaning or with its values in the recipes \
+                    that ship, defaults included; `simile keys` prints the same. A key of an objective also stands in each \
+                    `[[variant]]`. [Write a recipe](../how-to/recipe.md) explains the most used ones, and \
+                    `simile keys --schema` writes a JSON schema for editors.\n"
+        .to_owned();
+    let mut section = None;
+    let (within, top): (Vec<&Value>, Vec<&Value>) =
+        list(&keys).iter().partition(|key| text(key, "key").contains('.'));
+    for key in top.into_iter().chain(within) {
+        let name = text(key, "key");
+        let of = name.split_once('.').map_or("", |(section, _)| section);
+        if section != Some(of) {
+            let title = if of.is_empty() { "At the top".to_owned() } else { format!("[{of}]") };
+            let _ = write!(page, "\n## {title}\n\n| key | type | |\n|---|---|---|\n");
+            section = Some(of);
+        }
+        let values = list(&key["examples"]).iter().take(4).map(|value| format!("`{value}`"));
+        let examples = values.collect::<Vec<_>>().join(", ");
+        let rest = if list(&key["examples"]).len() > 4 { ", ..." } else { "" };
+        let meaning = match key["meaning"].as_str() {
+            Some(meaning) => cell(meaning),
+            None => cell(&examples) + rest,
+        };
+        let _ = writeln!(page, "| `{name}` | {} | {meaning} |", text(key, "type"));
+    }
+    is_kept("keys.md", &page);
+}
+
+#[test]
+fn data_sets_are_those_of_the_program() {
+    let place = place();
+    let sets = json(place.path(), &["data", "list", "--json"]);
+    let mut page = "# Data sets\n\nThe names for `data.dataset`. [Get published data sets](../how-to/data.md) says how to fetch and check \
+                    them; `simile data list NAME` prints what stands here.\n"
+        .to_owned();
+    for set in list(&sets) {
+        let _ = write!(page, "\n## {}\n\n| | |\n|---|---|\n", text(set, "name"));
+        let home = match text(set, "home") {
+            "" => String::new(),
+            address => format!("<{address}>"),
+        };
+        let urls: Vec<&str> = list(&set["downloads"]).iter().map(|download| text(download, "url")).collect();
+        let fetched = codes(urls.into_iter());
+        for (title, value) in [
+            ("files", cell(text(set, "files"))),
+            ("attributes", cell(text(set, "variables"))),
+            ("home", home),
+            ("licence", cell(text(set, "licence"))),
+            ("get it", cell(text(set, "get"))),
+            ("fetched from", fetched),
+        ] {
+            if !value.is_empty() {
+                let _ = writeln!(page, "| {title} | {value} |");
+            }
+        }
+    }
+    is_kept("data-sets.md", &page);
+}
+
+#[test]
+fn recipes_and_tables_are_those_that_ship() {
+    let place = place();
+    let all = json(place.path(), &["recipes", "--json"]);
+    let of = |kind: &str| list(&all).iter().filter(move |one| one["kind"] == kind).collect::<Vec<_>>();
+    let mut page = "# Recipes and tables that ship\n\n`simile train NAME` trains a recipe, `simile reproduce NAME` runs a table or figure, \
+                    `simile recipes show NAME` prints either.\n\n## Recipes\n\n| recipe | | objectives | data |\n|---|---|---|---|\n"
+        .to_owned();
+    let names = |value: &Value| codes(list(value).iter().filter_map(Value::as_str));
+    for recipe in of("recipe") {
+        let name = text(recipe, "name");
+        let (title, objectives) = (cell(text(recipe, "title")), names(&recipe["objectives"]));
+        let data = text(recipe, "dataset");
+        let _ = writeln!(
+            page,
+            "| [`{name}`](#{name}) | {title} | {objectives} | [`{data}`](data-sets.md#{data}) |"
+        );
+    }
+    for (kind, title) in [("table", "Published tables"), ("figure", "Published figures")] {
+        let _ = write!(
+            page,
+            "\n## {title}\n\n| name | | rows | published budget | data |\n|---|---|---|---|---|\n"
+        );
+        for one in of(kind) {
+            let rows = list(&one["rows"]).len();
+            let (title, cost, data) =
+                (cell(text(one, "title")), cell(text(one, "cost")), names(&one["datasets"]));
+            let _ = writeln!(page, "| `{}` | {title} | {rows} | {cost} | {data} |", text(one, "name"));
+        }
+    }
+    page += "\n### Rows that cannot be run\n\n";
+    for one in of("table").into_iter().chain(of("figure")) {
+        for row in list(&one["rows"]).iter().filter(|row| row["missing"].is_string()) {
+            let (name, reason) = (cell(text(row, "name")), cell(text(row, "missing")));
+            let _ = writeln!(page, "* `{}`, {name}: {reason}", text(one, "name"));
+        }
+    }
+    for recipe in of("recipe") {
+        let name = text(recipe, "name");
+        let _ = write!(
+            page,
+            "\n### {name}\n\n```toml\n{{{{#include ../../../native/recipes/{name}.toml}}}}\n```\n"
+        );
+    }
+    is_kept("recipes.md", &page);
+}
