@@ -26,6 +26,7 @@ mod several;
 mod signals;
 mod snapshots;
 mod sweep;
+mod vectors;
 
 use std::path::Path;
 
