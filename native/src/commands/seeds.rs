@@ -73,7 +73,8 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     let has = |name: &&str| first.arms.iter().any(|arm| arm.metrics.contains_key(*name));
     let shown: Vec<(&str, MetricFormat)> =
         SHOWN.into_iter().filter(has).map(|name| (name, MetricFormat::of(name, &first.condition))).collect();
-    let mut table = table(["Arm"].into_iter().chain(shown.iter().map(|(_, format)| format.title.as_str())));
+    let mut table =
+        table(["Variant"].into_iter().chain(shown.iter().map(|(_, format)| format.title.as_str())));
     let names = first.arms.iter().map(|arm| arm.name.as_str());
     let references = first.references().map(|(name, _)| name);
     for row in names.chain(references) {

@@ -98,7 +98,7 @@ fn text(result: &RunResult) -> String {
         .map(|&name| (name, MetricFormat::of(name, &result.condition)))
         .collect();
     let titles = shown.iter().map(|(_, format)| format.title.as_str());
-    let mut table = table(["Arm"].into_iter().chain(titles).chain(["Final loss", "Training"]));
+    let mut table = table(["Variant"].into_iter().chain(titles).chain(["Final loss", "Training"]));
     let numbers = |metrics: &BTreeMap<String, f64>| -> Vec<String> {
         shown.iter().map(|(name, format)| format.number(metrics.get(*name).copied())).collect()
     };
