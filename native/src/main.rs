@@ -13,6 +13,7 @@ mod experiment;
 mod export;
 #[cfg(test)]
 mod fuzz;
+mod given;
 mod import;
 mod interrupt;
 mod metrics;

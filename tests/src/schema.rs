@@ -13,12 +13,13 @@ pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
     found
 }
 
-const UNDERSTOOD: [&str; 14] = [
+const UNDERSTOOD: [&str; 15] = [
     "$schema",
     "$defs",
     "$ref",
     "title",
     "description",
+    "examples",
     "type",
     "enum",
     "required",

@@ -15,6 +15,30 @@ pub enum Part {
     Test,
 }
 
+impl Part {
+    /// The word for it in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Validation => "validation",
+            Self::Test => "test",
+        }
+    }
+
+    /// The part of a word in a table: `train`, `validation` or `val`, `test`.
+    ///
+    /// # Errors
+    /// Says the words that are expected.
+    pub fn named(word: &str) -> std::result::Result<Self, String> {
+        match word {
+            "train" => Ok(Self::Train),
+            "validation" | "val" => Ok(Self::Validation),
+            "test" => Ok(Self::Test),
+            other => Err(format!("is `{other}`, expected `train`, `validation` or `test`")),
+        }
+    }
+}
+
 /// Picture files with the class, the part and the variables of each.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalogue {

@@ -44,6 +44,11 @@ pub trait ImageSource: Debug + Send + Sync {
     fn stretches(&self) -> Option<&[f32]> {
         None
     }
+
+    /// The path of the file that an image was read from, if it was a file of its own.
+    fn file(&self, _number: u32) -> Option<String> {
+        None
+    }
 }
 
 /// Images of one size, in memory or in another [`ImageSource`]. Subsets are lists of numbers: they share the source, and no
@@ -53,6 +58,8 @@ pub struct ImageSet {
     source: Source,
     /// The images of the source, in order; `None` for all of them.
     selected: Option<Arc<[u32]>>,
+    /// The path of each image of the source, where the source does not know it.
+    files: Option<Arc<[String]>>,
 }
 
 #[derive(Debug, Clone)]
@@ -79,7 +86,7 @@ impl Source {
 
 impl From<Images> for ImageSet {
     fn from(images: Images) -> Self {
-        Self { source: Source::Memory(Arc::new(images)), selected: None }
+        Self { source: Source::Memory(Arc::new(images)), selected: None, files: None }
     }
 }
 
@@ -119,7 +126,7 @@ impl ImageSet {
         if u32::try_from(count).is_err() {
             return Err(DatasetError::parameter("images", count, "expected at most 2^32"));
         }
-        Ok(Self { source: Source::Elsewhere(source), selected: None })
+        Ok(Self { source: Source::Elsewhere(source), selected: None, files: None })
     }
 
     /// The size of each image.
@@ -161,7 +168,7 @@ impl ImageSet {
     #[must_use]
     pub fn select(&self, indices: &[usize]) -> Self {
         let numbers = indices.iter().filter_map(|&at| self.number(at)).collect();
-        Self { source: self.source.clone(), selected: Some(numbers) }
+        Self { source: self.source.clone(), selected: Some(numbers), files: self.files.clone() }
     }
 
     /// The images named by `indices`, in that order, read into memory.
@@ -197,8 +204,8 @@ impl ImageSet {
         }
         match &self.source {
             Source::Memory(_) => {
-                let images = self.in_memory()?;
-                Ok(resize(&images, height, width, interpolation)?.into())
+                let resized = Self::from(resize(&*self.in_memory()?, height, width, interpolation)?);
+                Ok(Self { files: self.files_in_order(), ..resized })
             }
             Source::Elsewhere(_) => {
                 let shape = ImageShape { height, width, channels: self.channels() };
@@ -249,6 +256,39 @@ impl ImageSet {
                 stretches: None,
             })),
             _ => Ok(self.clone()),
+        }
+    }
+
+    /// The same images with the path of the file of each, for images in memory that were files.
+    ///
+    /// # Errors
+    /// [`DatasetError::Count`] if there is not one an image.
+    pub fn with_files(self, files: Vec<String>) -> Result<Self> {
+        if files.len() != self.source.count() {
+            let (expected, found) = (self.source.count(), files.len());
+            return Err(DatasetError::Count { what: "paths".into(), expected, found });
+        }
+        Ok(Self { files: Some(files.into()), ..self })
+    }
+
+    /// The path of the file of image `at`, if it was a file of its own.
+    pub fn file(&self, at: usize) -> Option<String> {
+        let number = self.number(at)?;
+        match (&self.files, &self.source) {
+            (Some(files), _) => files.get(number as usize).cloned(),
+            (None, Source::Elsewhere(source)) => source.file(number),
+            (None, Source::Memory(_)) => None,
+        }
+    }
+
+    /// The paths in the order of the images, where the source does not know them.
+    fn files_in_order(&self) -> Option<Arc<[String]>> {
+        let files = self.files.as_ref()?;
+        match &self.selected {
+            None => Some(Arc::clone(files)),
+            Some(numbers) => {
+                Some(numbers.iter().filter_map(|&number| files.get(number as usize).cloned()).collect())
+            }
         }
     }
 
@@ -347,6 +387,10 @@ impl ImageSource for Changed {
 
     fn stretches(&self) -> Option<&[f32]> {
         self.stretches.as_deref()
+    }
+
+    fn file(&self, number: u32) -> Option<String> {
+        self.images.file(number as usize)
     }
 }
 

@@ -15,6 +15,7 @@
 //! | [`metrics`], [`groups`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
 //! | [`geometry`] | alignment, uniformity, effective rank, silhouette |
 //! | [`projection`], [`tsne`] | principal components and neighbourhoods for a map |
+//! | [`mcnemar`] | do two classifiers differ on the same samples? |
 //! | [`permutation`] | does the difference between runs exceed the variation between seeds? |
 //! | [`cluster`] | k-means, clusters of binary attributes |
 
@@ -27,6 +28,7 @@ pub mod groups;
 pub mod knn;
 mod lbfgs;
 pub mod linear_probe;
+pub mod mcnemar;
 pub mod metrics;
 mod moments;
 pub mod permutation;

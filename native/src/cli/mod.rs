@@ -141,11 +141,26 @@ pub(crate) struct Train {
   simile evaluate runs/fair-digits             on the run's own data
   simile evaluate runs/fair-digits --variant SimCLR
   simile evaluate model.safetensors --data ./mnist --probe knn
-  simile evaluate imagenet.safetensors --on cifar-10 --data ./cifar")]
+  simile evaluate imagenet.safetensors --on cifar-10 --data ./cifar
+  simile evaluate --vectors part-0.npy part-1.npy --table scans.csv --condition hospital
+  simile evaluate --vectors embeddings.parquet --probe knn
+
+Vectors may be of any program. A row of the table belongs to each, in the same order: its class, attributes to look for,
+and `train` or `test` in a column `split`; without that a fifth of the rows is held out. Parquet that `simile embed RUN` writes holds
+them itself.")]
 pub(crate) struct Evaluate {
     /// A run folder or a .safetensors file
-    #[arg(value_name = "RUN|MODEL")]
-    pub(crate) model: PathBuf,
+    #[arg(value_name = "RUN|MODEL", required_unless_present = "vectors")]
+    pub(crate) model: Option<PathBuf>,
+    /// Probe the vectors of these files instead of a model: .npy, .csv or .parquet, one after the other
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["model", "arm", "data", "on"])]
+    pub(crate) vectors: Vec<PathBuf>,
+    /// The class and the attributes of each vector
+    #[arg(long, value_name = "FILE.csv", requires = "vectors")]
+    pub(crate) table: Option<PathBuf>,
+    /// The column of the class in the table [default: label, class, target, ...]
+    #[arg(long, value_name = "COLUMN", requires = "table")]
+    pub(crate) label: Option<String>,
     /// The variant of the run, whose name the report shows [default: the last one]
     #[arg(long = "variant", alias = "arm", value_name = "NAME")]
     pub(crate) arm: Option<String>,
@@ -173,15 +188,19 @@ pub(crate) struct Evaluate {
   simile embed model.safetensors *.png --out vectors.csv     one row a file, its name first
   find pictures -name '*.jpg' | sort | simile embed model.safetensors --list - --out vectors.npy
   simile embed model.safetensors --list pictures.txt --shard 3/8 --out part-3.npy
+  simile embed runs/fair-digits --out embeddings.parquet     the run's own images with class and attributes
 
 With --out the rows are written as they are computed, so that memory does not grow with the number of pictures. The rows
-of all shards, one after the other, are those of one run, byte for byte on the same kind of device.")]
+of all shards, one after the other, are those of one run, byte for byte on the same kind of device.
+
+Parquet has the columns path and vector. Without images it has those that the model was trained and tested on: path, index,
+split, class, every attribute, x and y (principal components), vector; DuckDB, pandas, Polars and Embedding Atlas open it.")]
 pub(crate) struct Embed {
     /// A run folder or a .safetensors file
     #[arg(value_name = "MODEL")]
     pub(crate) model: PathBuf,
-    /// PNG, JPEG or WebP files
-    #[arg(value_name = "IMAGE", required_unless_present = "list", conflicts_with = "list")]
+    /// PNG, JPEG or WebP files; without any, those of the model's data set, into a .parquet file
+    #[arg(value_name = "IMAGE", conflicts_with = "list")]
     pub(crate) images: Vec<PathBuf>,
     /// Take the names of the files from the lines of this one, or of stdin
     #[arg(long, value_name = "FILE|-")]
@@ -193,8 +212,11 @@ pub(crate) struct Embed {
     #[arg(long = "variant", alias = "arm", value_name = "NAME")]
     pub(crate) arm: Option<String>,
     /// File to write instead of stdout; its ending chooses the format
-    #[arg(long, value_name = "FILE.npy|FILE.csv")]
+    #[arg(long, value_name = "FILE.npy|.csv|.parquet")]
     pub(crate) out: Option<PathBuf>,
+    /// Folder of the data set's files, for the images of the model's data set [default: that of the run]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["images", "list"])]
+    pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) device: Device,
 }

@@ -89,7 +89,8 @@ pub(crate) struct Reproduce {
 Each run has a folder of its own; what is done is not done again, and what was interrupted goes on. A run
 that another process works on is left to it. After --task the command without it begins no run: it collects
 those that have finished, names the missing ones, and fails if there are any (--jobs N runs them here). Points are
-compared on held-out training images alone. The answer is written as sweep.md, sweep.csv, sweep.json and
+compared on held-out training images alone; those of the front, beside which none has both a higher accuracy and a lower leak,
+are marked, and so are those that chance may put behind one. The answer is written as sweep.md, sweep.csv, sweep.json and
 sweep.html, which plots a line over one key and heat maps over pairs of several.")]
 pub(crate) struct Sweep {
     /// A TOML file, or the name of a recipe that ships (`simile recipes`)
@@ -106,6 +107,9 @@ pub(crate) struct Sweep {
     /// Take the lowest value of that metric, as for a leak
     #[arg(long)]
     pub(crate) lowest: bool,
+    /// Choose among the points whose leak is at most this: the share of images whose attribute is named, or R²
+    #[arg(long, value_name = "X")]
+    pub(crate) leak_at_most: Option<f64>,
     /// Change a key of the recipe in every run (repeatable)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

@@ -8,17 +8,20 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use serde::Serialize;
 use simile_core::augment::Normalisation;
 use simile_core::augment::preprocess::middle;
-use simile_core::data::Images;
+use simile_core::data::{ImageSet, Images};
 use simile_core::nn::checkpoint::Checkpoint;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::to_matrix;
 
+use super::own_data;
 use crate::cli::{Embed, Shard};
 use crate::console::{Console, Progress, line};
 use crate::data::listing::Listing;
 use crate::data::settings::Fit;
 use crate::data::{ResizeSpec, read_picture};
+use crate::exit::usage;
 use crate::experiment::prepare::images::PreparedImages;
+use crate::export::annotated;
 use crate::export::vectors::{Format, csv};
 use crate::run_folder::model;
 
@@ -47,6 +50,11 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
     let checkpoint = model::load(&file, &device)?;
     let listing = match &arguments.list {
         Some(list) => Listing::of(list)?,
+        None if arguments.images.is_empty() => {
+            let answer = own(arguments, &checkpoint, device)?;
+            let Written { file, images, dimensions } = &answer;
+            return console.answer(&answer, || format!("{}: {images} x {dimensions}", file.display()));
+        }
         None => Listing::named(arguments.images.clone()),
     };
     let range = arguments.shard.unwrap_or(Shard::WHOLE).of(listing.count(), PASS);
@@ -81,6 +89,31 @@ pub(super) fn run(arguments: &Embed, console: Console) -> Result<()> {
             console.answer(&Answer { images: names, vectors }, || text)
         }
     }
+}
+
+/// Writes the images that the model was trained and tested on, with their attributes.
+fn own(arguments: &Embed, checkpoint: &Checkpoint, device: Device) -> Result<Written> {
+    let (file, model) = match &arguments.out {
+        Some(file) if Format::of(file)? == Format::Parquet => (file.clone(), &arguments.model),
+        _ => {
+            return Err(usage(
+                "name images or a list of them; or, for the images that the model was trained and tested on, with class and \
+                 attributes, a file with --out FILE.parquet",
+            ));
+        }
+    };
+    let instead = "name images, or a list of them with --list";
+    let recipe = own_data::recipe(model, &checkpoint.metadata, instead)?;
+    let folder = own_data::folder(model, arguments.data.as_deref())?;
+    let splits = own_data::splits(&recipe, folder.as_deref(), &device)?;
+    let normalisation = model::normalisation(checkpoint);
+    let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
+    let features = |images: &ImageSet| {
+        PreparedImages::new(images, sides, &normalisation, &device).features(&checkpoint.encoder)
+    };
+    let [images, dimensions] = annotated::write(&file, &splits, features)
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(Written { file, images, dimensions })
 }
 
 /// An encoder and the form of its images.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use burn::tensor::Device;
 use comfy_table::CellAlignment;
 use serde::Serialize;
@@ -12,22 +12,20 @@ use simile_core::nn::EncoderConfig;
 use simile_core::nn::checkpoint::Metadata;
 
 use super::data::{Named, section};
+use super::own_data;
 use crate::cli::Evaluate;
-use crate::config::Recipe;
 use crate::config::measured::MeasuredObjective;
 use crate::config::probe::{Probe, ProbeSection};
 use crate::console::{Console, line, table};
 use crate::experiment::evaluate::probe::objective::{self, Frozen, Viewing};
 use crate::experiment::evaluate::probe::{Measured, Represented, base_rates, in_words, measure};
 use crate::experiment::prepare::images::PreparedImages;
-use crate::experiment::prepare::prior;
 use crate::experiment::prepare::splits::Splits;
+use crate::given::{Given, Sources};
 use crate::metrics::format::MetricFormat;
 use crate::metrics::names::BASE_RATE;
-use crate::run_folder::folder::RunFolder;
 use crate::run_folder::model;
 use crate::run_folder::record::ProbeFit;
-use crate::run_folder::state::RunState;
 
 #[derive(Serialize)]
 struct Answer {
@@ -45,17 +43,66 @@ struct Answer {
 }
 
 pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
+    let answer = match &arguments.model {
+        Some(model) => of_model(model, arguments)?,
+        None => of_vectors(arguments)?,
+    };
+    console.answer(&answer, || text(&answer))
+}
+
+/// Probes given vectors.
+fn of_vectors(arguments: &Evaluate) -> Result<Answer> {
+    let Given { train, test, judged } = Given::read(Sources {
+        parts: &arguments.vectors,
+        table: arguments.table.as_deref(),
+        label: arguments.label.as_deref(),
+        condition: arguments.condition.as_deref(),
+    })?;
+    let mut also: Vec<String> = train.dataset.conditions.keys().cloned().collect();
+    let condition = match &arguments.condition {
+        Some(condition) => condition.clone(),
+        None => also.first().cloned().unwrap_or_default(),
+    };
+    also.retain(|name| *name != condition);
+    let probe = ProbeSection { condition, also, ..ProbeSection::default() };
+    let Measured { metrics, probes, .. } =
+        measure(&probe, arguments.probe, train.represented(), test.represented())?;
+    let base_rates = base_rates(&probe, &train.dataset, &test.dataset)?;
+    let protocol = format!(
+        "{}, fitted to {} training vectors and measured on {} {judged} ones",
+        in_words(&probe, arguments.probe),
+        train.dataset.len(),
+        test.dataset.len()
+    );
+    let parts: Vec<String> = arguments.vectors.iter().map(|part| part.display().to_string()).collect();
+    Ok(Answer {
+        model: parts.join(", "),
+        probe: name(arguments.probe),
+        protocol,
+        metrics,
+        probes,
+        base_rates,
+        condition: probe.condition,
+    })
+}
+
+/// The name of a probe in answers.
+fn name(probe: Probe) -> &'static str {
+    match probe {
+        Probe::Linear => "linear",
+        Probe::Knn => "knn",
+    }
+}
+
+/// Probes a model on images.
+fn of_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     let device = arguments.device.device.open()?;
-    let (file, said) = model::chosen(&arguments.model, arguments.arm.as_deref())?;
+    let (file, said) = model::chosen(model, arguments.arm.as_deref())?;
     said.iter().for_each(line);
     let checkpoint = model::load(&file, &device.device)?;
-    let folder = match (&arguments.data, arguments.model.is_dir()) {
-        (Some(folder), _) => Some(folder.clone()),
-        (None, true) => data_of_run(&RunFolder::open(&arguments.model)?),
-        (None, false) => None,
-    };
+    let folder = own_data::folder(model, arguments.data.as_deref())?;
     let Judging { splits, probe, judged, augmentation } =
-        judging(arguments, &checkpoint.metadata, folder.as_deref(), &device.device)?;
+        judging(arguments, model, &checkpoint.metadata, folder.as_deref(), &device.device)?;
     let normalisation = model::normalisation(&checkpoint);
     let sides = (checkpoint.metadata.input_size, checkpoint.metadata.resize);
     let features = |images| {
@@ -87,13 +134,15 @@ pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
         splits.train.len(),
         splits.test.len()
     );
-    let (name, condition) = match arguments.probe {
-        Probe::Linear => ("linear", probe.condition),
-        Probe::Knn => ("knn", probe.condition),
-    };
-    let model = arguments.model.display().to_string();
-    let answer = Answer { model, probe: name, protocol, metrics, probes, base_rates, condition };
-    console.answer(&answer, || text(&answer))
+    Ok(Answer {
+        model: model.display().to_string(),
+        probe: name(arguments.probe),
+        protocol,
+        metrics,
+        probes,
+        base_rates,
+        condition: probe.condition,
+    })
 }
 
 /// The data and settings for evaluating a model.
@@ -109,20 +158,16 @@ struct Judging {
 /// Resolves the data and the probe: those of the training run, or those of `--on`.
 fn judging(
     arguments: &Evaluate,
+    model: &Path,
     metadata: &Metadata,
     folder: Option<&Path>,
     device: &Device,
 ) -> Result<Judging> {
     let (splits, mut probe, is_chosen, judged, augmentation) = match &arguments.on {
         None => {
-            let recipe: Recipe = serde_json::from_value(metadata.recipe.clone()).with_context(|| {
-                format!(
-                    "the model {} does not say on which data it was trained, as one that was imported does not; name a \
-                     data set or a recipe with --on",
-                    arguments.model.display()
-                )
-            })?;
-            let splits = prior::add(Splits::of(&recipe, folder)?, recipe.data.prior.as_ref(), device)?;
+            let instead = "name a data set or a recipe with --on";
+            let recipe = own_data::recipe(model, metadata, instead)?;
+            let splits = own_data::splits(&recipe, folder, device)?;
             (splits, recipe.probe, true, recipe.data.judged(), recipe.augment)
         }
         Some(name) => {
@@ -140,11 +185,6 @@ fn judging(
         _ => {}
     }
     Ok(Judging { splits, probe, judged, augmentation })
-}
-
-/// The data folder of the run, if its state still records it.
-fn data_of_run(folder: &RunFolder) -> Option<std::path::PathBuf> {
-    RunState::read(folder).ok().flatten().and_then(|state| state.data)
 }
 
 fn text(answer: &Answer) -> String {

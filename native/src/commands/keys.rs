@@ -35,7 +35,7 @@ struct Key {
 pub(super) fn run(arguments: &Keys, console: Console) -> Result<()> {
     let keys = keys()?;
     if arguments.schema {
-        let schema = schema(&keys);
+        let schema = schema(&keys)?;
         return console.answer(&schema, || format!("{schema:#}"));
     }
     let listed: Vec<&Key> = keys
@@ -131,8 +131,8 @@ fn kind(values: &[Value]) -> &'static str {
     }
 }
 
-/// A JSON schema of recipes, for editors: it knows names and types, and refuses no further keys.
-fn schema(keys: &[Key]) -> Value {
+/// A JSON schema of recipes, for editors: it knows names and types, and refuses unknown keys where a run does.
+fn schema(keys: &[Key]) -> Result<Value> {
     let mut root = Map::new();
     for key in keys.iter().filter(|key| key.key != ARMS) {
         let mut of_key = Map::new();
@@ -165,12 +165,31 @@ fn schema(keys: &[Key]) -> Value {
         }
     });
     root.insert(ARMS.into(), json!({ "type": "array", "items": arm }));
-    json!({
+    let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A recipe of Simile",
         "type": "object",
         "properties": root,
-    })
+    });
+    let recipes = SHIPPED.iter().map(|shipped| Recipe::load(shipped.name, &Changes::default()));
+    close(&mut schema, "", &recipes.collect::<Result<Vec<Recipe>>>()?);
+    Ok(schema)
+}
+
+/// Refuses further keys in a section and those below it, where the reader of one of the recipes does.
+fn close(schema: &mut Value, section: &str, recipes: &[Recipe]) {
+    let known = recipes.iter().find_map(|recipe| recipe.known_keys(section));
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    for key in known.iter().flatten() {
+        properties.entry(key).or_insert_with(|| json!({}));
+    }
+    for (key, schema) in properties.iter_mut() {
+        let inner = if section.is_empty() { key.clone() } else { format!("{section}.{key}") };
+        close(schema, &inner, recipes);
+    }
+    if let (Some(_), Value::Object(schema)) = (known, schema) {
+        schema.insert("additionalProperties".into(), false.into());
+    }
 }
 
 /// Puts the schema of a dotted key into the properties of its sections.

@@ -13,6 +13,7 @@ mod input;
 mod keys;
 mod loss;
 mod objectives;
+mod own_data;
 mod profile;
 mod recipes;
 mod report;

@@ -6,13 +6,17 @@ use anyhow::Result;
 
 use super::runs;
 use crate::cli::Sweep as Arguments;
+use crate::config::{Changes, Recipe};
 use crate::console::{Console, line};
+use crate::exit::usage;
 use crate::experiment::several::{Several, devices_of, nothing_missing};
 use crate::names::{quoted, slug};
 use crate::run_folder::folder;
 use crate::sweep::axis::{Axis, points};
+use crate::sweep::front;
+use crate::sweep::noise::Noise;
 use crate::sweep::outcome::{Aim, Outcome};
-use crate::sweep::output::Sweep;
+use crate::sweep::output::{Limit, Sweep};
 use crate::sweep::plan::{Plan, settings};
 
 pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
@@ -54,7 +58,20 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         plan.tried(&axes, &tried, &settled).iter().map(|tried| Outcome::of(&axes, tried)).collect();
     let aim = Aim { by: &arguments.by, lowest: arguments.lowest };
     aim.rank(&mut outcomes)?;
-    let best = outcomes.first().filter(|best| best.diverged.is_empty());
+    let held_out = plan.recipe_at(&axes, &tried, 0)?.data.validation;
+    let noise = Noise { held_out: (held_out > 0).then_some(held_out) };
+    front::mark(&mut outcomes, aim, noise);
+    let leak = front::leak_of(&outcomes);
+    if let (Some(_), None) = (arguments.leak_at_most, leak) {
+        return Err(usage(
+            "no run measures a leak, so that --leak-at-most chooses nothing; name an attribute with \
+                          --set probe.condition=NAME",
+        ));
+    }
+    let limit = arguments.leak_at_most.zip(leak).map(|(most, leak)| Limit { leak, most });
+    let within = |outcome: &Outcome| limit.is_none_or(|limit| limit.holds(outcome));
+    let chosen = outcomes.iter().position(|outcome| outcome.diverged.is_empty() && within(outcome));
+    let best = chosen.and_then(|at| outcomes.get(at));
     let sweep = Sweep {
         recipe: &name,
         arm,
@@ -66,6 +83,9 @@ pub(super) fn run(arguments: &Arguments, console: Console) -> Result<()> {
         version: env!("CARGO_PKG_VERSION"),
         command: command(arguments),
         best: best.map_or_else(String::new, |best| train(arguments, &axes, best)),
+        limit,
+        chosen,
+        noise,
         points: outcomes,
         missing,
     };
@@ -93,15 +113,39 @@ fn command(arguments: &Arguments) -> String {
     format!("simile sweep {}{}", arguments.recipe, words.collect::<String>())
 }
 
-/// The command that trains the best point and evaluates it on the test images.
+/// The command that trains the best point on all training images and evaluates it on the test images, as it can be pasted: a
+/// setting that a later one replaces is left out, and so is the number of held-out images unless the recipe has one.
 fn train(arguments: &Arguments, axes: &[Axis], best: &Outcome) -> String {
-    let set = settings(axes, &best.point).map(|setting| format!(" --set {}", quoted(&setting)));
-    let words: String = common(arguments).chain(set).collect();
-    format!("simile train {}{words} --set data.validation=0", arguments.recipe)
+    let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
+    let replaced = |at: usize, setting: &str| {
+        let later = arguments.set.iter().skip(at + 1).map(|later| key(later));
+        later.chain(axes.iter().map(|axis| axis.key.clone())).any(|later| later == key(setting))
+    };
+    let kept = arguments
+        .set
+        .iter()
+        .enumerate()
+        .filter(|(at, setting)| key(setting) != HELD_OUT && !replaced(*at, setting));
+    let settings = kept.map(|(_, setting)| setting.clone()).chain(settings(axes, &best.point));
+    let own = Recipe::load(&arguments.recipe, &Changes::default()).map_or(0, |recipe| recipe.data.validation);
+    let settings = settings.chain((own > 0).then(|| format!("{HELD_OUT}=0")));
+    let words = arm_and_data(arguments, |data| quoted(&data.display().to_string()));
+    let words = words.chain(settings.map(|setting| format!(" --set {}", quoted(&setting))));
+    format!("simile train {}{}", quoted(&arguments.recipe), words.collect::<String>())
 }
 
+/// The key of the number of held-out images.
+const HELD_OUT: &str = "data.validation";
+
 fn common(arguments: &Arguments) -> impl Iterator<Item = String> + '_ {
+    let set = arguments.set.iter().map(|setting| format!(" --set {}", quoted(setting)));
+    arm_and_data(arguments, |_| "DIR".to_owned()).chain(set)
+}
+
+fn arm_and_data(
+    arguments: &Arguments,
+    folder: impl Fn(&Path) -> String + 'static,
+) -> impl Iterator<Item = String> + '_ {
     let arm = arguments.arm.iter().map(|arm| format!(" --variant {}", quoted(arm)));
-    let data = arguments.data.iter().map(|_| " --data DIR".to_owned());
-    arm.chain(data).chain(arguments.set.iter().map(|setting| format!(" --set {}", quoted(setting))))
+    arm.chain(arguments.data.iter().map(move |data| format!(" --data {}", folder(data))))
 }

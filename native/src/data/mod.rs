@@ -34,6 +34,7 @@ pub(crate) use pictures::resize::ResizeSpec;
 pub(crate) use preview::preview;
 pub(crate) use report::Report;
 pub(crate) use section::{DataSection, PriorSection};
+pub(crate) use sets::table::{ReadTable, catalogue as read_table};
 pub(crate) use survey::Survey;
 
 /// Further parsers for the tests with mutated files.

@@ -14,10 +14,10 @@ use crate::exit::usage;
 use crate::run_folder::folder::entries;
 
 /// Usual names of columns.
-const FILES: [&str; 9] =
+pub(super) const FILES: [&str; 9] =
     ["file", "filename", "file_name", "path", "filepath", "file_path", "image", "picture", "img"];
-const LABELS: [&str; 7] = ["label", "class", "target", "category", "diagnosis", "labels", "y"];
-const PARTS: [&str; 5] = ["split", "part", "subset", "set", "fold"];
+pub(super) const LABELS: [&str; 7] = ["label", "class", "target", "category", "diagnosis", "labels", "y"];
+pub(super) const PARTS: [&str; 5] = ["split", "part", "subset", "set", "fold"];
 /// Pictures whose size is looked at.
 const LOOKED_AT: usize = 64;
 /// Endings of pictures that can be decoded.

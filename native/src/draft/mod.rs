@@ -3,6 +3,7 @@
 mod budget;
 mod columns;
 mod folder;
+pub(crate) mod labels;
 mod text;
 
 use std::path::{Path, PathBuf};

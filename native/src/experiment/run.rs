@@ -1,14 +1,17 @@
 //! A run from beginning to end: prepare, train, evaluate, write.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use simile_core::eval::mcnemar::p_value;
 
 use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::console::line;
 use crate::devices::DeviceSet;
 use crate::experiment::estimate::estimate;
+use crate::experiment::evaluate::probe::Hits;
 use crate::experiment::evaluate::{draw, evaluate, untrained};
 use crate::experiment::preflight::{self, preflight};
 use crate::experiment::prepare::splits::Splits;
@@ -20,7 +23,7 @@ use crate::experiment::write;
 use crate::interrupt;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{RECIPE, RunFolder, WEIGHTS};
-use crate::run_folder::record::{ArmResult, RunResult, Warnings};
+use crate::run_folder::record::{ArmResult, ImageCounts, RunResult, Warnings};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
 
@@ -91,6 +94,7 @@ pub(super) fn begin(folder: RunFolder, prepared: Prepared) -> Result<Session> {
     }
     let mut state = RunState::at_start(&recipe, devices.to_string(), data)?;
     state.warnings = warnings;
+    state.images = Some(ImageCounts { train: splits.train.len(), test: splits.test.len() });
     if let Some(bytes) = bytes {
         state.keep(&folder, WEIGHTS, &bytes)?;
     }
@@ -150,6 +154,7 @@ fn run_arm(session: &mut Session, (at, arm): (usize, &Arm), figures: &mut Figure
     write::models(session, at, chosen, best.is_some().then_some(&last))?;
     evaluation.drawing(session, arm).add_to(figures)?;
     let iterations = last.iteration as usize;
+    let paired = paired(session, at, &evaluation.hits);
     Ok(ArmResult {
         name: arm.name.clone(),
         objective: arm.objective.name.clone(),
@@ -163,5 +168,18 @@ fn run_arm(session: &mut Session, (at, arm): (usize, &Arm), figures: &mut Figure
         evaluations: session.state.arms[at].evaluations.clone(),
         stopped,
         warnings,
+        paired,
     })
+}
+
+/// The p-values of McNemar's test of an arm and the first one, by metric: both are measured on the same images. The hits of the
+/// first one are kept for this.
+fn paired(session: &mut Session, at: usize, hits: &Hits) -> BTreeMap<String, f64> {
+    if at == 0 {
+        session.state.keep_hits(hits);
+        return BTreeMap::new();
+    }
+    let first = session.state.hits();
+    let both = hits.iter().filter_map(|(metric, own)| Some((metric, own, first.get(metric)?)));
+    both.map(|(metric, own, first)| (metric.clone(), p_value(own, first))).collect()
 }

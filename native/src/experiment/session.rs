@@ -80,16 +80,17 @@ impl Session {
         PreparedImages::new(&dataset.images, sides, normalisation, &self.devices.first.device)
     }
 
-    /// The metadata of a model file.
+    /// The metadata of a model file of the arm at `at`.
     ///
     /// # Errors
     /// If the state's recipe is damaged.
-    pub(super) fn metadata(&self) -> Result<Metadata> {
+    pub(super) fn metadata(&self, at: usize) -> Result<Metadata> {
         let Normalisation { mean, std } = self.normalisation()?;
         let mut metadata = Metadata::new(self.recipe.encoder.config.clone(), mean, std);
         metadata.resize = self.recipe.data.resize();
         // The original recipe: the interval of checkpoints may have changed since.
         metadata.recipe = serde_json::to_value(self.state.recipe(&self.folder)?)?;
+        metadata.variant = self.state.arms.get(at).map(|arm| arm.name.clone());
         Ok(metadata)
     }
 

@@ -52,7 +52,7 @@ pub(super) fn models(
 
 /// Writes an encoder under a name, and also under that of the arm if there are several.
 fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) -> Result<()> {
-    let checkpoint = Checkpoint { metadata: session.metadata()?, encoder: encoder.clone(), head: None };
+    let checkpoint = Checkpoint { metadata: session.metadata(at)?, encoder: encoder.clone(), head: None };
     let bytes = pollster::block_on(checkpoint.to_bytes())?;
     let arms = session.recipe.arms();
     if arms.len() > 1 {
@@ -123,6 +123,9 @@ pub(super) fn result_and_report(
             expected_seconds: state.expected_seconds,
         }),
         verdict: Vec::new(),
+        date: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+        command: state.command.clone(),
+        images: state.images,
     };
     result.verdict = verdict(recipe, &[&result])?;
     folder.write_json(RESULT, &result)?;

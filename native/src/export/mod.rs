@@ -1,4 +1,6 @@
-//! Files for other programs: vectors as NumPy's `.npy` or CSV, and encoders as PyTorch code.
+//! Files for other programs: vectors as NumPy's `.npy`, CSV or Parquet, and encoders as PyTorch code.
 
+pub(crate) mod annotated;
+pub(crate) mod parquet;
 pub(crate) mod pytorch;
 pub(crate) mod vectors;

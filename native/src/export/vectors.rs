@@ -1,4 +1,4 @@
-//! Files of vectors: NumPy's `.npy` and CSV.
+//! Files of vectors: NumPy's `.npy`, CSV and Parquet.
 
 use std::io::{BufWriter, IntoInnerError, Write as _};
 use std::path::Path;
@@ -7,6 +7,7 @@ use anyhow::Result;
 use simile_core::numeric::matrix::Matrix;
 
 use crate::exit::usage;
+use crate::export::parquet::{Cells, Kind, VECTOR, Writer};
 use crate::run_folder::unfinished::Pending;
 
 /// A file format, chosen by the ending of the file's name.
@@ -14,6 +15,7 @@ use crate::run_folder::unfinished::Pending;
 pub(crate) enum Format {
     Npy,
     Csv,
+    Parquet,
 }
 
 impl Format {
@@ -25,7 +27,11 @@ impl Format {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("npy") => Ok(Self::Npy),
             Some("csv") => Ok(Self::Csv),
-            _ => Err(usage(format_args!("{}: expected a name that ends in .npy or .csv", path.display()))),
+            Some("parquet") => Ok(Self::Parquet),
+            _ => Err(usage(format_args!(
+                "{}: expected a name that ends in .npy, .csv or .parquet",
+                path.display()
+            ))),
         }
     }
 
@@ -34,21 +40,30 @@ impl Format {
     /// # Errors
     /// If the file cannot be written.
     pub(crate) fn begin(self, path: &Path, shape: [usize; 2]) -> Result<Vectors> {
-        let mut file = BufWriter::new(Pending::begin(path)?);
-        let head = match self {
-            Self::Npy => npy_header(shape),
-            Self::Csv => csv_header(shape[1])?,
-        };
-        file.write_all(&head)?;
-        Ok(Vectors { format: self, file })
+        let place = Pending::begin(path)?;
+        Ok(match self {
+            Self::Npy => Vectors::Npy(headed(place, &npy_header(shape))?),
+            Self::Csv => Vectors::Csv(headed(place, &csv_header(shape[1])?)?),
+            Self::Parquet => {
+                let columns = [("path", Kind::Text), (VECTOR, Kind::List(shape[1]))];
+                Vectors::Parquet(Writer::begin(place, &columns)?)
+            }
+        })
     }
 }
 
+/// A file that begins with a head.
+fn headed(place: Pending, head: &[u8]) -> Result<BufWriter<Pending>> {
+    let mut file = BufWriter::new(place);
+    file.write_all(head)?;
+    Ok(file)
+}
+
 /// A file of vectors that is written row by row.
-#[derive(Debug)]
-pub(crate) struct Vectors {
-    format: Format,
-    file: BufWriter<Pending>,
+pub(crate) enum Vectors {
+    Npy(BufWriter<Pending>),
+    Csv(BufWriter<Pending>),
+    Parquet(Writer<Pending>),
 }
 
 impl Vectors {
@@ -57,13 +72,18 @@ impl Vectors {
     /// # Errors
     /// If the disk is full, or fails.
     pub(crate) fn push(&mut self, names: &[String], rows: &Matrix) -> Result<()> {
-        match self.format {
-            Format::Npy => {
+        match self {
+            Self::Npy(file) => {
                 for &value in rows.data() {
-                    self.file.write_all(&(value as f32).to_le_bytes())?;
+                    file.write_all(&(value as f32).to_le_bytes())?;
                 }
             }
-            Format::Csv => self.file.write_all(&csv_rows(names, rows)?)?,
+            Self::Csv(file) => file.write_all(&csv_rows(names, rows)?)?,
+            Self::Parquet(file) => {
+                let values = rows.data().iter().map(|&value| value as f32).collect();
+                let vectors = Cells::List { length: rows.columns(), values };
+                file.push(vec![Cells::Text(names.to_vec()), vectors])?;
+            }
         }
         Ok(())
     }
@@ -73,7 +93,10 @@ impl Vectors {
     /// # Errors
     /// If the disk is full, or fails.
     pub(crate) fn finish(self) -> Result<()> {
-        let file = self.file.into_inner().map_err(IntoInnerError::into_error)?;
+        let file = match self {
+            Self::Npy(file) | Self::Csv(file) => file.into_inner().map_err(IntoInnerError::into_error)?,
+            Self::Parquet(file) => file.finish()?,
+        };
         Ok(file.finish()?)
     }
 }
@@ -149,6 +172,7 @@ mod tests {
     fn the_ending_chooses_the_format() {
         assert_eq!(Format::of(Path::new("a.npy")).unwrap(), Format::Npy);
         assert_eq!(Format::of(Path::new("dir.npy/a.csv")).unwrap(), Format::Csv);
+        assert_eq!(Format::of(Path::new("a.parquet")).unwrap(), Format::Parquet);
         assert!(Format::of(Path::new("a.txt")).unwrap_err().is::<crate::exit::Usage>());
     }
 }

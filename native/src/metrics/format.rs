@@ -7,20 +7,21 @@ const PLAIN: [(&str, &str, f64, usize); 10] = [
     ("top1", "Top-1 %", 100.0, 2),
     ("top5", "Top-5 %", 100.0, 2),
     ("roc_auc", "ROC-AUC %", 100.0, 2),
-    ("class_mean", "Mean of classes %", 100.0, 2),
+    ("class_mean", "Balanced accuracy %", 100.0, 2),
     ("class_worst", "Worst class %", 100.0, 2),
-    ("unbiased", "Balanced accuracy %", 100.0, 2),
+    ("unbiased", "Mean of groups %", 100.0, 2),
     ("worst_group", "Worst group %", 100.0, 2),
     ("effective_rank", "Effective rank", 1.0, 1),
     ("uniformity", "Uniformity", 1.0, 3),
     ("silhouette", "Silhouette", 1.0, 3),
 ];
-/// The same for the metrics of a variable, after its name.
-const OF_VARIABLE: [(&str, &str, f64, usize); 4] = [
-    ("_mse", "MSE", 1.0, 1),
-    ("_r2", "R²", 1.0, 3),
-    ("_top1", "%", 100.0, 2),
-    ("_roc_auc", "ROC-AUC %", 100.0, 2),
+/// The same for the metrics of a variable: what stands before and after its name.
+const OF_VARIABLE: [(&str, [&str; 2], f64, usize); 5] = [
+    ("_mse", ["MSE of ", ""], 1.0, 1),
+    ("_r2", ["Leak of ", ", R²"], 1.0, 3),
+    ("_worst_group", ["Worst group by ", " %"], 100.0, 2),
+    ("_top1", ["Leak of ", " %"], 100.0, 2),
+    ("_roc_auc", ["Leak of ", ", ROC-AUC %"], 100.0, 2),
 ];
 /// Objectives on the frozen network, after their name.
 const OF_OBJECTIVE: [(&str, &str); 2] = [("_train", "train"), ("_test", "test")];
@@ -50,16 +51,10 @@ impl MetricFormat {
         if let Some(&(_, title, factor, digits)) = PLAIN.iter().find(|(known, ..)| *known == name) {
             return Self { title: title.into(), factor, digits };
         }
-        for (ending, title, factor, digits) in OF_VARIABLE {
+        for (ending, [before, after], factor, digits) in OF_VARIABLE {
             if let Some(variable) = name.strip_suffix(ending) {
                 let variable = if variable == CONDITION { condition } else { variable };
-                let named = match ending {
-                    // Of runs that may differ in the attribute.
-                    _ if variable == CONDITION => "Leak".to_owned(),
-                    "_r2" | "_top1" => format!("Leak of {variable}"),
-                    _ => capitalised(variable),
-                };
-                return Self { title: format!("{named} {title}"), factor, digits };
+                return Self { title: format!("{before}{variable}{after}"), factor, digits };
             }
         }
         for (ending, part) in OF_OBJECTIVE {
@@ -96,12 +91,6 @@ impl MetricFormat {
     }
 }
 
-/// A name as the head of a column.
-fn capitalised(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,13 +99,13 @@ mod tests {
     fn every_metric_has_a_title_with_its_unit() {
         for (name, title, shown) in [
             ("top1", "Top-1 %", "50.00"),
-            ("class_mean", "Mean of classes %", "50.00"),
-            ("condition_r2", "Leak of colour R²", "0.500"),
-            ("condition_mse", "Colour MSE", "0.5"),
+            ("class_mean", "Balanced accuracy %", "50.00"),
+            ("condition_r2", "Leak of colour, R²", "0.500"),
+            ("condition_mse", "MSE of colour", "0.5"),
             ("condition_top1_nonlinear", "Leak of colour %, non-linear probe", "50.00"),
-            ("place_roc_auc", "Place ROC-AUC %", "50.00"),
-            ("classifier_unbiased", "Balanced accuracy %, own classifier", "50.00"),
-            ("hospital_top1", "Leak of hospital %", "50.00"),
+            ("palette_worst_group", "Worst group by palette %", "50.00"),
+            ("place_roc_auc", "Leak of place, ROC-AUC %", "50.00"),
+            ("classifier_unbiased", "Mean of groups %, own classifier", "50.00"),
             ("nt_xent_test", "nt-xent, test", "0.500"),
             ("something", "something", "0.5000"),
         ] {

@@ -24,7 +24,7 @@ pub(super) fn section(figures: &[ConfusionFigure]) -> Markup {
     }
 }
 
-/// Accuracy by class, a bar for each arm; of many classes those that are worst for the last arm.
+/// Accuracy by class, a bar for each variant; of many classes those that are worst for the last one.
 fn bars(figures: &[ConfusionFigure]) -> Markup {
     let Some(last) = figures.last() else { return html! {} };
     let mut classes: Vec<usize> = (0..last.names.len()).collect();
@@ -72,7 +72,7 @@ fn matrix(figure: &ConfusionFigure) -> Markup {
                     @for (guess, &count) in row.iter().enumerate() { (cell(count, row.iter().sum(), guess == class)) }
                 } } }
             } }
-            figcaption { b { "Confusion" } ": test images by their class and by what the linear probe takes them for." }
+            figcaption { b { "Confusion matrix" } ": test images by their class and by what the linear probe takes them for." }
         }
     }
 }
@@ -99,12 +99,12 @@ fn mistakes(figure: &ConfusionFigure) -> Markup {
             table.facts { tbody { @for &(count, class, guess) in all.iter().take(LISTED) {
                 tr { td { (count) } td { (name(class)) " taken for " (name(guess)) } }
             } } }
-            figcaption { b { "Confusion" } ": the most frequent mistakes of the linear probe among " (figure.names.len()) " classes." }
+            figcaption { b { "Confusion matrix" } ": the most frequent mistakes of the linear probe among " (figure.names.len()) " classes." }
         }
     }
 }
 
-/// Accuracy in the cells of class × condition.
+/// Accuracy in the cells of class × attribute.
 fn cells(classes: &[String], groups: &Groups) -> Markup {
     let all = || groups.accuracy.iter().flatten().flatten().copied();
     let worst = all().fold(f64::INFINITY, f64::min);
@@ -122,7 +122,7 @@ fn cells(classes: &[String], groups: &Groups) -> Markup {
                     } }
                 } } }
             } }
-            figcaption { b { "Accuracy by group" } ": class and condition. The worst is framed." }
+            figcaption { b { "Accuracy by group" } ": class and " (groups.attribute) ". The worst group is framed." }
         }
     }
 }
@@ -169,9 +169,13 @@ mod tests {
     #[test]
     fn the_worst_group_is_framed() {
         let names = vec!["land".into(), "water".into()];
-        let groups = Groups { names, accuracy: vec![vec![Some(0.9), Some(0.2)], vec![None, Some(0.8)]] };
+        let groups = Groups {
+            attribute: "place".into(),
+            names,
+            accuracy: vec![vec![Some(0.9), Some(0.2)], vec![None, Some(0.8)]],
+        };
         let html = section(&[ConfusionFigure { groups: Some(groups), ..figure(2) }]).into_string();
         assert_eq!(html.matches("right worst").count(), 1);
-        assert!(html.contains("20 %") && html.contains("–"));
+        assert!(html.contains("20 %") && html.contains("–") && html.contains("class and place"));
     }
 }

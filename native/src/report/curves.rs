@@ -14,7 +14,7 @@ use crate::run_folder::record::{ArmResult, Measurement};
 /// The script of the cursor.
 pub(crate) const SCRIPT: &str = include_str!("script.js");
 
-/// The loss and the learning rate of a run's arms.
+/// The loss and the learning rate of a run's variants.
 ///
 /// # Errors
 /// If a chart cannot be drawn.
@@ -27,13 +27,12 @@ pub(super) fn of_run(run: &RunRecord) -> Result<Markup> {
             (arm.name.clone(), Series { noisy: true, ink, points: points(run, arm, |line| line.loss) })
         })
         .collect();
-    // Arms share their schedule, so that one curve stands for all.
     let rates: Vec<(String, Series)> = arms
         .iter()
-        .take(1)
-        .map(|arm| {
+        .enumerate()
+        .map(|(ink, arm)| {
             let points = points(run, arm, |line| line.learning_rate);
-            ("rate".to_owned(), Series { noisy: false, ink: 0, points })
+            (arm.name.clone(), Series { noisy: false, ink, points })
         })
         .collect();
     let validated: Vec<(String, Series)> = arms
@@ -54,7 +53,7 @@ pub(super) fn of_run(run: &RunRecord) -> Result<Markup> {
     let loss = html! {
         b { "Loss" } " of each batch, and its running mean. Different objectives have different scales."
     };
-    let rate = html! { b { "Learning rate" } ", the same for every arm." };
+    let rate = html! { b { "Learning rate" } " of every variant; equal ones lie over each other." };
     Ok(html! {
         (key(arms.iter().map(|arm| arm.name.as_str())))
         div.pair data-curves {

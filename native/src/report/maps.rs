@@ -1,51 +1,72 @@
-//! The section of maps: every arm by t-SNE and by principal components, shown by class, by condition or by error. The
-//! switches are plain form controls for the style sheet: no script runs.
+//! The section of maps: every variant by t-SNE and by principal components, coloured by an attribute, by class or by error. The
+//! switches are plain form controls for the style sheet. The script of the page shows the image of the point under the pointer.
 
 use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped, html};
+use serde_json::json;
 
 use super::charts::series_colour;
-use crate::run_folder::figures::MapFigure;
+use crate::run_folder::figures::{Attribute, MapFigure, Thumbnails, Values};
 
 /// Side of a map in its own unit.
 const SIDE: f64 = 1000.0;
 /// Most points of all maps of a page, so that it stays small.
 const BUDGET: usize = 5000;
+/// Most names of a legend.
+const NAMED: usize = 30;
+
+/// A colouring: its value in the switch, which the style sheet knows, and its title.
+struct Colouring<'a> {
+    value: String,
+    title: &'a str,
+}
 
 /// The maps of a run. `group` distinguishes its switches from those of other runs, and `maps` is the number of maps on
 /// the page.
-pub(crate) fn section(group: usize, figures: &[MapFigure], maps: usize) -> Markup {
+pub(crate) fn section(
+    group: usize,
+    figures: &[MapFigure],
+    thumbnails: Option<&Thumbnails>,
+    maps: usize,
+) -> Markup {
     let every = (maps * 600).div_ceil(BUDGET).max(1);
     let any = |has: fn(&MapFigure) -> bool| figures.iter().any(has);
-    let planes: Vec<(&str, &str)> =
-        [("tsne", "t-SNE", any(|map| !map.neighbours.is_empty())), ("pca", "Principal components", true)]
-            .into_iter()
-            .filter_map(|(value, name, there)| there.then_some((value, name)))
-            .collect();
-    let shown: Vec<(&str, &str)> = [
-        ("class", "Class", true),
-        ("condition", "Condition", any(|map| map.colours.is_some() || map.kinds.is_some())),
-        ("error", "Error", any(|map| !map.guesses.is_empty())),
-    ]
-    .into_iter()
-    .filter_map(|(value, name, there)| there.then_some((value, name)))
-    .collect();
+    let planes =
+        [("tsne", "t-SNE", any(|map| !map.neighbours.is_empty())), ("pca", "Principal components", true)];
+    let planes: Vec<Colouring<'_>> = planes
+        .into_iter()
+        .filter(|(.., there)| *there)
+        .map(|(value, title, _)| Colouring { value: value.into(), title })
+        .collect();
+    let attributes = figures.first().map_or(&[][..], |figure| figure.attributes.as_slice());
+    let by_attribute = attributes
+        .iter()
+        .enumerate()
+        .map(|(at, attribute)| Colouring { value: format!("a{at}"), title: attribute.name.as_str() });
+    let class = Colouring { value: "class".into(), title: "class" };
+    let error = any(|map| !map.guesses.is_empty())
+        .then(|| Colouring { value: "error".into(), title: "errors of the probe" });
+    let colourings: Vec<Colouring<'_>> = by_attribute.chain([class]).chain(error).collect();
     html! {
         div.maps {
             div.switches {
                 (switch(&format!("plane-{group}"), "Map", &planes))
-                (switch(&format!("shown-{group}"), "Shown", &shown))
+                (switch(&format!("shown-{group}"), "Coloured by", &colourings))
             }
             div.pair { @for figure in figures { (one(figure, every)) } }
+            @if let Some(first) = figures.first() {
+                p.soft { (legends(first)) " A point under the pointer says what it is." }
+                (facts(first, thumbnails))
+            }
         }
     }
 }
 
-fn switch(name: &str, title: &str, choices: &[(&str, &str)]) -> Markup {
+fn switch(name: &str, title: &str, choices: &[Colouring<'_>]) -> Markup {
     html! {
-        fieldset { legend { (title) } @for (index, (value, text)) in choices.iter().enumerate() {
-            label { input type="radio" name=(name) value=(value) checked[index == 0]; (text) }
+        fieldset { legend { (title) } @for (index, Colouring { value, title }) in choices.iter().enumerate() {
+            label { input type="radio" name=(name) value=(value) checked[index == 0]; (title) }
         } }
     }
 }
@@ -55,7 +76,7 @@ fn one(figure: &MapFigure, every: usize) -> Markup {
     let wrong = figure.guesses.iter().zip(&figure.classes).filter(|(guess, class)| guess != class).count();
     let plane = |points: &[[f64; 2]]| PreEscaped(drawing(figure, points, every));
     html! {
-        figure.map {
+        figure.map data-guesses=(json!(figure.guesses)) {
             @if !figure.neighbours.is_empty() { div.plane.tsne { (plane(&figure.neighbours)) } }
             div.plane.pca { (plane(&figure.points)) }
             figcaption {
@@ -64,80 +85,115 @@ fn one(figure: &MapFigure, every: usize) -> Markup {
                 span.of-tsne { ". Near neighbours stay near; distances between groups say little." }
                 " The first " (figure.points.len()) " test images"
                 @if every > 1 { ", one in " (every) " of them drawn" } "."
-                span.of-class { (legend(&figure.names)) }
-                span.of-condition {
-                    @match &figure.kinds {
-                        Some(kinds) => { (legend(&kinds.names)) }
-                        None => { " Each point has the colour of its condition: a gradient can be read off." }
-                    }
-                }
-                span.of-error { " " (wrong) " of " (figure.guesses.len()) " wrong, written as what the linear probe takes them for." }
+                span.layer.error { " " (wrong) " of " (figure.guesses.len()) " wrong, in the colour of what the linear probe takes them for." }
             }
         }
     }
 }
 
-/// The names for the numbers of a map, where they differ from the numbers.
-fn legend(names: &[String]) -> Markup {
-    let plain = names.iter().enumerate().all(|(index, name)| *name == index.to_string());
+/// The legend of each colouring.
+fn legends(figure: &MapFigure) -> Markup {
     html! {
-        @if !plain && names.len() <= 30 { span.legend {
-            @for (index, name) in names.iter().enumerate() {
-                " " span style=(format!("color: {}", series_colour(index))) { b { (index) } " " (name) }
+        @for (at, Attribute { name, values }) in figure.attributes.iter().enumerate() {
+            span class=(format!("layer a{at}")) {
+                b { (name) } ": "
+                @match values {
+                    Values::Categories { names, .. } => { (names_in_colour(names)) }
+                    Values::Numbers { values, .. } => { (scale(values)) }
+                    Values::Colours(_) => { "each point has its colour, or its place along the first principal component: a \
+                                             gradient can be read off." }
+                }
             }
-        } }
+        }
+        span.layer.class { b { "class" } ": " (names_in_colour(&figure.names)) }
+        span.layer.error { b { "errors" } ", in the colour of the class that the probe names: " (names_in_colour(&figure.names)) }
     }
 }
 
-/// All three colourings of the points, one above the other.
+fn names_in_colour(names: &[String]) -> Markup {
+    html! {
+        @if names.len() <= NAMED { span.legend {
+            @for (index, name) in names.iter().enumerate() {
+                span { i style=(format!("background: {}", series_colour(index))) {} (name) }
+            }
+        } } @else { (names.len()) " values." }
+    }
+}
+
+/// The ends of a scale of colours.
+fn scale(values: &[f64]) -> Markup {
+    let (low, high) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
+    html! { span.scale { (low) i {} (high) } }
+}
+
+/// What the script says of a point: its class and attributes, and its place in the picture of thumbnails.
+fn facts(figure: &MapFigure, thumbnails: Option<&Thumbnails>) -> Markup {
+    let named = |values: &[usize], names: &[String]| -> Vec<String> {
+        values.iter().map(|&value| names.get(value).cloned().unwrap_or_default()).collect()
+    };
+    let attributes = figure.attributes.iter().filter_map(|Attribute { name, values }| {
+        let values = match values {
+            Values::Categories { values, names } => json!(named(values, names)),
+            Values::Numbers { values, .. } => json!(values),
+            Values::Colours(_) => return None,
+        };
+        Some(json!({ "name": name, "values": values }))
+    });
+    let attributes: Vec<serde_json::Value> = attributes.collect();
+    let sheet = thumbnails.map(|thumbnails| json!({ "side": thumbnails.side, "columns": thumbnails.columns, "count": thumbnails.count }));
+    let data =
+        json!({ "classes": figure.classes, "names": figure.names, "attributes": attributes, "sheet": sheet });
+    // Escaped, so that a name cannot end the script element.
+    let data = data.to_string().replace('<', "\\u003c");
+    html! {
+        script type="application/json" { (PreEscaped(data)) }
+        div.tip hidden {
+            @if let Some(thumbnails) = thumbnails { i style=(format!("background-image: url({})", thumbnails.picture)) {} }
+            span {}
+        }
+    }
+}
+
+/// The points, each with its colour in every colouring; the style sheet takes one of them.
 fn drawing(figure: &MapFigure, points: &[[f64; 2]], every: usize) -> String {
-    let places = placed(points);
-    let shown = || places.iter().enumerate().step_by(every);
     let mut svg = format!(
         r#"<svg viewBox="0 0 {SIDE} {SIDE}" role="img" aria-label="Map of the embeddings of {}">"#,
         escaped(&figure.arm)
     );
-    svg += r#"<g class="by-class">"#;
-    numbers(&mut svg, shown(), &figure.classes, series_colour);
-    svg += r#"</g><g class="by-condition">"#;
-    match (&figure.colours, &figure.kinds) {
-        (Some(colours), _) => {
-            for (at, (x, y)) in shown() {
-                let [r, g, b] = colours.get(at).copied().unwrap_or_default();
-                let _ = write!(svg, r##"<circle cx="{x}" cy="{y}" r="8" fill="#{r:02x}{g:02x}{b:02x}"/>"##);
-            }
+    for (at, (x, y)) in placed(points).into_iter().enumerate().step_by(every) {
+        let class = figure.classes.get(at).copied().unwrap_or_default();
+        let _ = write!(
+            svg,
+            r#"<circle cx="{x}" cy="{y}" r="9" data-i="{at}" style="--class:{}"#,
+            series_colour(class)
+        );
+        for (index, attribute) in figure.attributes.iter().enumerate() {
+            let _ = write!(svg, ";--a{index}:{}", colour(&attribute.values, at));
         }
-        (None, Some(kinds)) => numbers(&mut svg, shown(), &kinds.values, series_colour),
-        (None, None) => {}
+        match figure.guesses.get(at) {
+            Some(&guess) if guess != class => {
+                let _ = write!(svg, ";--error:{}\" class=\"wrong\"/>", series_colour(guess));
+            }
+            _ => svg += "\"/>",
+        }
     }
-    svg += r#"</g><g class="by-error"><g class="right">"#;
-    let right = |at: usize| figure.guesses.get(at) == figure.classes.get(at);
-    for (_, (x, y)) in shown().filter(|(at, _)| right(*at)) {
-        let _ = write!(svg, r#"<circle cx="{x}" cy="{y}" r="6"/>"#);
-    }
-    svg += "</g>";
-    numbers(&mut svg, shown().filter(|(at, _)| !right(*at)), &figure.guesses, |_| "var(--wrong)");
-    svg += "</g></svg>";
+    svg += "</svg>";
     svg
 }
 
-/// The value of each point as text at its place, readable without distinguishing colours.
-fn numbers<'p>(
-    svg: &mut String,
-    places: impl Iterator<Item = (usize, &'p (i32, i32))>,
-    values: &[usize],
-    colour: impl Fn(usize) -> &'static str,
-) {
-    let mut sorted: Vec<(usize, (i32, i32))> =
-        places.filter_map(|(at, place)| Some((*values.get(at)?, *place))).collect();
-    sorted.sort_by_key(|(value, _)| *value);
-    for group in sorted.chunk_by(|a, b| a.0 == b.0) {
-        let value = group[0].0;
-        let _ = write!(svg, r#"<g fill="{}">"#, colour(value));
-        for (_, (x, y)) in group {
-            let _ = write!(svg, r#"<text x="{x}" y="{y}">{value}</text>"#);
+/// The colour of a point.
+fn colour(values: &Values, at: usize) -> String {
+    let written = |colours: &[[u8; 3]]| {
+        let [r, g, b] = colours.get(at).copied().unwrap_or_default();
+        format!("#{r:02x}{g:02x}{b:02x}")
+    };
+    match values {
+        Values::Categories { values, .. } => {
+            series_colour(values.get(at).copied().unwrap_or_default()).to_owned()
         }
-        *svg += "</g>";
+        Values::Numbers { colours, .. } | Values::Colours(colours) => written(colours),
     }
 }
 
@@ -165,38 +221,67 @@ mod tests {
     use super::*;
 
     fn figure() -> MapFigure {
+        let hospital = Values::Categories {
+            values: vec![0, 1, 0],
+            names: vec!["north".into(), "south</script>".into()],
+        };
+        let colour = Values::Colours(vec![[255, 0, 0], [1, 0, 1], [0, 0, 255]]);
+        let age = Values::Numbers { values: vec![20.0, 30.5, 70.0], colours: vec![[1, 2, 3]; 3] };
+        let attribute = |name: &str, values| Attribute { name: name.into(), values };
         MapFigure {
             arm: "A \"<b>".into(),
             points: vec![[0.0, 0.0], [1.0, 2.0], [3.0, 1.0]],
             neighbours: vec![[0.0, 0.0], [-1.0, 2.0], [3.0, 1.0]],
-            classes: vec![7, 8, 9],
-            names: (0..10).map(|digit: usize| digit.to_string()).collect(),
-            guesses: vec![7, 8, 1],
-            colours: Some(vec![[255, 0, 0], [1, 0, 1], [0, 0, 255]]),
+            classes: vec![0, 1, 2],
+            names: ["cat", "dog", "owl"].map(str::to_owned).to_vec(),
+            guesses: vec![0, 1, 1],
+            attributes: vec![
+                attribute("hospital", hospital),
+                attribute("colour", colour),
+                attribute("age", age),
+            ],
             ..MapFigure::default()
         }
     }
 
+    fn of(figures: &[MapFigure], maps: usize) -> String {
+        section(0, figures, None, maps).into_string()
+    }
+
     #[test]
-    fn a_map_writes_classes_paints_conditions_and_names_errors() {
-        let html = section(0, &[figure()], 1).into_string();
-        assert_eq!(html.matches("<svg").count(), 2, "t-SNE and principal components");
-        assert_eq!(html.matches("fill=\"#010001\"").count(), 2);
-        assert_eq!(html.matches(">1</text>").count(), 2, "the wrong guess");
-        assert_eq!(html.matches("type=\"radio\"").count(), 5);
+    fn a_map_is_coloured_by_every_attribute_and_the_probed_one_comes_first() {
+        let html = of(&[figure()], 1);
+        assert_eq!((html.matches("<svg").count(), html.matches("<circle").count()), (2, 6));
+        assert_eq!(html.matches("--a1:#010001").count(), 2);
+        assert_eq!(html.matches("class=\"wrong\"").count(), 2, "the owl in both planes");
+        let checked: Vec<&str> = html.split("<input").filter(|input| input.contains("checked")).collect();
         assert!(
-            html.contains("1 of 3 wrong")
-                && !html.contains("<b>\"")
-                && !html.contains("aria-label=\"Map of the embeddings of A \"")
+            checked.len() == 2 && checked[1].contains("value=\"a0\"") && checked[1].contains("hospital"),
+            "{html}"
         );
-        assert!(!html.contains("class=\"legend\""), "digits are their own names");
+        for text in ["1 of 3 wrong", "owl", "north", "20", "70", "\"values\":[20.0,30.5,70.0]"] {
+            assert!(html.contains(text), "{text}: {html}");
+        }
+        assert!(
+            !html.contains("condition") && !html.contains("<b>\"") && !html.contains("south</script>"),
+            "{html}"
+        );
     }
 
     #[test]
     fn what_an_older_run_did_not_keep_is_not_offered() {
-        let old = MapFigure { neighbours: vec![], guesses: vec![], colours: None, ..figure() };
-        let html = section(0, &[old], 1).into_string();
+        let old = MapFigure { neighbours: vec![], guesses: vec![], attributes: vec![], ..figure() };
+        let html = of(&[old], 1);
         assert_eq!((html.matches("type=\"radio\"").count(), html.matches("<svg").count()), (2, 1));
+    }
+
+    #[test]
+    fn the_images_of_the_points_are_one_picture() {
+        let thumbnails =
+            Thumbnails { picture: "data:image/png;base64,AAAA".into(), side: 24, columns: 25, count: 3 };
+        let html = section(0, &[figure(), figure()], Some(&thumbnails), 2).into_string();
+        assert_eq!(html.matches("data:image").count(), 1);
+        assert!(html.contains("\"columns\":25") && html.contains("data-i=\"2\""), "{html}");
     }
 
     #[test]
@@ -209,8 +294,7 @@ mod tests {
             points,
             ..MapFigure::default()
         };
-        let (few, many) =
-            (section(0, std::slice::from_ref(&many), 1).into_string(), section(0, &[many], 60).into_string());
+        let (few, many) = (of(std::slice::from_ref(&many), 1), of(&[many], 60));
         assert!(60 * many.len() < 2 << 20 && many.len() < few.len() / 3, "{} and {}", few.len(), many.len());
     }
 

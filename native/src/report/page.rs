@@ -8,9 +8,12 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::parts::time;
 use super::smoke::smoke;
 use super::{RunRecord, accuracy, curves, gallery, maps, results};
-use crate::run_folder::figures::{Figures, HeatMap, KernelFigure, Sheet};
+use crate::run_folder::figures::{Figures, HeatMap, KernelFigure, Sheet, Thumbnails};
+use crate::run_folder::record::ImageCounts;
 
 const STYLE: &str = include_str!("style.css");
+/// Most runs of a page whose points have images.
+const RUNS_WITH_THUMBNAILS: usize = 4;
 
 /// The page for one run, or for several side by side.
 ///
@@ -70,13 +73,13 @@ fn contents(runs: &[RunRecord]) -> Markup {
 /// The parts of a run's section: name, title, and whether the run has it. Parts that would repeat those of an earlier
 /// run are left out.
 fn parts(run: &RunRecord, repeats: bool) -> [(&'static str, &'static str, bool); 7] {
-    let Figures { samples, kernels, maps, confusions, galleries } = &run.figures;
+    let Figures { samples, kernels, maps, confusions, galleries, .. } = &run.figures;
     [
         ("curves", "Curves", true),
         ("map", "Map of the embeddings", !maps.is_empty()),
-        ("accuracy", "Who is taken for whom", !confusions.is_empty()),
-        ("neighbours", "Nearest and hardest", !galleries.is_empty()),
-        ("kernel", "What the condition weighs", !kernels.is_empty() && !repeats),
+        ("accuracy", "Confusion matrix and groups", !confusions.is_empty()),
+        ("neighbours", "Neighbours", !galleries.is_empty()),
+        ("kernel", "Kernel and weights", !kernels.is_empty() && !repeats),
         ("samples", "Samples", !samples.is_empty() && !repeats),
         ("recipe", "Recipe", true),
     ]
@@ -107,13 +110,12 @@ fn subtitle(runs: &[RunRecord]) -> String {
     match runs {
         [run] => {
             let arms: Vec<&str> = run.result.arms.iter().map(|arm| arm.name.as_str()).collect();
-            format!(
-                "{} · seed {} · {} · {}",
-                arms.join(" and "),
-                run.result.seed,
-                run.result.device,
-                time(run.result.seconds)
-            )
+            let images = run.result.images.map(|images| format!("{} training images", images.train));
+            let day = run.result.date.split('T').next().filter(|day| !day.is_empty()).map(str::to_owned);
+            let seed = Some(format!("seed {}", run.result.seed));
+            let facts = [Some(arms.join(" and ")), images, seed, Some(run.result.device.clone())];
+            let facts = facts.into_iter().chain([Some(time(run.result.seconds)), day]).flatten();
+            facts.collect::<Vec<_>>().join(" · ")
         }
         runs => runs.iter().map(|run| run.place.as_str()).collect::<Vec<_>>().join(" · "),
     }
@@ -132,7 +134,7 @@ fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
         "curves" => html! { (curves) },
         "map" => html! {
             p.soft { "Representations of test images, the first of them." }
-            (maps::section(at, &run.figures.maps, arms))
+            (maps::section(at, &run.figures.maps, thumbnails(runs.len(), run), arms))
         },
         "accuracy" => accuracy::section(&run.figures.confusions),
         "neighbours" => gallery::section(&run.figures.galleries, arms),
@@ -150,12 +152,22 @@ fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
     })
 }
 
+/// The images of a run's points, unless there are too many runs for a small page.
+fn thumbnails(runs: usize, run: &RunRecord) -> Option<&Thumbnails> {
+    run.figures.thumbnails.as_ref().filter(|_| runs <= RUNS_WITH_THUMBNAILS)
+}
+
 fn environment(run: &RunRecord) -> Markup {
     html! {
         h3 { "Environment" }
         table.facts { tbody {
             (fact("Device", &run.result.device)) (fact("Seed", run.result.seed)) (fact("Version", &run.result.version))
             (fact("Wall time", time(run.result.seconds))) (fact("Run folder", &run.place))
+            @if !run.result.date.is_empty() { (fact("Date", &run.result.date)) }
+            @if let Some(ImageCounts { train, test }) = run.result.images {
+                (fact("Images", format!("{train} to train on, {test} to test on")))
+            }
+            @if !run.result.command.is_empty() { tr { td { "Command" } td { code { (run.result.command) } } } }
         } }
     }
 }

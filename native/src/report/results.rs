@@ -12,18 +12,17 @@ use super::parts::{time, wide};
 use super::pool::{Pool, pools, references};
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{MSE, R2, TOP1};
+use crate::metrics::names::{MSE, NAMED, R2, TOP1};
 use crate::metrics::two_sample::{TwoSampleTest, in_words as test_in_words};
-use crate::run_folder::record::{ArmResult, ProbeFit};
+use crate::run_folder::record::{ArmResult, ProbeFit, RunResult};
 
-/// Accuracy on a categorical condition.
-const NAMED: &str = "condition_top1";
 /// Metrics of predicting a condition, with their titles.
 const LEAKS: [(&str, &str); 2] = [(R2, "R²"), (NAMED, "accuracy")];
 
 /// A column: a metric for the condition of a run. Runs with other conditions have other columns.
 struct Column {
     metric: String,
+    condition: String,
     format: MetricFormat,
 }
 
@@ -33,7 +32,7 @@ fn columns<'a>(measured: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Column
     for (metric, condition) in measured {
         let format = MetricFormat::of(metric, condition);
         if !columns.iter().any(|column| column.format.title == format.title) {
-            columns.push(Column { metric: metric.to_owned(), format });
+            columns.push(Column { metric: metric.to_owned(), condition: condition.to_owned(), format });
         }
     }
     // The most important metrics stand first.
@@ -57,7 +56,7 @@ impl Column {
     }
 }
 
-/// Every arm of every run, one row each.
+/// The numbers of every variant of every run, and how they were measured.
 pub(super) fn table(runs: &[RunRecord]) -> Markup {
     let several = runs.len() > 1;
     let arms = || runs.iter().flat_map(|run| run.result.arms.iter().map(move |arm| (run, arm)));
@@ -68,45 +67,25 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
     let has = |metric: &str| shown.iter().any(|column| column.metric == metric);
     let titles = |metric: &str| -> String {
         let of_metric = shown.iter().filter(|column| column.metric == metric);
-        of_metric.map(|column| column.format.title.as_str()).collect::<Vec<_>>().join(" and ")
+        of_metric.map(|column| column.condition.as_str()).collect::<Vec<_>>().join(" and ")
     };
     html! {
-        (wide(&html! { table {
-            thead { tr {
-                th { "Arm" }
-                @if several { th { "Run" } th { "Seed" } }
-                @for column in &shown { th { (column.format.title) } }
-                th { "Final loss" } th { "Iterations" } th { "Training" }
-            } }
-            tbody { @for run in runs {
-                @for arm in &run.result.arms { tr {
-                    td { b { (arm.name) } " " span.soft { (arm.objective) } }
-                    @if several { td { (run.place) } td { (run.result.seed) } }
-                    @for column in &shown { td { (column.number(&run.result.condition, &arm.metrics)) } }
-                    td { (number(Some(arm.final_loss), 4)) }
-                    td { (arm.iterations) }
-                    td { (time(arm.training_seconds)) }
-                } }
-                @for (name, metrics) in run.result.references() { tr.soft {
-                    td { (name) }
-                    @if several { td { (run.place) } td { (run.result.seed) } }
-                    @for column in &shown { td { (column.number(&run.result.condition, metrics)) } }
-                    @for _ in 0..3 { td { "–" } }
-                } }
-            } }
-        } }))
+        @match runs {
+            [run] => { (of_one(run, &shown)) }
+            _ => { (of_several(runs, &shown)) }
+        }
         p.soft {
             "Top-1: a linear classifier on the frozen, standardised representation."
             @if has(R2) {
-                " R² and MSE: a ridge regression of the condition on the same representation; R² is 1 where the condition \
-                 can be read off perfectly and 0 where predicting its mean does as well. Lower means less leak."
+                " R² and MSE: a ridge regression of " (titles(R2)) " on the same representation; R² is 1 where it can be read \
+                 off perfectly and 0 where predicting its mean does as well. Lower means less leak."
             }
             @if has(NAMED) {
-                " " (titles(NAMED)) ": how often a linear classifier names the condition; lower means less leak."
+                " Leak of " (titles(NAMED)) ": how often a linear classifier names it; lower means less leak."
             }
             @if runs.iter().any(|run| run.result.references().next().is_some()) {
-                " The network before its first step is probed in the same way; the base rate is what naming the most \
-                 frequent value, or the mean, gives without any network."
+                " The network before its first step is probed in the same way; chance is what naming the most frequent value, or the \
+                 mean, gives without any network."
             }
         }
         @for (arms, protocol) in protocols(runs) {
@@ -127,6 +106,69 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
             }
         }
     }
+}
+
+/// A number of the training of a variant, as text.
+type OfTraining = fn(&ArmResult) -> String;
+
+/// The variants of a run side by side, a line for each number, so that the table fits a narrow page.
+fn of_one(run: &RunRecord, shown: &[Column]) -> Markup {
+    let RunResult { condition, arms, .. } = &run.result;
+    let references: Vec<(&str, &BTreeMap<String, f64>)> = run.result.references().collect();
+    let others = || references.iter().map(|_| "–");
+    let of_training: [(&str, OfTraining); 3] = [
+        ("Final loss", |arm| number(Some(arm.final_loss), 4)),
+        ("Iterations", |arm| arm.iterations.to_string()),
+        ("Training", |arm| time(arm.training_seconds)),
+    ];
+    html! {
+        (wide(&html! { table.numbers {
+            thead { tr {
+                th { "" }
+                @for arm in arms { th.own scope="col" { (arm.name) } }
+                @for (name, _) in &references { th scope="col" { (name) } }
+            } }
+            tbody {
+                tr { th scope="row" { "Objective" } @for arm in arms { td { (arm.objective) } } @for dash in others() { td { (dash) } } }
+                @for column in shown { tr {
+                    th scope="row" { (column.format.title) }
+                    @for arm in arms { td { b { (column.number(condition, &arm.metrics)) } } }
+                    @for (_, metrics) in &references { td { (column.number(condition, metrics)) } }
+                } }
+                @for (title, value) in of_training { tr {
+                    th scope="row" { (title) }
+                    @for arm in arms { td { (value(arm)) } }
+                    @for dash in others() { td { (dash) } }
+                } }
+            }
+        } }))
+    }
+}
+
+/// Every variant of every run, one row each.
+fn of_several(runs: &[RunRecord], shown: &[Column]) -> Markup {
+    wide(&html! { table {
+        thead { tr {
+            th { "Variant" } th { "Run" } th { "Seed" }
+            @for column in shown { th { (column.format.title) } }
+            th { "Final loss" } th { "Iterations" } th { "Training" }
+        } }
+        tbody { @for run in runs {
+            @for arm in &run.result.arms { tr {
+                td { b { (arm.name) } " " span.soft { (arm.objective) } }
+                td { (run.place) } td { (run.result.seed) }
+                @for column in shown { td { (column.number(&run.result.condition, &arm.metrics)) } }
+                td { (number(Some(arm.final_loss), 4)) }
+                td { (arm.iterations) }
+                td { (time(arm.training_seconds)) }
+            } }
+            @for (name, metrics) in run.result.references() { tr.soft {
+                td { (name) } td { (run.place) } td { (run.result.seed) }
+                @for column in shown { td { (column.number(&run.result.condition, metrics)) } }
+                @for _ in 0..3 { td { "–" } }
+            } }
+        } }
+    } })
 }
 
 /// The penalties of an arm's probes, in words.
@@ -219,7 +261,7 @@ fn over_the_runs(runs: &[RunRecord], pools: &[Pool<'_>]) -> Result<Markup> {
     Ok(html! {
         (wide(&html! { table {
             thead { tr {
-                th { "Arm" } th { "Recipe" } th { "Runs" }
+                th { "Variant" } th { "Recipe" } th { "Runs" }
                 @for column in &shown { th { (column.format.title) } }
                 @if tested { th { (top1.title) ", against the first" } }
                 @if differ { th { "Differs in" } }
@@ -320,8 +362,8 @@ mod tests {
         let by_age = run("a", 0, "probe.condition=age", vec![with("x", &[(R2, 0.25)])]);
         let by_hospital = run("b", 0, "probe.condition=hospital", vec![with("x", &[(NAMED, 0.92)])]);
         let html = table(&[by_age, by_hospital]).into_string();
-        assert!(html.contains("Leak of age R²") && html.contains("Leak of hospital %"), "{html}");
-        assert!(!html.contains("Leak of age %") && !html.contains("Leak of hospital R²"), "{html}");
+        assert!(html.contains("Leak of age, R²") && html.contains("Leak of hospital %"), "{html}");
+        assert!(!html.contains("Leak of age %") && !html.contains("Leak of hospital, R²"), "{html}");
         assert!(html.contains("92.00") && html.contains("0.250"));
         let both = [
             run("a", 0, "probe.condition=age", vec![with("x", &[(NAMED, 0.5)])]),
@@ -343,6 +385,6 @@ mod tests {
         one.result.base_rates = of(0.1234, 0.0);
         let html = table(&[one]).into_string();
         assert!(html.contains("Untrained network") && html.contains("43.21"), "{html}");
-        assert!(html.contains("Base rate") && html.contains("12.34"), "{html}");
+        assert!(html.contains("Chance") && html.contains("12.34"), "{html}");
     }
 }

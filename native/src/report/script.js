@@ -56,6 +56,35 @@ for (const group of document.querySelectorAll("[data-curves]")) {
   }
 }
 
+// The image, the class and the attributes of the point under the pointer.
+for (const maps of document.querySelectorAll(".maps")) {
+  const tip = maps.querySelector(".tip");
+  if (!tip) continue;
+  const { classes, names, attributes, sheet } = JSON.parse(maps.querySelector("script").textContent);
+  const image = tip.querySelector("i");
+  const size = 72;
+  maps.addEventListener("pointerover", (event) => {
+    const at = event.target.dataset?.i;
+    tip.hidden = at === undefined;
+    if (tip.hidden) return;
+    if (image) {
+      image.hidden = at >= sheet.count;
+      image.style.backgroundSize = `${sheet.columns * size}px auto`;
+      image.style.backgroundPosition = `${-(at % sheet.columns) * size}px ${-Math.floor(at / sheet.columns) * size}px`;
+    }
+    const guess = JSON.parse(event.target.closest(".map").dataset.guesses)[at];
+    const said = [names[classes[at]], ...attributes.map(({ name, values }) => `${name} ${values[at]}`)];
+    if (guess !== undefined && guess !== classes[at]) said.push(`taken for ${names[guess]}`);
+    tip.querySelector("span").textContent = said.join(" · ");
+  });
+  maps.addEventListener("pointermove", (event) => {
+    const { width, height } = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 4))}px`;
+    tip.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - height - 4))}px`;
+  });
+  maps.addEventListener("pointerleave", () => (tip.hidden = true));
+}
+
 // Runs are folded: a link to one opens it, paper shows all.
 const unfold = () => {
   const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));

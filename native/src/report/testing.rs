@@ -23,6 +23,7 @@ pub(crate) fn arm(name: &str, top1: f64) -> ArmResult {
         evaluations: Vec::new(),
         stopped: None,
         warnings: Vec::new(),
+        paired: BTreeMap::new(),
     }
 }
 
@@ -59,6 +60,9 @@ pub(crate) fn run(place: &str, seed: u64, set: &str, arms: Vec<ArmResult>) -> Ru
             base_rates: BTreeMap::new(),
             smoke: None,
             verdict: Vec::new(),
+            date: String::new(),
+            command: String::new(),
+            images: None,
         },
         measurements: Vec::new(),
         figures: Default::default(),

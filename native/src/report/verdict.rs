@@ -8,12 +8,10 @@ use anyhow::Result;
 use super::advice::{Leak, advice};
 use crate::config::Recipe;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{R2, TOP1};
+use crate::metrics::names::{NAMED, R2, TOP1};
 use crate::metrics::two_sample::TwoSampleTest;
 use crate::run_folder::record::RunResult;
 
-/// Accuracy on a categorical condition.
-const NAMED: &str = "condition_top1";
 /// A difference of less is none: a part of the range of a metric.
 const NOTICEABLE: f64 = 0.02;
 /// A leak that fell by less than this part of what is above its base rate has not moved.
@@ -38,11 +36,16 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
     let (mut sentences, mut stuck) = (Vec::new(), Vec::new());
     let names: Vec<&str> = first.arms.iter().map(|arm| arm.name.as_str()).collect();
     match names.as_slice() {
-        [only] => sentences.push(format!("{only}: {}", references.sentence(None, &metrics(0))?)),
+        [only] => sentences.push(format!("{only}: {}", references.sentence(None, &metrics(0), None)?)),
         [_, others @ ..] => {
             for (at, name) in others.iter().enumerate() {
                 let of_arm = metrics(at + 1);
-                sentences.push(format!("{name}: {}", references.sentence(Some(&metrics(0)), &of_arm)?));
+                let paired = match runs {
+                    [only] => only.arms.get(at + 1).map(|arm| &arm.paired),
+                    _ => None,
+                };
+                let sentence = references.sentence(Some(&metrics(0)), &of_arm, paired)?;
+                sentences.push(format!("{name}: {sentence}"));
                 if let Some(leak) = references.leak_left(&metrics(0), &of_arm) {
                     stuck.push((*name, leak));
                 }
@@ -52,7 +55,12 @@ pub(crate) fn verdict(recipe: &Recipe, runs: &[&RunResult]) -> Result<Vec<String
         [] => {}
     }
     sentences.push(match runs.len() {
-        1 => "One seed: a difference of a few points may be chance; run more with `--seeds 5`.".into(),
+        1 => match first.arms.iter().any(|arm| !arm.paired.is_empty()) {
+            true => "One seed: p, of McNemar's test on the test images, says whether these two networks differ, and not \
+                     whether other seeds would; run more with `--seeds 5`."
+                .into(),
+            false => "One seed: a difference of a few points may be chance; run more with `--seeds 5`.".into(),
+        },
         count => {
             let least =
                 TwoSampleTest::of(&vec![0.0; count], &vec![1.0; count])?.map(|test| test.least_p_value);
@@ -85,11 +93,12 @@ fn mean(values: &[f64]) -> Option<f64> {
 }
 
 impl References<'_> {
-    /// The sentence on a variant, beside another one.
+    /// The sentence on a variant, beside another one; `paired` has p-values of their comparison image by image.
     fn sentence(
         &self,
         plain: Option<&[&BTreeMap<String, f64>]>,
         runs: &[&BTreeMap<String, f64>],
+        paired: Option<&BTreeMap<String, f64>>,
     ) -> Result<String> {
         let mut parts = Vec::new();
         for (metric, subject, chance) in [
@@ -118,6 +127,7 @@ impl References<'_> {
             {
                 beside.push(format!("p {:.3}", test.p_value));
             }
+            beside.extend(paired.and_then(|paired| paired.get(metric)).map(|&p| p_in_words(p)));
             let nonlinear = values(runs, &format!("{metric}_nonlinear"));
             if let (Some(found), Some(linear)) = (mean(&nonlinear), mean(&of_arm))
                 && found > linear + NOTICEABLE
@@ -141,6 +151,11 @@ impl References<'_> {
             _ => None,
         }
     }
+}
+
+/// A p-value with three digits, or the bound that it is below.
+fn p_in_words(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".into() } else { format!("p {p:.3}") }
 }
 
 /// Mean and deviation of some numbers, as percent without digits or with two.
@@ -198,6 +213,15 @@ mod tests {
         );
         assert!(said[1].contains("plain") && said[2].contains("`--seeds 5`"), "{said:?}");
         assert_eq!(said.len(), 3, "there is nothing to try where it worked: {said:?}");
+        let mut tested = records(&[[0.92, 0.84]], NAMED, 0.36);
+        tested[0].result.arms[1].paired =
+            BTreeMap::from([(TOP1.to_owned(), 1e-9), (NAMED.to_owned(), 0.0312)]);
+        let tested = of(&tested);
+        assert!(
+            tested[0].contains("network 90 %, p 0.031") && tested[0].contains("50 %, p < 0.001"),
+            "{tested:?}"
+        );
+        assert!(tested[2].contains("McNemar") && tested[2].contains("`--seeds 5`"), "{tested:?}");
         let of_number = of(&records(&[[0.8, 0.1]], R2, 0.0));
         assert!(
             of_number[0].contains("hospital can be predicted with an R² of 0.80 → 0.10"),

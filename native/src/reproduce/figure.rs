@@ -77,7 +77,7 @@ pub(super) fn pictures(figure: &FigureSection, rows: &[ComparedRow]) -> Result<M
         ways.push((row.name.clone(), way.map(|one| (one.iteration as f64, one.value * 100.0)).collect()));
     }
     Ok(match figure {
-        FigureSection::Maps => maps::section(0, &maps, maps.len()),
+        FigureSection::Maps => maps::section(0, &maps, None, maps.len()),
         FigureSection::Negatives => gallery::section(&galleries, galleries.len()),
         FigureSection::Evaluations => curves::of_ways("held-out accuracy in %", ways)?,
         _ => html! {},

@@ -13,6 +13,21 @@ pub(crate) struct Figures {
     pub(crate) confusions: Vec<ConfusionFigure>,
     #[serde(default)]
     pub(crate) galleries: Vec<Gallery>,
+    /// The images of the points of the maps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) thumbnails: Option<Thumbnails>,
+}
+
+/// Small images in one picture, row after row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Thumbnails {
+    /// PNG or JPEG as a data URI.
+    pub(crate) picture: String,
+    /// Side of an image in pixels.
+    pub(crate) side: usize,
+    /// Images in a row.
+    pub(crate) columns: usize,
+    pub(crate) count: usize,
 }
 
 /// A row of images.
@@ -67,18 +82,29 @@ pub(crate) struct MapFigure {
     /// The class that the linear probe gives each point.
     #[serde(default)]
     pub(crate) guesses: Vec<usize>,
-    /// Colour of each point's condition, where it is numeric: its own, or its place on a scale.
-    pub(crate) colours: Option<Vec<[u8; 3]>>,
-    /// Value of each point's condition, where it is categorical.
+    /// The attributes of the points, the probed one first.
     #[serde(default)]
-    pub(crate) kinds: Option<Kinds>,
+    pub(crate) attributes: Vec<Attribute>,
 }
 
-/// A categorical variable.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Kinds {
-    pub(crate) values: Vec<usize>,
-    pub(crate) names: Vec<String>,
+/// An attribute of the points of a map.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Attribute {
+    pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) values: Values,
+}
+
+/// The values of an attribute, point by point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Values {
+    /// Places in a list of names.
+    Categories { values: Vec<usize>, names: Vec<String> },
+    /// Numbers, each with its colour on a scale from the least to the greatest.
+    Numbers { values: Vec<f64>, colours: Vec<[u8; 3]> },
+    /// Several numbers a point: a colour as it is, or the place along their first principal component.
+    Colours(Vec<[u8; 3]>),
 }
 
 /// The confusion matrix of the linear probe over all test images.
@@ -94,9 +120,12 @@ pub(crate) struct ConfusionFigure {
     pub(crate) groups: Option<Groups>,
 }
 
-/// Accuracy in the cells of class × condition.
+/// Accuracy in the cells of class × attribute.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Groups {
+    /// Name of the attribute.
+    #[serde(default)]
+    pub(crate) attribute: String,
     pub(crate) names: Vec<String>,
     /// `accuracy[class][value]`, none where there is no image.
     pub(crate) accuracy: Vec<Vec<Option<f64>>>,

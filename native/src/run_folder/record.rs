@@ -44,6 +44,24 @@ pub(crate) struct RunResult {
     /// The verdict in sentences: the leak and the accuracy of each arm beside the first one, and what to try next.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) verdict: Vec<String>,
+    /// When the run ended: UTC, as in RFC 3339.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) date: String,
+    /// The command that began the run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) command: String,
+    /// The size of its data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) images: Option<ImageCounts>,
+}
+
+/// Numbers of images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ImageCounts {
+    /// To train on, and to fit probes to.
+    pub(crate) train: usize,
+    /// To measure probes on.
+    pub(crate) test: usize,
 }
 
 /// The mark of a smoke test, whose numbers mean nothing, with the size of the run that it stands for.
@@ -102,6 +120,9 @@ pub(crate) struct ArmResult {
     /// Warnings about its numbers, each with a remedy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
+    /// The p-values of McNemar's exact test of this arm and the first one on the same images, by metric.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) paired: BTreeMap<String, f64>,
 }
 
 /// The record of the fit of a probe.

@@ -9,11 +9,12 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Recipe;
+use crate::names::quoted;
 use crate::run_folder::digest::{Digest, REMEDY};
 use crate::run_folder::exact;
 use crate::run_folder::figures::Figures;
 use crate::run_folder::folder::{RunFolder, STATE, WEIGHTS, bytes_of, entries};
-use crate::run_folder::record::{ArmResult, Evaluation, Untrained, Warnings};
+use crate::run_folder::record::{ArmResult, Evaluation, ImageCounts, Untrained, Warnings};
 
 /// The state of the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +44,15 @@ pub(crate) struct RunState {
     /// run.
     #[serde(default)]
     pub(crate) expected_seconds: Option<f64>,
+    /// The command that began the run.
+    #[serde(default)]
+    pub(crate) command: String,
+    /// The size of its data, once read.
+    #[serde(default)]
+    pub(crate) images: Option<ImageCounts>,
+    /// The test images that the first arm classifies rightly, by metric: a character each, `1` or `0`.
+    #[serde(default)]
+    hits: BTreeMap<String, String>,
     /// File of the figures so far.
     figures: Option<String>,
     /// True if result and report are written.
@@ -98,7 +108,21 @@ impl RunState {
         let data = data.filter(|data| data.to_str().is_some());
         let arms = recipe.arms().into_iter().map(arm).collect();
         let recipe = recipe.to_toml()?;
-        Ok(Self { version: VERSION, recipe, device, data, arms, ..Self::default() })
+        let words = std::env::args().skip(1).map(|word| quoted(&word));
+        let command = std::iter::once("simile".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
+        Ok(Self { version: VERSION, recipe, device, data, arms, command, ..Self::default() })
+    }
+
+    /// Keeps the images that the first arm classifies rightly, by metric.
+    pub(crate) fn keep_hits(&mut self, hits: &BTreeMap<String, Vec<bool>>) {
+        let text = |of: &Vec<bool>| of.iter().map(|&right| if right { '1' } else { '0' }).collect();
+        self.hits = hits.iter().map(|(metric, of)| (metric.clone(), text(of))).collect();
+    }
+
+    /// The images that the first arm classifies rightly, by metric.
+    pub(crate) fn hits(&self) -> BTreeMap<String, Vec<bool>> {
+        let read = |text: &String| text.bytes().map(|right| right == b'1').collect();
+        self.hits.iter().map(|(metric, text)| (metric.clone(), read(text))).collect()
     }
 
     /// Reads the state of a run; none if it has no such document.

@@ -1,6 +1,8 @@
 //! `simile sweep`: a run for each point of a grid of settings, and the point that is best on held-out images.
 
 pub(crate) mod axis;
+pub(crate) mod front;
+pub(crate) mod noise;
 pub(crate) mod outcome;
 pub(crate) mod output;
 pub(crate) mod plan;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::axis::{Axis, Point};
+use super::front::Front;
 use super::plan::{Ran, Tried};
 use crate::exit::usage;
 use crate::metrics::mean_std::MeanStd;
@@ -23,6 +24,9 @@ pub(crate) struct Outcome {
     pub(crate) diverged: Vec<Divergence>,
     /// Folder of its runs, one a seed.
     pub(crate) folder: String,
+    /// Its place beside the front of accuracy and leak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) front: Option<Front>,
     /// For each key the index of its value.
     #[serde(skip)]
     pub(crate) point: Point,
@@ -78,6 +82,7 @@ impl Outcome {
             metrics: names.filter_map(measured).collect(),
             diverged,
             folder: tried.folder.display().to_string(),
+            front: None,
             point: tried.point.clone(),
         }
     }
@@ -135,15 +140,28 @@ impl Aim<'_> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
+    /// A point with metrics, one value a seed.
+    pub(in crate::sweep) fn measured(at: usize, metrics: &[(&str, &[f64])]) -> Outcome {
+        let one = |(name, values): &(&str, &[f64])| {
+            let mean_std = MeanStd::of(values).unwrap();
+            let measured = Measured { values: values.to_vec(), seeds: vec![0; values.len()], mean_std };
+            ((*name).to_owned(), measured)
+        };
+        Outcome {
+            settings: BTreeMap::new(),
+            metrics: metrics.iter().map(one).collect(),
+            diverged: vec![],
+            folder: String::new(),
+            front: None,
+            point: vec![at],
+        }
+    }
+
     fn outcome(at: usize, values: &[f64]) -> Outcome {
-        let mean_std = MeanStd::of(values).unwrap();
-        let measured = Measured { values: values.to_vec(), seeds: vec![0; values.len()], mean_std };
-        let metrics = BTreeMap::from([("top1".to_owned(), measured)]);
-        let (settings, folder) = (BTreeMap::new(), String::new());
-        Outcome { settings, metrics, diverged: vec![], folder, point: vec![at] }
+        measured(at, &[("top1", values)])
     }
 
     #[test]

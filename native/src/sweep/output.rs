@@ -5,19 +5,18 @@ use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
 use super::axis::Axis;
+use super::front::{Front, LEAKS};
+use super::noise::Noise;
 use super::outcome::{Aim, Outcome};
 use crate::experiment::several::Missing;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
-use crate::metrics::names::{MSE, R2, TOP1};
-use crate::report::charts::{Line, lines, surface};
+use crate::metrics::names::{MSE, NAMED, R2, TOP1};
+use crate::report::charts::{Cell, Line, lines, surface};
 use crate::report::{document, wide};
 
 /// Metrics that are shown where they were measured; a file has all of them.
-const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_top1"];
-/// Metrics drawn beside the criterion.
-const LEAKS: [&str; 2] = [R2, "condition_top1"];
-
+const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, NAMED];
 /// A sweep with everything that is needed to read it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sweep<'a> {
@@ -34,11 +33,33 @@ pub(crate) struct Sweep<'a> {
     pub(crate) command: String,
     /// The command that trains the best point on all training images and evaluates it on the test images.
     pub(crate) best: String,
+    /// The leak that the best point may have at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) limit: Option<Limit>,
+    /// The place of the best point among the points, if there is one.
+    #[serde(skip)]
+    pub(crate) chosen: Option<usize>,
+    #[serde(skip)]
+    pub(crate) noise: Noise,
     /// The points that were tried, the best first.
     pub(crate) points: Vec<Outcome>,
     /// Runs without a result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) missing: Vec<Missing>,
+}
+
+/// A bound on the leak of the best point.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Limit {
+    /// The metric of the leak.
+    pub(crate) leak: &'static str,
+    pub(crate) most: f64,
+}
+
+impl Limit {
+    pub(crate) fn holds(self, outcome: &Outcome) -> bool {
+        outcome.mean(self.leak).is_some_and(|leak| leak <= self.most)
+    }
 }
 
 impl Sweep<'_> {
@@ -50,7 +71,8 @@ impl Sweep<'_> {
 
     fn heads(&self) -> Vec<String> {
         let keys = self.axes.iter().map(|axis| axis.short().to_owned());
-        keys.chain(self.metrics().into_iter().map(|name| format(name).title)).collect()
+        let metrics = self.metrics().into_iter().map(|name| format(name).title);
+        keys.chain(metrics).chain(self.has_front().then(|| "Front".to_owned())).collect()
     }
 
     fn cells(&self, outcome: &Outcome) -> Vec<String> {
@@ -64,22 +86,66 @@ impl Sweep<'_> {
                 Some(diverged) => format!("{number}, {diverged}"),
             }
         };
-        settings.chain(metrics.iter().map(number)).collect()
+        let front = self.has_front().then(|| {
+            match outcome.front {
+                Some(Front::On) => "yes",
+                Some(Front::Tied) => "tied",
+                None => "",
+            }
+            .to_owned()
+        });
+        settings.chain(metrics.iter().map(number)).chain(front).collect()
+    }
+
+    fn has_front(&self) -> bool {
+        self.points.iter().any(|point| point.front.is_some())
+    }
+
+    /// The points that chance may put behind the best one, in words.
+    fn ties(&self) -> Option<String> {
+        let best = self.points.get(self.chosen?)?;
+        let within = |point: &&Outcome| self.limit.is_none_or(|limit| limit.holds(point));
+        let tied = self.points.iter().filter(|point| point.point != best.point).filter(within);
+        let tied: Vec<String> = tied
+            .filter(|point| self.noise.tied(self.aim.by, point, best))
+            .map(|point| self.settings(point))
+            .collect();
+        (!tied.is_empty()).then(|| {
+            format!(
+                "Not told apart from it, within two standard errors of the difference: {}.",
+                tied.join("; ")
+            )
+        })
+    }
+
+    fn settings(&self, outcome: &Outcome) -> String {
+        let settings = self.axes.iter().zip(&outcome.point);
+        let settings = settings.map(|(axis, &at)| format!("{} = {}", axis.short(), axis.values[at]));
+        settings.collect::<Vec<_>>().join(", ")
     }
 
     fn verdict(&self) -> String {
-        let Some(best) = self.points.first() else { return String::new() };
-        if !best.diverged.is_empty() {
-            return "No point was trained without diverging; try lower learning rates or higher temperatures"
-                .into();
-        }
-        let settings = self.axes.iter().zip(&best.point);
-        let settings: Vec<String> =
-            settings.map(|(axis, &at)| format!("{} = {}", axis.short(), axis.values[at])).collect();
+        let best = match (self.chosen.and_then(|at| self.points.get(at)), self.limit) {
+            (Some(best), _) => best,
+            (None, Some(Limit { leak, most })) => {
+                let leaks = self.points.iter().filter_map(|point| Some((point.mean(leak)?, point)));
+                let least = leaks.min_by(|a, b| a.0.total_cmp(&b.0));
+                let least = least
+                    .map(|(found, point)| format!("; the least is {found:.3}, of {}", self.settings(point)));
+                return format!("No point has a leak of at most {most}{}", least.unwrap_or_default());
+            }
+            (None, None) if self.points.is_empty() => return String::new(),
+            (None, None) => {
+                return "No point was trained without diverging; try lower learning rates or higher temperatures"
+                    .into();
+            }
+        };
         let by = format(self.aim.by);
+        let limit =
+            self.limit.map(|limit| format!(" with a leak of at most {}", limit.most)).unwrap_or_default();
         format!(
-            "Best by validation: {}, with {} {}",
-            settings.join(", "),
+            "Best by validation{limit}: {}, with {} {}",
+            self.settings(best),
             by.title,
             by.mean_std(best.mean_std(self.aim.by))
         )
@@ -98,7 +164,7 @@ impl Sweep<'_> {
         let diverged: Vec<String> = diverged.collect();
         let diverged = (!diverged.is_empty()).then(|| format!("Diverged: {}.", diverged.join("; ")));
         let how = [format!(
-            "Arm {arm}; {tried} of {grid} points, {}. Every number is of held-out images and none of test images; \
+            "Variant {arm}; {tried} of {grid} points, {}. Every number is of held-out images and none of test images; \
                  the best has the {way} mean {}. {device}, simile {version}: `{command}`",
             match seeds {
                 1 => "one seed each".into(),
@@ -106,7 +172,7 @@ impl Sweep<'_> {
             },
             format(aim.by).title,
         )];
-        on_test.into_iter().chain(diverged).chain(absent).chain(how).collect()
+        self.ties().into_iter().chain(on_test).chain(diverged).chain(absent).chain(how).collect()
     }
 
     /// The sweep as text for a terminal.
@@ -173,6 +239,15 @@ impl Sweep<'_> {
         Ok(document(&title, &html! { h1 { (title) } p.soft { (self.arm) } }, &body))
     }
 
+    /// The best of some points by an aim.
+    fn best_of<'p>(&self, points: impl Iterator<Item = &'p Outcome>, aim: Aim<'_>) -> Option<&'p Outcome> {
+        let measured = points.filter(|point| point.mean(aim.by).is_some());
+        measured.reduce(|best, other| {
+            let (own, others) = (best.mean(aim.by), other.mean(aim.by));
+            if aim.better(own, others) == own { best } else { other }
+        })
+    }
+
     /// A line over one key, a heat map over each pair of several.
     fn figures(&self, metric: &str) -> Result<Markup> {
         let format = format(metric);
@@ -182,6 +257,7 @@ impl Sweep<'_> {
         };
         let aim = if metric == self.aim.by { self.aim } else { Aim { by: metric, lowest: true } };
         let of_rest = if self.axes.len() > 2 { ", the best over the other keys" } else { "" };
+        let best = self.best_of(self.points.iter(), aim);
         let mut drawn = Vec::new();
         if let [axis] = self.axes {
             let at = |value| self.points.iter().find(|outcome| outcome.point == [value]);
@@ -193,8 +269,9 @@ impl Sweep<'_> {
             for (y, second) in self.axes.iter().enumerate().skip(x + 1) {
                 let value = |column, row| {
                     let here = |point: &&Outcome| point.point[x] == column && point.point[y] == row;
-                    let means = self.points.iter().filter(here).map(|point| point.mean(metric));
-                    means.fold(None, |best, mean| aim.better(best, mean)).map(|mean| format.value(mean))
+                    let point = self.best_of(self.points.iter().filter(here), aim)?;
+                    let is_best = best.is_some_and(|best| self.noise.tied(metric, point, best));
+                    Some(Cell { value: format.value(point.mean(metric)?), is_best })
                 };
                 let sides = [(first.short(), &first.values[..]), (second.short(), &second.values[..])];
                 drawn.push(surface(sides[0], sides[1], format.digits(), value)?);
@@ -203,13 +280,16 @@ impl Sweep<'_> {
         Ok(html! {
             @for svg in &drawn { figure {
                 (PreEscaped(svg))
-                figcaption { b { (format.title) } (of_rest) "." }
+                figcaption {
+                    b { (format.title) } (of_rest) "."
+                    @if self.axes.len() > 1 { " = marks the best and all that chance may put behind it; they have one colour." }
+                }
             } }
         })
     }
 }
 
-/// Recipes of a sweep may differ in the condition, so that its metrics are not named after one.
+/// Recipes of a sweep may differ in the attribute, so that its metrics are not named after one.
 fn format(metric: &str) -> MetricFormat {
-    MetricFormat::of(metric, "condition")
+    MetricFormat::of(metric, "the attribute")
 }

@@ -29,6 +29,7 @@ mod several;
 mod signals;
 mod snapshots;
 mod sweep;
+mod vectors;
 
 use std::path::Path;
 

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use simile_tests::schema::violations;
+
 use crate::{complaint, json, place, simile, stdout};
 
 const CLASSES: [&str; 4] = ["bar", "cross", "disc", "ring"];
@@ -302,6 +304,16 @@ fn the_keys_of_recipes_are_listed_and_have_a_schema() {
     assert_eq!(of("/properties/optimizer/properties/learning_rate/type"), "number");
     let objectives = of("/properties/variant/items/properties/objective/properties/name/enum");
     assert!(objectives.as_array().unwrap().iter().any(|name| name == "fair-cclk"));
+    let recipe = |text: &str| serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap();
+    let listed = json(place.path(), &["recipes", "--json"]);
+    for listed in listed.as_array().unwrap().iter().filter(|listed| listed["kind"] == "recipe") {
+        let name = listed["name"].as_str().unwrap();
+        let found = violations(&schema, &recipe(&stdout(place.path(), &["recipes", "show", name])));
+        assert!(found.is_empty(), "{name}: {found:?}");
+    }
+    let wrong = "nmae = \"a\"\n[train]\nbatch = 4\niteratons = 3\n[probe]\nridgge = 1.0\n";
+    let found = violations(&schema, &recipe(wrong));
+    assert_eq!(found.len(), 3, "what a run refuses, an editor underlines: {found:?}");
 }
 
 /// `cargo test --workspace --test cli -- --ignored newcomer`, on a machine that does nothing else.

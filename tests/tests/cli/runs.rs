@@ -92,13 +92,9 @@ fn a_run_writes_its_folder_and_answers_with_its_result() {
         assert!(!html.contains(outside), "the report loads something: {outside}");
     }
     assert!(html.contains("Fair") && html.contains("data:image/png") && html.contains("<svg"));
-    for part in [
-        "Who is taken for whom",
-        "Nearest and hardest",
-        "t-SNE",
-        "What the condition weighs",
-        "Accuracy against leak",
-    ] {
+    for part in
+        ["Confusion matrix and groups", "Neighbours", "t-SNE", "Kernel and weights", "Accuracy against leak"]
+    {
         assert!(html.contains(part), "no `{part}`");
     }
 
@@ -110,7 +106,7 @@ fn a_run_writes_its_folder_and_answers_with_its_result() {
 fn the_answer_is_a_table_on_stdout() {
     let place = with_recipe();
     let text = stdout(place.path(), &["train", "tiny.toml", "--smoke"]);
-    for word in ["SimCLR", "Fair", "R²", "MSE", "Top-1", "Untrained network", "Base rate"] {
+    for word in ["SimCLR", "Fair", "R²", "MSE", "Top-1", "Untrained network", "Chance"] {
         assert!(text.contains(word), "no `{word}` in\n{text}");
     }
     assert!(place.path().join("runs/tiny-smoke/result.json").exists(), "a smoke test has its own folder");

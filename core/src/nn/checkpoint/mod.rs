@@ -59,7 +59,16 @@ pub struct Metadata {
     /// The recipe of the network; null if it was imported.
     #[serde(default)]
     pub recipe: Value,
+    /// The variant of the recipe that was trained, if there is a recipe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// The program that made the file, such as `simile 0.1.0`. No date stands beside it: the same run gives the same bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
+
+/// This program, as files name it.
+const PROGRAM: &str = concat!("simile ", env!("CARGO_PKG_VERSION"));
 
 impl Metadata {
     /// The metadata of an encoder whose images are normalised by `mean` and `std`.
@@ -74,6 +83,8 @@ impl Metadata {
             std,
             head: None,
             recipe: Value::Null,
+            variant: None,
+            program: Some(PROGRAM.into()),
         }
     }
 

@@ -140,7 +140,8 @@ fn in_memory(
         Ok(())
     });
     let Ok(()) = gathered;
-    let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?);
+    let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?)
+        .with_files(files.iter().map(|file| root.join(file).display().to_string()).collect())?;
     let images = if resize.fit == Fit::Aspect {
         images.stretched(
             found.iter().map(|picture| (*picture.as_ref().unwrap_or(&None)).unwrap_or(1.0)).collect(),

@@ -173,6 +173,10 @@ impl ImageSource for RecordFile {
                 self.record(number as usize, bytes, pixels)
             })
     }
+
+    fn file(&self, number: u32) -> Option<String> {
+        Some(self.root.join(self.pictures.get(number as usize)?).display().to_string())
+    }
 }
 
 /// The contents at the end of a file and the place where they begin, if their checksum is right.

@@ -11,7 +11,7 @@ use simile_core::nn::Model;
 
 use self::draw::Drawing;
 use self::probe::objective::{self, Frozen, Viewing};
-use self::probe::{Measured, Metrics, Represented, judge, measure};
+use self::probe::{Hits, Measured, Metrics, Represented, judge, measure};
 use super::session::Session;
 use crate::config::probe::Probe;
 use crate::config::sections::Arm;
@@ -27,6 +27,7 @@ pub(crate) struct Evaluation {
     pub(crate) probes: BTreeMap<String, ProbeFit>,
     /// The class that the linear probe gives each test image.
     guesses: Vec<usize>,
+    pub(crate) hits: Hits,
     /// Features of the test images, `[n, embedding size]`.
     features: Features,
 }
@@ -51,7 +52,7 @@ pub(crate) fn evaluate(session: &Session, arm: &Arm, model: &Model) -> Result<Ev
     let train_features = session.prepared(train, &normalisation).features(&model.encoder)?;
     let test_images = session.prepared(test, &normalisation);
     let features = test_images.features(&model.encoder)?;
-    let Measured { mut metrics, guesses, probes } = measure(
+    let Measured { mut metrics, guesses, probes, hits } = measure(
         &session.recipe.probe,
         Probe::Linear,
         Represented { features: &train_features, dataset: train },
@@ -73,5 +74,5 @@ pub(crate) fn evaluate(session: &Session, arm: &Arm, model: &Model) -> Result<Ev
             metrics.extend(own.into_iter().map(|(name, value)| (format!("classifier_{name}"), value)));
         }
     }
-    Ok(Evaluation { metrics, probes, guesses, features })
+    Ok(Evaluation { metrics, probes, guesses, hits, features })
 }

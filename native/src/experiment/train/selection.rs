@@ -56,7 +56,7 @@ pub(crate) fn evaluate(
     let mark = if is_best { ", the best so far" } else { "" };
     line(format_args!("{}: iteration {iteration}, {} {value:.4}{mark}", arm.name, section.metric));
     if is_best {
-        let mut metadata = session.metadata()?;
+        let mut metadata = session.metadata(at)?;
         metadata.head = Some(trainer.config().head.clone());
         let bytes = pollster::block_on(trainer.checkpoint(metadata).to_bytes())?;
         session.written()?;

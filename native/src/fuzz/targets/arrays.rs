@@ -1,5 +1,7 @@
 //! Images and numbers in binary files.
 
+use std::io::{Seek as _, Write as _};
+
 use simile_core::data::formats::cifar;
 use simile_core::data::formats::cifar::Cifar;
 use simile_core::data::formats::features::Features;
@@ -9,6 +11,7 @@ use simile_core::data::formats::{idx, npy, stl10};
 use super::super::repair;
 use super::{Target, file, halves, said};
 use crate::data::parsers;
+use crate::export::parquet::{Cells, Kind, VECTOR, Writer, each_group};
 
 pub(super) fn targets() -> Vec<Target> {
     vec![
@@ -16,6 +19,7 @@ pub(super) fn targets() -> Vec<Target> {
         Target { seeds: cifar_seeds, ..Target::new("cifar", &[], run_cifar) },
         Target { seeds: stl10_seeds, ..Target::new("stl-10", &[], run_stl10) },
         Target::new("npy", NPY, run_npy),
+        Target { seeds: parquet_seeds, ..Target::new("parquet", PARQUET, run_parquet) },
         Target {
             repair: |bytes, draw| repair::mostly(bytes, draw, npz),
             seeds: imagenet_seeds,
@@ -26,6 +30,37 @@ pub(super) fn targets() -> Vec<Target> {
 
 /// The separator of the two files of a pair.
 const AND: &[u8] = b"%AND%";
+
+const PARQUET: &[&[u8]] = &[b"PAR1", b"vector", b"list", b"element", b"schema"];
+
+fn parquet_seeds() -> Vec<Vec<u8>> {
+    let columns = [("path", Kind::Text), ("age", Kind::Number), (VECTOR, Kind::List(3))];
+    let written = |rows: usize| -> anyhow::Result<Vec<u8>> {
+        let mut writer = Writer::begin(Vec::new(), &columns)?;
+        writer.push(vec![
+            Cells::Text((0..rows).map(|row| format!("{row}.png")).collect()),
+            Cells::Number((0..rows).map(|row| row as f64).collect()),
+            Cells::List { length: 3, values: vec![0.5; 3 * rows] },
+        ])?;
+        writer.finish()
+    };
+    [0, 1, 40].into_iter().filter_map(|rows| written(rows).ok()).collect()
+}
+
+fn run_parquet(bytes: &[u8]) {
+    let file = tempfile::tempfile().and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.rewind()?;
+        Ok(file)
+    });
+    let Some(file) = said(file) else { return };
+    let outcome = each_group(file, |columns| {
+        let rows = columns.first().map_or(0, |(_, cells)| cells.rows());
+        assert!(columns.iter().all(|(_, cells)| cells.rows() == rows));
+        Ok(())
+    });
+    said(outcome.map_err(|error| format!("{error:#}")));
+}
 
 const NPY: &[&[u8]] = &[
     b"\x93NUMPY",

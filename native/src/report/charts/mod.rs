@@ -11,7 +11,7 @@ use plotters::style::TextStyle;
 
 pub(crate) use curves::{Chart, Series, curves, shown};
 pub(crate) use lines::{Line, lines};
-pub(crate) use surface::surface;
+pub(crate) use surface::{Cell, surface};
 pub(crate) use trade_off::trade_off;
 
 /// A placeholder colour and the variable of `style.css` that replaces it in the drawing.

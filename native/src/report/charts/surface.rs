@@ -16,8 +16,15 @@ const WRITTEN: usize = 64;
 /// A setting and the names of its values.
 pub(crate) type Side<'a> = (&'a str, &'a [String]);
 
-/// A heat map of `value(x, y)`, dark where it is small and light where it is large, with the values written in. Cells
-/// without a value stay empty.
+/// A value, and whether it is not told apart from the best one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Cell {
+    pub(crate) value: f64,
+    pub(crate) is_best: bool,
+}
+
+/// A heat map of `value(x, y)`, dark where it is small and light where it is large, with the values written in. Those that are not
+/// told apart from the best one have its colour and a mark. Cells without a value stay empty.
 ///
 /// # Errors
 /// If the drawing fails.
@@ -25,15 +32,22 @@ pub(crate) fn surface(
     x: Side<'_>,
     y: Side<'_>,
     digits: usize,
-    value: impl Fn(usize, usize) -> Option<f64>,
+    value: impl Fn(usize, usize) -> Option<Cell>,
 ) -> Result<String> {
     let ((x_name, columns), (y_name, rows)) = (x, y);
-    let cells: Vec<(usize, usize, f64)> = (0..columns.len())
+    let cells: Vec<(usize, usize, Cell)> = (0..columns.len())
         .flat_map(|column| (0..rows.len()).map(move |row| (column, row)))
         .filter_map(|(column, row)| Some((column, row, value(column, row)?)))
         .collect();
-    let (low, high) = range(cells.iter().map(|cell| cell.2), 0.0);
-    let share = |value: f64| ((value - low) / (high - low)).clamp(0.0, 1.0);
+    let (low, high) = range(cells.iter().map(|(.., cell)| cell.value), 0.0);
+    let best: Vec<f64> =
+        cells.iter().filter(|(.., cell)| cell.is_best).map(|(.., cell)| cell.value).collect();
+    // The mean of those at the best end: noise among them has no colour.
+    let of_best = best.iter().sum::<f64>() / best.len().max(1) as f64;
+    let share = |cell: Cell| {
+        let value = if cell.is_best { of_best } else { cell.value };
+        ((value - low) / (high - low)).clamp(0.0, 1.0)
+    };
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -71,7 +85,12 @@ pub(crate) fn surface(
             // The lower half of Viridis is dark.
             let ink = if share(value) < 0.6 { &WHITE } else { &BLACK };
             let style = TextStyle::from(("sans-serif", 13).into_font()).color(ink);
-            Text::new(format!("{value:.digits$}"), centre, style.pos(Pos::new(HPos::Center, VPos::Center)))
+            let mark = if value.is_best { " =" } else { "" };
+            Text::new(
+                format!("{:.digits$}{mark}", value.value),
+                centre,
+                style.pos(Pos::new(HPos::Center, VPos::Center)),
+            )
         }))?;
         root.present()?;
     }
@@ -92,12 +111,13 @@ mod tests {
     fn every_cell_is_drawn_with_its_value_and_the_others_stay_empty() {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let (columns, rows) = (names(&["0.1", "1"]), names(&["5", "10", "20"]));
-        let value = |x: usize, y: usize| (x + y < 3).then_some((10 * x + y) as f64);
+        let cell = |x: usize, y: usize| Cell { value: (10 * x + y) as f64, is_best: x == 1 };
+        let value = |x: usize, y: usize| (x + y < 3).then_some(cell(x, y));
         let svg = surface(("lambda", &columns), ("sigma", &rows), 1, value).unwrap();
-        for written in ["0.0", "1.0", "2.0", "10.0", "11.0"] {
+        for written in ["0.0", "1.0", "2.0", "10.0 =", "11.0 ="] {
             assert!(svg.contains(&format!("\n{written}\n")), "no {written} in {svg}");
         }
-        assert!(!svg.contains("\n12.0\n"));
+        assert!(!svg.contains("\n12.0"));
         assert!(columns.iter().chain(&rows).all(|name| svg.contains(&format!("\n{name}\n"))), "{svg}");
         assert!(svg.contains("#440154") || svg.contains("#440255"), "the smallest is dark: {svg}");
     }

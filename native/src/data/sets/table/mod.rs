@@ -147,13 +147,8 @@ impl Rows {
             records.iter().map(|record| record.position().map_or(0, csv::Position::line)).collect();
         let parts = section.split.as_deref().map(|name| {
             let lines = lines.iter().copied();
-            let read = |(value, line): (String, u64)| match value.as_str() {
-                "train" => Ok(Part::Train),
-                "validation" | "val" => Ok(Part::Validation),
-                "test" => Ok(Part::Test),
-                other => Err(fail(format!(
-                    "line {line}: column `{name}` is `{other}`, expected `train`, `validation` or `test`"
-                ))),
+            let read = |(value, line): (String, u64)| {
+                Part::named(&value).map_err(|reason| fail(format!("line {line}: column `{name}` {reason}")))
             };
             column(name)?.into_iter().zip(lines).map(read).collect::<Result<Vec<Part>>>()
         });

@@ -9,13 +9,15 @@ use simile_core::numeric::matrix::Matrix;
 
 use super::Drawing;
 use super::colour::colours;
-use crate::run_folder::figures::{Kinds, MapFigure};
+use crate::run_folder::figures::{Attribute, MapFigure, Values};
 
 /// Points of a map: enough to see structure, few enough to load fast.
-const POINTS: usize = 600;
+pub(super) const POINTS: usize = 600;
+/// Most attributes that a map can be coloured by.
+const ATTRIBUTES: usize = 8;
 
 /// The projection onto the plane of largest variance and the t-SNE map of the first test images, with the class, guess and
-/// condition of each point. The plane is that of all test images.
+/// attributes of each point. The plane is that of all test images.
 ///
 /// # Errors
 /// If they cannot be computed.
@@ -27,7 +29,12 @@ pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure>
     let places = plane.project(&of_shown)?;
     let neighbours = TsneConfig::default().embed(&of_shown)?;
     let share = plane.variance_ratio();
-    let condition = test.conditions.get(*condition).map(|condition| condition.select(&shown));
+    // The probed attribute comes first.
+    let mut attributes: Vec<(&String, &Condition)> = test.conditions.iter().collect();
+    attributes.sort_by_key(|(name, _)| name.as_str() != *condition);
+    let attributes = attributes.into_iter().take(ATTRIBUTES).filter_map(|(name, condition)| {
+        Some(Attribute { name: name.clone(), values: values(&condition.select(&shown))? })
+    });
     Ok(MapFigure {
         arm: arm.name.clone(),
         points: rounded(&places),
@@ -36,26 +43,31 @@ pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure>
         classes: shown.iter().map(|&i| test.labels[i]).collect(),
         names: test.classes.clone(),
         guesses: shown.iter().filter_map(|&i| guesses.get(i).copied()).collect(),
-        colours: condition.as_ref().and_then(painted),
-        kinds: match condition {
-            Some(Condition::Categorical { values, names }) => Some(Kinds { values, names }),
-            _ => None,
-        },
+        attributes: attributes.collect(),
     })
 }
 
-/// A numeric condition as colours: its own, or its place between its least and its greatest value; of several columns, the
-/// place along their first principal component.
-fn painted(condition: &Condition) -> Option<Vec<[u8; 3]>> {
-    let Condition::Numeric(values) = condition else { return None };
-    if let Some(colours) = colours(condition) {
-        return Some(colours);
-    }
-    let line = if values.columns() == 1 {
-        values.clone()
-    } else {
-        Pca::fit(values, 1).ok()?.project(values).ok()?
+/// The values of an attribute with their colours: of a number its place between the least and the greatest; of several numbers
+/// the colour that they are, or the place along their first principal component. None if there is no such component.
+fn values(condition: &Condition) -> Option<Values> {
+    let values = match condition {
+        Condition::Categorical { values, names } => {
+            return Some(Values::Categories { values: values.clone(), names: names.clone() });
+        }
+        Condition::Numeric(values) => values,
     };
+    if let Some(colours) = colours(condition) {
+        return Some(Values::Colours(colours));
+    }
+    if values.columns() == 1 {
+        let colours = painted(values);
+        return Some(Values::Numbers { values: values.data().to_vec(), colours });
+    }
+    Some(Values::Colours(painted(&Pca::fit(values, 1).ok()?.project(values).ok()?)))
+}
+
+/// Numbers as colours, dark at the least and light at the greatest.
+fn painted(line: &Matrix) -> Vec<[u8; 3]> {
     let (low, high) = line
         .data()
         .iter()
@@ -65,7 +77,7 @@ fn painted(condition: &Condition) -> Option<Vec<[u8; 3]>> {
         let colour = ViridisRGB.get_color(((value - low) / span) as f32);
         [colour.0, colour.1, colour.2]
     };
-    Some(line.data().iter().map(paint).collect())
+    line.data().iter().map(paint).collect()
 }
 
 /// Rounds to four digits, more than a map shows.
@@ -82,13 +94,14 @@ mod tests {
     #[test]
     fn a_number_is_painted_by_its_place_and_a_colour_as_it_is() {
         let ages = Condition::Numeric(Matrix::column(&[20.0, 70.0, 45.0, 20.0]));
-        let painted_ages = painted(&ages).unwrap();
-        assert_eq!(painted_ages[0], painted_ages[3]);
-        assert!(painted_ages[1][0] > painted_ages[0][0], "viridis ends in yellow");
+        let Some(Values::Numbers { values: numbers, colours }) = values(&ages) else { unreachable!() };
+        assert_eq!((numbers[1], colours[0]), (70.0, colours[3]));
+        assert!(colours[1][0] > colours[0][0], "viridis ends in yellow");
         let colour = Condition::Numeric(Matrix::new(1, 3, vec![1.0, 2.0, 3.0]).unwrap());
-        assert_eq!(painted(&colour).unwrap(), [[1, 2, 3]]);
+        assert_eq!(values(&colour), Some(Values::Colours(vec![[1, 2, 3]])));
         let wide = Condition::Numeric(Matrix::from_fn(5, 4, |i, j| (i * j) as f64 - 300.0));
-        assert_eq!(painted(&wide).unwrap().len(), 5);
-        assert_eq!(painted(&Condition::Categorical { values: vec![0], names: vec!["a".into()] }), None);
+        assert!(matches!(values(&wide), Some(Values::Colours(colours)) if colours.len() == 5));
+        let category = Condition::Categorical { values: vec![0], names: vec!["a".into()] };
+        assert!(matches!(values(&category), Some(Values::Categories { .. })));
     }
 }

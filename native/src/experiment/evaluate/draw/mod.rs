@@ -7,6 +7,7 @@ pub(crate) mod weighed;
 
 use anyhow::Result;
 use simile_core::augment::{Augmentation, ByteForm, HostPlanes};
+use simile_core::data::resize::{Interpolation, resize};
 use simile_core::data::{Condition, Dataset, Images};
 use simile_core::eval::groups::Groups;
 use simile_core::eval::metrics::ConfusionMatrix;
@@ -18,11 +19,14 @@ use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::experiment::features::Features;
 use crate::experiment::session::Session;
-use crate::report::picture::contact_sheet;
-use crate::run_folder::figures::{self, ConfusionFigure, Figures, Sheet};
+use crate::report::picture::{contact_sheet, small_sheet};
+use crate::run_folder::figures::{self, ConfusionFigure, Figures, Sheet, Thumbnails};
 
 /// Images in a row of samples.
 const SAMPLES: usize = 12;
+/// Side of the image of a point of a map, in pixels.
+const THUMBNAIL: usize = 24;
+const THUMBNAILS_IN_A_ROW: usize = 25;
 
 /// The figures of a run before its first arm is done: samples of its images.
 ///
@@ -31,7 +35,20 @@ const SAMPLES: usize = 12;
 pub(crate) fn of_samples(session: &Session) -> Result<Figures> {
     let Recipe { augment, train, .. } = &session.recipe;
     let samples = samples(&session.splits.train, augment, train.seed, &session.devices.first.device)?;
-    Ok(Figures { samples, ..Figures::default() })
+    let thumbnails = Some(thumbnails(&session.splits.test)?);
+    Ok(Figures { samples, thumbnails, ..Figures::default() })
+}
+
+/// The images of the points of maps.
+///
+/// # Errors
+/// If one cannot be read.
+fn thumbnails(test: &Dataset) -> Result<Thumbnails> {
+    let shown: Vec<usize> = (0..map::POINTS.min(test.len())).collect();
+    let images =
+        resize(&test.images.upright()?.read(&shown)?, THUMBNAIL, THUMBNAIL, Interpolation::Bilinear)?;
+    let (columns, count) = (THUMBNAILS_IN_A_ROW, shown.len());
+    Ok(Thumbnails { picture: small_sheet(&images, columns)?, side: THUMBNAIL, columns, count })
 }
 
 /// The first training images and two views of each, as in training.
@@ -102,7 +119,11 @@ impl Drawing<'_> {
         let groups = match test.conditions.get(self.condition) {
             Some(Condition::Categorical { values, names }) => {
                 let groups = Groups::new(guesses, &test.labels, values, classes, names.len())?;
-                Some(figures::Groups { names: names.clone(), accuracy: groups.accuracy() })
+                Some(figures::Groups {
+                    attribute: self.condition.into(),
+                    names: names.clone(),
+                    accuracy: groups.accuracy(),
+                })
             }
             _ => None,
         };

@@ -11,7 +11,8 @@ use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::Rows as _;
 
 use super::fit::linear;
-use super::{Measured, Metrics, Split};
+use super::leak::right;
+use super::{Hits, Measured, Metrics, Split};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::metrics::names::TOP1;
 use crate::run_folder::record::ProbeFit;
@@ -26,9 +27,11 @@ pub(super) fn measure(
     test: &Split<'_>,
 ) -> Result<Measured> {
     let (scores, fit) = scores(section, probe, train, test)?;
+    let guesses = predictions(&scores)?;
     Ok(Measured {
         metrics: judge(section, &scores, test.dataset)?,
-        guesses: predictions(&scores)?,
+        hits: Hits::from([(TOP1.to_owned(), right(&guesses, &test.dataset.labels))]),
+        guesses,
         probes: fit.map(|fit| (CLASS.to_owned(), fit)).into_iter().collect(),
     })
 }
@@ -54,6 +57,12 @@ pub(crate) fn judge(section: &ProbeSection, scores: &Matrix, test: &Dataset) -> 
         let groups = Groups::new(&guesses, labels, values, classes, names.len())?;
         metrics.insert("unbiased".into(), groups.unbiased_accuracy());
         metrics.insert("worst_group".into(), groups.worst().2);
+    }
+    for name in &section.also {
+        if let Some(Condition::Categorical { values, names }) = test.conditions.get(name) {
+            let groups = Groups::new(&guesses, labels, values, classes, names.len())?;
+            metrics.insert(format!("{name}_worst_group"), groups.worst().2);
+        }
     }
     Ok(metrics)
 }

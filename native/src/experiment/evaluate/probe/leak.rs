@@ -14,7 +14,7 @@ use super::fit::{answers, linear};
 use super::lifted::Lifted;
 use super::{Metrics, Split};
 use crate::config::probe::ProbeSection;
-use crate::metrics::names::{MSE, R2};
+use crate::metrics::names::{MSE, NAMED, R2};
 use crate::run_folder::record::ProbeFit;
 
 /// The prefix of metrics of the condition.
@@ -22,20 +22,31 @@ const CONDITION: &str = "condition";
 /// The suffix of metrics of the nonlinear probe.
 const NONLINEAR: &str = "_nonlinear";
 
-/// Metrics of every predicted variable, and the fit of each probe.
-pub(super) type Leaks = (Metrics, BTreeMap<String, ProbeFit>);
+/// What the probes of every predicted variable found.
+#[derive(Default)]
+pub(super) struct Leaks {
+    pub(super) metrics: Metrics,
+    /// The fit of each probe.
+    pub(super) fits: BTreeMap<String, ProbeFit>,
+    /// The test images whose value of the condition the linear probe names, if it is categorical.
+    pub(super) hits: Option<Vec<bool>>,
+}
 
 pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_>) -> Result<Leaks> {
-    let (mut metrics, mut fits) = Leaks::default();
+    let Leaks { mut metrics, mut fits, mut hits } = Leaks::default();
     for (name, variable) in variables(section, train.dataset) {
         let (answers, truth) = of_both(variable, train.dataset, test.dataset)?;
         if !can_vary(&answers) {
             continue;
         }
         let plain = linear(section, &train.rows, &answers)?;
-        let of_plain = judged(&plain.reader.scores(&test.rows)?, &truth)?;
+        let scores = plain.reader.scores(&test.rows)?;
+        let of_plain = judged(&scores, &truth)?;
         metrics.extend(of_plain.clone().into_iter().map(|(metric, value)| (named(&metric, name), value)));
         if name == CONDITION {
+            if let Condition::Categorical { values, .. } = &truth {
+                hits = Some(right(&predictions(&scores)?, values));
+            }
             let lifted = Lifted::fit(section, &train.rows, &answers, &plain)?;
             let of_lifted = match &lifted {
                 Some(lifted) => judged(&lifted.scores(&test.rows)?, &truth)?,
@@ -47,7 +58,12 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
         }
         fits.insert(name.to_owned(), plain.fit);
     }
-    Ok((metrics, fits))
+    Ok(Leaks { metrics, fits, hits })
+}
+
+/// True where a guess is right.
+pub(super) fn right(guesses: &[usize], truth: &[usize]) -> Vec<bool> {
+    guesses.iter().zip(truth).map(|(guess, truth)| guess == truth).collect()
 }
 
 /// The same metrics for a constant prediction: the mean of a number, the most frequent value.
@@ -109,9 +125,8 @@ fn judged(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
             metrics.extend((of_mean > 0.0).then(|| (R2.to_owned(), 1.0 - mse / of_mean)));
         }
         Condition::Categorical { values, .. } => {
-            let guessed = predictions(scores)?;
-            let right = guessed.iter().zip(values).filter(|(guess, truth)| guess == truth).count();
-            metrics.insert("condition_top1".into(), right as f64 / values.len().max(1) as f64);
+            let right = right(&predictions(scores)?, values).into_iter().filter(|right| *right).count();
+            metrics.insert(NAMED.into(), right as f64 / values.len().max(1) as f64);
             let area = roc_auc_of_two(scores, values)?;
             metrics.extend(area.map(|area| ("condition_roc_auc".to_owned(), area)));
         }

@@ -11,7 +11,7 @@
 //! | `condition_top1` | accuracy of a linear classifier of a categorical condition on the test images |
 //! | `condition_roc_auc` | area under the ROC curve of its second value, where it has two |
 //! | `condition_..._nonlinear` | the same from the representation and 512 random rectified features of it, where they help |
-//! | `NAME_...` | the same of the variables in `probe.also` |
+//! | `NAME_...` | the same of the variables in `probe.also`, `NAME_worst_group` among them |
 //! | `classifier_...` | the first rows by the class scores of the network itself, where it has any; `di` adds up those of all domains |
 //! | `effective_rank` | of the test features |
 //! | `uniformity` | of the test features on the unit sphere |
@@ -38,6 +38,7 @@ use simile_core::numeric::rows::{Buffer, Rows, to_matrix};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::console::line;
 use crate::experiment::features::Features;
+use crate::metrics::names::NAMED;
 use crate::run_folder::record::ProbeFit;
 
 pub(crate) use self::classes::judge;
@@ -53,7 +54,12 @@ pub(crate) struct Measured {
     pub(crate) guesses: Vec<usize>,
     /// The fits of the probes with a penalty: of the class, the condition, and others by their name.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
+    /// The test images that are classified rightly, by the metric that counts them: the class, and a categorical condition.
+    pub(crate) hits: Hits,
 }
+
+/// True where a probe is right, image by image, by the name of the metric.
+pub(crate) type Hits = BTreeMap<String, Vec<bool>>;
 
 /// Features of a data set, with the labels and conditions of each row.
 #[derive(Debug, Clone, Copy)]
@@ -125,11 +131,13 @@ pub(crate) fn measure(
     let (train, test) = (Split::new(train, &scale)?, Split::new(test, &scale)?);
     let shape = shape::measure(&test)?;
     let (train, test) = narrowed(train, test)?;
-    let Measured { mut metrics, guesses, mut probes } = classes::measure(section, probe, &train, &test)?;
-    let (leaks, fits) = leak::measure(section, &train, &test)?;
-    metrics.extend(leaks.into_iter().chain(shape));
-    probes.extend(fits);
-    Ok(Measured { metrics: finite(metrics), guesses, probes })
+    let Measured { mut metrics, guesses, mut probes, mut hits } =
+        classes::measure(section, probe, &train, &test)?;
+    let leaks = leak::measure(section, &train, &test)?;
+    metrics.extend(leaks.metrics.into_iter().chain(shape));
+    probes.extend(leaks.fits);
+    hits.extend(leaks.hits.map(|hits| (NAMED.to_owned(), hits)));
+    Ok(Measured { metrics: finite(metrics), guesses, probes, hits })
 }
 
 /// The same metrics of class and condition for a constant prediction: the class, or the value, that is most frequent
@@ -239,7 +247,7 @@ mod tests {
         let section =
             ProbeSection { condition: "age".into(), ridge: Penalty::Given(1e-2), ..ProbeSection::default() };
         let read = |(train, test): (Split<'_>, Split<'_>)| {
-            let leak = leak::measure(&section, &train, &test).unwrap().0["condition_r2"];
+            let leak = leak::measure(&section, &train, &test).unwrap().metrics["condition_r2"];
             (leak, classes::measure(&section, Probe::Linear, &train, &test).unwrap().guesses)
         };
         let (whole, few) = (both(), both());

@@ -1,0 +1,49 @@
+//! The data of a trained model: those that its recipe names.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use burn::tensor::Device;
+use simile_core::nn::checkpoint::Metadata;
+
+use crate::config::Recipe;
+use crate::experiment::prepare::prior;
+use crate::experiment::prepare::splits::Splits;
+use crate::run_folder::folder::RunFolder;
+use crate::run_folder::state::RunState;
+
+/// The folder of the data: the given one, or the one of the run, if its state still records it.
+///
+/// # Errors
+/// If the folder of the run cannot be read.
+pub(super) fn folder(model: &Path, given: Option<&Path>) -> Result<Option<PathBuf>> {
+    match (given, model.is_dir()) {
+        (Some(folder), _) => Ok(Some(folder.to_owned())),
+        (None, true) => {
+            let state = RunState::read(&RunFolder::open(model)?);
+            Ok(state.ok().flatten().and_then(|state| state.data))
+        }
+        (None, false) => Ok(None),
+    }
+}
+
+/// The recipe of a model. `instead` says what to do where it has none.
+///
+/// # Errors
+/// If the file does not say it.
+pub(super) fn recipe(model: &Path, metadata: &Metadata, instead: &str) -> Result<Recipe> {
+    serde_json::from_value(metadata.recipe.clone()).with_context(|| {
+        format!(
+            "the model {} does not say on which data it was trained, as one that was imported does not; {instead}",
+            model.display()
+        )
+    })
+}
+
+/// The images of a recipe.
+///
+/// # Errors
+/// If they cannot be read.
+pub(super) fn splits(recipe: &Recipe, folder: Option<&Path>, device: &Device) -> Result<Splits> {
+    prior::add(Splits::of(recipe, folder)?, recipe.data.prior.as_ref(), device)
+}

@@ -1,0 +1,81 @@
+//! A CSV file with the class and the attributes of rows that are known by their order, such as those of vectors.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use super::columns::{Column, Kind, are_parts, named};
+use super::folder::{FILES, LABELS, PARTS};
+use crate::config::explain::suggestion;
+use crate::console::line;
+use crate::data::settings::{Broken, TableSection};
+use crate::data::{ReadTable, read_table};
+use crate::exit::usage;
+
+/// The rows of a table.
+pub(crate) struct Labels {
+    pub(crate) table: ReadTable,
+    /// True if a column names the files; otherwise those of the catalogue say nothing.
+    pub(crate) names_files: bool,
+}
+
+/// Reads a table. Its columns are told by their names, the class by `label` if that is given. Attributes with empty cells are
+/// left out and said, but for `wanted`.
+///
+/// # Errors
+/// A usage error if a column is missing or cannot be told; names the line of an unusable cell.
+pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Result<Labels> {
+    let reading = || format!("cannot read {}", csv.display());
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(csv).with_context(reading)?;
+    let header: Vec<String> = reader.headers().with_context(reading)?.iter().map(String::from).collect();
+    let rows: Vec<csv::StringRecord> =
+        reader.records().collect::<Result<_, csv::Error>>().with_context(reading)?;
+    let cells = |name: &str| {
+        let at = header.iter().position(|column| column == name).unwrap_or(usize::MAX);
+        rows.iter().map(move |row| row.get(at).unwrap_or_default())
+    };
+    let known: Vec<&str> = header.iter().map(String::as_str).collect();
+    let no_column = |name: &str| {
+        usage(format_args!("{} has no column `{name}`{}", csv.display(), suggestion(name, &known)))
+    };
+    let of_name = |name: &str| header.iter().find(|column| *column == name).ok_or_else(|| no_column(name));
+    let class = match label {
+        Some(label) => of_name(label)?,
+        None => named(&header, &LABELS).ok_or_else(|| {
+            usage(format_args!(
+                "{}: no column is named as a class; name it with --label COLUMN; its columns: {}",
+                csv.display(),
+                known.join(", ")
+            ))
+        })?,
+    };
+    if let Some(wanted) = wanted {
+        of_name(wanted)?;
+    }
+    let file = named(&header, &FILES);
+    let split = named(&header, &PARTS).filter(|name| are_parts(cells(name)));
+    let of_role = |name: &String| [file, Some(class), split].contains(&Some(name));
+    let columns = header.iter().filter(|name| !of_role(name)).map(|name| Column::of(name, cells(name)));
+    let is_wanted = |column: &Column| wanted == Some(column.name.as_str());
+    let (attributes, lacking): (Vec<Column>, Vec<Column>) = columns
+        .filter(|column| column.is_attribute() || is_wanted(column))
+        .partition(|column| column.missing == 0 || is_wanted(column));
+    for column in lacking {
+        line(format_args!("`{}` is left out: {} of its cells are empty", column.name, column.missing));
+    }
+    let are_codes = |column: &&Column| matches!(column.kind, Kind::Categories { are_codes: true, .. });
+    let folder = csv.parent().unwrap_or(Path::new(""));
+    let section = TableSection {
+        csv: csv.file_name().map(Into::into).unwrap_or_default(),
+        file: file.unwrap_or(class).clone(),
+        label: class.clone(),
+        split: split.cloned(),
+        conditions: attributes
+            .iter()
+            .map(|column| (column.name.clone(), vec![column.name.clone()]))
+            .collect(),
+        categories: attributes.iter().filter(are_codes).map(|column| column.name.clone()).collect(),
+        missing: Broken::Refuse,
+    };
+    Ok(Labels { table: read_table(&section, folder)?, names_files: file.is_some() })
+}

@@ -1,0 +1,150 @@
+//! Reads tables, one group of rows after the other: those written here, and those of other programs whose pages are not
+//! compressed.
+
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use anyhow::{Context as _, Result};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader as _, RowGroupReader};
+use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+
+use super::{Cells, Kind};
+
+/// The columns of a file: those that hold what vectors and their attributes can be, in their order.
+struct Known {
+    /// Place among the leaves of the schema.
+    leaf: usize,
+    name: String,
+    /// The length of lists is read off their rows.
+    kind: Kind,
+}
+
+/// Gives the columns of each group of rows to `keep`, by name, in order. Columns of other types are left out.
+///
+/// # Errors
+/// If it is no Parquet file, is compressed, or has an empty cell or lists of several lengths; and as `keep`.
+pub(crate) fn each_group(file: File, keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) -> Result<()> {
+    // Damaged bytes can make the library panic, which must not end the program.
+    let read = catch_unwind(AssertUnwindSafe(|| groups(file, keep)));
+    read.unwrap_or_else(|_| Err(anyhow::anyhow!("it is damaged, and its reader failed; get it again")))
+}
+
+fn groups(file: File, mut keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) -> Result<()> {
+    let reader = SerializedFileReader::new(file)?;
+    let metadata = reader.metadata();
+    let known = known(metadata.file_metadata().schema_descr());
+    for at in 0..metadata.num_row_groups() {
+        let described = metadata.row_group(at);
+        let compressed = known.iter().find_map(|column| {
+            let column = described.columns().get(column.leaf)?;
+            (column.compression() != Compression::UNCOMPRESSED).then(|| column.compression())
+        });
+        if let Some(codec) = compressed {
+            anyhow::bail!(
+                "it is compressed ({codec}), which is not read; write it anew with compression=None (pandas) or \
+                 COMPRESSION uncompressed (DuckDB)"
+            );
+        }
+        let rows = usize::try_from(described.num_rows()).context("a group has no number of rows")?;
+        let group = reader.get_row_group(at)?;
+        let columns = known
+            .iter()
+            .map(|column| {
+                let cells = cells(group.as_ref(), column, rows);
+                Ok((column.name.clone(), cells.with_context(|| format!("the column `{}`", column.name))?))
+            })
+            .collect::<Result<_>>()?;
+        keep(columns)?;
+    }
+    Ok(())
+}
+
+fn known(schema: &SchemaDescriptor) -> Vec<Known> {
+    let of = |leaf: usize, column: &ColumnDescriptor| {
+        let name = column.path().parts().first()?.clone();
+        let kind = match (column.max_rep_level(), column.physical_type()) {
+            (0, Physical::BYTE_ARRAY) if is_text(column) => Kind::Text,
+            (0, Physical::INT32 | Physical::INT64) => Kind::Whole,
+            (0, Physical::FLOAT | Physical::DOUBLE) => Kind::Number,
+            (1, Physical::FLOAT | Physical::DOUBLE) => Kind::List(0),
+            _ => return None,
+        };
+        // Of a table in a table nothing is known.
+        let is_plain = column.path().parts().len() == 1 || matches!(kind, Kind::List(_));
+        is_plain.then_some(Known { leaf, name, kind })
+    };
+    schema.columns().iter().enumerate().filter_map(|(leaf, column)| of(leaf, column)).collect()
+}
+
+fn is_text(column: &ColumnDescriptor) -> bool {
+    column.converted_type() == ConvertedType::UTF8
+        || column.logical_type_ref().is_some_and(|of| *of == LogicalType::String)
+}
+
+fn cells(group: &dyn RowGroupReader, column: &Known, rows: usize) -> Result<Cells> {
+    let described = group.metadata().column(column.leaf).column_descr_ptr();
+    let highest = described.max_def_level();
+    Ok(match (column.kind, group.get_column_reader(column.leaf)?) {
+        (Kind::Text, ColumnReader::ByteArrayColumnReader(reader)) => {
+            let bytes = of_rows(reader, rows, highest)?.0;
+            let text = |bytes: parquet::data_type::ByteArray| Ok(bytes.as_utf8()?.to_owned());
+            Cells::Text(bytes.into_iter().map(text).collect::<Result<_, ParquetError>>()?)
+        }
+        (Kind::Whole, ColumnReader::Int32ColumnReader(reader)) => {
+            Cells::Whole(of_rows(reader, rows, highest)?.0.into_iter().map(i64::from).collect())
+        }
+        (Kind::Whole, ColumnReader::Int64ColumnReader(reader)) => {
+            Cells::Whole(of_rows(reader, rows, highest)?.0)
+        }
+        (Kind::Number, ColumnReader::FloatColumnReader(reader)) => {
+            Cells::Number(of_rows(reader, rows, highest)?.0.into_iter().map(f64::from).collect())
+        }
+        (Kind::Number, ColumnReader::DoubleColumnReader(reader)) => {
+            Cells::Number(of_rows(reader, rows, highest)?.0)
+        }
+        (Kind::List(_), ColumnReader::FloatColumnReader(reader)) => {
+            let (values, begins) = of_rows(reader, rows, highest)?;
+            Cells::List { length: length(&begins, rows)?, values }
+        }
+        (Kind::List(_), ColumnReader::DoubleColumnReader(reader)) => {
+            let (values, begins) = of_rows(reader, rows, highest)?;
+            let values = values.into_iter().map(|value| value as f32).collect();
+            Cells::List { length: length(&begins, rows)?, values }
+        }
+        _ => anyhow::bail!("its type is not the one that the file says"),
+    })
+}
+
+/// The values of a column and, of lists, their repetition levels.
+fn of_rows<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    rows: usize,
+    highest: i16,
+) -> Result<(Vec<T::T>, Vec<i16>)> {
+    let (mut values, mut levels, mut begins) = (Vec::new(), Vec::new(), Vec::new());
+    let mut read = 0;
+    while read < rows {
+        let (of_pass, ..) =
+            reader.read_records(rows - read, Some(&mut levels), Some(&mut begins), &mut values)?;
+        anyhow::ensure!(of_pass > 0, "{read} of {rows} rows are there; the file is cut");
+        read += of_pass;
+    }
+    let whole = levels.iter().all(|&level| level == highest);
+    anyhow::ensure!(whole, "a cell is empty; fill it, or leave the row out");
+    Ok((values, begins))
+}
+
+/// The length of lists by their repetition levels.
+fn length(begins: &[i16], rows: usize) -> Result<usize> {
+    let length = begins.len().checked_div(rows).unwrap_or(0);
+    let same = length > 0
+        && begins.len() == rows * length
+        && begins.iter().enumerate().all(|(at, &level)| (level == 0) == at.is_multiple_of(length));
+    anyhow::ensure!(same, "its lists differ in length, or are empty");
+    Ok(length)
+}

@@ -1,0 +1,83 @@
+use std::io::{Seek as _, Write as _};
+
+use anyhow::Result;
+
+use super::*;
+
+/// A file of `rows` rows in parts of 7.
+fn written(rows: usize, length: usize) -> Vec<u8> {
+    let columns = [
+        ("path", Kind::Text),
+        ("index", Kind::Whole),
+        ("an age, in \"years\"", Kind::Number),
+        (VECTOR, Kind::List(length)),
+    ];
+    let mut writer = Writer::begin(Vec::new(), &columns).unwrap();
+    let all: Vec<usize> = (0..rows).collect();
+    for part in all.chunks(7) {
+        writer.push(cells(part, length)).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn cells(rows: &[usize], length: usize) -> Vec<Cells> {
+    let value = |row: &usize, at: usize| (*row as f32).mul_add(0.5, at as f32);
+    vec![
+        Cells::Text(rows.iter().map(|row| format!("in it/Ä{row}.png")).collect()),
+        Cells::Whole(rows.iter().map(|&row| row as i64 - 3).collect()),
+        Cells::Number(rows.iter().map(|&row| row as f64 / 3.0).collect()),
+        Cells::List {
+            length,
+            values: rows.iter().flat_map(|row| (0..length).map(|at| value(row, at))).collect(),
+        },
+    ]
+}
+
+fn groups(bytes: &[u8], keep: impl FnMut(Vec<(String, Cells)>) -> Result<()>) -> Result<()> {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file.rewind().unwrap();
+    each_group(file, keep)
+}
+
+#[test]
+fn a_table_reads_back_as_it_was_written() {
+    for (rows, length) in [(0, 3), (1, 1), (20, 5), (2100, 2048)] {
+        let mut read = Vec::new();
+        let (mut groups_read, mut at) = (0, 0);
+        groups(&written(rows, length), |columns| {
+            let count = columns[0].1.rows();
+            let expected = cells(&(at..at + count).collect::<Vec<_>>(), length);
+            assert!(columns.iter().map(|(_, cells)| cells).eq(&expected), "rows from {at}");
+            read = columns.into_iter().map(|(name, _)| name).collect();
+            (groups_read, at) = (groups_read + 1, at + count);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(at, rows);
+        assert_eq!(groups_read > 1, rows * length > 1 << 22, "{rows} x {length}");
+        assert!(rows == 0 || read == ["path", "index", "an age, in \"years\"", VECTOR], "{read:?}");
+    }
+}
+
+#[test]
+fn what_is_no_sound_table_is_refused() {
+    let whole = written(20, 5);
+    for wrong in [&b"PAR1"[..], b"no table at all, but text", &whole[..whole.len() - 1], &whole[40..]] {
+        assert!(groups(wrong, |_| Ok(())).is_err());
+    }
+    let error = groups(&whole, |_| anyhow::bail!("enough")).unwrap_err();
+    assert_eq!(error.to_string(), "enough");
+}
+
+#[test]
+fn columns_that_do_not_belong_together_are_refused() {
+    let columns = [("path", Kind::Text), (VECTOR, Kind::List(2))];
+    let mut writer = Writer::begin(Vec::new(), &columns).unwrap();
+    let vectors = |length, count| Cells::List { length, values: vec![0.0; length * count] };
+    let names = |count| Cells::Text(vec![String::from("a"); count]);
+    assert!(writer.push(vec![names(2), vectors(2, 1)]).is_err());
+    assert!(writer.push(vec![names(2), vectors(3, 2)]).is_err());
+    assert!(writer.push(vec![names(2)]).is_err());
+    assert!(writer.push(vec![names(2), vectors(2, 2)]).is_ok());
+}

@@ -1,0 +1,177 @@
+//! Vectors that are given in files, of this program or another one, with the class and the attributes of each, to be probed.
+
+mod annotations;
+mod parts;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use simile_core::data::{Catalogue, Dataset, DatasetError, ImageSet, ImageShape, ImageSource, Part};
+use simile_core::numeric::rows::{Buffer, Rows as _};
+
+use self::annotations::Annotations;
+use self::parts::Chunk;
+use crate::exit::usage;
+use crate::experiment::evaluate::probe::Represented;
+use crate::experiment::features::{Collector, Features};
+
+/// One in so many rows is held out where no column says which.
+const HELD_OUT: usize = 5;
+/// Seed of the choice of these.
+const HOLD_OUT_SEED: u64 = 0;
+/// Rows that are copied at a time.
+const BLOCK: usize = 1024;
+
+/// The files, and what is known of their rows beside them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sources<'a> {
+    /// Files of vectors, in the order of the rows.
+    pub(crate) parts: &'a [PathBuf],
+    /// A CSV file with a line for each vector, in the same order.
+    pub(crate) table: Option<&'a Path>,
+    /// The column of the class in it.
+    pub(crate) label: Option<&'a str>,
+    /// An attribute that must be known.
+    pub(crate) condition: Option<&'a str>,
+}
+
+/// Vectors of one split, with their classes and attributes.
+pub(crate) struct Split {
+    pub(crate) features: Features,
+    pub(crate) dataset: Dataset,
+}
+
+impl Split {
+    /// As probes take it.
+    pub(crate) fn represented(&self) -> Represented<'_> {
+        Represented { features: &self.features, dataset: &self.dataset }
+    }
+}
+
+/// Vectors to fit probes to, and those to measure them on.
+pub(crate) struct Given {
+    pub(crate) train: Split,
+    pub(crate) test: Split,
+    /// The choice of the test rows, in words.
+    pub(crate) judged: &'static str,
+}
+
+impl Given {
+    /// Reads vectors and annotations.
+    ///
+    /// # Errors
+    /// Names the file that cannot be read or differs from the others; a usage error if annotations are missing or do not belong
+    /// to the vectors.
+    pub(crate) fn read(sources: Sources<'_>) -> Result<Self> {
+        let annotations = match sources.table {
+            Some(table) => Annotations::of_table(table, sources.label, sources.condition)?,
+            None => Annotations::of_parts(sources.parts)?,
+        };
+        let all = vectors(sources, &annotations)?;
+        let Annotations { catalogue, has_split, .. } = annotations;
+        let rows = catalogue.len();
+        let (catalogue, judged) = match has_split {
+            true => (catalogue, "test"),
+            false => {
+                let held_out = (rows / HELD_OUT).max(1);
+                let chosen = catalogue.hold_out(Part::Train, Part::Test, held_out, HOLD_OUT_SEED)?;
+                (chosen, "held-out (no column says which)")
+            }
+        };
+        Ok(Self {
+            train: split(&catalogue, &all, Part::Train)?,
+            test: split(&catalogue, &all, Part::Test)?,
+            judged,
+        })
+    }
+}
+
+/// The vectors of all parts.
+fn vectors(sources: Sources<'_>, annotations: &Annotations) -> Result<Features> {
+    let expected = annotations.catalogue.len();
+    let mut collector: Option<(Collector, usize)> = None;
+    let mut rows = 0;
+    for part in sources.parts {
+        let reading = || format!("cannot read the vectors of {}", part.display());
+        let keep = |chunk: Chunk| {
+            let (collector, columns) = match &mut collector {
+                Some(begun) => begun,
+                none => none.insert((Collector::new(expected, chunk.columns)?, chunk.columns)),
+            };
+            anyhow::ensure!(
+                *columns == chunk.columns,
+                "they have {} numbers each, and those of {} have {columns}",
+                chunk.columns,
+                sources.parts[0].display()
+            );
+            if let Some(reason) = chunk.names.and_then(|names| annotations.differs(&names, rows)) {
+                return Err(usage(reason));
+            }
+            rows += chunk.values.len() / chunk.columns;
+            if rows <= expected {
+                collector.push(&chunk.values)?;
+            }
+            Ok(())
+        };
+        parts::each_chunk(part, keep).with_context(reading)?;
+    }
+    if rows != expected {
+        let origin = sources.table.map_or_else(String::new, |table| table.display().to_string());
+        return Err(usage(format_args!(
+            "the files hold {rows} vectors, and {origin} has {expected} rows: one row for each vector is needed, in the same \
+             order"
+        )));
+    }
+    let (collector, _) = collector.context("the files hold no vectors")?;
+    collector.finish()
+}
+
+/// The rows of a part.
+fn split(catalogue: &Catalogue, all: &Features, part: Part) -> Result<Split> {
+    let rows = catalogue.of(part);
+    if rows.is_empty() {
+        let name = if part == Part::Train { "train" } else { "test" };
+        return Err(usage(format_args!(
+            "no row is of the split `{name}`; both are needed to fit and to measure probes"
+        )));
+    }
+    let columns = all.columns();
+    let mut collector = Collector::new(rows.len(), columns)?;
+    let mut block = vec![0.0_f32; BLOCK * columns];
+    let mut wanted = rows.iter().copied().peekable();
+    for first in (0..all.rows()).step_by(BLOCK) {
+        let read = BLOCK.min(all.rows() - first);
+        let block = &mut block[..read * columns];
+        all.read(first, Buffer::Single(block))?;
+        while let Some(row) = wanted.next_if(|row| *row < first + read) {
+            let from = (row - first) * columns;
+            collector.push(&block[from..from + columns])?;
+        }
+    }
+    let of_part = catalogue.select(&rows);
+    let images = ImageSet::new(Arc::new(NoImages(rows.len())))?;
+    Ok(Split { features: collector.finish()?, dataset: of_part.into_dataset(images)? })
+}
+
+/// The absent images of vectors.
+#[derive(Debug)]
+struct NoImages(usize);
+
+impl ImageSource for NoImages {
+    fn shape(&self) -> ImageShape {
+        ImageShape { height: 1, width: 1, channels: 1 }
+    }
+
+    fn count(&self) -> usize {
+        self.0
+    }
+
+    fn read(&self, _: &[u32], _: &mut [u8]) -> Result<(), DatasetError> {
+        Err(DatasetError::Unreadable { origin: "a vector".into(), reason: "its image is not given".into() })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

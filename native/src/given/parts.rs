@@ -1,0 +1,79 @@
+//! Files of vectors: NumPy's `.npy`, CSV as `simile embed` writes it, and Parquet.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use simile_core::data::formats::npy;
+
+use crate::export::parquet::{self, Cells, VECTOR};
+use crate::export::vectors::Format;
+
+/// Vectors that follow one another.
+pub(super) struct Chunk {
+    /// Numbers of a vector, at least one.
+    pub(super) columns: usize,
+    /// Row after row.
+    pub(super) values: Vec<f32>,
+    /// The file that each is of, if it is said.
+    pub(super) names: Option<Vec<String>>,
+}
+
+/// Gives the vectors of a file to `keep`, in order. Of a `.npy` or CSV file all are in memory at a time, of Parquet a group.
+///
+/// # Errors
+/// If the file cannot be read or is no table of vectors, and as `keep`.
+pub(super) fn each_chunk(path: &Path, mut keep: impl FnMut(Chunk) -> Result<()>) -> Result<()> {
+    match Format::of(path)? {
+        Format::Npy => keep(of_npy(path)?),
+        Format::Csv => keep(of_csv(path)?),
+        Format::Parquet => parquet::each_group(File::open(path)?, |columns| keep(of_group(columns)?)),
+    }
+}
+
+fn of_npy(path: &Path) -> Result<Chunk> {
+    let array = npy::parse(&fs::read(path)?, &path.display().to_string())?;
+    let columns = match *array.shape.as_slice() {
+        [_, columns] if columns > 0 => columns,
+        _ => anyhow::bail!(
+            "it has the shape {:?}; an array of one row for each vector is expected",
+            array.shape
+        ),
+    };
+    let values = array.values.to_floats().into_iter().map(|value| value as f32).collect();
+    Ok(Chunk { columns, values, names: None })
+}
+
+/// The name of the image in the first column, and numbers in all others.
+fn of_csv(path: &Path) -> Result<Chunk> {
+    let mut reader = csv::Reader::from_path(path)?;
+    let columns = reader.headers()?.len().checked_sub(1).filter(|columns| *columns > 0);
+    let columns = columns.context("its head names no column of numbers beside that of the images")?;
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for record in reader.records() {
+        let record = record?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let mut cells = record.iter();
+        names.push(cells.next().unwrap_or_default().to_owned());
+        for cell in cells {
+            let number =
+                cell.trim().parse().ok().with_context(|| format!("line {line}: `{cell}` is no number"))?;
+            values.push(number);
+        }
+    }
+    Ok(Chunk { columns, values, names: Some(names) })
+}
+
+fn of_group(columns: Vec<(String, Cells)>) -> Result<Chunk> {
+    let (mut vectors, mut names) = (None, None);
+    for (name, cells) in columns {
+        match cells {
+            Cells::List { length, values } if name == VECTOR => vectors = Some((length, values)),
+            Cells::Text(cells) if name == "path" => names = Some(cells),
+            _ => {}
+        }
+    }
+    let (columns, values) =
+        vectors.with_context(|| format!("it has no column `{VECTOR}` of lists of numbers"))?;
+    Ok(Chunk { columns, values, names })
+}

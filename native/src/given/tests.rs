@@ -1,0 +1,95 @@
+use std::fs;
+
+use simile_core::numeric::matrix::Matrix;
+use simile_core::numeric::rows::to_matrix;
+
+use super::*;
+use crate::export::vectors::Format;
+
+const ROWS: usize = 2500;
+
+/// A folder with the same vectors as one file and as three, in every format, and their table.
+fn folder() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..ROWS).map(|row| format!("scans/{row}.png")).collect();
+    let vectors = Matrix::from_fn(ROWS, 3, |row, at| f64::from(((row * 7 + at) as f32).sin()));
+    for format in ["npy", "csv", "parquet"] {
+        for (name, rows) in [("whole", 0..ROWS), ("0", 0..1), ("1", 1..1500), ("2", 1500..ROWS)] {
+            let path = place.path().join(format!("{name}.{format}"));
+            let mut file = Format::of(&path).unwrap().begin(&path, [rows.len(), 3]).unwrap();
+            let rows: Vec<usize> = rows.collect();
+            for rows in rows.chunks(64) {
+                let of: Vec<String> = rows.iter().map(|&row| names[row].clone()).collect();
+                file.push(&of, &vectors.select(rows)).unwrap();
+            }
+            file.finish().unwrap();
+        }
+    }
+    let line = |row: usize| {
+        let (class, split) = (["cat", "dog"][row % 2], if row.is_multiple_of(3) { "test" } else { "train" });
+        format!("{row}.png,{class},{split},{},{}.5,{}\n", ["north", "south"][row / 2 % 2], row, row % 4)
+    };
+    let table = (0..ROWS).map(line).collect::<String>();
+    fs::write(place.path().join("table.csv"), format!("file,label,split,hospital,age,site\n{table}"))
+        .unwrap();
+    place
+}
+
+fn read(place: &Path, parts: &[&str], table: &str) -> Result<Given> {
+    let parts: Vec<PathBuf> = parts.iter().map(|part| place.join(part)).collect();
+    Given::read(Sources { parts: &parts, table: Some(&place.join(table)), label: None, condition: None })
+}
+
+#[test]
+fn parts_are_the_whole_in_every_format() {
+    let place = folder();
+    let whole = read(place.path(), &["whole.npy"], "table.csv").unwrap();
+    assert_eq!((whole.train.dataset.len(), whole.test.dataset.len()), (1666, 834));
+    let features = to_matrix(&whole.test.features).unwrap();
+    assert_eq!(features[(1, 2)], f64::from(23.0_f32.sin()), "row 3 is the second one to test on");
+    assert!(matches!(
+        &whole.test.dataset.conditions["site"],
+        simile_core::data::Condition::Categorical { .. }
+    ));
+    for format in ["npy", "csv", "parquet"] {
+        let names = ["0", "1", "2"].map(|part| format!("{part}.{format}"));
+        let parts = read(place.path(), &names.each_ref().map(String::as_str), "table.csv").unwrap();
+        for (part, of_whole) in [(&parts.train, &whole.train), (&parts.test, &whole.test)] {
+            assert_eq!(to_matrix(&part.features).unwrap(), to_matrix(&of_whole.features).unwrap());
+            assert_eq!(part.dataset.labels, of_whole.dataset.labels);
+            assert_eq!(part.dataset.conditions, of_whole.dataset.conditions);
+        }
+    }
+}
+
+#[test]
+fn rows_that_do_not_belong_together_are_refused() {
+    let place = folder();
+    let error = |parts: &[&str], table: &str| {
+        read(place.path(), parts, table).err().map(|error| format!("{error:#}")).unwrap()
+    };
+    let swapped = error(&["1.csv", "0.csv", "2.csv"], "table.csv");
+    assert!(swapped.contains("vector 1 is of scans/1.png") && swapped.contains("0.png"), "{swapped}");
+    let few = error(&["0.npy", "2.npy"], "table.csv");
+    assert!(few.contains("1001 vectors") && few.contains("2500 rows"), "{few}");
+    fs::write(place.path().join("b.csv"), "image,v0\na.png,1\n").unwrap();
+    let wide = error(&["0.csv", "b.csv"], "table.csv");
+    assert!(wide.contains("1 numbers each") && wide.contains("0.csv have 3"), "{wide}");
+    fs::write(place.path().join("c.csv"), "image,v0\nscans/0.png,one\n").unwrap();
+    assert!(error(&["c.csv"], "table.csv").contains("line 2: `one` is no number"));
+    fs::write(place.path().join("short.csv"), "file,age\na.png,1\n").unwrap();
+    assert!(error(&["whole.npy"], "short.csv").contains("--label COLUMN"));
+    let parts = [place.path().join("whole.npy")];
+    let sources = Sources { parts: &parts, table: None, label: None, condition: None };
+    assert!(Given::read(sources).err().unwrap().to_string().contains("--table"));
+}
+
+#[test]
+fn without_a_split_a_fifth_is_held_out() {
+    let place = folder();
+    let table: String = (0..ROWS).map(|row| format!("{},{}\n", row % 3, 40 + row % 30)).collect();
+    fs::write(place.path().join("plain.csv"), format!("class,age\n{table}")).unwrap();
+    let given = read(place.path(), &["whole.csv"], "plain.csv").unwrap();
+    assert_eq!((given.train.dataset.len(), given.test.dataset.len()), (2000, 500));
+    assert!(given.judged.contains("held-out"), "{}", given.judged);
+}
