@@ -262,8 +262,8 @@ pub(crate) struct Export {
     /// The program to write it for
     #[arg(long, value_enum)]
     pub(crate) to: Target,
-    /// The folder to write; must be new or empty [default: MODEL-pytorch]
-    #[arg(long, value_name = "DIR")]
+    /// The folder (PyTorch) or file (ONNX) to write; must be new [default: MODEL-pytorch or MODEL.onnx]
+    #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
 }
 
@@ -271,6 +271,8 @@ pub(crate) struct Export {
 pub(crate) enum Target {
     /// A module in Python, with its weights
     Pytorch,
+    /// One file that takes pictures, with their preprocessing
+    Onnx,
 }
 
 /// The help text of `--encoder`.

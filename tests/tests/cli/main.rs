@@ -15,6 +15,7 @@ mod memory;
 mod methods;
 mod mpi;
 mod newcomer;
+mod onnx;
 mod profile;
 mod reproduce;
 mod resume;
