@@ -250,10 +250,14 @@ pub(crate) struct Import {
     long_about = "Write an encoder for another program.
 
 For PyTorch: a folder with the source of the module and of its preprocessing, model.py, and the weights beside it. \
-Networks with the same tensors are told apart: the module refuses the weights of another one.",
+Networks with the same tensors are told apart: the module refuses the weights of another one.
+
+For ONNX: one file with the preprocessing and the network. Its input `pictures` is [n, height, width, channels] of uint8, its output \
+`vectors` [n, features].",
     after_help = "Examples:
   simile export runs/fair-digits --to pytorch
-  simile export model.safetensors --to pytorch --out encoder"
+  simile export model.safetensors --to pytorch --out encoder
+  simile export model.safetensors --to onnx"
 )]
 pub(crate) struct Export {
     /// A run folder or a .safetensors file
