@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers;
+use super::operations::Operation;
 use super::segments::{Flow, Segment, Step};
 use super::work::Work;
 use crate::stage::Stage;
@@ -80,6 +81,10 @@ macro_rules! networks {
 
             pub(super) fn work(self, settings: &Settings) -> Work {
                 match self { $(Self::$name => <$design>::work(settings)),+ }
+            }
+
+            pub(super) fn operations(self, settings: &Settings) -> Vec<Operation> {
+                match self { $(Self::$name => <$design>::operations(settings)),+ }
             }
 
             pub(crate) fn recognises(self, shapes: &Shapes<'_>) -> bool {

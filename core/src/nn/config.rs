@@ -10,6 +10,7 @@ use super::activations::Activations;
 use super::architecture::{Architecture, Encoder};
 use super::design::{Settings, Stem};
 use super::lenet;
+use super::operations::Operation;
 use super::work::Work;
 use crate::error::{Error, Result};
 
@@ -114,6 +115,11 @@ impl EncoderConfig {
     /// The forward pass of one image, that of the head aside.
     pub fn work(&self) -> Work {
         self.name.work(&self.settings())
+    }
+
+    /// The layers in evaluation, from images to embeddings, as operations on the tensors of a checkpoint.
+    pub fn operations(&self) -> Vec<Operation> {
+        self.name.operations(&self.settings())
     }
 
     /// A network with PyTorch's initialisation, from the caller's generator. On an autodiff device it is ready to

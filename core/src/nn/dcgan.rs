@@ -23,6 +23,7 @@ use simile_kernels::{Windows, convolve};
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, in_type_of};
+use super::operations::Operation;
 use super::work::{Layers, Window, Work};
 
 /// Supported sides of the images.
@@ -233,6 +234,15 @@ impl Design for DcganDesign {
             if at > 0 { maps.normalised() } else { maps }.activated()
         });
         maps.work
+    }
+
+    fn operations(settings: &Settings) -> Vec<Operation> {
+        let layer = |at: usize| {
+            let norm = (at > 0).then(|| Operation::normalisation(format!("layers.{at}.bn")));
+            let convolution = Operation::convolution(format!("layers.{at}"), 2, 1);
+            [convolution].into_iter().chain(norm).chain([Operation::LeakyRelu { slope: SLOPE }])
+        };
+        (0..widths(settings.side).len()).flat_map(layer).chain([Operation::Flatten]).collect()
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

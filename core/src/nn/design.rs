@@ -9,6 +9,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::activations::Activations;
+use super::operations::Operation;
 use super::segments::Segment;
 use super::work::{Window, Work};
 
@@ -88,6 +89,9 @@ pub(crate) trait Design {
 
     /// The forward pass of one image.
     fn work(settings: &Settings) -> Work;
+
+    /// Its layers in evaluation, from images to embeddings.
+    fn operations(settings: &Settings) -> Vec<Operation>;
 
     /// Its layers in steps between batch norms, from images to maps of one place; none if it cannot be taken in steps.
     fn segments(_network: &Self::Network) -> Option<Vec<Segment<'_>>> {

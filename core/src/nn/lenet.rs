@@ -10,6 +10,7 @@ use simile_kernels::{convolve_tanh_pool, tanh};
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{Convolution, Linear, in_type_of};
+use super::operations::Operation;
 use super::segments::{Flow, Segment, Step};
 use super::work::{Layers, Window, Work};
 
@@ -99,6 +100,22 @@ impl Design for LeNet5Design {
         let maps =
             WIDTHS[..2].iter().fold(image, |maps, width| maps.convolution(*width, WINDOW).pool(halved));
         maps.linear(WIDTHS[2]).activated().linear(EMBEDDING_SIZE).work
+    }
+
+    fn operations(_settings: &Settings) -> Vec<Operation> {
+        let convolution = |name| Operation::convolution(name, 1, 0);
+        vec![
+            convolution("conv1"),
+            Operation::Tanh,
+            Operation::Mean { side: 2 },
+            convolution("conv2"),
+            Operation::Tanh,
+            Operation::Mean { side: 2 },
+            convolution("conv3"),
+            Operation::Tanh,
+            Operation::Flatten,
+            Operation::linear("fc"),
+        ]
     }
 
     fn segments(network: &LeNet5) -> Option<Vec<Segment<'_>>> {

@@ -9,6 +9,7 @@ use rand::Rng;
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes, check_flat_side};
 use super::layers::Linear;
+use super::operations::Operation;
 use super::segments::{Flow, Segment, Step};
 use super::work::{Layers, Work};
 
@@ -64,6 +65,11 @@ impl Design for MlpDesign {
     fn work(settings: &Settings) -> Work {
         let image = Layers::of_maps(settings.channels, settings.side);
         (0..LAYERS).fold(image, |hidden, _| hidden.linear(EMBEDDING_SIZE).activated()).work
+    }
+
+    fn operations(_settings: &Settings) -> Vec<Operation> {
+        let layers = (0..LAYERS).flat_map(|at| [Operation::linear(format!("layers.{at}")), Operation::Relu]);
+        [Operation::Flatten].into_iter().chain(layers).collect()
     }
 
     fn segments(network: &Mlp) -> Option<Vec<Segment<'_>>> {

@@ -12,6 +12,7 @@ use simile_kernels::{Windows, mean_pool};
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers::{BatchNorm, Convolution, in_type_of, normal_fan_out};
+use super::operations::Operation;
 use super::segments::{Flow, Segment, Step};
 use super::work::{Layers, Window, Work};
 
@@ -111,6 +112,18 @@ fn work(settings: &Settings, kernel: usize) -> Work {
     WIDTHS.iter().fold(image, |maps, width| maps.convolution(*width, window).normalised()).averaged().work
 }
 
+/// The layers in evaluation.
+fn operations(kernel: usize) -> Vec<Operation> {
+    let layer = |at: usize| {
+        [
+            Operation::convolution(format!("layers.{at}.conv"), 1, kernel / 2),
+            Operation::normalisation(format!("layers.{at}.bn")),
+            Operation::Relu,
+        ]
+    };
+    (0..WIDTHS.len()).flat_map(layer).chain([Operation::GlobalMean]).collect()
+}
+
 /// The design of [`SimpleConv`] with 7×7 kernels.
 pub(crate) struct SimpleConvDesign;
 
@@ -137,6 +150,10 @@ impl Design for SimpleConvDesign {
 
     fn work(settings: &Settings) -> Work {
         work(settings, 7)
+    }
+
+    fn operations(_settings: &Settings) -> Vec<Operation> {
+        operations(7)
     }
 
     fn segments(network: &SimpleConv) -> Option<Vec<Segment<'_>>> {
@@ -176,6 +193,10 @@ impl Design for SimpleConv1x1Design {
 
     fn work(settings: &Settings) -> Work {
         work(settings, 1)
+    }
+
+    fn operations(_settings: &Settings) -> Vec<Operation> {
+        operations(1)
     }
 
     fn segments(network: &SimpleConv) -> Option<Vec<Segment<'_>>> {

@@ -17,6 +17,7 @@ use simile_kernels::Windows;
 use super::activations::Activations;
 use super::design::{Design, Settings, Shapes, check_flat_side};
 use super::layers::{BatchNorm, Convolution, Linear};
+use super::operations::Operation;
 use super::work::{Layers, Window, Work};
 
 /// Channels after each convolution.
@@ -199,6 +200,18 @@ impl Design for VaeDesign {
         // A step of the autoencoder also takes the logarithm of the variance.
         let log_variance = maps.branch().linear(Self::latents(settings));
         maps.linear(Self::latents(settings)).beside(log_variance).work
+    }
+
+    fn operations(_settings: &Settings) -> Vec<Operation> {
+        let layer = |at: usize| {
+            [
+                Operation::convolution(format!("layers.{at}.conv"), HALVING.stride, HALVING.padding),
+                Operation::normalisation(format!("layers.{at}.bn")),
+                Operation::Relu,
+            ]
+        };
+        let layers = (0..WIDTHS.len()).flat_map(layer);
+        layers.chain([Operation::Flatten, Operation::linear("mean")]).collect()
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Request;
+use super::case::{Case, Differentiated};
 use super::outcome::Outcome;
 use crate::error::{Error, Result, shown};
 
@@ -17,6 +18,29 @@ pub(super) fn checked(case: &Request, outcome: Outcome, is_double: bool) -> Resu
     for (name, value) in &case.inputs {
         visit(value, name, &mut furthest);
     }
+    Err(refused(&case.objective, &result, furthest, is_double))
+}
+
+/// The loss and the gradients, if every number in them is finite.
+///
+/// # Errors
+/// As [`checked`].
+pub(super) fn differentiated(case: &Case, found: Differentiated, is_double: bool) -> Result<Differentiated> {
+    let gradient = || found.gradients.iter().find(|(_, rows)| rows.first_not_finite().is_some());
+    let result = match found.loss.is_finite() {
+        false => Some("the loss".into()),
+        true => gradient().map(|(name, _)| of_gradient(name)),
+    };
+    let Some(result) = result else { return Ok(found) };
+    let mut furthest = None;
+    visit(&case.params, "", &mut furthest);
+    for (name, numbers) in &case.inputs {
+        numbers.each().for_each(|value| compare(value, name, &mut furthest));
+    }
+    Err(refused(&case.objective, &result, furthest, is_double))
+}
+
+fn refused(objective: &str, result: &str, furthest: Option<Furthest>, is_double: bool) -> Error {
     let culprit = match furthest {
         Some(Furthest { place, value, .. }) => {
             format!("the number furthest from 1 is {} in `{place}`", shown(value))
@@ -27,10 +51,14 @@ pub(super) fn checked(case: &Request, outcome: Outcome, is_double: bool) -> Resu
         true => "scale it towards 1",
         false => "scale it towards 1, or compute in double precision",
     };
-    Err(Error::Degenerate {
-        reason: format!("`{}`: {result} is not a finite number; {culprit}", case.objective),
+    Error::Degenerate {
+        reason: format!("`{objective}`: {result} is not a finite number; {culprit}"),
         remedy: remedy.into(),
-    })
+    }
+}
+
+fn of_gradient(name: &str) -> String {
+    format!("the gradient of `{name}`")
 }
 
 /// The part of an outcome that is not finite, if any.
@@ -42,7 +70,7 @@ fn not_finite(outcome: &Outcome) -> Option<String> {
     let gradient = outcome.gradients.iter().find(|(_, rows)| !is_finite(rows));
     // In JSON a number that is not finite is null.
     gradient
-        .map(|(name, _)| format!("the gradient of `{name}`"))
+        .map(|(name, _)| of_gradient(name))
         .or_else(|| null(&outcome.aux, "aux").map(|place| format!("`{place}`")))
 }
 
@@ -78,15 +106,17 @@ fn visit(value: &Value, place: &str, furthest: &mut Option<Furthest>) {
             }
         }
         Value::Number(number) => {
-            let number = number.as_f64().filter(|number| *number != 0.0);
-            let Some((value, distance)) = number.map(|number| (number, number.abs().ln().abs())) else {
-                return;
-            };
-            if furthest.as_ref().is_none_or(|found| distance > found.distance) {
-                *furthest = Some(Furthest { place: place.into(), value, distance });
-            }
+            number.as_f64().into_iter().for_each(|value| compare(value, place, furthest));
         }
         _ => {}
+    }
+}
+
+/// Keeps the number that is furthest from 1; 0 does not count.
+fn compare(value: f64, place: &str, furthest: &mut Option<Furthest>) {
+    let distance = value.abs().ln().abs();
+    if value != 0.0 && furthest.as_ref().is_none_or(|found| distance > found.distance) {
+        *furthest = Some(Furthest { place: place.into(), value, distance });
     }
 }
 

@@ -1,23 +1,10 @@
 //! The numbers of a document as tensors, matrices and labels; each error names the input.
 
-use burn::tensor::{DType, Device};
+use burn::tensor::DType;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::loss::batch::Batch;
-use crate::loss::selfsup::swav::queue_name;
 use crate::numeric::matrix::Matrix;
-
-/// A queue for each of several views, `[views][L][d]`.
-pub(super) fn with_queues(batch: Batch, value: &Value, device: &Device, dtype: DType) -> Result<Batch> {
-    let mut queues = value.as_array().into_iter().flatten().enumerate();
-    queues.try_fold(batch, |batch, (at, rows)| {
-        let name = queue_name(at);
-        let matrix = parse_rows(&name, rows)?;
-        check_range(&name, &matrix, dtype)?;
-        Ok(batch.with_matrix(&name, matrix, device, dtype))
-    })
-}
 
 /// A list of rows; a plain list of numbers is one row.
 pub(super) fn parse_rows(name: &str, value: &Value) -> Result<Matrix> {

@@ -4,12 +4,14 @@
 //! reference numbers is a case too. Embeddings, logits and the like are lists of rows. `inputs_normalised` marks
 //! embeddings as unit rows: gradients are then partial derivatives with respect to them.
 
+mod case;
 mod eval;
 mod finite;
 mod forces;
 mod input;
 mod kernels;
 mod lff;
+mod numbers;
 mod optim;
 mod outcome;
 
@@ -22,9 +24,10 @@ use crate::kernel::Kernel;
 use crate::loss;
 use crate::loss::Evaluation;
 use crate::loss::batch::Batch;
-use crate::loss::spec::InputKind;
 
-use self::input::{check_range, parse_condition, parse_indices, parse_rows, with_queues};
+pub use self::case::{Case, Differentiated};
+use self::input::parse_condition;
+pub use self::numbers::Numbers;
 pub use self::outcome::{Outcome, read};
 
 /// Runs a case that is not an objective, from its `params` and `inputs`.
@@ -144,20 +147,7 @@ impl Request {
         for (name, value) in &self.inputs {
             batch = match name.as_str() {
                 "inputs_normalised" => batch.with_unit_rows(value.as_bool().unwrap_or(false)),
-                "queue" if value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array) => {
-                    with_queues(batch, value, device, dtype)?
-                }
-                name => match loss::input_kind(name) {
-                    Some(InputKind::Integers | InputKind::Clusters) => {
-                        batch.with_indices(name, parse_indices(name, value)?)
-                    }
-                    Some(InputKind::Host) => batch.with_condition(name, parse_condition(name, value)?),
-                    Some(InputKind::Embeddings | InputKind::Rows) | None => {
-                        let matrix = parse_rows(name, value)?;
-                        check_range(name, &matrix, dtype)?;
-                        batch.with_matrix(name, matrix, device, dtype)
-                    }
-                },
+                name => Numbers::parse(name, value)?.add_to(batch, name, device, dtype)?,
             };
         }
         Ok(batch)

@@ -272,10 +272,14 @@ pub(crate) struct Import {
     long_about = "Write an encoder for another program.
 
 For PyTorch: a folder with the source of the module and of its preprocessing, model.py, and the weights beside it. \
-Networks with the same tensors are told apart: the module refuses the weights of another one.",
+Networks with the same tensors are told apart: the module refuses the weights of another one.
+
+For ONNX: one file with the preprocessing and the network. Its input `pictures` is [n, height, width, channels] of uint8, its output \
+`vectors` [n, features].",
     after_help = "Examples:
   simile export runs/fair-digits --to pytorch
-  simile export model.safetensors --to pytorch --out encoder"
+  simile export model.safetensors --to pytorch --out encoder
+  simile export model.safetensors --to onnx"
 )]
 pub(crate) struct Export {
     /// A run folder or a .safetensors file
@@ -284,8 +288,8 @@ pub(crate) struct Export {
     /// The program to write it for
     #[arg(long, value_enum)]
     pub(crate) to: Target,
-    /// The folder to write; must be new or empty [default: MODEL-pytorch]
-    #[arg(long, value_name = "DIR")]
+    /// The folder (PyTorch) or file (ONNX) to write; must be new [default: MODEL-pytorch or MODEL.onnx]
+    #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
 }
 
@@ -293,6 +297,8 @@ pub(crate) struct Export {
 pub(crate) enum Target {
     /// A module in Python, with its weights
     Pytorch,
+    /// One file that takes pictures, with their preprocessing
+    Onnx,
 }
 
 /// The help text of `--encoder`.

@@ -1,18 +1,18 @@
 //! `simile export`
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use burn::tensor::Device;
 use serde::Serialize;
 use simile_core::nn::EncoderConfig;
-use simile_core::nn::checkpoint::Checkpoint;
+use simile_core::nn::checkpoint::{Checkpoint, Metadata};
 
 use crate::cli::{Export, Target};
 use crate::console::Console;
 use crate::exit::usage;
-use crate::export::pytorch;
+use crate::export::{onnx, pytorch};
 use crate::run_folder::folder;
 use crate::run_folder::model;
 
@@ -20,40 +20,66 @@ use crate::run_folder::model;
 struct Answer {
     folder: PathBuf,
     /// The names of the written files.
-    files: Vec<&'static str>,
+    files: Vec<String>,
     encoder: EncoderConfig,
     embedding_size: usize,
 }
 
 pub(super) fn run(arguments: &Export, console: Console) -> Result<()> {
-    let Target::Pytorch = arguments.to;
     let file = model::file(&arguments.model);
     let bytes = model::read(&file)?;
     let Checkpoint { metadata, .. } = Checkpoint::from_bytes(&bytes, &Device::flex())
         .with_context(|| format!("{} cannot be exported", file.display()))?;
-    let folder = arguments.out.clone().unwrap_or_else(|| {
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        file.with_file_name(format!("{stem}-pytorch"))
-    });
-    if folder.is_file() || fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        let reason = format!("{} is there already; name another folder with --out", folder.display());
-        return Err(usage(reason));
-    }
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    folder::write(&folder.join(pytorch::SOURCE), pytorch::source(&metadata)?.as_bytes())?;
-    folder::write(&folder.join(pytorch::WEIGHTS), &bytes)?;
-    let files = vec![pytorch::SOURCE, pytorch::WEIGHTS];
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let beside = |name: String| arguments.out.clone().unwrap_or_else(|| file.with_file_name(name));
+    let (folder, files, use_it) = match arguments.to {
+        Target::Pytorch => {
+            let folder = beside(format!("{stem}-pytorch"));
+            let files = to_pytorch(&folder, &metadata, &bytes)?;
+            let code = "in that folder:\nfrom model import Encoder; Encoder.load().embed([\"picture.png\"])";
+            (folder, files, code.to_owned())
+        }
+        Target::Onnx => {
+            let path = beside(format!("{stem}.onnx"));
+            to_onnx(&path, &metadata, &bytes)?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let code = format!(
+                "with pixels [n, height, width, {}] of uint8:\n\
+                 onnxruntime.InferenceSession({name:?}).run(None, {{{:?}: pixels}})[0]",
+                metadata.encoder.channels,
+                onnx::INPUT
+            );
+            (path.parent().unwrap_or(Path::new("")).to_owned(), vec![name], code)
+        }
+    };
     let (encoder, embedding_size) = (metadata.encoder, metadata.embedding_size);
     let answer = Answer { folder, files, encoder, embedding_size };
-    console.answer(&answer, || text(&answer))
+    console.answer(&answer, || text(&answer, &use_it))
 }
 
-fn text(answer: &Answer) -> String {
+fn to_pytorch(folder: &Path, metadata: &Metadata, checkpoint: &[u8]) -> Result<Vec<String>> {
+    if folder.is_file() || fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(taken(folder, "folder"));
+    }
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    folder::write(&folder.join(pytorch::SOURCE), pytorch::source(metadata)?.as_bytes())?;
+    folder::write(&folder.join(pytorch::WEIGHTS), checkpoint)?;
+    Ok(vec![pytorch::SOURCE.into(), pytorch::WEIGHTS.into()])
+}
+
+fn to_onnx(path: &Path, metadata: &Metadata, checkpoint: &[u8]) -> Result<()> {
+    if path.exists() {
+        return Err(taken(path, "file"));
+    }
+    folder::write(path, &onnx::file(metadata, checkpoint)?)
+}
+
+fn taken(path: &Path, kind: &str) -> anyhow::Error {
+    usage(format_args!("{} is there already; name another {kind} with --out", path.display()))
+}
+
+fn text(answer: &Answer, use_it: &str) -> String {
     let Answer { folder, files, encoder, embedding_size } = answer;
     let (folder, name) = (folder.display(), encoder.name.name());
-    format!(
-        "{folder}: {}\n{name}, {embedding_size} features; in Python, in that folder:\n\
-         from model import Encoder; Encoder.load().embed([\"picture.png\"])",
-        files.join(", ")
-    )
+    format!("{folder}: {}\n{name}, {embedding_size} features; in Python, {use_it}", files.join(", "))
 }

@@ -1,5 +1,8 @@
 //! The npm package in a plain page.
 
+use std::collections::BTreeSet;
+use std::process::Command;
+
 use burn::tensor::{DType, Device};
 use serde_json::{Value, json};
 use simile_core::nn::{Architecture, EncoderConfig};
@@ -140,4 +143,44 @@ fn cases() -> Value {
         { "objective": "hardneg-cclk", "params": kernel, "inputs": inputs },
         { "objective": "fair-cclk-trainable", "params": { "temperature": 0.5 }, "inputs": trainable },
     ])
+}
+
+/// What `npm publish` uploads.
+#[test]
+fn the_archive_of_the_package_holds_what_a_page_loads() {
+    if !is_ready() {
+        return;
+    }
+    let package = workspace().join("web/pkg");
+    let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
+    let output =
+        Command::new(npm).current_dir(&package).args(["pack", "--dry-run", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let packed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packed = &packed[0];
+    assert_eq!(
+        (&packed["name"], &packed["version"]),
+        (&json!("simile-web"), &json!(env!("CARGO_PKG_VERSION")))
+    );
+    let files: BTreeSet<&str> =
+        packed["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    for needed in
+        ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "index.d.ts", "worker.js", "cpu.wasm", "webgpu.wasm"]
+    {
+        assert!(files.contains(needed), "{needed} is missing: {files:?}");
+    }
+    let kinds = ["js", "ts", "wasm", "json", "md"];
+    let strange =
+        |file: &&&str| !file.starts_with("LICENSE") && !kinds.iter().any(|kind| file.ends_with(kind));
+    assert_eq!(files.iter().find(strange), None);
+    // Modules and types that a file names are there.
+    for file in files.iter().filter(|file| file.ends_with(".js") || file.ends_with(".d.ts")) {
+        let text = std::fs::read_to_string(package.join(file)).unwrap();
+        for name in text.split(['"', '\'']).filter_map(|text| text.strip_prefix("./")) {
+            let is_module = name.ends_with(".js") || name.ends_with(".wasm");
+            let types = name.replace(".js", ".d.ts");
+            let found = files.contains(name) || file.ends_with(".d.ts") && files.contains(types.as_str());
+            assert!(!is_module || found, "{file} names {name}");
+        }
+    }
 }

@@ -22,7 +22,7 @@ fn header(bytes: &[u8]) -> (Value, usize) {
 
 /// Writes a network with statistics and gains that differ from the initial ones, and with a head, which no export
 /// contains.
-fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
+pub(crate) fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
     let device = Device::flex();
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let channels = config.channels;
@@ -50,7 +50,7 @@ fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
 }
 
 /// Every network, and the options that change the layers of some.
-fn encoders() -> Vec<(String, EncoderConfig, Option<usize>)> {
+pub(crate) fn encoders() -> Vec<(String, EncoderConfig, Option<usize>)> {
     use Architecture::{LeNet5, Mlp, ResNet18, ResNet50, Vae};
     let config = |name| EncoderConfig { name, ..EncoderConfig::default() };
     let stem = |name, stem, output| EncoderConfig { stem: Some(stem), output, ..config(name) };

@@ -17,6 +17,7 @@ mod memory;
 mod methods;
 mod mpi;
 mod newcomer;
+mod onnx;
 mod profile;
 mod reference;
 mod reproduce;

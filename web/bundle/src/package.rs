@@ -31,6 +31,9 @@ pub(crate) fn write(workspace: &Workspace) -> Result<()> {
         fs::copy(workspace.path(GENERATED).join(&file), package.join(&file))?;
     }
     fs::copy(workspace.path("web/README.md"), package.join("README.md"))?;
+    for license in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        fs::copy(workspace.path(license), package.join(license))?;
+    }
     fs::write(package.join("package.json"), manifest())?;
     Ok(())
 }

@@ -6,4 +6,6 @@ pub mod idx;
 pub mod imagenet32;
 pub mod lines;
 pub mod npy;
+#[cfg(feature = "pictures")]
+pub mod picture;
 pub mod stl10;

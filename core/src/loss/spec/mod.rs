@@ -257,6 +257,13 @@ impl Spec {
         self.inputs.iter().filter(|input| input.needed == Needed::Always)
     }
 
+    /// True if it has an input of that name; `view_d` and so on are further views where there may be a `view_c`.
+    pub fn reads(&self, name: &str) -> bool {
+        let has = |name: &str| self.inputs.iter().any(|input| input.name == name);
+        let letter = name.strip_prefix("view_").filter(|letter| letter.len() == 1);
+        has(name) || letter.is_some_and(|letter| ("d"..="z").contains(&letter) && has(FURTHER_VIEWS.name))
+    }
+
     /// The first input that it cannot do without beside two views with `z`, `labels` and `bias`.
     pub fn missing_beside_views(&self) -> Option<&'static Input> {
         self.required().find(|input| !OF_TWO_VIEWS.contains(&input.name))

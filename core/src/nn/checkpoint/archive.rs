@@ -12,9 +12,11 @@ use crate::numeric::read;
 
 /// A tensor on the host.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct HostTensor {
-    pub(crate) shape: Vec<usize>,
-    pub(crate) values: Vec<f32>,
+pub struct HostTensor {
+    /// Its sides.
+    pub shape: Vec<usize>,
+    /// All values, the last side first.
+    pub values: Vec<f32>,
 }
 
 /// The content of a file.

@@ -14,18 +14,29 @@ mod error;
 mod likely;
 mod weights;
 
+use std::collections::BTreeMap;
+
 use burn::tensor::Device;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use archive::HostTensor;
 pub(crate) use archive::{Archive, Flat, flattened, metadata};
 pub use error::{CheckpointError, Result};
 pub use weights::{Imported, Weights};
 
 use crate::nn::head::{HeadConfig, ProjectionHead};
 use crate::nn::{Encoder, EncoderConfig};
+
+/// The tensors of a file by name, those of the head too, for programs that write them in another format.
+///
+/// # Errors
+/// The file is not one of float tensors.
+pub fn tensors(bytes: &[u8]) -> Result<BTreeMap<String, HostTensor>> {
+    Ok(Archive::parse(bytes)?.tensors)
+}
 
 /// The version that this program writes.
 pub const FORMAT_VERSION: u32 = 1;

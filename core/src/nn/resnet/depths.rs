@@ -8,6 +8,7 @@ use rand::Rng;
 use super::{Depth, HALVING, ResNet, ResNetConfig, Stem, THREE, WIDTHS};
 use crate::nn::activations::Activations;
 use crate::nn::design::{Design, Settings, Shapes};
+use crate::nn::operations::Operation;
 use crate::nn::segments::Segment;
 use crate::nn::work::{Layers, Window, Work};
 
@@ -85,6 +86,47 @@ impl Depth {
         settings.output.map_or(pooled, |output| pooled.linear(output)).work
     }
 
+    fn operations(self, settings: &Settings) -> Vec<Operation> {
+        let stem = settings.stem.unwrap_or_default();
+        let Window { stride, padding, .. } = stem.window();
+        let mut found = convolved("conv1", "bn1", stride, padding);
+        found.push(Operation::Relu);
+        if stem == Stem::Imagenet {
+            let Window { kernel: side, stride, padding } = HALVING;
+            found.push(Operation::Maximum { side, stride, padding });
+        }
+        let mut inputs = WIDTHS[0];
+        for (stage, width) in WIDTHS.into_iter().enumerate() {
+            let of_stage = self.plan().filter(|(of_block, _)| *of_block == width);
+            for (block, (_, stride)) in of_stage.enumerate() {
+                let name = format!("layer{}.{block}.", stage + 1);
+                let outputs = width * self.expansion();
+                let shortcut = if stride > 1 || inputs != outputs {
+                    convolved(&format!("{name}downsample.0"), &format!("{name}downsample.1"), stride, 0)
+                } else {
+                    Vec::new()
+                };
+                found.extend([Operation::Sum([self.block(&name, stride), shortcut]), Operation::Relu]);
+                inputs = outputs;
+            }
+        }
+        found.push(Operation::GlobalMean);
+        found.extend(settings.output.map(|_| Operation::linear("fc")));
+        found
+    }
+
+    /// The main branch of a block.
+    fn block(self, name: &str, stride: usize) -> Vec<Operation> {
+        let windows: &[(usize, usize)] = match self {
+            Self::Eighteen => &[(stride, 1), (1, 1)],
+            Self::Fifty => &[(1, 0), (stride, 1), (1, 0)],
+        };
+        let layers = windows.iter().zip(1..).map(|((stride, padding), at)| {
+            convolved(&format!("{name}conv{at}"), &format!("{name}bn{at}"), *stride, *padding)
+        });
+        layers.collect::<Vec<_>>().join(&Operation::Relu)
+    }
+
     /// Weights of the linear layer at the end.
     fn last_layer(self, settings: &Settings) -> u64 {
         settings.output.map_or(0, |output| output as u64) * self.features() as u64
@@ -93,6 +135,10 @@ impl Depth {
     fn recognises(self, shapes: &Shapes<'_>) -> bool {
         blocks(shapes) == self.blocks() && has_bottlenecks(shapes) == (self == Self::Fifty)
     }
+}
+
+fn convolved(convolution: &str, norm: &str, stride: usize, padding: usize) -> Vec<Operation> {
+    vec![Operation::convolution(convolution, stride, padding), Operation::normalisation(norm)]
 }
 
 /// The design of a residual network of 18 layers.
@@ -127,6 +173,10 @@ impl Design for ResNet18Design {
 
     fn work(settings: &Settings) -> Work {
         Depth::Eighteen.work(settings)
+    }
+
+    fn operations(settings: &Settings) -> Vec<Operation> {
+        Depth::Eighteen.operations(settings)
     }
 
     fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
@@ -164,6 +214,10 @@ impl Design for ResNet50Design {
 
     fn work(settings: &Settings) -> Work {
         Depth::Fifty.work(settings)
+    }
+
+    fn operations(settings: &Settings) -> Vec<Operation> {
+        Depth::Fifty.operations(settings)
     }
 
     fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {

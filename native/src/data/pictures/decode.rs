@@ -1,24 +1,16 @@
 //! One picture file of any size, fitted to an encoder's input.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use image::error::DecodingError;
-use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
+use image::ImageError;
 use simile_core::augment::preprocess::{fit, squeeze};
 use simile_core::data::Images;
+use simile_core::data::formats::picture::{PictureError, decode};
 
 use super::resize::ResizeSpec;
 use crate::data::error::{DataError, Result};
 use crate::data::settings::Fit;
-
-/// Pixels of the largest picture that is decoded, 8192 x 8192: a file of a few hundred kilobytes can announce more than
-/// fit into memory, and several are decoded at once.
-const MOST_PIXELS: u64 = 1 << 26;
-/// Most memory of a decoder beside the picture itself.
-const SCRATCH: u64 = 512 << 20;
 
 /// Reads a picture and fits it as the page does, so that the same file gives the same numbers. The format is detected
 /// from the content: some PNG files in published data sets have the name of a JPEG.
@@ -33,28 +25,14 @@ pub(crate) fn read_picture(path: &Path, spec: ResizeSpec) -> Result<Images> {
 /// A picture in its own size.
 fn original(path: &Path) -> Result<Images> {
     let failed = |source: ImageError| DataError::Image { path: path.into(), source };
-    let reader = ImageReader::open(path).and_then(ImageReader::with_guessed_format);
-    let mut reader = reader.map_err(|error| failed(error.into()))?;
-    if reader.format() == Some(ImageFormat::Png) && !has_whole_palette(path).map_err(|e| failed(e.into()))? {
-        let reason = "its palette ends in the middle of a colour";
-        return Err(failed(ImageError::Decoding(DecodingError::new(ImageFormat::Png.into(), reason))));
-    }
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(SCRATCH);
-    reader.limits(limits);
-    let decoder = reader.into_decoder().map_err(failed)?;
-    let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > MOST_PIXELS {
-        return Err(DataError::LargePicture { path: path.into(), reason: too_large(width, height) });
-    }
-    let picture = DynamicImage::from_decoder(decoder).map_err(failed)?;
-    let (width, height) = (picture.width() as usize, picture.height() as usize);
-    let (stored, pixels) = match picture {
-        DynamicImage::ImageLuma8(grey) => (1, grey.into_raw()),
-        DynamicImage::ImageRgb8(colour) => (3, colour.into_raw()),
-        other => (4, other.into_rgba8().into_raw()),
-    };
-    Ok(Images::new(height, width, stored, pixels)?)
+    let bytes = std::fs::read(path).map_err(|error| failed(error.into()))?;
+    decode(&bytes).map_err(|error| match error {
+        PictureError::Image(source) => failed(source),
+        PictureError::Empty(source) => source.into(),
+        PictureError::Large { .. } => {
+            DataError::LargePicture { path: path.into(), reason: error.to_string() }
+        }
+    })
 }
 
 fn fitted(picture: &Images, spec: ResizeSpec) -> Result<Images> {
@@ -87,29 +65,6 @@ pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Res
     }
     pixels.copy_from_slice(&picture.pixels);
     Ok(stretch)
-}
-
-/// True if the palette of a PNG, if it has one, consists of complete colours: png 0.18.1 panics on an incomplete one.
-fn has_whole_palette(path: &Path) -> io::Result<bool> {
-    let mut file = BufReader::new(File::open(path)?);
-    file.seek_relative(8)?;
-    let mut head = [0; 8];
-    // The decoder reports a file that ends early.
-    while file.read_exact(&mut head).is_ok() {
-        let [length @ .., _, _, _, _] = head;
-        let length = u32::from_be_bytes(length);
-        match &head[4..] {
-            b"PLTE" => return Ok(length.is_multiple_of(3)),
-            b"IDAT" | b"IEND" => break,
-            _ => file.seek_relative(i64::from(length) + 4)?,
-        }
-    }
-    Ok(true)
-}
-
-fn too_large(width: u32, height: u32) -> String {
-    let most = MOST_PIXELS / 1_000_000;
-    format!("it has {width}x{height} pixels, and at most {most} million are decoded; make it smaller first")
 }
 
 #[cfg(test)]

@@ -1,0 +1,82 @@
+//! Pictures in PNG, JPEG or WebP, decoded to their pixels.
+
+use std::io::Cursor;
+
+use image::error::DecodingError;
+use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
+
+use crate::data::{DatasetError, Images};
+
+/// Pixels of the largest picture that is decoded, 8192 x 8192: a file of a few hundred kilobytes can announce more than
+/// fit into memory, and several are decoded at once.
+const MOST_PIXELS: u64 = 1 << 26;
+/// Most memory of a decoder beside the picture itself.
+const SCRATCH: u64 = 512 << 20;
+
+/// The reason why a picture could not be decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureError {
+    /// The bytes are not those of a picture.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// It has no pixel.
+    #[error(transparent)]
+    Empty(#[from] DatasetError),
+    /// It has more pixels than are decoded.
+    #[error(
+        "it has {width}x{height} pixels, and at most {} million are decoded; make it smaller first",
+        MOST_PIXELS / 1_000_000
+    )]
+    Large {
+        /// Pixels of a row.
+        width: u32,
+        /// Rows.
+        height: u32,
+    },
+}
+
+/// Decodes a picture to 1 (grey), 3 (RGB) or 4 (RGBA, not premultiplied) channels of bytes. The format is detected from the
+/// content: some PNG files in published data sets have the name of a JPEG.
+///
+/// # Errors
+/// The bytes are not a picture of one of the formats, or one with more than 8192 x 8192 pixels.
+pub fn decode(bytes: &[u8]) -> Result<Images, PictureError> {
+    let mut reader =
+        ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(ImageError::IoError)?;
+    if reader.format() == Some(ImageFormat::Png) && !has_whole_palette(bytes) {
+        let reason = "its palette ends in the middle of a colour";
+        return Err(ImageError::Decoding(DecodingError::new(ImageFormat::Png.into(), reason)).into());
+    }
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(SCRATCH);
+    reader.limits(limits);
+    let decoder = reader.into_decoder()?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > MOST_PIXELS {
+        return Err(PictureError::Large { width, height });
+    }
+    let picture = DynamicImage::from_decoder(decoder)?;
+    let (width, height) = (picture.width() as usize, picture.height() as usize);
+    let (channels, pixels) = match picture {
+        DynamicImage::ImageLuma8(grey) => (1, grey.into_raw()),
+        DynamicImage::ImageRgb8(colour) => (3, colour.into_raw()),
+        other => (4, other.into_rgba8().into_raw()),
+    };
+    Ok(Images::new(height, width, channels, pixels)?)
+}
+
+/// True if the palette of a PNG, if it has one, consists of complete colours: png 0.18.1 panics on an incomplete one.
+fn has_whole_palette(bytes: &[u8]) -> bool {
+    let mut rest = bytes.get(8..).unwrap_or_default();
+    // The decoder reports a file that ends early.
+    while let Some((head, after)) = rest.split_first_chunk::<8>() {
+        let [a, b, c, d, name @ ..] = head;
+        let length = u32::from_be_bytes([*a, *b, *c, *d]);
+        match name {
+            b"PLTE" => return length.is_multiple_of(3),
+            b"IDAT" | b"IEND" => break,
+            _ => rest = after.get(length as usize + 4..).unwrap_or_default(),
+        }
+    }
+    true
+}

@@ -1,0 +1,74 @@
+//! A network as a list of operations on named tensors, for formats that hold a network as a graph.
+//!
+//! Each [`Design`](super::design::Design) states its list beside its layers. Tensors are those of a checkpoint: a layer
+//! `conv1` has `conv1.weight`, and `conv1.bias` where the file has one. Maps are `[n, channels, height, width]`.
+
+/// A step of a network in evaluation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operation {
+    /// A convolution of `[outputs, inputs, side, side]`, zeros around the maps.
+    Convolution {
+        /// The layer.
+        name: String,
+        /// Places between two windows.
+        stride: usize,
+        /// Lines of zeros at each side.
+        padding: usize,
+    },
+    /// Batch norm by running statistics: `name.running_mean`, `name.running_var`, `name.weight`, `name.bias`.
+    Normalisation {
+        /// The layer.
+        name: String,
+    },
+    /// `max(x, 0)`.
+    Relu,
+    /// `x` above 0, else `slope x`.
+    LeakyRelu {
+        /// The factor below 0.
+        slope: f64,
+    },
+    /// The hyperbolic tangent.
+    Tanh,
+    /// The largest value of each window.
+    Maximum {
+        /// Side of a window.
+        side: usize,
+        /// Places between two windows.
+        stride: usize,
+        /// Lines at each side that no value stands in.
+        padding: usize,
+    },
+    /// The mean of each window; windows do not overlap, and lines that are left over are dropped.
+    Mean {
+        /// Side of a window.
+        side: usize,
+    },
+    /// The mean over all places: rows `[n, channels]`.
+    GlobalMean,
+    /// Maps in a row, channel by channel: `[n, channels height width]`.
+    Flatten,
+    /// `x Wᵀ + b` of rows, `W` of `[outputs, inputs]`.
+    Linear {
+        /// The layer.
+        name: String,
+    },
+    /// The sum of two branches that both begin here; an empty one is the input itself.
+    Sum([Vec<Operation>; 2]),
+}
+
+impl Operation {
+    /// A convolution.
+    pub(super) fn convolution(name: impl Into<String>, stride: usize, padding: usize) -> Self {
+        Self::Convolution { name: name.into(), stride, padding }
+    }
+
+    /// Batch norm.
+    pub(super) fn normalisation(name: impl Into<String>) -> Self {
+        Self::Normalisation { name: name.into() }
+    }
+
+    /// A linear layer.
+    pub(super) fn linear(name: impl Into<String>) -> Self {
+        Self::Linear { name: name.into() }
+    }
+}

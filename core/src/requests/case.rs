@@ -1,0 +1,158 @@
+//! An objective on numbers in the memory of a program, for one that computes a loss in a loop.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{DType, Device};
+use serde_json::Value;
+
+use super::finite;
+use super::numbers::Numbers;
+use super::outcome::read;
+use crate::error::{Error, Result};
+use crate::loss;
+use crate::loss::Evaluation;
+use crate::loss::batch::Batch;
+use crate::loss::spec::Spec;
+use crate::numeric::matrix::Matrix;
+
+/// An objective with its parameters and its inputs.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Name of the objective.
+    pub objective: String,
+    /// Its variant; the objective's default if absent.
+    pub variant: Option<String>,
+    /// Its parameters, a JSON object or null.
+    pub params: Value,
+    /// Its inputs by name.
+    pub inputs: BTreeMap<String, Numbers>,
+    /// Embeddings are unit rows: gradients are partial derivatives with respect to them.
+    pub unit_rows: bool,
+}
+
+/// A loss and its gradients on the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Differentiated {
+    /// The loss.
+    pub loss: f64,
+    /// Gradients by the name of the input, in its shape.
+    pub gradients: BTreeMap<String, Matrix>,
+}
+
+impl Case {
+    /// Computes the loss and its gradients with respect to every input that the objective does not take as a constant.
+    ///
+    /// # Errors
+    /// An input or parameter is unknown, missing, not finite or has the wrong shape; or a result is not a finite number: then
+    /// the message names the parameter or input that is furthest from 1; or the device failed.
+    pub async fn differentiate(&self, device: &Device, dtype: DType) -> Result<Differentiated> {
+        let objective = loss::build(&self.objective, self.variant.as_deref(), self.params.clone())?;
+        self.check_names(objective.spec())?;
+        let batch = self.inputs.iter().try_fold(
+            Batch::default().with_unit_rows(self.unit_rows),
+            |batch, (name, numbers)| {
+                numbers.check(name)?;
+                numbers.clone().add_to(batch, name, device, dtype)
+            },
+        )?;
+        let evaluation = objective.evaluate(&batch)?;
+        finite::differentiated(self, on_host(evaluation).await?, dtype == DType::F64)
+    }
+
+    /// Checks that the objective reads every input: a misspelt name would be an input that is left out.
+    fn check_names(&self, spec: &Spec) -> Result<()> {
+        match self.inputs.keys().find(|name| !spec.reads(name)) {
+            Some(name) => Err(Error::unknown("input", name, spec.inputs.iter().map(|input| input.name))),
+            None => Ok(()),
+        }
+    }
+}
+
+async fn on_host(evaluation: Evaluation) -> Result<Differentiated> {
+    let Evaluation { loss, gradients, .. } = evaluation;
+    let (names, gradients): (Vec<String>, Vec<_>) = gradients.into_iter().unzip();
+    let mut found = read([vec![loss.unsqueeze()], gradients].concat()).await?.into_iter();
+    let loss = found.next().and_then(|loss| loss.data().first().copied()).unwrap_or(f64::NAN);
+    Ok(Differentiated { loss, gradients: names.into_iter().zip(found).collect() })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Request;
+    use super::*;
+
+    fn case(objective: &str, inputs: &[(&str, Numbers)]) -> Case {
+        Case {
+            objective: objective.into(),
+            variant: None,
+            params: json!({ "temperature": 0.5 }),
+            inputs: inputs.iter().map(|(name, numbers)| ((*name).to_owned(), numbers.clone())).collect(),
+            unit_rows: false,
+        }
+    }
+
+    fn run(case: &Case, dtype: DType) -> Result<Differentiated> {
+        pollster::block_on(case.differentiate(&Device::flex(), dtype))
+    }
+
+    fn view(shift: f64) -> Numbers {
+        Numbers::Rows(Matrix::from_fn(4, 3, |i, j| (i as f64 * 1.7 + j as f64 * 0.9 + shift).sin()))
+    }
+
+    #[test]
+    fn numbers_in_memory_give_the_results_of_a_document() {
+        let labels = Numbers::Integers(vec![0, 1, 0, 1]);
+        let inputs = [("view_a", view(0.0)), ("view_b", view(0.4)), ("labels", labels)];
+        let found = run(&case("supcon", &inputs), DType::F64).unwrap();
+        let rows = |numbers: &Numbers| match numbers {
+            Numbers::Rows(rows) => json!(rows),
+            _ => unreachable!(),
+        };
+        let document = json!({
+            "objective": "supcon", "params": { "temperature": 0.5 },
+            "inputs": { "view_a": rows(&inputs[0].1), "view_b": rows(&inputs[1].1), "labels": [0, 1, 0, 1] },
+        });
+        let request = Request::parse(&document.to_string()).unwrap();
+        let expected = pollster::block_on(request.run(&Device::flex(), DType::F64, None)).unwrap();
+        assert_eq!(Some(found.loss), expected.loss);
+        let gradients: BTreeMap<String, Vec<Vec<f64>>> =
+            found.gradients.into_iter().map(|(name, rows)| (name, rows.into())).collect();
+        assert_eq!(gradients, expected.gradients);
+    }
+
+    #[test]
+    fn a_misspelt_input_is_named() {
+        let error = run(&case("nt-xent", &[("view_a", view(0.0)), ("view_bb", view(0.4))]), DType::F64);
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("unknown input `view_bb`; known: view_b, view_a"), "{text}");
+        let many =
+            [("view_a", view(0.0)), ("view_b", view(0.4)), ("view_d", view(0.8)), ("view_c", view(0.6))];
+        let several = Case { params: Value::Null, ..case("decoupled-uniformity", &many) };
+        assert!(run(&several, DType::F64).is_ok(), "a fourth view is one of `view_c` and so on");
+    }
+
+    #[test]
+    fn integers_and_rows_are_not_taken_for_each_other() {
+        let (a, b) = (("view_a", view(0.0)), ("view_b", view(0.4)));
+        let rows = run(&case("supcon", &[a.clone(), b.clone(), ("labels", view(0.0))]), DType::F64);
+        assert!(rows.unwrap_err().to_string().contains("`labels` has rows of numbers, expected a list of"));
+        let integers = run(&case("nt-xent", &[a, ("view_b", Numbers::Integers(vec![1; 4]))]), DType::F64);
+        assert!(integers.unwrap_err().to_string().contains("`view_b` has integers, expected rows"));
+    }
+
+    #[test]
+    fn what_is_not_finite_is_refused_before_and_after() {
+        let broken = Numbers::Rows(Matrix::from_fn(4, 3, |i, _| if i == 2 { f64::NAN } else { 1.0 }));
+        let error = run(&case("nt-xent", &[("view_a", broken), ("view_b", view(0.4))]), DType::F64);
+        assert_eq!(error.unwrap_err(), Error::NotFinite { input: "view_a".into(), row: 2 });
+        let logits = Numbers::Rows(Matrix::from_fn(2, 2, |_, j| if j == 0 { 3e38 } else { -3e38 }));
+        let inputs = [("logits", logits), ("labels", Numbers::Integers(vec![1, 0]))];
+        let large = Case { params: Value::Null, ..case("cross-entropy", &inputs) };
+        let text = run(&large, DType::F32).unwrap_err().to_string();
+        assert!(text.contains("the loss is not") && text.contains("3e38 in `logits`"), "{text}");
+        assert!(run(&large, DType::F64).is_ok());
+    }
+}

@@ -1,0 +1,95 @@
+//! The numbers of an input, out of a document or in the memory of a program.
+
+use burn::tensor::{DType, Device};
+use serde_json::Value;
+
+use super::input::{check_range, parse_condition, parse_indices, parse_rows};
+use crate::error::{Error, Result};
+use crate::loss;
+use crate::loss::batch::Batch;
+use crate::loss::selfsup::swav::queue_name;
+use crate::loss::spec::InputKind;
+use crate::numeric::matrix::Matrix;
+
+/// The numbers of an input.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Numbers {
+    /// Rows: embeddings, scores, conditioning values.
+    Rows(Matrix),
+    /// An integer for each sample.
+    Integers(Vec<usize>),
+    /// Rows for each of several views: the queues of `swav`.
+    Queues(Vec<Matrix>),
+}
+
+impl Numbers {
+    /// Reads them from a document, in the form that the input of that name has.
+    ///
+    /// # Errors
+    /// Names the input if it has another form, or a value that is not finite.
+    pub(super) fn parse(name: &str, value: &Value) -> Result<Self> {
+        if name == "queue" && value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array) {
+            let queues = value.as_array().into_iter().flatten().enumerate();
+            let rows = queues.map(|(at, rows)| parse_rows(&queue_name(at), rows));
+            return Ok(Self::Queues(rows.collect::<Result<_>>()?));
+        }
+        Ok(match loss::input_kind(name) {
+            Some(InputKind::Integers | InputKind::Clusters) => Self::Integers(parse_indices(name, value)?),
+            Some(InputKind::Host) => Self::Rows(parse_condition(name, value)?),
+            Some(InputKind::Embeddings | InputKind::Rows) | None => Self::Rows(parse_rows(name, value)?),
+        })
+    }
+
+    /// Adds them to a batch as the input of that name.
+    ///
+    /// # Errors
+    /// Names the input if it is made of other numbers, or has one that the float type cannot represent.
+    pub(super) fn add_to(self, batch: Batch, name: &str, device: &Device, dtype: DType) -> Result<Batch> {
+        let kind = loss::input_kind(name);
+        let is_integer = matches!(kind, Some(InputKind::Integers | InputKind::Clusters));
+        match self {
+            Self::Integers(values) if is_integer => Ok(batch.with_indices(name, values)),
+            Self::Integers(_) => Err(Error::shape(name, "rows of numbers", "integers")),
+            Self::Rows(_) | Self::Queues(_) if is_integer => {
+                Err(Error::shape(name, "a list of integers from 0", "rows of numbers"))
+            }
+            Self::Rows(rows) if kind == Some(InputKind::Host) => Ok(batch.with_condition(name, rows)),
+            Self::Rows(rows) => {
+                check_range(name, &rows, dtype)?;
+                Ok(batch.with_matrix(name, rows, device, dtype))
+            }
+            Self::Queues(queues) => queues.into_iter().enumerate().try_fold(batch, |batch, (at, rows)| {
+                let name = queue_name(at);
+                check_range(&name, &rows, dtype)?;
+                Ok(batch.with_matrix(&name, rows, device, dtype))
+            }),
+        }
+    }
+
+    /// Checks that all are finite.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] names the input and the first row.
+    pub(super) fn check(&self, name: &str) -> Result<()> {
+        let finite = |name: &str, rows: &Matrix| match rows.first_not_finite() {
+            Some(row) => Err(Error::NotFinite { input: name.into(), row }),
+            None => Ok(()),
+        };
+        match self {
+            Self::Rows(rows) => finite(name, rows),
+            Self::Integers(_) => Ok(()),
+            Self::Queues(queues) => {
+                queues.iter().enumerate().try_for_each(|(at, rows)| finite(&queue_name(at), rows))
+            }
+        }
+    }
+
+    /// All numbers.
+    pub(super) fn each(&self) -> Box<dyn Iterator<Item = f64> + '_> {
+        match self {
+            Self::Rows(rows) => Box::new(rows.data().iter().copied()),
+            Self::Integers(values) => Box::new(values.iter().map(|&value| value as f64)),
+            Self::Queues(queues) => Box::new(queues.iter().flat_map(|rows| rows.data().iter().copied())),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+"""Vectors of pictures by a trained encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+
+from simile import _native
+
+Picture = str | PathLike[str] | np.ndarray
+
+
+def embed(checkpoint: str | PathLike[str], images: Sequence[Picture] | np.ndarray) -> np.ndarray:
+    """The vectors of pictures, `[n, dimensions]` in `float32`: those that `simile embed` gives.
+
+    Each picture is brought to the encoder's input as in evaluation: transparency over white, the middle in the aspect
+    ratio of the input, an antialiased bilinear filter, and the mean and deviation that the checkpoint holds.
+
+    Args:
+        checkpoint: a `.safetensors` file of Simile, or the folder of a run that has one variant.
+        images: paths of PNG, JPEG or WebP files; or arrays of `uint8`, `[height, width]` (grey) or
+            `[height, width, channels]` with 1, 3 (RGB) or 4 (RGBA) channels, of any sizes; or one such array
+            `[n, height, width, channels]`.
+
+    Raises:
+        OSError: a file cannot be read.
+        ValueError: a file is no checkpoint or no picture, or an array has another form.
+    """
+    encoder = _native.Encoder(_model(Path(checkpoint)))
+    images = list(images)
+    arrays = [isinstance(image, np.ndarray) for image in images]
+    if all(arrays):
+        vectors = encoder.embed_arrays([_pixels(image) for image in images])
+    elif any(arrays):
+        raise ValueError("images are paths and arrays mixed; give one or the other")
+    else:
+        vectors = encoder.embed_files([fspath(image) for image in images])
+    return np.frombuffer(vectors, np.float32).reshape(len(images), encoder.dimensions)
+
+
+def _pixels(image: np.ndarray) -> np.ndarray:
+    if image.dtype != np.uint8:
+        raise ValueError(f"a picture is an array of {image.dtype}, expected uint8 from 0 to 255")
+    return np.ascontiguousarray(image[:, :, None] if image.ndim == 2 else image)
+
+
+def _model(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    single = path / "model.safetensors"
+    if single.is_file():
+        return single
+    # The model of each variant of a run; `-last` is that of the last step beside the selected one.
+    models = [of.name for of in sorted(path.glob("model-*.safetensors")) if not of.stem.endswith("-last")]
+    if not models:
+        raise ValueError(f"{path} holds no model.safetensors; name the folder of a finished run, or a checkpoint")
+    raise ValueError(f"{path} holds a model for each variant; name the file of one: {', '.join(models)}")

@@ -1,0 +1,91 @@
+"""Objectives by name."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simile import _native
+from simile._case import Arguments
+
+if TYPE_CHECKING:
+    import torch
+
+
+def objectives() -> list[str]:
+    """The names that `loss` and `describe` take."""
+    return _native.names()
+
+
+def describe(objective: str) -> dict[str, Any]:
+    """What an objective is and what it takes.
+
+    The fields are those of `simile objectives NAME --json`: `title`, `summary`, `work` (paper and equation), `formula`,
+    `inputs` (name, kind of numbers, shape, meaning, whether it is needed), `variants`, and `parameters` (name, default,
+    range, meaning).
+
+    Raises:
+        ValueError: there is no objective of that name; the message lists the nearest names.
+    """
+    return json.loads(_native.describe(objective))
+
+
+def loss(
+    objective: str,
+    *,
+    variant: str | None = None,
+    unit_rows: bool = False,
+    **arguments: Any,
+) -> torch.Tensor | float:
+    """The loss of a batch.
+
+    With tensors of PyTorch the result is a scalar tensor on the device and in the type of the embeddings (or scores), and
+    `backward()` passes the gradient that the objective derives on to them. Otherwise it is a `float`.
+
+    The computation runs on the CPU, in `float64` if the embeddings have that type and in `float32` else: a tensor of a
+    GPU is copied there and its gradient back.
+
+    Args:
+        objective: one of `objectives()`.
+        variant: one of the formulas that the objective has (`paper`, `released`, ...); its default if absent.
+        unit_rows: embeddings have length one already; gradients are then partial derivatives with respect to them.
+        **arguments: the inputs and parameters of the objective by name, as `describe(objective)` lists them. Inputs are
+            tensors, arrays or lists: `view_a`, `view_b` are `[b, d]`, `labels` and `bias` integers `[b]`, a condition `z`
+            `[b]` or `[b, e]`. A parameter whose name is a keyword of Python takes an underscore: `lambda_=0.01`.
+
+    An input that the objective takes as a constant (a condition, the keys of a queue, the targets of a moving average)
+    receives no gradient.
+
+    Raises:
+        ValueError: an input or parameter is unknown, missing, not finite, out of its range or of the wrong shape, or the
+            loss is not defined on this batch.
+    """
+    given = Arguments.of(objective, variant, unit_rows, arguments)
+    # A tensor can only be given where PyTorch is loaded.
+    if "torch" in sys.modules:
+        from simile import _torch
+
+        if _torch.has_tensor(given):
+            return _torch.loss(given)
+    return given.case().differentiate()[0]
+
+
+def loss_and_gradients(
+    objective: str,
+    *,
+    variant: str | None = None,
+    unit_rows: bool = False,
+    **arguments: Any,
+) -> tuple[float, Mapping[str, np.ndarray]]:
+    """The loss of a batch of arrays, and its gradients as arrays by the name of the input.
+
+    For loops without PyTorch; the arguments are those of `loss`.
+
+    Raises:
+        ValueError: as `loss`.
+    """
+    return Arguments.of(objective, variant, unit_rows, arguments).case().differentiate()

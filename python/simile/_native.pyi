@@ -1,0 +1,26 @@
+"""The extension module, written in Rust."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+VERSION: str
+
+def names() -> list[str]: ...
+def describe(objective: str) -> str: ...
+def kinds(objective: str, names: Sequence[str]) -> dict[str, str]: ...
+def differentiate(
+    objective: str,
+    variant: str | None,
+    params: str,
+    inputs: Mapping[str, Any],
+    unit_rows: bool,
+    is_double: bool,
+) -> tuple[float, dict[str, tuple[bytearray, tuple[int, int]]]]: ...
+
+class Encoder:
+    def __new__(cls, path: str | PathLike[str]) -> Encoder: ...
+    @property
+    def dimensions(self) -> int: ...
+    def embed_files(self, paths: Sequence[str | PathLike[str]]) -> bytearray: ...
+    def embed_arrays(self, arrays: Sequence[Any]) -> bytearray: ...

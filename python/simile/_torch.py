@@ -1,0 +1,58 @@
+"""A loss as a function that PyTorch differentiates. Imported only where PyTorch is loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+from simile._case import Arguments, Case
+
+
+def has_tensor(given: Arguments) -> bool:
+    """True if one of the inputs is a tensor."""
+    return any(isinstance(value, torch.Tensor) for value in given.inputs.values())
+
+
+def loss(given: Arguments) -> torch.Tensor:
+    """The loss of a batch as a scalar tensor."""
+    case = given.case({name: _array(value) for name, value in given.inputs.items()})
+    tensors = {name: value for name, value in given.inputs.items() if isinstance(value, torch.Tensor)}
+    place = next((tensors[name] for name in tensors if name in given.on_device), None)
+    return _Loss.apply(case, place, tuple(tensors), *tensors.values())
+
+
+def _array(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    value = value.detach().cpu()
+    # NumPy has no bfloat16.
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+
+
+class _Loss(torch.autograd.Function):
+    """The value of an objective, with the gradient that it derives by hand."""
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx,
+        case: Case,
+        place: torch.Tensor | None,
+        names: tuple[str, ...],
+        *tensors: torch.Tensor,
+    ) -> torch.Tensor:
+        value, gradients = case.differentiate()
+        ctx.gradients = [
+            torch.from_numpy(gradients[name]).to(tensor) if name in gradients and needed else None
+            for name, tensor, needed in zip(names, tensors, ctx.needs_input_grad[3:], strict=True)
+        ]
+        if place is None:
+            return torch.tensor(value)
+        return torch.tensor(value, dtype=place.dtype, device=place.device)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, upstream: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        gradients = [None if own is None else own * upstream.to(own) for own in ctx.gradients]
+        return None, None, None, *gradients

@@ -1,0 +1,113 @@
+//! Arrays of Python as matrices, and back.
+
+use pyo3::buffer::{Element, PyBuffer};
+use pyo3::prelude::*;
+use pyo3::types::PyByteArray;
+use simile_core::numeric::matrix::Matrix;
+use simile_core::requests::Numbers;
+
+use crate::fault::Fault;
+
+/// An array of one of the types that the Python side makes of all others.
+pub(crate) enum Array {
+    Single(PyBuffer<f32>),
+    Double(PyBuffer<f64>),
+    Integers(PyBuffer<i64>),
+}
+
+impl Array {
+    /// The buffer of an object.
+    ///
+    /// # Errors
+    /// It has none, or one of another type.
+    pub(crate) fn of(name: &str, object: &Bound<PyAny>) -> Result<Self, Fault> {
+        let single = || PyBuffer::get(object).map(Self::Single);
+        let double = || PyBuffer::get(object).map(Self::Double);
+        let integers = || PyBuffer::get(object).map(Self::Integers);
+        single()
+            .or_else(|_| double())
+            .or_else(|_| integers())
+            .map_err(|_| Fault::Value(format!("`{name}` is no array of float32, float64 or int64")))
+    }
+
+    /// Its numbers as those of an input: integers for each sample where the input takes such, else rows. An array of one
+    /// dimension is a number for each sample where `is_host`, and else one row.
+    ///
+    /// # Errors
+    /// It is not contiguous, has a negative integer where only others are, or another number of dimensions; the error names
+    /// the input.
+    pub(crate) fn numbers(&self, py: Python, name: &str, form: Form) -> Result<Numbers, Fault> {
+        match (self, form) {
+            (Self::Integers(buffer), Form::Integers) => indices(name, &values(py, name, buffer)?),
+            _ => {
+                let (data, shape) = match self {
+                    Self::Single(buffer) => (wide(values(py, name, buffer)?), buffer.shape()),
+                    Self::Double(buffer) => (values(py, name, buffer)?, buffer.shape()),
+                    Self::Integers(buffer) => (
+                        values(py, name, buffer)?.into_iter().map(|value| value as f64).collect(),
+                        buffer.shape(),
+                    ),
+                };
+                rows(name, data, shape, form)
+            }
+        }
+    }
+}
+
+/// The form of an input's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// An integer for each sample.
+    Integers,
+    /// Rows; one dimension is one row.
+    Rows,
+    /// Rows on the host; one dimension is a number for each sample.
+    Condition,
+}
+
+fn values<T: Element>(py: Python, name: &str, buffer: &PyBuffer<T>) -> Result<Vec<T>, Fault> {
+    buffer.to_vec(py).map_err(|error| Fault::Value(format!("`{name}` cannot be read: {error}")))
+}
+
+fn wide(values: Vec<f32>) -> Vec<f64> {
+    values.into_iter().map(f64::from).collect()
+}
+
+fn indices(name: &str, values: &[i64]) -> Result<Numbers, Fault> {
+    let converted: Result<Vec<usize>, _> = values.iter().map(|&value| usize::try_from(value)).collect();
+    converted.map(Numbers::Integers).map_err(|_| {
+        let least = values.iter().min().copied().unwrap_or(0);
+        Fault::Value(format!("`{name}` has {least}, expected integers from 0"))
+    })
+}
+
+fn rows(name: &str, data: Vec<f64>, shape: &[usize], form: Form) -> Result<Numbers, Fault> {
+    Ok(match (shape, form) {
+        (&[length], Form::Condition) => Numbers::Rows(Matrix::new(length, 1, data)?),
+        (&[length], _) => Numbers::Rows(Matrix::new(1, length, data)?),
+        (&[rows, columns], _) => Numbers::Rows(Matrix::new(rows, columns, data)?),
+        (&[views, rows, columns], _) if name == "queue" => {
+            let size = (rows * columns).max(1);
+            let queues = data.chunks(size).map(|queue| Matrix::new(rows, columns, queue.to_vec()));
+            debug_assert_eq!(queues.len(), views);
+            Numbers::Queues(queues.collect::<Result<_, _>>()?)
+        }
+        (shape, _) => {
+            return Err(Fault::Value(format!("`{name}` has shape {shape:?}, expected rows of numbers")));
+        }
+    })
+}
+
+/// A gradient in the float type of the computation: its bytes and its shape.
+pub(crate) fn bytes<'py>(
+    py: Python<'py>,
+    rows: &Matrix,
+    is_double: bool,
+) -> (Bound<'py, PyByteArray>, [usize; 2]) {
+    let bytes: Vec<u8> = if is_double {
+        rows.data().iter().flat_map(|value| value.to_ne_bytes()).collect()
+    } else {
+        rows.data().iter().flat_map(|&value| (value as f32).to_ne_bytes()).collect()
+    };
+    (PyByteArray::new(py, &bytes), [rows.rows(), rows.columns()])
+}

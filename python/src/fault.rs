@@ -1,0 +1,26 @@
+//! What the core refuses, as an exception of Python.
+
+use pyo3::PyErr;
+use pyo3::exceptions::{PyOSError, PyValueError};
+
+/// The reason why a function of the module failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error(transparent)]
+    Objective(#[from] simile_core::error::Error),
+    #[error(transparent)]
+    Dataset(#[from] simile_core::data::DatasetError),
+    #[error("{0}")]
+    Value(String),
+    #[error("{0}")]
+    File(String),
+}
+
+impl From<Fault> for PyErr {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::File(_) => PyOSError::new_err(fault.to_string()),
+            _ => PyValueError::new_err(fault.to_string()),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Losses and their gradients, and what an objective takes.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{DType, Device};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyDict};
+use serde_json::{Value, json};
+use simile_core::loss;
+use simile_core::loss::spec::InputKind;
+use simile_core::requests::{Case, Numbers};
+
+use crate::arrays::{Array, Form, bytes};
+use crate::fault::Fault;
+
+/// The names of all objectives.
+#[pyfunction]
+pub(crate) fn names() -> Vec<&'static str> {
+    loss::names().collect()
+}
+
+/// The description of an objective, as JSON.
+///
+/// # Errors
+/// There is none of that name.
+#[pyfunction]
+pub(crate) fn describe(objective: &str) -> Result<String, Fault> {
+    let spec = loss::spec(objective)?;
+    serde_json::to_string(spec).map_err(|error| Fault::Value(error.to_string()))
+}
+
+/// Those of some names that are inputs of an objective, with the kind of their numbers: `embeddings`, `rows`, `integers`,
+/// `clusters` or `host`.
+///
+/// # Errors
+/// There is no such objective.
+#[pyfunction]
+pub(crate) fn kinds(objective: &str, names: Vec<String>) -> Result<BTreeMap<String, String>, Fault> {
+    let spec = loss::spec(objective)?;
+    let read = names.into_iter().filter(|name| spec.reads(name));
+    read.map(|name| {
+        let kind = loss::input_kind(&name).unwrap_or(InputKind::Embeddings);
+        let kind = serde_json::from_value(json!(kind)).map_err(|error| Fault::Value(error.to_string()))?;
+        Ok((name, kind))
+    })
+    .collect()
+}
+
+/// The bytes of a gradient, and its shape.
+type Gradient<'py> = (Bound<'py, PyByteArray>, [usize; 2]);
+
+/// The loss of arrays and its gradients, each as bytes with a shape, in `float64` if `is_double`.
+///
+/// # Errors
+/// The core rejects objective, parameters or inputs.
+#[pyfunction]
+pub(crate) fn differentiate<'py>(
+    py: Python<'py>,
+    objective: &str,
+    variant: Option<String>,
+    params: &str,
+    inputs: &Bound<'py, PyDict>,
+    unit_rows: bool,
+    is_double: bool,
+) -> PyResult<(f64, BTreeMap<String, Gradient<'py>>)> {
+    let params: Value = serde_json::from_str(params).map_err(|error| Fault::Value(error.to_string()))?;
+    let mut numbers: BTreeMap<String, Numbers> = BTreeMap::new();
+    for (name, array) in inputs {
+        let name: String = name.extract()?;
+        let array = Array::of(&name, &array)?;
+        numbers.insert(name.clone(), array.numbers(py, &name, form(&name))?);
+    }
+    let case = Case { objective: objective.into(), variant, params, inputs: numbers, unit_rows };
+    let dtype = if is_double { DType::F64 } else { DType::F32 };
+    let found =
+        py.detach(|| pollster::block_on(case.differentiate(&Device::flex(), dtype))).map_err(Fault::from)?;
+    let gradients = found.gradients.iter();
+    let gradients = gradients.map(|(name, rows)| (name.clone(), bytes(py, rows, is_double))).collect();
+    Ok((found.loss, gradients))
+}
+
+fn form(name: &str) -> Form {
+    match loss::input_kind(name) {
+        Some(InputKind::Integers | InputKind::Clusters) => Form::Integers,
+        Some(InputKind::Host) => Form::Condition,
+        Some(InputKind::Embeddings | InputKind::Rows) | None => Form::Rows,
+    }
+}

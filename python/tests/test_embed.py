@@ -1,0 +1,101 @@
+"""Vectors of pictures beside those of `simile embed`."""
+
+import json
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simile
+
+MADE = "SIMILE_EMBEDDINGS"
+if MADE not in os.environ:
+    reason = "no checkpoints: `cargo test --workspace --test packages` makes them and runs these tests"
+    pytest.skip(reason, allow_module_level=True)
+
+FOLDER = Path(os.environ[MADE])
+
+
+def png(path, pixels):
+    """Writes an array as a PNG."""
+    height, width, channels = pixels.shape
+    lines = b"".join(b"\0" + line.tobytes() for line in pixels)
+    colour = {1: 0, 3: 2, 4: 6}[channels]
+    parts = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)),
+        (b"IDAT", zlib.compress(lines)),
+        (b"IEND", b""),
+    ]
+    chunks = (struct.pack(">I", len(of)) + name + of + struct.pack(">I", zlib.crc32(name + of)) for name, of in parts)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+
+
+@pytest.mark.parametrize("name", ["colour", "grey"])
+def test_files_have_the_vectors_of_the_program(name):
+    expected = json.loads((FOLDER / f"{name}.json").read_text())
+    paths = [FOLDER / image for image in expected["images"]]
+    vectors = simile.embed(FOLDER / f"{name}.safetensors", paths)
+    assert vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors, np.array(expected["vectors"], np.float32))
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_arrays_have_the_vectors_of_their_files(channels, tmp_path):
+    random = np.random.default_rng(channels)
+    # More than one pass, of several sizes.
+    pictures = [random.integers(0, 256, (20 + at % 7, 50, channels), np.uint8) for at in range(70)]
+    paths = [tmp_path / f"{at}.png" for at in range(70)]
+    for path, pixels in zip(paths, pictures, strict=True):
+        png(path, pixels)
+    model = FOLDER / "colour.safetensors"
+    of_files = simile.embed(model, [str(path) for path in paths])
+    assert np.abs(of_files[0] - of_files[1]).max() > 0
+    np.testing.assert_array_equal(simile.embed(model, pictures), of_files)
+    if channels == 1:
+        np.testing.assert_array_equal(simile.embed(model, [picture[:, :, 0] for picture in pictures]), of_files)
+    same = np.stack(pictures[::7])
+    np.testing.assert_array_equal(simile.embed(model, same), of_files[::7])
+
+
+def test_a_folder_of_a_run_stands_for_its_model(tmp_path):
+    model = (FOLDER / "colour.safetensors").read_bytes()
+    picture = np.zeros((1, 8, 8, 3), np.uint8)
+    with pytest.raises(ValueError, match="holds no model.safetensors"):
+        simile.embed(tmp_path, picture)
+    (tmp_path / "model-plain.safetensors").write_bytes(model)
+    (tmp_path / "model-plain-last.safetensors").write_bytes(model)
+    (tmp_path / "model-fair.safetensors").write_bytes(model)
+    with pytest.raises(ValueError, match="one: model-fair.safetensors, model-plain.safetensors$"):
+        simile.embed(tmp_path, picture)
+    (tmp_path / "model.safetensors").write_bytes(model)
+    assert simile.embed(tmp_path, picture).shape[0] == 1
+
+
+def test_nothing_gives_nothing():
+    vectors = simile.embed(FOLDER / "colour.safetensors", [])
+    assert vectors.shape[0] == 0 and vectors.shape[1] > 1
+
+
+def test_a_fault_names_the_file_or_the_form(tmp_path):
+    model = FOLDER / "colour.safetensors"
+    text = tmp_path / "notes.png"
+    text.write_text("not a picture")
+    with pytest.raises(ValueError, match="cannot read the picture .*notes.png"):
+        simile.embed(model, [FOLDER / "grey.png", text])
+    with pytest.raises(OSError, match="cannot read the picture .*absent.png"):
+        simile.embed(model, [tmp_path / "absent.png"])
+    with pytest.raises(OSError, match="cannot read the model .*absent.safetensors"):
+        simile.embed(tmp_path / "absent.safetensors", [])
+    with pytest.raises(ValueError, match="notes.png cannot be used"):
+        simile.embed(text, [])
+    with pytest.raises(ValueError, match="array of float64, expected uint8"):
+        simile.embed(model, [np.zeros((8, 8, 3))])
+    with pytest.raises(ValueError, match="expected .height, width, channels."):
+        simile.embed(model, [np.zeros((2, 8, 8, 3), np.uint8)])
+    with pytest.raises(ValueError, match="channels of the picture"):
+        simile.embed(model, [np.zeros((8, 8, 2), np.uint8)])
+    with pytest.raises(ValueError, match="mixed"):
+        simile.embed(model, [np.zeros((8, 8, 3), np.uint8), text])

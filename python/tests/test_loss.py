@@ -1,0 +1,93 @@
+"""Arguments of a loss: what is taken, and what is refused with which words."""
+
+import json
+
+import numpy as np
+import pytest
+
+import simile
+
+RANDOM = np.random.default_rng(3)
+A, B = RANDOM.normal(size=(2, 6, 4))
+
+
+def test_objectives_are_named_and_described():
+    names = simile.objectives()
+    assert len(names) == len(set(names)) > 40
+    for name in names:
+        description = simile.describe(name)
+        assert description["name"] == name
+        assert description["inputs"] and description["formula"]
+    with pytest.raises(ValueError, match="unknown objective `fair-cclkk`; known: fair-cclk"):
+        simile.describe("fair-cclkk")
+
+
+def test_arrays_of_any_layout_and_type_are_one_input():
+    loss = simile.loss("nt-xent", view_a=A, view_b=B, temperature=0.5)
+    lists = simile.loss("nt-xent", view_a=A.tolist(), view_b=B.tolist(), temperature=0.5)
+    turned = simile.loss("nt-xent", view_a=np.asfortranarray(A), view_b=B[::-1][::-1], temperature=0.5)
+    assert loss == lists == turned
+    single, gradients = simile.loss_and_gradients(
+        "nt-xent", view_a=A.astype(np.float32), view_b=B.astype(np.float16), temperature=np.float64(0.5)
+    )
+    assert single == pytest.approx(loss, abs=1e-2)
+    assert gradients["view_a"].dtype == np.float32
+    gradients["view_a"] += 1.0
+
+
+def test_a_condition_in_double_precision_leaves_the_loss_in_single():
+    single = {"view_a": A.astype(np.float32), "view_b": B.astype(np.float32)}
+    kernel = {"name": "rbf", "sigma": 0.7}
+    age = np.linspace(0, 1, 6)
+    loss, gradients = simile.loss_and_gradients("fair-cclk", **single, z=age, kernel=kernel, lambda_=0.01)
+    assert gradients["view_a"].dtype == np.float32 and "z" not in gradients
+    column, _ = simile.loss_and_gradients("fair-cclk", **single, z=age[:, None], kernel=kernel, lambda_=0.01)
+    double = simile.loss("fair-cclk", view_a=A, view_b=B, z=age, kernel=kernel, **{"lambda": 0.01})
+    assert loss == column
+    assert loss == pytest.approx(double, rel=1e-4)
+
+
+def test_labels_are_integers_of_any_width_or_booleans():
+    labels = [0, 1, 0, 1, 1, 0]
+    losses = [
+        simile.loss("supcon", view_a=A, view_b=B, labels=np.array(labels, kind))
+        for kind in (np.int64, np.int32, np.uint8, bool)
+    ]
+    assert losses == [losses[0]] * 4
+    with pytest.raises(ValueError, match="`labels` has -1, expected integers from 0"):
+        simile.loss("supcon", view_a=A, view_b=B, labels=[0, 1, -1, 1, 1, 0])
+    with pytest.raises(ValueError, match="`labels` has rows of numbers, expected a list of integers from 0"):
+        simile.loss("supcon", view_a=A, view_b=B, labels=np.array(labels, float))
+
+
+def test_unit_rows_are_taken_as_they_are():
+    rows = [view / np.linalg.norm(view, axis=1, keepdims=True) for view in (A, B)]
+    loss, raw = simile.loss_and_gradients("nt-xent", view_a=A, view_b=B)
+    unit, partial = simile.loss_and_gradients("nt-xent", view_a=rows[0], view_b=rows[1], unit_rows=True)
+    assert unit == pytest.approx(loss, rel=1e-12)
+    tangent = partial["view_a"] - (partial["view_a"] * rows[0]).sum(1, keepdims=True) * rows[0]
+    np.testing.assert_allclose(tangent / np.linalg.norm(A, axis=1, keepdims=True), raw["view_a"], atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"view_a": A}, "`nt-xent` needs the input `view_b`"),
+        ({"view_a": A, "view_b": B[:5]}, "view_b"),
+        ({"view_a": A, "view_b": np.full_like(B, np.nan)}, "`view_b` has a value that is not finite in row 0"),
+        ({"view_a": A, "view_b": B, "temperature": 0.0}, "`temperature` is 0"),
+        ({"view_a": A, "view_b": B, "tempature": 0.5}, "unknown field `tempature`"),
+        ({"view_a": A, "view_b": B, "labels": np.zeros(6)}, "`labels` is no input of `nt-xent`"),
+        ({"view_a": A, "view_b": B[None]}, r"`view_b` has shape \[1, 6, 4\], expected rows of numbers"),
+        ({"view_a": A, "view_b": "rows"}, "`view_b` is an array of <U4, expected numbers"),
+        ({"view_a": A, "view_b": [[1.0], [1.0, 2.0]]}, "`view_b` is no array"),
+        ({"view_a": A, "view_b": B, "variant": "printed"}, "printed"),
+    ],
+)
+def test_a_fault_is_a_value_error_in_the_words_of_the_program(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        simile.loss("nt-xent", **arguments)
+
+
+def test_a_description_is_plain_json():
+    assert json.loads(json.dumps(simile.describe("fair-cclk"))) == simile.describe("fair-cclk")
