@@ -341,8 +341,8 @@ fn an_error_of_one_process_in_the_middle_ends_all_with_a_checkpoint() {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    let cause = text.lines().find(|line| line.starts_with("process 1: ")).unwrap_or_else(|| panic!("{text}"));
-    assert!(cause.contains(".png"), "{text}");
+    let cause = text.lines().find(|line| line.starts_with("process 1: "));
+    assert!(cause.is_some_and(|cause| cause.contains(".png")), "{text}");
     assert!(text.contains("error: process 1 failed; continue with `simile train --resume run`"), "{text}");
     let stopped = taken(&path("run"));
     assert!((1..200).contains(&stopped), "{stopped}");

@@ -83,7 +83,6 @@ fn an_onnx_file_gives_the_vectors_of_the_program() {
         assert!(largest > 1e-3, "{name}: {largest}");
         for ((picture, expected), found) in pictures.iter().zip(&expected).zip(&found) {
             let off = expected.iter().zip(found).fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
-            println!("{name}, {picture}: {:.1e}", off / largest);
             // ONNX Runtime's filter rounds one value in a thousand to the other side: a picture that is resized differs by that.
             let most = if *picture == "same.png" && side == SAME { 1e-4 } else { 5e-3 };
             assert!(off < most * largest, "{name}, {picture}: off by {off} of {largest}");
