@@ -117,6 +117,6 @@ mod tests {
             "50.00 ± 1.00"
         );
         assert_eq!(MetricFormat::of("top1", "").number(None), "–");
-        assert_eq!(MetricFormat::of("condition_r2", "condition").title, "Leak R²");
+        assert_eq!(MetricFormat::of("condition_r2", "the attribute").title, "Leak of the attribute, R²");
     }
 }
