@@ -1,6 +1,6 @@
 // Uses the npm package from a plain page: node package.mjs JOB.json, result as JSON on stdout.
 // A job: { package, data, webgpu, device, checkpoint, images, cases, example }; `data` is the folder of the files it names,
-// `example` a program for a page with a picture, which makes a `vector`.
+// `example` a module for a page with a picture, which exports a `vector`.
 import { readFile } from "node:fs/promises";
 import { launch } from "./chromium.mjs";
 import { serve } from "./serve.mjs";
@@ -51,13 +51,9 @@ async function use({ device, checkpoint, images, cases, example }) {
     Object.keys(kinds).map((kind, at) => [kind, Math.max(...expected.map((v, i) => Math.abs(v - single[at][i])))]),
   );
 
-  // A module that is not a file: what it imports has a whole address.
+  // A program for a page with a picture.
   document.body.append(element);
-  const program = example
-    .replace('"simile-web"', JSON.stringify(`${location.origin}/package/index.js`))
-    .replace('"model.safetensors"', JSON.stringify(`/data/${checkpoint}`));
-  const address = URL.createObjectURL(new Blob([program, "export { vector };"], { type: "text/javascript" }));
-  const { vector } = await import(address);
+  const { vector } = await import(`/data/${example}`);
 
   // What is taken back or broken is refused, and the encoder goes on.
   const aborted = await messageOf(encoder.embed(blobs[0], { signal: AbortSignal.abort(new Error("taken back")) }));

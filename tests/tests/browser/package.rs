@@ -56,6 +56,8 @@ fn embeds_as_the_command_line_does(place: Where) {
     }
     let data = Data::write();
     let cases = cases();
+    // A file, because the page allows no other scripts.
+    std::fs::write(data.path("example.js"), example()).unwrap();
     let result = run(
         "package.mjs",
         place.job(),
@@ -65,7 +67,7 @@ fn embeds_as_the_command_line_does(place: Where) {
             "checkpoint": Data::CHECKPOINT,
             "images": data.images,
             "cases": cases,
-            "example": example(),
+            "example": "example.js",
         }),
     );
 
@@ -117,11 +119,15 @@ fn embeds_as_the_command_line_does(place: Where) {
     }
 }
 
-/// The README's program for a page.
+/// The README's program for a page, as a module beside the package and the checkpoint.
 fn example() -> String {
     let readme = std::fs::read_to_string(workspace().join("README.md")).unwrap();
     let (_, rest) = readme.split_once("```js\n").unwrap();
-    rest.split_once("```\n").unwrap().0.to_owned()
+    let (program, _) = rest.split_once("```\n").unwrap();
+    let (package, checkpoint) = ("\"simile-web\"", "\"model.safetensors\"");
+    assert!(program.contains(package) && program.contains(checkpoint), "{program}");
+    let program = program.replace(package, "\"/package/index.js\"");
+    program.replace(checkpoint, &format!("\"/data/{}\"", Data::CHECKPOINT)) + "export { vector };\n"
 }
 
 /// Objectives on the same random views, with a continuous condition.
@@ -173,14 +179,22 @@ fn the_archive_of_the_package_holds_what_a_page_loads() {
     let strange =
         |file: &&&str| !file.starts_with("LICENSE") && !kinds.iter().any(|kind| file.ends_with(kind));
     assert_eq!(files.iter().find(strange), None);
-    // Modules and types that a file names are there.
+    // Modules, files and types that a file loads are there.
+    let mut named = 0;
     for file in files.iter().filter(|file| file.ends_with(".js") || file.ends_with(".d.ts")) {
         let text = std::fs::read_to_string(package.join(file)).unwrap();
-        for name in text.split(['"', '\'']).filter_map(|text| text.strip_prefix("./")) {
-            let is_module = name.ends_with(".js") || name.ends_with(".wasm");
+        let texts: Vec<&str> = text.split(['"', '\'']).collect();
+        let loads = |before: &str| {
+            ["from", "import", "import(", "URL("].iter().any(|word| before.trim_end().ends_with(word))
+        };
+        for name in
+            texts.windows(2).filter(|pair| loads(pair[0])).filter_map(|pair| pair[1].strip_prefix("./"))
+        {
             let types = name.replace(".js", ".d.ts");
             let found = files.contains(name) || file.ends_with(".d.ts") && files.contains(types.as_str());
-            assert!(!is_module || found, "{file} names {name}");
+            assert!(found, "{file} names {name}");
+            named += 1;
         }
     }
+    assert!(named > 10, "{named} files are named");
 }
