@@ -49,7 +49,7 @@ fn a_grid_is_tried_named_and_not_tried_twice() {
     assert!(
         fs::read_to_string(out.join("sweep.md"))
             .unwrap()
-            .contains("simile train fair-digits --arm Fair-CCLK")
+            .contains("simile train fair-digits --variant Fair-CCLK")
     );
     let model = out.join("objective.lambda=0.01,optimizer.learning_rate=1e-2/seed-0/model.safetensors");
     let written = || fs::metadata(&model).unwrap().modified().unwrap();
