@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use burn::tensor::{DType, Device};
 use serde_json::Value;
 
-use super::finite;
+use super::finite::{compare, of_gradient, refused, visit};
 use super::numbers::Numbers;
 use super::outcome::read;
 use crate::error::{Error, Result};
@@ -56,7 +56,21 @@ impl Case {
             },
         )?;
         let evaluation = objective.evaluate(&batch)?;
-        finite::differentiated(self, on_host(evaluation).await?, dtype == DType::F64)
+        let found = on_host(evaluation).await?;
+        match found.not_finite() {
+            None => Ok(found),
+            Some(result) => Err(self.refuse(&result, dtype == DType::F64)),
+        }
+    }
+
+    /// The refusal of a result that is not finite.
+    fn refuse(&self, result: &str, is_double: bool) -> Error {
+        let mut furthest = None;
+        visit(&self.params, "", &mut furthest);
+        for (name, numbers) in &self.inputs {
+            numbers.each().for_each(|value| compare(value, name, &mut furthest));
+        }
+        refused(&self.objective, result, furthest, is_double)
     }
 
     /// Checks that the objective reads every input: a misspelt name would be an input that is left out.
@@ -65,6 +79,17 @@ impl Case {
             Some(name) => Err(Error::unknown("input", name, spec.inputs.iter().map(|input| input.name))),
             None => Ok(()),
         }
+    }
+}
+
+impl Differentiated {
+    /// The part that is not finite, if any.
+    fn not_finite(&self) -> Option<String> {
+        if !self.loss.is_finite() {
+            return Some("the loss".into());
+        }
+        let gradient = self.gradients.iter().find(|(_, rows)| rows.first_not_finite().is_some());
+        gradient.map(|(name, _)| of_gradient(name))
     }
 }
 

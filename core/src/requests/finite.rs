@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::Request;
-use super::case::{Case, Differentiated};
 use super::outcome::Outcome;
 use crate::error::{Error, Result, shown};
 
@@ -21,26 +20,8 @@ pub(super) fn checked(case: &Request, outcome: Outcome, is_double: bool) -> Resu
     Err(refused(&case.objective, &result, furthest, is_double))
 }
 
-/// The loss and the gradients, if every number in them is finite.
-///
-/// # Errors
-/// As [`checked`].
-pub(super) fn differentiated(case: &Case, found: Differentiated, is_double: bool) -> Result<Differentiated> {
-    let gradient = || found.gradients.iter().find(|(_, rows)| rows.first_not_finite().is_some());
-    let result = match found.loss.is_finite() {
-        false => Some("the loss".into()),
-        true => gradient().map(|(name, _)| of_gradient(name)),
-    };
-    let Some(result) = result else { return Ok(found) };
-    let mut furthest = None;
-    visit(&case.params, "", &mut furthest);
-    for (name, numbers) in &case.inputs {
-        numbers.each().for_each(|value| compare(value, name, &mut furthest));
-    }
-    Err(refused(&case.objective, &result, furthest, is_double))
-}
-
-fn refused(objective: &str, result: &str, furthest: Option<Furthest>, is_double: bool) -> Error {
+/// The refusal of a result, with the number that most likely causes it.
+pub(super) fn refused(objective: &str, result: &str, furthest: Option<Furthest>, is_double: bool) -> Error {
     let culprit = match furthest {
         Some(Furthest { place, value, .. }) => {
             format!("the number furthest from 1 is {} in `{place}`", shown(value))
@@ -57,7 +38,8 @@ fn refused(objective: &str, result: &str, furthest: Option<Furthest>, is_double:
     }
 }
 
-fn of_gradient(name: &str) -> String {
+/// The name of a gradient in messages.
+pub(super) fn of_gradient(name: &str) -> String {
     format!("the gradient of `{name}`")
 }
 
@@ -89,14 +71,14 @@ fn null(value: &Value, place: &str) -> Option<String> {
 }
 
 /// A number that is many orders of magnitude from 1.
-struct Furthest {
+pub(super) struct Furthest {
     place: String,
     value: f64,
     distance: f64,
 }
 
 /// Searches a document for the number that is furthest from 1.
-fn visit(value: &Value, place: &str, furthest: &mut Option<Furthest>) {
+pub(super) fn visit(value: &Value, place: &str, furthest: &mut Option<Furthest>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| visit(value, place, furthest)),
         Value::Object(fields) => {
@@ -113,7 +95,7 @@ fn visit(value: &Value, place: &str, furthest: &mut Option<Furthest>) {
 }
 
 /// Keeps the number that is furthest from 1; 0 does not count.
-fn compare(value: f64, place: &str, furthest: &mut Option<Furthest>) {
+pub(super) fn compare(value: f64, place: &str, furthest: &mut Option<Furthest>) {
     let distance = value.abs().ln().abs();
     if value != 0.0 && furthest.as_ref().is_none_or(|found| distance > found.distance) {
         *furthest = Some(Furthest { place: place.into(), value, distance });
