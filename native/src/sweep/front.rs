@@ -1,22 +1,11 @@
 //! The Pareto front of accuracy and leak: the points beside which none is as good in both and better in one.
 
-use serde::Serialize;
-
 use super::noise::Noise;
-use super::outcome::{Aim, Outcome};
+use super::outcome::{Aim, Front, Outcome};
 use crate::metrics::names::{NAMED, R2, TOP1};
 
 /// The leak, in the order of preference.
 pub(crate) const LEAKS: [&str; 2] = [NAMED, R2];
-
-/// The place of a point beside the front.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Front {
-    On,
-    /// Not on it, and not told apart from one of its points in accuracy or in leak.
-    Tied,
-}
 
 /// The metric of the leak that the points have.
 pub(crate) fn leak_of(outcomes: &[Outcome]) -> Option<&'static str> {

@@ -6,7 +6,6 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::axis::{Axis, Point};
-use super::front::Front;
 use super::plan::{Ran, Tried};
 use crate::exit::usage;
 use crate::metrics::mean_std::MeanStd;
@@ -30,6 +29,15 @@ pub(crate) struct Outcome {
     /// For each key the index of its value.
     #[serde(skip)]
     pub(crate) point: Point,
+}
+
+/// The place of a point beside the front of accuracy and leak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Front {
+    On,
+    /// Not on it, and not told apart from one of its points in accuracy or in leak.
+    Tied,
 }
 
 /// A run whose numbers became infinite or NaN.

@@ -5,9 +5,9 @@ use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
 use super::axis::Axis;
-use super::front::{Front, LEAKS};
+use super::front::LEAKS;
 use super::noise::Noise;
-use super::outcome::{Aim, Outcome};
+use super::outcome::{Aim, Front, Outcome};
 use crate::experiment::several::Missing;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::mean_std::MeanStd;
