@@ -6,12 +6,11 @@ use simile_core::eval::choice::Answers;
 use simile_core::eval::groups::Groups;
 use simile_core::eval::knn::{KnnConfig, Unit};
 use simile_core::eval::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
-use simile_core::eval::ranking::roc_auc;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::rows::Rows as _;
 
 use super::fit::linear;
-use super::leak::right;
+use super::guesses::{right, roc_auc_of_two};
 use super::{Hits, Measured, Metrics, Split};
 use crate::config::probe::{Probe, ProbeSection, Solver};
 use crate::metrics::names::TOP1;
@@ -67,17 +66,6 @@ pub(crate) fn judge(section: &ProbeSection, scores: &Matrix, test: &Dataset) -> 
     Ok(metrics)
 }
 
-/// The area under the ROC curve of the second of two classes; `None` if there are more, or one of them does not occur.
-pub(super) fn roc_auc_of_two(scores: &Matrix, labels: &[usize]) -> Result<Option<f64>> {
-    let occurs = |class: usize| labels.contains(&class);
-    if scores.columns() != 2 || !occurs(0) || !occurs(1) {
-        return Ok(None);
-    }
-    let margins: Vec<f64> = scores.iter_rows().map(|row| row[1] - row[0]).collect();
-    let positive: Vec<bool> = labels.iter().map(|&label| label == 1).collect();
-    Ok(Some(roc_auc(&margins, &positive)?))
-}
-
 /// Scores of the test images, `[n, classes]`, and how the probe was fitted if it has a penalty.
 fn scores(
     section: &ProbeSection,
@@ -102,20 +90,4 @@ fn scores(
             (near.scores, None)
         }
     })
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_classes_have_an_area_and_three_have_none() {
-        let scores = Matrix::from_fn(4, 2, |i, k| if k == 1 { [0.1, 0.9, 0.4, 0.8][i] } else { 0.5 });
-        let area = |labels: &[usize]| roc_auc_of_two(&scores, labels).unwrap();
-        assert_eq!(area(&[0, 1, 0, 1]), Some(1.0));
-        assert_eq!(area(&[0, 1, 1, 0]), Some(0.75));
-        assert_eq!(area(&[1, 1, 1, 1]), None);
-        assert_eq!(roc_auc_of_two(&Matrix::zeros(2, 3), &[0, 1]).unwrap(), None);
-    }
 }

@@ -9,8 +9,8 @@ use simile_core::eval::metrics::predictions;
 use simile_core::eval::regression::{mean_squared_error, variance};
 use simile_core::numeric::matrix::Matrix;
 
-use super::classes::roc_auc_of_two;
 use super::fit::{answers, linear};
+use super::guesses::{right, roc_auc_of_two};
 use super::lifted::Lifted;
 use super::{Metrics, Split};
 use crate::config::probe::ProbeSection;
@@ -59,11 +59,6 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
         fits.insert(name.to_owned(), plain.fit);
     }
     Ok(Leaks { metrics, fits, hits })
-}
-
-/// True where a guess is right.
-pub(super) fn right(guesses: &[usize], truth: &[usize]) -> Vec<bool> {
-    guesses.iter().zip(truth).map(|(guess, truth)| guess == truth).collect()
 }
 
 /// The same metrics for a constant prediction: the mean of a number, the most frequent value.

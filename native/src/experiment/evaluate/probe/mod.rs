@@ -20,6 +20,7 @@
 
 mod classes;
 mod fit;
+mod guesses;
 mod leak;
 mod lifted;
 pub(crate) mod objective;
