@@ -116,13 +116,15 @@ fn of_one(run: &RunRecord, shown: &[Column]) -> Markup {
     let RunResult { condition, arms, .. } = &run.result;
     let references: Vec<(&str, &BTreeMap<String, f64>)> = run.result.references().collect();
     let others = || references.iter().map(|_| "–");
+    // A name breaks between its words alone; columns that would be narrower than a word make the table scroll.
+    let width = format!("min-width: {}rem", 6 + 4 * (arms.len() + references.len()));
     let of_training: [(&str, OfTraining); 3] = [
         ("Final loss", |arm| number(Some(arm.final_loss), 4)),
         ("Iterations", |arm| arm.iterations.to_string()),
         ("Training", |arm| time(arm.training_seconds)),
     ];
     html! {
-        (wide(&html! { table.numbers {
+        (wide(&html! { table.numbers style=(width) {
             thead { tr {
                 th { "" }
                 @for arm in arms { th.own scope="col" { (arm.name) } }
