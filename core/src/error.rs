@@ -89,6 +89,9 @@ pub enum Error {
         /// The event that parted them.
         reason: String,
     },
+    /// Another process has not done its part of a step, which no process takes; that process has the reason.
+    #[error("another process of this step failed")]
+    PeerFailed,
 }
 
 impl Error {

@@ -1,22 +1,21 @@
 //! The places of a step and what moves between them: devices of this process, and those of its peers.
 //!
 //! Chunk `i` of a batch belongs to place `i mod (ranks x devices of a rank)`; the places of rank 0 come first. Projections of all
-//! places are gathered in the order of the chunks, and gradients of the parameters are summed in one flat exchange.
+//! places are gathered in the order of the chunks, and gradients of the parameters are summed as one flat vector (`sums.rs`).
 //!
-//! This is the one file in which rows and gradients change their place. Burn 0.22 has no all-gather. From 0.23 on,
+//! These two are the files in which rows and gradients change their place. Burn 0.22 has no all-gather. From 0.23 on,
 //! `Tensor::all_gather` and `Tensor::all_reduce` do the same among the devices of one process, and can take the place of
 //! [`Places::gather`] and [`Places::sum`] there.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use burn::module::{Module as _, ModuleVisitor, Param};
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
+use super::sums::{self, Sums, numbers};
 use crate::error::{Error, Result};
 use crate::nn::Model;
-use crate::numeric::read;
 use crate::peers::{Alone, Peers};
 
 /// The devices of a step.
@@ -161,28 +160,24 @@ impl Places {
         if self.peers.count() == 1 {
             return Ok(gradients);
         }
-        let mut flat =
-            Flat { gradients: &gradients, parts: Vec::new(), found: Vec::new(), device: &self.first };
-        model.visit(&mut flat);
-        let Flat { parts, mut found, .. } = flat;
-        if parts.is_empty() {
-            return Ok(gradients);
-        }
-        let parameters = found.len();
-        found.extend(numbers(Tensor::cat(parts, 0))?);
-        self.peers.sum(&mut found)?;
-        let sums = found.split_off(parameters);
-        let count = sums.len();
-        let sums = Tensor::from_data(TensorData::new(sums, [count]), (&self.first, DType::F32));
-        let mut spread = Spread {
-            sums,
-            found: found.into_iter(),
-            at: 0,
-            device: &self.first,
-            gradients: GradientsParams::new(),
-        };
-        model.visit(&mut spread);
-        Ok(spread.gradients)
+        sums::at_once((model, &self.first), self.peers.as_ref(), gradients)
+    }
+
+    /// The same for the gradients of devices that `work` finds, while it finds others.
+    ///
+    /// # Errors
+    /// Those of `work`, and as [`sum`](Self::sum).
+    pub(super) fn sum_while_found(
+        &self,
+        model: &Model,
+        work: impl FnOnce(&mut Sums) -> Result<()>,
+    ) -> Result<GradientsParams> {
+        sums::while_found((model, &self.first), self.peers.as_ref(), work)
+    }
+
+    /// True if this is the only process.
+    pub(super) fn is_alone(&self) -> bool {
+        self.peers.count() == 1
     }
 }
 
@@ -201,64 +196,8 @@ pub(super) fn summed(peers: &dyn Peers, vector: Tensor<1>) -> Result<Tensor<1>> 
     Ok(Tensor::from_data(TensorData::new(values, [count]), (&device, dtype)))
 }
 
-fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
-    let failed =
-        |reason: String| Error::Peers { reason: format!("numbers for them cannot be read: {reason}") };
-    Ok(read::values_now(tensor, failed)?.iter::<f32>().collect())
-}
-
 fn incomplete(found: usize) -> Error {
     Error::Peers { reason: format!("they gave {found} numbers, fewer than the batch has") }
-}
-
-/// Gradients as one vector, in the order of the parameters.
-struct Flat<'g> {
-    gradients: &'g GradientsParams,
-    parts: Vec<Tensor<1>>,
-    /// For each parameter 1 if it has a gradient, else 0.
-    found: Vec<f32>,
-    device: &'g Device,
-}
-
-impl ModuleVisitor for Flat<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let value = param.val();
-        if !value.is_require_grad() {
-            return;
-        }
-        let count = value.shape().num_elements();
-        let gradient = self.gradients.get::<D>(param.id);
-        self.found.push(f32::from(u8::from(gradient.is_some())));
-        self.parts.push(match gradient {
-            Some(gradient) => gradient.reshape([count]).cast(DType::F32),
-            None => Tensor::zeros([count], (self.device, DType::F32)),
-        });
-    }
-}
-
-/// Gradients out of one vector. A parameter has one if it has one in any process.
-struct Spread<'g> {
-    sums: Tensor<1>,
-    found: std::vec::IntoIter<f32>,
-    at: usize,
-    device: &'g Device,
-    gradients: GradientsParams,
-}
-
-impl ModuleVisitor for Spread<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let value = param.val();
-        if !value.is_require_grad() {
-            return;
-        }
-        let count = value.shape().num_elements();
-        let rows = self.at..self.at + count;
-        self.at = rows.end;
-        if self.found.next().is_some_and(|found| found > 0.0) {
-            let gradient = self.sums.clone().slice([rows]).reshape(value.dims()).cast(value.dtype());
-            self.gradients.register::<D>(param.id, gradient.to_device(self.device));
-        }
-    }
 }
 
 #[cfg(test)]

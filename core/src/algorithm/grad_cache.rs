@@ -11,8 +11,9 @@
 //! costs twice the forward work and needs the memory of one chunk. Chunks can be shared among devices, each with a
 //! copy of the network, and among processes, each with devices of its own ([`Peers`]). All projections are gathered on the
 //! first device of every process, so that every sample has the negatives of all of them. Each process evaluates the loss,
-//! keeps the gradients of its own rows, and adds its gradients of the parameters to those of the others in one sum. The last
-//! chunk of each device keeps the graph of its first pass: with one chunk for each device nothing is computed twice.
+//! keeps the gradients of its own rows, and adds its gradients of the parameters to those of the others. The last
+//! chunk of each device keeps the graph of its first pass: with one chunk for each device nothing is computed twice. The chunk that
+//! a process differentiates last goes section by section, so that sums over processes run beside its backward pass.
 //!
 //! Batch norm is the exception: it takes its statistics from a chunk, as distributed training does from each device. Its
 //! running averages are those of the chunks of the first device of each process, and move in both passes. With
@@ -26,9 +27,11 @@ use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
+use super::by_sections::BySections;
 use super::gather::{Part, Places};
 use super::passes::{self, OfViews};
 use super::state::TRAINED;
+use super::sums::Sums;
 use super::whole_batch::{self, Outputs, WholeBatch};
 use super::{Algorithm, BatchStatistics, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
@@ -75,11 +78,12 @@ struct Chunk {
     gradients: [Option<Tensor<2>>; 2],
 }
 
-/// A pass of both views through a network, with its graph.
+/// A pass of both views through a network, with its graph, or with those of its sections.
 #[derive(Debug)]
 struct Pass {
     embeddings: OfViews,
     projections: [Tensor<2>; 2],
+    by_sections: Option<BySections>,
 }
 
 impl Cached {
@@ -159,17 +163,20 @@ impl Algorithm for Cached {
     }
 
     fn descend(&mut self, _loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
-        let found = match self.pending.take() {
-            None => Vec::new(),
+        let sum = match self.pending.take() {
+            None => self.places.sum(&self.model, Vec::new())?,
+            Some(Pending::Chunks(places)) if self.places.is_alone() => {
+                let found = places.into_iter().map(Place::gradients).collect::<Result<_>>()?;
+                self.places.sum(&self.model, found)?
+            }
             Some(Pending::Chunks(places)) => {
-                places.into_iter().map(Place::gradients).collect::<Result<Vec<_>>>()?
+                self.places.sum_while_found(&self.model, |sums| add_to(sums, places))?
             }
             Some(Pending::Whole(whole)) => {
                 let (passes, gradients) = *whole;
-                passes.gradients(&gradients)?
+                self.places.sum(&self.model, passes.gradients(&gradients)?)?
             }
         };
-        let sum = self.places.sum(&self.model, found)?;
         self.model = optimizer.step(learning_rate, self.model.clone(), sum);
         Ok(())
     }
@@ -196,6 +203,8 @@ impl Cached {
         let mut places = self.places();
         let chunks = self.own_chunks(views);
         let first_kept = chunks.len().saturating_sub(places.len());
+        // The chunk whose backward pass is the last one of several processes.
+        let last = (!self.places.is_alone()).then(|| chunks.len().min(places.len()).saturating_sub(1));
         let mut projections = [Vec::new(), Vec::new()];
         let mut embeddings = [Vec::new(), Vec::new()];
         let conditions_on_them = self.objective.spec().conditioning() == Conditioning::Representation;
@@ -205,7 +214,11 @@ impl Cached {
                 0 => views,
                 helper => views.to_device(&self.places.helpers[helper - 1]),
             };
-            let pass = Pass::of(&places[place].model, &views);
+            let is_kept = index >= first_kept;
+            let pass = match is_kept && last == Some(index) {
+                true => Pass::by_sections(&places[place].model, &views),
+                false => Pass::of(&places[place].model, &views),
+            };
             for (all, one) in projections.iter_mut().zip(&pass.projections) {
                 all.push(one.clone().without_autodiff());
             }
@@ -214,7 +227,7 @@ impl Cached {
                     all.push(one.without_autodiff());
                 }
             }
-            let kept = (index >= first_kept).then_some(pass);
+            let kept = is_kept.then_some(pass);
             places[place].chunks.push(Chunk { views, kept, gradients: [None, None] });
         }
         (places, Outputs { embeddings, projections })
@@ -280,6 +293,17 @@ impl Cached {
     }
 }
 
+/// Adds the gradients of the parameters from all chunks of this process to sums over all: last those of one chunk by sections, each
+/// of which can be summed while those before it are differentiated.
+fn add_to(sums: &mut Sums, mut places: Vec<Place>) -> Result<()> {
+    let last = places.iter_mut().rev().find(|place| !place.chunks.is_empty());
+    let last = last.map(|place| (place.model.clone(), place.chunks.remove(0)));
+    for place in places {
+        sums.add(place.gradients()?);
+    }
+    last.map_or(Ok(()), |(model, chunk)| chunk.add_to(sums, &model))
+}
+
 impl Place {
     /// The gradients of the parameters from all chunks of this device.
     fn gradients(self) -> Result<GradientsParams> {
@@ -296,12 +320,17 @@ impl Chunk {
     /// The gradients of the parameters, from those of the chunk's projections.
     fn gradients(self, model: &Model) -> Result<GradientsParams> {
         let Pass { projections, .. } = self.kept.unwrap_or_else(|| Pass::of(model, &self.views));
-        let products = projections.into_iter().zip(self.gradients);
-        let products = products.filter_map(|(z, g)| Some((z * g?.autodiff()).sum()));
-        match products.reduce(|sum, product| sum + product) {
+        match passes::with_gradients(projections.into_iter().zip(self.gradients)) {
             Some(sum) => passes::gradients(model, sum),
             None => Ok(GradientsParams::new()),
         }
+    }
+
+    /// Adds the same to sums, section by section.
+    fn add_to(self, sums: &mut Sums, model: &Model) -> Result<()> {
+        let kept = self.kept.and_then(|pass| pass.by_sections);
+        let pass = kept.unwrap_or_else(|| BySections::forward(model, &self.views));
+        pass.backward(model, self.gradients, |of_section| sums.add_section(of_section))
     }
 }
 
@@ -309,7 +338,12 @@ impl Pass {
     fn of(model: &Model, views: &Views) -> Self {
         let embeddings = passes::represent(model, views);
         let projections = embeddings.through(model).split();
-        Self { embeddings, projections }
+        Self { embeddings, projections, by_sections: None }
+    }
+
+    fn by_sections(model: &Model, views: &Views) -> Self {
+        let pass = BySections::forward(model, views);
+        Self { embeddings: pass.embeddings(), projections: pass.projections(), by_sections: Some(pass) }
     }
 }
 

@@ -50,6 +50,7 @@
 
 mod bias_first;
 mod biased;
+mod by_sections;
 mod byol;
 mod config;
 mod ema;
@@ -65,6 +66,7 @@ mod passes;
 mod rebias;
 mod single;
 mod state;
+mod sums;
 mod swav;
 mod vae;
 mod wcl;

@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
+use burn::tensor::{Gradients, Tensor};
 
 use super::Views;
 use crate::error::{Error, Result};
@@ -17,8 +17,12 @@ pub(super) fn output(model: &Model, images: Tensor<4>) -> Tensor<2> {
 
 /// Embeddings of both views, in one pass unless the views need separate statistics.
 pub(super) fn represent(model: &Model, views: &Views) -> OfViews {
-    let images = if views.apart { vec![views.a.clone(), views.b.clone()] } else { vec![views.both()] };
-    OfViews(images.into_iter().map(|images| model.encoder.forward(images)).collect())
+    OfViews::of(images(views).into_iter().map(|images| model.encoder.forward(images)).collect())
+}
+
+/// The images of each pass.
+pub(super) fn images(views: &Views) -> Vec<Tensor<4>> {
+    if views.apart { vec![views.a.clone(), views.b.clone()] } else { vec![views.both()] }
 }
 
 /// Projections of both views, in the same number of passes.
@@ -40,6 +44,11 @@ pub(super) fn descend<M: Module>(
 
 /// The gradients of all parameters of `module`.
 pub(super) fn gradients<M: Module>(module: &M, loss: Tensor<1>) -> Result<GradientsParams> {
+    Ok(GradientsParams::from_module(&mut backward(loss)?, module))
+}
+
+/// The gradients of all that a loss depends on.
+pub(super) fn backward(loss: Tensor<1>) -> Result<Gradients> {
     if !loss.is_tracked() {
         return Err(Error::Degenerate {
             reason: "the loss depends on no network".into(),
@@ -47,7 +56,16 @@ pub(super) fn gradients<M: Module>(module: &M, loss: Tensor<1>) -> Result<Gradie
         });
     }
     let _span = Stage::Backward.enter();
-    Ok(GradientsParams::from_module(&mut loss.backward(), module))
+    Ok(loss.backward())
+}
+
+/// The function of outputs whose gradients with respect to them are the given ones; none without any.
+pub(super) fn with_gradients<const D: usize>(
+    outputs: impl IntoIterator<Item = (Tensor<D>, Option<Tensor<D>>)>,
+) -> Option<Tensor<1>> {
+    let products =
+        outputs.into_iter().filter_map(|(output, gradient)| Some((output * gradient?.autodiff()).sum()));
+    products.reduce(|sum, product| sum + product)
 }
 
 /// The outputs of a network for two views, by pass: one of both, view a first, or one of each.
@@ -55,6 +73,11 @@ pub(super) fn gradients<M: Module>(module: &M, loss: Tensor<1>) -> Result<Gradie
 pub(super) struct OfViews(Vec<Tensor<2>>);
 
 impl OfViews {
+    /// Those of one pass of both views, or of one of each.
+    pub(super) fn of(passes: Vec<Tensor<2>>) -> Self {
+        Self(passes)
+    }
+
     /// The outputs of the head for embeddings.
     pub(super) fn through(&self, model: &Model) -> Self {
         Self(self.0.iter().map(|embedding| model.head.forward(embedding.clone())).collect())

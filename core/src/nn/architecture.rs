@@ -10,6 +10,7 @@ use super::activations::Activations;
 use super::design::{Design, Settings, Shapes};
 use super::layers;
 use super::operations::Operation;
+use super::sections::Section;
 use super::segments::{Flow, Segment, Step};
 use super::work::Work;
 use crate::stage::Stage;
@@ -103,6 +104,16 @@ macro_rules! networks {
                 let mut segments = match self { $(Self::$name(network) => <$design>::segments(network)?),+ };
                 segments.push(vec![Step::of(|flow: Flow| flow.map(wide))]);
                 Some(segments)
+            }
+
+            /// The layers in sections, from images to embeddings, in `f32`.
+            pub(crate) fn sections(&self) -> Vec<Section<'_>> {
+                let mut sections = match self { $(Self::$name(network) => {
+                    let whole = || Section::of(|images| Flow::of_rows(network.forward(images)).maps).with(network);
+                    <$design>::sections(network).unwrap_or_else(|| vec![whole()])
+                }),+ };
+                sections.push(Section::of(wide));
+                sections
             }
 
             /// Images `[n, channels, size, size]` to embeddings `[n, embedding_size]`.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::activations::Activations;
 use super::operations::Operation;
+use super::sections::Section;
 use super::segments::Segment;
 use super::work::{Window, Work};
 
@@ -95,6 +96,11 @@ pub(crate) trait Design {
 
     /// Its layers in steps between batch norms, from images to maps of one place; none if it cannot be taken in steps.
     fn segments(_network: &Self::Network) -> Option<Vec<Segment<'_>>> {
+        None
+    }
+
+    /// Its layers in sections, from images to maps of one place; none if it is one section.
+    fn sections(_network: &Self::Network) -> Option<Vec<Section<'_>>> {
         None
     }
 

@@ -10,7 +10,8 @@ use std::fmt::Debug;
 
 use crate::error::Result;
 
-/// The processes of a step. All of them call the same methods in the same order; a call returns when all have made it.
+/// The processes of a step. All of them call the same methods in the same order; a call returns when all have made it. Calls come from
+/// one thread at a time, which need not be the one that began.
 pub trait Peers: Debug + Send + Sync {
     /// The number of this process, from 0 to [`count`](Self::count).
     fn rank(&self) -> usize;
@@ -29,6 +30,15 @@ pub trait Peers: Debug + Send + Sync {
     /// # Errors
     /// A process cannot be reached.
     fn sum(&self, values: &mut [f32]) -> Result<()>;
+
+    /// The same on a thread beside one that computes: it leaves the processor to that until all have come. All processes make this
+    /// call where one does.
+    ///
+    /// # Errors
+    /// As [`sum`](Self::sum).
+    fn sum_aside(&self, values: &mut [f32]) -> Result<()> {
+        self.sum(values)
+    }
 
     /// Replaces the bytes by those of rank 0.
     ///

@@ -14,7 +14,7 @@ use crate::exit::{self, Told, told};
 use crate::experiment::prepare::splits::Splits;
 use crate::experiment::run::read_images;
 use crate::experiment::train::loader::{DataLoader, StepBatch};
-use crate::experiment::train::trainer::{is_divergence, share, trainer_config};
+use crate::experiment::train::trainer::{is_divergence, is_of_another, share, trainer_config};
 use crate::interrupt;
 use crate::peers::{Message, Status, Team, Verdict};
 
@@ -109,8 +109,8 @@ impl Follower {
         loop {
             let batch = taken.and_then(|_| next(&mut loader, &trainer));
             let status = match (&batch, interrupt::signal()) {
-                // The one that leads finds the same, and decides.
-                (Err(error), _) if is_divergence(error) => Status::Fine,
+                // The one that leads finds the same, and decides; another process says what it is.
+                (Err(error), _) if is_divergence(error) || is_of_another(error) => Status::Fine,
                 (Err(_), _) => Status::Failed,
                 (Ok(_), Some(signal)) => Status::Interrupted(signal),
                 (Ok(_), None) => Status::Fine,
@@ -122,7 +122,10 @@ impl Follower {
                     return Err(Told(interrupt::code()).into());
                 }
                 Verdict::Fail(rank) => {
-                    return Err(batch.err().filter(|_| rank != 0).unwrap_or_else(|| Told(1).into()));
+                    return Err(batch
+                        .err()
+                        .filter(|error| rank != 0 && !is_of_another(error))
+                        .unwrap_or_else(|| Told(1).into()));
                 }
                 Verdict::Keep => trainer = self.trainer(arm, &loader, &team.give(Vec::new())?)?,
                 Verdict::Go => {}

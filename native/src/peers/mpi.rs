@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use mpi::collective::SystemOperation;
 use mpi::datatype::PartitionMut;
 use mpi::environment::{Threading, Universe, initialize_with_threading};
@@ -17,15 +17,17 @@ use super::Team;
 
 /// Numbers that one call of MPI moves: it counts in 32 bits, and some libraries count bytes.
 const AT_ONCE: usize = 1 << 28;
-/// Time between two looks whether the others have come.
+/// Time between two looks whether the others have come, who may evaluate or read for minutes.
 const PATIENCE: Duration = Duration::from_millis(2);
+/// The same for those who are in the same step.
+const ASIDE: Duration = Duration::from_micros(200);
 
 /// MPI in use. It ends when this is dropped, after all processes have come to that point.
 pub(super) struct Running {
     _universe: Universe,
 }
 
-/// The processes of the world of MPI. The library is used by the main thread alone.
+/// The processes of the world of MPI. The library is used by one thread at a time.
 #[derive(Debug, Clone, Copy)]
 struct World {
     rank: usize,
@@ -36,10 +38,12 @@ impl Running {
     /// Begins to use MPI; for the main thread.
     ///
     /// # Errors
-    /// If it is in use.
+    /// If it is in use, or takes calls of one thread alone.
     pub(super) fn begin() -> Result<(Self, Team)> {
-        let begun = initialize_with_threading(Threading::Funneled);
-        let (universe, _) = begun.ok_or_else(|| anyhow!("MPI is in use already"))?;
+        // The thread that sums gradients calls while the main thread does not.
+        let begun = initialize_with_threading(Threading::Serialized);
+        let (universe, threading) = begun.ok_or_else(|| anyhow!("MPI is in use already"))?;
+        check(threading)?;
         let world = SimpleCommunicator::world();
         let (rank, count) = (world.rank().unsigned_abs() as usize, world.size().unsigned_abs() as usize);
         let local_rank = world.split_shared(world.rank()).rank().unsigned_abs() as usize;
@@ -49,6 +53,28 @@ impl Running {
     /// Ends all processes at once.
     pub(super) fn abort(&self, code: u8) -> ! {
         SimpleCommunicator::world().abort(i32::from(code))
+    }
+}
+
+/// Checks that any thread may call MPI, one at a time.
+fn check(threading: Threading) -> Result<()> {
+    ensure!(
+        threading >= Threading::Serialized,
+        "this MPI library takes calls of one thread alone ({threading:?}), and gradients are summed by a second one: use a library that \
+         was built with support of threads (MPI_THREAD_SERIALIZED), as Open MPI from 3.0 on and MPICH are unless they were built \
+         without it"
+    );
+    Ok(())
+}
+
+impl World {
+    /// Waits until all have come, and looks from time to time whether they have, without work in between.
+    fn all_come(communicator: &SimpleCommunicator, look_after: Duration) {
+        let mut arrival = communicator.immediate_barrier();
+        while let Err(waiting) = arrival.test() {
+            arrival = waiting;
+            thread::sleep(look_after);
+        }
     }
 }
 
@@ -97,14 +123,14 @@ impl Peers for World {
         Ok(())
     }
 
-    /// Waits without work for the others, who may evaluate or read for minutes.
+    fn sum_aside(&self, values: &mut [f32]) -> CoreResult<()> {
+        Self::all_come(&SimpleCommunicator::world(), ASIDE);
+        self.sum(values)
+    }
+
     fn broadcast(&self, bytes: &mut Vec<u8>) -> CoreResult<()> {
         let world = SimpleCommunicator::world();
-        let mut arrival = world.immediate_barrier();
-        while let Err(waiting) = arrival.test() {
-            arrival = waiting;
-            thread::sleep(PATIENCE);
-        }
+        Self::all_come(&world, PATIENCE);
         let leader = world.process_at_rank(0);
         let mut length = bytes.len() as u64;
         leader.broadcast_into(&mut length);
@@ -113,5 +139,22 @@ impl Peers for World {
             leader.broadcast_into(part);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_for_one_thread_is_refused() {
+        for enough in [Threading::Serialized, Threading::Multiple] {
+            check(enough).unwrap();
+        }
+        for little in [Threading::Single, Threading::Funneled] {
+            let error = check(little).unwrap_err().to_string();
+            assert!(error.contains("MPI_THREAD_SERIALIZED"), "{error}");
+        }
     }
 }

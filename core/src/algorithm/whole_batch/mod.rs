@@ -17,7 +17,8 @@
 //! forward twice.
 //!
 //! Chunks may lie in several processes: what is summed over chunks is then summed over processes too, so that the statistics and
-//! their gradients are those of all.
+//! their gradients are those of all. Gradients of the parameters are summed over processes when the backward pass is over, since it makes
+//! these sums itself and processes make one at a time.
 
 mod statistics;
 

@@ -9,6 +9,7 @@ use super::{Depth, HALVING, ResNet, ResNetConfig, Stem, THREE, WIDTHS};
 use crate::nn::activations::Activations;
 use crate::nn::design::{Design, Settings, Shapes};
 use crate::nn::operations::Operation;
+use crate::nn::sections::Section;
 use crate::nn::segments::Segment;
 use crate::nn::work::{Layers, Window, Work};
 
@@ -183,6 +184,10 @@ impl Design for ResNet18Design {
         Some(network.segments())
     }
 
+    fn sections(network: &ResNet) -> Option<Vec<Section<'_>>> {
+        Some(network.sections())
+    }
+
     fn recognises(shapes: &Shapes<'_>) -> bool {
         Depth::Eighteen.recognises(shapes)
     }
@@ -222,6 +227,10 @@ impl Design for ResNet50Design {
 
     fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
         Some(network.segments())
+    }
+
+    fn sections(network: &ResNet) -> Option<Vec<Section<'_>>> {
+        Some(network.sections())
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -19,6 +19,7 @@ use simile_kernels::{Windows, convolve, max_pool, mean_pool};
 pub(crate) use self::depths::{ResNet18Design, ResNet50Design, layers_and_blocks};
 pub use super::design::Stem;
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
+use super::sections::Section;
 use super::segments::{Flow, Segment, Step};
 use super::work::Window;
 
@@ -269,17 +270,32 @@ impl ResNet {
 
     /// `[n, channels, h, w]` to `[n, features]`.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-        let mut maps = self.conv1.forward(&self.bn1, images.permute([0, 2, 3, 1]), None, true);
-        if self.pool {
-            maps = max_pool(maps, 3, Windows { stride: 2, padding: 1 });
-        }
-        let stages = [&self.layer1, &self.layer2, &self.layer3, &self.layer4];
-        maps = stages.into_iter().flatten().fold(maps, |maps, block| block.forward(maps));
+        self.end(self.blocks().fold(self.stem(images), |maps, block| block.forward(maps)))
+    }
+
+    fn stem(&self, images: Tensor<4>) -> Tensor<4> {
+        let maps = self.conv1.forward(&self.bn1, images.permute([0, 2, 3, 1]), None, true);
+        if self.pool { max_pool(maps, 3, Windows { stride: 2, padding: 1 }) } else { maps }
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        [&self.layer1, &self.layer2, &self.layer3, &self.layer4].into_iter().flatten()
+    }
+
+    fn end(&self, maps: Tensor<4>) -> Tensor<2> {
         let pooled = mean_pool(maps);
         match &self.fc {
             Some(fc) => fc.forward(pooled),
             None => pooled,
         }
+    }
+
+    /// A section for the stem, for each block, and for the end.
+    fn sections(&self) -> Vec<Section<'_>> {
+        let stem = Section::of(|images| self.stem(images)).with(&self.conv1).with(&self.bn1);
+        let blocks = self.blocks().map(|block| Section::of(|maps| block.forward(maps)).with(block));
+        let end = Section::of(|maps| Flow::of_rows(self.end(maps)).maps).with(&self.fc);
+        std::iter::once(stem).chain(blocks).chain([end]).collect()
     }
 
     /// A segment for the stem, for each block, and for the end.
@@ -292,12 +308,8 @@ impl ResNet {
                 false => relu(maps),
             })
         });
-        let end = Step::of(|flow| {
-            let pooled = mean_pool(flow.maps);
-            Flow::of_rows(self.fc.as_ref().map_or_else(|| pooled.clone(), |fc| fc.forward(pooled.clone())))
-        });
-        let stages = [&self.layer1, &self.layer2, &self.layer3, &self.layer4];
-        let blocks = stages.into_iter().flatten().map(Block::segment);
+        let end = Step::of(|flow| Flow::of_rows(self.end(flow.maps)));
+        let blocks = self.blocks().map(Block::segment);
         std::iter::once(vec![convolution, pooled.after(&self.bn1)]).chain(blocks).chain([vec![end]]).collect()
     }
 }

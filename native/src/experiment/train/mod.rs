@@ -17,7 +17,7 @@ use self::clock::Clock;
 use self::first_step::FirstStep;
 use self::loader::{DataLoader, StepBatch};
 use self::pace::Pace;
-use self::trainer::is_divergence;
+use self::trainer::{is_divergence, is_of_another};
 use super::session::Session;
 use crate::config::sections::Arm;
 use crate::console::{Progress, line};
@@ -178,8 +178,17 @@ impl<'a> ArmTraining<'a> {
         if team.is_alone() || team.has_parted() {
             return outcome;
         }
-        let status = if outcome.is_ok() { Status::Ended } else { Status::Failed };
+        let status = match &outcome {
+            Ok(_) => Status::Ended,
+            // That process says so.
+            Err(error) if is_of_another(error) => Status::Fine,
+            Err(_) => Status::Failed,
+        };
         match (team.agree(status)?, outcome) {
+            (Verdict::Fail(rank), Err(error)) if is_of_another(&error) => {
+                let resumed = resuming(self.session.folder.root());
+                Err(anyhow!("process {rank} failed; continue with `{resumed}`"))
+            }
             (_, Err(error)) => Err(error),
             (Verdict::Interrupt(signal), Ok(_)) => {
                 interrupt::heard(signal);

@@ -90,6 +90,11 @@ pub(crate) fn trainer_config(
     })
 }
 
+/// True if the error is that of another process in the same step.
+pub(crate) fn is_of_another(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(Error::PeerFailed)))
+}
+
 /// True if the error is that a weight or an output of the network is not finite.
 pub(crate) fn is_divergence(error: &anyhow::Error) -> bool {
     let of_network = |input: &str| ["embedding", "logits", "view_a", "view_b"].contains(&input);

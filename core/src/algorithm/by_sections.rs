@@ -1,0 +1,212 @@
+//! A pass of both views whose backward pass pauses after every section of the network, from the last to the first. Before each pause
+//! the gradients of a section's parameters are complete and can go on their way, while the sections before it are differentiated.
+//!
+//! ```text
+//! forward    x_0 = images,  y_s = section_s(x_s),  x_{s+1} = y_s as a constant with a gradient of its own
+//! backward   g = dL/dy of the last;  for s from the last: the gradients of sum(y_s * g);  g = that of x_s
+//! ```
+//!
+//! It is the plain pass, operation by operation, in graphs that end where a section does: Burn 0.22 gives gradients when those of a whole
+//! graph are there.
+
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+
+use super::Views;
+use super::passes::{self, OfViews};
+use crate::error::Result;
+use crate::nn::{Flow, Model};
+use crate::stage::Stage;
+
+/// The forward passes of all sections, with their graphs, the first section first.
+#[derive(Debug)]
+pub(super) struct BySections(Vec<Joint>);
+
+/// A section in one pass of both views, or in one of each.
+#[derive(Debug)]
+struct Joint {
+    inputs: Vec<Tensor<4>>,
+    outputs: Vec<Tensor<4>>,
+}
+
+impl BySections {
+    /// The forward pass.
+    pub(super) fn forward(model: &Model, views: &Views) -> Self {
+        let mut inputs = passes::images(views);
+        let mut joints = Vec::new();
+        for section in model.sections() {
+            let _span = Stage::Forward.enter();
+            let outputs: Vec<Tensor<4>> = inputs.iter().map(|input| section.forward(input.clone())).collect();
+            let next = outputs.iter().map(leaf).collect();
+            joints.push(Joint { inputs: std::mem::replace(&mut inputs, next), outputs });
+        }
+        Self(joints)
+    }
+
+    /// The inputs of the head.
+    pub(super) fn embeddings(&self) -> OfViews {
+        OfViews::of(self.0.last().map(|head| rows(&head.inputs)).unwrap_or_default())
+    }
+
+    /// The outputs of the head for each view.
+    pub(super) fn projections(&self) -> [Tensor<2>; 2] {
+        OfViews::of(self.0.last().map(|head| rows(&head.outputs)).unwrap_or_default()).split()
+    }
+
+    /// Hands over the gradients of the parameters of each section, those of the last one first, from the gradients of the projections
+    /// of each view. Sections without one are left out.
+    ///
+    /// # Errors
+    /// The loss depends on no network.
+    pub(super) fn backward(
+        mut self,
+        model: &Model,
+        of_projections: [Option<Tensor<2>>; 2],
+        mut hand_over: impl FnMut(GradientsParams),
+    ) -> Result<()> {
+        let mut loss = passes::with_gradients(self.projections().into_iter().zip(of_projections));
+        while let (Some(due), Some(Joint { inputs, .. })) = (loss.take(), self.0.pop()) {
+            let mut gradients = passes::backward(due)?;
+            hand_over(GradientsParams::from_module(&mut gradients, model));
+            if let Some(before) = self.0.last() {
+                let outputs = before.outputs.iter().cloned();
+                let upstream = inputs.iter().map(|input| input.grad_remove(&mut gradients));
+                loss = passes::with_gradients(outputs.zip(upstream));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A constant with a gradient of its own, if anything before it has one.
+fn leaf(output: &Tensor<4>) -> Tensor<4> {
+    let constant = output.clone().detach();
+    if output.is_tracked() { constant.require_grad() } else { constant }
+}
+
+fn rows(maps: &[Tensor<4>]) -> Vec<Tensor<2>> {
+    maps.iter().map(|maps| Flow::from(maps.clone()).rows()).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::HashMap;
+
+    use burn::module::{Module, ModuleVisitor, Param, list_param_ids};
+    use burn::tensor::{DType, Device, TensorData};
+
+    use super::super::Networks;
+    use super::super::testing::rng;
+    use super::*;
+    use crate::nn::checkpoint::flattened;
+    use crate::nn::head::{HeadConfig, HeadKind};
+    use crate::nn::resnet::Stem;
+    use crate::nn::{Architecture, EncoderConfig};
+
+    fn model(name: Architecture, side: usize, stem: Option<Stem>) -> Model {
+        let networks = Networks {
+            encoder: EncoderConfig { name, input_size: side, stem, ..EncoderConfig::default() },
+            head: HeadConfig { kind: HeadKind::Released, hidden: Some(7), output: 5 },
+            ..Networks::default()
+        };
+        networks.init(&Device::flex(), &mut rng(1)).unwrap()
+    }
+
+    fn waves<const D: usize>(shape: [usize; D], pace: f32) -> Tensor<D> {
+        let values: Vec<f32> =
+            (0..shape.iter().product::<usize>()).map(|i| (i as f32 * pace).sin()).collect();
+        Tensor::from_data(TensorData::new(values, shape), (&Device::flex(), DType::F32))
+    }
+
+    fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+        tensor.without_autodiff().into_data().iter::<f32>().collect()
+    }
+
+    /// The gradient of each parameter, in the order of the network.
+    struct Found<'g>(&'g [GradientsParams], Vec<Vec<f32>>);
+
+    impl ModuleVisitor for Found<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let of_param: Vec<_> = self.0.iter().filter_map(|found| found.get::<D>(param.id)).collect();
+            assert!(of_param.len() < 2, "a parameter has the gradients of two sections");
+            self.1.extend(of_param.into_iter().map(numbers));
+        }
+    }
+
+    /// Embeddings, projections, gradients and running statistics of a step.
+    fn outcome(
+        model: &Model,
+        embeddings: OfViews,
+        [a, b]: [Tensor<2>; 2],
+        found: &[GradientsParams],
+    ) -> Vec<Vec<f32>> {
+        let [of_a, of_b] = embeddings.split();
+        let mut gradients = Found(found, Vec::new());
+        model.visit(&mut gradients);
+        let tensors = [flattened("", &model.encoder), flattened("", &model.head)].into_iter().flatten();
+        let running = tensors.filter(|tensor| tensor.name.contains("running"));
+        let outputs = [of_a, of_b, a, b].map(numbers).into_iter();
+        outputs.chain(gradients.1).chain(running.map(|tensor| numbers(tensor.values))).collect()
+    }
+
+    /// The largest difference relative to the largest number of its tensor; numbers that are 0 but for rounding are compared as
+    /// they are.
+    fn off(found: &[Vec<f32>], expected: &[Vec<f32>]) -> f32 {
+        assert_eq!(found.len(), expected.len());
+        let of_tensor = |(found, expected): (&Vec<f32>, &Vec<f32>)| {
+            assert_eq!(found.len(), expected.len());
+            let largest = expected.iter().fold(1e-2_f32, |most, value| most.max(value.abs()));
+            found.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs())) / largest
+        };
+        found.iter().zip(expected).map(of_tensor).fold(0.0, f32::max)
+    }
+
+    #[test]
+    fn sections_give_what_one_backward_pass_gives() {
+        let cases = [
+            (Architecture::LeNet5, 32, None, 3),
+            (Architecture::ResNet18, 8, Some(Stem::Cifar), 12),
+            (Architecture::ResNet18, 33, Some(Stem::Imagenet), 12),
+        ];
+        for (name, side, stem, sections) in cases {
+            for (apart, is_whole) in [(false, true), (true, true), (false, false), (true, false)] {
+                let [a, b] = [0.37, 0.61].map(|pace| waves([3, 3, side, side], pace));
+                let views = Views::new(a, b * 0.5 + 0.7).unwrap().with_per_view_batch_norm(apart);
+                // An objective may give gradients of one view alone.
+                let pulls = [Some(waves([3, 5], 1.3)), is_whole.then(|| waves([3, 5], 0.9))];
+
+                let plain = model(name, side, stem);
+                let embeddings = passes::represent(&plain, &views);
+                let projections = embeddings.through(&plain).split();
+                let loss = passes::with_gradients(projections.clone().into_iter().zip(pulls.clone()));
+                let gradients = passes::gradients(&plain, loss.unwrap()).unwrap();
+                let expected = outcome(&plain, embeddings, projections, &[gradients]);
+
+                let by_sections = model(name, side, stem);
+                let pass = BySections::forward(&by_sections, &views);
+                let (embeddings, projections) = (pass.embeddings(), pass.projections());
+                let mut found = Vec::new();
+                pass.backward(&by_sections, pulls, |of_section| found.push(of_section)).unwrap();
+                assert_eq!(found.len(), sections);
+                let found = outcome(&by_sections, embeddings, projections, &found);
+                let off = off(&found, &expected);
+                assert!(off < 1e-5, "{} apart: {apart}, whole: {is_whole}: {off}", name.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_parameter_is_in_one_section() {
+        for &name in Architecture::ALL {
+            let model = model(name, 32, None);
+            let mut times = HashMap::new();
+            let sections = model.sections();
+            for id in sections.iter().flat_map(|section| section.parameters()) {
+                *times.entry(*id).or_insert(0) += 1;
+            }
+            let expected: HashMap<_, _> = list_param_ids(&model).into_iter().map(|id| (id, 1)).collect();
+            assert_eq!(times, expected, "{}", name.name());
+        }
+    }
+}

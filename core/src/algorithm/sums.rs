@@ -1,0 +1,553 @@
+//! Gradients of the parameters, summed over processes as one flat vector.
+//!
+//! The vector is cut in pieces of whole sections of the network, those of the last section first, so that a thread sums a piece while
+//! the sections before it are differentiated. Pieces follow from the network alone: they are the same in every process, whether it
+//! has chunks or none. Small sections share a piece, because every sum has a latency too.
+//!
+//! A process that fails on its way makes all remaining sums nevertheless, and marks them: so all of them leave the step together, and
+//! none waits for another.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, Scope, ScopedJoinHandle};
+
+use burn::module::{Module as _, ModuleVisitor, Param, ParamId};
+use burn::optim::GradientsParams;
+use burn::tensor::{DType, Device, Tensor, TensorData};
+
+use crate::error::{Error, Result};
+use crate::nn::Model;
+use crate::numeric::read;
+use crate::peers::Peers;
+
+/// Numbers of a piece, at least; the last one takes what is left. A sum of fewer costs more latency than it hides.
+const PIECE: usize = 1 << 20;
+
+/// Gradients on their way to the other processes.
+pub(super) struct Sums<'m> {
+    model: &'m Model,
+    device: &'m Device,
+    /// The gradients of this process that have not been sent.
+    found: Vec<GradientsParams>,
+    /// The pieces that have not been sent.
+    left: &'m [Piece],
+    /// Sections whose gradients are complete.
+    sections: usize,
+    thread: Sender<Option<Flat>>,
+}
+
+/// Parameters whose gradients are summed together.
+#[derive(Debug, Default)]
+struct Piece {
+    parameters: HashSet<ParamId>,
+    /// The numbers in them.
+    length: usize,
+    /// Sections whose gradients have to be complete, the last section being the first.
+    sections: usize,
+}
+
+/// The gradients of a piece, one after the other in the order of the network's parameters.
+struct Flat {
+    /// For each parameter 1 if it has a gradient, else 0.
+    found: Vec<f32>,
+    gradients: Tensor<1>,
+}
+
+/// The sums over all processes of the gradients that `work` finds in this one, on a device.
+///
+/// # Errors
+/// Those of `work`, where the other processes have [`Error::PeerFailed`]; a peer cannot be reached, or the device failed.
+pub(super) fn while_found(
+    (model, device): (&Model, &Device),
+    peers: &dyn Peers,
+    work: impl FnOnce(&mut Sums) -> Result<()>,
+) -> Result<GradientsParams> {
+    let pieces = pieces(model);
+    let (thread, received) = channel();
+    let mut sums = Sums { model, device, found: Vec::new(), left: &pieces, sections: 0, thread };
+    let values = thread::scope(|scope| {
+        let summing = match summing(scope, (&pieces, received), peers) {
+            Ok(summing) => summing,
+            Err(error) => {
+                pieces.iter().try_for_each(|piece| peers.sum_aside(&mut piece.marked()))?;
+                return Err(Error::Peers { reason: format!("no thread can sum gradients: {error}") });
+            }
+        };
+        let worked = work(&mut sums);
+        sums.end(worked.is_ok());
+        let values = summing.join().unwrap_or_else(|panic| resume_unwind(panic));
+        worked.and(values)
+    })?;
+    spread((model, device), &pieces, values)
+}
+
+/// The same for gradients that are all there, on the thread that calls.
+///
+/// # Errors
+/// A peer cannot be reached, or the device failed.
+pub(super) fn at_once(
+    (model, device): (&Model, &Device),
+    peers: &dyn Peers,
+    gradients: GradientsParams,
+) -> Result<GradientsParams> {
+    let mut piece = Piece::default();
+    piece.take(trained(model));
+    if piece.parameters.is_empty() {
+        return Ok(gradients);
+    }
+    let mut values = Flat::of((model, device), &piece, &mut [gradients]).numbers()?;
+    peers.sum(&mut values)?;
+    spread((model, device), &[piece], vec![values])
+}
+
+/// The values of a tensor. A read waits for the device.
+///
+/// # Errors
+/// The device failed.
+pub(super) fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
+    let failed =
+        |reason: String| Error::Peers { reason: format!("numbers for them cannot be read: {reason}") };
+    Ok(read::values_now(tensor, failed)?.iter::<f32>().collect())
+}
+
+/// The thread that sums pieces in the order in which they come; for nothing in the place of a piece it tells the others of a failure.
+fn summing<'s>(
+    scope: &'s Scope<'s, '_>,
+    (pieces, received): (&'s [Piece], Receiver<Option<Flat>>),
+    peers: &'s dyn Peers,
+) -> io::Result<ScopedJoinHandle<'s, Result<Vec<Vec<f32>>>>> {
+    let work = move || {
+        let mut failure = Ok(());
+        let mut sum = |(flat, piece): (Option<Flat>, &Piece)| {
+            let own = flat.map_or_else(|| Ok(piece.marked()), Flat::numbers);
+            let mut values = own.unwrap_or_else(|error| {
+                failure = Err(error);
+                piece.marked()
+            });
+            peers.sum_aside(&mut values).map(|()| values)
+        };
+        let values = received.into_iter().zip(pieces).map(&mut sum).collect::<Result<_>>()?;
+        failure.map(|()| values)
+    };
+    thread::Builder::new().name("sums of gradients".into()).spawn_scoped(scope, work)
+}
+
+impl Sums<'_> {
+    /// Adds gradients of chunks all of whose gradients are there.
+    pub(super) fn add(&mut self, gradients: GradientsParams) {
+        self.found.push(gradients.to_device(self.device, self.model));
+    }
+
+    /// Adds the gradients of a section that are the last ones of this process, and sends what is complete.
+    pub(super) fn add_section(&mut self, gradients: GradientsParams) {
+        self.add(gradients);
+        self.sections += 1;
+        while let Some((piece, left)) =
+            self.left.split_first().filter(|(next, _)| next.sections <= self.sections)
+        {
+            self.left = left;
+            self.send(piece);
+        }
+    }
+
+    /// Sends what is left, or for each piece that is left that this process failed.
+    fn end(mut self, is_fine: bool) {
+        for piece in self.left {
+            if is_fine { self.send(piece) } else { drop(self.thread.send(None)) }
+        }
+    }
+
+    fn send(&mut self, piece: &Piece) {
+        // A thread that has left has an error, which is found at its end.
+        drop(self.thread.send(Some(Flat::of((self.model, self.device), piece, &mut self.found))));
+    }
+}
+
+/// The pieces of a network in the order of a backward pass.
+fn pieces(model: &Model) -> Vec<Piece> {
+    let mut trained: HashMap<ParamId, usize> = trained(model).collect();
+    let (mut pieces, mut piece) = (Vec::new(), Piece::default());
+    for (before, section) in model.sections().iter().rev().enumerate() {
+        piece.sections = before + 1;
+        piece.take(section.parameters().iter().filter_map(|id| trained.remove_entry(id)));
+        if piece.length >= PIECE {
+            pieces.push(std::mem::take(&mut piece));
+        }
+    }
+    piece.take(trained.into_iter());
+    // The rest is sent at the end, whichever sections have gradients.
+    pieces.extend((!piece.parameters.is_empty()).then_some(piece));
+    pieces
+}
+
+/// The parameters that are trained, with the number of their numbers.
+fn trained(model: &Model) -> impl Iterator<Item = (ParamId, usize)> {
+    struct Trained(Vec<(ParamId, usize)>);
+    impl ModuleVisitor for Trained {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let value = param.val();
+            if value.is_require_grad() {
+                self.0.push((param.id, value.shape().num_elements()));
+            }
+        }
+    }
+    let mut trained = Trained(Vec::new());
+    model.visit(&mut trained);
+    trained.0.into_iter()
+}
+
+impl Piece {
+    fn take(&mut self, parameters: impl Iterator<Item = (ParamId, usize)>) {
+        for (id, length) in parameters {
+            self.parameters.insert(id);
+            self.length += length;
+        }
+    }
+
+    /// The numbers with which a process that failed takes part in the sum.
+    fn marked(&self) -> Vec<f32> {
+        vec![f32::NAN; self.parameters.len() + self.length]
+    }
+}
+
+impl Flat {
+    /// The sums of the gradients of a piece, which are taken out of where they were found.
+    fn of((model, device): (&Model, &Device), piece: &Piece, found: &mut [GradientsParams]) -> Self {
+        let mut flattening = Flattening { piece, device, of: found, found: Vec::new(), parts: Vec::new() };
+        model.visit(&mut flattening);
+        let Flattening { found, parts, .. } = flattening;
+        Self { found, gradients: Tensor::cat(parts, 0) }
+    }
+
+    /// What is to be summed.
+    fn numbers(self) -> Result<Vec<f32>> {
+        let Self { mut found, gradients } = self;
+        found.extend(numbers(gradients)?);
+        Ok(found)
+    }
+}
+
+/// The making of a [`Flat`].
+struct Flattening<'g> {
+    piece: &'g Piece,
+    device: &'g Device,
+    of: &'g mut [GradientsParams],
+    found: Vec<f32>,
+    parts: Vec<Tensor<1>>,
+}
+
+impl ModuleVisitor for Flattening<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if !self.piece.parameters.contains(&param.id) {
+            return;
+        }
+        let found = self.of.iter_mut().filter_map(|gradients| gradients.remove::<D>(param.id));
+        let gradient = found.reduce(|sum, gradient| sum + gradient);
+        let count = param.val().shape().num_elements();
+        self.found.push(f32::from(u8::from(gradient.is_some())));
+        self.parts.push(match gradient {
+            Some(gradient) => gradient.reshape([count]).cast(DType::F32),
+            None => Tensor::zeros([count], (self.device, DType::F32)),
+        });
+    }
+}
+
+/// Gradients out of the numbers of pieces.
+///
+/// # Errors
+/// A process failed.
+fn spread(
+    (model, device): (&Model, &Device),
+    pieces: &[Piece],
+    values: Vec<Vec<f32>>,
+) -> Result<GradientsParams> {
+    let mut gradients = GradientsParams::new();
+    for (piece, mut values) in pieces.iter().zip(values) {
+        let sums = values.split_off(piece.parameters.len());
+        if values.iter().any(|found| found.is_nan()) {
+            return Err(Error::PeerFailed);
+        }
+        let sums = Tensor::from_data(TensorData::new(sums, [piece.length]), (device, DType::F32));
+        let mut spreading = Spreading { piece, sums, found: values.into_iter(), at: 0, device, gradients };
+        model.visit(&mut spreading);
+        gradients = spreading.gradients;
+    }
+    Ok(gradients)
+}
+
+/// Gradients out of one piece. A parameter has one if it has one in any process.
+struct Spreading<'g> {
+    piece: &'g Piece,
+    sums: Tensor<1>,
+    found: std::vec::IntoIter<f32>,
+    at: usize,
+    device: &'g Device,
+    gradients: GradientsParams,
+}
+
+impl ModuleVisitor for Spreading<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if !self.piece.parameters.contains(&param.id) {
+            return;
+        }
+        let value = param.val();
+        let rows = self.at..self.at + value.shape().num_elements();
+        self.at = rows.end;
+        if self.found.next().is_some_and(|found| found > 0.0) {
+            let gradient = self.sums.clone().slice([rows]).reshape(value.dims()).cast(value.dtype());
+            self.gradients.register::<D>(param.id, gradient.to_device(self.device));
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::{Arc, Condvar, Mutex};
+    use std::time::Duration;
+
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    use super::super::testing::rng;
+    use super::super::{Algorithm as _, Cached, Networks, Views};
+    use super::*;
+    use crate::loss::NtXent;
+    use crate::loss::batch::Batch;
+    use crate::nn::head::{HeadConfig, HeadKind};
+    use crate::nn::resnet::Stem;
+    use crate::nn::{Architecture, EncoderConfig};
+    use crate::optim::{Optimizer, OptimizerConfig};
+    use crate::peers::threads::together;
+    use crate::stage::Stage;
+
+    fn residual() -> Networks {
+        Networks {
+            encoder: EncoderConfig {
+                name: Architecture::ResNet18,
+                input_size: 8,
+                stem: Some(Stem::Cifar),
+                ..EncoderConfig::default()
+            },
+            head: HeadConfig { hidden: Some(16), output: 8, ..HeadConfig::default() },
+            ..Networks::default()
+        }
+    }
+
+    fn model() -> Model {
+        residual().init(&Device::flex(), &mut rng(1)).unwrap()
+    }
+
+    /// What happened in a process, in order.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Happened {
+        BackwardBegan,
+        BackwardEnded,
+        SumBegan,
+    }
+
+    #[derive(Debug, Default)]
+    struct Log {
+        events: Mutex<Vec<Happened>>,
+        changed: Condvar,
+    }
+
+    impl Log {
+        fn push(&self, event: Happened) {
+            self.events.lock().unwrap().push(event);
+            self.changed.notify_all();
+        }
+
+        fn count(&self, of: Happened) -> usize {
+            self.events.lock().unwrap().iter().filter(|event| **event == of).count()
+        }
+
+        /// Waits for a sum to begin; a process that sums after its backward pass does not come so far, and goes on after a while.
+        fn await_sum(&self) {
+            let none = |events: &mut Vec<Happened>| !events.contains(&Happened::SumBegan);
+            let events = self.events.lock().unwrap();
+            drop(self.changed.wait_timeout_while(events, Duration::from_secs(60), none).unwrap());
+        }
+    }
+
+    /// Peers whose sums on a thread are noted.
+    #[derive(Debug)]
+    struct Noted(Arc<dyn Peers>, Arc<Log>);
+
+    impl Peers for Noted {
+        fn rank(&self) -> usize {
+            self.0.rank()
+        }
+
+        fn count(&self) -> usize {
+            self.0.count()
+        }
+
+        fn all_gather(&self, own: &[f32], counts: &[usize]) -> Result<Vec<f32>> {
+            self.0.all_gather(own, counts)
+        }
+
+        fn sum(&self, values: &mut [f32]) -> Result<()> {
+            self.0.sum(values)
+        }
+
+        fn sum_aside(&self, values: &mut [f32]) -> Result<()> {
+            self.1.push(Happened::SumBegan);
+            self.0.sum(values)
+        }
+
+        fn broadcast(&self, bytes: &mut Vec<u8>) -> Result<()> {
+            self.0.broadcast(bytes)
+        }
+    }
+
+    /// Listens to backward passes. The last of so many begins its work once a sum has begun.
+    struct Listener(Arc<Log>, usize);
+
+    impl Subscriber for Listener {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            metadata.name() == Stage::Backward.name()
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, _: &Event<'_>) {}
+
+        fn enter(&self, _: &Id) {
+            self.0.push(Happened::BackwardBegan);
+            if self.0.count(Happened::BackwardBegan) == self.1 {
+                self.0.await_sum();
+            }
+        }
+
+        fn exit(&self, _: &Id) {
+            self.0.push(Happened::BackwardEnded);
+        }
+    }
+
+    /// Each of two processes has two chunks: one backward pass of the first, and one of each section of the other.
+    #[test]
+    fn a_piece_is_summed_while_earlier_sections_are_differentiated() {
+        let sections = model().sections().len();
+        let work = |peers: Arc<dyn Peers>| {
+            let log = Arc::new(Log::default());
+            let mut cached =
+                Cached::new(&residual(), Box::new(NtXent::default()), 2, &Device::flex(), &mut rng(1))
+                    .unwrap();
+            cached.join(Arc::new(Noted(peers, log.clone()))).unwrap();
+            let values: Vec<f32> = (0..4 * 3 * 64).map(|i| (i as f32 * 0.37).sin()).collect();
+            let images =
+                Tensor::<4>::from_data(TensorData::new(values, [4, 3, 8, 8]), (&Device::flex(), DType::F32));
+            let views = Views::new(images.clone(), images * 0.5).unwrap().out_of(8);
+            let mut optimizer = Optimizer::new(OptimizerConfig::default()).unwrap();
+            tracing::subscriber::with_default(Listener(log.clone(), 1 + sections), || {
+                let loss = cached.loss(&views, Batch::default()).unwrap();
+                cached.descend(loss, &mut optimizer, 1e-3).unwrap();
+            });
+            let events = log.events.lock().unwrap().clone();
+            events
+        };
+        let of_ranks = together(2, work);
+        assert_eq!(of_ranks.len(), 2, "a process failed");
+        for events in of_ranks {
+            let of = |wanted| events.iter().filter(|event| **event == wanted).count();
+            assert_eq!(of(Happened::BackwardEnded), 1 + sections, "{events:?}");
+            assert!(of(Happened::SumBegan) > 2, "{events:?}");
+            let first = events.iter().position(|event| *event == Happened::SumBegan).unwrap();
+            let last = events.iter().rposition(|event| *event == Happened::BackwardEnded).unwrap();
+            // The head and at least one block come first.
+            let before = events[..first].iter().filter(|event| **event == Happened::BackwardEnded).count();
+            assert!(first < last && before > 2, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn pieces_are_sections_joined_until_they_are_long() {
+        let mut of_50 = residual();
+        of_50.encoder.name = Architecture::ResNet50;
+        of_50.head = HeadConfig { kind: HeadKind::Mlp, hidden: Some(2048), output: 128 };
+        // Of 18 layers: the fourth stage, whose last block comes with the head, the third, whose first block comes with one of the
+        // second, and the rest. Of 50: the head, three blocks, six blocks, the second stage, and the rest, 0.2 million numbers.
+        for (networks, expected) in [(residual(), 5), (of_50, 12)] {
+            let model = networks.init(&Device::flex(), &mut rng(1)).unwrap();
+            let pieces = pieces(&model);
+            assert_eq!(pieces.len(), expected);
+            let (rest, long) = pieces.split_last().unwrap();
+            assert!(long.iter().all(|piece| piece.length >= PIECE));
+            assert!(expected == 5 || (200_000..250_000).contains(&rest.length), "{}", rest.length);
+            let all: HashMap<ParamId, usize> = trained(&model).collect();
+            let parameters: Vec<ParamId> = pieces.iter().flat_map(|piece| piece.parameters.clone()).collect();
+            assert_eq!(parameters.len(), all.len());
+            assert!(parameters.iter().all(|id| all.contains_key(id)));
+            let lengths = pieces.iter().map(|piece| piece.length);
+            assert_eq!(lengths.sum::<usize>(), all.values().sum::<usize>());
+        }
+    }
+
+    /// The others learn of it at the end of the step, and all can go on to agree on what comes next.
+    #[test]
+    fn one_that_fails_in_the_middle_leaves_the_step_with_all_others() {
+        let failed = || Error::Degenerate { reason: "a test".into(), remedy: "none".into() };
+        let work = |peers: Arc<dyn Peers>| {
+            let (model, rank) = (model(), peers.rank());
+            let sections = model.sections().len();
+            let found = while_found((&model, &Device::flex()), peers.as_ref(), |sums| {
+                for section in 0..sections {
+                    if rank == 1 && section == sections / 2 {
+                        return Err(failed());
+                    }
+                    sums.add_section(GradientsParams::new());
+                }
+                Ok(())
+            });
+            let mut ranks = [rank as f32];
+            peers.sum(&mut ranks).unwrap();
+            (found.map(|found| found.len()), ranks)
+        };
+        let all = together(3, work);
+        let others = || (Err(Error::PeerFailed), [3.0]);
+        assert_eq!(all, [others(), (Err(failed()), [3.0]), others()]);
+    }
+
+    #[test]
+    fn a_lost_peer_is_an_error_of_the_step() {
+        #[derive(Debug)]
+        struct Lost(Mutex<usize>);
+        impl Peers for Lost {
+            fn rank(&self) -> usize {
+                0
+            }
+            fn count(&self) -> usize {
+                2
+            }
+            fn all_gather(&self, own: &[f32], _: &[usize]) -> Result<Vec<f32>> {
+                Ok(own.to_vec())
+            }
+            fn sum(&self, _: &mut [f32]) -> Result<()> {
+                let mut left = self.0.lock().unwrap();
+                *left = left.checked_sub(1).ok_or_else(|| Error::Peers { reason: "a cable".into() })?;
+                Ok(())
+            }
+            fn broadcast(&self, _: &mut Vec<u8>) -> Result<()> {
+                Ok(())
+            }
+        }
+        let (model, device) = (model(), Device::flex());
+        for sums in 0..6 {
+            let found = while_found((&model, &device), &Lost(Mutex::new(sums)), |sums| {
+                model.sections().iter().for_each(|_| sums.add_section(GradientsParams::new()));
+                Ok(())
+            });
+            let lost = Error::Peers { reason: "a cable".into() };
+            assert_eq!(found.map(|found| found.len()), if sums < 5 { Err(lost) } else { Ok(0) });
+        }
+    }
+}

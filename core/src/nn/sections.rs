@@ -1,0 +1,35 @@
+//! A network in sections: layers between two places at which a backward pass can pause, so that gradients of the later layers are
+//! used while those of the earlier ones are computed. Unlike the steps of [`segments`](super::segments) they are the layers of the
+//! plain forward pass, with the statistics of their own input.
+
+use burn::module::{Module, ParamId, list_param_ids};
+use burn::tensor::Tensor;
+
+/// Layers with the parameters that only they have.
+pub(crate) struct Section<'n> {
+    layers: Box<dyn Fn(Tensor<4>) -> Tensor<4> + 'n>,
+    parameters: Vec<ParamId>,
+}
+
+impl<'n> Section<'n> {
+    /// Layers between tensors as in [`Flow::maps`](super::Flow::maps).
+    pub(super) fn of(layers: impl Fn(Tensor<4>) -> Tensor<4> + 'n) -> Self {
+        Self { layers: Box::new(layers), parameters: Vec::new() }
+    }
+
+    /// The same with the parameters of a layer.
+    pub(super) fn with(mut self, layer: &impl Module) -> Self {
+        self.parameters.extend(list_param_ids(layer));
+        self
+    }
+
+    /// Its parameters.
+    pub(crate) fn parameters(&self) -> &[ParamId] {
+        &self.parameters
+    }
+
+    /// Its forward pass.
+    pub(crate) fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
+        (self.layers)(maps)
+    }
+}
