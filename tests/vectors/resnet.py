@@ -47,8 +47,8 @@ def features(make, side):
 
 def main():
     cases = []
-    for name, make in [("resnet18", torchvision.models.resnet18), ("resnet50", torchvision.models.resnet50)]:
-        found = features(make, 64)
+    for name in ["resnet18", "resnet34", "resnet50", "resnet101"]:
+        found = features(getattr(torchvision.models, name), 64)
         cases.append(
             {
                 "encoder": name,

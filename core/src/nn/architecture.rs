@@ -141,8 +141,12 @@ networks! {
     LeNet5: super::lenet::LeNet5 = super::lenet::LeNet5Design,
     /// [`ResNet`](super::resnet::ResNet) of 18 layers, 512 features.
     ResNet18: super::resnet::ResNet = super::resnet::ResNet18Design,
+    /// [`ResNet`](super::resnet::ResNet) of 34 layers, 512 features.
+    ResNet34: super::resnet::ResNet = super::resnet::ResNet34Design,
     /// [`ResNet`](super::resnet::ResNet) of 50 layers, 2048 features.
     ResNet50: super::resnet::ResNet = super::resnet::ResNet50Design,
+    /// [`ResNet`](super::resnet::ResNet) of 101 layers, 2048 features.
+    ResNet101: super::resnet::ResNet = super::resnet::ResNet101Design,
     /// [`SimpleConv`](super::simple_conv::SimpleConv) with 7×7 kernels, 128 features.
     SimpleConv: super::simple_conv::SimpleConv = super::simple_conv::SimpleConvDesign,
     /// [`SimpleConv`](super::simple_conv::SimpleConv) with 1×1 kernels, which sees colours alone.

@@ -155,17 +155,22 @@ mod tests {
         EncoderConfig { name, input_size, output, ..EncoderConfig::default() }.work()
     }
 
-    /// torchvision's documentation gives 1.81 and 4.09 billion for its `ResNet18_Weights` and `ResNet50_Weights`, with the
-    /// classifier of 1000 classes, and 11.69 and 25.56 million parameters, of which those of normalisations and the bias are
-    /// not counted here.
+    /// torchvision's documentation gives 1.81, 3.66, 4.09 and 7.80 billion for `ResNet18_Weights`, `ResNet34_Weights` and so on, with
+    /// the classifier of 1000 classes, and 11.69, 21.80, 25.56 and 44.55 million parameters, of which those of normalisations and the
+    /// bias are not counted here.
     #[test]
     fn residual_networks_multiply_as_often_as_published() {
-        let [of_18, of_50] =
-            [Architecture::ResNet18, Architecture::ResNet50].map(|name| work(name, 224, Some(1000)));
-        assert_eq!((of_18.products, of_50.products), (1_814_073_344, 4_089_184_256));
-        let normalisations = |channels: u64| 2 * channels + 1000;
-        assert_eq!(of_18.weights + normalisations(4800), 11_689_512);
-        assert_eq!(of_50.weights + normalisations(26_560), 25_557_032);
+        use Architecture::{ResNet18, ResNet34, ResNet50, ResNet101};
+        for (name, products, parameters, channels) in [
+            (ResNet18, 1_814_073_344, 11_689_512, 4800),
+            (ResNet34, 3_663_761_408, 21_797_672, 8512),
+            (ResNet50, 4_089_184_256, 25_557_032, 26_560),
+            (ResNet101, 7_801_405_440, 44_549_160, 52_672),
+        ] {
+            let found = work(name, 224, Some(1000));
+            assert_eq!(found.products, products, "{}", name.name());
+            assert_eq!(found.weights + 2 * channels + 1000, parameters, "{}", name.name());
+        }
     }
 
     /// An image, and each layer's maps: once written and once read, but for the last.

@@ -102,7 +102,13 @@ picture.save("picture.png")
 image = torchvision.transforms.functional.to_tensor(picture)
 image = torchvision.transforms.functional.normalize(image, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 answer = {}
-for name in ["resnet18", "resnet50"]:
+def save_wrapped(network, state):
+    wrapped = {"module.encoder." + key: value for key, value in state.items() if not key.startswith("fc.")}
+    optimizer = torch.optim.SGD(network.parameters(), 0.1, momentum=0.9)
+    whole = {"epoch": 7, "arch": "resnet18", "state_dict": wrapped, "optimizer": optimizer.state_dict()}
+    torch.save(whole, "resnet18.tar")
+    torch.save(state, "resnet18-old.pth", _use_new_zipfile_serialization=False)
+for name in ["resnet18", "resnet34", "resnet50", "resnet101"]:
     torch.manual_seed(3)
     network = getattr(torchvision.models, name)()
     with torch.no_grad():
@@ -113,10 +119,8 @@ for name in ["resnet18", "resnet50"]:
     network.eval()
     state = network.state_dict()
     torch.save(state, name + ".pth")
-    wrapped = {"module.encoder." + key: value for key, value in state.items() if not key.startswith("fc.")}
-    optimizer = torch.optim.SGD(network.parameters(), 0.1, momentum=0.9)
-    torch.save({"epoch": 7, "arch": name, "state_dict": wrapped, "optimizer": optimizer.state_dict()}, name + ".tar")
-    torch.save(state, name + "-old.pth", _use_new_zipfile_serialization=False)
+    if name == "resnet18":
+        save_wrapped(network, state)
     network.fc = torch.nn.Identity()
     with torch.no_grad():
         answer[name] = network(image[None])[0].tolist()
@@ -135,7 +139,9 @@ fn files_of_torch_give_torchvisions_features() {
         ("resnet18", ".pth", ""),
         ("resnet18", ".tar", "state_dict.module.encoder."),
         ("resnet18", "-old.pth", ""),
+        ("resnet34", ".pth", ""),
         ("resnet50", ".pth", ""),
+        ("resnet101", ".pth", ""),
     ] {
         let file = format!("{encoder}{end}");
         let import = ["import", &file, "--encoder", encoder, "--input-size", "64", "--out", "m.safetensors"];
@@ -154,7 +160,7 @@ fn files_of_torch_give_torchvisions_features() {
             assert!((found - expected).abs() < 1e-4 * largest.max(1.0), "{file}: {found} {expected}");
         }
     }
-    let module = ["import", "module.pth", "--encoder", "resnet50", "--out", "m.safetensors"];
+    let module = ["import", "module.pth", "--encoder", "resnet101", "--out", "m.safetensors"];
     let text = complaint(place.path(), &module, 1);
     assert!(text.contains("torchvision.models.resnet.ResNet") && text.contains("state_dict()"), "{text}");
 }

@@ -73,7 +73,7 @@ mod tests {
             let said = likely(&shapes).unwrap();
             assert!(said.ends_with(&format!("`{}`", name.name())), "{said}");
         }
-        let deep: Vec<String> = [3, 4, 23, 3]
+        let deep: Vec<String> = [3, 8, 36, 3]
             .iter()
             .zip(1..)
             .flat_map(|(&blocks, stage)| {
@@ -81,7 +81,7 @@ mod tests {
             })
             .collect();
         let said = likely(&deep.iter().map(|name| (name.as_str(), &[1_usize][..])).collect()).unwrap();
-        assert!(said.contains("ResNet-101"), "{said}");
+        assert!(said.contains("ResNet-152"), "{said}");
         assert_eq!(likely(&[("blocks.0.attn.qkv.weight", &[1_usize][..])].into_iter().collect()), None);
     }
 

@@ -296,7 +296,7 @@ mod tests {
         let metadata = Metadata::new(config, vec![0.0; 3], vec![1.0; 3]);
         let read = |weights: &Weights| weights.clone().into_encoder(metadata.clone(), None, &Device::flex());
         let text = read(&weights).unwrap_err().to_string();
-        assert!(text.contains("`module.layer1.2.bn1.bias`") && text.contains("ResNet-34"), "{text}");
+        assert!(text.contains("`module.layer1.2.bn1.bias`") && text.contains("`resnet34`"), "{text}");
         assert!(!text.contains("fc.weight"), "{text}");
         // It is allowed to leave them out explicitly.
         for stage in 1..=4 {

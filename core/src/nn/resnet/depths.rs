@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use burn::tensor::Device;
 use rand::Rng;
 
-use super::{Depth, HALVING, ResNet, ResNetConfig, Stem, THREE, WIDTHS};
+use super::{Depth, HALVING, Kind, ResNet, ResNetConfig, Stem, THREE, WIDTHS};
 use crate::nn::activations::Activations;
 use crate::nn::design::{Design, Settings, Shapes};
 use crate::nn::operations::Operation;
@@ -15,7 +15,7 @@ use crate::nn::work::{Layers, Window, Work};
 
 /// The kind of network that messages speak of.
 const FAMILY: &str = "resnet";
-/// Both depths in PyTorch.
+/// All depths in PyTorch.
 const PYTORCH: &str = include_str!("resnet.py");
 
 impl Depth {
@@ -37,11 +37,11 @@ impl Depth {
         }
         let mut inputs = WIDTHS[0];
         for (width, stride) in self.plan() {
-            let outputs = width * self.expansion();
+            let outputs = width * self.kind().expansion();
             let after = Window { stride, ..THREE }.after(side);
-            kept = match self {
-                Self::Eighteen => kept.and(4, width * after.pow(2)),
-                Self::Fifty => kept
+            kept = match self.kind() {
+                Kind::Basic => kept.and(4, width * after.pow(2)),
+                Kind::Bottleneck => kept
                     .and(2, width * side.pow(2))
                     .and(2, width * after.pow(2))
                     .and(2, outputs * after.pow(2)),
@@ -64,12 +64,12 @@ impl Depth {
             maps = maps.pool(HALVING);
         }
         for (width, stride) in self.plan() {
-            let (outputs, strided) = (width * self.expansion(), Window { stride, ..THREE });
-            let mut block = match self {
-                Self::Eighteen => {
+            let (outputs, strided) = (width * self.kind().expansion(), Window { stride, ..THREE });
+            let mut block = match self.kind() {
+                Kind::Basic => {
                     maps.convolution(width, strided).normalised().convolution(width, THREE).normalised()
                 }
-                Self::Fifty => maps
+                Kind::Bottleneck => maps
                     .convolution(width, Window::PLACE)
                     .normalised()
                     .convolution(width, strided)
@@ -101,7 +101,7 @@ impl Depth {
             let of_stage = self.plan().filter(|(of_block, _)| *of_block == width);
             for (block, (_, stride)) in of_stage.enumerate() {
                 let name = format!("layer{}.{block}.", stage + 1);
-                let outputs = width * self.expansion();
+                let outputs = width * self.kind().expansion();
                 let shortcut = if stride > 1 || inputs != outputs {
                     convolved(&format!("{name}downsample.0"), &format!("{name}downsample.1"), stride, 0)
                 } else {
@@ -118,9 +118,9 @@ impl Depth {
 
     /// The main branch of a block.
     fn block(self, name: &str, stride: usize) -> Vec<Operation> {
-        let windows: &[(usize, usize)] = match self {
-            Self::Eighteen => &[(stride, 1), (1, 1)],
-            Self::Fifty => &[(1, 0), (stride, 1), (1, 0)],
+        let windows: &[(usize, usize)] = match self.kind() {
+            Kind::Basic => &[(stride, 1), (1, 1)],
+            Kind::Bottleneck => &[(1, 0), (stride, 1), (1, 0)],
         };
         let layers = windows.iter().zip(1..).map(|((stride, padding), at)| {
             convolved(&format!("{name}conv{at}"), &format!("{name}bn{at}"), *stride, *padding)
@@ -128,13 +128,8 @@ impl Depth {
         layers.collect::<Vec<_>>().join(&Operation::Relu)
     }
 
-    /// Weights of the linear layer at the end.
-    fn last_layer(self, settings: &Settings) -> u64 {
-        settings.output.map_or(0, |output| output as u64) * self.features() as u64
-    }
-
     fn recognises(self, shapes: &Shapes<'_>) -> bool {
-        blocks(shapes) == self.blocks() && has_bottlenecks(shapes) == (self == Self::Fifty)
+        blocks(shapes) == self.blocks() && has_bottlenecks(shapes) == (self.kind() == Kind::Bottleneck)
     }
 }
 
@@ -142,100 +137,67 @@ fn convolved(convolution: &str, norm: &str, stride: usize, padding: usize) -> Ve
     vec![Operation::convolution(convolution, stride, padding), Operation::normalisation(norm)]
 }
 
-/// The design of a residual network of 18 layers.
-pub(crate) struct ResNet18Design;
+macro_rules! designs {
+    ($($(#[$about:meta])* $design:ident: $name:literal = $depth:expr,)+) => {$(
+        $(#[$about])*
+        pub(crate) struct $design;
 
-/// The design of a residual network of 50 layers.
-pub(crate) struct ResNet50Design;
+        impl Design for $design {
+            type Network = ResNet;
+            const NAME: &'static str = $name;
+            const FAMILY: &'static str = FAMILY;
+            const HAS_STEM: bool = true;
+            const HAS_OUTPUT: bool = true;
+            const PYTORCH: &'static str = PYTORCH;
 
-impl Design for ResNet18Design {
-    type Network = ResNet;
-    const NAME: &'static str = "resnet18";
-    const FAMILY: &'static str = FAMILY;
-    const HAS_STEM: bool = true;
-    const HAS_OUTPUT: bool = true;
-    const PYTORCH: &'static str = PYTORCH;
+            fn features(_side: usize) -> usize {
+                $depth.features()
+            }
 
-    fn features(_side: usize) -> usize {
-        Depth::Eighteen.features()
-    }
+            fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
+                $depth.init(settings, device, rng)
+            }
 
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
-        Depth::Eighteen.init(settings, device, rng)
-    }
+            fn least_numbers(settings: &Settings) -> u64 {
+                $depth.work(settings).weights
+            }
 
-    fn least_numbers(settings: &Settings) -> u64 {
-        11_000_000 + Depth::Eighteen.last_layer(settings)
-    }
+            fn activations(settings: &Settings) -> Activations {
+                $depth.activations(settings)
+            }
 
-    fn activations(settings: &Settings) -> Activations {
-        Depth::Eighteen.activations(settings)
-    }
+            fn work(settings: &Settings) -> Work {
+                $depth.work(settings)
+            }
 
-    fn work(settings: &Settings) -> Work {
-        Depth::Eighteen.work(settings)
-    }
+            fn operations(settings: &Settings) -> Vec<Operation> {
+                $depth.operations(settings)
+            }
 
-    fn operations(settings: &Settings) -> Vec<Operation> {
-        Depth::Eighteen.operations(settings)
-    }
+            fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
+                Some(network.segments())
+            }
 
-    fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
-        Some(network.segments())
-    }
+            fn sections(network: &ResNet) -> Option<Vec<Section<'_>>> {
+                Some(network.sections())
+            }
 
-    fn sections(network: &ResNet) -> Option<Vec<Section<'_>>> {
-        Some(network.sections())
-    }
-
-    fn recognises(shapes: &Shapes<'_>) -> bool {
-        Depth::Eighteen.recognises(shapes)
-    }
+            fn recognises(shapes: &Shapes<'_>) -> bool {
+                $depth.recognises(shapes)
+            }
+        }
+    )+};
 }
 
-impl Design for ResNet50Design {
-    type Network = ResNet;
-    const NAME: &'static str = "resnet50";
-    const FAMILY: &'static str = FAMILY;
-    const HAS_STEM: bool = true;
-    const HAS_OUTPUT: bool = true;
-    const PYTORCH: &'static str = PYTORCH;
-
-    fn features(_side: usize) -> usize {
-        Depth::Fifty.features()
-    }
-
-    fn init(settings: &Settings, device: &Device, rng: &mut impl Rng) -> ResNet {
-        Depth::Fifty.init(settings, device, rng)
-    }
-
-    fn least_numbers(settings: &Settings) -> u64 {
-        23_000_000 + Depth::Fifty.last_layer(settings)
-    }
-
-    fn activations(settings: &Settings) -> Activations {
-        Depth::Fifty.activations(settings)
-    }
-
-    fn work(settings: &Settings) -> Work {
-        Depth::Fifty.work(settings)
-    }
-
-    fn operations(settings: &Settings) -> Vec<Operation> {
-        Depth::Fifty.operations(settings)
-    }
-
-    fn segments(network: &ResNet) -> Option<Vec<Segment<'_>>> {
-        Some(network.segments())
-    }
-
-    fn sections(network: &ResNet) -> Option<Vec<Section<'_>>> {
-        Some(network.sections())
-    }
-
-    fn recognises(shapes: &Shapes<'_>) -> bool {
-        Depth::Fifty.recognises(shapes)
-    }
+designs! {
+    /// The design of a residual network of 18 layers.
+    ResNet18Design: "resnet18" = Depth::Eighteen,
+    /// The design of a residual network of 34 layers.
+    ResNet34Design: "resnet34" = Depth::ThirtyFour,
+    /// The design of a residual network of 50 layers.
+    ResNet50Design: "resnet50" = Depth::Fifty,
+    /// The design of a residual network of 101 layers.
+    ResNet101Design: "resnet101" = Depth::HundredOne,
 }
 
 /// The layers and the blocks of each stage that a residual network of such tensors has, whichever depth it is of.

@@ -1,5 +1,5 @@
 //! Residual networks (He et al., *Deep Residual Learning for Image Recognition*, 2016, table 1) with torchvision's
-//! layers and tensor names, without the classifier: `[n, 512]` for 18 layers, `[n, 2048]` for 50.
+//! layers and tensor names, without the classifier: `[n, 512]` for 18 and 34 layers, `[n, 2048]` for 50 and 101.
 //!
 //! As in torchvision, the stride of a bottleneck lies in its 3×3 convolution ("v1.5"), convolutions have no bias
 //! and start from a normal of variance `2 / (k² out)` (He et al. 2015, fan-out), and the gain of the last
@@ -16,7 +16,9 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 use simile_kernels::{Windows, convolve, max_pool, mean_pool};
 
-pub(crate) use self::depths::{ResNet18Design, ResNet50Design, layers_and_blocks};
+pub(crate) use self::depths::{
+    ResNet18Design, ResNet34Design, ResNet50Design, ResNet101Design, layers_and_blocks,
+};
 pub use super::design::Stem;
 use super::layers::{BatchNorm, Linear, in_type_of, normal_fan_out};
 use super::sections::Section;
@@ -26,10 +28,23 @@ use super::work::Window;
 /// How many layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Two 3×3 convolutions a block.
+    /// 8 blocks of two convolutions.
     Eighteen,
-    /// 1×1, 3×3 and 1×1 a block, the last of which has four times the width.
+    /// 16 blocks of two convolutions.
+    ThirtyFour,
+    /// 16 blocks of three convolutions.
     Fifty,
+    /// 33 blocks of three convolutions.
+    HundredOne,
+}
+
+/// The layers of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Two 3×3 convolutions.
+    Basic,
+    /// 1×1, 3×3 and 1×1, the last of which has four times the width.
+    Bottleneck,
 }
 
 /// Widths of the four stages.
@@ -39,23 +54,27 @@ const THREE: Window = Window { kernel: 3, stride: 1, padding: 1 };
 const HALVING: Window = Window { stride: 2, ..THREE };
 
 impl Depth {
-    fn blocks(self) -> [usize; 4] {
+    /// The kind of all blocks, and how many each stage has (table 1 of the paper).
+    fn stages(self) -> (Kind, [usize; 4]) {
         match self {
-            Self::Eighteen => [2, 2, 2, 2],
-            Self::Fifty => [3, 4, 6, 3],
+            Self::Eighteen => (Kind::Basic, [2, 2, 2, 2]),
+            Self::ThirtyFour => (Kind::Basic, [3, 4, 6, 3]),
+            Self::Fifty => (Kind::Bottleneck, [3, 4, 6, 3]),
+            Self::HundredOne => (Kind::Bottleneck, [3, 4, 23, 3]),
         }
     }
 
-    fn expansion(self) -> usize {
-        match self {
-            Self::Eighteen => 1,
-            Self::Fifty => 4,
-        }
+    fn kind(self) -> Kind {
+        self.stages().0
+    }
+
+    fn blocks(self) -> [usize; 4] {
+        self.stages().1
     }
 
     /// Number of features after the last stage.
     pub fn features(self) -> usize {
-        WIDTHS[3] * self.expansion()
+        WIDTHS[3] * self.kind().expansion()
     }
 
     /// The width and the stride of each block.
@@ -64,6 +83,16 @@ impl Depth {
         stages.flat_map(|(stage, (width, blocks))| {
             (0..blocks).map(move |block| (width, if block == 0 && stage > 0 { 2 } else { 1 }))
         })
+    }
+}
+
+impl Kind {
+    /// Outputs of a block for each of its width.
+    fn expansion(self) -> usize {
+        match self {
+            Self::Basic => 1,
+            Self::Bottleneck => 4,
+        }
     }
 }
 
@@ -139,21 +168,21 @@ struct Block {
 
 impl Block {
     fn new(
-        depth: Depth,
+        kind: Kind,
         inputs: usize,
         width: usize,
         stride: usize,
         device: &Device,
         rng: &mut impl Rng,
     ) -> Self {
-        let outputs = width * depth.expansion();
+        let outputs = width * kind.expansion();
         let mut convolution = |inputs, outputs, kernel, stride| {
             PlainConvolution::new(Shape { inputs, outputs, kernel, stride }, device, rng)
         };
         let norm = |features| BatchNorm::new(features, true, device);
-        let (conv1, conv2, conv3) = match depth {
-            Depth::Eighteen => (convolution(inputs, width, 3, stride), convolution(width, width, 3, 1), None),
-            Depth::Fifty => (
+        let (conv1, conv2, conv3) = match kind {
+            Kind::Basic => (convolution(inputs, width, 3, stride), convolution(width, width, 3, 1), None),
+            Kind::Bottleneck => (
                 convolution(inputs, width, 1, 1),
                 convolution(width, width, 3, stride),
                 Some(convolution(width, outputs, 1, 1)),
@@ -249,8 +278,8 @@ impl ResNet {
             let width = WIDTHS[index];
             let blocks = (0..depth.blocks()[index]).map(|block| {
                 let stride = if block == 0 && index > 0 { 2 } else { 1 };
-                let made = Block::new(depth, inputs, width, stride, device, rng);
-                inputs = width * depth.expansion();
+                let made = Block::new(depth.kind(), inputs, width, stride, device, rng);
+                inputs = width * depth.kind().expansion();
                 made
             });
             blocks.collect()
@@ -337,10 +366,15 @@ mod tests {
         Tensor::from_data(TensorData::new(values, [2, 3, side, side]), (&Device::flex(), DType::F32))
     }
 
-    /// torchvision's counts, 11,689,512 and 25,557,032, without the classifier's 1000 · (features + 1).
+    /// torchvision's counts, 11,689,512 for 18 layers and so on, without the classifier's 1000 · (features + 1).
     #[test]
     fn parameters_are_as_many_as_torchvisions() {
-        for (depth, with_classifier) in [(Depth::Eighteen, 11_689_512), (Depth::Fifty, 25_557_032)] {
+        for (depth, with_classifier) in [
+            (Depth::Eighteen, 11_689_512),
+            (Depth::ThirtyFour, 21_797_672),
+            (Depth::Fifty, 25_557_032),
+            (Depth::HundredOne, 44_549_160),
+        ] {
             let expected = with_classifier - 1000 * (depth.features() + 1);
             // Running statistics are not parameters in torchvision, but tensors in Burn: as many as gains and
             // shifts.

@@ -30,19 +30,28 @@ class Block(nn.Module):
         return F.relu(hidden + identity)
 
 
+# Whether blocks have three convolutions, and how many blocks each stage has.
+DEPTHS = {
+    "resnet18": (False, [2, 2, 2, 2]),
+    "resnet34": (False, [3, 4, 6, 3]),
+    "resnet50": (True, [3, 4, 6, 3]),
+    "resnet101": (True, [3, 4, 23, 3]),
+}
+
+
 class Network(nn.Module):
     """A residual network with torchvision's layers and names, without the classifier."""
 
     def __init__(self):
         super().__init__()
-        bottleneck = ENCODER["name"] == "resnet50"
+        bottleneck, stages = DEPTHS[ENCODER["name"]]
         stem, output = ENCODER.get("stem", "imagenet"), ENCODER.get("output")
         kernel, stride, padding = {"imagenet": (7, 2, 3), "cifar": (3, 1, 1), "cifar-padded": (3, 1, 2)}[stem]
         self.pool = stem == "imagenet"
         self.conv1 = nn.Conv2d(ENCODER["channels"], 64, kernel, stride, padding, bias=False)
         self.bn1 = nn.BatchNorm2d(64)
         inputs = 64
-        for stage, blocks in enumerate([3, 4, 6, 3] if bottleneck else [2, 2, 2, 2]):
+        for stage, blocks in enumerate(stages):
             width, layers = 64 << stage, []
             for block in range(blocks):
                 layers.append(Block(inputs, width, 2 if block == 0 and stage > 0 else 1, bottleneck))

@@ -137,10 +137,11 @@ fn step(network: &ResNet, embedding: Tensor<2>) -> Vec<(String, Vec<f64>)> {
     found
 }
 
-const CASES: [(Depth, Stem, usize); 4] = [
+const CASES: [(Depth, Stem, usize); 5] = [
     (Depth::Eighteen, Stem::Cifar, 32),
     (Depth::Eighteen, Stem::CifarPadded, 19),
     (Depth::Eighteen, Stem::Imagenet, 70),
+    (Depth::ThirtyFour, Stem::Cifar, 16),
     (Depth::Fifty, Stem::Cifar, 18),
 ];
 
