@@ -88,6 +88,21 @@ macro_rules! networks {
                 match self { $(Self::$name => <$design>::operations(settings)),+ }
             }
 
+            /// Parts of tensor names in another program, with those here.
+            pub(crate) fn also_named(self) -> &'static [(&'static str, &'static str)] {
+                match self { $(Self::$name => <$design>::ALSO_NAMED),+ }
+            }
+
+            pub(super) fn for_side(
+                self,
+                settings: &Settings,
+                name: &str,
+                shape: &[usize],
+                values: &[f32],
+            ) -> Option<(Vec<usize>, Vec<f32>)> {
+                match self { $(Self::$name => <$design>::for_side(settings, name, shape, values)),+ }
+            }
+
             pub(crate) fn recognises(self, shapes: &Shapes<'_>) -> bool {
                 match self { $(Self::$name => <$design>::recognises(shapes)),+ }
             }
@@ -158,6 +173,10 @@ networks! {
     Vae: super::vae::VaeEncoder = super::vae::VaeDesign,
     /// [`Discriminator`](super::dcgan::Discriminator), 4096 features of 32×32 images.
     Dcgan: super::dcgan::Discriminator = super::dcgan::DcganDesign,
+    /// [`Vit`](super::vit::Vit) of small size with patches of 16 pixels, 384 features.
+    VitS16: super::vit::Vit = super::vit::VitS16Design,
+    /// [`Vit`](super::vit::Vit) of base size with patches of 16 pixels, 768 features.
+    VitB16: super::vit::Vit = super::vit::VitB16Design,
 }
 
 impl Serialize for Architecture {

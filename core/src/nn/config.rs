@@ -100,6 +100,17 @@ impl EncoderConfig {
         Settings { side, channels, stem, output }
     }
 
+    /// Shape and values of a tensor that was learned for images of another side, for those of these settings; none if it fits
+    /// images of any side, or these already.
+    pub(crate) fn for_side(
+        &self,
+        name: &str,
+        shape: &[usize],
+        values: &[f32],
+    ) -> Option<(Vec<usize>, Vec<f32>)> {
+        self.name.for_side(&self.settings(), name, shape, values)
+    }
+
     /// A lower bound of the number of values of the network: those of the layers that grow with the settings, and
     /// of a residual network. A file is compared with it before memory is allocated for a network that the file
     /// cannot fill.

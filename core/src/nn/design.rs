@@ -76,6 +76,9 @@ pub(crate) trait Design {
     /// The class `Network` in PyTorch, of the constants `ENCODER` and `SIDE` that stand before it.
     const PYTORCH: &'static str;
 
+    /// Parts of tensor names in another program, with those here. They are replaced in this order in a file that has the first.
+    const ALSO_NAMED: &'static [(&'static str, &'static str)] = &[];
+
     /// Number of features for images of a side, where `encoder.output` says nothing.
     fn features(side: usize) -> usize;
 
@@ -106,6 +109,16 @@ pub(crate) trait Design {
 
     /// True if tensors of these shapes belong to it.
     fn recognises(shapes: &Shapes<'_>) -> bool;
+
+    /// Shape and values of a tensor whose values were learned for images of another side, for these images. None for others.
+    fn for_side(
+        _settings: &Settings,
+        _name: &str,
+        _shape: &[usize],
+        _values: &[f32],
+    ) -> Option<(Vec<usize>, Vec<f32>)> {
+        None
+    }
 
     /// Checks that it supports images of a side.
     ///

@@ -18,6 +18,7 @@ mod sections;
 mod segments;
 pub mod simple_conv;
 pub mod vae;
+pub mod vit;
 mod work;
 
 pub use self::activations::Activations;

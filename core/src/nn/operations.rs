@@ -52,6 +52,38 @@ pub enum Operation {
         /// The layer.
         name: String,
     },
+    /// Maps to tokens: rows `[n (1 + height width), channels]`, of each image first `class`, then its places line by line, plus
+    /// `positions`. Tensors `[1, 1, channels]` and `[1, 1 + height width, channels]`.
+    Tokens {
+        /// The tensor of the first token.
+        class: String,
+        /// The tensor that is added.
+        positions: String,
+    },
+    /// Rows less their mean, by `√(variance + epsilon)`, times `name.weight`, plus `name.bias`.
+    LayerNormalisation {
+        /// The layer.
+        name: String,
+        /// What is added to a variance.
+        epsilon: f64,
+    },
+    /// Attention between the tokens of each image, rows to rows: `softmax(q kᵀ / √e) v` for each head, with queries, keys and
+    /// values one after the other from the linear layer `name.qkv`; then the linear layer `name.proj`.
+    Attention {
+        /// The layer.
+        name: String,
+        /// Parts of a row that attend on their own, of `e` numbers each.
+        heads: usize,
+        /// Rows of an image.
+        tokens: usize,
+    },
+    /// `x Φ(x)` with the distribution function of the normal distribution.
+    Gelu,
+    /// The first of so many rows of each image.
+    FirstToken {
+        /// Rows of an image.
+        tokens: usize,
+    },
     /// The sum of two branches that both begin here; an empty one is the input itself.
     Sum([Vec<Operation>; 2]),
 }

@@ -225,13 +225,14 @@ pub(crate) struct Embed {
 #[derive(Debug, Args)]
 #[command(
     long_about = "Make a model of another program's weights: a file of torch.save or of safetensors whose tensors have \
-PyTorch's names and shapes, such as a state dict of torchvision's resnet18.
+PyTorch's names and shapes, such as a state dict of torchvision's resnet18 or of timm's vit_small_patch16_224.
 
 Dictionaries and wrappers around the state dict are looked through (`state_dict.module.encoder.`). Nothing in a file \
 is executed.",
     after_help = "Examples:
   simile import resnet18-f37072fd.pth --encoder resnet18 --input-size 224 --out model.safetensors
   simile import cifar.safetensors --encoder resnet50 --stem cifar --input-size 32 --out model.safetensors
+  simile import vit_small_patch16_224.pth --encoder vit-s16 --mean 0.5,0.5,0.5 --std 0.5,0.5,0.5 --out model.safetensors
   simile import moco.pth --encoder resnet50 --prefix state_dict.module.encoder_q. --out model.safetensors"
 )]
 pub(crate) struct Import {

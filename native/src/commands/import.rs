@@ -27,6 +27,8 @@ struct Answer {
     prefix: String,
     /// Tensors of the source that the encoder does not use, such as a classifier.
     unused: Vec<String>,
+    /// Tensors that were learned for images of another side and were resampled.
+    resampled: Vec<String>,
 }
 
 pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
@@ -49,7 +51,7 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
             return Err(usage(reason));
         }
     }
-    let Imported { checkpoint, prefix, unused } = weights
+    let Imported { checkpoint, prefix, unused, resampled } = weights
         .into_encoder(metadata, arguments.prefix.as_deref(), &Device::flex())
         .map_err(|error| match error {
             CheckpointError::LeftOver { .. } => anyhow!("{error}; `--leave-out TEXT` does without them"),
@@ -58,7 +60,7 @@ pub(super) fn run(arguments: &Import, console: Console) -> Result<()> {
         .with_context(|| format!("{} is not a {}", source.display(), encoder.name.name()))?;
     folder::write(&arguments.out, &pollster::block_on(checkpoint.to_bytes())?)?;
     let (file, embedding_size) = (arguments.out.clone(), encoder.embedding_size());
-    let answer = Answer { file, embedding_size, encoder, prefix, unused };
+    let answer = Answer { file, embedding_size, encoder, prefix, unused, resampled };
     console.answer(&answer, || text(&answer))
 }
 
@@ -74,6 +76,10 @@ fn text(answer: &Answer) -> String {
     let mut text = format!("{}: {name}, {size} features", answer.file.display());
     if !answer.prefix.is_empty() {
         text += &format!("\nfrom the tensors under `{}`", answer.prefix);
+    }
+    if !answer.resampled.is_empty() {
+        let side = answer.encoder.input_size;
+        text += &format!("\nresampled for images of {side} pixels: {}", answer.resampled.join(", "));
     }
     match answer.unused.len() {
         0 => {}

@@ -25,10 +25,7 @@ const NOT_RUN: [(&str, &str); 12] = [
         "simile data check cub-200-2011",
         "needs a data set that has to be downloaded; `sets.rs` makes one of its form",
     ),
-    (
-        "resnet18-f37072fd.pth",
-        "needs weights that have to be downloaded; `import.rs` makes a file of their form",
-    ),
+    ("simile import", "needs weights that have to be downloaded; `import.rs` makes files of their form"),
     ("simile evaluate imagenet.safetensors", "needs the weights above"),
     ("cuda:0", "needs several GPUs; `several.rs` and `tests/devices` share steps among other devices"),
     ("mpirun", "needs CIFAR-10; `mpi.rs` starts processes on drawn digits"),

@@ -164,3 +164,121 @@ fn files_of_torch_give_torchvisions_features() {
     let text = complaint(place.path(), &module, 1);
     assert!(text.contains("torchvision.models.resnet.ResNet") && text.contains("state_dict()"), "{text}");
 }
+
+/// Random vision transformers of timm and torchvision, a file in the form of DINO's checkpoints, and features of a picture of each side.
+const TRANSFORMERS: &str = r#"
+import argparse, json, timm, torch, torchvision
+from PIL import Image
+def image(side, mean, std):
+    picture = Image.new("RGB", (side, side))
+    picture.putdata([((x * 5) % 256, (y * 3) % 256, (x * y) % 256) for y in range(side) for x in range(side)])
+    picture.save(f"{side}.png")
+    tensor = torchvision.transforms.functional.to_tensor(picture)
+    return torchvision.transforms.functional.normalize(tensor, mean, std)[None]
+def spread(network):
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for name, tensor in network.named_parameters():
+            if tensor.dim() == 1:
+                tensor.add_(torch.randn_like(tensor), alpha=0.2)
+    return network.eval()
+answer = {}
+half, imagenet = ([0.5] * 3, [0.5] * 3), ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+with torch.no_grad():
+    for name, model in [("vit-s16", "vit_small_patch16_224"), ("vit-b16", "vit_base_patch16_224")]:
+        network = spread(timm.create_model(model, num_classes=0))
+        torch.save(network.state_dict(), name + ".pth")
+        answer[name] = network(image(224, *half))[0].tolist()
+    network = spread(timm.create_model("vit_small_patch16_224"))
+    state = network.state_dict()
+    torch.save(state, "classes.pth")
+    small = timm.create_model("vit_small_patch16_224", img_size=96)
+    small.load_state_dict(timm.models.vision_transformer.checkpoint_filter_fn(dict(state), small))
+    answer["classes"] = small.eval().forward_head(small.forward_features(image(96, *half)), pre_logits=True)[0].tolist()
+    backbone = {key: value for key, value in state.items() if not key.startswith("head.")}
+    named = lambda before: {before + key: value for key, value in backbone.items()} | {before.replace("backbone", "head") + "mlp.0.weight": torch.zeros(4, 4)}
+    torch.save({"student": named("module.backbone."), "teacher": named("backbone."), "epoch": 5, "args": argparse.Namespace(arch="vit_small")}, "dino.pth")
+    network.reset_classifier(0)
+    answer["dino"] = network(image(224, *imagenet))[0].tolist()
+    network = spread(torchvision.models.vit_b_16())
+    torch.save(network.state_dict(), "torchvision.pth")
+    network.heads = torch.nn.Identity()
+    answer["torchvision"] = network(image(224, *imagenet))[0].tolist()
+print(json.dumps(answer))
+"#;
+
+#[test]
+fn files_of_timm_dino_and_torchvision_give_their_vision_transformers_features() {
+    let Some(python) = simile_tests::python("torch, torchvision, timm, PIL") else { return };
+    let place = place();
+    let output = Command::new(python).current_dir(place.path()).args(["-c", TRANSFORMERS]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let half = ["--mean", "0.5,0.5,0.5", "--std", "0.5,0.5,0.5"];
+    let none: &[&str] = &[];
+    for (file, encoder, side, more, unused) in [
+        ("vit-s16", "vit-s16", "224", &half[..], none),
+        ("vit-b16", "vit-b16", "224", &half, none),
+        ("classes", "vit-s16", "96", &half, &["head.bias", "head.weight"]),
+        ("dino", "vit-s16", "224", &["--prefix", "teacher.backbone."], none),
+        ("torchvision", "vit-b16", "224", none, &["heads.head.bias", "heads.head.weight"]),
+    ] {
+        let (source, model) = (format!("{file}.pth"), format!("{file}.safetensors"));
+        let import =
+            ["import", &source, "--encoder", encoder, "--input-size", side, "--out", &model, "--json"];
+        let answer = json(place.path(), &[&import[..], more].concat());
+        if file != "dino" {
+            assert_eq!(answer["unused"], serde_json::json!(unused), "{file}");
+        }
+        let resampled: &[&str] = if side == "96" { &["pos_embed"] } else { &[] };
+        assert_eq!(answer["resampled"], serde_json::json!(resampled), "{file}");
+        let found = json(place.path(), &["embed", &model, &format!("{side}.png"), "--json"]);
+        let numbers = |values: &Value| -> Vec<f64> { serde_json::from_value(values.clone()).unwrap() };
+        let (found, expected) = (numbers(&found["vectors"][0]), numbers(&expected[file]));
+        assert_eq!(found.len(), expected.len(), "{file}");
+        let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0_f64, f64::max);
+        let largest = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        assert!(largest > 1.0 && worst < 1e-4, "{file}: {worst} of {largest}");
+    }
+    let both = ["import", "dino.pth", "--encoder", "vit-s16", "--out", "m.safetensors"];
+    let text = complaint(place.path(), &both, 1);
+    assert!(text.contains("`student.module.backbone.` and `teacher.backbone.`"), "{text}");
+}
+
+const FINE_TUNE: &str = r#"
+[data]
+dataset = "digits"
+train = 64
+test = 32
+[encoder]
+name = "vit-s16"
+input_size = 32
+weights = "imported.safetensors"
+[objective]
+name = "nt-xent"
+[method]
+name = "cached"
+chunk = 8
+statistics = "batch"
+[train]
+batch = 16
+iterations = 2
+"#;
+
+/// A vision transformer whose positions were learned for 64 pixels goes on at 32, in chunks too.
+#[test]
+fn a_vision_transformer_is_trained_from_imported_weights() {
+    use simile_core::nn::{Architecture, EncoderConfig};
+    let place = place();
+    let config = EncoderConfig { name: Architecture::VitS16, input_size: 64, ..EncoderConfig::default() };
+    crate::export::write(&place.path().join("theirs.safetensors"), config, None);
+    let import = ["import", "theirs.safetensors", "--encoder", "vit-s16", "--input-size", "64"];
+    simile(place.path(), &[&import[..], &["--out", "imported.safetensors"]].concat()).assert().success();
+    std::fs::write(place.path().join("mine.toml"), FINE_TUNE).unwrap();
+    let output = simile(place.path(), &["train", "mine.toml", "--out", "run"]).assert().success();
+    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(said.contains("pos_embed") && said.contains("64 pixels, resampled for 32"), "{said}");
+    image::RgbImage::from_pixel(32, 32, image::Rgb([9, 200, 70])).save(place.path().join("a.png")).unwrap();
+    let answer = json(place.path(), &["embed", "run", "a.png", "--json"]);
+    assert_eq!(answer["vectors"][0].as_array().map(Vec::len), Some(384), "{answer}");
+}

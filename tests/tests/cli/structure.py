@@ -39,6 +39,11 @@ class BatchNorm2d(Module):
         self.running_mean, self.running_var = Tensor(features), Tensor(features)
 
 
+class LayerNorm(Module):
+    def __init__(self, features, eps):
+        self.weight, self.bias = Tensor(features), Tensor(features)
+
+
 class Sequential(Module):
     def __init__(self, *layers):
         for at, layer in enumerate(layers):
@@ -47,6 +52,7 @@ class Sequential(Module):
 
 nn = types.ModuleType("torch.nn")
 nn.Module, nn.Conv2d, nn.Linear, nn.BatchNorm2d, nn.Sequential = Module, Conv2d, Linear, BatchNorm2d, Sequential
+nn.LayerNorm = LayerNorm
 nn.ModuleList = lambda layers: Sequential(*layers)
 nn.Parameter = lambda tensor: tensor
 nn.functional = types.ModuleType("torch.nn.functional")

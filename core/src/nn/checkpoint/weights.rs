@@ -23,6 +23,8 @@ pub struct Weights {
     tensors: BTreeMap<String, HostTensor>,
     /// Tensors that are not floats, with their types.
     others: BTreeMap<String, String>,
+    /// Tensors that were brought from another side of images to the encoder's.
+    resampled: Vec<String>,
 }
 
 /// An encoder from another program's tensors.
@@ -34,6 +36,8 @@ pub struct Imported {
     pub prefix: String,
     /// Tensors that the encoder does not use, such as a classifier.
     pub unused: Vec<String>,
+    /// Tensors that were learned for images of another side and were resampled, such as the positions of a vision transformer.
+    pub resampled: Vec<String>,
 }
 
 impl Weights {
@@ -75,6 +79,35 @@ impl Weights {
         self.others.insert(name.into(), kind.into());
     }
 
+    /// Names of the tensors that were learned for images of another side and were resampled.
+    pub fn resampled(&self) -> &[String] {
+        &self.resampled
+    }
+
+    /// Replaces parts of names, where the first part is in one.
+    fn rename(&mut self, parts: &[(&str, &str)]) {
+        let Some((first, _)) = parts.first() else { return };
+        if !self.tensors.keys().any(|name| name.contains(first)) {
+            return;
+        }
+        let renamed =
+            |name: String| parts.iter().fold(name, |name, (theirs, ours)| name.replace(theirs, ours));
+        let tensors = std::mem::take(&mut self.tensors);
+        self.tensors = tensors.into_iter().map(|(name, tensor)| (renamed(name), tensor)).collect();
+    }
+
+    /// Brings tensors under `prefix` to the encoder's side of images.
+    fn fit(&mut self, prefix: &str, encoder: &EncoderConfig) {
+        for (name, tensor) in &mut self.tensors {
+            let bare = name.strip_prefix(prefix);
+            let fitted = bare.and_then(|bare| encoder.for_side(bare, &tensor.shape, &tensor.values));
+            if let Some((shape, values)) = fitted {
+                *tensor = HostTensor { shape, values };
+                self.resampled.push(name.clone());
+            }
+        }
+    }
+
     /// Removes tensors whose names begin with `beginning`, and returns their names.
     pub fn leave_out(&mut self, beginning: &str) -> Vec<String> {
         let all = self.tensors.keys().chain(self.others.keys());
@@ -103,6 +136,7 @@ impl Weights {
         if metadata.head.is_some() {
             return Err(field("head", "given", "none, an imported file has no projection head"));
         }
+        self.rename(metadata.encoder.name.also_named());
         let blank = blank_encoder(&metadata.encoder, device)?;
         let expected: Vec<String> = flattened("", &blank).into_iter().map(|tensor| tensor.name).collect();
         let prefix = match prefix {
@@ -110,6 +144,7 @@ impl Weights {
             None => self.prefix(&expected)?,
         };
         self.check_whole(&prefix, &expected, metadata.encoder.name)?;
+        self.fit(&prefix, &metadata.encoder);
         let mut archive = Archive::default();
         for name in &expected {
             let theirs = format!("{prefix}{name}");
@@ -125,7 +160,8 @@ impl Weights {
         let encoder = archive.restore("", blank)?;
         let left: BTreeSet<String> = self.tensors.into_keys().chain(self.others.into_keys()).collect();
         let unused = left.into_iter().filter(|name| !name.ends_with(COUNTER)).collect();
-        Ok(Imported { checkpoint: Checkpoint { metadata, encoder, head: None }, prefix, unused })
+        let checkpoint = Checkpoint { metadata, encoder, head: None };
+        Ok(Imported { checkpoint, prefix, unused, resampled: self.resampled })
     }
 
     /// Fails if all tensors of the encoder are present together with further tensors of the network, as in a deeper
@@ -162,7 +198,9 @@ impl Weights {
             let written = |config: &EncoderConfig| serde_json::to_string(config).unwrap_or_default();
             return Err(field("encoder", written(&metadata.encoder), written(encoder)));
         }
-        Ok((Self::from_safetensors(bytes)?, metadata))
+        let mut weights = Self::from_safetensors(bytes)?;
+        weights.fit("", encoder);
+        Ok((weights, metadata))
     }
 
     /// The module with its tensors replaced by those of the same names, none of which may be missing.

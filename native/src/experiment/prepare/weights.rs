@@ -22,6 +22,11 @@ use crate::run_folder::model;
 /// If the weights belong to another encoder.
 pub(crate) fn begin(recipe: &mut Recipe, bytes: &[u8]) -> Result<Arc<Weights>> {
     let (weights, metadata) = Weights::from_encoder_file(bytes, &recipe.encoder.config)?;
+    if !weights.resampled().is_empty() {
+        let (theirs, ours) = (metadata.input_size, recipe.encoder.config.input_size);
+        let names = weights.resampled().join(", ");
+        line(format!("{names} of these weights: learned at {theirs} pixels, resampled for {ours}"));
+    }
     if recipe.data.normalise.is_none() {
         line("images are normalised as these weights expect; `data.normalise` can say otherwise");
         let Normalisation { mean, std } = Normalisation { mean: metadata.mean, std: metadata.std };

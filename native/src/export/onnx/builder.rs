@@ -67,6 +67,12 @@ impl Builder {
         self.constant(&name, &[values.len()], Element::Integer, bytes)
     }
 
+    /// Adds a number, and returns its name.
+    pub(super) fn number(&mut self, value: f64) -> String {
+        let name = format!("number_{}", self.graph.initializer.len());
+        self.floats(&name, &[], &[value as f32])
+    }
+
     fn constant(&mut self, name: &str, shape: &[usize], element: Element, raw_data: Vec<u8>) -> String {
         let dims = shape.iter().map(|&side| side as i64).collect();
         self.graph.initializer.push(Tensor { dims, data_type: element as i32, name: name.into(), raw_data });

@@ -1,8 +1,9 @@
 //! The layers of an encoder in ONNX, one place for each kind.
 
 use std::collections::BTreeMap;
+use std::f64::consts::SQRT_2;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use simile_core::nn::Operation;
 use simile_core::nn::checkpoint::HostTensor;
 
@@ -17,7 +18,7 @@ pub(super) struct Layers<'a> {
     pub(super) tensors: &'a BTreeMap<String, HostTensor>,
 }
 
-impl Layers<'_> {
+impl<'a> Layers<'a> {
     /// Adds operations one after another, and returns the name of the last output.
     ///
     /// # Errors
@@ -62,11 +63,92 @@ impl Layers<'_> {
                 let inputs = self.with_tensors(input, name, &["weight"], &["bias"])?;
                 self.graph.node("Gemm", &names(&inputs), [("transB", Setting::Integer(1))])
             }
+            Operation::Tokens { class, positions } => self.tokens(input, class, positions)?,
+            Operation::LayerNormalisation { name, epsilon } => {
+                let inputs = self.with_tensors(input, name, &["weight", "bias"], &[])?;
+                let settings = [("axis", Setting::Integer(-1)), ("epsilon", Setting::Float(*epsilon as f32))];
+                self.graph.node("LayerNormalization", &names(&inputs), settings)
+            }
+            Operation::Attention { name, heads, tokens } => self.attention(input, name, *heads, *tokens)?,
+            Operation::Gelu => {
+                let [root, one, half] = [SQRT_2, 1.0, 0.5].map(|value| self.graph.number(value));
+                let scaled = self.graph.plain("Div", &[input, &root]);
+                let error = self.graph.plain("Erf", &[&scaled]);
+                let twice = self.graph.plain("Add", &[&error, &one]);
+                let below = self.graph.plain("Mul", &[&twice, &half]);
+                self.graph.plain("Mul", &[input, &below])
+            }
+            Operation::FirstToken { tokens } => {
+                let window = [0, i64::MAX, 0, *tokens as i64].map(|value| self.graph.integers(&[value]));
+                let inputs: Vec<&str> =
+                    std::iter::once(input).chain(window.iter().map(String::as_str)).collect();
+                self.graph.plain("Slice", &inputs)
+            }
             Operation::Sum([one, other]) => {
                 let (one, other) = (self.all(input, one)?, self.all(input, other)?);
                 self.graph.plain("Add", &[&one, &other])
             }
         })
+    }
+
+    fn tokens(&mut self, maps: &str, class: &str, positions: &str) -> Result<String> {
+        let width = self.width(class)?;
+        let [class, positions] = [self.tensor(class)?, self.tensor(positions)?];
+        let (places, one, rows) = (
+            self.graph.integers(&[0, 0, -1]),
+            self.graph.integers(&[1, 1]),
+            self.graph.integers(&[-1, width]),
+        );
+        let flat = self.graph.plain("Reshape", &[maps, &places]);
+        let flat = self.graph.node("Transpose", &[&flat], [("perm", Setting::Integers(vec![0, 2, 1]))]);
+        let images = self.graph.node("Shape", &[maps], [("end", Setting::Integer(1))]);
+        let shape = self.graph.node("Concat", &[&images, &one], [("axis", Setting::Integer(0))]);
+        let class = self.graph.plain("Expand", &[&class, &shape]);
+        let tokens = self.graph.node("Concat", &[&class, &flat], [("axis", Setting::Integer(1))]);
+        let placed = self.graph.plain("Add", &[&tokens, &positions]);
+        Ok(self.graph.plain("Reshape", &[&placed, &rows]))
+    }
+
+    fn attention(&mut self, rows: &str, name: &str, heads: usize, tokens: usize) -> Result<String> {
+        let linear = |part: &str| Operation::Linear { name: format!("{name}.{part}") };
+        let all = self.one(rows, &linear("qkv"))?;
+        let width = self.width(&format!("{name}.proj.weight"))?;
+        let each = width / heads.max(1) as i64;
+        let split = self.graph.integers(&[-1, tokens as i64, heads as i64, each]);
+        let axis = self.graph.integers(&[1]);
+        // Keys stand with their numbers before their tokens, as their product with the queries takes them.
+        let parts = [[0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]].iter().zip(0..).map(|(order, at)| {
+            let (from, to) = (self.graph.integers(&[at * width]), self.graph.integers(&[(at + 1) * width]));
+            let part = self.graph.plain("Slice", &[&all, &from, &to, &axis]);
+            let part = self.graph.plain("Reshape", &[&part, &split]);
+            self.graph.node("Transpose", &[&part], [("perm", Setting::Integers(order.to_vec()))])
+        });
+        let parts: Vec<String> = parts.collect();
+        let [query, key, value] = parts.as_slice() else { bail!("attention has three parts") };
+        let root = self.graph.number((each as f64).sqrt());
+        let products = self.graph.plain("MatMul", &[query, key]);
+        let scores = self.graph.plain("Div", &[&products, &root]);
+        let weights = self.graph.node("Softmax", &[&scores], [("axis", Setting::Integer(-1))]);
+        let mixed = self.graph.plain("MatMul", &[&weights, value]);
+        let mixed = self.graph.node("Transpose", &[&mixed], [("perm", Setting::Integers(vec![0, 2, 1, 3]))]);
+        let joined = self.graph.integers(&[-1, width]);
+        let mixed = self.graph.plain("Reshape", &[&mixed, &joined]);
+        self.one(&mixed, &linear("proj"))
+    }
+
+    /// The last side of a tensor.
+    fn width(&self, name: &str) -> Result<i64> {
+        Ok(self.held(name)?.shape.last().copied().unwrap_or(1) as i64)
+    }
+
+    /// Adds a tensor to the graph.
+    fn tensor(&mut self, name: &str) -> Result<String> {
+        let HostTensor { shape, values } = self.held(name)?;
+        Ok(self.graph.floats(name, shape, values))
+    }
+
+    fn held(&self, name: &str) -> Result<&'a HostTensor> {
+        self.tensors.get(name).with_context(|| format!("the model lacks the tensor {name}"))
     }
 
     /// An input and the tensors of a layer: all of `needed`, and those of `optional` that there are.
