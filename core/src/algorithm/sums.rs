@@ -452,8 +452,7 @@ mod tests {
                 let loss = cached.loss(&views, Batch::default()).unwrap();
                 cached.descend(loss, &mut optimizer, 1e-3).unwrap();
             });
-            let events = log.events.lock().unwrap().clone();
-            events
+            log.events.lock().unwrap().clone()
         };
         let of_ranks = together(2, work);
         assert_eq!(of_ranks.len(), 2, "a process failed");
