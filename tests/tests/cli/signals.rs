@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use crate::runs::{assert_same_end, end, iterations, start, wait_until, with_recipe};
 use crate::{complaint, simile};
@@ -32,7 +33,7 @@ fn sigterm_and_sighup_lose_nothing_and_the_clock_makes_checkpoints_too() {
     assert_eq!(code, Some(143), "{text}");
     assert!(text.contains("`simile train --resume 'my cut'`"), "{text}");
 
-    let mut child = start(place.path(), &resume);
+    let mut child = with_a_terminal(place.path(), &resume);
     wait_until(&mut child, "a checkpoint", || iterations(&run, "Fair") > 0);
     let (code, text) = end(child, "-HUP");
     assert_eq!(code, Some(129), "{text}");
@@ -42,6 +43,18 @@ fn sigterm_and_sighup_lose_nothing_and_the_clock_makes_checkpoints_too() {
         let of = |run: &str| fs::read(place.path().join(run).join(file)).unwrap();
         assert!(of("whole") == of("my cut"), "{file} differs");
     }
+}
+
+/// Begins a run that heeds the end of its terminal, also where the tests themselves run under `nohup` and would hand on that they do
+/// not.
+fn with_a_terminal(place: &Path, arguments: &[&str]) -> Child {
+    if !cfg!(target_os = "linux") {
+        return start(place, arguments);
+    }
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP").arg(simile_tests::program()).args(arguments);
+    command.current_dir(place).env("SIMILE_CACHE", place.join("cache"));
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 #[test]
