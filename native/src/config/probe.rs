@@ -13,7 +13,7 @@ use super::penalty::Penalty;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ProbeSection {
-    /// The variable of the data set whose leak is measured.
+    /// The variable of the data set whose leak is measured; empty in the recipe of a run whose data have no variables.
     pub(crate) condition: String,
     /// Other variables to predict; their metrics begin with their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -65,6 +65,14 @@ impl Default for ProbeSection {
 }
 
 impl ProbeSection {
+    /// Lets the data of a new run decide whether there is a leak to measure, so that the run does not name a variable
+    /// that is not there.
+    pub(crate) fn settle(&mut self, has_variables: bool) {
+        if !has_variables {
+            self.condition.clear();
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), Fault> {
         measured::check(&self.objectives)?;
         self.ridge.check().map_err(|reason| Fault::new("probe", "ridge", reason))?;

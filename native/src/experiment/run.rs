@@ -66,6 +66,7 @@ pub(super) fn prepare(mut recipe: Recipe, data: Option<PathBuf>, devices: Device
     preflight::check_precision(&recipe, &devices)?;
     let weights = weights::read(&recipe)?;
     let splits = read_images(&recipe, data.as_deref(), &devices)?;
+    recipe.probe.settle(!splits.train.conditions.is_empty());
     let warnings = preflight(&recipe, &splits, &devices)?;
     interrupt::listen()?;
     Ok(Prepared { recipe, data, devices, splits, weights, warnings })

@@ -106,6 +106,8 @@ fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
     }
     // The devices decided what the recipe leaves to them.
     asked.train.drop_last = asked.train.drop_last.or(begun.train.drop_last);
+    // Its data had no variables.
+    asked.probe.settle(!begun.probe.condition.is_empty());
     if weights::are_those_of(&asked, run_folder) {
         // The path of the weights may have changed.
         asked.encoder.weights.clone_from(&begun.encoder.weights);

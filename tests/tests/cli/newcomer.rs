@@ -131,6 +131,13 @@ fn folders_of_classes_have_a_recipe_too() {
     }
     let answer = json(place.path(), &["train", "shapes", "--smoke", "--json"]);
     assert_eq!((&answer["recipe"], &answer["arms"][0]["name"]), (&"shapes".into(), &"plain".into()));
+    // These pictures have no variable, and neither recipe nor result names one; the same command again reads what is done.
+    assert_eq!(answer["condition"], "");
+    let seeds = ["train", "shapes", "--smoke", "--seeds", "2", "--out", "seeds"];
+    let first = stdout(place.path(), &seeds);
+    let recipe = fs::read_to_string(place.path().join("seeds/seed-1/recipe.toml")).unwrap();
+    assert!(recipe.contains("[probe]\ncondition = \"\""), "{recipe}");
+    assert_eq!(stdout(place.path(), &seeds), first);
     let refused = complaint(place.path(), &["train", "shapes", "--hide", "hospital"], 2);
     assert!(refused.contains("no CSV file") && refused.contains("file,label,hospital"), "{refused}");
     fs::create_dir(place.path().join("flat")).unwrap();
