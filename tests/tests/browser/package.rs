@@ -21,16 +21,25 @@ fn the_package_embeds_as_the_command_line_does_on_webgpu() {
     embeds_as_the_command_line_does(Where::WebGpu);
 }
 
-/// One image and several take different code paths in it, and the command line uses threads.
 #[test]
 fn a_residual_network_gives_the_same_alone_and_together() {
+    gives_the_same_alone_and_together(Architecture::ResNet18, "resnet18", 512);
+}
+
+#[test]
+fn a_transformer_gives_the_same_alone_and_together() {
+    gives_the_same_alone_and_together(Architecture::VitS16, "vit-s16", 384);
+}
+
+/// One image and several take different code paths, and the command line uses threads.
+fn gives_the_same_alone_and_together(architecture: Architecture, name: &str, features: usize) {
     if !is_ready() {
         return;
     }
-    let encoder = EncoderConfig { name: Architecture::ResNet18, ..EncoderConfig::default() };
+    let encoder = EncoderConfig { name: architecture, input_size: 32, ..EncoderConfig::default() };
     let data = Data::write_for(encoder, 12);
     let result = run(
-        "residual.mjs",
+        "alone-and-together.mjs",
         Where::Cpu.job(),
         json!({
             "package": workspace().join("web/pkg"),
@@ -39,12 +48,12 @@ fn a_residual_network_gives_the_same_alone_and_together() {
             "images": data.images,
         }),
     );
-    assert_eq!(result["encoder"], "resnet18");
+    assert_eq!(result["encoder"], name);
     let expected = data.embed_natively();
     let largest = expected.iter().flatten().fold(0.0, |largest, value| value.abs().max(largest));
     for way in ["alone", "together"] {
         let rows: Vec<Vec<f64>> = serde_json::from_value(result[way].clone()).unwrap();
-        assert_eq!((rows.len(), rows[0].len()), (12, 512));
+        assert_eq!((rows.len(), rows[0].len()), (12, features));
         let difference = largest_difference(&rows, &expected);
         assert!(difference < 1e-4 * largest, "{way}: {difference} of {largest}");
     }

@@ -1,4 +1,4 @@
-// Embeds images with a residual network, one by one and all at once: node residual.mjs JOB.json, result as JSON on stdout.
+// Embeds images one by one and all at once: node alone-and-together.mjs JOB.json, result as JSON on stdout.
 // A job: { package, data, webgpu, device, checkpoint, images }; `data` is the folder of the files it names.
 import { readFile } from "node:fs/promises";
 import { launch } from "./chromium.mjs";
