@@ -111,7 +111,7 @@ fn cells(classes: &[String], groups: &Groups) -> Markup {
     html! {
         figure {
             div.scroll { table.cells {
-                thead { tr { th {} @for name in &groups.names { th scope="col" { (name) } } } }
+                thead { tr { td {} @for name in &groups.names { th scope="col" { (name) } } } }
                 tbody { @for (class, row) in groups.accuracy.iter().enumerate() { tr {
                     th scope="row" { (classes.get(class).map_or("", String::as_str)) }
                     @for cell in row { @match cell {

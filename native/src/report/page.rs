@@ -36,7 +36,7 @@ pub(crate) fn page(runs: &[RunRecord]) -> Result<String> {
             }
         }
         @if let [first, rest @ ..] = RunRecord::verdict(runs)?.as_slice() {
-            div.verdict { p { b { (first) } } @for sentence in rest { p { (with_code(sentence)) } } }
+            div.verdict { p { b { (first.replace(" %", "\u{a0}%")) } } @for sentence in rest { p { (with_code(sentence)) } } }
         }
         (contents(runs))
         h2 #results { "Results" }
@@ -98,7 +98,7 @@ pub(crate) fn document(title: &str, header: &Markup, body: &Markup) -> String {
             }
             body {
                 header { (header) }
-                (body)
+                main { (body) }
                 footer.soft { "Written by simile " (env!("CARGO_PKG_VERSION")) ". This file loads nothing." }
             }
         }

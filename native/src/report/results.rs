@@ -126,7 +126,7 @@ fn of_one(run: &RunRecord, shown: &[Column]) -> Markup {
     html! {
         (wide(&html! { table.numbers style=(width) {
             thead { tr {
-                th { "" }
+                td {}
                 @for arm in arms { th.own scope="col" { (arm.name) } }
                 @for (name, _) in &references { th scope="col" { (name) } }
             } }

@@ -12,6 +12,7 @@ mod lab;
 mod lifetime;
 mod package;
 mod page;
+mod report;
 mod site;
 mod snippets;
 mod train;
