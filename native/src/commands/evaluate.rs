@@ -65,25 +65,36 @@ fn of_vectors(arguments: &Evaluate) -> Result<Answer> {
     };
     also.retain(|name| *name != condition);
     let probe = ProbeSection { condition, also, ..ProbeSection::default() };
-    let Measured { metrics, probes, .. } =
-        measure(&probe, arguments.probe, train.represented(), test.represented())?;
-    let base_rates = base_rates(&probe, &train.dataset, &test.dataset)?;
-    let protocol = format!(
-        "{}, fitted to {} training vectors and measured on {} {judged} ones",
-        in_words(&probe, arguments.probe),
-        train.dataset.len(),
-        test.dataset.len()
-    );
     let parts: Vec<String> = arguments.vectors.iter().map(|part| part.display().to_string()).collect();
-    Ok(Answer {
-        model: parts.join(", "),
-        probe: name(arguments.probe),
-        protocol,
-        metrics,
-        probes,
-        base_rates,
-        condition: probe.condition,
-    })
+    let probed = Probed { section: &probe, probe: arguments.probe, things: "vectors", judged };
+    probed.answer(parts.join(", "), train.represented(), test.represented())
+}
+
+/// What a probe is fitted to and measured on, and how.
+struct Probed<'a> {
+    section: &'a ProbeSection,
+    probe: Probe,
+    /// What is probed, in a word.
+    things: &'a str,
+    /// The split on which probes are measured, in a word.
+    judged: &'a str,
+}
+
+impl Probed<'_> {
+    /// Fits the probes to features of the training split and measures them on the others.
+    fn answer(&self, model: String, train: Represented<'_>, test: Represented<'_>) -> Result<Answer> {
+        let Self { section, probe, things, judged } = *self;
+        let base_rates = base_rates(section, train.dataset, test.dataset)?;
+        let protocol = format!(
+            "{}, fitted to {} training {things} and measured on {} {judged} {things}",
+            in_words(section, probe),
+            train.dataset.len(),
+            test.dataset.len()
+        );
+        let Measured { metrics, probes, .. } = measure(section, probe, train, test)?;
+        let (probe, condition) = (name(probe), section.condition.clone());
+        Ok(Answer { model, probe, protocol, metrics, probes, base_rates, condition })
+    }
 }
 
 /// The name of a probe in answers.
@@ -109,13 +120,12 @@ fn of_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
         PreparedImages::new(images, sides, &normalisation, &device.device).features(&checkpoint.encoder)
     };
     let (train, test) = (features(&splits.train.images)?, features(&splits.test.images)?);
-    let Measured { mut metrics, probes, .. } = measure(
-        &probe,
-        arguments.probe,
+    let probed = Probed { section: &probe, probe: arguments.probe, things: "images", judged };
+    let mut answer = probed.answer(
+        model.display().to_string(),
         Represented { features: &train, dataset: &splits.train },
         Represented { features: &test, dataset: &splits.test },
     )?;
-    let base_rates = base_rates(&probe, &splits.train, &splits.test)?;
     let viewing =
         Viewing { augmentation: &augmentation, normalisation: &normalisation, device: &device.device };
     let (network, sets) = (Frozen::new(&checkpoint.encoder, None), [&splits.train, &splits.test]);
@@ -126,23 +136,9 @@ fn of_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     for one in without {
         line(format_args!("not measured: {}; the file holds no head", one.in_words()));
     }
-    let objectives: String = with.iter().map(|one| format!("; {}", one.in_words())).collect();
-    metrics.extend(of_objectives);
-    let protocol = format!(
-        "{}, fitted to {} training images and measured on {} {judged} images{objectives}",
-        in_words(&probe, arguments.probe),
-        splits.train.len(),
-        splits.test.len()
-    );
-    Ok(Answer {
-        model: model.display().to_string(),
-        probe: name(arguments.probe),
-        protocol,
-        metrics,
-        probes,
-        base_rates,
-        condition: probe.condition,
-    })
+    answer.protocol.extend(with.iter().map(|one| format!("; {}", one.in_words())));
+    answer.metrics.extend(of_objectives);
+    Ok(answer)
 }
 
 /// The data and settings for evaluating a model.
