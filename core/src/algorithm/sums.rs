@@ -112,7 +112,7 @@ pub(super) fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
     Ok(read::values_now(tensor, failed)?.iter::<f32>().collect())
 }
 
-/// The thread that sums pieces in the order in which they come; for nothing in the place of a piece it tells the others of a failure.
+/// The thread that sums pieces in the order in which they come. `None` in place of a piece tells the others that this process failed.
 fn summing<'s>(
     scope: &'s Scope<'s, '_>,
     (pieces, received): (&'s [Piece], Receiver<Option<Flat>>),
