@@ -138,6 +138,11 @@ fn folders_of_classes_have_a_recipe_too() {
     let recipe = fs::read_to_string(place.path().join("seeds/seed-1/recipe.toml")).unwrap();
     assert!(recipe.contains("[probe]\ncondition = \"\""), "{recipe}");
     assert_eq!(stdout(place.path(), &seeds), first);
+    let named =
+        ["train", "shapes", "--smoke", "--set", "probe.condition=hospital", "--out", "named", "--json"];
+    let named = json(place.path(), &named);
+    let warnings = named["arms"][0]["warnings"].to_string();
+    assert!(warnings.contains("no variables") && warnings.contains("`hospital`"), "{named}");
     let refused = complaint(place.path(), &["train", "shapes", "--hide", "hospital"], 2);
     assert!(refused.contains("no CSV file") && refused.contains("file,label,hospital"), "{refused}");
     fs::create_dir(place.path().join("flat")).unwrap();

@@ -59,6 +59,18 @@ pub(crate) fn of_arm(arm: &Arm, recipe: &Recipe, context: &Context, train: &Data
 /// The warnings about the probed variables.
 pub(crate) fn of_probes(recipe: &Recipe, train: &Dataset) -> Vec<String> {
     let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
+    if train.conditions.is_empty() {
+        let named: Vec<String> =
+            names.filter(|name| !name.is_empty()).map(|name| format!("`{name}`")).collect();
+        let warning = || {
+            format!(
+                "the data have no variables, so that the leak of {} is not measured; leave out probe.condition and \
+                 probe.also",
+                named.join(", ")
+            )
+        };
+        return (!named.is_empty()).then(warning).into_iter().collect();
+    }
     let values = names.filter_map(|name| one_value(name, train));
     values
         .map(|value| {
