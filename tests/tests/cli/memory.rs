@@ -119,7 +119,7 @@ fn a_run_that_goes_on_is_checked_too_and_loses_nothing() {
 #[test]
 fn a_process_takes_the_memory_that_was_estimated() {
     let place = place();
-    let recipe = "[data]\ndataset = \"digits\"\ntrain = 1536\ntest = 16\n\n[augment]\ncrop = { scale = [0.5, 1.0] }\n\n\
+    let recipe = "[data]\ndataset = \"digits\"\ntrain = 4096\ntest = 16\n\n[augment]\ncrop = { scale = [0.5, 1.0] }\n\n\
                   [train]\nbatch = 16\niterations = 2\n\n[probe]\nsteps = 2\n\n[objective]\nname = \"nt-xent\"\n";
     fs::write(place.path().join("mine.toml"), recipe).unwrap();
     let measured = |batch: usize| {
@@ -141,10 +141,11 @@ fn a_process_takes_the_memory_that_was_estimated() {
         assert!(written.is_some_and(|written| written.contains(" MB of ")), "{text}");
         (1e6 * number(&text, "a step takes at least "), peak)
     };
-    // Of a smaller batch another stage of the run takes more than its steps.
-    let (few, many) = (measured(512), measured(1536));
+    // Below 1024 another stage of the run takes as much as the steps, and the allocator's slack of some 50 MB is small only
+    // beside a difference of hundreds.
+    let (few, many) = (measured(1024), measured(4096));
     let (estimated, grown) = (many.0 - few.0, many.1 - few.1);
-    eprintln!("1024 more images: {:.0} MB estimated, {:.0} MB measured", estimated / 1e6, grown / 1e6);
+    eprintln!("3072 more images: {:.0} MB estimated, {:.0} MB measured", estimated / 1e6, grown / 1e6);
     assert!((0.9..2.0).contains(&(grown / estimated)), "{few:?} {many:?}");
 }
 
