@@ -272,6 +272,31 @@ mod tests {
         }
     }
 
+    /// The figures of `solve_of_4096` in BENCHMARKS.md.
+    #[test]
+    #[ignore = "dense solves of a minute in a build for tests; see BENCHMARKS.md"]
+    fn a_batch_of_4096_is_solved_within_its_bound() {
+        let z = uniform(4096, 3, 255.0);
+        let coloured = Matrix::from_fn(4096, 4, |i, j| if j == 3 { (i % 10) as f64 } else { z[(i, j)] });
+        let product = r#"{"name": "product", "factors": [
+            {"start": 0, "end": 3, "kernel": {"name": "rbf", "sigma": 20}},
+            {"start": 3, "end": 4, "kernel": {"name": "exact-match"}}]}"#;
+        for (name, kernel, z) in [
+            ("rbf, sigma 20", Kernel::rbf(20.0), &z),
+            ("rbf, median", Kernel::MedianRbf, &z),
+            ("laplacian, median", Kernel::MedianLaplacian, &z),
+            ("product", serde_json::from_str(product).unwrap(), &coloured),
+        ] {
+            for ridge in [0.01, 0.1] {
+                let solved = solve(&kernel, z, ridge).unwrap().unwrap();
+                let bound = solved.approximation_error().unwrap();
+                let off = difference(&solved.to_matrix(), &regress(&kernel.gram(z), ridge).unwrap());
+                eprintln!("{name}, ridge {ridge}: error {off:.1e}, bound {bound:.1e}");
+                assert!(off <= bound, "{name}, {ridge}: {off} {bound}");
+            }
+        }
+    }
+
     #[test]
     fn a_matrix_that_single_precision_cannot_solve_is_left_to_the_dense_solve() {
         let z = uniform(600, 3, 255.0);
