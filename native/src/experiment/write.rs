@@ -123,7 +123,7 @@ pub(super) fn result_and_report(
             expected_seconds: state.expected_seconds,
         }),
         verdict: Vec::new(),
-        date: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+        date: state.done(folder)?,
         command: state.command.clone(),
         images: state.images,
     };

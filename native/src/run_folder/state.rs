@@ -55,6 +55,9 @@ pub(crate) struct RunState {
     hits: BTreeMap<String, String>,
     /// File of the figures so far.
     figures: Option<String>,
+    /// The date and time at which all arms were done: that of the result, however often it is written.
+    #[serde(default)]
+    done: Option<String>,
     /// True if result and report are written.
     pub(crate) finished: bool,
     /// Every file that is needed to resume, by its path in the run folder.
@@ -174,6 +177,7 @@ impl RunState {
     pub(crate) fn follow(&mut self, recipe: &Recipe) -> Result<()> {
         self.recipe = recipe.to_toml()?;
         self.finished = false;
+        self.done = None;
         self.figures = None;
         self.arms.iter_mut().for_each(|arm| arm.result = None);
         self.files.retain(|name, _| is_of_state(name) || name == WEIGHTS);
@@ -188,6 +192,20 @@ impl RunState {
     /// Results of the arms that are done.
     pub(crate) fn results(&self) -> Vec<ArmResult> {
         self.arms.iter().filter_map(|arm| arm.result.clone()).collect()
+    }
+
+    /// The date and time at which all arms were done, which is now if the state knows none yet.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub(crate) fn done(&mut self, folder: &RunFolder) -> Result<String> {
+        if let Some(date) = &self.done {
+            return Ok(date.clone());
+        }
+        let date = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+        self.done = Some(date.clone());
+        self.write(folder)?;
+        Ok(date)
     }
 
     /// Stores a file that is needed to resume, with its digest.
