@@ -51,6 +51,8 @@ const PICTURES: [&str; 5] = ["wide.png", "high.png", "small.png", "same.png", "g
 
 #[test]
 fn an_onnx_file_gives_the_vectors_of_the_program() {
+    // What a file holds is tested beside the code that writes it, for all networks.
+    let Some(python) = simile_tests::python("onnxruntime, numpy, PIL") else { return };
     let place = place();
     let pictures = pictures(place.path());
     for (name, config, resize) in encoders() {
@@ -59,7 +61,6 @@ fn an_onnx_file_gives_the_vectors_of_the_program() {
             json(place.path(), &["export", &format!("{name}.safetensors"), "--to", "onnx", "--json"]);
         assert_eq!(answer["files"], json!([format!("{name}.onnx")]));
     }
-    let Some(python) = simile_tests::python("onnxruntime, numpy, PIL") else { return };
     let jobs: BTreeMap<String, &[&str]> =
         encoders().into_iter().map(|(name, config, _)| (name, pictures(config.channels))).collect();
     let whole = |(name, config, resize): (String, EncoderConfig, Option<usize>)| {

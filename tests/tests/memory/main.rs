@@ -39,8 +39,8 @@ unsafe impl GlobalAlloc for Counted {
 /// Enough for every thread to have taken part before the last one.
 const PASSES: usize = 6;
 
-/// Bytes in use while the graph of a forward pass of so many images lives, beside those before.
-fn graph(config: &EncoderConfig, images: usize) -> usize {
+/// Bytes in use while the graph of a forward pass of each number of images lives, beside those before.
+fn graphs<const N: usize>(config: &EncoderConfig, images: [usize; N]) -> [usize; N] {
     let device = Device::flex().autodiff();
     let encoder = config.init(&device, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
     let pass = |images: usize| {
@@ -51,7 +51,7 @@ fn graph(config: &EncoderConfig, images: usize) -> usize {
         USED.load(Relaxed).saturating_sub(before)
     };
     // Each thread allocates what later passes use again in the first pass that it takes part in.
-    (0..PASSES).map(|_| pass(images)).min().unwrap()
+    images.map(|images| (0..PASSES).map(|_| pass(images)).min().unwrap())
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn the_formula_of_each_network_is_what_a_pass_keeps() {
         let sides: &[usize] = if name == Architecture::LeNet5 { &[32] } else { &[32, 64] };
         for &input_size in sides {
             let config = EncoderConfig { name, input_size, ..EncoderConfig::default() };
-            let (few, many) = (graph(&config, 4), graph(&config, 12));
+            let [few, many] = graphs(&config, [4, 12]);
             let counted = (many - few) as f64 / 8.0 / 4.0;
             let formula = config.activations().kept as f64;
             eprintln!(
