@@ -109,7 +109,7 @@ pub(super) fn at_once(
 pub(super) fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
     let failed =
         |reason: String| Error::Peers { reason: format!("numbers for them cannot be read: {reason}") };
-    Ok(read::values_now(tensor, failed)?.iter::<f32>().collect())
+    Ok(read::floats(&read::values_now(tensor, failed)?))
 }
 
 /// The thread that sums pieces in the order in which they come. `None` in place of a piece tells the others that this process failed.

@@ -54,6 +54,12 @@ pub(crate) fn values_now<const D: usize>(
     }
 }
 
+/// The numbers that were read from a tensor, in `f32`. Those of an `f32` tensor are copied as they lie, where
+/// [`TensorData::iter`] calls a function for each.
+pub(crate) fn floats(data: &TensorData) -> Vec<f32> {
+    data.as_slice().map_or_else(|_| data.iter().collect(), <[f32]>::to_vec)
+}
+
 /// The values of a tensor of a CPU backend, which lie in the memory of the program: nobody waits, and it is no read from a
 /// device. `None` for a tensor elsewhere.
 pub(crate) fn in_memory<const D: usize>(tensor: &Tensor<D>) -> Option<TensorData> {

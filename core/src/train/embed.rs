@@ -48,7 +48,7 @@ pub async fn embed_each<E: From<Error>>(
     mut keep: impl FnMut(&[f32], usize) -> Result<(), E>,
 ) -> Result<(), E> {
     let encoder = encoder.valid();
-    let keep = |rows: TensorData, columns| keep(&rows.iter::<f32>().collect::<Vec<_>>(), columns);
+    let keep = |rows: TensorData, columns| keep(&read::floats(&rows), columns);
     collect(|images| encoder.forward(images), "embedding", sizes, images, keep).await
 }
 

@@ -244,7 +244,7 @@ fn part_of(weights: PairWeights, rows: &Range<usize>, (m, start): (usize, usize)
 
 fn numbers(tensor: Tensor<2>) -> Result<Vec<f32>> {
     let failed = |reason: String| Error::Peers { reason: format!("sums for them cannot be read: {reason}") };
-    Ok(read::values_now(tensor, failed)?.iter::<f32>().collect())
+    Ok(read::floats(&read::values_now(tensor, failed)?))
 }
 
 fn tensor(values: Vec<f32>, shape: [usize; 2], device: &Device, dtype: DType) -> Tensor<2> {

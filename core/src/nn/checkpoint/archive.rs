@@ -19,6 +19,16 @@ pub struct HostTensor {
     pub values: Vec<f32>,
 }
 
+impl HostTensor {
+    /// The values as a file has them, four bytes each, the lowest first.
+    pub fn to_le_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; 4 * self.values.len()];
+        let (quads, _) = bytes.as_chunks_mut::<4>();
+        quads.iter_mut().zip(&self.values).for_each(|(quad, value)| *quad = value.to_le_bytes());
+        bytes
+    }
+}
+
 /// The content of a file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Archive {
@@ -53,7 +63,7 @@ impl Archive {
         let mut buffers = Vec::with_capacity(self.tensors.len());
         for (name, tensor) in &self.tensors {
             check_finite(name, &tensor.values)?;
-            buffers.push(tensor.values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>());
+            buffers.push(tensor.to_le_bytes());
         }
         let mut views = Vec::with_capacity(buffers.len());
         for ((name, tensor), buffer) in self.tensors.iter().zip(&buffers) {
@@ -75,7 +85,7 @@ impl Archive {
     pub(crate) async fn add(&mut self, name: String, shape: Vec<usize>, tensor: Tensor<1>) -> Result<()> {
         match read::values(tensor).await {
             Ok(data) => {
-                self.tensors.insert(name, HostTensor { shape, values: data.iter::<f32>().collect() });
+                self.tensors.insert(name, HostTensor { shape, values: read::floats(&data) });
                 Ok(())
             }
             Err(reason) => Err(CheckpointError::Device { name, reason }),

@@ -1,5 +1,7 @@
 //! A graph as it is written, node by node.
 
+use simile_core::nn::checkpoint::HostTensor;
+
 use super::proto::{Attribute, Dimension, Element, Graph, Node, Shape, Tensor, TensorType, Type, Value};
 
 /// The value of an attribute.
@@ -54,10 +56,14 @@ impl Builder {
         self.node(operator, inputs, [])
     }
 
-    /// Adds a tensor of numbers, and returns its name.
+    /// Adds a tensor of the network, and returns its name.
+    pub(super) fn tensor(&mut self, name: &str, tensor: &HostTensor) -> String {
+        self.constant(name, &tensor.shape, Element::Float, tensor.to_le_bytes())
+    }
+
+    /// Adds a few numbers, and returns their name.
     pub(super) fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) -> String {
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.constant(name, shape, Element::Float, bytes)
+        self.tensor(name, &HostTensor { shape: shape.to_vec(), values: values.to_vec() })
     }
 
     /// Adds a list of integers, and returns its name.

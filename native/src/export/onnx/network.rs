@@ -143,8 +143,7 @@ impl<'a> Layers<'a> {
 
     /// Adds a tensor to the graph.
     fn tensor(&mut self, name: &str) -> Result<String> {
-        let HostTensor { shape, values } = self.held(name)?;
-        Ok(self.graph.floats(name, shape, values))
+        Ok(self.graph.tensor(name, self.held(name)?))
     }
 
     fn held(&self, name: &str) -> Result<&'a HostTensor> {
@@ -161,8 +160,8 @@ impl<'a> Layers<'a> {
     ) -> Result<Vec<String>> {
         let mut inputs = vec![input.to_owned()];
         for name in needed.iter().chain(optional).map(|tensor| format!("{layer}.{tensor}")) {
-            if let Some(HostTensor { shape, values }) = self.tensors.get(&name) {
-                inputs.push(self.graph.floats(&name, shape, values));
+            if let Some(tensor) = self.tensors.get(&name) {
+                inputs.push(self.graph.tensor(&name, tensor));
             } else {
                 let is_optional = optional.iter().any(|of| name.ends_with(of));
                 is_optional.then_some(()).with_context(|| format!("the model lacks the tensor {name}"))?;
