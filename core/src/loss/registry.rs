@@ -10,6 +10,9 @@ use super::{cclk, debias, infonce, selfsup, supervised, uniformity};
 use crate::error::{Error, Result};
 use crate::numeric::matrix::Matrix;
 
+/// The setting that chooses among the forms of an objective.
+const VARIANT: &str = "variant";
+
 /// An objective that can be asked for by name.
 struct Entry {
     spec: Spec,
@@ -133,10 +136,8 @@ impl ObjectiveConfig {
     }
 
     /// The objective as a concrete type, which must match its name.
-    pub(crate) fn parse<O: DeserializeOwned>(&self) -> Result<O> {
-        let mut parameters = self.parameters.clone();
-        parameters.extend(self.variant.clone().map(|variant| ("variant".to_owned(), variant.into())));
-        read(Value::Object(parameters))
+    pub(crate) fn parse<O: Described + DeserializeOwned>(&self) -> Result<O> {
+        read(settings(&O::SPEC, self.variant.as_deref(), self.parameters.clone())?)
     }
 }
 
@@ -170,17 +171,33 @@ pub fn input_kind(name: &str) -> Option<InputKind> {
 /// An unknown name or parameter, or a value out of range.
 pub fn build(name: &str, variant: Option<&str>, parameters: Value) -> Result<Box<dyn Objective>> {
     let entry = find(name)?;
-    let mut parameters = match parameters {
-        Value::Null => serde_json::Map::new(),
+    let parameters = match parameters {
+        Value::Null => Map::new(),
         Value::Object(parameters) => parameters,
         other => return Err(Error::parameter("params", other, "expected an object of parameters")),
     };
-    if let Some(variant) = variant {
-        parameters.insert("variant".into(), variant.into());
-    }
-    let objective = (entry.build)(Value::Object(parameters))?;
+    let objective = (entry.build)(settings(&entry.spec, variant, parameters)?)?;
     objective.check()?;
     Ok(objective)
+}
+
+/// The settings of an objective as its type reads them. An objective of one form has no setting `variant`: a name of that
+/// form is taken, because documents name one for every objective.
+fn settings(spec: &Spec, variant: Option<&str>, mut parameters: Map<String, Value>) -> Result<Value> {
+    parameters.extend(variant.map(|variant| (VARIANT.to_owned(), variant.into())));
+    if spec.variants.len() < 2
+        && let Some(variant) = parameters.remove(VARIANT)
+    {
+        let names: Vec<&str> = match spec.variants {
+            [form] => vec![form.name],
+            _ => vec!["paper", "released"],
+        };
+        let name = variant.as_str().map_or_else(|| variant.to_string(), Into::into);
+        if !names.contains(&name.as_str()) {
+            return Err(Error::unknown(VARIANT, &name, names.into_iter()));
+        }
+    }
+    Ok(Value::Object(parameters))
 }
 
 fn find(name: &str) -> Result<&'static Entry> {
@@ -212,9 +229,8 @@ mod tests {
     fn a_description_has_every_setting_of_the_objective_with_its_default() {
         for Entry { spec, defaults, .. } in OBJECTIVES {
             let Value::Object(mut fields) = defaults() else { unreachable!("{}", spec.name) };
-            let variant = fields.remove("variant").unwrap();
-            if let Some(form) = spec.variants.first() {
-                assert_eq!(variant, form.name, "{}", spec.name);
+            if let [default, _, ..] = spec.variants {
+                assert_eq!(fields.remove(VARIANT).unwrap(), default.name, "{}", spec.name);
             }
             for parameter in spec.parameters {
                 let value = fields.remove(parameter.name).unwrap_or_default();
@@ -235,6 +251,28 @@ mod tests {
             let object = build(spec.name, None, json!({ "domains": 2 }));
             assert_eq!(object.or_else(|_| build(spec.name, None, Value::Null)).unwrap().name(), spec.name);
         }
+    }
+
+    #[test]
+    fn an_objective_of_one_form_takes_a_name_of_it() {
+        for spec in specs().filter(|spec| spec.variants.len() < 2) {
+            let with = |variant: Value| {
+                let mut parameters = json!({ "variant": variant });
+                if spec.parameter("domains").is_some() {
+                    parameters["domains"] = 2.into();
+                }
+                build(spec.name, None, parameters)
+            };
+            let names: &[&str] =
+                if spec.variants.is_empty() { &["paper", "released"] } else { &["normalised"] };
+            names.iter().for_each(|name| drop(with(json!(name)).unwrap()));
+            let error = with(json!("printed")).unwrap_err().to_string();
+            let says = |text: &str| assert!(error.contains(text), "{}: {error}", spec.name);
+            ["variant", "`printed`"].iter().chain(names).for_each(|text| says(text));
+            with(json!(1)).unwrap_err();
+        }
+        let released = ObjectiveConfig { variant: Some("released".into()), ..ObjectiveConfig::named("moco") };
+        assert!(released.build().is_ok() && released.parse::<infonce::moco::MoCo>().is_ok());
     }
 
     #[test]

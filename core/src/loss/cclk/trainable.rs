@@ -35,11 +35,10 @@ use super::super::differentiate;
 use super::super::views::TwoViews;
 use super::super::{Evaluation, Objective};
 use crate::error::{Error, Result, positive};
-use crate::kernel::conditional::WeightScheme;
 use crate::kernel::{Kernel, squared_distance};
 use crate::loss::batch::Batch;
 use crate::loss::pairwise::{EMPTY, other_view};
-use crate::loss::spec::{Described, Family, Input, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
+use crate::loss::spec::{Described, Family, Form, Input, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::matrix::indices;
 
@@ -65,18 +64,11 @@ pub struct TrainableFairCclk {
     pub lambda: f64,
     /// Kernel of the conditioning variable.
     pub kernel: TrainableKernel,
-    /// `normalised`, the only variant.
-    pub variant: WeightScheme,
 }
 
 impl Default for TrainableFairCclk {
     fn default() -> Self {
-        Self {
-            temperature: 0.5,
-            lambda: 0.01,
-            kernel: TrainableKernel::Rbf,
-            variant: WeightScheme::Normalised,
-        }
+        Self { temperature: 0.5, lambda: 0.01, kernel: TrainableKernel::Rbf }
     }
 }
 
@@ -150,6 +142,7 @@ impl Described for TrainableFairCclk {
             Z,
             Input::rows("log_sigma", "[1, 1]", "logarithm of the bandwidth, which gets a gradient"),
         ],
+        variants: &[Form::new("normalised", "rows of weights sum to 1")],
         parameters: &[
             Parameter::temperature(0.5),
             Parameter::number("lambda", Range::Moderate, 0.01, "ridge of (K + lambda I)^-1 K"),
@@ -161,17 +154,6 @@ impl Described for TrainableFairCclk {
 }
 
 impl Objective for TrainableFairCclk {
-    fn check(&self) -> Result<()> {
-        if self.variant != WeightScheme::Normalised {
-            return Err(Error::parameter(
-                "variant",
-                "not normalised",
-                "expected normalised, the only one there is",
-            ));
-        }
-        Self::SPEC.check(self)
-    }
-
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
         let z = batch.condition(self.name(), "z", views.size)?;

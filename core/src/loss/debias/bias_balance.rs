@@ -11,7 +11,7 @@
 //! is used in training only; at test time the scores are not shifted.
 //!
 //! `min_prob` is 1e-9 as released: a class that never occurs with a bias is shifted by -20.7. Released code adds
-//! the shift in place, which changes the scores of the caller; the value is the same, so the variant has no effect.
+//! the shift in place, which changes the scores of the caller; the value is the same.
 //!
 //! Use it if the bias attribute of every training sample is known. It is defined on every batch of at least one
 //! sample; a sample of an empty cell of the table has a large but finite loss.
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result, shown};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, below, targets};
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Head, Input, LOGITS, Parameter, Range, Spec};
 use crate::numeric::matrix::Matrix;
 
@@ -32,13 +32,11 @@ use crate::numeric::matrix::Matrix;
 pub struct BiasBalance {
     /// Added to every probability before the logarithm.
     pub min_prob: f64,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for BiasBalance {
     fn default() -> Self {
-        Self { min_prob: 1e-9, variant: Variant::Paper }
+        Self { min_prob: 1e-9 }
     }
 }
 

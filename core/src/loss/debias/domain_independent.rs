@@ -10,7 +10,7 @@
 //!
 //! At test time the domain is not used: [`DomainIndependent::infer`] combines the blocks by one of the rules of the
 //! paper. The comparison of Hong and Yang sums log-probabilities; the paper prefers the sum of raw scores. Training
-//! is the same, so the variant has no effect.
+//! is the same.
 //!
 //! `domains` must be given, because a batch need not contain every domain. The loss is defined on every batch of at
 //! least one sample.
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{below, cross_entropy, grad_inputs, targets};
-use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Head, Input, Parameter, Spec};
 use crate::numeric::matrix::Matrix;
 use crate::numeric::matrix::indices;
@@ -33,8 +33,6 @@ use burn::tensor::{Int, Tensor};
 pub struct DomainIndependent {
     /// Number of values of the bias.
     pub domains: usize,
-    /// Without effect: paper and code train alike.
-    pub variant: Variant,
 }
 
 /// The rule that combines the blocks of a sample into one score for each class.

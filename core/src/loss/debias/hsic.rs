@@ -12,8 +12,7 @@
 //! g)`, with `lambda` = 1 and `sigma_x` = `sigma_y` = 1 as released. `aux.minus` is the value that `g` descends.
 //!
 //! Released code subtracts the diagonal from every row instead of setting it to 0. For kernels of constant diagonal
-//! that shifts the other entries by a constant, which the estimator ignores: value and gradient are the same, so
-//! the variant has no effect.
+//! that shifts the other entries by a constant, which the estimator ignores: value and gradient are the same.
 //!
 //! Because it is unbiased it can be negative; it is about 0 for independent representations. It needs four samples;
 //! fewer are an error.
@@ -24,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::grad_inputs;
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 
 /// HSIC as a loss; see the [module](self). Inputs: `view_a`, `[n, d]`, and `view_b`, `[n, d']`.
@@ -38,13 +37,11 @@ pub struct RebiasHsic {
     /// The formula of the kernel, for the reader; not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for RebiasHsic {
     fn default() -> Self {
-        Self { sigma_x: 1.0, sigma_y: 1.0, kernel: None, variant: Variant::Paper }
+        Self { sigma_x: 1.0, sigma_y: 1.0, kernel: None }
     }
 }
 

@@ -14,7 +14,7 @@
 //! `entropy_weight` is 0.36 as released for ReBias' comparison. The paper adds log-probabilities; raw scores, as
 //! released, differ by a constant of each row and give the same value and gradient. Released code multiplies the
 //! bias scores in place and never passes the factor to an optimiser, so that it keeps its random initial value;
-//! here it has a gradient. The value is the same, so the variant has no effect.
+//! here it has a gradient. The value is the same.
 //!
 //! It is defined on every batch of at least one sample.
 
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_linear, check_shape, entropy, linear, targets};
-use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 use simile_kernels::sigmoid;
 
@@ -35,13 +35,11 @@ use simile_kernels::sigmoid;
 pub struct LearnedMixin {
     /// Factor of the entropy, 0 or above; 0 is LearnedMixin without H.
     pub entropy_weight: f64,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for LearnedMixin {
     fn default() -> Self {
-        Self { entropy_weight: 0.36, variant: Variant::Paper }
+        Self { entropy_weight: 0.36 }
     }
 }
 

@@ -19,7 +19,7 @@
 //!    feature extractor ascends it, with factor `mu`.
 //!
 //! `entropy_weight` (`lambda`) is 0.01 as published; the comparison of Hong and Yang uses 1 and `mu` = 0.1. The
-//! value is the same in both, so the variant has no effect.
+//! value is the same in both.
 //!
 //! Both are defined on every batch of at least one row.
 
@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, entropy, targets};
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{
     BIAS, CLASSES, Described, Family, Head, Input, LOGITS, Networks, Parameter, Range, Spec,
 };
@@ -41,13 +41,11 @@ use crate::loss::spec::{
 pub struct Lnl {
     /// Factor of the entropy of the bias predictor, 0 or above.
     pub entropy_weight: f64,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for Lnl {
     fn default() -> Self {
-        Self { entropy_weight: 0.01, variant: Variant::Paper }
+        Self { entropy_weight: 0.01 }
     }
 }
 
@@ -98,10 +96,7 @@ impl Objective for Lnl {
 /// The bias predictor's loss; see the [module](self). Inputs: `bias_logits`, `[m, biases]`, and `bias`, `[m]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct LnlAdversary {
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
-}
+pub struct LnlAdversary {}
 
 impl Described for LnlAdversary {
     const SPEC: Spec = Spec {

@@ -12,7 +12,7 @@
 //!
 //! `question_loss_weight` is 1 by default, as published. In the released trainer the head is never given to an
 //! optimiser and keeps its random initial weights, so that the second term has no effect there; here the head has a
-//! gradient, and its owner decides. The value is the same, so the variant has no effect.
+//! gradient, and its owner decides. The value is the same.
 //!
 //! It is defined on every batch of at least one sample.
 
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, check_linear, linear, targets};
-use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 use simile_kernels::sigmoid;
 
@@ -32,13 +32,11 @@ use simile_kernels::sigmoid;
 pub struct Rubi {
     /// Factor of the bias head's own cross-entropy, 0 or above.
     pub question_loss_weight: f64,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for Rubi {
     fn default() -> Self {
-        Self { question_loss_weight: 1.0, variant: Variant::Paper }
+        Self { question_loss_weight: 1.0 }
     }
 }
 

@@ -9,7 +9,7 @@
 //! `N = 2b - 2` rows of other samples. `tau_plus` is the probability that one of these is of the anchor's class.
 //! Chuang et al., *Debiased Contrastive Learning* (2020), eq. 7 and 8 with one positive.
 //!
-//! Paper and released code agree, so the variant has no effect; only the released exponentials are computed without
+//! Paper and released code agree; only the released exponentials are computed without
 //! a shift and overflow at small temperatures, here they do not. Defaults as published: temperature 0.5, `tau_plus`
 //! 0.1 (one over the number of classes).
 //!
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
 use crate::loss::spec::{Described, Family, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
@@ -35,13 +35,11 @@ pub struct Dcl {
     pub temperature: f64,
     /// Probability that a negative is of the anchor's class, from 0 to below 1.
     pub tau_plus: f64,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for Dcl {
     fn default() -> Self {
-        Self { temperature: 0.5, tau_plus: 0.1, variant: Variant::Paper }
+        Self { temperature: 0.5, tau_plus: 0.1 }
     }
 }
 

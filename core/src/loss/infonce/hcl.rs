@@ -10,8 +10,8 @@
 //! *Contrastive Learning with Hard Negative Samples* (2021), section 4. `beta` multiplies `s`, which includes the
 //! temperature: the concentration on the cosine is `beta / temperature`.
 //!
-//! The weights `exp(beta s)` are differentiated too, as in the released code; paper and code agree, so the variant
-//! has no effect. Defaults as published: temperature 0.5, `tau_plus` 0.1, `beta` 1. CCL-K compares itself with this
+//! The weights `exp(beta s)` are differentiated too, as in the released code; paper and code agree. Defaults as
+//! published: temperature 0.5, `tau_plus` 0.1, `beta` 1. CCL-K compares itself with this
 //! objective as HardNeg-InfoNCE without stating the values it used.
 //!
 //! With `beta` = 0 it is [`Dcl`](crate::loss::Dcl), with `tau_plus` = 0 as well [`NtXent`](crate::loss::NtXent).
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::dcl::Debias;
 use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, Rows, other_view};
 use crate::loss::spec::{Described, Family, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
@@ -37,13 +37,11 @@ pub struct Hcl {
     pub tau_plus: f64,
     /// Concentration of the weights of the negatives, 0 or above.
     pub beta: f64,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for Hcl {
     fn default() -> Self {
-        Self { temperature: 0.5, tau_plus: 0.1, beta: 1.0, variant: Variant::Paper }
+        Self { temperature: 0.5, tau_plus: 0.1, beta: 1.0 }
     }
 }
 

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, PairwiseResult, Positives, itself};
 use crate::loss::spec::{CLUSTERS, Described, Family, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
@@ -35,13 +35,11 @@ pub struct InfoNce {
     pub similarity: String,
     /// Averages the directions a to b and b to a.
     pub symmetric: bool,
-    /// Without effect: the released code has NT-Xent instead.
-    pub variant: Variant,
 }
 
 impl Default for InfoNce {
     fn default() -> Self {
-        Self { temperature: 0.5, similarity: "cosine".into(), symmetric: false, variant: Variant::Paper }
+        Self { temperature: 0.5, similarity: "cosine".into(), symmetric: false }
     }
 }
 
@@ -99,13 +97,11 @@ pub struct FairInfoNce {
     pub temperature: f64,
     /// Averages the directions a to b and b to a.
     pub symmetric: bool,
-    /// Without effect: nothing was released.
-    pub variant: Variant,
 }
 
 impl Default for FairInfoNce {
     fn default() -> Self {
-        Self { temperature: 0.5, symmetric: false, variant: Variant::Paper }
+        Self { temperature: 0.5, symmetric: false }
     }
 }
 

@@ -9,7 +9,7 @@
 //! queries get a gradient. The keys of the batch are no negatives of each other; they enter the queue after the
 //! step. He et al., *Momentum Contrast for Unsupervised Visual Representation Learning* (2020), eq. 1.
 //!
-//! Paper and released code agree, so the variant has no effect. Defaults as published: temperature 0.07 (0.2 in
+//! Paper and released code agree. Defaults as published: temperature 0.07 (0.2 in
 //! MoCo v2), a queue of 65,536 (`K`, checked if given), a momentum of 0.999. Use it if a batch is too small for
 //! negatives. Defined for every batch and queue of at least one row.
 
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, PairwiseResult, Positives, log_add};
 use crate::loss::spec::{Described, Family, Input, Networks, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
@@ -34,13 +34,11 @@ pub struct MoCo {
     /// Rows of the queue, checked if given.
     #[serde(rename = "K")]
     pub queue_size: Option<usize>,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for MoCo {
     fn default() -> Self {
-        Self { temperature: 0.07, queue_size: None, variant: Variant::Paper }
+        Self { temperature: 0.07, queue_size: None }
     }
 }
 

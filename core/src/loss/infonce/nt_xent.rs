@@ -8,7 +8,7 @@
 //! Chen et al., *A Simple Framework for Contrastive Learning of Visual Representations* (2020), eq. 1.
 //!
 //! Released code agrees up to a factor: CCL-K's critic is the same, Google's adds the means of the two views (twice
-//! the value), SupContrast without labels multiplies by `temperature / 0.07`. The variant has no effect here.
+//! the value), SupContrast without labels multiplies by `temperature / 0.07`.
 //!
 //! With `b = 1` there is no negative: the loss is 0 with gradient 0.
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::pairwise::{LogSumExp, PairwiseLoss, Positives, other_view};
 use crate::loss::spec::{Described, Family, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
@@ -27,13 +27,11 @@ use crate::loss::views::TwoViews;
 pub struct NtXent {
     /// Divisor of the cosines; 0.5 in SimCLR's CIFAR recipe, 0.1 on ImageNet.
     pub temperature: f64,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for NtXent {
     fn default() -> Self {
-        Self { temperature: 0.5, variant: Variant::Paper }
+        Self { temperature: 0.5 }
     }
 }
 

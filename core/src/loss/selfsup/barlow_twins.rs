@@ -7,7 +7,7 @@
 //! where `A` and `B`, `[b, d]`, are `view_a` and `view_b` with every column standardised to mean 0 and variance 1
 //! over the batch, `(x - mean) / sqrt(var + bn_eps)` with the biased variance; rows are not normalised. Zbontar et
 //! al., *Barlow Twins: Self-Supervised Learning via Redundancy Reduction* (2021), eq. 1 and 2. Paper and released
-//! code agree, so the variant has no effect. Defaults as published: `lambd` 0.0051, `bn_eps` 1e-5, a projector of
+//! code agree. Defaults as published: `lambd` 0.0051, `bn_eps` 1e-5, a projector of
 //! three layers of 8192.
 //!
 //! A feature that is constant over the batch has correlation 0 with every feature, hence a term of 1, and gradient
@@ -19,7 +19,7 @@ use simile_kernels::Redundancy;
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::check_shape;
-use crate::loss::objective::{Evaluation, Objective, Variant};
+use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{Described, Family, Input, Parameter, Range, Spec};
 
 /// Barlow Twins; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`.
@@ -30,13 +30,11 @@ pub struct BarlowTwins {
     pub lambd: f64,
     /// Added to the variances.
     pub bn_eps: f64,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for BarlowTwins {
     fn default() -> Self {
-        Self { lambd: 0.0051, bn_eps: 1e-5, variant: Variant::Paper }
+        Self { lambd: 0.0051, bn_eps: 1e-5 }
     }
 }
 

@@ -9,7 +9,7 @@
 //! online network. The targets carry no gradient. Grill et al., *Bootstrap Your Own Latent* (2020), eq. 2,
 //! symmetrised.
 //!
-//! Paper and released code agree, so the variant has no effect. There are no negatives: the predictor together with
+//! Paper and released code agree. There are no negatives: the predictor together with
 //! the moving average keeps the representation from collapsing (momentum 0.996 rising to 1 over training, 0.99
 //! constant in the code from which the reference numbers come). `aux.one_way_mean` is the first of the two
 //! directions.
@@ -21,17 +21,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{Described, Family, Input, Networks, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
 /// BYOL; see the [module](self). Inputs: `view_a`, `view_b`, `target_a`, `target_b`, `[b, d]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Byol {
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
-}
+pub struct Byol {}
 
 impl Described for Byol {
     const SPEC: Spec = Spec {

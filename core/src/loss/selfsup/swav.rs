@@ -254,13 +254,11 @@ pub struct SwavSinkhorn {
     pub epsilon: f64,
     /// Iterations, at least 1.
     pub sinkhorn_iterations: usize,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for SwavSinkhorn {
     fn default() -> Self {
-        Self { epsilon: 0.05, sinkhorn_iterations: 3, variant: Variant::Paper }
+        Self { epsilon: 0.05, sinkhorn_iterations: 3 }
     }
 }
 

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::check_shape;
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 
 /// Larger logarithms of a variance can overflow in `f32`.
@@ -31,13 +31,11 @@ const LARGEST: f64 = 30.0;
 pub struct Vae {
     /// Weight of the divergence of the code, 0 or above.
     pub beta: f64,
-    /// Without effect: there is only one form.
-    pub variant: Variant,
 }
 
 impl Default for Vae {
     fn default() -> Self {
-        Self { beta: 1.0, variant: Variant::Paper }
+        Self { beta: 1.0 }
     }
 }
 

@@ -69,7 +69,8 @@ pub struct Spec {
     pub networks: Networks,
     /// The methods of a recipe that train it.
     pub methods: &'static [&'static str],
-    /// Its formulas where it has several, the default one first; empty where the setting `variant` has no effect.
+    /// Its forms, the default one first: the values of the setting `variant` where there are several. Empty where the
+    /// paper's form and that of the released code are the same.
     pub variants: &'static [Form],
     /// Its parameters beside `variant`.
     pub parameters: &'static [Parameter],

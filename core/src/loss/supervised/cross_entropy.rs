@@ -10,7 +10,7 @@
 //! with weights of their own ([`LffWeights`](crate::loss::LffWeights),
 //! [`error_weights`](crate::loss::error_weights)).
 //!
-//! Paper and released code agree, so the variant has no effect. Use it if labels are clean and no attribute is
+//! Paper and released code agree. Use it if labels are clean and no attribute is
 //! correlated with them, and to train a probe or a bias predictor. It is defined on every batch of at least one
 //! sample.
 
@@ -20,17 +20,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::loss::batch::Batch;
 use crate::loss::logits::{CrossEntropies, targets};
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, LOGITS, Spec};
 
 /// Cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`, and `labels`, `[n]`; `weights`, `[n,
 /// 1]`, if given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct CrossEntropy {
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
-}
+pub struct CrossEntropy {}
 
 impl Described for CrossEntropy {
     const SPEC: Spec = Spec {

@@ -15,7 +15,7 @@
 //! released no code of it. This is the cited loss: the margin is angular and an integer, and `margin` = 1 is
 //! softmax cross-entropy. The original work uses a margin of 4 on CIFAR-10 and anneals: it starts at a large
 //! `annealing` (1000 in its released code) and lowers it while training. The default is a margin of 2 without
-//! annealing, which trains from random initial weights. At test time `x W^T` is used. The variant has no effect.
+//! annealing, which trains from random initial weights. At test time `x W^T` is used.
 //!
 //! Features and weights are never normalised, even if the batch marks unit rows. It is defined on every batch of at
 //! least one sample: a zero feature or weight gives scores 0, and its angle, which is not defined, gives no
@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::loss::batch::Batch;
 use crate::loss::logits::{check_shape, cross_entropy, grad_inputs};
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Parameter, Range, Spec};
 use crate::numeric::unit_rows::SMALLEST_NORM;
 
@@ -40,13 +40,11 @@ pub struct MaxMargin {
     pub margin: u32,
     /// Weight of the plain score of the target class, relative to weight 1 of the margin's score; 0 or above.
     pub annealing: f64,
-    /// Without effect: there is one formulation.
-    pub variant: Variant,
 }
 
 impl Default for MaxMargin {
     fn default() -> Self {
-        Self { margin: 2, annealing: 0.0, variant: Variant::Paper }
+        Self { margin: 2, annealing: 0.0 }
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! with unit rows `a_i`, `b_i` of `view_a` and `view_b`, `[b, d]`. Wang and Isola, *Understanding Contrastive
 //! Representation Learning through Alignment and Uniformity on the Hypersphere* (2020). Paper and released code
-//! agree, so the variant has no effect. Defaults as published: `alpha` 2, `t` 2, weights 1.
+//! agree. Defaults as published: `alpha` 2, `t` 2, weights 1.
 //!
 //! Use it to weight the two directly, or to measure them: `aux.align` and `aux.uniform` are the terms.
 //! Coincident views have alignment 0 with gradient 0 for every `alpha`. With `b = 1` the uniformity is 0 with
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::potential::uniformity;
 use crate::error::Result;
 use crate::loss::batch::Batch;
-use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
+use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{Described, Family, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
@@ -35,13 +35,11 @@ pub struct AlignUniform {
     pub align_w: f64,
     /// Factor of the uniformity.
     pub unif_w: f64,
-    /// Without effect: paper and code agree.
-    pub variant: Variant,
 }
 
 impl Default for AlignUniform {
     fn default() -> Self {
-        Self { alpha: 2.0, t: 2.0, align_w: 1.0, unif_w: 1.0, variant: Variant::Paper }
+        Self { alpha: 2.0, t: 2.0, align_w: 1.0, unif_w: 1.0 }
     }
 }
 
