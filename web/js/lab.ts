@@ -91,6 +91,48 @@ export interface SampleWeights {
   readonly condition: number;
 }
 
+/** A parameter of an objective. */
+export interface ListedParameter {
+  readonly name: string;
+  /** Its symbol in formulas, where that is not the name. */
+  readonly symbol?: string;
+  readonly kind: "number" | "integer" | "flag" | "choice" | "kernel" | "structured";
+  /** Which values it takes, in words. */
+  readonly range: string;
+  readonly default: unknown;
+  readonly meaning: string;
+  /** The meaning of `null`, where it is a value. */
+  readonly null?: string;
+  /** The names to choose from, of a choice. */
+  readonly names?: readonly string[];
+  /** The kernels to choose from, with the settings that each reads. */
+  readonly kernels?: readonly ListedKernel[];
+  /** The numbers that are worth trying, and the one to start with. */
+  readonly slider?: {
+    readonly low: number;
+    readonly high: number;
+    readonly start: number;
+    readonly scale: "linear" | "logarithmic" | "integers";
+  };
+}
+
+/** A kernel of conditioning values. */
+export interface ListedKernel {
+  readonly name: string;
+  /** The name for people. */
+  readonly title: string;
+  readonly settings: readonly string[];
+}
+
+/** An input of an objective beside the views. */
+export interface ListedInput {
+  readonly name: string;
+  /** `host` and `rows` are rows of numbers; the others are an integer for each sample. */
+  readonly kind: "embeddings" | "rows" | "integers" | "clusters" | "host";
+  readonly shape: string;
+  readonly meaning: string;
+}
+
 /** An objective as `LossLab.objectives` lists it. */
 export type ListedObjective = {
   readonly name: string;
@@ -102,14 +144,18 @@ export type ListedObjective = {
   readonly networks: string;
 } & (
   | {
-      /** Its parameters. */
+      /** The names of its parameters. */
       readonly parameters: readonly string[];
-      /** Those that make a difference where all parameters are given. */
+      /** Its parameters, with ranges and defaults. */
+      readonly parameterDetails: readonly ListedParameter[];
+      /** Those that make a difference where all parameters are given, the default one first. */
       readonly variants: readonly string[];
       /** The one that it takes by itself; `null` where there is one form. */
       readonly variant: string | null;
       /** Which of `z`, `labels` and `bias` it cannot do without. */
       readonly inputs: readonly string[];
+      /** Those inputs, with kinds and shapes. */
+      readonly inputDetails: readonly ListedInput[];
       /** Whether its labels are clusters. */
       readonly hasClusters: boolean;
     }

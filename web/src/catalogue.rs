@@ -3,15 +3,12 @@
 use serde_json::{Value, json};
 use simile_core::error::Error;
 use simile_core::loss;
-use simile_core::loss::spec::{InputKind, Spec};
+use simile_core::loss::spec::{Input, InputKind, Spec};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// The order in which a page lists variants.
-const VARIANTS: [&str; 3] = ["paper", "released", "normalised"];
-
-/// Writes a list of `{ name, title, formula, networks, parameters, variants, variant, inputs, hasClusters }`, where
-/// `inputs` are those beside the views that the objective cannot do without, and `variant` is the one that it takes by
-/// itself; or `{ name, title, formula, networks, refusal }` for an objective that two views with `z`, `labels` and `bias`
+/// Writes a list of `{ name, title, formula, networks, parameters, parameterDetails, variants, variant, inputs, inputDetails,
+/// hasClusters }`, where `inputs` are those beside the views that the objective cannot do without, and `variant` is the one
+/// that it takes by itself; or `{ name, title, formula, networks, refusal }` for an objective that two views with `z`, `labels` and `bias`
 /// are not enough for.
 #[wasm_bindgen]
 pub fn catalogue() -> String {
@@ -28,20 +25,21 @@ fn entry(spec: &Spec) -> Value {
         return entry;
     }
     let is_view = |name: &str| name.starts_with("view_");
+    let inputs: Vec<&Input> = spec.required().filter(|input| !is_view(input.name)).collect();
     entry["parameters"] = spec.parameters.iter().map(|parameter| parameter.name).collect();
+    entry["parameterDetails"] = json!(spec.parameters);
     entry["variants"] = variants(spec).into();
     entry["variant"] = spec.variants.first().map(|form| form.name).into();
-    entry["inputs"] = spec.required().map(|input| input.name).filter(|name| !is_view(name)).collect();
+    entry["inputs"] = inputs.iter().map(|input| input.name).collect();
+    entry["inputDetails"] = json!(inputs);
     entry["hasClusters"] = spec.inputs.iter().any(|input| input.kind == InputKind::Clusters).into();
     entry
 }
 
-/// The variants of an objective whose parameters are given; none where they then agree.
+/// The variants of an objective whose parameters are given, the default one first; none where they then agree.
 fn variants(spec: &Spec) -> Vec<&'static str> {
-    let differ = spec.variants.iter().any(|form| form.sets_only.is_none());
-    let mut names: Vec<&str> = spec.variants.iter().filter(|_| differ).map(|form| form.name).collect();
-    names.sort_by_key(|name| VARIANTS.iter().position(|known| known == name));
-    names
+    let differ = spec.variants.len() > 1 && spec.variants.iter().any(|form| form.sets_only.is_none());
+    spec.variants.iter().filter(|_| differ).map(|form| form.name).collect()
 }
 
 #[cfg(test)]
@@ -56,7 +54,7 @@ mod tests {
         let entry = |name: &str| catalogue.iter().find(|entry| entry["name"] == name).unwrap();
         let fair = entry("fair-cclk");
         assert_eq!(fair["inputs"], json!(["z"]));
-        assert_eq!(fair["variants"], json!(VARIANTS));
+        assert_eq!(fair["variants"], json!(["normalised", "paper", "released"]));
         assert_eq!((&fair["variant"], &fair["title"]), (&json!("normalised"), &json!("Fair-CCLK")));
         assert_eq!(entry("hcl")["variants"], json!([]));
         assert_eq!(
@@ -67,6 +65,16 @@ mod tests {
         assert_eq!(entry("dc")["variants"], json!(["paper", "released"]));
         assert!(fair["parameters"].as_array().unwrap().contains(&json!("lambda")));
         assert_eq!(entry("nt-xent")["parameters"], json!(["temperature"]));
+        let temperature = &entry("nt-xent")["parameterDetails"][0];
+        assert_eq!((&temperature["default"], &temperature["symbol"]), (&json!(0.5), &json!("τ")));
+        assert_eq!(
+            temperature["slider"],
+            json!({ "low": 0.03, "high": 3.0, "start": 0.5, "scale": "logarithmic" })
+        );
+        let details: Vec<&Value> = fair["parameterDetails"].as_array().unwrap().iter().collect();
+        let kernel = details.iter().find(|parameter| parameter["kind"] == "kernel").unwrap();
+        assert!(kernel["kernels"].as_array().unwrap().iter().any(|kernel| kernel["name"] == "exact-match"));
+        assert_eq!(fair["inputDetails"][0]["kind"], "host");
         assert_eq!(entry("hcl")["parameters"], json!(["temperature", "beta", "tau_plus"]));
         assert_eq!(entry("contex")["inputs"], json!(["labels"]));
         assert_eq!(entry("biascon")["inputs"], json!(["labels", "bias"]));

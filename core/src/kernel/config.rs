@@ -64,22 +64,37 @@ fn divisor(name: &str, value: f64) -> Result<f64> {
     within(name, value, 1e-250, 1e250)
 }
 
-const NAMES: [&str; 8] =
-    ["rbf", "laplacian", "laplacian-l1", "linear", "cosine", "polynomial", "exact-match", "product"];
+/// A kernel that a recipe can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct NamedKernel {
+    /// As recipes name it.
+    pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// The settings that it reads, of those of a [`KernelConfig`].
+    pub settings: &'static [&'static str],
+}
+
+/// Every kernel.
+pub const KERNELS: [NamedKernel; 8] = [
+    NamedKernel { name: "rbf", title: "RBF", settings: &["sigma", "temp_z"] },
+    NamedKernel { name: "laplacian", title: "Laplacian", settings: &["sigma", "temp_z"] },
+    NamedKernel { name: "laplacian-l1", title: "Laplacian, absolute distance", settings: &["gamma"] },
+    NamedKernel { name: "linear", title: "Linear", settings: &["temp_z"] },
+    // The released code takes a bandwidth with every kernel and ignores it for this one.
+    NamedKernel { name: "cosine", title: "Cosine", settings: &["temp_z"] },
+    NamedKernel {
+        name: "polynomial",
+        title: "Polynomial",
+        settings: &["temp_z", "gamma", "offset", "degree"],
+    },
+    NamedKernel { name: "exact-match", title: "Exact match", settings: &[] },
+    NamedKernel { name: "product", title: "Product", settings: &["factors"] },
+];
 
 impl KernelConfig {
     /// Rejects given parameters that the kernel of this name does not read.
-    fn check_names(&self) -> Result<()> {
-        let reads: &[&str] = match self.name.as_str() {
-            "rbf" | "laplacian" => &["sigma", "temp_z"],
-            "laplacian-l1" => &["gamma"],
-            "polynomial" => &["temp_z", "gamma", "offset", "degree"],
-            "linear" => &["temp_z"],
-            // The released code takes a bandwidth with every kernel and ignores it for this one.
-            "cosine" => &["temp_z"],
-            "product" => &["factors"],
-            _ => &[],
-        };
+    fn check_names(&self, known: &NamedKernel) -> Result<()> {
         let given = [
             ("sigma", self.sigma.is_some()),
             ("temp_z", self.temp_z.is_some()),
@@ -88,7 +103,7 @@ impl KernelConfig {
             ("degree", self.degree.is_some()),
             ("factors", self.factors.is_some()),
         ];
-        match given.into_iter().find(|(name, given)| *given && !reads.contains(name)) {
+        match given.into_iter().find(|(name, given)| *given && !known.settings.contains(name)) {
             None => Ok(()),
             Some((name, _)) => {
                 let reason = format!("but the {} kernel does not read it", self.name);
@@ -157,10 +172,9 @@ impl TryFrom<KernelConfig> for Kernel {
     type Error = Error;
 
     fn try_from(config: KernelConfig) -> Result<Self> {
-        if !NAMES.contains(&config.name.as_str()) {
-            return Err(Error::unknown("kernel", &config.name, NAMES.into_iter()));
-        }
-        config.check_names()?;
+        let named = KERNELS.iter().find(|kernel| kernel.name == config.name);
+        let unknown = || Error::unknown("kernel", &config.name, KERNELS.iter().map(|kernel| kernel.name));
+        config.check_names(named.ok_or_else(unknown)?)?;
         let temp_z = || divisor("kernel.temp_z", config.temp_z.unwrap_or(1.0));
         match config.name.as_str() {
             "rbf" => config.with_bandwidth(

@@ -29,7 +29,7 @@ use crate::error::{Error, Result, shown};
 use crate::numeric::matrix::Matrix;
 use simile_kernels::cpu::parallel;
 
-pub use config::{Bandwidth, BandwidthRule, KernelConfig};
+pub use config::{Bandwidth, BandwidthRule, KERNELS, KernelConfig, NamedKernel};
 pub use low_rank::{Approximation, LowRank};
 
 /// A kernel with a numeric bandwidth.

@@ -30,7 +30,8 @@ pub(crate) const BASE_TEMPERATURE: Parameter = Parameter::number(
     Range::Moderate,
     0.07,
     "divisor of the temperature in the released factor",
-);
+)
+.symbol("τ₀");
 
 /// The reduction of the SupCon family. Released code multiplies it by `temperature / base_temperature`, a
 /// convention of the SupContrast repository that ties the learning rate to the temperature.

@@ -221,7 +221,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::spec::{Kind, Range};
+    use super::super::spec::{Kind, Range, Scale, Slider};
     use super::*;
     use crate::kernel::Kernel;
 
@@ -312,6 +312,20 @@ mod tests {
                 if parameter.null.is_some() && spec.name != "di" {
                     build(spec.name, None, json!({ parameter.name: null })).unwrap();
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_numbers_of_a_slider_are_in_the_range() {
+        for (spec, parameter) in specs().flat_map(|spec| spec.parameters.iter().map(move |it| (spec, it))) {
+            let Some(Slider { low, high, start, scale }) = parameter.slider() else { continue };
+            assert!(low <= start && start <= high && low < high, "{}: {}", spec.name, parameter.name);
+            for value in [low, start, high] {
+                let value = if scale == Scale::Integers { json!(value as u64) } else { json!(value) };
+                let built = build(spec.name, None, json!({ parameter.name: value }));
+                // A batch has to have as many domains as there are.
+                assert!(built.is_ok() || value == 0, "{}: {} {value}", spec.name, parameter.name);
             }
         }
     }

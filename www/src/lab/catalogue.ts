@@ -1,7 +1,7 @@
 // The objectives that core offers, with readable names, and their settings.
-import type { Inputs, ListedObjective, Setting } from "simile-web";
+import type { Inputs, ListedKernel, ListedObjective, ListedParameter, Setting } from "simile-web";
 import { biases, conditions, labels, type Samples } from "./samples.js";
-import { type KernelName, kernelOf, type SettingName, SETTING_NAMES, type Settings } from "./settings.js";
+import { BANDWIDTH, hasControl, type Settings, valueOf } from "./settings.js";
 
 /** An objective that the lab can run. */
 export type Offered = Extract<ListedObjective, { parameters: readonly string[] }>;
@@ -15,21 +15,30 @@ export interface Choice {
 /** Why an objective on the outputs of several networks is not offered: core can evaluate it on two views all the same. */
 const OF_SEVERAL_NETWORKS = "its two inputs are two networks, not two views of a sample";
 
+/** The variables of the samples, by the names of inputs. */
+const VARIABLES = { z: conditions, labels, bias: biases };
+
 export class Catalogue {
   readonly offered: ReadonlyMap<string, Offered>;
   /** The other objectives, with the reason why they are not offered. */
   readonly refused: readonly { readonly name: string; readonly reason: string }[];
+  /** The kernels that need no further settings. */
+  readonly kernels: readonly ListedKernel[];
 
   constructor(list: readonly ListedObjective[]) {
     const isOffered = (entry: ListedObjective): entry is Offered =>
       "parameters" in entry && entry.networks === "one";
-    this.offered = new Map(list.filter(isOffered).map((entry) => [entry.name, entry]));
+    const offered = list.filter(isOffered);
+    this.offered = new Map(offered.map((entry) => [entry.name, entry]));
     this.refused = list
       .filter((entry) => !isOffered(entry))
       .map((entry) => ({
         name: entry.name,
         reason: "refusal" in entry ? entry.refusal : OF_SEVERAL_NETWORKS,
       }));
+    const details = offered.flatMap(({ parameterDetails }) => parameterDetails);
+    const kernels = details.find(({ kind }) => kind === "kernel")?.kernels ?? [];
+    this.kernels = kernels.filter(({ settings }) => !settings.includes("factors"));
   }
 
   has({ objective, variant }: Choice): boolean {
@@ -37,35 +46,64 @@ export class Catalogue {
     return entry !== undefined && (variant === "" || entry.variants.includes(variant));
   }
 
-  /** The sliders that a choice reads. */
-  settingsOf({ objective }: Choice): SettingName[] {
-    const parameters = new Set<string>(this.offered.get(objective)?.parameters);
-    return SETTING_NAMES.filter((name) => parameters.has(name === "bandwidth" ? "kernel" : name));
+  /** The parameters of a choice that have a control. */
+  parametersOf({ objective }: Choice): ListedParameter[] {
+    const parameters = this.offered.get(objective)?.parameterDetails ?? [];
+    return parameters.flatMap((parameter) => {
+      if (parameter.kind === "kernel") return [BANDWIDTH];
+      return hasControl(parameter) ? [parameter] : [];
+    });
+  }
+
+  /** All parameters with a control, one of each name. */
+  get parameters(): ListedParameter[] {
+    const names = [...this.offered.keys()];
+    const all = names.flatMap((objective) => this.parametersOf({ objective, variant: "" }));
+    return [...new Map(all.reverse().map((parameter) => [parameter.name, parameter])).values()];
+  }
+
+  /** The parameters with a control of two choices, one of each name: that of the first choice which has it. */
+  controlsOf(choices: readonly Choice[], kernel: string): ListedParameter[] {
+    const all = choices.flatMap((choice) => this.parametersOf(choice));
+    const isUsed = (parameter: ListedParameter) => parameter !== BANDWIDTH || this.hasBandwidth(kernel);
+    return all.filter((one, at) => isUsed(one) && all.findIndex(({ name }) => name === one.name) === at);
+  }
+
+  /** Settings with a value for every control of two choices, in the order of their names. */
+  complete(choices: readonly Choice[], kernel: string, settings: Settings): Settings {
+    const values = this.controlsOf(choices, kernel).map((one) => [one.name, valueOf(one, settings)] as const);
+    return Object.fromEntries(Object.entries({ ...settings, ...Object.fromEntries(values) }).sort());
   }
 
   usesKernel({ objective }: Choice): boolean {
-    return this.offered.get(objective)?.parameters.includes("kernel") ?? false;
+    return this.offered.get(objective)?.parameterDetails.some(({ kind }) => kind === "kernel") ?? false;
+  }
+
+  /** True if a kernel has a bandwidth. */
+  hasBandwidth(kernel: string): boolean {
+    return this.kernels.some(({ name, settings }) => name === kernel && settings.includes("sigma"));
+  }
+
+  /** A kernel as core reads it. */
+  kernelOf(name: string, settings: Settings): Record<string, unknown> {
+    return this.hasBandwidth(name) ? { name, sigma: valueOf(BANDWIDTH, settings) } : { name };
   }
 
   /** The setting for the package `simile-web`. */
-  settingOf({ objective, variant }: Choice, settings: Settings, kernel: KernelName): Setting {
-    const used = this.settingsOf({ objective, variant }).filter((name) => name !== "bandwidth");
-    const params = Object.fromEntries(used.map((name) => [name, settings[name]]));
+  settingOf({ objective, variant }: Choice, settings: Settings, kernel: string): Setting {
+    const own = this.parametersOf({ objective, variant }).filter((parameter) => parameter !== BANDWIDTH);
     return {
       objective,
       ...(variant && { variant: variant as NonNullable<Setting["variant"]> }),
-      ...(this.usesKernel({ objective, variant }) && { kernel: kernelOf(kernel, settings) }),
-      params,
+      ...(this.usesKernel({ objective, variant }) && { kernel: this.kernelOf(kernel, settings) }),
+      params: Object.fromEntries(own.map((parameter) => [parameter.name, valueOf(parameter, settings)])),
     };
   }
 
   /** The inputs beside the views that an objective requires. */
   inputsOf({ objective }: Choice, samples: Samples): Inputs {
-    const wants = new Set(this.offered.get(objective)?.inputs);
-    return {
-      ...(wants.has("z") && { z: conditions(samples) }),
-      ...(wants.has("labels") && { labels: labels(samples) }),
-      ...(wants.has("bias") && { bias: biases(samples) }),
-    };
+    const wants = this.offered.get(objective)?.inputs ?? [];
+    const given = Object.entries(VARIABLES).filter(([name]) => wants.includes(name));
+    return Object.fromEntries(given.map(([name, of]) => [name, of(samples)]));
   }
 }

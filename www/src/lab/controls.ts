@@ -1,42 +1,92 @@
-// The sliders of the settings, and the choices of how samples are drawn and painted.
+// The controls of the parameters, and the choices of how samples are drawn and painted.
+import type { ListedParameter } from "simile-web";
 import { element } from "../element.js";
 import { CLASSES, type Draw } from "./samples.js";
-import { positionOf, RANGES, SETTING_NAMES, type SettingName, type Settings, valueAt } from "./settings.js";
+import { positionOf, type Settings, type Value, valueAt, valueOf } from "./settings.js";
 import { COUNTS, DIMENSIONS } from "./state.js";
 import { hueColour } from "../theme.js";
 
-export class Sliders {
-  readonly #rows: ReadonlyMap<
-    SettingName,
-    { label: HTMLLabelElement; input: HTMLInputElement; output: HTMLOutputElement }
-  >;
+/** A control on the page, which shows a value. */
+interface Control {
+  readonly label: HTMLLabelElement;
+  show(value: Value): void;
+}
 
-  constructor(onChange: (name: SettingName, value: number) => void) {
-    this.#rows = new Map(SETTING_NAMES.map((name) => [name, buildSlider(name, onChange)]));
-    element("sliders", HTMLElement).append(...[...this.#rows.values()].map(({ label }) => label));
-  }
+/** One control for each parameter in use. */
+export class ParameterControls {
+  readonly #place = element("sliders", HTMLElement);
+  #shown: readonly ListedParameter[] = [];
+  #controls: readonly Control[] = [];
 
-  /** Shows the values of the settings, and only those sliders that are in use. */
-  show(settings: Settings, used: ReadonlySet<SettingName>): void {
-    for (const [name, { label, input, output }] of this.#rows) {
-      label.hidden = !used.has(name);
-      input.value = `${positionOf(name, settings[name])}`;
-      output.value = `${RANGES[name].symbol} = ${Number(settings[name].toPrecision(2))}`;
+  constructor(private readonly onChange: (name: string, value: Value) => void) {}
+
+  /** Shows the values of parameters; controls stay where they are, and keep the focus, while the parameters stay the same. */
+  show(parameters: readonly ListedParameter[], settings: Settings): void {
+    const isSame = parameters.every((parameter, at) => parameter === this.#shown[at]);
+    if (!isSame || parameters.length !== this.#shown.length) {
+      this.#shown = parameters;
+      this.#controls = parameters.map((parameter) => controlOf(parameter, (value) => this.onChange(parameter.name, value)));
+      this.#place.replaceChildren(...this.#controls.map(({ label }) => label));
     }
+    this.#controls.forEach((control, at) => {
+      const parameter = parameters[at];
+      if (parameter) control.show(valueOf(parameter, settings));
+    });
   }
 }
 
-function buildSlider(name: SettingName, onChange: (name: SettingName, value: number) => void) {
-  const [label, input, output] = [
-    document.createElement("label"),
-    document.createElement("input"),
-    document.createElement("output"),
-  ];
-  const { title, low, high } = RANGES[name];
-  Object.assign(input, { type: "range", name, min: `${low}`, max: `${high}`, step: "0.01" });
-  input.addEventListener("input", () => onChange(name, valueAt(name, Number(input.value))));
-  label.append(title, input, output);
-  return { label, input, output };
+/** A name such as `tau_plus` in words. */
+function titleOf({ name }: ListedParameter): string {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function controlOf(parameter: ListedParameter, onChange: (value: Value) => void): Control {
+  const label = document.createElement("label");
+  label.title = parameter.meaning;
+  label.append(titleOf(parameter));
+  if (parameter.kind === "choice") return withSelect(label, parameter, onChange);
+  return parameter.kind === "flag" ? withBox(label, parameter, onChange) : withSlider(label, parameter, onChange);
+}
+
+function withSlider(
+  label: HTMLLabelElement,
+  parameter: ListedParameter,
+  onChange: (value: number) => void,
+): Control {
+  const [input, output] = [document.createElement("input"), document.createElement("output")];
+  const { low = 0, high = 1, scale } = parameter.slider ?? {};
+  const [min, max] = [low, high].map((value) => `${positionOf(parameter, value)}`);
+  const step = scale === "integers" ? "1" : "0.01";
+  Object.assign(input, { type: "range", name: parameter.name, min, max, step });
+  input.addEventListener("input", () => onChange(valueAt(parameter, Number(input.value))));
+  label.append(input, output);
+  const show = (value: Value) => {
+    input.value = `${positionOf(parameter, Number(value))}`;
+    output.value = `${parameter.symbol ?? parameter.name} = ${Number(Number(value).toPrecision(2))}`;
+  };
+  return { label, show };
+}
+
+function withBox(label: HTMLLabelElement, { name }: ListedParameter, onChange: (value: boolean) => void): Control {
+  const input = document.createElement("input");
+  Object.assign(input, { type: "checkbox", name });
+  input.addEventListener("change", () => onChange(input.checked));
+  label.append(input);
+  return { label, show: (value) => (input.checked = value === true) };
+}
+
+function withSelect(
+  label: HTMLLabelElement,
+  { name, names = [] }: ListedParameter,
+  onChange: (value: string) => void,
+): Control {
+  const select = document.createElement("select");
+  select.name = name;
+  select.append(...names.map((each) => new Option(each, each)));
+  select.addEventListener("change", () => onChange(select.value));
+  label.append(select);
+  return { label, show: (value) => (select.value = `${value}`) };
 }
 
 const SPACES: Readonly<Record<number, string>> = { 2: "a circle", 3: "a sphere", 8: "8 dimensions" };

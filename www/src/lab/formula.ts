@@ -2,7 +2,7 @@
 import type { Catalogue, Choice } from "./catalogue.js";
 import { formulaOf } from "./formulas.js";
 import { equation, live, mi, mo } from "./mathml.js";
-import { RANGES, type Settings } from "./settings.js";
+import { format, type Settings, valueOf } from "./settings.js";
 import type { Verdict } from "./side.js";
 
 export class FormulaView {
@@ -40,10 +40,9 @@ export class FormulaView {
       const value = values[place.dataset["live"] as keyof typeof values];
       place.textContent = value === undefined ? "" : signed(value);
     }
-    const symbols = catalogue
-      .settingsOf(choice)
-      .map((name) => `${RANGES[name].symbol} = ${Number(settings[name].toPrecision(3))}`);
-    const usesCosines = catalogue.settingsOf(choice).includes("temperature");
+    const parameters = catalogue.parametersOf(choice);
+    const symbols = parameters.map((one) => `${one.symbol ?? one.name} = ${format(valueOf(one, settings))}`);
+    const usesCosines = parameters.some(({ name }) => name === "temperature");
     const shared = usesCosines ? ["s: cosine over τ"] : [];
     this.#where.textContent = [...symbols, ...shared, ...(where ? [where] : [])].join("; ");
   }

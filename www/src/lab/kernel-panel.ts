@@ -1,11 +1,10 @@
 // The matrices of the kernel: the similarities of samples by their conditioning variable, and the weights computed from
 // them.
-import type { LossLab, SampleWeights } from "simile-web";
+import type { Conditioning, ListedKernel, LossLab, SampleWeights } from "simile-web";
 import { element } from "../element.js";
 import { ESTIMATE_TITLES, ESTIMATES, type Estimate } from "./estimates.js";
 import { type Cell, Heatmap } from "./heatmap.js";
 import { conditions, type Samples } from "./samples.js";
-import { KERNELS, type KernelName, kernelOf, type Settings } from "./settings.js";
 
 export class KernelPanel {
   readonly #maps: readonly [Heatmap, Heatmap];
@@ -19,17 +18,18 @@ export class KernelPanel {
   /** `onSamples` is called with the samples of the cell that is pointed at; `onChoice` when another kernel or estimate is chosen. */
   constructor(
     private readonly onSamples: (samples: readonly number[]) => void,
-    onChoice: (kernel: KernelName, estimate: Estimate) => void,
+    kernels: readonly ListedKernel[],
+    onChoice: (kernel: string, estimate: Estimate) => void,
   ) {
     const map = (label: string) => new Heatmap(label, "cell", (cell) => this.#point(cell));
     this.#maps = [map("Gram matrix of the colours"), map("Weights of the samples")];
     element("gram", HTMLElement).append(this.#maps[0].canvas);
     element("weights", HTMLElement).append(this.#maps[1].canvas);
-    for (const [name, { title }] of Object.entries(KERNELS)) this.#kernel.append(new Option(title, name));
+    for (const { name, title } of kernels) this.#kernel.append(new Option(title, name));
     for (const name of ESTIMATES) this.#estimate.append(new Option(ESTIMATE_TITLES[name], name));
     for (const select of [this.#kernel, this.#estimate]) {
       select.addEventListener("change", () =>
-        onChoice(this.#kernel.value as KernelName, this.#estimate.value as Estimate),
+        onChoice(this.#kernel.value, this.#estimate.value as Estimate),
       );
     }
   }
@@ -38,18 +38,14 @@ export class KernelPanel {
   async update(
     lab: LossLab,
     samples: Samples,
-    kernel: KernelName,
-    estimate: Estimate,
-    settings: Settings,
+    [kernel, estimate]: readonly [string, Estimate],
+    conditioning: Conditioning,
   ): Promise<void> {
     this.#kernel.value = kernel;
     this.#estimate.value = estimate;
     const note = element("kernel-note", HTMLElement);
     try {
-      this.#weights = await lab.weigh(conditions(samples), {
-        kernel: kernelOf(kernel, settings),
-        lambda: settings.lambda,
-      });
+      this.#weights = await lab.weigh(conditions(samples), conditioning);
       const mass = this.#shown().map((row, at) =>
         row.reduce((sum, weight, other) => sum + (other === at ? 0 : weight), 0),
       );

@@ -5,7 +5,7 @@ import { atOnce, inSlices, type Steps } from "../slices.js";
 import type { ArenaActions } from "./arena.js";
 import { type Camera, cameraFor } from "./camera.js";
 import { Catalogue, type Choice } from "./catalogue.js";
-import { Brush, DrawControls, Sliders } from "./controls.js";
+import { Brush, DrawControls, ParameterControls } from "./controls.js";
 import { estimateOf } from "./estimates.js";
 import { History } from "./history.js";
 import { KernelPanel } from "./kernel-panel.js";
@@ -33,7 +33,7 @@ export class Lab {
   readonly #panels: Both<Panel>;
   readonly #kernels: KernelPanel;
   readonly #pairs: PairPanel;
-  readonly #sliders: Sliders;
+  readonly #controls: ParameterControls;
   readonly #draws: DrawControls;
   readonly #brush = new Brush();
   #camera: Camera;
@@ -60,13 +60,16 @@ export class Lab {
     element("arenas", HTMLElement).append(...this.#panels.map((panel) => panel.element));
     this.#kernels = new KernelPanel(
       (samples) => this.#mark(samples),
+      catalogue.kernels,
       (kernel, estimate) => this.change({ kernel, estimate }),
     );
     this.#pairs = new PairPanel(
       (row) => this.#setFocus(row),
       () => void this.refresh(),
     );
-    this.#sliders = new Sliders((name, value) => this.change({ settings: { ...this.state.settings, [name]: value } }));
+    this.#controls = new ParameterControls((name, value) =>
+      this.change({ settings: { ...this.state.settings, [name]: value } }),
+    );
     this.#draws = new DrawControls((change) => this.redraw(change));
   }
 
@@ -84,11 +87,11 @@ export class Lab {
 
   /** Applies the state in an address. */
   follow(hash: string): void {
-    this.restore(fromHash(hash, this.state, (choice) => this.catalogue.has(choice)));
+    this.restore(fromHash(hash, this.state, this.catalogue));
   }
 
   restore({ state, moved }: Snapshot): void {
-    this.state = state;
+    this.#setState(state);
     const samples = draw(state.draw);
     this.#haveMoved = moved !== undefined;
     for (const side of [0, 1] as const) {
@@ -109,9 +112,13 @@ export class Lab {
 
   change(change: Partial<State>): void {
     this.onLeave();
-    this.state = { ...this.state, ...change };
+    this.#setState({ ...this.state, ...change });
     this.#showChoices();
     void this.refresh();
+  }
+
+  #setState(state: State): void {
+    this.state = { ...state, settings: this.catalogue.complete(state.choices, state.kernel, state.settings) };
   }
 
   /** Draws the samples anew. */
@@ -245,18 +252,24 @@ export class Lab {
   }
 
   #choose(side: 0 | 1, choice: Choice): void {
-    const choices: Both<Choice> = side === 0 ? [choice, this.state.choices[1]] : [this.state.choices[0], choice];
+    const [left, right] = this.state.choices;
+    const choices: Both<Choice> = side === 0 ? [choice, right] : [left, choice];
     this.sides[side].choice = choice;
+    // Settings that both sides share stay, so that they can be compared; others begin with the objective's own.
+    const isNew = choice.objective !== this.state.choices[side].objective;
+    const shared = new Set(this.catalogue.parametersOf(choices[1 - side] as Choice).map(({ name }) => name));
+    const settings = Object.fromEntries(
+      Object.entries(this.state.settings).filter(([name]) => !isNew || shared.has(name)),
+    );
     // The map shows the weights of the latest choice.
     const estimate = this.catalogue.usesKernel(choice) ? estimateOf(choice.variant) : this.state.estimate;
-    this.change({ choices, estimate });
+    this.change({ choices, estimate, settings });
   }
 
   #showChoices(): void {
-    const { choices, settings, draw } = this.state;
+    const { choices, settings, kernel, draw } = this.state;
     choices.forEach((choice, side) => this.#panels[side]?.choose(choice));
-    const used = new Set(choices.flatMap((choice) => this.catalogue.settingsOf(choice)));
-    this.#sliders.show(settings, used);
+    this.#controls.show(this.catalogue.controlsOf(choices, kernel), settings);
     this.#draws.show(draw);
     const usesKernel = choices.some((choice) => this.catalogue.usesKernel(choice));
     element("kernel-section", HTMLElement).hidden = !usesKernel;
@@ -264,11 +277,15 @@ export class Lab {
 
   /** Updates the matrices of the kernel, which depend on colours and settings alone, and not on the points. */
   async #weigh(): Promise<void> {
-    const { kernel, estimate, settings } = this.state;
+    const { choices, kernel, estimate, settings } = this.state;
     const { lab, samples } = this.sides[0];
-    const key = JSON.stringify([samples.hues, kernel, estimate, settings.bandwidth, settings.lambda]);
-    if (key === this.#drawnWeights || element("kernel-section", HTMLElement).hidden) return;
-    await this.#kernels.update(lab, copy(samples), kernel, estimate, settings);
+    const choice = choices.find((each) => this.catalogue.usesKernel(each));
+    if (!choice) return;
+    const { kernel: asRead = kernel, params } = this.catalogue.settingOf(choice, settings, kernel);
+    const conditioning = { kernel: asRead, lambda: Number(params?.["lambda"]) };
+    const key = JSON.stringify([samples.hues, estimate, conditioning]);
+    if (key === this.#drawnWeights) return;
+    await this.#kernels.update(lab, copy(samples), [kernel, estimate], conditioning);
     this.#drawnWeights = key;
   }
 

@@ -1,7 +1,7 @@
 // Comparisons that show one effect each, with a text on what to look at.
 import type { Choice } from "./catalogue.js";
 import type { Estimate } from "./estimates.js";
-import { DEFAULTS, type KernelName, type Settings } from "./settings.js";
+import type { Settings } from "./settings.js";
 import type { State } from "./state.js";
 
 export interface Preset {
@@ -13,12 +13,15 @@ export interface Preset {
 interface Wanted {
   readonly left: string;
   readonly right: string;
-  readonly settings?: Partial<Settings>;
+  readonly settings?: Settings;
   readonly colours?: State["draw"]["colours"];
   readonly dims?: number;
   readonly estimate?: Estimate;
-  readonly kernel?: KernelName;
+  readonly kernel?: string;
 }
+
+/** The settings of all presets, for colours on a circle of radius 1. */
+const COMMON: Settings = { temperature: 0.2, lambda: 0.01, bandwidth: 0.5 };
 
 const choice = (text: string): Choice => {
   const [objective = "", variant = ""] = text.split(".");
@@ -36,7 +39,7 @@ const state = ({
 }: Wanted): State => ({
   draw: { seed: 1, count: 16, dims, colours },
   choices: [choice(left), choice(right)],
-  settings: { ...DEFAULTS, ...settings },
+  settings: { ...COMMON, ...settings },
   kernel,
   estimate,
 });

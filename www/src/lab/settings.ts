@@ -1,51 +1,50 @@
-// The settings of the sliders, and the kernel, under the names of core's objectives.
+// The parameters of objectives as core describes them, and their values.
+import type { ListedParameter } from "simile-web";
 
-/** One slider: its name, its symbol, and its range, on a logarithmic (base 10) or linear scale. */
-interface Range {
-  readonly title: string;
-  readonly symbol: string;
-  readonly low: number;
-  readonly high: number;
-  readonly isPower: boolean;
-  readonly initial: number;
+export type Value = number | boolean | string;
+
+/** Values of parameters by name; a parameter that is not among them has its default. */
+export type Settings = Readonly<Record<string, Value>>;
+
+/** The bandwidth of a kernel, which is a setting of the parameter `kernel`. */
+export const BANDWIDTH: ListedParameter = {
+  name: "bandwidth",
+  symbol: "σ",
+  kind: "number",
+  range: "above 0",
+  default: 0.5,
+  meaning: "bandwidth of the kernel, for colours on a circle of radius 1",
+  slider: { low: 0.03, high: 10, start: 0.5, scale: "logarithmic" },
+};
+
+/** True if the lab has a control for a parameter: a slider, a box to tick, or a choice among several names. */
+export function hasControl({ kind, slider, names = [] }: ListedParameter): boolean {
+  return slider !== undefined || kind === "flag" || (kind === "choice" && names.length > 1);
 }
 
-export const RANGES = {
-  temperature: { title: "Temperature", symbol: "τ", low: -1.5, high: 0.5, isPower: true, initial: 0.2 },
-  lambda: { title: "Ridge", symbol: "λ", low: -5, high: 2, isPower: true, initial: 0.01 },
-  bandwidth: { title: "Bandwidth", symbol: "σ", low: -1.5, high: 1, isPower: true, initial: 0.5 },
-  beta: { title: "Hardness", symbol: "β", low: 0, high: 5, isPower: false, initial: 1 },
-  tau_plus: { title: "Class prior", symbol: "τ⁺", low: 0, high: 0.5, isPower: false, initial: 0.1 },
-  mix: { title: "Share of the class term", symbol: "mix", low: 0, high: 1, isPower: false, initial: 0.5 },
-  t: { title: "Reach", symbol: "t", low: -1, high: 1.2, isPower: true, initial: 2 },
-  alpha: { title: "Exponent", symbol: "α", low: 1, high: 4, isPower: false, initial: 2 },
-  sigma: { title: "Width of the pair weights", symbol: "σ", low: -1, high: 1, isPower: true, initial: 0.5 },
-  lambd: { title: "Redundancy", symbol: "λ", low: -4, high: 0, isPower: true, initial: 0.0051 },
-} as const satisfies Record<string, Range>;
+/** The value of a parameter: as set, else its default, else the one that a slider starts with. */
+export function valueOf({ name, default: byDefault, slider }: ListedParameter, settings: Settings): Value {
+  return settings[name] ?? (byDefault as Value | null) ?? slider?.start ?? 0;
+}
 
-export type SettingName = keyof typeof RANGES;
-export type Settings = Readonly<Record<SettingName, number>>;
+/** Reads the value of a parameter from text; `undefined` if the parameter cannot have it. */
+export function parse({ kind, names, slider }: ListedParameter, text: string): Value | undefined {
+  if (kind === "flag") return text === "true" ? true : text === "false" ? false : undefined;
+  if (kind === "choice") return names?.find((name) => name === text);
+  const value = Number(text);
+  // A value such as 10^-1.5 is rounded in an address.
+  const isInside = text !== "" && slider && value >= slider.low * 0.99 && value <= slider.high * 1.01;
+  return isInside ? value : undefined;
+}
 
-export const SETTING_NAMES = Object.keys(RANGES) as SettingName[];
-
-export const DEFAULTS = Object.fromEntries(SETTING_NAMES.map((name) => [name, RANGES[name].initial])) as Settings;
+/** A value as text for addresses. */
+export const format = (value: Value): string => `${typeof value === "number" ? Number(value.toPrecision(4)) : value}`;
 
 /** The position of a slider for a value, and back. */
-export const positionOf = (name: SettingName, value: number) => (RANGES[name].isPower ? Math.log10(value) : value);
-export const valueAt = (name: SettingName, position: number) => (RANGES[name].isPower ? 10 ** position : position);
+export function positionOf({ slider }: ListedParameter, value: number): number {
+  return slider?.scale === "logarithmic" ? Math.log10(value) : value;
+}
 
-/** The kernels that the lab offers; the value is true if the kernel has a bandwidth. */
-export const KERNELS = {
-  rbf: { title: "RBF", hasBandwidth: true },
-  laplacian: { title: "Laplacian", hasBandwidth: true },
-  linear: { title: "Linear", hasBandwidth: false },
-  cosine: { title: "Cosine", hasBandwidth: false },
-  polynomial: { title: "Polynomial", hasBandwidth: false },
-} as const;
-
-export type KernelName = keyof typeof KERNELS;
-
-/** A kernel as core reads it. */
-export function kernelOf(name: KernelName, { bandwidth }: Settings): Record<string, unknown> {
-  return KERNELS[name].hasBandwidth ? { name, sigma: bandwidth } : { name };
+export function valueAt({ slider }: ListedParameter, position: number): number {
+  return slider?.scale === "logarithmic" ? 10 ** position : position;
 }

@@ -3,7 +3,7 @@ import type { LossLab, Rows } from "simile-web";
 import type { Catalogue, Choice } from "./catalogue.js";
 import { add, length, unit } from "./rows.js";
 import { copy, type Samples } from "./samples.js";
-import type { KernelName, Settings } from "./settings.js";
+import type { Settings } from "./settings.js";
 
 /** The evaluation of samples by core. */
 export interface Verdict {
@@ -30,7 +30,7 @@ export class Side {
   ) {}
 
   /** Evaluates the samples. `withForces` costs a second evaluation. */
-  async evaluate(catalogue: Catalogue, settings: Settings, kernel: KernelName, withForces: boolean): Promise<Verdict> {
+  async evaluate(catalogue: Catalogue, settings: Settings, kernel: string, withForces: boolean): Promise<Verdict> {
     const { lab, choice } = this;
     // Changes of the samples while core computes belong to the next evaluation.
     const samples = copy(this.samples);

@@ -13,19 +13,20 @@ export function snippetOf(language: Language, setting: Setting, entry: Offered):
   return torchOf(setting);
 }
 
-function parametersOf({ kernel, params }: Setting): Record<string, unknown> {
-  return { ...(kernel !== undefined && { kernel }), ...params };
+/** The parameters that stand in the formula as a symbol, and those that differ from their defaults. */
+function parametersOf({ kernel, params = {} }: Setting, { parameterDetails }: Offered): Record<string, unknown> {
+  const written = parameterDetails.filter(
+    ({ name, symbol, default: byDefault }) => name in params && (symbol !== undefined || params[name] !== byDefault),
+  );
+  return { ...(kernel !== undefined && { kernel }), ...Object.fromEntries(written.map(({ name }) => [name, params[name]])) };
 }
 
-function rust(setting: Setting, { inputs }: Offered): string {
-  const has = (name: string) => inputs.includes(name);
+function rust(setting: Setting, entry: Offered): string {
   const variant = setting.variant ? `Some("${setting.variant}")` : "None";
-  const parts = [
-    ...(has("z") ? ['.with_condition("z", z)'] : []),
-    ...(has("labels") ? ['.with_indices("labels", labels)'] : []),
-    ...(has("bias") ? ['.with_indices("bias", bias)'] : []),
-  ];
-  const parameters = JSON.stringify(parametersOf(setting), tidy, 4).replaceAll("\n", "\n    ");
+  const parts = entry.inputDetails.map(
+    ({ name, kind }) => `.${kind === "host" ? "with_condition" : "with_indices"}("${name}", ${name})`,
+  );
+  const parameters = JSON.stringify(parametersOf(setting, entry), tidy, 4).replaceAll("\n", "\n    ");
   return `use simile_core::loss;
 use simile_core::loss::batch::Batch;
 
@@ -40,7 +41,8 @@ let loss = loss::loss(objective.as_ref(), &batch)?;
 }
 
 /** An arm of a recipe; its data set has to have the variables that are named here. */
-function recipe(setting: Setting, { title, inputs, hasClusters }: Offered): string {
+function recipe(setting: Setting, entry: Offered): string {
+  const { title, inputs, hasClusters } = entry;
   const lines = [
     ...(inputs.includes("labels") && !hasClusters ? ["# The labels are the classes of the data set."] : []),
     "[[variant]]",
@@ -52,7 +54,9 @@ function recipe(setting: Setting, { title, inputs, hasClusters }: Offered): stri
     ...(inputs.includes("z") || hasClusters ? ['condition = "colour"'] : []),
     ...(hasClusters ? [`clusters = ${CLASSES}`] : []),
     ...(inputs.includes("bias") ? ['bias = "palette"        # the colour as a category'] : []),
-    ...Object.entries(parametersOf(setting)).map(([name, value]) => `${name} = ${toml(value)}${noteOn(name, value)}`),
+    ...Object.entries(parametersOf(setting, entry)).map(
+      ([name, value]) => `${name} = ${toml(value)}${noteOn(name, value)}`,
+    ),
   ];
   return `${lines.join("\n")}\n`;
 }

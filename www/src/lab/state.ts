@@ -1,9 +1,9 @@
 // The state of the lab, and its form in the address.
-import type { Choice } from "./catalogue.js";
+import type { Catalogue, Choice } from "./catalogue.js";
 import { ESTIMATES, type Estimate } from "./estimates.js";
 import { pack, unpack } from "./packing.js";
 import type { Draw, Samples } from "./samples.js";
-import { DEFAULTS, KERNELS, type KernelName, RANGES, SETTING_NAMES, type Settings } from "./settings.js";
+import { format, parse, type Settings } from "./settings.js";
 
 /** The spaces that points can lie in. */
 export const DIMENSIONS = [2, 3, 8] as const;
@@ -13,7 +13,7 @@ export interface State {
   readonly draw: Draw;
   readonly choices: readonly [Choice, Choice];
   readonly settings: Settings;
-  readonly kernel: KernelName;
+  readonly kernel: string;
   /** The weights that the second heat map shows. */
   readonly estimate: Estimate;
 }
@@ -40,9 +40,7 @@ export function toHash({ state, moved }: Snapshot): string {
   }
   parameters.set("kernel", kernel);
   parameters.set("weights", estimate);
-  for (const name of SETTING_NAMES) {
-    if (settings[name] !== DEFAULTS[name]) parameters.set(name, `${Number(settings[name].toPrecision(4))}`);
-  }
+  for (const [name, value] of Object.entries(settings)) parameters.set(name, format(value));
   if (moved) {
     const [left, right] = moved.map(pack);
     parameters.set("a", left ?? "");
@@ -52,7 +50,7 @@ export function toHash({ state, moved }: Snapshot): string {
 }
 
 /** Reads the state from an address; missing or invalid parts are taken from `initial`. */
-export function fromHash(hash: string, initial: State, isKnown: (choice: Choice) => boolean): Snapshot {
+export function fromHash(hash: string, initial: State, catalogue: Catalogue): Snapshot {
   const parameters = new URLSearchParams(hash.replace(/^#/, ""));
   const text = (name: string) => parameters.get(name) ?? "";
   const oneOf = <T>(name: string, values: readonly T[], otherwise: T): T =>
@@ -64,18 +62,13 @@ export function fromHash(hash: string, initial: State, isKnown: (choice: Choice)
       { objective, variant },
       { objective, variant: "" },
     ];
-    return candidates.find(isKnown) ?? (initial.choices[at] as Choice);
+    return candidates.find((candidate) => catalogue.has(candidate)) ?? (initial.choices[at] as Choice);
   }) as [Choice, Choice];
-  const settings = Object.fromEntries(
-    SETTING_NAMES.map((name) => {
-      const value = Number(text(name));
-      const { low, high, isPower } = RANGES[name];
-      const position = isPower ? Math.log10(value) : value;
-      // A value such as 10^-1.5 is rounded in the address.
-      const isInside = parameters.has(name) && position >= low - 1e-3 && position <= high + 1e-3;
-      return [name, isInside ? value : initial.settings[name]];
-    }),
-  ) as Settings;
+  const read = catalogue.parameters.flatMap((parameter) => {
+    const value = parse(parameter, text(parameter.name));
+    return value === undefined ? [] : [[parameter.name, value] as const];
+  });
+  const settings: Settings = { ...initial.settings, ...Object.fromEntries(read) };
   const seed = Number(text("seed"));
   const draw: Draw = {
     seed: Number.isSafeInteger(seed) && seed > 0 ? seed : initial.draw.seed,
@@ -83,7 +76,8 @@ export function fromHash(hash: string, initial: State, isKnown: (choice: Choice)
     dims: oneOf("dims", DIMENSIONS, initial.draw.dims),
     colours: oneOf("colours", ["hues", "groups"], initial.draw.colours),
   };
-  const kernel = oneOf("kernel", Object.keys(KERNELS) as KernelName[], initial.kernel);
+  const kernels = catalogue.kernels.map(({ name }) => name);
+  const kernel = oneOf("kernel", kernels, initial.kernel);
   const estimate = oneOf("weights", ESTIMATES, initial.estimate);
   const state = { draw, choices, settings, kernel, estimate };
 

@@ -56,7 +56,9 @@ const VARIANTS: &[Form] = &[
 /// Their parameters.
 const PARAMETERS: &[Parameter] = &[
     Parameter::temperature(0.5),
-    Parameter::number("lambda", Range::Moderate, 0.01, "ridge of (K + lambda I)^-1 K"),
+    Parameter::number("lambda", Range::Moderate, 0.01, "ridge of (K + lambda I)^-1 K")
+        .symbol("λ")
+        .between(1e-5, 100.0),
     Parameter::kernel(r#"{ "name": "cosine" }"#, "kernel of the conditioning variable"),
     Parameter::structured("approximation", "null", "a Gram matrix of low rank, with its stated error")
         .null_by_default("none"),
@@ -65,7 +67,8 @@ const PARAMETERS: &[Parameter] = &[
         Range::Within(0.0, 1.0),
         1e-6,
         "weights below this are set to 0, as released",
-    ),
+    )
+    .between(1e-9, 1.0),
     Parameter::flag("symmetric", false, "averages the directions a to b and b to a, as printed"),
 ];
 

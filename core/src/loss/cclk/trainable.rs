@@ -145,7 +145,7 @@ impl Described for TrainableFairCclk {
         variants: &[Form::new("normalised", "rows of weights sum to 1")],
         parameters: &[
             Parameter::temperature(0.5),
-            Parameter::number("lambda", Range::Moderate, 0.01, "ridge of (K + lambda I)^-1 K"),
+            Parameter::number("lambda", Range::Moderate, 0.01, "ridge of (K + lambda I)^-1 K").symbol("λ"),
             Parameter::choice("kernel", &["rbf", "laplacian"], "kernel of the conditioning variable"),
         ],
         module: module_path!(),

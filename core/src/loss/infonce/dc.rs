@@ -131,7 +131,9 @@ impl Described for Dclw {
                 Range::Moderate,
                 0.5,
                 "divisor of the cosines in the weights of the positives",
-            ),
+            )
+            .symbol("σ")
+            .between(0.1, 10.0),
         ],
         module: module_path!(),
         ..Spec::BASE

@@ -61,7 +61,9 @@ impl Described for Dcl {
                 Range::Probability,
                 0.1,
                 "probability that a negative is of the anchor's class",
-            ),
+            )
+            .symbol("τ⁺")
+            .between(0.0, 0.5),
         ],
         module: module_path!(),
         ..Spec::BASE

@@ -59,13 +59,17 @@ impl Described for Hcl {
         methods: &["single", "cached"],
         parameters: &[
             Parameter::temperature(0.5),
-            Parameter::number("beta", Range::Factor, 1.0, "concentration of the weights of the negatives"),
+            Parameter::number("beta", Range::Factor, 1.0, "concentration of the weights of the negatives")
+                .symbol("β")
+                .between(0.0, 5.0),
             Parameter::number(
                 "tau_plus",
                 Range::Probability,
                 0.1,
                 "probability that a negative is of the anchor's class",
-            ),
+            )
+            .symbol("τ⁺")
+            .between(0.0, 0.5),
         ],
         module: module_path!(),
         ..Spec::BASE

@@ -60,7 +60,7 @@ impl Described for MoCo {
         parameters: &[
             Parameter::temperature(0.07),
             Parameter::integer("K", [0, u64::MAX], 65_536, "rows of the queue, checked")
-                .null_by_default("not checked"),
+                .only_checked(),
         ],
         module: module_path!(),
         ..Spec::BASE

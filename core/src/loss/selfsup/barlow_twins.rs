@@ -52,7 +52,9 @@ impl Described for BarlowTwins {
         ],
         methods: &["single", "cached"],
         parameters: &[
-            Parameter::number("lambd", Range::Factor, 0.0051, "factor of the terms off the diagonal"),
+            Parameter::number("lambd", Range::Factor, 0.0051, "factor of the terms off the diagonal")
+                .symbol("λ")
+                .between(1e-4, 1.0),
             Parameter::number("bn_eps", Range::Positive, 1e-5, "added to the variances"),
         ],
         module: module_path!(),

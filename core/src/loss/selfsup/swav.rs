@@ -122,7 +122,7 @@ impl Described for Swav {
                 "which views are assigned, a list of integers from 0",
             ),
             Parameter::integer("nmb_crops", [0, u64::MAX], 2, "number of views, checked")
-                .null_by_default("not checked"),
+                .only_checked(),
         ],
         module: module_path!(),
         ..Spec::BASE

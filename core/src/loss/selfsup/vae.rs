@@ -60,7 +60,7 @@ impl Described for Vae {
         head: Head::Other,
         networks: Networks::Decoder,
         methods: &["vae"],
-        parameters: &[Parameter::number("beta", Range::Factor, 1.0, "weight of what the code says")],
+        parameters: &[Parameter::number("beta", Range::Factor, 1.0, "weight of what the code says").symbol("β")],
         module: module_path!(),
         ..Spec::BASE
     };

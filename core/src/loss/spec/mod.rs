@@ -16,7 +16,7 @@ pub(crate) use input::{
     BIAS, BIASED_A, BIASED_B, CLASSES, CLUSTERS, FURTHER_VIEWS, LOGITS, VIEW_A, VIEW_B, Z, Z_A, Z_B,
 };
 pub use input::{Input, InputKind, Needed};
-pub use parameter::{DefaultValue, Kind, Parameter, Range};
+pub use parameter::{DefaultValue, Kind, Parameter, Range, Scale, Slider};
 
 /// An objective that says what it is.
 pub trait Described {

@@ -6,12 +6,15 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result, bounded, factor, positive, shown, within};
+use crate::kernel::KERNELS;
 
 /// A parameter of an objective.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameter {
     /// Its name in recipes and case files.
     pub name: &'static str,
+    /// Its symbol in formulas, where that is not the name.
+    pub symbol: Option<&'static str>,
     /// Which values it takes.
     pub kind: Kind,
     /// Its value where none is given.
@@ -20,6 +23,35 @@ pub struct Parameter {
     pub null: Option<&'static str>,
     /// Its meaning.
     pub meaning: &'static str,
+    /// The number at which a slider starts: the default, or a common value where that is `null`.
+    start: Option<f64>,
+    /// The numbers that are worth trying, where the range says too little.
+    between: Option<(f64, f64)>,
+}
+
+/// A slider for a number.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Slider {
+    /// Its lowest number.
+    pub low: f64,
+    /// Its highest number.
+    pub high: f64,
+    /// The number at which it starts.
+    pub start: f64,
+    /// How far apart its numbers are.
+    pub scale: Scale,
+}
+
+/// The numbers of a slider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Equal steps add the same.
+    Linear,
+    /// Equal steps multiply by the same.
+    Logarithmic,
+    /// Integers.
+    Integers,
 }
 
 /// Which values a parameter takes.
@@ -112,6 +144,24 @@ impl Range {
     }
 }
 
+/// A slider whose highest number is so many times its lowest one is logarithmic.
+const MANY_TIMES: f64 = 30.0;
+
+impl Kind {
+    /// The numbers around `start` that are worth trying, for a number.
+    fn worth_trying(self, start: f64) -> Option<(f64, f64)> {
+        Some(match self {
+            Self::Number(Range::Moderate | Range::Positive) => (start / MANY_TIMES, start * MANY_TIMES),
+            Self::Number(Range::Factor | Range::Within(0.0, f64::MAX)) => (0.0, (4.0 * start).max(1.0)),
+            Self::Number(Range::Probability) => (0.0, 0.99),
+            Self::Number(Range::Share) => (0.01, 1.0),
+            Self::Number(Range::Within(low, high)) => (low, high),
+            Self::Integer { low, high } => (low as f64, (high as f64).min((4.0 * start).max(1.0))),
+            Self::Flag | Self::Choice(_) | Self::Kernel | Self::Structured => return None,
+        })
+    }
+}
+
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -142,7 +192,12 @@ impl fmt::Display for Kind {
 
 impl Parameter {
     const fn new(name: &'static str, kind: Kind, default: DefaultValue, meaning: &'static str) -> Self {
-        Self { name, kind, default, null: None, meaning }
+        let start = match default {
+            DefaultValue::Number(value) => Some(value),
+            DefaultValue::Integer(value) => Some(value as f64),
+            _ => None,
+        };
+        Self { name, symbol: None, kind, default, null: None, meaning, start, between: None }
     }
 
     /// A number.
@@ -158,6 +213,8 @@ impl Parameter {
     /// The divisor of cosines.
     pub(crate) const fn temperature(default: f64) -> Self {
         Self::number("temperature", Range::Moderate, default, "divisor of the cosines")
+            .symbol("τ")
+            .between(0.03, 3.0)
     }
 
     /// An integer.
@@ -205,6 +262,33 @@ impl Parameter {
         Self { default: DefaultValue::Null, ..self.or_null(null) }
     }
 
+    /// The same parameter, `null` by default, which only checks what follows from others.
+    pub(crate) const fn only_checked(self) -> Self {
+        Self { start: None, ..self.null_by_default("not checked") }
+    }
+
+    /// The same parameter with a symbol for formulas.
+    pub(crate) const fn symbol(self, symbol: &'static str) -> Self {
+        Self { symbol: Some(symbol), ..self }
+    }
+
+    /// The same parameter, of which the numbers from `low` to `high` are worth trying.
+    pub(crate) const fn between(self, low: f64, high: f64) -> Self {
+        Self { between: Some((low, high)), ..self }
+    }
+
+    /// Its slider, if it is a number that is worth trying.
+    pub fn slider(&self) -> Option<Slider> {
+        let start = self.start?;
+        let (low, high) = self.between.or_else(|| self.kind.worth_trying(start))?;
+        let scale = match self.kind {
+            Kind::Integer { .. } => Scale::Integers,
+            _ if low > 0.0 && high >= MANY_TIMES * low => Scale::Logarithmic,
+            _ => Scale::Linear,
+        };
+        Some(Slider { low, high, start, scale })
+    }
+
     /// Checks a value against the range; one that is not there is the default, which needs no check.
     pub(super) fn check(&self, value: Option<&Value>) -> Result<()> {
         let Some(value) = value.filter(|value| !value.is_null() || self.null.is_none()) else {
@@ -241,7 +325,13 @@ impl Serialize for Parameter {
             "name": self.name, "kind": kind, "range": self.kind.to_string(), "default": self.default.to_value(),
             "meaning": self.meaning,
         });
-        let optional = [("names", names.map(|names| json!(names))), ("null", self.null.map(Value::from))];
+        let optional = [
+            ("names", names.map(|names| json!(names))),
+            ("null", self.null.map(Value::from)),
+            ("symbol", self.symbol.map(Value::from)),
+            ("slider", self.slider().map(|slider| json!(slider))),
+            ("kernels", (self.kind == Kind::Kernel).then(|| json!(KERNELS))),
+        ];
         for (key, value) in optional {
             if let Some(value) = value {
                 document[key] = value;

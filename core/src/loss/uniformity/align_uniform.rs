@@ -60,8 +60,11 @@ impl Described for AlignUniform {
                 Range::Within(1.0, 100.0),
                 2.0,
                 "exponent of the distance of two views",
-            ),
-            Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances"),
+            )
+            .symbol("α")
+            .between(1.0, 4.0),
+            Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances")
+                .between(0.1, 16.0),
             Parameter::number("align_w", Range::Factor, 1.0, "factor of the alignment"),
             Parameter::number("unif_w", Range::Factor, 1.0, "factor of the uniformity"),
         ],

@@ -66,6 +66,7 @@ impl Described for DecoupledUniformity {
         methods: &["single", "cached"],
         variants: &[Form::of_default("released", "t", "t = 2"), Form::of_default("paper", "t", "t = 1")],
         parameters: &[Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances")
+            .between(0.1, 16.0)
             .null_by_default("2 as released, 1 as printed")],
         module: module_path!(),
         ..Spec::BASE

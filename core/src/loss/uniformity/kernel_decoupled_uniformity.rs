@@ -108,8 +108,11 @@ impl Described for KernelDecoupledUniformity {
         ],
         parameters: &[
             Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances")
+                .between(0.1, 16.0)
                 .null_by_default("2 as released, 1 as printed"),
             Parameter::number("lambda", Range::Factor, 0.01, "ridge before the scaling of the variant")
+                .symbol("λ")
+                .between(1e-5, 100.0)
                 .or_null("1 / sqrt(b)"),
             Parameter::number(
                 "lambda_effective",
@@ -117,7 +120,7 @@ impl Described for KernelDecoupledUniformity {
                 0.0,
                 "the ridge that the scaling is expected to give, checked",
             )
-            .null_by_default("not checked"),
+            .only_checked(),
             Parameter::kernel(r#"{ "name": "rbf", "sigma": 1.0 }"#, "kernel of the prior"),
         ],
         module: module_path!(),
