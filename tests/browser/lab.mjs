@@ -206,8 +206,10 @@ try {
       await page.waitForTimeout(150);
       await collect();
       const status = await page.locator("#status").textContent();
-      const formula = await page.locator("[data-side=left] .formula math").textContent();
-      if (status || !/\d/.test(formula)) result.failures.push(`${name} ${variant}: ${status || formula}`);
+      const formula = await page.locator("[data-side=left] .formula math").first().textContent();
+      const values = await page.locator("[data-side=left] .formula .values").textContent();
+      const isShown = formula.includes("=") && /^L = .*\d$/.test(values);
+      if (status || !isShown) result.failures.push(`${name} ${variant}: ${status || formula + values}`);
     }
   }
   await choose(0, "fair-cclk");

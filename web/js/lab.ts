@@ -140,6 +140,13 @@ export type ListedObjective = {
   readonly title: string;
   /** The loss as text. */
   readonly formula: string;
+  /**
+   * The loss as MathML, an element `math` for each line, under each variant (`null` where there is one form). Rows of class
+   * `attract` pull points together, rows of class `repel` push them apart.
+   */
+  readonly equations: readonly { readonly variant: string | null; readonly lines: readonly string[] }[];
+  /** The meaning of the symbols in it that are no parameters. */
+  readonly symbols: string;
   /** Which networks make its inputs: `one`, or which further ones. */
   readonly networks: string;
 } & (

@@ -6,9 +6,11 @@ use simile_core::loss;
 use simile_core::loss::spec::{Input, InputKind, Spec};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Writes a list of `{ name, title, formula, networks, parameters, parameterDetails, variants, variant, inputs, inputDetails,
+use crate::mathml;
+
+/// Writes a list of `{ name, title, formula, equations, symbols, networks, parameters, parameterDetails, variants, variant, inputs, inputDetails,
 /// hasClusters }`, where `inputs` are those beside the views that the objective cannot do without, and `variant` is the one
-/// that it takes by itself; or `{ name, title, formula, networks, refusal }` for an objective that two views with `z`, `labels` and `bias`
+/// that it takes by itself; or `{ name, title, formula, equations, symbols, networks, refusal }` for an objective that two views with `z`, `labels` and `bias`
 /// are not enough for.
 #[wasm_bindgen]
 pub fn catalogue() -> String {
@@ -17,7 +19,8 @@ pub fn catalogue() -> String {
 
 fn entry(spec: &Spec) -> Value {
     let mut entry = json!({
-        "name": spec.name, "title": spec.title, "formula": spec.formula, "networks": spec.networks,
+        "name": spec.name, "title": spec.title, "formula": spec.plain_formula(), "equations": equations(spec),
+        "symbols": spec.symbols, "networks": spec.networks,
     });
     if let Some(input) = spec.missing_beside_views() {
         let refusal = Error::MissingInput { objective: spec.name.into(), input: input.name.into() };
@@ -34,6 +37,22 @@ fn entry(spec: &Spec) -> Value {
     entry["inputDetails"] = json!(inputs);
     entry["hasClusters"] = spec.inputs.iter().any(|input| input.kind == InputKind::Clusters).into();
     entry
+}
+
+/// The formula under each form, as elements `math`; under `null` for an objective of one form.
+fn equations(spec: &Spec) -> Value {
+    let symbols =
+        |name: &str| spec.parameter(name).map(|parameter| parameter.symbol.unwrap_or(parameter.name));
+    // The test of `mathml` reads every formula, so that none is left out.
+    let lines = |form: &str| -> Vec<String> {
+        spec.equations(form).into_iter().filter_map(|line| mathml::equation(line, &symbols).ok()).collect()
+    };
+    match spec.variants {
+        [] => json!([{ "variant": null, "lines": lines("") }]),
+        forms => {
+            forms.iter().map(|form| json!({ "variant": form.name, "lines": lines(form.name) })).collect()
+        }
+    }
 }
 
 /// The variants of an objective whose parameters are given, the default one first; none where they then agree.
@@ -64,6 +83,9 @@ mod tests {
         );
         assert_eq!(entry("dc")["variants"], json!(["paper", "released"]));
         assert!(fair["parameters"].as_array().unwrap().contains(&json!("lambda")));
+        let lines = |name: &str, at: usize| entry(name)["equations"][at]["lines"].as_array().unwrap().len();
+        assert_eq!((lines("nt-xent", 0), lines("jtt", 0)), (2, 2));
+        assert_eq!(fair["equations"][1]["variant"], "paper");
         assert_eq!(entry("nt-xent")["parameters"], json!(["temperature"]));
         let temperature = &entry("nt-xent")["parameterDetails"][0];
         assert_eq!((&temperature["default"], &temperature["symbol"]), (&json!(0.5), &json!("τ")));

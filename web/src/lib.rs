@@ -6,6 +6,7 @@ pub mod device;
 pub mod digits;
 pub mod encoder;
 pub mod lab;
+mod mathml;
 pub mod trainer;
 
 use wasm_bindgen::prelude::wasm_bindgen;

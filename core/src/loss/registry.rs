@@ -221,7 +221,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::spec::{Kind, Range, Scale, Slider};
+    use super::super::spec::{Form, Kind, Range, Scale, Slider};
     use super::*;
     use crate::kernel::Kernel;
 
@@ -246,7 +246,7 @@ mod tests {
                 assert!(!value.is_null() || parameter.null.is_some(), "{}: {}", spec.name, parameter.name);
             }
             assert!(fields.is_empty(), "{}: {fields:?}", spec.name);
-            let left_open = [spec.title, spec.summary, spec.work, spec.formula, spec.module];
+            let left_open = [spec.title, spec.summary, spec.work, spec.formula, spec.symbols, spec.module];
             assert!(!spec.inputs.is_empty() && !left_open.contains(&""), "{}", spec.name);
             let object = build(spec.name, None, json!({ "domains": 2 }));
             assert_eq!(object.or_else(|_| build(spec.name, None, Value::Null)).unwrap().name(), spec.name);
@@ -282,9 +282,22 @@ mod tests {
             let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(module).with_extension("rs");
             let page = std::fs::read_to_string(&page).unwrap();
             let is_there = |line: &str| page.lines().any(|of| of.starts_with("//!") && of.contains(line));
-            for line in spec.formula.lines() {
+            for line in spec.plain_formula().lines() {
                 assert!(is_there(line), "{}: {line}", spec.name);
             }
+        }
+    }
+
+    #[test]
+    fn a_formula_has_lines_for_each_form_or_is_that_of_all() {
+        for spec in specs() {
+            let of = |form: &Form| spec.equations(form.name);
+            assert!(spec.variants.iter().all(|form| !of(form).is_empty()), "{}", spec.name);
+            let lines: Vec<_> = spec.variants.iter().map(of).collect();
+            let differ = lines.iter().any(|of_form| *of_form != lines[0]);
+            let names = spec.variants.iter().map(|form| form.name);
+            let own = names.filter(|name| spec.formula.lines().any(|line| line.starts_with(*name)));
+            assert_eq!(own.count(), if differ { lines.len() } else { 0 }, "{}", spec.name);
         }
     }
 

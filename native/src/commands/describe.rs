@@ -21,10 +21,12 @@ pub(super) fn run(objective: &str, console: Console) -> Result<()> {
 }
 
 fn in_words(spec: &Spec) -> String {
-    let Spec { name, title, summary, work, .. } = spec;
-    let formula: String = spec.formula.lines().map(|line| format!("  {line}\n")).collect();
-    let mut text =
-        format!("{name}: {title}\nLearns from {summary}.\n{work}\n\n{formula}\n{}\n", inputs(spec));
+    let Spec { name, title, summary, work, symbols, .. } = spec;
+    let formula: String = spec.plain_formula().lines().map(|line| format!("  {line}\n")).collect();
+    let mut text = format!(
+        "{name}: {title}\nLearns from {summary}.\n{work}\n\n{formula}  with {symbols}\n\n{}\n",
+        inputs(spec)
+    );
     if !spec.parameters.is_empty() {
         text += &format!("\n{}\n", parameters(spec));
     }

@@ -217,7 +217,7 @@ fn page_of(family: Family, root: &Path) -> String {
             let formula = if notes.contains("```text") {
                 String::new()
             } else {
-                format!("```text\n{}\n```\n\n", spec.formula)
+                format!("```text\n{}\n```\n\n", spec.plain_formula())
             };
             page += &format!("\n### Formula of {} (`{file}`)\n\n{formula}{notes}", names.join(", "));
         }

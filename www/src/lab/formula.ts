@@ -1,51 +1,49 @@
 // A formula on the page, with its current values.
 import type { Catalogue, Choice } from "./catalogue.js";
-import { formulaOf } from "./formulas.js";
-import { equation, live, mi, mo } from "./mathml.js";
+import { createElement } from "../create-element.js";
 import { format, type Settings, valueOf } from "./settings.js";
 import type { Verdict } from "./side.js";
 
 export class FormulaView {
-  readonly element = document.createElement("div");
-  readonly #math = document.createElement("div");
-  readonly #where = document.createElement("p");
+  readonly element = createElement("div", "formula");
+  // It can be wider than a phone, and then scrolls.
+  readonly #math = createElement("div", "math");
+  readonly #values = createElement("p", "values");
+  readonly #where = createElement("p", "note");
   #shown = "";
 
   constructor() {
-    this.element.className = "formula";
-    // It can be wider than a phone, and then scrolls.
-    this.#math.className = "math";
     this.#math.tabIndex = 0;
     this.#math.setAttribute("role", "group");
-    this.#math.setAttribute("aria-label", "Formula with its numbers");
-    this.#where.className = "note";
-    this.element.append(this.#math, this.#where);
+    this.#math.setAttribute("aria-label", "Formula");
+    this.element.append(this.#math, this.#values, this.#where);
   }
 
   show(catalogue: Catalogue, choice: Choice, settings: Settings, { loss, parts }: Verdict): void {
     const entry = catalogue.offered.get(choice.objective);
-    const { positive, negative, whole, where } = entry ? formulaOf(choice.variant, entry) : {};
-    const key = JSON.stringify([choice, parts !== undefined]);
+    if (!entry) return;
+    const key = JSON.stringify(choice);
     if (key !== this.#shown) {
       this.#shown = key;
-      const inParts = parts && positive && negative;
-      const terms = inParts
-        ? [live(positive, "positive"), mo("+"), live(negative, "negative")]
-        : [live(whole ?? (positive && negative ? `${positive}${mo("+")}${negative}` : mi("L")), "loss")];
-      // The text is built from constants: no part of it comes from the address or from the visitor.
-      this.#math.innerHTML = equation(mi("L"), mo("="), ...terms);
+      const { equations } = entry;
+      const chosen = equations.find(({ variant }) => variant === (choice.variant || entry.variant)) ?? equations[0];
+      // Core makes the text from constants: no part of it comes from the address or from the visitor.
+      this.#math.innerHTML = chosen?.lines.join("") ?? "";
     }
-    const values = { loss, ...parts };
-    for (const place of this.#math.querySelectorAll<HTMLElement>("[data-live]")) {
-      const value = values[place.dataset["live"] as keyof typeof values];
-      place.textContent = value === undefined ? "" : signed(value);
-    }
-    const parameters = catalogue.parametersOf(choice);
-    const symbols = parameters.map((one) => `${one.symbol ?? one.name} = ${format(valueOf(one, settings))}`);
-    const usesCosines = parameters.some(({ name }) => name === "temperature");
-    const shared = usesCosines ? ["s: cosine over τ"] : [];
-    this.#where.textContent = [...symbols, ...shared, ...(where ? [where] : [])].join("; ");
+    const terms = parts
+      ? [part("attract", parts.positive), " + ", part("repel", parts.negative), ` = ${signed(loss)}`]
+      : [signed(loss)];
+    this.#values.replaceChildren("L = ", ...terms);
+    const values = catalogue
+      .parametersOf(choice)
+      .map((one) => `${one.symbol ?? one.name} = ${format(valueOf(one, settings))}`);
+    this.#where.textContent = [...values, entry.symbols].join("; ");
   }
+}
+
+/** The contribution of the pairs that attract each other, or of the others. */
+function part(kind: "attract" | "repel", value: number): HTMLElement {
+  return createElement("span", kind, signed(value));
 }
 
 export function signed(value: number): string {

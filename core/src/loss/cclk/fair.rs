@@ -1,12 +1,13 @@
 //! Fair-CCLK and HardNeg-CCLK: the negatives of an anchor are samples that share its conditioning value.
 //!
 //! ```text
-//! paper       L = 1/b  sum_i [ log( exp s_ii  + (b-1) sum_j w_ji exp s_ij ) - s_ii ]                  (eq. 8, 9)
-//! released    L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') ) - s_ii' ]
-//! normalised  L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
+//! paper       L = 1/b sum_i [ log( exp s_ii + (b-1) sum_j w_ji exp s_ij ) - s_ii ]
+//! released    L = 1/(2b) sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') ) - s_ii' ]
+//! normalised  L = 1/(2b) sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
+//! W = (K + lambda I)^-1 K
 //! ```
 //!
-//! where in the last two lines the anchors are the `2b` rows of both views, `i'` is the other view of `i`, and `j`,
+//! (eq. 8 and 9 are the first), where in the other two the anchors are the `2b` rows of both views, `i'` is the other view of `i`, and `j`,
 //! `j'` run over the two views of the other samples. Fair: `z` is the sensitive variable. HardNeg: `z` is the
 //! representation itself, `z_a` and `z_b`. As released, and in training here, that is the encoder's output before
 //! the projection head, not normalised: the released `lambda` of 100 and bandwidth `temp_z` of 500 belong to those
@@ -54,9 +55,11 @@ impl Described for FairCclk {
         family: Family::Cclk,
         summary: "a continuous condition, through a kernel; samples that share it are negatives",
         work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 8",
-        formula: "paper       L = 1/b  sum_i [ log( exp s_ii  + (b-1) sum_j w_ji exp s_ij ) - s_ii ]\n\
-            released    L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') ) - s_ii' ]\n\
-            normalised  L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]",
+        formula: "paper       L = 1/b sum_i [ repel{log( exp s_ii + (b-1) sum_j w_ji exp s_ij )} - attract{s_ii} ]\n\
+            released    L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') )} - attract{s_ii'} ]\n\
+            normalised  L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 )} - attract{s_ii'} ]\n\
+            W = (K + lambda I)^-1 K",
+        symbols: "s_ij the cosine over the temperature, i' and j' the other views, w_ij the entries of W by the form, K the kernel of z",
         inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],
         methods: &["single", "cached"],
         variants: VARIANTS,
@@ -89,9 +92,11 @@ impl Described for HardNegCclk {
         family: Family::Cclk,
         summary: "the representation itself as condition, through a kernel; near samples are negatives",
         work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 9",
-        formula: "paper       L = 1/b  sum_i [ log( exp s_ii  + (b-1) sum_j w_ji exp s_ij ) - s_ii ]\n\
-            released    L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') ) - s_ii' ]\n\
-            normalised  L = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]",
+        formula: "paper       L = 1/b sum_i [ repel{log( exp s_ii + (b-1) sum_j w_ji exp s_ij )} - attract{s_ii} ]\n\
+            released    L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij') )} - attract{s_ii'} ]\n\
+            normalised  L = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 )} - attract{s_ii'} ]\n\
+            W = (K + lambda I)^-1 K",
+        symbols: "s_ij the cosine over the temperature, i' and j' the other views, w_ij the entries of W by the form, K the kernel of the representation",
         inputs: &[VIEW_A, VIEW_B, Z.needed(Needed::OrRepresentation), Z_A, Z_B],
         methods: &["single", "cached"],
         variants: VARIANTS,

@@ -2,8 +2,9 @@
 //! next step. Ours.
 //!
 //! ```text
-//! L(log sigma) = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
-//! w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0),   W = (K + lambda I)^-1 K,   K_ij = k( |z_i - z_j| / sigma )
+//! L(log sigma) = 1/(2b) sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]
+//! w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0),   W = (K + lambda I)^-1 K
+//! K_ij = k(|z_i - z_j|/sigma)
 //! ```
 //!
 //! the normalised form of [`FairCclk`](super::FairCclk), differentiated also with respect to the logarithm of the
@@ -134,8 +135,10 @@ impl Described for TrainableFairCclk {
         family: Family::Cclk,
         summary: "a continuous condition, through a kernel whose bandwidth is learned",
         work: "ours, after Tsai et al., Conditional Contrastive Learning with Kernel, 2022",
-        formula: "L(log sigma) = 1/2b sum_i [ log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 ) - s_ii' ]\n\
-            w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0),   W = (K + lambda I)^-1 K,   K_ij = k( |z_i - z_j| / sigma )",
+        formula: "L(log sigma) = 1/(2b) sum_i [ repel{log( exp s_ii' + (b-1) sum_j w_ij (exp s_ij + exp s_ij')/2 )} - attract{s_ii'} ]\n\
+            w_ij = max(W_ij, 0) / sum_{k != i} max(W_ik, 0),   W = (K + lambda I)^-1 K\n\
+            K_ij = k(|z_i - z_j|/sigma)",
+        symbols: "s_ij the cosine over the temperature, i' and j' the other views, k the kernel",
         inputs: &[
             VIEW_A,
             VIEW_B,

@@ -1,12 +1,14 @@
 //! WeaklySup-CCLK: samples that share the anchor's conditioning value are its positives.
 //!
 //! ```text
-//! paper       L = 1/b  sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = sum_j w_ji exp s_ij   (eq. 7)
-//! released    L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = sum_j w_ij (exp s_ij + exp s_ij')
-//! normalised  L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2
+//! paper       L = 1/b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],   P_i = sum_j w_ji exp s_ij
+//! released    L = 1/(2b) sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],   P_i = sum_j w_ij (exp s_ij + exp s_ij')
+//! normalised  L = 1/(2b) sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ]
+//! normalised  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2
+//! W = (K + lambda I)^-1 K
 //! ```
 //!
-//! In the released form `w_ii = 0`, so the anchor's own other view is never a positive, yet it is part of the sum
+//! The first is eq. 7. In the released form `w_ii = 0`, so the anchor's own other view is never a positive, yet it is part of the sum
 //! of the negatives (which there runs over all `2b - 1` other rows): it is pushed away. An anchor without any
 //! weight above the clip has `P_i` set to 1e-7 and learns repulsion only. In the normalised form the own pair keeps
 //! its weight, rows sum to 1, and an anchor without neighbours falls back to its own pair: NT-Xent's positive.
@@ -55,9 +57,12 @@ impl Described for WeakSupCclk {
         family: Family::Cclk,
         summary: "a continuous condition, through a kernel; samples that share it are positives",
         work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 7",
-        formula: "paper       L = 1/b  sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = sum_j w_ji exp s_ij\n\
-            released    L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = sum_j w_ij (exp s_ij + exp s_ij')\n\
-            normalised  L = 1/2b sum_i [ log( P_i + sum_{j != i} exp s_ij ) - log P_i ],  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2",
+        formula: "paper       L = 1/b sum_i [ repel{log( P_i + sum_{j != i} exp s_ij )} - attract{log P_i} ],   P_i = sum_j w_ji exp s_ij\n\
+            released    L = 1/(2b) sum_i [ repel{log( P_i + sum_{j != i} exp s_ij )} - attract{log P_i} ],   P_i = sum_j w_ij (exp s_ij + exp s_ij')\n\
+            normalised  L = 1/(2b) sum_i [ repel{log( P_i + sum_{j != i} exp s_ij )} - attract{log P_i} ]\n\
+            normalised  P_i = w_ii exp s_ii' + sum_{j != i} w_ij (exp s_ij + exp s_ij')/2\n\
+            W = (K + lambda I)^-1 K",
+        symbols: "s_ij the cosine over the temperature, i' and j' the other views, w_ij the entries of W by the form, K the kernel of z",
         inputs: &[VIEW_A, VIEW_B, Z, Z_A, Z_B],
         methods: &["single", "cached"],
         variants: VARIANTS,

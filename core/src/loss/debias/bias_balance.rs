@@ -69,6 +69,7 @@ impl Described for BiasBalance {
         summary: "labels and bias labels; scores shifted by the prior",
         work: "Hong and Yang, Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning, 2021",
         formula: "L = 1/n sum_i CE( z_i + log( p(. | b_i) + min_prob ), y_i )",
+        symbols: "z the scores, y the classes, b the bias",
         inputs: &[
             LOGITS,
             CLASSES,

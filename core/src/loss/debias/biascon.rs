@@ -1,7 +1,10 @@
 //! BiasCon: samples of the same label and another bias are each other's positives.
 //!
 //! ```text
-//! l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature
+//! L = 1/(2b) sum_i l_i
+//! paper     l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ]
+//! released  l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log( sum_{a != i} exp s_ia + 1e-9 exp(1/temperature) ) ]
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
 //! mean over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `P(i)` are the rows with the anchor's label
@@ -83,7 +86,11 @@ impl Described for BiasCon {
         family: Family::Labelled,
         summary: "labels and bias labels",
         work: "Hong and Yang, Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning, 2021",
-        formula: "l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature",
+        formula: "L = 1/(2b) sum_i l_i\n\
+            paper     l_i = - 1/|P(i)| sum_{p in P(i)} [ attract{s_ip} - repel{log sum_{a != i} exp s_ia} ]\n\
+            released  l_i = - 1/|P(i)| sum_{p in P(i)} [ attract{s_ip} - repel{log( sum_{a != i} exp s_ia + 1e-9 exp(1/temperature) )} ]\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "P(i) the rows of the anchor's label and another bias",
         inputs: &[VIEW_A, VIEW_B, CLASSES, BIAS],
         methods: &["single", "cached", "with-classifier"],
         variants: &[

@@ -64,6 +64,7 @@ impl Described for BiasConTotal {
         summary: "labels and bias labels, on embeddings and on class scores",
         work: "Hong and Yang, Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning, 2021",
         formula: "L = ce_weight CE( z + [bias_balanced] log( p(. | b) + 1e-9 ), y ) + BiasCon",
+        symbols: "z and y the scores and classes of a separate batch, b its bias",
         inputs: &[
             LOGITS.meaning("the score of each class, of a batch of its own"),
             Input::integers("ce_labels", "[n]", "the class of each row of logits"),

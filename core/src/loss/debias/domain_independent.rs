@@ -1,7 +1,7 @@
 //! Domain-independent training: one classifier for each value of the bias, on shared features.
 //!
 //! ```text
-//! L = 1/n sum_i CE( z_i[block b_i], y_i ),   z_i[block b] = z_i[ b classes .. (b + 1) classes ]
+//! L = 1/n sum_i CE(z_i[block b_i], y_i)
 //! ```
 //!
 //! with the scores `logits` `z`, `[n, domains * classes]`, one block of classes for each domain, the classes `labels`
@@ -96,7 +96,8 @@ impl Described for DomainIndependent {
         family: Family::ClassScores,
         summary: "labels and bias labels; a classifier for each value of the bias",
         work: "Wang et al., Towards Fairness in Visual Recognition, 2020, section 4.4",
-        formula: "L = 1/n sum_i CE( z_i[block b_i], y_i ),   z_i[block b] = z_i[ b classes .. (b + 1) classes ]",
+        formula: "L = 1/n sum_i CE(z_i[block b_i], y_i)",
+        symbols: "z_i[block b] the scores of the classes in the block of domain b",
         inputs: &[
             Input::rows(
                 "logits",

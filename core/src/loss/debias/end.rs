@@ -2,17 +2,14 @@
 //! different bias are made parallel.
 //!
 //! ```text
-//! L = CE(z, y) + alpha R_orthogonal + beta R_parallel,   g_pq = < x_p, x_q >
-//!
-//! R_orthogonal = sum_b | sum_{p > q in B_b} g_pq | / M,              B_b the samples of bias b, M the pairs counted
-//! R_parallel   = 1 - sum_{p > q, y_p = y_q, paired} (1 + g_pq) / 2 / M'
-//!
-//! paper     paired: b_p != b_q
-//! released  paired: b_p <  b_q
+//! L = CE(z, y) + alpha R_orthogonal + beta R_parallel,   g_pq = <x_p, x_q>
+//! R_orthogonal = 1/M sum_b |sum_{p > q in B_b} g_pq|
+//! paper     R_parallel = 1 - 1/M' sum_{p > q, y_p = y_q, b_p != b_q} (1 + g_pq)/2
+//! released  R_parallel = 1 - 1/M' sum_{p > q, y_p = y_q, b_p < b_q} (1 + g_pq)/2
 //! ```
 //!
 //! with the features `view_a` `x` as unit rows, `[n, d]`, the scores `logits` `z`, `[n, classes]`, the classes `labels`
-//! `y` and the bias attributes `bias` `b`. Tartaglione et al., *EnD: Entangling and Disentangling deep representations
+//! `y` and the bias attributes `bias` `b`; `B_b` are the samples of bias `b`, `M` and `M'` the pairs that each term counts. Tartaglione et al., *EnD: Entangling and Disentangling deep representations
 //! for bias correction* (2021). The orthogonal term does not depend on the class.
 //!
 //! Released code masks both terms with the strict lower triangle. For equal biases that counts each pair once; for
@@ -62,11 +59,11 @@ impl Described for End {
         family: Family::ClassScores,
         summary: "labels and bias labels, on class scores and features",
         work: "Tartaglione et al., EnD: Entangling and Disentangling deep representations for bias correction, 2021",
-        formula: "L = CE(z, y) + alpha R_orthogonal + beta R_parallel,   g_pq = < x_p, x_q >\n\
-            R_orthogonal = sum_b | sum_{p > q in B_b} g_pq | / M,              B_b the samples of bias b, M the pairs counted\n\
-            R_parallel   = 1 - sum_{p > q, y_p = y_q, paired} (1 + g_pq) / 2 / M'\n\
-            paper     paired: b_p != b_q\n\
-            released  paired: b_p <  b_q",
+        formula: "L = CE(z, y) + alpha R_orthogonal + beta R_parallel,   g_pq = <x_p, x_q>\n\
+            R_orthogonal = 1/M sum_b |sum_{p > q in B_b} g_pq|\n\
+            paper     R_parallel = 1 - 1/M' sum_{p > q, y_p = y_q, b_p != b_q} (1 + g_pq)/2\n\
+            released  R_parallel = 1 - 1/M' sum_{p > q, y_p = y_q, b_p < b_q} (1 + g_pq)/2",
+        symbols: "x the unit features, B_b the samples of bias b, M and M' the pairs counted",
         inputs: &[LOGITS, VIEW_A.meaning("features of the samples"), CLASSES, BIAS],
         head: Head::ClassScores,
         methods: &["single"],

@@ -1,11 +1,11 @@
 //! The Hilbert-Schmidt independence criterion, unbiased: the dependence between two representations.
 //!
 //! ```text
-//! HSIC = [ tr(K L) + (1'K 1)(1'L 1) / ((n-1)(n-2)) - 2/(n-2) 1'K L 1 ] / ( n (n-3) )
-//! K_ij = exp( -|a_i - a_j|^2 / (2 sigma_x^2) ), L_ij = exp( -|b_i - b_j|^2 / (2 sigma_y^2) ), both with diagonal 0
+//! HSIC = [ tr(K L) + (1'K 1)(1'L 1) / ((n-1)(n-2)) - 2/(n-2) 1'K L 1 ] / ( n(n-3) )
+//! K_ij = exp( -|a_i - a_j|^2 / (2 sigma_x^2) ),   L_ij = exp( -|b_i - b_j|^2 / (2 sigma_y^2) )
 //! ```
 //!
-//! with two representations `view_a` `a`, `[n, d]`, and `view_b` `b`, `[n, d']`, never normalised, even if the
+//! with the diagonals of `K` and `L` set to 0, and two representations `view_a` `a`, `[n, d]`, and `view_b` `b`, `[n, d']`, never normalised, even if the
 //! batch marks unit rows. Song et al., *Feature Selection via Dependence Maximization* (2012), eq. 5; Bahng et al.,
 //! *Learning De-biased Representations with Biased Representations* (2020), ReBias: the debiased network `f`
 //! descends `CE + lambda HSIC(f, g)`, the biased network `g`, whose receptive field is small, `CE - lambda HSIC(f,
@@ -52,8 +52,9 @@ impl Described for RebiasHsic {
         family: Family::ClassScores,
         summary: "the dependence of two networks, to be lowered",
         work: "Bahng et al., Learning De-biased Representations with Biased Representations, 2020; Song et al., 2012, eq. 5",
-        formula: "HSIC = [ tr(K L) + (1'K 1)(1'L 1) / ((n-1)(n-2)) - 2/(n-2) 1'K L 1 ] / ( n (n-3) )\n\
-            K_ij = exp( -|a_i - a_j|^2 / (2 sigma_x^2) ), L_ij = exp( -|b_i - b_j|^2 / (2 sigma_y^2) ), both with diagonal 0",
+        formula: "HSIC = [ tr(K L) + (1'K 1)(1'L 1) / ((n-1)(n-2)) - 2/(n-2) 1'K L 1 ] / ( n(n-3) )\n\
+            K_ij = exp( -|a_i - a_j|^2 / (2 sigma_x^2) ),   L_ij = exp( -|b_i - b_j|^2 / (2 sigma_y^2) )",
+        symbols: "a and b the two representations, K and L with diagonal 0",
         inputs: &[
             Input::rows("view_a", "[n, d]", "the representation of the samples by one network"),
             Input::rows("view_b", "[n, e]", "their representation by the other network"),

@@ -2,13 +2,12 @@
 //! second.
 //!
 //! ```text
-//! L = 1/n sum_i w_i CE( z_i, y_i )
-//!
-//! paper     w_i = up_weight      for i in the error set, else 1
-//! released  w_i = 1 + up_weight  for i in the error set, else 1
+//! L = 1/n sum_i w_i CE(z_i, y_i)
+//! paper     w_i = 1 + (up_weight - 1) e_i
+//! released  w_i = 1 + up_weight e_i
 //! ```
 //!
-//! with the second network's scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, and `errors`, 1 for a sample
+//! with the second network's scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, and `errors` `e`, 1 for a sample
 //! of the error set and 0 otherwise ([`error_set`]). Liu et al., *Just Train Twice: Improving Group Robustness without
 //! Training Group Information* (2021), section 4.
 //!
@@ -57,9 +56,10 @@ impl Described for Jtt {
         family: Family::ClassScores,
         summary: "labels, and the samples that an earlier network got wrong",
         work: "Liu et al., Just Train Twice: Improving Group Robustness without Training Group Information, 2021, section 4",
-        formula: "L = 1/n sum_i w_i CE( z_i, y_i )\n\
-            paper     w_i = up_weight      for i in the error set, else 1\n\
-            released  w_i = 1 + up_weight  for i in the error set, else 1",
+        formula: "L = 1/n sum_i w_i CE(z_i, y_i)\n\
+            paper     w_i = 1 + (up_weight - 1) e_i\n\
+            released  w_i = 1 + up_weight e_i",
+        symbols: "e_i is 1 for a sample of the error set, else 0",
         inputs: &[
             LOGITS,
             CLASSES,

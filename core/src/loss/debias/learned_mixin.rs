@@ -2,8 +2,8 @@
 //! features.
 //!
 //! ```text
-//! m_i = softplus( <f_i, A> + a )
-//! L   = 1/n sum_i [ CE( z_i + m_i g_i, y_i ) + entropy_weight H( softmax( m_i g_i ) ) ]
+//! L = 1/n sum_i [ CE(z_i + m_i g_i, y_i) + entropy_weight H(softmax(m_i g_i)) ]
+//! m_i = softplus(<f_i, A> + a)
 //! ```
 //!
 //! with the main network's features `f_features` `f`, `[n, d]`, and scores `f_logits` `z`, `[n, classes]`, the bias
@@ -50,8 +50,9 @@ impl Described for LearnedMixin {
         family: Family::ClassScores,
         summary: "labels against a biased network, whose scores are mixed in",
         work: "Clark et al., Don't Take the Easy Way Out, 2019",
-        formula: "m_i = softplus( <f_i, A> + a )\n\
-            L   = 1/n sum_i [ CE( z_i + m_i g_i, y_i ) + entropy_weight H( softmax( m_i g_i ) ) ]",
+        formula: "L = 1/n sum_i [ CE(z_i + m_i g_i, y_i) + entropy_weight H(softmax(m_i g_i)) ]\n\
+            m_i = softplus(<f_i, A> + a)",
+        symbols: "z the scores, g those of the biased network, f the features, A and a a learned layer",
         inputs: &[
             Input::rows("f_features", "[n, d]", "features of the main network"),
             Input::rows("f_logits", "[n, classes]", "scores of the main network"),

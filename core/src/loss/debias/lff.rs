@@ -2,11 +2,11 @@
 //! these.
 //!
 //! ```text
-//! L = 1/n sum_i GCE( b_i, y_i ) + 1/n sum_i W_i CE( d_i, y_i ),   W_i constant
-//! W_i = CE( b_i, y_i ) / ( CE( b_i, y_i ) + CE( d_i, y_i ) )                                   (relative difficulty)
+//! L = 1/n sum_i GCE(b_i, y_i) + 1/n sum_i W_i CE(d_i, y_i)
+//! W_i = CE(b_i, y_i) / ( CE(b_i, y_i) + CE(d_i, y_i) )
 //! ```
 //!
-//! with the biased network's scores `logits_b` `b`, the debiased network's `logits_d` `d`, `[n, classes]` each, and the
+//! with the relative difficulty `W_i`, a constant, the biased network's scores `logits_b` `b`, the debiased network's `logits_d` `d`, `[n, classes]` each, and the
 //! classes `labels` `y`. The networks share nothing, so that one loss trains both. Nam et al., *Learning from Failure:
 //! Training Debiased Classifier from Biased Classifier* (2020), with the [generalised
 //! cross-entropy](crate::loss::GeneralisedCrossEntropy), `q` = 0.7.
@@ -56,8 +56,9 @@ impl Described for Lff {
         family: Family::ClassScores,
         summary: "labels, and a biased network that says which samples are hard",
         work: "Nam et al., Learning from Failure: Training Debiased Classifier from Biased Classifier, 2020",
-        formula: "L = 1/n sum_i GCE( b_i, y_i ) + 1/n sum_i W_i CE( d_i, y_i ),   W_i constant\n\
-            W_i = CE( b_i, y_i ) / ( CE( b_i, y_i ) + CE( d_i, y_i ) )",
+        formula: "L = 1/n sum_i GCE(b_i, y_i) + 1/n sum_i W_i CE(d_i, y_i)\n\
+            W_i = CE(b_i, y_i) / ( CE(b_i, y_i) + CE(d_i, y_i) )",
+        symbols: "b and d the scores of the biased and the debiased network; W_i is a constant",
         inputs: &[
             Input::rows("logits_b", "[n, classes]", "scores of the biased network"),
             Input::rows("logits_d", "[n, classes]", "scores of the debiased network"),

@@ -1,8 +1,8 @@
 //! LNL, learning not to learn: the features are trained until a bias predictor on them is uncertain.
 //!
 //! ```text
-//! lnl            L = 1/n sum_i CE( z_i, y_i ) - entropy_weight / m sum_r H( softmax(q_r) )
-//! lnl-adversary  L = 1/m sum_r CE( q_r, b_r )
+//! lnl            L = 1/n sum_i CE(z_i, y_i) - entropy_weight/m sum_r H(softmax(q_r))
+//! lnl-adversary  L = 1/m sum_r CE(q_r, b_r)
 //! ```
 //!
 //! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, the bias predictor's scores `bias_logits`
@@ -56,7 +56,8 @@ impl Described for Lnl {
         family: Family::ClassScores,
         summary: "labels against a bias predictor",
         work: "Kim et al., Learning Not to Learn: Training Deep Neural Networks with Biased Data, 2019",
-        formula: "L = 1/n sum_i CE( z_i, y_i ) - entropy_weight / m sum_r H( softmax(q_r) )",
+        formula: "L = 1/n sum_i CE(z_i, y_i) - entropy_weight/m sum_r H(softmax(q_r))",
+        symbols: "z the scores, y the classes, q_r the scores of the bias predictor",
         inputs: &[
             LOGITS,
             Input::rows("bias_logits", "[m, biases]", "the scores of the bias predictor"),
@@ -105,7 +106,8 @@ impl Described for LnlAdversary {
         family: Family::ClassScores,
         summary: "bias labels",
         work: "Kim et al., Learning Not to Learn: Training Deep Neural Networks with Biased Data, 2019",
-        formula: "L = 1/m sum_r CE( q_r, b_r )",
+        formula: "L = 1/m sum_r CE(q_r, b_r)",
+        symbols: "q_r the scores of the bias predictor, b_r the bias",
         inputs: &[Input::rows("bias_logits", "[m, biases]", "the scores of the bias predictor"), BIAS],
         head: Head::Other,
         networks: Networks::Adversary,

@@ -1,8 +1,8 @@
 //! RUBi: the scores of the main network are masked by the prediction of a bias network.
 //!
 //! ```text
+//! L = 1/n sum_i CE(f_i sigmoid(q_i), y_i) + question_loss_weight/n sum_i CE(q_i, y_i)
 //! q = sg(g) A^T + a
-//! L = 1/n sum_i CE( f_i sigmoid(q_i), y_i ) + question_loss_weight / n sum_i CE( q_i, y_i )
 //! ```
 //!
 //! with the scores `f_logits` `f`, `[n, classes]`, the features `g_features` `g` of the bias network, `[n, d]`, a linear
@@ -47,8 +47,9 @@ impl Described for Rubi {
         family: Family::ClassScores,
         summary: "labels against a biased network, which masks the scores",
         work: "Cadene et al., RUBi: Reducing Unimodal Biases, 2019",
-        formula: "q = sg(g) A^T + a\n\
-            L = 1/n sum_i CE( f_i sigmoid(q_i), y_i ) + question_loss_weight / n sum_i CE( q_i, y_i )",
+        formula: "L = 1/n sum_i CE(f_i sigmoid(q_i), y_i) + question_loss_weight/n sum_i CE(q_i, y_i)\n\
+            q = sg(g) A^T + a",
+        symbols: "f the scores, g the features of the biased network, constants, A and a a learned layer",
         inputs: &[
             Input::rows("f_logits", "[n, classes]", "scores of the main network"),
             Input::rows("g_features", "[n, d]", "features of the biased network"),

@@ -2,8 +2,11 @@
 //! weighs.
 //!
 //! ```text
-//! l_i  = - sum_j m_ij / M_i [ s_ij - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature
-//! m_ij = ( 1 - cos(f_i, f_j) ) [ y_i = y_j ],   M_i = sum_j m_ij
+//! L = 1/(2b) sum_i l_i
+//! paper     l_i = - sum_j m_ij/M_i [ s_ij - log sum_{a != i} exp s_ia ]
+//! released  l_i = - sum_j m_ij/M_i [ s_ij - log( sum_{a != i} exp s_ia + 1e-9 exp(1/temperature) ) ]
+//! m_ij = (1 - cos(f_i, f_j)) [y_i = y_j],   M_i = sum_j m_ij
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
 //! mean over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each, `j` over the rows of other samples; `labels`
@@ -65,8 +68,12 @@ impl Described for SoftCon {
         family: Family::Labelled,
         summary: "labels, and a biased network in place of bias labels",
         work: "Hong and Yang, Unbiased Classification through Bias-Contrastive and Bias-Balanced Learning, 2021",
-        formula: "l_i  = - sum_j m_ij / M_i [ s_ij - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature\n\
-            m_ij = ( 1 - cos(f_i, f_j) ) [ y_i = y_j ],   M_i = sum_j m_ij",
+        formula: "L = 1/(2b) sum_i l_i\n\
+            paper     l_i = - sum_j m_ij/M_i [ attract{s_ij} - repel{log sum_{a != i} exp s_ia} ]\n\
+            released  l_i = - sum_j m_ij/M_i [ attract{s_ij} - repel{log( sum_{a != i} exp s_ia + 1e-9 exp(1/temperature) )} ]\n\
+            m_ij = (1 - cos(f_i, f_j)) [y_i = y_j],   M_i = sum_j m_ij\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "j the rows of other samples, f the biased network's features, y the labels",
         inputs: &[
             VIEW_A,
             VIEW_B,

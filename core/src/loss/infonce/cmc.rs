@@ -60,6 +60,7 @@ impl Described for Cmc {
         work: "Tian et al., Contrastive Multiview Coding, 2020",
         formula: "L = 1/b sum_i [ l(a_i; b_i, M_b) + l(b_i; a_i, M_a) ]\n\
             l(x; y, M) = log( exp s(x, y) + sum_m exp s(x, m) ) - s(x, y),   s(x, y) = <x, y> / temperature",
+        symbols: "a and b the views, M_a and M_b their banks",
         inputs: &[
             VIEW_A,
             VIEW_B,

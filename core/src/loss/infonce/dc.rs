@@ -1,9 +1,12 @@
 //! DC: NT-Xent without the positive in the denominator, and DCLW, which also weights the positives.
 //!
 //! ```text
-//! DC    l_i = - s_ii'     + log sum_{j != i, i'} exp s_ij,   s_ij = cos(x_i, x_j) / temperature
-//! DCLW  l_i = - w_i s_ii' + log sum_{j != i, i'} exp s_ij
-//!       w_i = 2 - b exp( cos_ii' / sigma ) / sum_k exp( cos_kk' / sigma )
+//! paper     L = 1/(2b) sum_i l_i
+//! released  L = 1/b sum_i l_i
+//! DC        l_i = log sum_{j != i, i'} exp s_ij - s_ii'
+//! DCLW      l_i = log sum_{j != i, i'} exp s_ij - w_i s_ii'
+//!           w_i = 2 - b exp(c_i/sigma) / sum_k exp(c_k/sigma),   c_i = cos(x_i, x_i')
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
 //! over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `i'` is the other view of `i`, and `k` runs over the
@@ -75,7 +78,11 @@ impl Described for Dc {
         family: Family::Uniformity,
         summary: "two views, small batches",
         work: "Yeh et al., Decoupled Contrastive Learning, 2022",
-        formula: "l_i = - s_ii'     + log sum_{j != i, i'} exp s_ij,   s_ij = cos(x_i, x_j) / temperature",
+        formula: "paper     L = 1/(2b) sum_i l_i\n\
+            released  L = 1/b sum_i l_i\n\
+            l_i = repel{log sum_{j != i, i'} exp s_ij} - attract{s_ii'}\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "i' the other view of i",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached"],
         variants: &[
@@ -116,8 +123,12 @@ impl Described for Dclw {
         family: Family::Uniformity,
         summary: "two views, small batches; hard positives weigh more",
         work: "Yeh et al., Decoupled Contrastive Learning, 2022",
-        formula: "l_i = - w_i s_ii' + log sum_{j != i, i'} exp s_ij\n\
-            w_i = 2 - b exp( cos_ii' / sigma ) / sum_k exp( cos_kk' / sigma )",
+        formula: "paper     L = 1/(2b) sum_i l_i\n\
+            released  L = 1/b sum_i l_i\n\
+            l_i = repel{log sum_{j != i, i'} exp s_ij} - attract{w_i s_ii'}\n\
+            w_i = 2 - b exp(c_i/sigma) / sum_k exp(c_k/sigma),   c_i = cos(x_i, x_i')\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "i' the other view of i",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached"],
         variants: &[

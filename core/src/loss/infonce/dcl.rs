@@ -1,8 +1,9 @@
 //! DCL: NT-Xent with negatives corrected for the positives among them.
 //!
 //! ```text
-//! L   = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
-//! N g = max( ( sum_j exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )
+//! L = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ]
+//! N g_i = max( ( sum_j exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
 //! over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `i'` is the other view of `i` and `j` runs over the
@@ -50,8 +51,10 @@ impl Described for Dcl {
         family: Family::InfoNce,
         summary: "two views; negatives corrected for the positives among them",
         work: "Chuang et al., Debiased Contrastive Learning, 2020, eq. 7 and 8",
-        formula: "L   = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature\n\
-            N g = max( ( sum_j exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )",
+        formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + N g_i )} - attract{s_ii'} ]\n\
+            N g_i = max( ( sum_j exp s_ij - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached"],
         parameters: &[

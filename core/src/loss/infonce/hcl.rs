@@ -1,9 +1,10 @@
 //! HCL: DCL with larger weights for negatives nearer to the anchor.
 //!
 //! ```text
-//! L   = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
-//! N g = max( ( R_i - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )
-//! R_i = sum_j exp( (1 + beta) s_ij ) / ( 1/N sum_j exp( beta s_ij ) )
+//! L = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ]
+//! N g_i = max( ( R_i - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )
+//! R_i = sum_j exp((1 + beta) s_ij) / ( 1/N sum_j exp(beta s_ij) )
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
 //! with the symbols of [`Dcl`](crate::loss::Dcl); `beta` is the concentration of the weights. Robinson et al.,
@@ -52,9 +53,11 @@ impl Described for Hcl {
         family: Family::InfoNce,
         summary: "two views; near negatives weigh more",
         work: "Robinson et al., Contrastive Learning with Hard Negative Samples, 2021, section 4",
-        formula: "L   = 1/(2b) sum_i [ log( exp s_ii' + N g_i ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature\n\
-            N g = max( ( R_i - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )\n\
-            R_i = sum_j exp( (1 + beta) s_ij ) / ( 1/N sum_j exp( beta s_ij ) )",
+        formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + N g_i )} - attract{s_ii'} ]\n\
+            N g_i = max( ( R_i - tau_plus N exp s_ii' ) / (1 - tau_plus),  N exp(-1/temperature) )\n\
+            R_i = sum_j exp((1 + beta) s_ij) / ( 1/N sum_j exp(beta s_ij) )\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached"],
         parameters: &[

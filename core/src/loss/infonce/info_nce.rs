@@ -1,8 +1,9 @@
 //! InfoNCE as CCL-K prints it, and Fair-InfoNCE, which restricts its negatives to one cluster.
 //!
 //! ```text
-//! InfoNCE        L = 1/b sum_i [ log( exp s_ii + sum_{j != i}         exp s_ij ) - s_ii ]
-//! Fair-InfoNCE   L = 1/b sum_i [ log( exp s_ii + sum_{j != i, c_j = c_i} exp s_ij ) - s_ii ]
+//! InfoNCE       L = 1/b sum_i [ log( exp s_ii + sum_{j != i} exp s_ij ) - s_ii ]
+//! Fair-InfoNCE  L = 1/b sum_i [ log( exp s_ii + sum_{j != i, c_j = c_i} exp s_ij ) - s_ii ]
+//! s_ij = cos(a_i, b_j) / temperature
 //! ```
 //!
 //! with `s_ij = cos(a_i, b_j) / temperature` across `view_a` and `view_b`, `[b, d]`, only, one direction, view a to
@@ -50,7 +51,9 @@ impl Described for InfoNce {
         family: Family::InfoNce,
         summary: "two views, the second views of other samples as negatives",
         work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 1",
-        formula: "L = 1/b sum_i [ log( exp s_ii + sum_{j != i}         exp s_ij ) - s_ii ]",
+        formula: "L = 1/b sum_i [ repel{log( exp s_ii + sum_{j != i} exp s_ij )} - attract{s_ii} ]\n\
+            s_ij = cos(a_i, b_j) / temperature",
+        symbols: "a_i and b_i the views of sample i",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached", "with-classifier"],
         parameters: &[
@@ -112,7 +115,9 @@ impl Described for FairInfoNce {
         family: Family::InfoNce,
         summary: "two views; negatives of one cluster",
         work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 4",
-        formula: "L = 1/b sum_i [ log( exp s_ii + sum_{j != i, c_j = c_i} exp s_ij ) - s_ii ]",
+        formula: "L = 1/b sum_i [ repel{log( exp s_ii + sum_{j != i, c_j = c_i} exp s_ij )} - attract{s_ii} ]\n\
+            s_ij = cos(a_i, b_j) / temperature",
+        symbols: "a_i and b_i the views of sample i, c_i its cluster",
         inputs: &[VIEW_A, VIEW_B, CLUSTERS],
         methods: &["single", "cached"],
         parameters: &[

@@ -1,7 +1,8 @@
 //! MoCo: queries are compared with the key of their own sample, and with a queue of keys of earlier samples.
 //!
 //! ```text
-//! L = 1/b sum_i [ log( exp s(q_i, k_i) + sum_n exp s(q_i, m_n) ) - s(q_i, k_i) ],   s(x, y) = <x, y> / temperature
+//! L = 1/b sum_i [ log( exp s(q_i, k_i) + sum_n exp s(q_i, m_n) ) - s(q_i, k_i) ]
+//! s(x, y) = <x, y> / temperature
 //! ```
 //!
 //! with the queries `view_a` `q`, `[b, d]`, the keys `view_b` `k`, `[b, d]`, of the momentum encoder, both
@@ -49,7 +50,9 @@ impl Described for MoCo {
         family: Family::Representation,
         summary: "a queue of keys of earlier samples",
         work: "He et al., Momentum Contrast for Unsupervised Visual Representation Learning, 2020, eq. 1",
-        formula: "L = 1/b sum_i [ log( exp s(q_i, k_i) + sum_n exp s(q_i, m_n) ) - s(q_i, k_i) ],   s(x, y) = <x, y> / temperature",
+        formula: "L = 1/b sum_i [ log( exp s(q_i, k_i) + sum_n exp s(q_i, m_n) ) - s(q_i, k_i) ]\n\
+            s(x, y) = <x, y> / temperature",
+        symbols: "q the queries, k the keys, m the queue",
         inputs: &[
             VIEW_A.meaning("queries, embeddings of the first views"),
             VIEW_B.meaning("keys of the second views by the moving average"),
@@ -59,8 +62,7 @@ impl Described for MoCo {
         methods: &["moco"],
         parameters: &[
             Parameter::temperature(0.07),
-            Parameter::integer("K", [0, u64::MAX], 65_536, "rows of the queue, checked")
-                .only_checked(),
+            Parameter::integer("K", [0, u64::MAX], 65_536, "rows of the queue, checked").only_checked(),
         ],
         module: module_path!(),
         ..Spec::BASE

@@ -1,7 +1,8 @@
 //! NT-Xent, the loss of SimCLR.
 //!
 //! ```text
-//! L = 1/(2b) sum_i [ log sum_{j != i} exp(s_ij) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
+//! L = 1/(2b) sum_i [ log sum_{j != i} exp s_ij - s_ii' ]
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
 //! over `2 b` anchors, both views (`view_a`, `view_b`, `[b, d]`) of every sample; `i'` is the other view of `i`.
@@ -42,7 +43,9 @@ impl Described for NtXent {
         family: Family::InfoNce,
         summary: "two views, all other rows as negatives",
         work: "Chen et al., A Simple Framework for Contrastive Learning of Visual Representations, 2020, eq. 1",
-        formula: "L = 1/(2b) sum_i [ log sum_{j != i} exp(s_ij) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature",
+        formula: "L = 1/(2b) sum_i [ repel{log sum_{j != i} exp s_ij} - attract{s_ii'} ]\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "i' the other view of i",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached", "with-classifier"],
         parameters: &[Parameter::temperature(0.5)],

@@ -1,16 +1,21 @@
 //! WeaklySup-InfoNCE, also called Cl-InfoNCE: samples of one cluster are each other's positives.
 //!
 //! ```text
-//! L = E_{z} E_{x, y ~ p(x|z) p(y|z)} [ log( exp s_xy + sum_j exp s_{x y_j} ) - s_xy ]
+//! L = E_{z} E_{x, y ~ p(x|z) p(y|z)} [ log( exp s_xy + sum_j exp s_{x y_j} ) - s_xy ]                (eq. 3)
+//!
+//! paper     L = 1/(2b) sum_i l_i
+//! released  L = temperature/base_temperature 1/(2b) sum_i l_i
+//! l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ]
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! Tsai et al., *Conditional Contrastive Learning with Kernel* (2022), eq. 3, with the sign of a loss; *Learning
+//! with `P(i)` the other rows of the anchor's cluster. Tsai et al., *Conditional Contrastive Learning with Kernel* (2022), with the sign of a loss; *Learning
 //! Weakly-Supervised Contrastive Representations* (2022). `labels`, `[b]`, are cluster ids: computed by k-means, or
 //! by grouping equal rows of the `k` binary attributes of highest entropy (see [`crate::eval::cluster`]).
 //!
-//! The equation draws one positive of the anchor's cluster; its mean over a batch, with all other rows in the
-//! denominator, is [`SupCon`] with cluster ids for labels, the released form (in the repository of the second
-//! paper). Variants, parameters and the degenerate cases are those of [`SupCon`], except that `released` is the
+//! Equation 3 draws one positive of the anchor's cluster; its mean over a batch, with all other rows in the
+//! denominator, is the lines below it, [`SupCon`] with cluster ids for labels, as in the repository of the second
+//! paper. Variants, parameters and the degenerate cases are those of [`SupCon`], except that `released` is the
 //! default here; it multiplies by `temperature / base_temperature`. Published: temperature 0.1, 200 clusters of
 //! CLIP features on ImageNet-100.
 //!
@@ -65,7 +70,11 @@ impl Described for WeakSupInfoNce {
         family: Family::InfoNce,
         summary: "clusters as classes",
         work: "Tsai et al., Conditional Contrastive Learning with Kernel, 2022, eq. 3",
-        formula: "L = E_{z} E_{x, y ~ p(x|z) p(y|z)} [ log( exp s_xy + sum_j exp s_{x y_j} ) - s_xy ]",
+        formula: "paper     L = 1/(2b) sum_i l_i\n\
+            released  L = temperature/base_temperature 1/(2b) sum_i l_i\n\
+            l_i = - 1/|P(i)| sum_{p in P(i)} [ attract{s_ip} - repel{log sum_{a != i} exp s_ia} ]\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "P(i) the other rows of the anchor's cluster",
         inputs: &[VIEW_A, VIEW_B, CLUSTERS],
         methods: &["single", "cached"],
         variants: &[

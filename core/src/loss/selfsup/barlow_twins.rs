@@ -46,6 +46,7 @@ impl Described for BarlowTwins {
         summary: "correlations of features",
         work: "Zbontar et al., Barlow Twins: Self-Supervised Learning via Redundancy Reduction, 2021, eq. 1 and 2",
         formula: "L = sum_k (1 - C_kk)^2 + lambd sum_{k != l} C_kl^2,   C = A^T B / b",
+        symbols: "A and B the views, each column of mean 0 and variance 1",
         inputs: &[
             Input::rows("view_a", "[b, d]", "features of the first views, not normalised by row"),
             Input::rows("view_b", "[b, d]", "features of the second views"),

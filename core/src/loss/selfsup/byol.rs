@@ -38,6 +38,7 @@ impl Described for Byol {
         summary: "a moving average of the network",
         work: "Grill et al., Bootstrap Your Own Latent, 2020, eq. 2",
         formula: "L = 1/b sum_i [ 2 - 2 cos(p_i^a, t_i^b) + 2 - 2 cos(p_i^b, t_i^a) ]",
+        symbols: "p the predictions, t the projections by the moving average, of the views a and b",
         inputs: &[
             VIEW_A.meaning("predictions from the first views"),
             VIEW_B.meaning("predictions from the second views"),

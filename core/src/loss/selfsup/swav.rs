@@ -1,8 +1,9 @@
 //! SwAV: each view predicts the soft cluster assignment of the other views.
 //!
 //! ```text
-//! L = 1/|A| sum_{c in A} 1/(V-1) sum_{v != c} 1/b sum_i - sum_k q_ik^c log softmax_k( s_ik^v ),   s_ik = <z_i, p_k> / temperature
-//! q^c = Sinkhorn( <z^c, p> / epsilon )
+//! L = - 1/|A| sum_{c in A} 1/(V-1) sum_{v != c} 1/b sum_i sum_k q_ik^c log softmax_k(s_ik^v)
+//! s_ik^v = <z_i^v, p_k> / temperature,   q^c = Sinkhorn(<z^c, p>/epsilon)
+//! swav-sinkhorn  q = Sinkhorn(s/epsilon)
 //! ```
 //!
 //! with unit rows `z^v`, `[b, d]`, of `V` views, `view_a`, `view_b`, `view_c`, ..., `prototypes` `p`, `[K, d]`, as
@@ -83,8 +84,9 @@ impl Described for Swav {
         family: Family::Representation,
         summary: "soft clusters, which each view predicts of the others",
         work: "Caron et al., Unsupervised Learning of Visual Features by Contrasting Cluster Assignments, 2020, eq. 1 to 3",
-        formula: "L = 1/|A| sum_{c in A} 1/(V-1) sum_{v != c} 1/b sum_i - sum_k q_ik^c log softmax_k( s_ik^v ),   s_ik = <z_i, p_k> / temperature\n\
-            q^c = Sinkhorn( <z^c, p> / epsilon )",
+        formula: "L = - 1/|A| sum_{c in A} 1/(V-1) sum_{v != c} 1/b sum_i sum_k q_ik^c log softmax_k(s_ik^v)\n\
+            s_ik^v = <z_i^v, p_k> / temperature,   q^c = Sinkhorn(<z^c, p>/epsilon)",
+        symbols: "A the assigned views, V the number of views, z^v their rows, p the prototypes",
         inputs: &[
             VIEW_A,
             VIEW_B,
@@ -121,8 +123,7 @@ impl Described for Swav {
                 "[0, 1]",
                 "which views are assigned, a list of integers from 0",
             ),
-            Parameter::integer("nmb_crops", [0, u64::MAX], 2, "number of views, checked")
-                .only_checked(),
+            Parameter::integer("nmb_crops", [0, u64::MAX], 2, "number of views, checked").only_checked(),
         ],
         module: module_path!(),
         ..Spec::BASE
@@ -269,7 +270,8 @@ impl Described for SwavSinkhorn {
         family: Family::Representation,
         summary: "scores of soft clusters; the assignment alone",
         work: "Caron et al., Unsupervised Learning of Visual Features by Contrasting Cluster Assignments, 2020",
-        formula: "q^c = Sinkhorn( <z^c, p> / epsilon )",
+        formula: "q = Sinkhorn(s/epsilon)",
+        symbols: "s the scores",
         inputs: &[Input::rows("scores", "[b, K]", "the score of each cluster")],
         head: Head::Other,
         parameters: &[

@@ -47,6 +47,7 @@ impl Described for Vae {
         summary: "the pixels, and a decoder",
         work: "Kingma and Welling, Auto-Encoding Variational Bayes, 2014",
         formula: "L = 1/b sum_i [ |x_i - y_i|^2 / 2 + beta/2 sum_k ( m_ik^2 + e^{l_ik} - 1 - l_ik ) ]",
+        symbols: "x the pixels, y their reconstruction, m the mean of the code, l the logarithm of its variance",
         inputs: &[
             Input::rows("images", "[b, pixels]", "the pixels, constants"),
             Input::rows(
@@ -60,7 +61,9 @@ impl Described for Vae {
         head: Head::Other,
         networks: Networks::Decoder,
         methods: &["vae"],
-        parameters: &[Parameter::number("beta", Range::Factor, 1.0, "weight of what the code says").symbol("β")],
+        parameters: &[
+            Parameter::number("beta", Range::Factor, 1.0, "weight of what the code says").symbol("β")
+        ],
         module: module_path!(),
         ..Spec::BASE
     };

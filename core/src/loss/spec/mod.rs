@@ -5,6 +5,7 @@
 //! documentation are read off it. Tests hold it against the objective: its defaults are those of the type, each of its
 //! required inputs is one whose absence is an error, and its variants differ.
 
+mod formula;
 mod input;
 mod parameter;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
+pub use formula::{MARKS, plain};
 pub(crate) use input::{
     BIAS, BIASED_A, BIASED_B, CLASSES, CLUSTERS, FURTHER_VIEWS, LOGITS, VIEW_A, VIEW_B, Z, Z_A, Z_B,
 };
@@ -59,8 +61,11 @@ pub struct Spec {
     pub summary: &'static str,
     /// Whose work it is, and which equation.
     pub work: &'static str,
-    /// The loss as text, as its page has it.
+    /// The loss as text with the marks of [`MARKS`], as its page has it without them.
+    #[serde(serialize_with = "formula::serialize")]
     pub formula: &'static str,
+    /// The meaning of the symbols in it that are no parameters.
+    pub symbols: &'static str,
     /// Named inputs, in the order in which they are asked for.
     pub inputs: &'static [Input],
     /// The output of a network that it reads.
@@ -244,6 +249,7 @@ impl Spec {
         summary: "",
         work: "",
         formula: "",
+        symbols: "",
         inputs: &[],
         head: Head::Projection,
         networks: Networks::One,

@@ -1,14 +1,16 @@
 //! ConTeX: a supervised term with only other classes in the denominator, and a self-supervised term.
 //!
 //! ```text
-//! L_a(i) = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{n in N(i)} exp s_in ]                            (eq. 6)
-//! L_b(i) = - log( 1 + exp s_ii' / sum_{n != i, i'} exp s_in )                             as printed     (eq. 7)
-//! L_b(i) = - log( exp s_ii' / sum_{a != i} exp s_ia )                                     as released
-//! L      = mix L_a + (1 - mix) L_b                                                                       (eq. 8)
+//! paper     L = 1/(2b) sum_i [ mix L_a(i) + (1 - mix) L_b(i) ]
+//! released  L = temperature/base_temperature 1/(2b) sum_i [ mix L_a(i) + (1 - mix) L_b(i) ]
+//! L_a(i) = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{n in N(i)} exp s_in ]
+//! paper     L_b(i) = - log( 1 + exp s_ii' / sum_{n != i, i'} exp s_in )
+//! released  L_b(i) = log sum_{a != i} exp s_ia - s_ii'
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `s_ij = cos(x_i, x_j) / temperature`, `i'` is the
-//! other view of `i`, `P(i)` are the other rows of the anchor's label, `N(i)` the rows of another label (`labels`,
+//! over `2 b` anchors of `view_a` and `view_b`, `[b, d]` each; `L_a` is eq. 6, the printed `L_b` eq. 7 and the sum eq. 8; `i'` is
+//! the other view of `i`, `P(i)` are the other rows of the anchor's label, `N(i)` the rows of another label (`labels`,
 //! `[b]`).
 //!
 //! | variant | `L_b` | `mix` | value |
@@ -100,10 +102,13 @@ impl Described for ConTeX {
         family: Family::Labelled,
         summary: "labels, and bias labels if there are",
         work: "Deng and Yang, Context-Enriched Contrastive Loss (ConTeX), eq. 6 to 8",
-        formula: "L_a(i) = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{n in N(i)} exp s_in ]\n\
-            L_b(i) = - log( 1 + exp s_ii' / sum_{n != i, i'} exp s_in )                             as printed\n\
-            L_b(i) = - log( exp s_ii' / sum_{a != i} exp s_ia )                                     as released\n\
-            L      = mix L_a + (1 - mix) L_b",
+        formula: "paper     L = 1/(2b) sum_i [ mix L_a(i) + (1 - mix) L_b(i) ]\n\
+            released  L = temperature/base_temperature 1/(2b) sum_i [ mix L_a(i) + (1 - mix) L_b(i) ]\n\
+            L_a(i) = - 1/|P(i)| sum_{p in P(i)} [ attract{s_ip} - repel{log sum_{n in N(i)} exp s_in} ]\n\
+            paper     L_b(i) = - log( 1 + exp s_ii' / sum_{n != i, i'} exp s_in )\n\
+            released  L_b(i) = repel{log sum_{a != i} exp s_ia} - attract{s_ii'}\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "P(i) the other rows of the anchor's label, N(i) the rows of another label, i' the other view of i",
         inputs: &[
             VIEW_A,
             VIEW_B,

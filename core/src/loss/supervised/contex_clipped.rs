@@ -2,9 +2,11 @@
 //! gradient.
 //!
 //! ```text
+//! paper     L = 1/(2b) sum_i [ mix L_a(i) + (1 - mix) L_b(i) ]
+//! released  L = temperature/base_temperature 1/(2b) sum_i [ mix L_a(i) + (1 - mix) L_b(i) ]
 //! L_a(i) = - 1/|P(i)| sum_{p in P(i)} min( 0, s_ip - log sum_{n in N(i)} exp s_in )
-//! L_b(i) = - log( exp s_ii' / sum_{a != i} exp s_ia )
-//! L      = mix L_a + (1 - mix) L_b,   mean over 2 b anchors
+//! L_b(i) = log sum_{a != i} exp s_ia - s_ii'
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
 //! with the symbols and the bias labels of [`ConTeX`](crate::loss::ConTeX). It is not in the paper; the released
@@ -70,9 +72,12 @@ impl Described for ConTeXClipped {
         family: Family::Labelled,
         summary: "labels, and bias labels if there are; a positive near enough pulls no more",
         work: "the released code of ConTeX",
-        formula: "L_a(i) = - 1/|P(i)| sum_{p in P(i)} min( 0, s_ip - log sum_{n in N(i)} exp s_in )\n\
-            L_b(i) = - log( exp s_ii' / sum_{a != i} exp s_ia )\n\
-            L      = mix L_a + (1 - mix) L_b,   mean over 2 b anchors",
+        formula: "paper     L = 1/(2b) sum_i [ mix L_a(i) + (1 - mix) L_b(i) ]\n\
+            released  L = temperature/base_temperature 1/(2b) sum_i [ mix L_a(i) + (1 - mix) L_b(i) ]\n\
+            L_a(i) = - 1/|P(i)| sum_{p in P(i)} min( 0, attract{s_ip} - repel{log sum_{n in N(i)} exp s_in} )\n\
+            L_b(i) = repel{log sum_{a != i} exp s_ia} - attract{s_ii'}\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "P(i) the other rows of the anchor's label, N(i) the rows of another label, i' the other view of i",
         inputs: &[
             VIEW_A,
             VIEW_B,

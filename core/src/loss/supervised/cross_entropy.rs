@@ -37,6 +37,7 @@ impl Described for CrossEntropy {
         summary: "labels",
         work: "the softmax classifier",
         formula: "L = 1/n sum_i w_i [ log sum_c exp z_ic - z_iy ]",
+        symbols: "z the scores, y the classes, w_i a weight, 1 without it",
         inputs: &[
             LOGITS,
             CLASSES,

@@ -2,11 +2,11 @@
 //! amplifies a bias.
 //!
 //! ```text
-//! paper     L = 1/n sum_i ( 1 - p_iy^q ) / q
-//! released  L = 1/n sum_i q p_iy^q CE(z_i, y_i),   with q p_iy^q a constant
+//! paper     L = 1/n sum_i (1 - p_iy^q)/q
+//! released  L = 1/n sum_i q p_iy^q CE(z_i, y_i)
 //! ```
 //!
-//! with `p_iy` the softmax probability of the label `y` under the scores `logits` `z`, `[n, classes]`. Zhang and
+//! with `q p_iy^q` a constant as released, and `p_iy` the softmax probability of the label `y` under the scores `logits` `z`, `[n, classes]`. Zhang and
 //! Sabuncu, *Generalized Cross Entropy Loss* (2018), eq. 6; Nam et al., *Learning from Failure* (2020), train
 //! their biased network with it, `q` = 0.7.
 //!
@@ -61,8 +61,9 @@ impl Described for GeneralisedCrossEntropy {
         family: Family::ClassScores,
         summary: "labels; easy samples count more",
         work: "Zhang and Sabuncu, Generalized Cross Entropy Loss, 2018, eq. 6",
-        formula: "paper     L = 1/n sum_i ( 1 - p_iy^q ) / q\n\
-            released  L = 1/n sum_i q p_iy^q CE(z_i, y_i),   with q p_iy^q a constant",
+        formula: "paper     L = 1/n sum_i (1 - p_iy^q)/q\n\
+            released  L = 1/n sum_i q p_iy^q CE(z_i, y_i)",
+        symbols: "p_iy the probability of the class; as released, q p_iy^q is a constant",
         inputs: &[LOGITS, CLASSES],
         head: Head::ClassScores,
         methods: &["single", "cached"],

@@ -1,10 +1,10 @@
 //! Max-margin: the large-margin softmax, a classifier whose target class must win by a multiple of the angle.
 //!
 //! ```text
-//! f_ic = |x_i| |W_c| cos theta_ic                                            for c != y_i
-//! f_iy = |x_i| |W_y| ( annealing cos theta_iy + psi(theta_iy) ) / ( 1 + annealing )
-//! psi(theta) = (-1)^k cos(margin theta) - 2 k,   theta in [ k pi / margin, (k + 1) pi / margin ]
-//! L = 1/n sum_i CE( f_i, y_i )
+//! L = 1/n sum_i CE(f_i, y_i)
+//! f_ic = |x_i| |W_c| cos theta_ic,   c != y_i
+//! f_iy = |x_i| |W_y| (annealing cos theta_iy + psi(theta_iy))/(1 + annealing)
+//! psi(theta) = (-1)^k cos(margin theta) - 2k,   theta in [k pi/margin, (k + 1) pi/margin]
 //! ```
 //!
 //! with the `features` `x`, `[n, d]`, the weights of the final layer `fc_weight` `W`, `[classes, d]`, without bias, and
@@ -94,10 +94,11 @@ impl Described for MaxMargin {
         family: Family::ClassScores,
         summary: "labels, on features and a final layer",
         work: "Liu et al., Large-Margin Softmax Loss for Convolutional Neural Networks, 2016, eq. 4 and 6",
-        formula: "f_ic = |x_i| |W_c| cos theta_ic                                            for c != y_i\n\
-            f_iy = |x_i| |W_y| ( annealing cos theta_iy + psi(theta_iy) ) / ( 1 + annealing )\n\
-            psi(theta) = (-1)^k cos(margin theta) - 2 k,   theta in [ k pi / margin, (k + 1) pi / margin ]\n\
-            L = 1/n sum_i CE( f_i, y_i )",
+        formula: "L = 1/n sum_i CE(f_i, y_i)\n\
+            f_ic = |x_i| |W_c| cos theta_ic,   c != y_i\n\
+            f_iy = |x_i| |W_y| (annealing cos theta_iy + psi(theta_iy))/(1 + annealing)\n\
+            psi(theta) = (-1)^k cos(margin theta) - 2k,   theta in [k pi/margin, (k + 1) pi/margin]",
+        symbols: "x the features, W the weights of the final layer, theta_ic the angle between x_i and W_c",
         inputs: &[
             Input::rows("features", "[n, d]", "features before the final layer"),
             Input::rows("fc_weight", "[classes, d]", "weights of the final layer"),

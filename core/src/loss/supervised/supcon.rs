@@ -1,7 +1,10 @@
 //! SupCon: every sample of the anchor's label is a positive.
 //!
 //! ```text
-//! l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature
+//! paper     L = 1/(2b) sum_i l_i
+//! released  L = temperature/base_temperature 1/(2b) sum_i l_i
+//! l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ]
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
 //! over `2 b` anchors, both views (`view_a`, `view_b`, `[b, d]`) of every sample; `P(i)` are the other rows of the
@@ -81,7 +84,11 @@ impl Described for SupCon {
         family: Family::InfoNce,
         summary: "labels; every sample of the anchor's class is a positive",
         work: "Khosla et al., Supervised Contrastive Learning, 2020, eq. 2",
-        formula: "l_i = - 1/|P(i)| sum_{p in P(i)} [ s_ip - log sum_{a != i} exp s_ia ],   s_ij = cos(x_i, x_j) / temperature",
+        formula: "paper     L = 1/(2b) sum_i l_i\n\
+            released  L = temperature/base_temperature 1/(2b) sum_i l_i\n\
+            l_i = - 1/|P(i)| sum_{p in P(i)} [ attract{s_ip} - repel{log sum_{a != i} exp s_ia} ]\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "P(i) the other rows of the anchor's label",
         inputs: &[VIEW_A, VIEW_B, CLASSES],
         methods: &["single", "cached", "with-classifier"],
         variants: &[

@@ -1,8 +1,8 @@
 //! Alignment and uniformity as two separate terms: the two properties between which contrastive losses trade off.
 //!
 //! ```text
-//! L = align_w 1/b sum_i |a_i - b_i|^alpha + unif_w ( U(a) + U(b) ) / 2
-//! U(x) = log 2/(b(b-1)) sum_{i<j} exp( -t |x_i - x_j|^2 )
+//! L = align_w 1/b sum_i |a_i - b_i|^alpha + unif_w (U(a) + U(b))/2
+//! U(x) = log( 2/(b(b-1)) sum_{i<j} exp(-t |x_i - x_j|^2) )
 //! ```
 //!
 //! with unit rows `a_i`, `b_i` of `view_a` and `view_b`, `[b, d]`. Wang and Isola, *Understanding Contrastive
@@ -50,8 +50,9 @@ impl Described for AlignUniform {
         family: Family::Uniformity,
         summary: "two views; both properties weighed",
         work: "Wang and Isola, Understanding Contrastive Representation Learning through Alignment and Uniformity on the Hypersphere, 2020",
-        formula: "L = align_w 1/b sum_i |a_i - b_i|^alpha + unif_w ( U(a) + U(b) ) / 2\n\
-            U(x) = log 2/(b(b-1)) sum_{i<j} exp( -t |x_i - x_j|^2 )",
+        formula: "L = attract{align_w 1/b sum_i |a_i - b_i|^alpha} + repel{unif_w (U(a) + U(b))/2}\n\
+            U(x) = log( 2/(b(b-1)) sum_{i<j} exp(-t |x_i - x_j|^2) )",
+        symbols: "a_i and b_i the views of sample i",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached"],
         parameters: &[

@@ -1,7 +1,7 @@
 //! Decoupled Uniformity: it spreads out the centroids of the samples' views, which also aligns the views.
 //!
 //! ```text
-//! L = log 2/(b(b-1)) sum_{i<j} exp( -t |m_i - m_j|^2 ),   m_i = 1/V sum_v f(x_i^v)
+//! L = log( 2/(b(b-1)) sum_{i<j} exp(-t |m_i - m_j|^2) ),   m_i = 1/V sum_v f(x_i^v)
 //! ```
 //!
 //! with unit rows `f(x_i^v)`, `[b, d]`, of any number `V` of views, `view_a`, `view_b`, `view_c`, ...; a centroid
@@ -61,7 +61,8 @@ impl Described for DecoupledUniformity {
         family: Family::Uniformity,
         summary: "any number of views",
         work: "Dufumier et al., Integrating Prior Knowledge in Contrastive Learning with Kernel, 2023",
-        formula: "L = log 2/(b(b-1)) sum_{i<j} exp( -t |m_i - m_j|^2 ),   m_i = 1/V sum_v f(x_i^v)",
+        formula: "L = log( 2/(b(b-1)) sum_{i<j} exp(-t |m_i - m_j|^2) ),   m_i = 1/V sum_v f(x_i^v)",
+        symbols: "m_i the mean of the V views of sample i",
         inputs: &[VIEW_A, VIEW_B, FURTHER_VIEWS],
         methods: &["single", "cached"],
         variants: &[Form::of_default("released", "t", "t = 2"), Form::of_default("paper", "t", "t = 1")],

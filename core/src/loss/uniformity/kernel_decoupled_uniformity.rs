@@ -1,8 +1,9 @@
 //! Kernel Decoupled Uniformity: centroids are estimated from all samples, weighted by a kernel on prior knowledge.
 //!
 //! ```text
-//! L     = log 2/(b(b-1)) sum_{i<j} exp( -t |c_i - c_j|^2 ),   c_i = sum_j alpha_ij m_j
-//! alpha = (K_Z + ridge I)^-1 K_Z
+//! L = log( 2/(b(b-1)) sum_{i<j} exp(-t |c_i - c_j|^2) ),   c_i = sum_j alpha_ij m_j
+//! released  alpha = (K_Z + lambda I)^-1 K_Z
+//! paper     alpha = (K_Z + b lambda I)^-1 K_Z
 //! ```
 //!
 //! with the centroids `m_j` of [`DecoupledUniformity`](crate::loss::DecoupledUniformity) and the Gram matrix `K_Z`
@@ -98,8 +99,10 @@ impl Described for KernelDecoupledUniformity {
         family: Family::Uniformity,
         summary: "any number of views, and prior knowledge through a kernel",
         work: "Dufumier et al., Integrating Prior Knowledge in Contrastive Learning with Kernel, 2023",
-        formula: "L     = log 2/(b(b-1)) sum_{i<j} exp( -t |c_i - c_j|^2 ),   c_i = sum_j alpha_ij m_j\n\
-            alpha = (K_Z + ridge I)^-1 K_Z",
+        formula: "L = log( 2/(b(b-1)) sum_{i<j} exp(-t |c_i - c_j|^2) ),   c_i = sum_j alpha_ij m_j\n\
+            released  alpha = (K_Z + lambda I)^-1 K_Z\n\
+            paper     alpha = (K_Z + b lambda I)^-1 K_Z",
+        symbols: "m_j the mean of the views of sample j, K_Z the kernel of the prior",
         inputs: &[VIEW_A, VIEW_B, FURTHER_VIEWS, Z.meaning("prior knowledge of each sample")],
         methods: &["single", "cached"],
         variants: &[

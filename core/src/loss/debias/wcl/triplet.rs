@@ -1,8 +1,8 @@
 //! The loss of the network that amplifies the bias.
 //!
 //! ```text
-//! paper      L = 1/(2b) sum_i [ |x_i - x_i'|^2 - 1/N sum_j |x_i - x_j|^2 ]
-//! released   L = 1/(2b) sum_i [ |x_i - x_i'|^2 - ( sum_j |x_i - x_j|^2 - tau_plus N |x_i - x_i'|^2 ) / (1 - tau_plus) ]
+//! paper     L = 1/(2b) sum_i [ |x_i - x_i'|^2 - 1/N sum_j |x_i - x_j|^2 ]
+//! released  L = 1/(2b) sum_i [ |x_i - x_i'|^2 - ( sum_j |x_i - x_j|^2 - tau_plus N |x_i - x_i'|^2 ) / (1 - tau_plus) ]
 //! ```
 //!
 //! over the `2 b` unit rows of `view_a_biased` and `view_b_biased`; `i'` is the other view of `i`, and `j`
@@ -48,8 +48,9 @@ impl Described for WclTriplet {
         family: Family::Difficulty,
         summary: "two views in a network that amplifies the bias",
         work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
-        formula: "paper      L = 1/(2b) sum_i [ |x_i - x_i'|^2 - 1/N sum_j |x_i - x_j|^2 ]\n\
-            released   L = 1/(2b) sum_i [ |x_i - x_i'|^2 - ( sum_j |x_i - x_j|^2 - tau_plus N |x_i - x_i'|^2 ) / (1 - tau_plus) ]",
+        formula: "paper     L = 1/(2b) sum_i [ attract{|x_i - x_i'|^2} - repel{1/N sum_j |x_i - x_j|^2} ]\n\
+            released  L = 1/(2b) sum_i [ attract{|x_i - x_i'|^2} - repel{( sum_j |x_i - x_j|^2 - tau_plus N |x_i - x_i'|^2 ) / (1 - tau_plus)} ]",
+        symbols: "i' the other view of i, j the N = 2b - 2 rows of other samples",
         inputs: &[BIASED_A, BIASED_B],
         variants: &[
             Form::new("paper", "mean of the negatives"),

@@ -1,7 +1,8 @@
 //! The loss of the debiased network: negatives are weighted by their difficulty.
 //!
 //! ```text
-//! L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature
+//! L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ]
+//! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
 //! over the `2 b` unit rows of `view_a` and `view_b`, with the weights of the [folder](super). Jang and Wang
@@ -115,7 +116,9 @@ impl Described for WclWeightedDcl {
         family: Family::Difficulty,
         summary: "two views and a biased network; corrected as DCL",
         work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
-        formula: "L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature",
+        formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + sum_j w_ij exp s_ij )} - attract{s_ii'} ]\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "i' the other view of i, j the rows of other samples, w_ij their difficulty for the biased network",
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
         networks: Networks::Biased,
         methods: &["difficulty"],
@@ -150,7 +153,9 @@ impl Described for WclWeightedInfoNce {
         family: Family::Difficulty,
         summary: "two views and a biased network; hard negatives weigh more",
         work: "Jang and Wang, Difficulty-Based Sampling for Debiased Contrastive Representation Learning, 2023",
-        formula: "L = 1/(2b) sum_i [ log( exp s_ii' + sum_j w_ij exp s_ij ) - s_ii' ],   s_ij = cos(x_i, x_j) / temperature",
+        formula: "L = 1/(2b) sum_i [ repel{log( exp s_ii' + sum_j w_ij exp s_ij )} - attract{s_ii'} ]\n\
+            s_ij = cos(x_i, x_j) / temperature",
+        symbols: "i' the other view of i, j the rows of other samples, w_ij their difficulty for the biased network",
         inputs: &[VIEW_A, VIEW_B, BIASED_A, BIASED_B],
         networks: Networks::Biased,
         methods: &["difficulty"],
