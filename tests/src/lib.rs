@@ -6,6 +6,7 @@
 mod imports;
 pub mod reference;
 pub mod schema;
+pub mod settings;
 pub mod skipped;
 
 use std::path::{Path, PathBuf};

@@ -163,6 +163,8 @@ export type ListedObjective = {
       readonly inputs: readonly string[];
       /** Those inputs, with kinds and shapes. */
       readonly inputDetails: readonly ListedInput[];
+      /** Source in PyTorch, whose last function, of the objective's name with `_` for `-`, is the same loss. */
+      readonly pytorch: string | null;
       /** Whether its labels are clusters. */
       readonly hasClusters: boolean;
     }

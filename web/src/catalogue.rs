@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use crate::mathml;
 
 /// Writes a list of `{ name, title, formula, equations, symbols, networks, parameters, parameterDetails, variants, variant, inputs, inputDetails,
-/// hasClusters }`, where `inputs` are those beside the views that the objective cannot do without, and `variant` is the one
+/// pytorch, hasClusters }`, where `inputs` are those beside the views that the objective cannot do without, and `variant` is the one
 /// that it takes by itself; or `{ name, title, formula, equations, symbols, networks, refusal }` for an objective that two views with `z`, `labels` and `bias`
 /// are not enough for.
 #[wasm_bindgen]
@@ -35,6 +35,7 @@ fn entry(spec: &Spec) -> Value {
     entry["variant"] = spec.variants.first().map(|form| form.name).into();
     entry["inputs"] = inputs.iter().map(|input| input.name).collect();
     entry["inputDetails"] = json!(inputs);
+    entry["pytorch"] = spec.pytorch.into();
     entry["hasClusters"] = spec.inputs.iter().any(|input| input.kind == InputKind::Clusters).into();
     entry
 }

@@ -248,6 +248,11 @@ mod tests {
             assert!(fields.is_empty(), "{}: {fields:?}", spec.name);
             let left_open = [spec.title, spec.summary, spec.work, spec.formula, spec.symbols, spec.module];
             assert!(!spec.inputs.is_empty() && !left_open.contains(&""), "{}", spec.name);
+            let function = format!("def {}(", spec.name.replace('-', "_"));
+            match spec.pytorch {
+                Some(source) => assert!(source.contains(&function), "{}: {function}", spec.name),
+                None => assert!(!spec.compares_views(), "{} has no PyTorch", spec.name),
+            }
             let object = build(spec.name, None, json!({ "domains": 2 }));
             assert_eq!(object.or_else(|_| build(spec.name, None, Value::Null)).unwrap().name(), spec.name);
         }

@@ -45,7 +45,9 @@ fn setting_of(rust: &str, torch: &str) -> Value {
     let params: Value = serde_json::from_str(between("json!(", "),\n)?;").unwrap().0).unwrap();
     let further = ["z", "labels", "bias"].into_iter().filter(|name| rust.contains(&format!(", {name})")));
     let inputs: Vec<&str> = ["view_a", "view_b"].into_iter().chain(further).collect();
-    json!({ "objective": name, "variant": variant, "params": params, "inputs": inputs, "torch": torch })
+    let source = simile_core::loss::spec(name).unwrap().pytorch.unwrap();
+    let call = torch.strip_prefix(source).unwrap_or_else(|| panic!("not the PyTorch of {name}: {torch}"));
+    json!({ "objective": name, "variant": variant, "params": params, "inputs": inputs, "torch": call.trim() })
 }
 
 /// A function around the Rust code of a setting, which is unchanged but for its indentation.

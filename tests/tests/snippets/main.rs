@@ -1,5 +1,6 @@
-//! Code that users copy. Of the loss lab: Rust that compiles and runs, PyTorch that gives core's numbers; `page.rs`
-//! and `page.json` are copies of the code of the page, and the browser's test of the lab compares them with the page.
+//! Code that users copy. Of the loss lab: Rust that compiles and runs, PyTorch that gives core's numbers in each form and
+//! with each parameter; `page.rs` and `page.json` are copies of the code of the page, and the browser's test of the lab
+//! compares them with the page.
 //! Of the README: `readme.rs`.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -16,8 +17,11 @@ use rand::{RngExt as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use simile_core::error::Result;
+use simile_core::loss;
+use simile_core::loss::spec::Spec;
 use simile_core::numeric::matrix::Matrix;
 use simile_core::requests::{Outcome, Request};
+use simile_tests::settings::{forms, variations};
 
 const SAMPLES: usize = 12;
 const DIMENSIONS: usize = 5;
@@ -34,7 +38,7 @@ pub(crate) struct Inputs {
     pub(crate) bias: Vec<usize>,
 }
 
-/// Settings with their PyTorch functions.
+/// Settings of the page with its calls of PyTorch.
 fn settings() -> Vec<Value> {
     serde_json::from_str(include_str!("page.json")).unwrap()
 }
@@ -99,15 +103,15 @@ fn the_rust_of_the_page_compiles_and_finds_the_loss() {
     }
 }
 
-#[test]
-fn the_pytorch_of_the_page_finds_what_core_finds() {
+/// Runs the PyTorch of objectives with settings, and compares with core.
+fn pytorch_finds_what_core_finds(settings: &[Value]) {
     let Some(python) = simile_tests::python("torch") else { return };
-    let (settings, inputs) = (settings(), inputs());
-    let snippets: Vec<&Value> = settings.iter().map(|setting| &setting["torch"]).collect();
+    let inputs = inputs();
+    let scripts: Vec<String> = settings.iter().map(script).collect();
     let mut command = Command::new(python);
     command.args(["-c", include_str!("evaluate.py")]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let job = json!({ "inputs": inputs, "snippets": snippets }).to_string();
+    let job = json!({ "inputs": inputs, "scripts": scripts }).to_string();
     child.stdin.take().unwrap().write_all(job.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
@@ -120,9 +124,59 @@ fn the_pytorch_of_the_page_finds_what_core_finds() {
         assert!((found - loss).abs() < 1e-6 * loss.abs().max(1.0), "{what}: {found} instead of {loss}");
         for view in ["view_a", "view_b"] {
             let found: Vec<Vec<f64>> = serde_json::from_value(answer[view].clone()).unwrap();
+            let far = |(found, expected): (f64, f64)| (found - expected).abs();
+            let largest =
+                expected.gradients[view].iter().flatten().fold(1.0_f64, |most, g| most.max(g.abs()));
             let pairs = found.concat().into_iter().zip(expected.gradients[view].concat());
-            let far = pairs.map(|(found, expected)| (found - expected).abs()).fold(0.0, f64::max);
-            assert!(far < 1e-6, "{what}: gradients of {view} differ by {far}");
+            let off = pairs.map(far).fold(0.0, f64::max);
+            assert!(off < 1e-6 * largest, "{what}: gradients of {view} differ by {off}");
         }
     }
+}
+
+/// The PyTorch of an objective with a call, that of the page where the setting is of the page.
+fn script(setting: &Value) -> String {
+    let spec = loss::spec(setting["objective"].as_str().unwrap()).unwrap();
+    let call = setting["torch"].as_str().map_or_else(|| call(spec, setting), Into::into);
+    format!("{}\n\n{call}\n", spec.pytorch.unwrap())
+}
+
+/// A call with every parameter of a setting that the function has: what is merely checked, or has one value, is not.
+fn call(spec: &Spec, setting: &Value) -> String {
+    let source = spec.pytorch.unwrap();
+    let mut arguments: Vec<String> = spec.required().map(|input| input.name.into()).collect();
+    for (name, value) in setting["params"].as_object().unwrap() {
+        let name = if name == "lambda" { "lambda_" } else { name };
+        assert!(source.contains(&format!("{name}=")), "{} has no {name}", spec.name);
+        arguments.push(format!("{name}={}", python(value)));
+    }
+    arguments.extend(setting["variant"].as_str().map(|variant| format!("variant=\"{variant}\"")));
+    format!("loss = {}({})", spec.name.replace('-', "_"), arguments.join(", "))
+}
+
+fn python(value: &Value) -> String {
+    match value {
+        Value::Null => "None".into(),
+        Value::Bool(true) => "True".into(),
+        Value::Bool(false) => "False".into(),
+        value => value.to_string(),
+    }
+}
+
+#[test]
+fn the_pytorch_of_the_page_finds_what_core_finds() {
+    pytorch_finds_what_core_finds(&settings());
+}
+
+#[test]
+fn pytorch_finds_what_core_finds_in_each_form_with_each_parameter() {
+    let of = |spec: &Spec| -> Vec<Value> {
+        let inputs: Vec<&str> = spec.required().map(|input| input.name).collect();
+        let setting = |variant: Option<&str>, params: Value| json!({ "objective": spec.name, "variant": variant, "params": params, "inputs": inputs });
+        let forms = forms(spec).into_iter();
+        forms.flat_map(|form| variations(spec).into_iter().map(move |params| setting(form, params))).collect()
+    };
+    let settings: Vec<Value> = loss::specs().filter(|spec| spec.pytorch.is_some()).flat_map(of).collect();
+    assert!(settings.len() > 100);
+    pytorch_finds_what_core_finds(&settings);
 }

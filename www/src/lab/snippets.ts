@@ -2,7 +2,6 @@
 import type { Setting } from "simile-web";
 import type { Offered } from "./catalogue.js";
 import { CLASSES } from "./samples.js";
-import { torchOf } from "./torch.js";
 
 export type Language = "rust" | "recipe" | "torch";
 
@@ -10,7 +9,7 @@ export type Language = "rust" | "recipe" | "torch";
 export function snippetOf(language: Language, setting: Setting, entry: Offered): string | undefined {
   if (language === "rust") return rust(setting, entry);
   if (language === "recipe") return recipe(setting, entry);
-  return torchOf(setting);
+  return torch(setting, entry);
 }
 
 /** The parameters that stand in the formula as a symbol, and those that differ from their defaults. */
@@ -38,6 +37,24 @@ let objective = loss::build(
 let batch = Batch::views(view_a, view_b)${parts.join("")};
 let loss = loss::loss(objective.as_ref(), &batch)?;
 `;
+}
+
+/** The source that core has, and a call with the setting. */
+function torch(setting: Setting, entry: Offered): string | undefined {
+  if (entry.pytorch === null) return undefined;
+  const { variant } = setting;
+  const parameters = Object.entries({ ...parametersOf(setting, entry), ...(variant && { variant }) });
+  // `lambda` is a keyword of Python.
+  const named = parameters.map(([name, value]) => `${name === "lambda" ? "lambda_" : name}=${python(value)}`);
+  const call = [...["view_a", "view_b", ...entry.inputs], ...named].join(", ");
+  return `${entry.pytorch}\n\nloss = ${entry.name.replaceAll("-", "_")}(${call})\n`;
+}
+
+function python(value: unknown): string {
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value !== "object" || value === null) return JSON.stringify(tidy("", value));
+  const entries = Object.entries(value).map(([name, inner]) => `"${name}": ${python(inner)}`);
+  return `{${entries.join(", ")}}`;
 }
 
 /** An arm of a recipe; its data set has to have the variables that are named here. */

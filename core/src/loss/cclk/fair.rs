@@ -64,6 +64,13 @@ impl Described for FairCclk {
         methods: &["single", "cached"],
         variants: VARIANTS,
         parameters: PARAMETERS,
+        pytorch: Some(concat!(
+            include_str!("../cosines.py"),
+            include_str!("operator.py"),
+            include_str!("weights.py"),
+            include_str!("negatives.py"),
+            include_str!("fair.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };
@@ -101,6 +108,13 @@ impl Described for HardNegCclk {
         methods: &["single", "cached"],
         variants: VARIANTS,
         parameters: PARAMETERS,
+        pytorch: Some(concat!(
+            include_str!("../cosines.py"),
+            include_str!("operator.py"),
+            include_str!("weights.py"),
+            include_str!("negatives.py"),
+            include_str!("hardneg.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };

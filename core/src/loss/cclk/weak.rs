@@ -67,6 +67,12 @@ impl Described for WeakSupCclk {
         methods: &["single", "cached"],
         variants: VARIANTS,
         parameters: PARAMETERS,
+        pytorch: Some(concat!(
+            include_str!("../cosines.py"),
+            include_str!("operator.py"),
+            include_str!("weights.py"),
+            include_str!("weak.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };

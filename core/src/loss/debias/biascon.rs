@@ -98,6 +98,7 @@ impl Described for BiasCon {
             Form::new("released", "1e-9 is added inside the logarithm"),
         ],
         parameters: &[Parameter::temperature(0.07)],
+        pytorch: Some(concat!(include_str!("../cosines.py"), include_str!("biascon.py"))),
         module: module_path!(),
         ..Spec::BASE
     };

@@ -90,6 +90,7 @@ impl Described for Dc {
             Form::new("released", "sum of the means of both views"),
         ],
         parameters: &[Parameter::temperature(0.1)],
+        pytorch: Some(concat!(include_str!("../cosines.py"), include_str!("dc.py"))),
         module: module_path!(),
         ..Spec::BASE
     };
@@ -146,6 +147,7 @@ impl Described for Dclw {
             .symbol("σ")
             .between(0.1, 10.0),
         ],
+        pytorch: Some(concat!(include_str!("../cosines.py"), include_str!("dclw.py"))),
         module: module_path!(),
         ..Spec::BASE
     };

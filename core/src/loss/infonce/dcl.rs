@@ -68,6 +68,11 @@ impl Described for Dcl {
             .symbol("τ⁺")
             .between(0.0, 0.5),
         ],
+        pytorch: Some(concat!(
+            include_str!("../cosines.py"),
+            include_str!("corrected.py"),
+            include_str!("dcl.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };

@@ -74,6 +74,11 @@ impl Described for Hcl {
             .symbol("τ⁺")
             .between(0.0, 0.5),
         ],
+        pytorch: Some(concat!(
+            include_str!("../cosines.py"),
+            include_str!("corrected.py"),
+            include_str!("hcl.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };

@@ -61,6 +61,7 @@ impl Described for InfoNce {
             Parameter::choice("similarity", &["cosine"], "how embeddings are compared; there is one way"),
             Parameter::flag("symmetric", false, "averages the directions a to b and b to a"),
         ],
+        pytorch: Some(concat!(include_str!("across.py"), include_str!("info_nce.py"))),
         module: module_path!(),
         ..Spec::BASE
     };
@@ -124,6 +125,7 @@ impl Described for FairInfoNce {
             Parameter::temperature(0.5),
             Parameter::flag("symmetric", false, "averages the directions a to b and b to a"),
         ],
+        pytorch: Some(concat!(include_str!("across.py"), include_str!("fair_info_nce.py"))),
         module: module_path!(),
         ..Spec::BASE
     };

@@ -49,6 +49,7 @@ impl Described for NtXent {
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached", "with-classifier"],
         parameters: &[Parameter::temperature(0.5)],
+        pytorch: Some(concat!(include_str!("../cosines.py"), include_str!("nt_xent.py"))),
         module: module_path!(),
         ..Spec::BASE
     };

@@ -82,6 +82,11 @@ impl Described for WeakSupInfoNce {
             Form::new("paper", "without that factor"),
         ],
         parameters: &[Parameter::temperature(0.1), BASE_TEMPERATURE, REDUCTION],
+        pytorch: Some(concat!(
+            include_str!("../cosines.py"),
+            include_str!("../supervised/supcon.py"),
+            include_str!("weaksup_info_nce.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };

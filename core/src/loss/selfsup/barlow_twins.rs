@@ -58,6 +58,7 @@ impl Described for BarlowTwins {
                 .between(1e-4, 1.0),
             Parameter::number("bn_eps", Range::Positive, 1e-5, "added to the variances"),
         ],
+        pytorch: Some(include_str!("barlow_twins.py")),
         module: module_path!(),
         ..Spec::BASE
     };

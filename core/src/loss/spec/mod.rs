@@ -79,6 +79,10 @@ pub struct Spec {
     pub variants: &'static [Form],
     /// Its parameters beside `variant`.
     pub parameters: &'static [Parameter],
+    /// Source in PyTorch whose last function, of the objective's name, is the same loss: it takes the required inputs in
+    /// their order and the parameters by name (`lambda` as `lambda_`). An objective of two views of one network has it.
+    #[serde(skip)]
+    pub pytorch: Option<&'static str>,
     /// The module that documents it, by `module_path!()`.
     #[serde(skip)]
     pub module: &'static str,
@@ -256,6 +260,7 @@ impl Spec {
         methods: &[],
         variants: &[],
         parameters: &[],
+        pytorch: None,
         module: "",
     };
 

@@ -127,6 +127,11 @@ impl Described for ConTeX {
                 .null_by_default("0.5 as released, 0.7 as printed"),
             REDUCTION,
         ],
+        pytorch: Some(concat!(
+            include_str!("../cosines.py"),
+            include_str!("margins.py"),
+            include_str!("contex.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };

@@ -95,6 +95,11 @@ impl Described for ConTeXClipped {
             Parameter::number("mix", Range::Within(0.0, 1.0), 0.5, "share of L_a"),
             REDUCTION,
         ],
+        pytorch: Some(concat!(
+            include_str!("../cosines.py"),
+            include_str!("margins.py"),
+            include_str!("contex_clipped.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };

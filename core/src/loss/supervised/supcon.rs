@@ -96,6 +96,7 @@ impl Described for SupCon {
             Form::new("released", "times temperature / base_temperature"),
         ],
         parameters: &[Parameter::temperature(0.1), BASE_TEMPERATURE, REDUCTION],
+        pytorch: Some(concat!(include_str!("../cosines.py"), include_str!("supcon.py"))),
         module: module_path!(),
         ..Spec::BASE
     };

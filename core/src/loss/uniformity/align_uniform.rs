@@ -69,6 +69,7 @@ impl Described for AlignUniform {
             Parameter::number("align_w", Range::Factor, 1.0, "factor of the alignment"),
             Parameter::number("unif_w", Range::Factor, 1.0, "factor of the uniformity"),
         ],
+        pytorch: Some(concat!(include_str!("potential.py"), include_str!("align_uniform.py"))),
         module: module_path!(),
         ..Spec::BASE
     };

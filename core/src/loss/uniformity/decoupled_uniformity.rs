@@ -69,6 +69,7 @@ impl Described for DecoupledUniformity {
         parameters: &[Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances")
             .between(0.1, 16.0)
             .null_by_default("2 as released, 1 as printed")],
+        pytorch: Some(concat!(include_str!("potential.py"), include_str!("decoupled_uniformity.py"))),
         module: module_path!(),
         ..Spec::BASE
     };

@@ -126,6 +126,11 @@ impl Described for KernelDecoupledUniformity {
             .only_checked(),
             Parameter::kernel(r#"{ "name": "rbf", "sigma": 1.0 }"#, "kernel of the prior"),
         ],
+        pytorch: Some(concat!(
+            include_str!("potential.py"),
+            include_str!("../cclk/operator.py"),
+            include_str!("kernel_decoupled_uniformity.py")
+        )),
         module: module_path!(),
         ..Spec::BASE
     };

@@ -1,0 +1,19 @@
+def weights(z, ridge, kernel, clip_threshold, variant, keeps_own=False):
+    """The weights of the other samples: as released, or in rows of sum 1."""
+    if variant == "released":
+        w = operator(z, ridge, kernel, has_unit_diagonal=True)
+        return w.where(w >= clip_threshold, 0).fill_diagonal_(0)
+    w = operator(z, ridge, kernel).clamp_min(0)
+    w = w if keeps_own else w.fill_diagonal_(0)
+    return w / w.sum(1, keepdim=True).clamp_min(1e-300)
+
+
+def as_printed(view_a, view_b, z, temperature, ridge, kernel):
+    """Cosines from one view to the other over the temperature, terms of either sign, and the sizes of their sums."""
+    s = F.normalize(view_a, dim=1) @ F.normalize(view_b, dim=1).T / temperature
+    terms = operator(z, ridge, kernel).to(s.dtype) * s.exp()
+    rest = terms - torch.diag(terms.diagonal())
+    sizes = [s.diagonal().exp(), rest.clamp_min(0).sum(1), -rest.clamp_max(0).sum(1)]
+    return s, terms.sum(1), sizes
+
+

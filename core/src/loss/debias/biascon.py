@@ -1,0 +1,8 @@
+def biascon(view_a, view_b, labels, bias, temperature=0.07, variant="paper"):
+    s, _ = cosines(view_a, view_b, temperature)
+    label, kind = labels.repeat(2), bias.repeat(2)
+    positive = (label[:, None] == label) & (kind[:, None] != kind)
+    others = without_itself(s).logsumexp(1, keepdim=True)
+    if variant == "released":
+        others = torch.logaddexp(others, others.new_tensor(1 / temperature + math.log(1e-9)))
+    return (((others - s) * positive).sum(1) / positive.sum(1).clamp_min(1)).mean()
