@@ -24,7 +24,7 @@ const FUNCTIONS: [&str; 2] = ["log", "cos"];
 const INDICES: usize = 3;
 
 /// A parameter by its name: its symbol, or the name where it has none; `None` for other words.
-pub(crate) type Symbols<'a> = &'a dyn Fn(&str) -> Option<&'a str>;
+pub(crate) type Symbols<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
 /// One line of a formula as an element `math`.
 ///
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         }
         let operand = self.operand()?;
         let scripted = self.scripts(operand)?;
-        if self.before != ' ' && self.rest.starts_with(['(', '[']) {
+        if self.rest.starts_with(['(', '[']) {
             let argument = self.factor()?;
             return Ok(Part::new(format!("<mrow>{}{}</mrow>", scripted.text, argument.text)));
         }

@@ -84,13 +84,13 @@ mod tests {
 
     #[test]
     fn a_line_is_of_the_form_that_it_begins_with() {
-        let spec = Spec {
+        const SPEC: Spec = Spec {
             formula: "paper     L = 1/b sum_i l_i\nreleased  L = sum_i l_i\nl_i = s_i",
             variants: &[Form::new("released", ""), Form::new("paper", "")],
             ..Spec::BASE
         };
-        assert_eq!(spec.equations("paper"), ["L = 1/b sum_i l_i", "l_i = s_i"]);
-        assert_eq!(spec.equations("released"), ["L = sum_i l_i", "l_i = s_i"]);
-        assert_eq!(Spec { variants: &[], ..spec }.equations("").len(), 3);
+        assert_eq!(SPEC.equations("paper"), ["L = 1/b sum_i l_i", "l_i = s_i"]);
+        assert_eq!(SPEC.equations("released"), ["L = sum_i l_i", "l_i = s_i"]);
+        assert_eq!(Spec { variants: &[], ..SPEC }.equations("").len(), 3);
     }
 }
