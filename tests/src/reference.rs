@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
-
-/// Cases whose tolerance in f32 is that of a linear solve.
-const WITH_SOLVE: [&str; 4] = ["fair-cclk", "weaksup-cclk", "hardneg-cclk", "kernel-decoupled-uniformity"];
+use simile_core::loss::spec::Spec;
 
 /// Fields of `aux` that describe the run of the released code or of another one, repeat a parameter, or need data that
 /// are not in the file.
@@ -99,8 +97,13 @@ impl Reference {
         self.json["objective"].as_str().unwrap_or_default()
     }
 
+    /// True if the tolerance is that of a linear solve.
+    fn solves(&self) -> bool {
+        simile_core::loss::spec(self.objective()).is_ok_and(Spec::solves)
+    }
+
     fn compare_loss(&self, answer: &Value, precision: Precision) -> Result<(), String> {
-        let with_solve = WITH_SOLVE.contains(&self.objective());
+        let with_solve = self.solves();
         let (rtol, atol) = match precision {
             Precision::F64 => (if with_solve { 1e-8 } else { 1e-9 }, 1e-10),
             Precision::F32 => (1e-4, if with_solve { 1e-4 } else { 1e-5 }),
@@ -121,7 +124,7 @@ impl Reference {
         let temperature = self.json["params"]["temperature"].as_f64().unwrap_or(1.0);
         let tolerance = match precision {
             Precision::F64 => 1e-8,
-            Precision::F32 if WITH_SOLVE.contains(&self.objective()) || temperature <= 0.07 => 1e-3,
+            Precision::F32 if self.solves() || temperature <= 0.07 => 1e-3,
             Precision::F32 => 1e-4,
         };
         let views = [("grad_a", "view_a"), ("grad_b", "view_b")];

@@ -34,6 +34,7 @@ use crate::error::Result;
 use crate::loss;
 use crate::loss::Objective;
 use crate::loss::batch::Batch;
+use crate::loss::spec::Spec;
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::nn::layers::uniform_fan_in;
@@ -87,12 +88,8 @@ impl BiasGuided {
     ) -> Result<Self> {
         objective.check()?;
         let sight = Sight::of(biased, debiased)?;
-        let read = match objective.name() {
-            "learned-mixin" => Some([debiased.encoder.embedding_size(), 1]),
-            "rubi" => Some([biased.encoder.embedding_size(), debiased.head.output]),
-            _ => None,
-        };
-        let reader = read.map(|shape| Reader::init(shape, &device.clone().autodiff(), rng));
+        let shape = reader_shape(objective.spec(), debiased, biased);
+        let reader = shape.map(|shape| Reader::init(shape, &device.clone().autodiff(), rng));
         let (debiased, biased) = (debiased.init(device, rng)?, biased.init(device, rng)?);
         let trained = Trained { debiased, biased, reader };
         Ok(Self { trained, sight, objective, first_steps, ce_weight, steps: 0 })
@@ -102,6 +99,15 @@ impl BiasGuided {
     fn is_first(&self) -> bool {
         self.steps < self.first_steps
     }
+}
+
+/// Features and outputs of the linear layer of an objective, if it has one: it reads the features that the objective names.
+fn reader_shape(spec: &Spec, debiased: &Networks, biased: &Networks) -> Option<[usize; 2]> {
+    let reads = if spec.needs("g_features") { biased } else { debiased };
+    let features = reads.encoder.embedding_size();
+    let number = |name: &str| if name == "classes" { debiased.head.output } else { features };
+    let weights = spec.input("fc_weight")?.dims(number);
+    Some([features, *weights.first()?])
 }
 
 impl Algorithm for BiasGuided {

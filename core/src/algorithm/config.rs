@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::biased::biased_network;
 use super::wcl::BIASED_RATE;
-use super::with_classifier::TOTAL;
+use super::with_classifier::includes_cross_entropy;
 use super::{
     AdversarialGenerator, Algorithm, BiasGuided, BootstrapLatent, Cached, DifficultyEncoder,
     DifficultyWeighted, JustTrainTwice, LearningFromFailure, LearningNotToLearn, MomentumContrast,
@@ -14,6 +14,7 @@ use super::{
     WithClassifier,
 };
 use crate::error::{Error, Result, positive, within};
+use crate::loss::spec::Spec;
 use crate::loss::{self, Lff, Objective, ObjectiveConfig, WclTriplet};
 use crate::nn::EncoderConfig;
 use crate::nn::head::{HeadConfig, HeadKind};
@@ -212,7 +213,8 @@ impl AlgorithmConfig {
     /// # Errors
     /// A setting is out of range, or the objective belongs to another algorithm.
     pub fn check(&self, objective: &ObjectiveConfig, steps: u64) -> Result<()> {
-        objective.build()?;
+        let built = objective.build()?;
+        let spec = built.spec();
         let known = self.objectives();
         if !known.is_empty() && !known.contains(&objective.name.as_str()) {
             return Err(Error::unknown("objective of this method", &objective.name, known.iter().copied()));
@@ -228,7 +230,7 @@ impl AlgorithmConfig {
                 biased_learning_rate.map_or(Ok(()), |rate| positive(BIASED_RATE, rate).map(drop))
             }
             Self::Cached { chunk, statistics } => {
-                if *statistics == BatchStatistics::Batch && class_scores(&objective.name, 1, 1).is_some() {
+                if *statistics == BatchStatistics::Batch && spec.head.scores(1, 1).is_some() {
                     let expected =
                         "expected `chunk` beside an objective of class scores, which compares no samples";
                     return Err(Error::parameter("method.statistics", "batch", expected));
@@ -250,13 +252,13 @@ impl AlgorithmConfig {
             Self::Rebias { lambda, .. } => within("method.lambda", *lambda, 0.0, f64::MAX).map(drop),
             Self::Lnl { reversal, .. } => within("method.reversal", *reversal, 0.0, f64::MAX).map(drop),
             Self::WithClassifier { ce_weight } => {
-                let taken = objective.name != TOTAL;
+                let taken = !includes_cross_entropy(spec);
                 classifier_beside(*ce_weight, taken, "which has a `ce_weight` of its own; set that one")
             }
             Self::Jtt { first_steps } => check_stages(*first_steps, steps),
             Self::BiasNetwork { first_steps, ce_weight, .. } => {
                 check_stages(*first_steps, steps)?;
-                let taken = objective.name == "softcon";
+                let taken = spec.needs_views();
                 classifier_beside(*ce_weight, taken, "which is a classifier itself; leave it out")
             }
         }
@@ -381,7 +383,7 @@ impl AlgorithmConfig {
 
     /// True if the algorithm has a network that needs the samples without augmentation.
     pub fn takes_plain(&self, objective: &str) -> bool {
-        matches!(self, Self::BiasNetwork { .. }) && objective == "softcon"
+        matches!(self, Self::BiasNetwork { .. }) && compares_views(objective)
     }
 }
 
@@ -423,6 +425,11 @@ fn bias_predictor(biases: usize) -> Result<HeadConfig> {
         });
     }
     Ok(HeadConfig { kind: HeadKind::Linear, output: biases, ..HeadConfig::default() })
+}
+
+/// True if an objective compares the embeddings of two views.
+pub(super) fn compares_views(objective: &str) -> bool {
+    loss::spec(objective).is_ok_and(Spec::needs_views)
 }
 
 /// Number of class scores that an objective reads from the network's head, for `classes` and a bias of `biases`

@@ -1,6 +1,7 @@
 //! The size of a step of each algorithm: how many images go through which network, and how many parameters there are.
 
 use super::biased::biased_network;
+use super::config::compares_views;
 use super::{AlgorithmConfig, BatchStatistics, Networks, class_scores};
 use crate::nn::dcgan::Generator;
 use crate::nn::vae::VaeDecoder;
@@ -147,7 +148,7 @@ impl AlgorithmConfig {
                 let biased = biased_network(networks, Some(encoder), networks.head.clone());
                 load.fixed = parameters(&biased);
                 load.follow(samples, &Network::of(&biased));
-                load.pass(if objective == "softcon" { 2 * samples } else { samples }, own);
+                load.pass(if compares_views(objective) { 2 * samples } else { samples }, own);
                 if ce_weight.is_some() {
                     load.pass(classified, own);
                 }

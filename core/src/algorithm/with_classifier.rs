@@ -20,13 +20,16 @@ use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::Result;
 use crate::loss;
 use crate::loss::batch::Batch;
+use crate::loss::spec::Spec;
 use crate::loss::{CrossEntropy, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::optim::Optimizer;
 
-/// The objective that includes the cross-entropy.
-pub(super) const TOTAL: &str = "biascon-total";
+/// True for an objective that has the cross-entropy of the classifier as a part.
+pub(super) fn includes_cross_entropy(spec: &Spec) -> bool {
+    spec.needs("logits")
+}
 
 /// A network whose embeddings are compared and whose head classifies.
 #[derive(Debug)]
@@ -38,7 +41,7 @@ pub struct WithClassifier {
 
 impl WithClassifier {
     /// A randomly initialised network, whose head gives a score for each class. `ce_weight` is not used if the
-    /// objective is `biascon-total`.
+    /// objective includes the cross-entropy, as `biascon-total` does.
     ///
     /// # Errors
     /// A setting is out of range.
@@ -68,7 +71,7 @@ impl Algorithm for WithClassifier {
         let scores = passes::output(&self.model, scores);
         let [a, b] = passes::represent(&self.model, views).split();
         let batch = context.with_tensor("view_a", a).with_tensor("view_b", b);
-        if self.objective.name() == TOTAL {
+        if includes_cross_entropy(self.objective.spec()) {
             let batch = batch.with_tensor("logits", scores).with_indices("ce_labels", classes);
             return loss::loss(self.objective.as_ref(), &batch);
         }

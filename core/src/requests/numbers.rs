@@ -7,7 +7,6 @@ use super::input::{check_range, parse_condition, parse_indices, parse_rows};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
-use crate::loss::selfsup::swav::queue_name;
 use crate::loss::spec::InputKind;
 use crate::numeric::matrix::Matrix;
 
@@ -22,15 +21,21 @@ pub enum Numbers {
     Queues(Vec<Matrix>),
 }
 
+/// The name of an input for one of several views.
+fn of_view(name: &str, view: usize) -> String {
+    format!("{name}_{view}")
+}
+
 impl Numbers {
     /// Reads them from a document, in the form that the input of that name has.
     ///
     /// # Errors
     /// Names the input if it has another form, or a value that is not finite.
     pub(super) fn parse(name: &str, value: &Value) -> Result<Self> {
-        if name == "queue" && value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array) {
+        let is_deep = value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array);
+        if is_deep && loss::input_kind(&of_view(name, 0)).is_some() {
             let queues = value.as_array().into_iter().flatten().enumerate();
-            let rows = queues.map(|(at, rows)| parse_rows(&queue_name(at), rows));
+            let rows = queues.map(|(at, rows)| parse_rows(&of_view(name, at), rows));
             return Ok(Self::Queues(rows.collect::<Result<_>>()?));
         }
         Ok(match loss::input_kind(name) {
@@ -59,7 +64,7 @@ impl Numbers {
                 Ok(batch.with_matrix(name, rows, device, dtype))
             }
             Self::Queues(queues) => queues.into_iter().enumerate().try_fold(batch, |batch, (at, rows)| {
-                let name = queue_name(at);
+                let name = of_view(name, at);
                 check_range(&name, &rows, dtype)?;
                 Ok(batch.with_matrix(&name, rows, device, dtype))
             }),
@@ -79,7 +84,7 @@ impl Numbers {
             Self::Rows(rows) => finite(name, rows),
             Self::Integers(_) => Ok(()),
             Self::Queues(queues) => {
-                queues.iter().enumerate().try_for_each(|(at, rows)| finite(&queue_name(at), rows))
+                queues.iter().enumerate().try_for_each(|(at, rows)| finite(&of_view(name, at), rows))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Batches with every input of every objective, and the settings under which objectives are tested.
+//! Batches with every input of an objective, and the settings under which objectives are tested, both as descriptions say.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use simile_core::loss;
 use simile_core::loss::Objective;
 use simile_core::loss::batch::Batch;
+use simile_core::loss::spec::{Input, InputKind, Spec};
 use simile_core::numeric::matrix::Matrix;
-
-/// Classes, and biases, of every batch.
-pub(crate) const CLASSES: usize = 3;
+use simile_tests::settings::{CLASSES, forms, variations};
 
 /// Uniform draws from -1 to 1 (splitmix64).
 pub(crate) struct Draws(u64);
@@ -47,82 +46,85 @@ pub(crate) struct Inputs {
     pub(crate) indices: BTreeMap<String, Vec<usize>>,
     pub(crate) conditions: BTreeMap<String, Matrix>,
     pub(crate) unit_rows: bool,
+    /// Tensors whose rows are embeddings of the samples.
+    pub(crate) embeddings: Vec<String>,
+    /// Tensors and conditions whose rows are samples.
+    pub(crate) by_sample: Vec<String>,
 }
 
-/// Inputs whose rows are samples of the batch and are compared by their cosines.
-pub(crate) const EMBEDDINGS: [&str; 9] = [
-    "view_a",
-    "view_b",
-    "view_c",
-    "view_a_biased",
-    "view_b_biased",
-    "target_a",
-    "target_b",
-    "stored_a",
-    "stored_b",
-];
-
 impl Inputs {
-    /// Random inputs for an objective, with the given labels and bias labels.
+    /// Every input of an objective, of the shape that its description says: random numbers, on the host those from 0 to 1,
+    /// and the given labels and bias labels.
     pub(crate) fn random(objective: &str, labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
-        let mut draws = Draws::new(seed);
-        let b = labels.len();
-        let mut tensors = BTreeMap::new();
-        let mut add = |name: &str, matrix: Matrix| drop(tensors.insert(name.to_owned(), matrix));
-        for name in EMBEDDINGS {
-            add(name, draws.matrix(b, width));
-        }
-        for name in ["bank_a", "bank_b", "queue"] {
-            add(name, unit(&draws.matrix(7, width)));
-        }
-        add("prototypes", draws.matrix(5, width));
-        add("scores", draws.matrix(b, 5));
-        for name in ["bias_logits", "f_logits", "g_logits", "logits_b", "logits_d"] {
-            add(name, draws.matrix(b, CLASSES));
-        }
-        let columns = if objective == "di" { CLASSES * CLASSES } else { CLASSES };
-        add("logits", draws.matrix(b, columns));
-        for name in ["features", "f_features", "g_features"] {
-            add(name, draws.matrix(b, 4));
-        }
-        let outputs = if objective == "learned-mixin" { 1 } else { CLASSES };
-        add("fc_weight", draws.matrix(outputs, 4));
-        add("fc_bias", draws.matrix(1, outputs));
-        add("log_sigma", Matrix::zeros(1, 1));
-        let mut of_pixels = Draws::new(!seed);
-        for (name, columns) in [("images", 5), ("reconstruction", 5), ("mean", 2), ("log_variance", 2)] {
-            add(name, of_pixels.matrix(b, columns));
-        }
+        Self::of(loss::spec(objective).unwrap().inputs, labels, bias, width, seed)
+    }
 
-        let indices = [
-            ("labels", labels.to_vec()),
-            ("bias", bias.to_vec()),
-            ("ce_labels", labels.to_vec()),
-            ("ce_bias", bias.to_vec()),
-            ("errors", labels.iter().map(|label| label % 2).collect()),
-        ];
-        let prior = Matrix::from_fn(CLASSES, CLASSES, |i, j| if i == j { 0.8 } else { 0.1 });
-        let conditions = [
-            ("z", draws.matrix(b, 3)),
-            ("z_a", draws.matrix(b, 3)),
-            ("z_b", draws.matrix(b, 3)),
-            ("bias_features", draws.matrix(b, 4)),
-            ("prior", prior),
-            ("weights", Matrix::from_fn(b, 1, |i, _| 0.5 + i as f64)),
-        ];
-        Self {
-            tensors,
-            indices: indices.into_iter().map(|(name, values)| (name.to_owned(), values)).collect(),
-            conditions: conditions.into_iter().map(|(name, values)| (name.to_owned(), values)).collect(),
+    /// Every input of every objective.
+    pub(crate) fn of_all(labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
+        let all: Vec<Input> = loss::specs().flat_map(|spec| spec.inputs).copied().collect();
+        Self::of(&all, labels, bias, width, seed)
+    }
+
+    fn of(inputs: &[Input], labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
+        let mut drawn = Self {
+            tensors: BTreeMap::new(),
+            indices: BTreeMap::new(),
+            conditions: BTreeMap::new(),
             unit_rows: false,
+            embeddings: Vec::new(),
+            by_sample: Vec::new(),
+        };
+        for input in inputs {
+            drawn.add(input, input.name, [labels, bias], width, seed);
+            // There is one for each of two views.
+            if let Some(of_all) = input.name.strip_suffix("_0") {
+                drawn.add(input, &format!("{of_all}_1"), [labels, bias], width, seed);
+            }
+        }
+        drawn
+    }
+
+    /// Draws an input: the same numbers for the same name.
+    fn add(&mut self, input: &Input, name: &str, [labels, bias]: [&[usize]; 2], width: usize, seed: u64) {
+        let number = |name: &str| match name {
+            "b" | "n" | "m" => labels.len(),
+            "d" => width,
+            "classes" | "biases" | "domains" => CLASSES,
+            "e" => 3,
+            _ => 5,
+        };
+        let dims = input.dims(number);
+        let (rows, columns) = (dims[0], dims.get(1).copied().unwrap_or(1));
+        let of_name = name.bytes().fold(seed, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+        let matrix = Draws::new(of_name).matrix(rows, columns);
+        if input.is_embedding() {
+            self.embeddings.push(name.into());
+        }
+        if input.is_by_sample() {
+            self.by_sample.push(name.into());
+        }
+        match input.kind {
+            InputKind::Embeddings | InputKind::Rows => drop(self.tensors.insert(name.into(), matrix)),
+            InputKind::Host => {
+                let from_0 = Matrix::from_fn(rows, columns, |i, j| f64::midpoint(matrix[(i, j)], 1.0));
+                self.conditions.insert(name.into(), from_0);
+            }
+            InputKind::Integers | InputKind::Clusters => {
+                let values = match name {
+                    _ if name.contains("bias") => bias.to_vec(),
+                    _ if name.contains("labels") => labels.to_vec(),
+                    _ => labels.iter().map(|label| label % 2).collect(),
+                };
+                self.indices.insert(name.into(), values);
+            }
         }
     }
 
     /// The embeddings as unit rows that are not normalised again.
     pub(crate) fn with_unit_rows(mut self) -> Self {
-        for name in EMBEDDINGS {
+        for name in &self.embeddings {
             let rows = unit(&self.tensors[name]);
-            self.tensors.insert(name.into(), rows);
+            self.tensors.insert(name.clone(), rows);
         }
         self.unit_rows = true;
         self
@@ -162,81 +164,48 @@ pub(crate) fn batches() -> Vec<(&'static str, Vec<usize>, Vec<usize>)> {
 
 /// An objective with its settings.
 pub(crate) struct Setting {
-    pub(crate) name: &'static str,
+    pub(crate) spec: &'static Spec,
     pub(crate) variant: Option<&'static str>,
     pub(crate) params: Value,
     pub(crate) objective: Box<dyn Objective>,
 }
 
+impl Setting {
+    /// `None` if the objective does not take these parameters.
+    pub(crate) fn new(spec: &'static Spec, variant: Option<&'static str>, params: Value) -> Option<Self> {
+        let objective = loss::build(spec.name, variant, params.clone()).ok()?;
+        Some(Self { spec, variant, params, objective })
+    }
+
+    /// True if the first views alone are anchors.
+    pub(crate) fn is_directed(&self) -> bool {
+        let form = self.spec.form(self.variant).is_some_and(|form| form.directed);
+        (self.spec.directed || form) && self.params["symmetric"] != true
+    }
+
+    /// True if its gradient takes weights made of its inputs as constants.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.spec.detached || self.spec.form(self.variant).is_some_and(|form| form.detached)
+    }
+}
+
 impl std::fmt::Display for Setting {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(f, "{} {} {}", self.name, self.variant.unwrap_or("default"), self.params)
+        write!(f, "{} {} {}", self.spec.name, self.variant.unwrap_or("default"), self.params)
     }
 }
 
-/// Every registered objective under each of its variants, with its defaults, with low temperatures, and with specific
-/// settings.
+/// Every registered objective under each of its forms, with its defaults, with a low temperature, and with each parameter
+/// at other values.
 pub(crate) fn settings() -> Vec<Setting> {
-    let mut settings = Vec::new();
-    for name in loss::names() {
-        for variant in [None, Some("paper"), Some("released"), Some("normalised")] {
-            let general = [json!({}), json!({ "temperature": 0.05 })];
-            for mut params in general.into_iter().chain(particular(name)) {
-                if name == "di" {
-                    params["domains"] = CLASSES.into();
-                }
-                // An objective without that variant or parameter is refused, and not tested.
-                if let Ok(objective) = loss::build(name, variant, params.clone()) {
-                    settings.push(Setting { name, variant, params, objective });
-                }
-            }
-        }
-        assert!(settings.iter().any(|setting| setting.name == name), "{name} was never built");
-    }
-    settings
-}
-
-/// Parameters that change the formula of one objective.
-fn particular(name: &str) -> Vec<Value> {
-    let kernels = || {
-        ["rbf", "laplacian", "linear", "cosine", "polynomial", "exact-match"]
-            .map(|kernel| json!({ "temperature": 0.4, "lambda": 0.5, "kernel": { "name": kernel } }))
-            .to_vec()
+    let of = |spec: &'static Spec| {
+        let low = spec.parameter("temperature").map(|_| json!({ "temperature": 0.05 }));
+        let parameters: Vec<Value> = variations(spec).into_iter().chain(low).collect();
+        forms(spec).into_iter().flat_map(move |form| {
+            parameters.clone().into_iter().map(move |params| Setting::new(spec, form, params).unwrap())
+        })
     };
-    match name {
-        "info-nce" | "fair-info-nce" => vec![json!({ "symmetric": true })],
-        "weaksup-cclk" | "fair-cclk" | "hardneg-cclk" => kernels(),
-        "dcl" => vec![json!({ "tau_plus": 0.0 }), json!({ "tau_plus": 0.4, "temperature": 0.2 })],
-        "hcl" => vec![json!({ "tau_plus": 0.0, "beta": 2.0 }), json!({ "tau_plus": 0.3, "beta": 0.0 })],
-        "supcon" | "weaksup-info-nce" | "contex-p" => vec![json!({ "reduction": "sum" })],
-        "contex" => vec![json!({ "reduction": "sum", "mix": 0.3 })],
-        "biascon-total" => vec![json!({ "bias_balanced": true, "ce_weight": 0.7 })],
-        "wcl-triplet" => vec![json!({ "tau_plus": 0.3 })],
-        "wcl-weighted-infonce" => ["none", "dcl", "hcl"]
-            .iter()
-            .flat_map(|correction| {
-                ["squared", "euclidean"].map(
-                    |distance| json!({ "correction": correction, "distance": distance, "tau_plus": 0.02 }),
-                )
-            })
-            .collect(),
-        "decoupled-uniformity" => vec![json!({ "t": 0.5 }), json!({ "t": 20.0 })],
-        "kernel-decoupled-uniformity" => vec![
-            json!({ "lambda": null }),
-            json!({ "lambda": 0.3, "t": 5.0, "kernel": { "name": "linear" } }),
-            json!({ "lambda": 0.3, "kernel": { "name": "exact-match" } }),
-        ],
-        "dclw" => vec![json!({ "sigma": 0.1 })],
-        "align-uniform" => vec![json!({ "alpha": 1.0, "unif_w": 0.3 }), json!({ "alpha": 3.0, "t": 0.5 })],
-        "barlow-twins" => vec![json!({ "lambd": 0.5 })],
-        "swav" => {
-            vec![json!({ "crops_for_assign": [1] }), json!({ "epsilon": 0.5, "sinkhorn_iterations": 1 })]
-        }
-        "swav-sinkhorn" => vec![json!({ "epsilon": 0.003 })],
-        "vae" => vec![json!({ "beta": 0.0 }), json!({ "beta": 4.0 })],
-        "rebias-hsic" => vec![json!({ "sigma_x": 0.5 })],
-        _ => Vec::new(),
-    }
+    loss::specs().flat_map(of).collect()
 }
 
 /// A result on the host.

@@ -3,11 +3,12 @@
 use burn::tensor::{DType, Device};
 use serde_json::Value;
 use simile_core::loss;
-use simile_core::loss::spec::InputKind;
+use simile_core::loss::spec::{Input, InputKind, Kind, Parameter, Range, Spec};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::requests::Request;
+use simile_tests::settings::forms;
 
-use crate::batches::{EMBEDDINGS, Inputs, Outcome, Setting, batches, evaluate, settings};
+use crate::batches::{Inputs, Outcome, Setting, batches, evaluate, settings};
 
 /// Changes every set of embeddings.
 type Change = fn(&Matrix) -> Matrix;
@@ -29,9 +30,8 @@ const EMBEDDED: [(&str, Change); 7] = [
 ];
 
 /// True if an objective takes embeddings without normalising them, whose second moments have to be representable.
-fn is_on_raw_values(objective: &str) -> bool {
-    let inputs = loss::spec(objective).unwrap().inputs;
-    inputs.iter().any(|input| input.kind == InputKind::Rows && EMBEDDINGS.contains(&input.name))
+fn is_on_raw_values(spec: &Spec) -> bool {
+    spec.inputs.iter().any(|input| input.is_embedding() && input.kind == InputKind::Rows)
 }
 
 /// The name of the first output that is not finite.
@@ -61,15 +61,15 @@ fn failures(setting: &Setting, dtype: DType, tile: Option<usize>) -> (Vec<String
     let mut failures = Vec::new();
     let mut counts = [0, 0];
     for (kind, labels, bias) in batches() {
-        let drawn = Inputs::random(setting.name, &labels, &bias, 4, 7);
+        let drawn = Inputs::random(setting.spec.name, &labels, &bias, 4, 7);
         for (change, apply) in EMBEDDED {
-            if is_on_raw_values(setting.name) && change.starts_with("beyond") {
+            if is_on_raw_values(setting.spec) && change.starts_with("beyond") {
                 continue;
             }
             let mut inputs = drawn.clone();
-            for name in EMBEDDINGS {
-                let changed = apply(&inputs.tensors[name]);
-                inputs.tensors.insert(name.into(), changed);
+            for name in &drawn.embeddings {
+                let changed = apply(&drawn.tensors[name]);
+                inputs.tensors.insert(name.clone(), changed);
             }
             let inputs = if tile.is_some() { inputs.with_unit_rows() } else { inputs };
             let batch = inputs.batch(dtype).with_tile(tile).with_details(true);
@@ -106,50 +106,26 @@ fn finite_input_gives_finite_output() {
 
 #[test]
 fn a_very_low_temperature_is_finite() {
-    let low = |name: &'static str, variant: Option<&'static str>| {
-        let params = serde_json::json!({ "temperature": 0.01 });
-        let objective = loss::build(name, variant, params.clone()).ok()?;
-        Some(Setting { name, variant, params, objective })
+    let low = |spec: &'static Spec, form| {
+        Setting::new(spec, form, serde_json::json!({ "temperature": 0.01 })).unwrap()
     };
-    let variants = [None, Some("paper"), Some("released"), Some("normalised")];
-    all_finite(loss::names().flat_map(|name| variants.map(|variant| low(name, variant))).flatten().collect());
+    let with_one = loss::specs().filter(|spec| spec.parameter("temperature").is_some());
+    all_finite(with_one.flat_map(|spec| forms(spec).into_iter().map(move |form| low(spec, form))).collect());
 }
 
 #[test]
 fn a_zero_embedding_has_no_gradient() {
-    let embedded = [
-        "nt-xent",
-        "supcon",
-        "dcl",
-        "hcl",
-        "contex",
-        "contex-p",
-        "biascon",
-        "softcon",
-        "wcl-triplet",
-        "dc",
-        "dclw",
-        "wcl-weighted-infonce",
-        "decoupled-uniformity",
-        "align-uniform",
-        "byol",
-        "swav",
-        "moco",
-        "cmc",
-        "fair-cclk",
-        "weaksup-cclk",
-        "hardneg-cclk",
-        "info-nce",
-    ];
-    for name in embedded {
+    let is_normalised = |input: &Input| input.is_embedding() && input.kind == InputKind::Embeddings;
+    for spec in loss::specs().filter(|spec| spec.inputs.iter().any(is_normalised)) {
+        let name = spec.name;
         let objective = loss::build(name, None, Value::Null).unwrap();
         let mut inputs = Inputs::random(name, &[0, 1, 0, 1], &[0, 0, 1, 1], 3, 5);
-        for name in EMBEDDINGS {
+        for name in &inputs.embeddings {
             inputs.tensors.get_mut(name).unwrap().row_mut(2).fill(0.0);
         }
         let outcome = evaluate(objective.as_ref(), &inputs.batch(DType::F64)).unwrap();
         for (input, gradient) in
-            outcome.gradients.iter().filter(|(input, _)| EMBEDDINGS.contains(&input.as_str()))
+            outcome.gradients.iter().filter(|(input, _)| inputs.embeddings.contains(input))
         {
             assert!(gradient.row(2).iter().all(|g| *g == 0.0), "{name}: {input} {:?}", gradient.row(2));
             assert!(gradient.row(1).iter().any(|g| *g != 0.0), "{name}: {input} has no gradient at all");
@@ -206,13 +182,13 @@ const SIZES: [(f64, DType); 6] = [
 
 /// True if an objective has an input that is no embedding, or is taken as it is, so that the loss itself can be larger
 /// than the float type holds.
-fn is_on_large_values(objective: &str) -> bool {
-    loss::spec(objective).unwrap().inputs.iter().any(|input| input.kind == InputKind::Rows)
+fn is_on_large_values(spec: &Spec) -> bool {
+    spec.inputs.iter().any(|input| input.kind == InputKind::Rows)
 }
 
 /// A setting as a case with inputs of that scale: tensors such as embeddings and scores, or host matrices.
 fn extreme(setting: &Setting, size: f64, of_host: bool) -> Request {
-    let inputs = Inputs::random(setting.name, &[0, 1, 0, 2, 1, 0], &[0, 1, 1, 0, 1, 2], 4, 9);
+    let inputs = Inputs::random(setting.spec.name, &[0, 1, 0, 2, 1, 0], &[0, 1, 1, 0, 1, 2], 4, 9);
     let mut document = serde_json::Map::new();
     let rows = |matrix: &Matrix, size: f64| {
         let rows = matrix.iter_rows().map(|row| row.iter().map(|value| value * size).collect::<Vec<f64>>());
@@ -228,7 +204,7 @@ fn extreme(setting: &Setting, size: f64, of_host: bool) -> Request {
         document.insert(name.clone(), rows(matrix, if of_host { size } else { 1.0 }));
     }
     Request {
-        objective: setting.name.into(),
+        objective: setting.spec.name.into(),
         variant: setting.variant.map(String::from),
         params: setting.params.clone(),
         inputs: document,
@@ -246,7 +222,7 @@ fn extreme_inputs_give_numbers_or_an_error_that_names_them() {
             let error = error.to_string();
             let names = case.inputs.keys().any(|name| error.contains(&format!("`{name}`")));
             // Embeddings are compared by their cosines, and what is tiny is representable.
-            let is_due = (of_host || is_on_large_values(setting.name)) && *size > 1.0;
+            let is_due = (of_host || is_on_large_values(setting.spec)) && *size > 1.0;
             if !names || !is_due || error.len() > 250 {
                 failures.push(format!("{setting}, {size:e} in {dtype:?}, host {of_host}: {error}"));
             }
@@ -263,22 +239,21 @@ fn extreme_inputs_give_numbers_or_an_error_that_names_them() {
 #[test]
 fn the_lowest_temperature_is_finite_and_a_lower_one_is_named() {
     let mut tried = 0;
-    let variants = [None, Some("paper"), Some("released"), Some("normalised")];
-    for (name, variant) in loss::names().flat_map(|name| variants.map(|variant| (name, variant))) {
-        for key in ["temperature", "epsilon", "sigma", "sigma_x", "base_temperature", "t"] {
+    let of_forms = loss::specs().flat_map(|spec| forms(spec).into_iter().map(move |form| (spec, form)));
+    for (spec, variant) in of_forms {
+        // With a ridge of 1e-12 a system of equations may have no solution, which is an error that says so.
+        let is_divisor = |parameter: &&Parameter| {
+            parameter.kind == Kind::Number(Range::Moderate) && !(spec.solves() && parameter.name == "lambda")
+        };
+        for key in spec.parameters.iter().filter(is_divisor).map(|parameter| parameter.name) {
             let params = |value: f64| serde_json::json!({ key: value });
-            let build = |value: f64| loss::build(name, variant, params(value));
-            if build(0.5).is_err() {
-                continue;
-            }
             tried += 1;
             for value in [1e-320, 1e-30, 1e300] {
-                let error = build(value).unwrap_err().to_string();
-                assert!(error.contains(&format!("`{key}` is {value:e}")), "{name}: {error}");
+                let error = loss::build(spec.name, variant, params(value)).unwrap_err().to_string();
+                assert!(error.contains(&format!("`{key}` is {value:e}")), "{}: {error}", spec.name);
             }
             for (value, dtype) in [1e-12, 1e11].into_iter().flat_map(|v| [(v, DType::F64), (v, DType::F32)]) {
-                let setting =
-                    Setting { name, variant, params: params(value), objective: build(value).unwrap() };
+                let setting = Setting::new(spec, variant, params(value)).unwrap();
                 let case = extreme(&setting, 1.0, false);
                 let outcome = pollster::block_on(case.run(&Device::flex(), dtype, None));
                 assert!(outcome.is_ok(), "{setting} in {dtype:?}: {}", outcome.unwrap_err());

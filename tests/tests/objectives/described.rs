@@ -8,34 +8,33 @@ use std::path::Path;
 use burn::tensor::DType;
 use serde_json::{Value, json};
 use simile_core::loss::batch::Batch;
-use simile_core::loss::spec::{Family, Input, InputKind, Needed, Spec};
+use simile_core::loss::spec::{Family, Input, Needed, Spec};
 use simile_core::loss::{build, specs};
+use simile_tests::settings::least;
 
-use crate::batches::{CLASSES, Inputs, Outcome, evaluate, place};
+use crate::batches::{Inputs, Outcome, evaluate};
 
 const LABELS: [usize; 6] = [0, 1, 0, 2, 1, 0];
 const BIAS: [usize; 6] = [0, 1, 1, 0, 1, 2];
 
 /// A batch of the named inputs and no other, each of the kind that its description says.
 fn batch(spec: &Spec, inputs: &[&Input]) -> Batch {
-    let drawn = Inputs::random(spec.name, &LABELS, &BIAS, 4, 11);
-    let empty = Batch::default().with_details(true);
-    inputs.iter().fold(empty, |batch, Input { name, kind, .. }| match kind {
-        InputKind::Integers | InputKind::Clusters => batch.with_indices(name, drawn.indices[*name].clone()),
-        InputKind::Host => batch.with_condition(name, drawn.conditions[*name].clone()),
-        InputKind::Embeddings | InputKind::Rows if name.starts_with("queue_") => {
-            batch.with_tensor(name, place(&drawn.tensors["queue"], DType::F64))
-        }
-        InputKind::Embeddings | InputKind::Rows => {
-            batch.with_tensor(name, place(&drawn.tensors[*name], DType::F64))
-        }
-    })
+    let mut drawn = Inputs::random(spec.name, &LABELS, &BIAS, 4, 11);
+    // Inputs of several views are listed by that of the first one.
+    let is_named = |name: &str| {
+        inputs.iter().any(|input| {
+            input.name == name
+                || input.name.strip_suffix("_0").is_some_and(|of_all| name == format!("{of_all}_1"))
+        })
+    };
+    drawn.tensors.retain(|name, _| is_named(name));
+    drawn.indices.retain(|name, _| is_named(name));
+    drawn.conditions.retain(|name, _| is_named(name));
+    drawn.batch(DType::F64).with_details(true)
 }
 
 fn run(spec: &Spec, inputs: &[&Input], mut params: Value) -> Result<Outcome, String> {
-    if spec.parameter("domains").is_some() {
-        params["domains"] = CLASSES.into();
-    }
+    params.as_object_mut().unwrap().extend(least(spec).as_object().unwrap().clone());
     let objective = build(spec.name, None, params).map_err(|error| error.to_string())?;
     evaluate(objective.as_ref(), &batch(spec, inputs))
 }
@@ -72,10 +71,8 @@ fn optional_inputs_change_the_result() {
         let is_used = |input: &&Input| !matches!(input.needed, Needed::If { .. });
         let (required, used): (Vec<_>, Vec<_>) =
             (spec.required().collect(), spec.inputs.iter().filter(is_used).collect());
-        // SwAV wants a queue for each view that it assigns.
-        let params = if spec.name == "swav" { json!({ "crops_for_assign": [0] }) } else { json!({}) };
         if required.len() < used.len() {
-            let [without, with] = [&required, &used].map(|inputs| run(spec, inputs, params.clone()).unwrap());
+            let [without, with] = [&required, &used].map(|inputs| run(spec, inputs, json!({})).unwrap());
             assert!(without.loss != with.loss || without.aux != with.aux, "{}", spec.name);
         }
     }
@@ -84,8 +81,7 @@ fn optional_inputs_change_the_result() {
 #[test]
 fn variants_differ_and_a_setting_without_effect_is_none() {
     for spec in specs() {
-        let inputs: Vec<&Input> =
-            spec.inputs.iter().filter(|input| !input.name.starts_with("queue_")).collect();
+        let inputs: Vec<&Input> = spec.inputs.iter().collect();
         let of = |variant: &str| {
             let outcome = run(spec, &inputs, json!({ "variant": variant })).ok()?;
             Some((outcome.loss, outcome.gradients))

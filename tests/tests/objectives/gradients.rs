@@ -6,21 +6,7 @@ use simile_core::loss::Objective;
 use simile_core::loss::batch::Batch;
 use simile_core::numeric::matrix::Matrix;
 
-use crate::batches::{Draws, Inputs, Setting, batches, evaluate, place, settings};
-
-/// RUBi: its bias network learns from the question loss of its own head alone.
-const CONSTANTS: [(&str, &str); 1] = [("rubi", "g_features")];
-
-/// Objectives with constants that depend on a differentiated input, so that finite differences include terms that the
-/// gradient omits: those with weights from the embeddings have a test in `detached`, the others beside their code.
-fn has_detached_parts(setting: &Setting) -> bool {
-    let released = setting.variant == Some("released");
-    match setting.name {
-        "swav" | "wcl-weighted-dcl" | "wcl-weighted-infonce" => true,
-        "gce" | "lff" => released,
-        _ => false,
-    }
-}
+use crate::batches::{Draws, Inputs, batches, evaluate, place, settings};
 
 /// Relative error of the gradient along a direction of random signs, by differences of fourth order.
 pub(crate) fn error_along(
@@ -47,7 +33,7 @@ fn worst(objective: &dyn Objective, inputs: &Inputs, seed: u64) -> Result<(f64, 
     let mut draws = Draws::new(seed);
     let mut worst = (0.0, String::new());
     for (name, gradient) in evaluate(objective, &batch)?.gradients {
-        if CONSTANTS.contains(&(objective.name(), &name)) {
+        if objective.spec().input(&name).is_some_and(|input| input.constant) {
             assert!(gradient.data().iter().all(|g| *g == 0.0));
             continue;
         }
@@ -69,11 +55,10 @@ fn worst(objective: &dyn Objective, inputs: &Inputs, seed: u64) -> Result<(f64, 
 fn every_gradient_matches_differences() {
     let mut failures = Vec::new();
     let mut checked = std::collections::BTreeSet::new();
-    for (seed, setting) in
-        settings().into_iter().enumerate().filter(|(_, setting)| !has_detached_parts(setting))
-    {
+    // Those with constant weights have a test in `detached`, or beside their code.
+    for (seed, setting) in settings().into_iter().enumerate().filter(|(_, setting)| !setting.is_detached()) {
         for (kind, labels, bias) in batches() {
-            let raw = Inputs::random(setting.name, &labels, &bias, 4, seed as u64);
+            let raw = Inputs::random(setting.spec.name, &labels, &bias, 4, seed as u64);
             let unit = (kind == "mixed").then(|| raw.clone().with_unit_rows());
             for inputs in [Some(raw), unit].into_iter().flatten() {
                 match worst(setting.objective.as_ref(), &inputs, seed as u64) {
@@ -85,12 +70,16 @@ fn every_gradient_matches_differences() {
                             inputs.unit_rows
                         ));
                     }
-                    Ok(_) => drop(checked.insert(setting.name)),
+                    Ok(_) => drop(checked.insert(setting.spec.name)),
                 }
             }
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    let missed: Vec<&str> = loss::names().filter(|name| !checked.contains(name)).collect();
-    assert_eq!(missed, ["wcl-weighted-infonce", "wcl-weighted-dcl", "swav"]);
+    let missed: Vec<&str> = loss::specs()
+        .filter(|spec| !spec.detached)
+        .map(|spec| spec.name)
+        .filter(|name| !checked.contains(name))
+        .collect();
+    assert!(missed.is_empty(), "{missed:?}");
 }

@@ -6,6 +6,7 @@ mod batches;
 mod degenerate;
 mod described;
 mod detached;
+mod documented;
 mod gradients;
 mod identities;
 mod key_queue;

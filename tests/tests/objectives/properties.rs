@@ -2,61 +2,25 @@
 //! of the tiles do not matter.
 
 use burn::tensor::DType;
+use simile_core::loss::spec::InputKind;
 use simile_core::numeric::matrix::Matrix;
 
-use crate::batches::{EMBEDDINGS, Inputs, Setting, batches, evaluate, settings};
+use crate::batches::{Inputs, Setting, batches, evaluate, settings};
 
-/// Objectives on embeddings, compared by their cosines.
-const BY_COSINE: [&str; 28] = [
-    "info-nce",
-    "nt-xent",
-    "weaksup-info-nce",
-    "fair-info-nce",
-    "dcl",
-    "hcl",
-    "weaksup-cclk",
-    "fair-cclk",
-    "hardneg-cclk",
-    "fair-cclk-trainable",
-    "supcon",
-    "contex",
-    "contex-p",
-    "biascon",
-    "biascon-total",
-    "softcon",
-    "wcl-triplet",
-    "wcl-weighted-infonce",
-    "wcl-weighted-dcl",
-    "decoupled-uniformity",
-    "kernel-decoupled-uniformity",
-    "dc",
-    "dclw",
-    "align-uniform",
-    "byol",
-    "swav",
-    "moco",
-    "cmc",
-];
+/// True for objectives that compare embeddings by their cosines.
+fn is_by_cosine(setting: &Setting) -> bool {
+    setting.spec.inputs.iter().any(|input| input.is_embedding() && input.kind == InputKind::Embeddings)
+}
 
-/// Pairs of inputs that belong to one view each.
-const OF_VIEWS: [(&str, &str); 6] = [
-    ("view_a", "view_b"),
-    ("view_a_biased", "view_b_biased"),
-    ("target_a", "target_b"),
-    ("stored_a", "stored_b"),
-    ("bank_a", "bank_b"),
-    ("z_a", "z_b"),
-];
-
+/// True for objectives that treat two views alike.
 fn is_symmetric(setting: &Setting) -> bool {
-    let one_direction = setting.params.get("symmetric").is_none();
-    match setting.name {
-        "info-nce" | "fair-info-nce" => !one_direction,
-        "weaksup-cclk" | "fair-cclk" | "hardneg-cclk" => setting.variant != Some("paper"),
-        "swav" => setting.params.get("crops_for_assign").is_none(),
-        "moco" => false,
-        name => BY_COSINE.contains(&name),
-    }
+    is_by_cosine(setting) && !setting.is_directed()
+}
+
+/// The input of the other view, if a name is that of one view: `z_b` for `z_a`, `queue_1` for `queue_0`.
+fn of_other_view(name: &str) -> Option<String> {
+    let of_b = name.contains("_a").then(|| name.replacen("_a", "_b", 1));
+    of_b.or_else(|| name.strip_suffix("_0").map(|of_all| format!("{of_all}_1")))
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -76,7 +40,7 @@ fn for_all(which: fn(&Setting) -> bool, compare: impl Fn(&Setting, &Inputs) -> O
     let mut compared = 0;
     for (seed, setting) in settings().into_iter().enumerate().filter(|(_, setting)| which(setting)) {
         for (kind, labels, bias) in batches() {
-            let inputs = Inputs::random(setting.name, &labels, &bias, 4, seed as u64);
+            let inputs = Inputs::random(setting.spec.name, &labels, &bias, 4, seed as u64);
             if evaluate(setting.objective.as_ref(), &inputs.batch(DType::F64)).is_ok() {
                 compared += 1;
                 found.extend(compare(&setting, &inputs).map(|what| format!("{setting}, {kind}: {what}")));
@@ -90,15 +54,13 @@ fn for_all(which: fn(&Setting) -> bool, compare: impl Fn(&Setting, &Inputs) -> O
 #[test]
 fn the_order_of_the_batch_does_not_matter() {
     // The released EnD counts a pair by which of its samples comes first.
-    let which = |setting: &Setting| setting.name != "end";
+    let which = |setting: &Setting| setting.spec.name != "end" || setting.variant != Some("released");
     for_all(which, |setting, inputs| {
         let b = inputs.indices["labels"].len();
         let order: Vec<usize> = (0..b).rev().collect();
-        let not_samples =
-            ["queue", "bank_a", "bank_b", "prototypes", "fc_weight", "fc_bias", "log_sigma", "prior"];
         let mut turned = inputs.clone();
         for (name, matrix) in turned.tensors.iter_mut().chain(turned.conditions.iter_mut()) {
-            if !not_samples.contains(&name.as_str()) {
+            if inputs.by_sample.contains(name) {
                 *matrix = matrix.select(&order);
             }
         }
@@ -111,7 +73,7 @@ fn the_order_of_the_batch_does_not_matter() {
             return Some(format!("{} and {}", before.loss, after.loss));
         }
         let gradient = before.gradients.iter().find(|(name, gradient)| {
-            let is_sample = !not_samples.contains(&name.as_str());
+            let is_sample = inputs.by_sample.contains(name);
             let expected = if is_sample { gradient.select(&order) } else { (*gradient).clone() };
             !all_close(&expected, &after.gradients[*name])
         });
@@ -123,11 +85,13 @@ fn the_order_of_the_batch_does_not_matter() {
 fn the_views_can_be_swapped() {
     for_all(is_symmetric, |setting, inputs| {
         let mut swapped = inputs.clone();
-        for (a, b) in OF_VIEWS {
-            for map in [&mut swapped.tensors, &mut swapped.conditions] {
-                if let (Some(of_a), Some(of_b)) = (map.remove(a), map.remove(b)) {
-                    map.insert(a.into(), of_b);
-                    map.insert(b.into(), of_a);
+        for map in [&mut swapped.tensors, &mut swapped.conditions] {
+            let names: Vec<String> = map.keys().cloned().collect();
+            for (a, b) in names.into_iter().filter_map(|name| of_other_view(&name).map(|other| (name, other)))
+            {
+                if let (Some(of_a), Some(of_b)) = (map.remove(&a), map.remove(&b)) {
+                    map.insert(a, of_b);
+                    map.insert(b, of_a);
                 }
             }
         }
@@ -145,14 +109,13 @@ fn the_views_can_be_swapped() {
 
 #[test]
 fn the_length_of_raw_embeddings_does_not_matter() {
-    let which = |setting: &Setting| BY_COSINE.contains(&setting.name);
-    for_all(which, |setting, inputs| {
+    for_all(is_by_cosine, |setting, inputs| {
         let mut scaled = inputs.clone();
         let factor = |i: usize| 0.5 + 3.0 * i as f64;
-        for name in EMBEDDINGS {
+        for name in &inputs.embeddings {
             let rows = &inputs.tensors[name];
             let matrix = Matrix::from_fn(rows.rows(), rows.columns(), |i, j| rows[(i, j)] * factor(i));
-            scaled.tensors.insert(name.into(), matrix);
+            scaled.tensors.insert(name.clone(), matrix);
         }
         let before = evaluate(setting.objective.as_ref(), &inputs.batch(DType::F64)).unwrap();
         let after = evaluate(setting.objective.as_ref(), &scaled.batch(DType::F64)).unwrap();
@@ -160,7 +123,7 @@ fn the_length_of_raw_embeddings_does_not_matter() {
             return Some(format!("{} and {}", before.loss, after.loss));
         }
         let gradient = before.gradients.iter().find(|(name, gradient)| {
-            let shrinks = EMBEDDINGS.contains(&name.as_str());
+            let shrinks = inputs.embeddings.contains(name);
             let factor = |i: usize| if shrinks { factor(i) } else { 1.0 };
             let expected =
                 Matrix::from_fn(gradient.rows(), gradient.columns(), |i, j| gradient[(i, j)] / factor(i));

@@ -49,7 +49,7 @@ pub use weak::WeakSupCclk;
 /// The formulas of the three objectives.
 const VARIANTS: &[Form] = &[
     Form::new("normalised", "non-negative weights in rows of sum 1; ours"),
-    Form::new("paper", "weights as they come, across views"),
+    Form::new("paper", "weights as they come, across views").directed(),
     Form::new("released", "own pair and weights below the clip set to 0, not renormalised"),
 ];
 

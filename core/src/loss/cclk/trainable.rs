@@ -19,7 +19,7 @@
 //! The host computes this in `f64` and contracts it with `dL / dW`, so that nothing is read back from the device. A
 //! weight that is clipped at 0 has no gradient; where a weight crosses 0 the loss has a kink.
 //!
-//! Inputs are `view_a`, `view_b` (`[b, d]`), `z` (`[b, k]`), and `log_sigma`, one number, whose gradient has the
+//! Inputs are `view_a`, `view_b` (`[b, d]`), `z` (`[b, e]`), and `log_sigma`, one number, whose gradient has the
 //! same name. Given as a conditioning value it stays on the host; given as a tensor it is read back, which is not
 //! possible on a page's GPU. The loss measures how well the encoder separates positives from negatives of the same
 //! `z`: descent in `sigma` finds easy negatives and ascent finds hard ones, so a trainer that learns a condition to

@@ -72,8 +72,8 @@ impl Described for BiasBalance {
         symbols: "z the scores, y the classes, b the bias",
         inputs: &[
             LOGITS,
-            CLASSES,
-            BIAS,
+            CLASSES.shape("[n]"),
+            BIAS.shape("[n]"),
             Input::host("prior", "[biases, classes]", "p(class | bias) in the training set"),
         ],
         head: Head::ClassScores,

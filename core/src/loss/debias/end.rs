@@ -64,7 +64,12 @@ impl Described for End {
             paper     R_parallel = 1 - 1/M' sum_{p > q, y_p = y_q, b_p != b_q} (1 + g_pq)/2\n\
             released  R_parallel = 1 - 1/M' sum_{p > q, y_p = y_q, b_p < b_q} (1 + g_pq)/2",
         symbols: "x the unit features, B_b the samples of bias b, M and M' the pairs counted",
-        inputs: &[LOGITS, VIEW_A.meaning("features of the samples"), CLASSES, BIAS],
+        inputs: &[
+            LOGITS,
+            VIEW_A.meaning("features of the samples").shape("[n, d]"),
+            CLASSES.shape("[n]"),
+            BIAS.shape("[n]"),
+        ],
         head: Head::ClassScores,
         methods: &["single"],
         variants: &[

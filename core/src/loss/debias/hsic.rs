@@ -5,7 +5,7 @@
 //! K_ij = exp( -|a_i - a_j|^2 / (2 sigma_x^2) ),   L_ij = exp( -|b_i - b_j|^2 / (2 sigma_y^2) )
 //! ```
 //!
-//! with the diagonals of `K` and `L` set to 0, and two representations `view_a` `a`, `[n, d]`, and `view_b` `b`, `[n, d']`, never normalised, even if the
+//! with the diagonals of `K` and `L` set to 0, and two representations `view_a` `a`, `[n, d]`, and `view_b` `b`, `[n, e]`, never normalised, even if the
 //! batch marks unit rows. Song et al., *Feature Selection via Dependence Maximization* (2012), eq. 5; Bahng et al.,
 //! *Learning De-biased Representations with Biased Representations* (2020), ReBias: the debiased network `f`
 //! descends `CE + lambda HSIC(f, g)`, the biased network `g`, whose receptive field is small, `CE - lambda HSIC(f,

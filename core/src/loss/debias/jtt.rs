@@ -62,7 +62,7 @@ impl Described for Jtt {
         symbols: "e_i is 1 for a sample of the error set, else 0",
         inputs: &[
             LOGITS,
-            CLASSES,
+            CLASSES.shape("[n]"),
             Input::integers("errors", "[n]", "1 for a sample of the error set, else 0"),
         ],
         head: Head::ClassScores,
@@ -74,6 +74,7 @@ impl Described for Jtt {
         ],
         parameters: &[Parameter::number("up_weight", Range::Factor, 20.0, "how much the error set counts")],
         module: module_path!(),
+        ..Spec::BASE
     };
 }
 

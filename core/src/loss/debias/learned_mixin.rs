@@ -59,7 +59,7 @@ impl Described for LearnedMixin {
             Input::rows("g_logits", "[n, classes]", "scores of the biased network"),
             Input::rows("fc_weight", "[1, d]", "weights of the learned factor"),
             Input::rows("fc_bias", "[1, 1]", "constant of the learned factor"),
-            CLASSES,
+            CLASSES.shape("[n]"),
         ],
         head: Head::ClassScores,
         networks: Networks::Biased,

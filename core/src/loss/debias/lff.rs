@@ -62,8 +62,8 @@ impl Described for Lff {
         inputs: &[
             Input::rows("logits_b", "[n, classes]", "scores of the biased network"),
             Input::rows("logits_d", "[n, classes]", "scores of the debiased network"),
-            CLASSES,
-            Input::host("weights", "[n]", "weights of moving averages in place of those of the equation")
+            CLASSES.shape("[n]"),
+            Input::host("weights", "[n, 1]", "weights of moving averages in place of those of the equation")
                 .optional(),
         ],
         head: Head::ClassScores,
@@ -71,13 +71,14 @@ impl Described for Lff {
         methods: &["lff"],
         variants: &[
             Form::new("paper", "the textbook form of the generalised cross-entropy"),
-            Form::new("released", "its weighted form"),
+            Form::new("released", "its weighted form").detached(),
         ],
         parameters: &[
             Parameter::number("q", Range::Share, 0.7, "amplification of the biased network"),
             Parameter::number("eps", Range::Positive, 1e-8, "added to the denominator of the weights"),
         ],
         module: module_path!(),
+        ..Spec::BASE
     };
 }
 

@@ -61,7 +61,7 @@ impl Described for Lnl {
         inputs: &[
             LOGITS,
             Input::rows("bias_logits", "[m, biases]", "the scores of the bias predictor"),
-            CLASSES,
+            CLASSES.shape("[n]"),
         ],
         head: Head::ClassScores,
         networks: Networks::Adversary,
@@ -108,7 +108,10 @@ impl Described for LnlAdversary {
         work: "Kim et al., Learning Not to Learn: Training Deep Neural Networks with Biased Data, 2019",
         formula: "L = 1/m sum_r CE(q_r, b_r)",
         symbols: "q_r the scores of the bias predictor, b_r the bias",
-        inputs: &[Input::rows("bias_logits", "[m, biases]", "the scores of the bias predictor"), BIAS],
+        inputs: &[
+            Input::rows("bias_logits", "[m, biases]", "the scores of the bias predictor"),
+            BIAS.shape("[m]"),
+        ],
         head: Head::Other,
         networks: Networks::Adversary,
         module: module_path!(),

@@ -52,10 +52,10 @@ impl Described for Rubi {
         symbols: "f the scores, g the features of the biased network, constants, A and a a learned layer",
         inputs: &[
             Input::rows("f_logits", "[n, classes]", "scores of the main network"),
-            Input::rows("g_features", "[n, d]", "features of the biased network"),
+            Input::rows("g_features", "[n, d]", "features of the biased network").constant(),
             Input::rows("fc_weight", "[classes, d]", "weights of the head of the bias"),
             Input::rows("fc_bias", "[1, classes]", "constants of the head of the bias"),
-            CLASSES,
+            CLASSES.shape("[n]"),
         ],
         head: Head::ClassScores,
         networks: Networks::Biased,

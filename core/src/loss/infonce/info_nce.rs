@@ -56,6 +56,7 @@ impl Described for InfoNce {
         symbols: "a_i and b_i the views of sample i",
         inputs: &[VIEW_A, VIEW_B],
         methods: &["single", "cached", "with-classifier"],
+        directed: true,
         parameters: &[
             Parameter::temperature(0.5),
             Parameter::choice("similarity", &["cosine"], "how embeddings are compared; there is one way"),
@@ -121,6 +122,7 @@ impl Described for FairInfoNce {
         symbols: "a_i and b_i the views of sample i, c_i its cluster",
         inputs: &[VIEW_A, VIEW_B, CLUSTERS],
         methods: &["single", "cached"],
+        directed: true,
         parameters: &[
             Parameter::temperature(0.5),
             Parameter::flag("symmetric", false, "averages the directions a to b and b to a"),

@@ -60,6 +60,7 @@ impl Described for MoCo {
         ],
         networks: Networks::Averaged,
         methods: &["moco"],
+        directed: true,
         parameters: &[
             Parameter::temperature(0.07),
             Parameter::integer("K", [0, u64::MAX], 65_536, "rows of the queue, checked").only_checked(),

@@ -261,6 +261,7 @@ mod tests {
     use super::*;
     use crate::loss;
     use crate::loss::batch::Batch;
+    use crate::loss::spec::Spec;
     use crate::numeric::matrix::Matrix;
     use crate::peers::Alone;
     use crate::peers::threads::together;
@@ -296,38 +297,21 @@ mod tests {
 
     #[test]
     fn a_loss_that_processes_share_by_anchors_is_that_of_one() {
-        let plain = [
-            "nt-xent",
-            "info-nce",
-            "fair-info-nce",
-            "supcon",
-            "biascon",
-            "dc",
-            "dclw",
-            "dcl",
-            "hcl",
-            "contex",
-            "contex-p",
-            "fair-cclk",
-            "weaksup-cclk",
-            "hardneg-cclk",
-            "wcl-weighted-dcl",
-            "decoupled-uniformity",
-            "align-uniform",
-            "barlow-twins",
-        ];
-        let of_kernel = ["fair-cclk", "weaksup-cclk"]
-            .into_iter()
-            .flat_map(|name| ["paper", "released", "normalised"].map(|variant| (name, Some(variant))));
-        for (name, variant) in plain.into_iter().map(|name| (name, None)).chain(of_kernel) {
-            let symmetric = json!({ "symmetric": true });
-            for parameters in [json!({}), symmetric] {
-                if loss::build(name, variant, parameters.clone()).is_err() {
-                    continue;
-                }
-                let expected = evaluated(name, variant, &parameters, Arc::new(Alone));
+        const GIVEN: [&str; 7] =
+            ["view_a", "view_b", "view_a_biased", "view_b_biased", "labels", "bias", "z"];
+        let is_given = |spec: &&Spec| spec.required().all(|input| GIVEN.contains(&input.name));
+        for spec in loss::specs().filter(is_given) {
+            let name = spec.name;
+            let forms = spec.variants.iter().map(|form| Some(form.name));
+            let symmetric = spec.parameter("symmetric").map(|_| json!({ "symmetric": true }));
+            let parameters: Vec<Value> = std::iter::once(json!({})).chain(symmetric).collect();
+            let settings = std::iter::once(None)
+                .chain(forms)
+                .flat_map(|form| parameters.iter().map(move |of| (form, of)));
+            for (variant, parameters) in settings {
+                let expected = evaluated(name, variant, parameters, Arc::new(Alone));
                 for count in [2, 3, 5] {
-                    let all = together(count, |peers| evaluated(name, variant, &parameters, peers));
+                    let all = together(count, |peers| evaluated(name, variant, parameters, peers));
                     assert_eq!(all.len(), count, "{name}");
                     for found in &all {
                         assert_eq!(found.len(), expected.len());

@@ -104,6 +104,7 @@ impl Described for Swav {
             Form::new("paper", "the gradient of the prototypes as given"),
             Form::new("released", "the gradient of the normalised prototypes"),
         ],
+        detached: true,
         parameters: &[
             Parameter::temperature(0.1),
             Parameter::number(

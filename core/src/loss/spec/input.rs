@@ -15,6 +15,8 @@ pub struct Input {
     pub meaning: &'static str,
     /// Whether the objective requires it.
     pub needed: Needed,
+    /// True if it is a constant of the loss, whose gradient is 0.
+    pub constant: bool,
 }
 
 /// The kind of an input's numbers.
@@ -78,7 +80,7 @@ impl Needed {
 
 impl Input {
     const fn new(name: &'static str, kind: InputKind, shape: &'static str, meaning: &'static str) -> Self {
-        Self { name, kind, shape, meaning, needed: Needed::Always }
+        Self { name, kind, shape, meaning, needed: Needed::Always, constant: false }
     }
 
     /// Rows that are brought to length one.
@@ -109,6 +111,35 @@ impl Input {
     /// The same input, used where it is there.
     pub(crate) const fn optional(self) -> Self {
         self.needed(Needed::Optional)
+    }
+
+    /// The same input in another shape.
+    pub(crate) const fn shape(self, shape: &'static str) -> Self {
+        Self { shape, ..self }
+    }
+
+    /// The same input as a constant of the loss.
+    pub(crate) const fn constant(self) -> Self {
+        Self { constant: true, ..self }
+    }
+
+    /// The numbers of its shape, such as `[n, domains * classes]`, by the number that each name stands for.
+    pub fn dims(&self, number: impl Fn(&str) -> usize) -> Vec<usize> {
+        let side = |side: &str| -> usize {
+            side.split(" * ").map(|name| name.parse().unwrap_or_else(|_| number(name))).product()
+        };
+        self.shape.trim_matches(['[', ']']).split(", ").map(side).collect()
+    }
+
+    /// True if its rows are samples of the batch.
+    pub fn is_by_sample(&self) -> bool {
+        ["[b", "[n", "[m"].iter().any(|start| self.shape.starts_with(start))
+    }
+
+    /// True if its rows are embeddings of the samples, which are normalised or taken as they are.
+    pub fn is_embedding(&self) -> bool {
+        let is_rows = self.kind == InputKind::Rows && self.name.starts_with("view_");
+        self.is_by_sample() && (is_rows || self.kind == InputKind::Embeddings)
     }
 
     /// The same input with another meaning.

@@ -77,6 +77,11 @@ pub struct Spec {
     /// Its forms, the default one first: the values of the setting `variant` where there are several. Empty where the
     /// paper's form and that of the released code are the same.
     pub variants: &'static [Form],
+    /// True if the first views alone are anchors, so that the loss changes where the views are swapped; a parameter
+    /// `symmetric` averages both directions.
+    pub directed: bool,
+    /// True if it has weights that depend on its inputs and are constants in its gradient.
+    pub detached: bool,
     /// Its parameters beside `variant`.
     pub parameters: &'static [Parameter],
     /// Source in PyTorch whose last function, of the objective's name, is the same loss: it takes the required inputs in
@@ -98,12 +103,16 @@ pub struct Form {
     /// The parameter whose default is all that differs, if that is so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sets_only: Option<&'static str>,
+    /// As [`Spec::directed`], of this form.
+    pub directed: bool,
+    /// As [`Spec::detached`], of this form.
+    pub detached: bool,
 }
 
 impl Form {
     /// A formula of its own.
     pub(crate) const fn new(name: &'static str, meaning: &'static str) -> Self {
-        Self { name, meaning, sets_only: None }
+        Self { name, meaning, sets_only: None, directed: false, detached: false }
     }
 
     /// A form that differs in the default of one parameter.
@@ -112,7 +121,17 @@ impl Form {
         parameter: &'static str,
         meaning: &'static str,
     ) -> Self {
-        Self { name, meaning, sets_only: Some(parameter) }
+        Self { sets_only: Some(parameter), ..Self::new(name, meaning) }
+    }
+
+    /// The same form, in which the first views alone are anchors.
+    pub(crate) const fn directed(self) -> Self {
+        Self { directed: true, ..self }
+    }
+
+    /// The same form, whose gradient takes weights as constants.
+    pub(crate) const fn detached(self) -> Self {
+        Self { detached: true, ..self }
     }
 }
 
@@ -259,6 +278,8 @@ impl Spec {
         networks: Networks::One,
         methods: &[],
         variants: &[],
+        directed: false,
+        detached: false,
         parameters: &[],
         pytorch: None,
         module: "",
@@ -271,9 +292,35 @@ impl Spec {
 
     /// True if it has an input of that name; `view_d` and so on are further views where there may be a `view_c`.
     pub fn reads(&self, name: &str) -> bool {
-        let has = |name: &str| self.inputs.iter().any(|input| input.name == name);
+        let has = |name: &str| self.input(name).is_some();
         let letter = name.strip_prefix("view_").filter(|letter| letter.len() == 1);
         has(name) || letter.is_some_and(|letter| ("d"..="z").contains(&letter) && has(FURTHER_VIEWS.name))
+    }
+
+    /// One of its inputs.
+    pub fn input(&self, name: &str) -> Option<&'static Input> {
+        self.inputs.iter().find(|input| input.name == name)
+    }
+
+    /// True if it cannot do without an input of that name.
+    pub fn needs(&self, name: &str) -> bool {
+        self.required().any(|input| input.name == name)
+    }
+
+    /// True if it compares embeddings of two views, by whichever networks.
+    pub fn needs_views(&self) -> bool {
+        self.needs("view_a") && self.needs("view_b")
+    }
+
+    /// True if it weighs samples by a kernel, for which it solves a system of equations.
+    pub fn solves(&self) -> bool {
+        self.parameters.iter().any(|parameter| parameter.kind == Kind::Kernel)
+    }
+
+    /// One of its forms; the default one by no name.
+    pub fn form(&self, name: Option<&str>) -> Option<&'static Form> {
+        let named = |form: &&Form| name.is_none_or(|name| form.name == name);
+        self.variants.iter().find(named)
     }
 
     /// The first input that it cannot do without beside two views with `z`, `labels` and `bias`.
@@ -283,14 +330,12 @@ impl Spec {
 
     /// True if it compares two views of the same samples in one network.
     pub fn compares_views(&self) -> bool {
-        let has_views =
-            ["view_a", "view_b"].iter().all(|view| self.required().any(|input| input.name == *view));
-        has_views && self.missing_beside_views().is_none() && self.networks == Networks::One
+        self.needs_views() && self.missing_beside_views().is_none() && self.networks == Networks::One
     }
 
     /// The source of its conditioning variable.
     pub fn conditioning(&self) -> Conditioning {
-        match self.inputs.iter().find(|input| input.name == Z.name).map(|input| input.needed) {
+        match self.input(Z.name).map(|input| input.needed) {
             Some(Needed::Always) => Conditioning::Given,
             Some(Needed::OrRepresentation) => Conditioning::Representation,
             _ => Conditioning::None,

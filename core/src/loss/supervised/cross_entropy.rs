@@ -40,8 +40,8 @@ impl Described for CrossEntropy {
         symbols: "z the scores, y the classes, w_i a weight, 1 without it",
         inputs: &[
             LOGITS,
-            CLASSES,
-            Input::host("weights", "[n]", "a weight of each sample, 1 without it").optional(),
+            CLASSES.shape("[n]"),
+            Input::host("weights", "[n, 1]", "a weight of each sample, 1 without it").optional(),
         ],
         head: Head::ClassScores,
         methods: &["single", "cached", "dcgan"],

@@ -64,12 +64,12 @@ impl Described for GeneralisedCrossEntropy {
         formula: "paper     L = 1/n sum_i (1 - p_iy^q)/q\n\
             released  L = 1/n sum_i q p_iy^q CE(z_i, y_i)",
         symbols: "p_iy the probability of the class; as released, q p_iy^q is a constant",
-        inputs: &[LOGITS, CLASSES],
+        inputs: &[LOGITS, CLASSES.shape("[n]")],
         head: Head::ClassScores,
         methods: &["single", "cached"],
         variants: &[
             Form::new("paper", "the textbook loss"),
-            Form::new("released", "the weighted cross-entropy"),
+            Form::new("released", "the weighted cross-entropy").detached(),
         ],
         parameters: &[Parameter::number("q", Range::Share, 0.7, "amplification")],
         module: module_path!(),

@@ -102,7 +102,7 @@ impl Described for MaxMargin {
         inputs: &[
             Input::rows("features", "[n, d]", "features before the final layer"),
             Input::rows("fc_weight", "[classes, d]", "weights of the final layer"),
-            CLASSES,
+            CLASSES.shape("[n]"),
         ],
         head: Head::Other,
         parameters: &[

@@ -126,6 +126,7 @@ impl Described for WclWeightedDcl {
             Form::new("released", "weights of similarities"),
             Form::new("paper", "weights of distances"),
         ],
+        detached: true,
         parameters: &[
             Parameter::temperature(0.5),
             Parameter::number(
@@ -163,6 +164,7 @@ impl Described for WclWeightedInfoNce {
             Form::new("paper", "weights of distances"),
             Form::new("released", "weights of similarities"),
         ],
+        detached: true,
         parameters: &[
             Parameter::temperature(0.5),
             Parameter::choice(

@@ -1,0 +1,116 @@
+//! The documentation of an objective in its file: the line of inputs over its type is that of its description, and shapes in
+//! the text agree with it. `SIMILE_WRITE_TABLES=1` writes the lines anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use simile_core::loss::spec::{Input, Needed, Spec};
+use simile_core::loss::specs;
+
+/// Columns of the lines that are written.
+const WIDTH: usize = 116;
+
+/// The file of a description.
+fn file(spec: &Spec) -> PathBuf {
+    let path = spec.module.replacen("simile_core::", "core/src/", 1).replace("::", "/") + ".rs";
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(path)
+}
+
+/// The inputs with their shapes, as the documentation of a type ends.
+fn line(spec: &Spec) -> String {
+    let is_alike = |a: &Input, b: &Input| a.shape == b.shape && a.needed == b.needed;
+    let groups = spec.inputs.chunk_by(is_alike).map(|group| {
+        let names: Vec<String> = group.iter().map(|input| format!("`{}`", input.name)).collect();
+        let needed = match group[0].needed {
+            Needed::Always => String::new(),
+            Needed::Optional => ", if given".into(),
+            Needed::OrRepresentation => ", else the representation".into(),
+            Needed::If { setting, value } => format!(", with `{setting}` = `{value}`"),
+        };
+        format!("{}, `{}`{needed}", names.join(", "), group[0].shape)
+    });
+    format!("Inputs: {}.", groups.collect::<Vec<_>>().join("; "))
+}
+
+/// The lines of documentation over the type of an objective, from the first to one past the last.
+fn over_the_type(spec: &Spec, lines: &[&str]) -> [usize; 2] {
+    let name = format!("        name: \"{}\",", spec.name);
+    let at = lines.iter().position(|line| *line == name).unwrap();
+    let is_impl = |line: &&str| line.starts_with("impl Described for ");
+    let described = lines[..at].iter().rev().find(|line| is_impl(line)).unwrap();
+    let of_type = described.trim_start_matches("impl Described for ").trim_end_matches(" {");
+    let is_type = |line: &str| {
+        let rest = line.strip_prefix("pub struct ").and_then(|rest| rest.strip_prefix(of_type));
+        rest.is_some_and(|rest| rest.starts_with([' ', '(']))
+    };
+    let of = lines.iter().position(|line| is_type(line)).unwrap();
+    let end = (0..of).rev().find(|&at| lines[at].starts_with("///")).unwrap() + 1;
+    let start = (0..end).rev().take_while(|&at| lines[at].starts_with("///")).last().unwrap();
+    [start, end]
+}
+
+/// Text as lines of documentation.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec!["///".to_owned()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().unwrap();
+        if last.chars().count() + 1 + word.chars().count() <= WIDTH {
+            *last += &format!(" {word}");
+        } else {
+            lines.push(format!("/// {word}"));
+        }
+    }
+    lines
+}
+
+#[test]
+fn the_inputs_over_a_type_are_those_of_its_description() {
+    let writes = std::env::var_os("SIMILE_WRITE_TABLES").is_some_and(|value| value == "1");
+    for spec in specs() {
+        let source = fs::read_to_string(file(spec)).unwrap();
+        let lines: Vec<&str> = source.lines().collect();
+        let [start, end] = over_the_type(spec, &lines);
+        let text = lines[start..end].iter().map(|line| line.trim_start_matches("///").trim());
+        let text = text.collect::<Vec<_>>().join(" ");
+        let before = text.split("Input").next().unwrap().trim_end();
+        let wanted = format!("{before} {}", line(spec));
+        if text != wanted && writes {
+            let written = wrapped(&wanted);
+            let kept = |part: &[&str]| part.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let text = kept(&lines[..start]) + &(written.join("\n") + "\n") + &kept(&lines[end..]);
+            fs::write(file(spec), text).unwrap();
+        } else {
+            assert_eq!(text, wanted, "{}; SIMILE_WRITE_TABLES=1 writes it", spec.name);
+        }
+    }
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn shapes_in_the_text_are_those_of_the_description() {
+    for spec in specs() {
+        let source = fs::read_to_string(file(spec)).unwrap();
+        let page = source.lines().take_while(|line| line.starts_with("//!")).map(|line| line[3..].trim());
+        let page = page.collect::<Vec<_>>().join(" ");
+        let beside = specs().filter(|other| other.module == spec.module).flat_map(|other| other.inputs);
+        let known: Vec<&Input> = beside.collect();
+        // Names that wait for their shape; a symbol may stand between.
+        let mut names: Vec<&str> = Vec::new();
+        for word in quoted(&page) {
+            if word.starts_with('[') {
+                for name in names.drain(..) {
+                    let is_that = known.iter().any(|input| input.name == name && input.shape == word);
+                    assert!(is_that, "{}: `{name}` is {word} in the text", spec.name);
+                }
+            } else if known.iter().any(|input| input.name == word) {
+                names.push(word);
+            } else if word.chars().count() > 3 {
+                names.clear();
+            }
+        }
+    }
+}
