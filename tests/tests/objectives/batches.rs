@@ -1,6 +1,6 @@
 //! Batches with every input of an objective, and the settings under which objectives are tested, both as descriptions say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use burn::tensor::{DType, Device, Tensor};
 use serde_json::{Value, json};
@@ -46,6 +46,8 @@ pub(crate) struct Inputs {
     pub(crate) indices: BTreeMap<String, Vec<usize>>,
     pub(crate) conditions: BTreeMap<String, Matrix>,
     pub(crate) unit_rows: bool,
+    /// Number of samples.
+    pub(crate) samples: usize,
     /// Tensors whose rows are embeddings of the samples.
     pub(crate) embeddings: Vec<String>,
     /// Tensors and conditions whose rows are samples.
@@ -53,15 +55,17 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Every input of an objective, of the shape that its description says: random numbers, on the host those from 0 to 1,
-    /// and the given labels and bias labels.
+    /// Every input of an objective, of the shape that its description says: random numbers, those of tables and of columns from
+    /// 0 to 1, because they are probabilities or weights, and the given labels and bias labels.
     pub(crate) fn random(objective: &str, labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
         Self::of(loss::spec(objective).unwrap().inputs, labels, bias, width, seed)
     }
 
-    /// Every input of every objective.
+    /// Every input of every objective; of several with a name the first.
     pub(crate) fn of_all(labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
-        let all: Vec<Input> = loss::specs().flat_map(|spec| spec.inputs).copied().collect();
+        let mut all: Vec<Input> = loss::specs().flat_map(|spec| spec.inputs).copied().collect();
+        let mut names = BTreeSet::new();
+        all.retain(|input| names.insert(input.name));
         Self::of(&all, labels, bias, width, seed)
     }
 
@@ -71,6 +75,7 @@ impl Inputs {
             indices: BTreeMap::new(),
             conditions: BTreeMap::new(),
             unit_rows: false,
+            samples: labels.len(),
             embeddings: Vec::new(),
             by_sample: Vec::new(),
         };
@@ -105,6 +110,9 @@ impl Inputs {
         }
         match input.kind {
             InputKind::Embeddings | InputKind::Rows => drop(self.tensors.insert(name.into(), matrix)),
+            InputKind::Host if columns > 1 && input.is_by_sample() => {
+                self.conditions.insert(name.into(), matrix);
+            }
             InputKind::Host => {
                 let from_0 = Matrix::from_fn(rows, columns, |i, j| f64::midpoint(matrix[(i, j)], 1.0));
                 self.conditions.insert(name.into(), from_0);

@@ -85,6 +85,13 @@ fn the_inputs_over_a_type_are_those_of_its_description() {
     }
 }
 
+/// True for a shape such as `[n, domains * classes]`, not for a range of numbers.
+fn is_shape(word: &str) -> bool {
+    let is_side = |side: &str| side == "1" || side.chars().all(|c| c.is_alphabetic() || " *".contains(c));
+    let sides = word.strip_prefix('[').and_then(|word| word.strip_suffix(']'));
+    sides.is_some_and(|sides| sides.split(", ").all(is_side))
+}
+
 /// What stands between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
@@ -101,7 +108,7 @@ fn shapes_in_the_text_are_those_of_the_description() {
         // Names that wait for their shape; a symbol may stand between.
         let mut names: Vec<&str> = Vec::new();
         for word in quoted(&page) {
-            if word.starts_with('[') {
+            if is_shape(word) {
                 for name in names.drain(..) {
                     let is_that = known.iter().any(|input| input.name == name && input.shape == word);
                     assert!(is_that, "{}: `{name}` is {word} in the text", spec.name);

@@ -56,8 +56,7 @@ fn the_order_of_the_batch_does_not_matter() {
     // The released EnD counts a pair by which of its samples comes first.
     let which = |setting: &Setting| setting.spec.name != "end" || setting.variant != Some("released");
     for_all(which, |setting, inputs| {
-        let b = inputs.indices["labels"].len();
-        let order: Vec<usize> = (0..b).rev().collect();
+        let order: Vec<usize> = (0..inputs.samples).rev().collect();
         let mut turned = inputs.clone();
         for (name, matrix) in turned.tensors.iter_mut().chain(turned.conditions.iter_mut()) {
             if inputs.by_sample.contains(name) {
@@ -89,7 +88,7 @@ fn the_views_can_be_swapped() {
             let names: Vec<String> = map.keys().cloned().collect();
             for (a, b) in names.into_iter().filter_map(|name| of_other_view(&name).map(|other| (name, other)))
             {
-                if let (Some(of_a), Some(of_b)) = (map.remove(&a), map.remove(&b)) {
+                if let (Some(of_a), Some(of_b)) = (map.get(&a).cloned(), map.get(&b).cloned()) {
                     map.insert(a, of_b);
                     map.insert(b, of_a);
                 }

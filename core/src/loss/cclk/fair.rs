@@ -37,13 +37,14 @@ use crate::loss::pairwise::{PairwiseLoss, Positives, log_add, other_view};
 use crate::loss::spec::{Described, Family, Needed, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 use crate::numeric::matrix::check_values;
 
-/// Fair-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `z`, `[b, k]`.
+/// Fair-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`; `z_a`, `z_b`, `[b, e]`,
+/// if given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FairCclk(pub KernelWeights);
 
-/// HardNeg-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `z_a`, `z_b`, `[b, k]`, if
-/// given.
+/// HardNeg-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`, else the
+/// representation; `z_a`, `z_b`, `[b, e]`, if given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HardNegCclk(pub KernelWeights);

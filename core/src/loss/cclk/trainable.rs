@@ -54,8 +54,8 @@ pub enum TrainableKernel {
     Laplacian,
 }
 
-/// Fair-CCLK with a learned bandwidth; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, `z`, `[b, k]`,
-/// and `log_sigma`, `[1, 1]`.
+/// Fair-CCLK with a learned bandwidth; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`;
+/// `log_sigma`, `[1, 1]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainableFairCclk {

@@ -25,8 +25,8 @@ use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Head, Input, LOGITS, Parameter, Range, Spec};
 use crate::numeric::matrix::Matrix;
 
-/// BiasBal; see the [module](self). Inputs: `logits`, `[n, classes]`, `labels` and `bias`, `[n]`, and `prior`,
-/// `[biases, classes]`.
+/// BiasBal; see the [module](self). Inputs: `logits`, `[n, classes]`; `labels`, `bias`, `[n]`; `prior`, `[biases,
+/// classes]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BiasBalance {

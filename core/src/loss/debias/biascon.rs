@@ -38,7 +38,7 @@ use crate::loss::views::TwoViews;
 /// Constant that the released code adds inside the logarithm.
 const RELEASED_EPSILON: f64 = 1e-9;
 
-/// BiasCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, `labels` and `bias`, `[b]`.
+/// BiasCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `bias`, `[b]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BiasCon {

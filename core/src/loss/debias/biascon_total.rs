@@ -28,9 +28,9 @@ use crate::loss::spec::{
 /// The setting under which the prior is an input.
 const BALANCED: Needed = Needed::If { setting: "bias_balanced", value: "true" };
 
-/// BiasCon with cross-entropy; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, `labels` and `bias`,
-/// `[b]`, `logits`, `[n, classes]`, `ce_labels`, `[n]`; with `bias_balanced` also `ce_bias`, `[n]`, and `prior`,
-/// `[biases, classes]`.
+/// BiasCon with cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`; `ce_labels`, `[n]`;
+/// `ce_bias`, `[n]`, with `bias_balanced` = `true`; `prior`, `[biases, classes]`, with `bias_balanced` = `true`;
+/// `view_a`, `view_b`, `[b, d]`; `labels`, `bias`, `[b]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BiasConTotal {

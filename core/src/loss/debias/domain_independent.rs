@@ -26,8 +26,8 @@ use crate::numeric::matrix::Matrix;
 use crate::numeric::matrix::indices;
 use burn::tensor::{Int, Tensor};
 
-/// Domain-independent training; see the [module](self). Inputs: `logits`, `[n, domains * classes]`, `labels` and
-/// `bias`, `[n]`.
+/// Domain-independent training; see the [module](self). Inputs: `logits`, `[n, domains * classes]`; `bias`,
+/// `labels`, `[n]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DomainIndependent {

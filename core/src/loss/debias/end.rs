@@ -34,7 +34,7 @@ use crate::loss::spec::{
 use crate::numeric::label_groups::LabelGroups;
 use crate::numeric::matrix::Matrix;
 
-/// EnD; see the [module](self). Inputs: `view_a`, `[n, d]`, `logits`, `[n, classes]`, `labels` and `bias`, `[n]`.
+/// EnD; see the [module](self). Inputs: `logits`, `[n, classes]`; `view_a`, `[n, d]`; `labels`, `bias`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct End {

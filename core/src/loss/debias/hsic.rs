@@ -26,7 +26,7 @@ use crate::loss::logits::grad_inputs;
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 
-/// HSIC as a loss; see the [module](self). Inputs: `view_a`, `[n, d]`, and `view_b`, `[n, d']`.
+/// HSIC as a loss; see the [module](self). Inputs: `view_a`, `[n, d]`; `view_b`, `[n, e]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RebiasHsic {

@@ -32,8 +32,7 @@ use crate::loss::spec::{
 };
 use crate::numeric::matrix::Matrix;
 
-/// The second network's loss; see the [module](self). Inputs: `logits`, `[n, classes]`, `labels` and `errors`,
-/// `[n]`.
+/// The second network's loss; see the [module](self). Inputs: `logits`, `[n, classes]`; `labels`, `errors`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Jtt {

@@ -28,8 +28,8 @@ use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 use simile_kernels::sigmoid;
 
-/// LearnedMixin+H; see the [module](self). Inputs: `f_features`, `[n, d]`, `f_logits` and `g_logits`, `[n,
-/// classes]`, `fc_weight`, `[1, d]`, `fc_bias`, `[1, 1]`, and `labels`, `[n]`.
+/// LearnedMixin+H; see the [module](self). Inputs: `f_features`, `[n, d]`; `f_logits`, `g_logits`, `[n, classes]`;
+/// `fc_weight`, `[1, d]`; `fc_bias`, `[1, 1]`; `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnedMixin {

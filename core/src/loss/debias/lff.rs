@@ -30,8 +30,8 @@ use crate::loss::spec::{CLASSES, Described, Family, Form, Head, Input, Networks,
 use crate::loss::supervised::cross_entropy::sample_weights;
 use crate::loss::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
 
-/// The loss of both networks; see the [module](self). Inputs: `logits_b` and `logits_d`, `[n, classes]`, `labels`,
-/// `[n]`, and `weights`, `[n, 1]`, if given.
+/// The loss of both networks; see the [module](self). Inputs: `logits_b`, `logits_d`, `[n, classes]`; `labels`,
+/// `[n]`; `weights`, `[n, 1]`, if given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lff {

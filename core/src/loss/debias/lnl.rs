@@ -34,8 +34,8 @@ use crate::loss::spec::{
     BIAS, CLASSES, Described, Family, Head, Input, LOGITS, Networks, Parameter, Range, Spec,
 };
 
-/// The network's loss; see the [module](self). Inputs: `logits`, `[n, classes]`, `labels`, `[n]`, and
-/// `bias_logits`, `[m, biases]`.
+/// The network's loss; see the [module](self). Inputs: `logits`, `[n, classes]`; `bias_logits`, `[m, biases]`;
+/// `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lnl {
@@ -94,7 +94,7 @@ impl Objective for Lnl {
     }
 }
 
-/// The bias predictor's loss; see the [module](self). Inputs: `bias_logits`, `[m, biases]`, and `bias`, `[m]`.
+/// The bias predictor's loss; see the [module](self). Inputs: `bias_logits`, `[m, biases]`; `bias`, `[m]`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LnlAdversary {}

@@ -25,8 +25,8 @@ use crate::loss::objective::{Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Networks, Parameter, Range, Spec};
 use simile_kernels::sigmoid;
 
-/// RUBi; see the [module](self). Inputs: `f_logits`, `[n, classes]`, `g_features`, `[n, d]`, `fc_weight`,
-/// `[classes, d]`, `fc_bias`, `[1, classes]`, and `labels`, `[n]`.
+/// RUBi; see the [module](self). Inputs: `f_logits`, `[n, classes]`; `g_features`, `[n, d]`; `fc_weight`,
+/// `[classes, d]`; `fc_bias`, `[1, classes]`; `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rubi {

@@ -44,8 +44,8 @@ use crate::numeric::unit_rows::UnitRows;
 /// Weights below this are rounding errors of `1 - cos` in `f32`.
 const SMALLEST_WEIGHT: f64 = 1e-6;
 
-/// SoftCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, `labels`, `[b]`, and `bias_features`,
-/// `[b, e]`; `logits`, `[n, classes]`, and `ce_labels`, `[n]`, if given.
+/// SoftCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `[b]`; `bias_features`, `[b,
+/// e]`; `logits`, `[n, classes]`, if given; `ce_labels`, `[n]`, if given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SoftCon {

@@ -93,8 +93,8 @@ impl Objective for InfoNce {
     }
 }
 
-/// InfoNCE with negatives of the anchor's cluster; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`,
-/// and `labels`, `[b]`.
+/// InfoNCE with negatives of the anchor's cluster; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`;
+/// `labels`, `[b]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FairInfoNce {

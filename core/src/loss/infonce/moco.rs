@@ -26,7 +26,7 @@ use crate::loss::views::TwoViews;
 use crate::numeric::matrix::indices;
 use crate::numeric::unit_rows::UnitRows;
 
-/// MoCo; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `queue`, `[K, d]`.
+/// MoCo; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `queue`, `[K, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MoCo {

@@ -31,7 +31,7 @@ use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction};
 use crate::loss::spec::{CLUSTERS, Described, Family, Form, Parameter, Spec, VIEW_A, VIEW_B};
 use crate::loss::supervised::supcon::SupCon;
 
-/// WeaklySup-InfoNCE; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `labels`, `[b]`.
+/// WeaklySup-InfoNCE; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `[b]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WeakSupInfoNce {

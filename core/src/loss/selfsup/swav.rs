@@ -45,8 +45,8 @@ use crate::numeric::unit_rows::UnitRows;
 
 pub use simile_kernels::sinkhorn;
 
-/// SwAV; see the [module](self). Inputs: `view_a`, `view_b`, ..., `[b, d]`, and `prototypes`, `[K, d]`; `queue_0`,
-/// `queue_1`, ..., `[L, d]`, if given.
+/// SwAV; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `view_c`, `[b, d]`, if given; `prototypes`,
+/// `[K, d]`; `queue_0`, `[L, d]`, if given.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Swav {
@@ -248,7 +248,7 @@ pub(crate) fn queue_name(at: usize) -> String {
     format!("queue_{at}")
 }
 
-/// The assignment only; see the [module](self). Input: `scores`, `[b, K]`.
+/// The assignment only; see the [module](self). Inputs: `scores`, `[b, K]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SwavSinkhorn {

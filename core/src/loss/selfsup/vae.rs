@@ -24,7 +24,7 @@ use crate::loss::spec::{Described, Family, Head, Input, Networks, Parameter, Ran
 /// Larger logarithms of a variance can overflow in `f32`.
 const LARGEST: f64 = 30.0;
 
-/// The loss of a VAE; see the [module](self). Inputs: `images`, `reconstruction`, `[b, pixels]`, `mean`,
+/// The loss of a VAE; see the [module](self). Inputs: `images`, `reconstruction`, `[b, pixels]`; `mean`,
 /// `log_variance`, `[b, latents]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -23,8 +23,8 @@ use crate::loss::logits::{CrossEntropies, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, LOGITS, Spec};
 
-/// Cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`, and `labels`, `[n]`; `weights`, `[n,
-/// 1]`, if given.
+/// Cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`; `labels`, `[n]`; `weights`, `[n, 1]`,
+/// if given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CrossEntropy {}

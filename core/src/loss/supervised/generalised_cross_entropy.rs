@@ -26,7 +26,7 @@ use crate::loss::logits::{cross_entropy, grad_inputs, targets};
 use crate::loss::objective::{Aux, Evaluation, Objective, Variant};
 use crate::loss::spec::{CLASSES, Described, Family, Form, Head, LOGITS, Parameter, Range, Spec};
 
-/// Generalised cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`, and `labels`, `[n]`.
+/// Generalised cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`; `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GeneralisedCrossEntropy {

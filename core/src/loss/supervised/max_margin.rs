@@ -31,8 +31,7 @@ use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, Parameter, Range, Spec};
 use crate::numeric::unit_rows::SMALLEST_NORM;
 
-/// Max-margin; see the [module](self). Inputs: `features`, `[n, d]`, `fc_weight`, `[classes, d]`, and `labels`,
-/// `[n]`.
+/// Max-margin; see the [module](self). Inputs: `features`, `[n, d]`; `fc_weight`, `[classes, d]`; `labels`, `[n]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MaxMargin {

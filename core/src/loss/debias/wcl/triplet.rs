@@ -25,7 +25,7 @@ use crate::loss::objective::{Evaluation, Objective, Variant, differentiate};
 use crate::loss::spec::{BIASED_A, BIASED_B, Described, Family, Form, Parameter, Range, Spec};
 use crate::loss::views::TwoViews;
 
-/// The triplet loss; see the [module](self). Inputs: `view_a_biased`, `view_b_biased`, `[b, d]`.
+/// The triplet loss; see the [module](self). Inputs: `view_a_biased`, `view_b_biased`, `[b, e]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WclTriplet {

@@ -50,7 +50,7 @@ pub enum Correction {
     Hcl,
 }
 
-/// The printed form; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `view_a_biased`,
+/// The printed form; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `view_a_biased`,
 /// `view_b_biased`, `[b, e]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -82,7 +82,7 @@ impl Default for WclWeightedInfoNce {
     }
 }
 
-/// The released form; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`, and `view_a_biased`,
+/// The released form; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `view_a_biased`,
 /// `view_b_biased`, `[b, e]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
