@@ -20,6 +20,9 @@ const LETTERS: [(&str, &str); 9] = [
 ];
 /// Functions whose argument may stand without brackets.
 const FUNCTIONS: [&str; 2] = ["log", "cos"];
+const PRIME: &str = "<mo lspace=\"0\" rspace=\"0\">′</mo>";
+/// The gap after a word that is a factor.
+const GAP: &str = "<mspace width=\"0.17em\"/>";
 /// Words in a row of more letters than these are words, not indices.
 const INDICES: usize = 3;
 
@@ -181,7 +184,7 @@ impl<'a> Reader<'a> {
         }
         if let Some(name) = FUNCTIONS.into_iter().find(|name| self.rest.starts_with(&format!("{name} "))) {
             self.skip(name.len() + 1);
-            return Ok(Part::new(format!("<mi>{name}</mi><mo>\u{2061}</mo><mspace width=\"0.17em\"/>")));
+            return Ok(Part::new(format!("<mi>{name}</mi><mo>\u{2061}</mo>{GAP}")));
         }
         let operand = self.operand()?;
         let scripted = self.scripts(operand)?;
@@ -198,9 +201,10 @@ impl<'a> Reader<'a> {
         for [open, close, left, right] in BRACKETS {
             if (!matches!(open, "<" | "|") || self.opens_bracket()) && self.take(open) {
                 let inner = self.row(Some(close))?.text;
-                let text = format!(
-                    "<mrow><mo fence=\"true\">{left}</mo>{inner}<mo fence=\"true\">{right}</mo></mrow>"
-                );
+                // Brackets grow with what is high alone: without a font for mathematics they grow far too much.
+                let is_high = ["<mfrac", "<munder"].iter().any(|element| inner.contains(element));
+                let fence = |sign: &str| format!("<mo fence=\"true\" stretchy=\"{is_high}\">{sign}</mo>");
+                let text = format!("<mrow>{}{inner}{}</mrow>", fence(left), fence(right));
                 return Ok(Part { text, inner: matches!(open, "(" | "[").then_some(inner) });
             }
         }
@@ -221,7 +225,8 @@ impl<'a> Reader<'a> {
         let base = name.split('_').next().unwrap_or(name);
         if let Some(symbol) = (self.symbols)(name).filter(|symbol| *symbol != name || letter(base).is_none())
         {
-            return Ok(Part::new(format!("<mi>{symbol}</mi>")));
+            let gap = if symbol == name && name.len() > 1 { GAP } else { "" };
+            return Ok(Part::new(format!("<mi>{symbol}</mi>{gap}")));
         }
         let letters = name.find(|next: char| !next.is_ascii_alphabetic()).unwrap_or(name.len());
         if letters == 0 {
@@ -241,13 +246,13 @@ impl<'a> Reader<'a> {
 
     /// The operand with the primes, indices and exponents that follow it.
     fn scripts(&mut self, operand: Part) -> Result<Part, String> {
-        let primes = "′".repeat(self.take_while(|next| next == '\'').len());
+        let primes = self.take_while(|next| next == '\'').len();
+        let operand = match primes {
+            0 => operand,
+            _ => Part::new(format!("<mrow>{}{}</mrow>", operand.text, PRIME.repeat(primes))),
+        };
         let below = if self.take("_") { Some(self.script()?) } else { None };
         let above = if self.take("^") { Some(self.script()?) } else { None };
-        let above = match (primes.is_empty(), above) {
-            (true, above) => above,
-            (false, above) => Some(format!("<mrow><mo>{primes}</mo>{}</mrow>", above.unwrap_or_default())),
-        };
         let base = &operand.text;
         Ok(match (below, above) {
             (None, None) => operand,
@@ -269,7 +274,7 @@ impl<'a> Reader<'a> {
             None if word.len() > INDICES => format!("<mtext>{word}</mtext>"),
             None => word.chars().map(index).collect(),
         };
-        let primes = "<mo>′</mo>".repeat(self.take_while(|next| next == '\'').len());
+        let primes = PRIME.repeat(self.take_while(|next| next == '\'').len());
         if word.is_empty() {
             return Err(format!("an index is missing before `{}`", self.rest));
         }
@@ -310,9 +315,9 @@ mod tests {
 
     #[test]
     fn indices_are_letters_and_names_are_symbols() {
-        let expected = "<msub><mi>s</mi><mrow><mi>i</mi><mi>i</mi><mo>′</mo></mrow></msub>";
+        let expected = format!("<msub><mi>s</mi><mrow><mi>i</mi><mi>i</mi>{PRIME}</mrow></msub>");
         assert_eq!(inner("s_ii'"), expected);
-        assert_eq!(inner("temperature mix alpha"), "<mi>τ</mi><mi>mix</mi><mi>α</mi>");
+        assert_eq!(inner("temperature mix alpha"), format!("<mi>τ</mi><mi>mix</mi>{GAP}<mi>α</mi>"));
         assert_eq!(inner("sigma_x^2"), inner("sigma_{x}^{2}"));
         assert_eq!(inner("C_kl^-1").matches("<mo>−</mo>").count(), 1);
         assert!(inner("R_orthogonal").contains("<mtext>orthogonal</mtext>"));
@@ -333,7 +338,7 @@ mod tests {
     #[test]
     fn bars_and_angles_are_brackets_where_they_stand_around_something() {
         let bars = inner("|a - b|^2");
-        assert!(bars.starts_with("<msup>") && bars.matches("fence").count() == 2, "{bars}");
+        assert!(bars.starts_with("<msup>") && bars.matches("fence=").count() == 2, "{bars}");
         assert!(inner("<x, y>").contains('⟩'));
         assert!(inner("sum_{i<j} b").contains("<mo>&lt;</mo>"));
         assert!(inner("p(. | b)").contains("<mo>|</mo>"));

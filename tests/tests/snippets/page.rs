@@ -6,7 +6,7 @@ use simile_core::error::Result;
 use super::{Inputs, Snippet};
 
 /// Snippets by the number of their setting.
-pub(crate) const SNIPPETS: [(usize, Snippet); 23] = [
+pub(crate) const SNIPPETS: [(usize, Snippet); 26] = [
     (0, setting_0),
     (1, setting_1),
     (2, setting_2),
@@ -30,6 +30,9 @@ pub(crate) const SNIPPETS: [(usize, Snippet); 23] = [
     (45, setting_45),
     (46, setting_46),
     (47, setting_47),
+    (48, setting_48),
+    (49, setting_49),
+    (50, setting_50),
 ];
 
 fn setting_0(inputs: Inputs) -> Result<Tensor<1>> {
@@ -75,7 +78,8 @@ fn setting_2(inputs: Inputs) -> Result<Tensor<1>> {
         "weaksup-info-nce",
         None,
         serde_json::json!({
-            "temperature": 0.2
+            "temperature": 0.2,
+            "base_temperature": 0.07
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
@@ -212,7 +216,8 @@ fn setting_20(inputs: Inputs) -> Result<Tensor<1>> {
         "supcon",
         None,
         serde_json::json!({
-            "temperature": 0.2
+            "temperature": 0.2,
+            "base_temperature": 0.07
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
@@ -230,6 +235,7 @@ fn setting_23(inputs: Inputs) -> Result<Tensor<1>> {
         None,
         serde_json::json!({
             "temperature": 0.2,
+            "base_temperature": 0.07,
             "mix": 0.5
         }),
     )?;
@@ -248,7 +254,7 @@ fn setting_26(inputs: Inputs) -> Result<Tensor<1>> {
         None,
         serde_json::json!({
             "temperature": 0.2,
-            "mix": 0.5
+            "base_temperature": 0.07
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_indices("labels", labels);
@@ -303,8 +309,8 @@ fn setting_33(inputs: Inputs) -> Result<Tensor<1>> {
                 "name": "rbf",
                 "sigma": 0.5
             },
-            "lambda": 0.01,
-            "t": 2
+            "t": 2,
+            "lambda": 0.01
         }),
     )?;
     let batch = Batch::views(view_a, view_b).with_condition("z", z);
@@ -321,7 +327,7 @@ fn setting_36(inputs: Inputs) -> Result<Tensor<1>> {
         "dc",
         None,
         serde_json::json!({
-            "temperature": 0.2
+            "temperature": 0.1
         }),
     )?;
     let batch = Batch::views(view_a, view_b);
@@ -338,7 +344,7 @@ fn setting_39(inputs: Inputs) -> Result<Tensor<1>> {
         "dclw",
         None,
         serde_json::json!({
-            "temperature": 0.2,
+            "temperature": 0.1,
             "sigma": 0.5
         }),
     )?;
@@ -356,7 +362,6 @@ fn setting_42(inputs: Inputs) -> Result<Tensor<1>> {
         "align-uniform",
         None,
         serde_json::json!({
-            "t": 2,
             "alpha": 2
         }),
     )?;
@@ -392,10 +397,10 @@ fn setting_44(inputs: Inputs) -> Result<Tensor<1>> {
         None,
         serde_json::json!({
             "kernel": {
-                "name": "laplacian",
+                "name": "rbf",
                 "sigma": 0.5
             },
-            "temperature": 0.2,
+            "temperature": 0.5,
             "lambda": 0.01
         }),
     )?;
@@ -414,9 +419,10 @@ fn setting_45(inputs: Inputs) -> Result<Tensor<1>> {
         None,
         serde_json::json!({
             "kernel": {
-                "name": "linear"
+                "name": "laplacian",
+                "sigma": 0.5
             },
-            "temperature": 0.2,
+            "temperature": 0.5,
             "lambda": 0.01
         }),
     )?;
@@ -435,9 +441,9 @@ fn setting_46(inputs: Inputs) -> Result<Tensor<1>> {
         None,
         serde_json::json!({
             "kernel": {
-                "name": "cosine"
+                "name": "laplacian-l1"
             },
-            "temperature": 0.2,
+            "temperature": 0.5,
             "lambda": 0.01
         }),
     )?;
@@ -456,9 +462,72 @@ fn setting_47(inputs: Inputs) -> Result<Tensor<1>> {
         None,
         serde_json::json!({
             "kernel": {
+                "name": "linear"
+            },
+            "temperature": 0.5,
+            "lambda": 0.01
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_condition("z", z);
+    let loss = loss::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_48(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, z, .. } = inputs;
+    use simile_core::loss;
+    use simile_core::loss::batch::Batch;
+
+    let objective = loss::build(
+        "fair-cclk",
+        None,
+        serde_json::json!({
+            "kernel": {
+                "name": "cosine"
+            },
+            "temperature": 0.5,
+            "lambda": 0.01
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_condition("z", z);
+    let loss = loss::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_49(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, z, .. } = inputs;
+    use simile_core::loss;
+    use simile_core::loss::batch::Batch;
+
+    let objective = loss::build(
+        "fair-cclk",
+        None,
+        serde_json::json!({
+            "kernel": {
                 "name": "polynomial"
             },
-            "temperature": 0.2,
+            "temperature": 0.5,
+            "lambda": 0.01
+        }),
+    )?;
+    let batch = Batch::views(view_a, view_b).with_condition("z", z);
+    let loss = loss::loss(objective.as_ref(), &batch)?;
+    Ok(loss)
+}
+
+fn setting_50(inputs: Inputs) -> Result<Tensor<1>> {
+    let Inputs { view_a, view_b, z, .. } = inputs;
+    use simile_core::loss;
+    use simile_core::loss::batch::Batch;
+
+    let objective = loss::build(
+        "fair-cclk",
+        None,
+        serde_json::json!({
+            "kernel": {
+                "name": "exact-match"
+            },
+            "temperature": 0.5,
             "lambda": 0.01
         }),
     )?;

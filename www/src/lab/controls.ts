@@ -2,7 +2,7 @@
 import type { ListedParameter } from "simile-web";
 import { element } from "../element.js";
 import { CLASSES, type Draw } from "./samples.js";
-import { positionOf, type Settings, type Value, valueAt, valueOf } from "./settings.js";
+import { positionOf, type Settings, shown, type Value, valueAt, valueOf } from "./settings.js";
 import { COUNTS, DIMENSIONS } from "./state.js";
 import { hueColour } from "../theme.js";
 
@@ -25,7 +25,7 @@ export class ParameterControls {
     const isSame = parameters.every((parameter, at) => parameter === this.#shown[at]);
     if (!isSame || parameters.length !== this.#shown.length) {
       this.#shown = parameters;
-      this.#controls = parameters.map((parameter) => controlOf(parameter, (value) => this.onChange(parameter.name, value)));
+      this.#controls = parameters.map((one) => controlOf(one, (value) => this.onChange(one.name, value)));
       this.#place.replaceChildren(...this.#controls.map(({ label }) => label));
     }
     this.#controls.forEach((control, at) => {
@@ -63,7 +63,7 @@ function withSlider(
   label.append(input, output);
   const show = (value: Value) => {
     input.value = `${positionOf(parameter, Number(value))}`;
-    output.value = `${parameter.symbol ?? parameter.name} = ${Number(Number(value).toPrecision(2))}`;
+    output.value = parameter.symbol ? `${parameter.symbol} = ${shown(value, 2)}` : shown(value, 2);
   };
   return { label, show };
 }

@@ -1,7 +1,7 @@
 // A formula on the page, with its current values.
 import type { Catalogue, Choice } from "./catalogue.js";
 import { createElement } from "../create-element.js";
-import { format, type Settings, valueOf } from "./settings.js";
+import { type Settings, shown, valueOf } from "./settings.js";
 import type { Verdict } from "./side.js";
 
 export class FormulaView {
@@ -36,7 +36,7 @@ export class FormulaView {
     this.#values.replaceChildren("L = ", ...terms);
     const values = catalogue
       .parametersOf(choice)
-      .map((one) => `${one.symbol ?? one.name} = ${format(valueOf(one, settings))}`);
+      .map((one) => `${one.symbol ?? one.name} = ${shown(valueOf(one, settings))}`);
     this.#where.textContent = [...values, entry.symbols].join("; ");
   }
 }

@@ -40,6 +40,13 @@ export function parse({ kind, names, slider }: ListedParameter, text: string): V
 /** A value as text for addresses. */
 export const format = (value: Value): string => `${typeof value === "number" ? Number(value.toPrecision(4)) : value}`;
 
+/** A value as text for people. */
+export function shown(value: Value, digits = 3): string {
+  if (typeof value !== "number") return `${value}`;
+  const rounded = Number(value.toPrecision(digits));
+  return value !== 0 && Math.abs(value) < 1e-3 ? rounded.toExponential() : `${rounded}`;
+}
+
 /** The position of a slider for a value, and back. */
 export function positionOf({ slider }: ListedParameter, value: number): number {
   return slider?.scale === "logarithmic" ? Math.log10(value) : value;

@@ -17,7 +17,8 @@ function parametersOf({ kernel, params = {} }: Setting, { parameterDetails }: Of
   const written = parameterDetails.filter(
     ({ name, symbol, default: byDefault }) => name in params && (symbol !== undefined || params[name] !== byDefault),
   );
-  return { ...(kernel !== undefined && { kernel }), ...Object.fromEntries(written.map(({ name }) => [name, params[name]])) };
+  const values = Object.fromEntries(written.map(({ name }) => [name, params[name]]));
+  return { ...(kernel !== undefined && { kernel }), ...values };
 }
 
 function rust(setting: Setting, entry: Offered): string {

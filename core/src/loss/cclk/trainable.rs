@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use super::super::differentiate;
 use super::super::views::TwoViews;
 use super::super::{Evaluation, Objective};
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, shown};
 use crate::kernel::{Kernel, squared_distance};
 use crate::loss::batch::Batch;
 use crate::loss::pairwise::{EMPTY, other_view};
@@ -77,7 +77,9 @@ impl TrainableFairCclk {
     /// `W` and its derivative with respect to `log sigma`.
     fn weights(&self, z: &Matrix, log_sigma: f64) -> Result<(Matrix, Matrix)> {
         let (n, sigma) = (z.rows(), log_sigma.exp());
-        positive("exp(log_sigma)", sigma)?;
+        if !sigma.is_normal() {
+            return Err(Error::shape("log_sigma", "the logarithm of a bandwidth", shown(log_sigma)));
+        }
         let gram = match self.kernel {
             TrainableKernel::Rbf => Kernel::rbf(sigma).gram(z),
             TrainableKernel::Laplacian => Kernel::Laplacian { scale: sigma }.gram(z),

@@ -133,7 +133,8 @@ impl Input {
 
     /// True if its rows are samples of the batch.
     pub fn is_by_sample(&self) -> bool {
-        ["[b", "[n", "[m"].iter().any(|start| self.shape.starts_with(start))
+        let first = self.shape.trim_start_matches('[').split([',', ']']).next();
+        matches!(first, Some("b" | "n" | "m"))
     }
 
     /// True if its rows are embeddings of the samples, which are normalised or taken as they are.
