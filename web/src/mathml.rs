@@ -43,7 +43,6 @@ pub(crate) fn equation(line: &str, symbols: Symbols) -> Result<String, String> {
 }
 
 /// A part of a formula. `inner` is that without the brackets around it, where these only hold it together.
-#[derive(Default)]
 struct Part {
     text: String,
     inner: Option<String>,
@@ -166,7 +165,7 @@ impl<'a> Reader<'a> {
         self.rest.starts_with(['<', '|']) && after != ' ' && !ends_operand
     }
 
-    /// An operand with its indices and exponents, and what stands in brackets right after it.
+    /// An operand with its indices and exponents, and the brackets right after it.
     fn factor(&mut self) -> Result<Part, String> {
         for (mark, class) in MARKS.into_iter().zip(["attract", "repel"]) {
             if self.take(mark) {
@@ -201,7 +200,7 @@ impl<'a> Reader<'a> {
         for [open, close, left, right] in BRACKETS {
             if (!matches!(open, "<" | "|") || self.opens_bracket()) && self.take(open) {
                 let inner = self.row(Some(close))?.text;
-                // Brackets grow with what is high alone: without a font for mathematics they grow far too much.
+                // Brackets grow with fractions and sums alone: without a font for mathematics they grow far too much.
                 let is_high = ["<mfrac", "<munder"].iter().any(|element| inner.contains(element));
                 let fence = |sign: &str| format!("<mo fence=\"true\" stretchy=\"{is_high}\">{sign}</mo>");
                 let text = format!("<mrow>{}{inner}{}</mrow>", fence(left), fence(right));
@@ -262,7 +261,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What stands after `_` or `^`: a group in braces, or letters, each an index, or a number.
+    /// The group in braces after `_` or `^`, or the letters, each an index, or the number.
     fn script(&mut self) -> Result<String, String> {
         if self.take("{") {
             return Ok(format!("<mrow>{}</mrow>", self.row(Some("}"))?.text));
