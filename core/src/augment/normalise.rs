@@ -15,35 +15,10 @@ pub struct Normalisation {
     pub std: Vec<f64>,
 }
 
-/// Published constants by data set.
-const NAMED: [(&str, [f64; 3], [f64; 3]); 6] = [
-    ("cifar-10", [0.4914, 0.4822, 0.4465], [0.2023, 0.1994, 0.2010]),
-    ("cifar-100", [0.5071, 0.4865, 0.4409], [0.2009, 0.1984, 0.2023]),
-    ("cub", [0.4863, 0.4999, 0.4312], [0.2070, 0.2018, 0.2428]),
-    ("half", [0.5, 0.5, 0.5], [0.5, 0.5, 0.5]),
-    ("imagenet", [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
-    ("ut-zappos", [0.8342, 0.8142, 0.8081], [0.2804, 0.3014, 0.3072]),
-];
-
 impl Normalisation {
     /// No change to `channels` channels: mean 0, standard deviation 1.
     pub fn identity(channels: usize) -> Self {
         Self { mean: vec![0.0; channels], std: vec![1.0; channels] }
-    }
-
-    /// The constants of a data set: `cifar-10`, `cifar-100`, `cub`, `half` (0.5 and 0.5), `imagenet`, `ut-zappos`.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`] for another name.
-    pub fn named(name: &str) -> Result<Self> {
-        match NAMED.iter().find(|(known, ..)| *known == name) {
-            Some((_, mean, std)) => Ok(Self { mean: mean.to_vec(), std: std.to_vec() }),
-            None => Err(Error::Unknown {
-                kind: "normalisation",
-                name: name.into(),
-                known: NAMED.iter().map(|(known, ..)| String::from(*known)).collect(),
-            }),
-        }
     }
 
     /// Normalises images, `[n, channels, height, width]`.

@@ -205,7 +205,7 @@ pub fn numbered<'a>(values: impl IntoIterator<Item = &'a str>) -> (Vec<usize>, V
 }
 
 /// The cells of class × bias as one variable with the names `class, bias`, for accuracy by group.
-pub(super) fn groups(labels: &[usize], classes: &[String], bias: &[usize], biases: &[String]) -> Condition {
+pub fn groups(labels: &[usize], classes: &[String], bias: &[usize], biases: &[String]) -> Condition {
     let names = classes.iter().flat_map(|class| biases.iter().map(move |bias| format!("{class}, {bias}")));
     let values = labels.iter().zip(bias).map(|(label, bias)| label * biases.len() + bias);
     Condition::Categorical { values: values.collect(), names: names.collect() }

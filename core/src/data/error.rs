@@ -128,7 +128,8 @@ pub enum DatasetError {
 }
 
 impl DatasetError {
-    pub(crate) fn parameter(name: &str, value: impl ToString, reason: &str) -> Self {
+    /// A parameter outside its range.
+    pub fn parameter(name: &str, value: impl ToString, reason: &str) -> Self {
         Self::Parameter { name: name.into(), value: value.to_string(), reason: reason.into() }
     }
 }

@@ -12,12 +12,7 @@
 //! | [`digits`](synthetic::digits) | digits drawn from strokes, without a download |
 //! | [`attributes`](synthetic::attributes) | a table of binary attributes made from a variable |
 //! | [`stl10`](formats::stl10), [`imagenet32`](formats::imagenet32) | the binary layouts of two more |
-//! | [`catalogue`] | metadata of picture files before they are opened; the next seven modules make a catalogue |
-//! | [`class_folders`](sets::class_folders) | a folder for each class; Tiny-ImageNet |
-//! | [`ut_zappos`](sets::ut_zappos), [`cub`](sets::cub) | binary attributes of shoes and of birds |
-//! | [`utkface`](sets::utkface), [`celeba`](sets::celeba) | faces with a class and a bias; [`bias_pairs`](sets::bias_pairs) has their published samplings |
-//! | [`waterbirds`](sets::waterbirds) | birds on grounds of land and water |
-//! | [`chexpert`](sets::chexpert) | radiographs with uncertain labels |
+//! | [`catalogue`] | metadata of picture files before they are opened |
 //! | [`features`](formats::features), [`npy`](formats::npy) | features of another network as a variable |
 //! | [`lines`](formats::lines) | annotation files, with errors that name the line |
 //! | [`ImageSet`] | the images of a data set, in memory or read when they are needed |
@@ -28,7 +23,6 @@ mod error;
 pub mod formats;
 mod image_set;
 pub mod resize;
-pub mod sets;
 pub mod synthetic;
 
 use std::collections::BTreeMap;

@@ -69,6 +69,42 @@ fn an_unknown_key_names_its_line_and_the_nearest() {
     assert!(text.contains("did you mean `train`?"), "{text}");
 }
 
+/// Keys of `[data]` that belong to one data set are as any others.
+#[test]
+fn keys_of_a_data_set_are_read_set_and_refused_by_line() {
+    let of_chests = SMALL.replace("\"digits\"", "\"chexpert\"");
+    let with = |section: &str, set: &[&str]| load(&format!("{of_chests}\n{section}"), set);
+    let edema = "[data.chexpert]\ntarget = \"edema\"\nuncertain = \"absent\"\n";
+    let recipe = with(edema, &[]).unwrap();
+    assert!(recipe.to_toml().unwrap().contains(edema), "{}", recipe.to_toml().unwrap());
+    let set = ["data.chexpert.uncertain=absent", "data.chexpert.target=edema"];
+    assert_eq!(with("", &set).unwrap().data, recipe.data);
+    assert_ne!(with("", &set[..1]).unwrap().data, recipe.data);
+    let fault = |section: &str| usage_error(with(section, &[]));
+    let text = fault(&edema.replace("absent", "abcent"));
+    assert!(text.contains("line 17: unknown value `abcent`; did you mean `absent`?"), "{text}");
+    let text = fault(&edema.replace("uncertain", "uncertan"));
+    assert!(text.contains("line 17: unknown key `uncertan`; did you mean `uncertain`?"), "{text}");
+    let text = fault(&edema.replace("\"edema\"", "3"));
+    assert!(text.contains("line 16: invalid type: integer `3`, expected a string"), "{text}");
+    let text = fault(&edema.replace("chexpert", "chexprt"));
+    assert!(text.contains("line 15: unknown key `chexprt`; did you mean `chexpert`?"), "{text}");
+    assert!(text.contains("known: dataset, colours, train"), "{text}");
+    let text = usage_error(with("", &["data.chexpert.traget=edema"]));
+    assert!(text.contains("--set data.chexpert.traget=edema: unknown key `traget`; did you"), "{text}");
+    let table =
+        "[data.table]\ncsv = \"a.csv\"\n\n[data.table.conditions]\nsite = [\"site\"]\nage = \"age\"\n";
+    let text = usage_error(load(&format!("{}\n{table}", SMALL.replace("\"digits\"", "\"table\"")), &[]));
+    assert!(text.contains("line 20: invalid type: string \"age\", expected a sequence"), "{text}");
+    let text = fault("[data.split]\ntest = 0.2\n");
+    assert!(text.contains("line 15: `data.split` belongs to `") && text.contains("`utkface`"), "{text}");
+    let text = usage_error(load(SMALL, &["data.correlation=0.5"]));
+    assert!(text.contains("`data.correlation` belongs to `biased-mnist`"), "{text}");
+    let wrong = ["data.correlation=2".to_owned()];
+    let text = usage_error(Recipe::load("biased-mnist", &Changes { set: &wrong, ..Changes::default() }));
+    assert!(text.contains("`data.correlation` must be from 0 to 1"), "{text}");
+}
+
 #[test]
 fn an_unknown_objective_names_the_nearest() {
     let text = usage_error(load(&SMALL.replace("fair-cclk", "fair-clk"), &[]));

@@ -3,11 +3,12 @@
 use serde::Deserialize as _;
 use serde::de::{Deserializer, Error as _};
 use simile_core::augment::{Augmentation, Normalisation, PRESETS};
-use simile_core::error::Error;
 use toml::{Table, Value};
 
 use super::explain::suggestion;
+use crate::data::sets;
 use crate::data::settings::Normalise;
+use crate::data::source::Constants;
 
 /// Reads the section; `preset = "NAME"` stands for the keys of that preset, which other keys then replace.
 ///
@@ -40,13 +41,15 @@ pub(crate) fn normalisation(written: Option<&Normalise>, channels: usize) -> Res
     let constants = match written {
         None => Normalisation::identity(channels),
         Some(Normalise::Own(own)) => own.clone(),
-        Some(Normalise::Named(name)) => Normalisation::named(name).map_err(|error| match error {
-            Error::Unknown { name, known, .. } => {
-                let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                format!("no normalisation is named `{name}`{}", suggestion(&name, &known))
-            }
-            error => error.to_string(),
-        })?,
+        Some(Normalise::Named(name)) => {
+            let named = sets::constants();
+            let Some(Constants { mean, std, .. }) = named.iter().find(|constants| constants.name == name)
+            else {
+                let known: Vec<&str> = named.iter().map(|constants| constants.name).collect();
+                return Err(format!("no normalisation is named `{name}`{}", suggestion(name, &known)));
+            };
+            Normalisation { mean: mean.to_vec(), std: std.to_vec() }
+        }
     };
     let found = [constants.mean.len(), constants.std.len()];
     if found != [channels; 2] {

@@ -66,8 +66,7 @@ fn check_pictures(
     let listed = annotations.catalogue.len();
     let Pictures { broken, .. } =
         read_pictures(&annotations.root, &annotations.catalogue.files, resize, Broken::Skip, None)?;
-    // A choice of classes omits pictures.
-    let is_whole = section.folders.is_none();
+    let is_whole = set.is_whole(&section.options());
     report.problem = about.pictures.filter(|&all| is_whole && all != listed).map(|all| {
         format!(
             "{listed} pictures, where the official data set has {all}; it can be used, but it is not the same"

@@ -24,7 +24,8 @@ pub(crate) fn missing_files(section: &DataSection, folder: Option<&Path>) -> Opt
 
 /// True if a folder holds another number of pictures than the authors state, which `simile data check` calls not sound.
 pub(crate) fn is_part(section: &DataSection, folder: &Path) -> bool {
-    let stated = section.dataset.about().pictures.filter(|_| section.folders.is_none());
+    let Kind::Pictures(set) = section.dataset.kind() else { return false };
+    let stated = section.dataset.about().pictures.filter(|_| set.is_whole(&section.options()));
     stated.is_some_and(|stated| catalogue(section, folder).is_ok_and(|found| found.len() != stated))
 }
 

@@ -1,8 +1,8 @@
 //! Data sets in folders: finds the files, reads them, and reports exactly the missing or corrupt ones.
 //!
-//! `core` parses bytes; this module reads them from files. A data set is a file in [`sets`] that implements
-//! [`Source`](source::Source), and a line in the table there. Data sets that come as a few large files share `arrays`,
-//! those of picture files share `pictures`.
+//! `core` parses formats of bytes; this module reads them from files. A data set is a file in [`sets`] that implements
+//! [`Source`](source::Source), with the parser of its annotations and the keys of recipes that belong to it, and a line in the
+//! table there. Data sets that come as a few large files share `arrays`, those of picture files share `pictures`.
 
 mod arrays;
 mod check;
@@ -12,6 +12,7 @@ mod files;
 pub(crate) mod listing;
 mod missing;
 mod name;
+pub(crate) mod options;
 mod pictures;
 mod preview;
 mod report;
@@ -34,7 +35,7 @@ pub(crate) use pictures::resize::ResizeSpec;
 pub(crate) use preview::preview;
 pub(crate) use report::Report;
 pub(crate) use section::{DataSection, PriorSection};
-pub(crate) use sets::table::{ReadTable, catalogue as read_table};
+pub(crate) use sets::table::{ReadTable, TableSection, catalogue as read_table};
 pub(crate) use survey::Survey;
 
 /// Further parsers for the tests with mutated files.
@@ -43,7 +44,7 @@ pub(crate) mod parsers {
     use std::collections::HashMap;
     use std::path::{Path, PathBuf};
 
-    use super::error::Result;
+    pub(crate) use super::error::Result;
     use super::files::archive::{self, Limits};
     pub(crate) use super::files::content as gzip;
     pub(crate) use super::sets::imagenet_32::read_batch as npz;

@@ -4,11 +4,14 @@ use std::path::Path;
 
 use serde::Serialize;
 use simile_core::data::Dataset;
+#[cfg(test)]
+use simile_core::data::formats::lines::Text;
 
 use super::error::{DataError, Result};
+use super::options::{OptionType, Options};
 use super::pictures::annotations::Annotations;
 use super::report::FileReport;
-use super::settings::{Options, Refused};
+use super::settings::Refused;
 
 /// A data set that recipes can name.
 pub(crate) trait Source: Sync {
@@ -23,21 +26,21 @@ pub(crate) trait Source: Sync {
         Shape { side: 64, channels: 3 }
     }
 
-    /// Keys of `[data]` for this data set, beside those of every data set of its kind.
-    fn keys(&self) -> &'static [&'static str] {
+    /// Keys of `[data]` that belong to this data set, alone or with others.
+    fn options(&self) -> &'static [OptionType] {
         &[]
     }
 
     /// The default settings.
-    fn defaults(&self) -> Options<'static> {
+    fn defaults(&self) -> Options {
         Options::default()
     }
 
-    /// Checks that the settings of a recipe are complete and in range.
+    /// Checks that the settings of a recipe are complete. Each of its own keys was checked before.
     ///
     /// # Errors
     /// Names the refused key.
-    fn check(&self, _options: &Options<'_>) -> Result<(), Refused> {
+    fn check(&self, _options: &Options) -> Result<(), Refused> {
         Ok(())
     }
 }
@@ -66,7 +69,7 @@ pub(crate) trait Drawn: Sync {
     ///
     /// # Errors
     /// If `count` is 0.
-    fn draw(&self, count: usize, options: &Options<'_>, seed: u64) -> Result<Dataset>;
+    fn draw(&self, count: usize, options: &Options, seed: u64) -> Result<Dataset>;
 
     /// Bytes of an image.
     fn bytes(&self) -> usize;
@@ -98,7 +101,7 @@ pub(crate) trait ArrayFiles: Sync {
     ///
     /// # Errors
     /// If the images or the options are not of this data set.
-    fn finish(&self, split: Dataset, _options: &Options<'_>, _finish: Finish) -> Result<Dataset> {
+    fn finish(&self, split: Dataset, _options: &Options, _finish: Finish) -> Result<Dataset> {
         Ok(split)
     }
 }
@@ -128,18 +131,30 @@ pub(crate) trait PictureFiles: Sync {
     ///
     /// # Errors
     /// Names the missing file, or the file and line that cannot be read.
-    fn annotate(&self, options: &Options<'_>, folder: &Path) -> Result<Annotations>;
+    fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations>;
+
+    /// True if the settings take all pictures of the data set, as many as [`About::pictures`] says.
+    fn is_whole(&self, _options: &Options) -> bool {
+        true
+    }
 
     /// True if `data.test` determines the training pictures: those that are not held out.
     fn holds_out(&self) -> bool {
         false
     }
 
+    /// The answers of the parsers of its annotations to the texts of a test with changed files. A case has any number of them;
+    /// the others are empty.
+    #[cfg(test)]
+    fn parse_changed(&self, _texts: &[Text<'_>; 8]) -> Vec<Result<()>> {
+        Vec::new()
+    }
+
     /// Reads the annotations in a folder.
     ///
     /// # Errors
     /// If `folder` is not a folder, or as [`annotate`](Self::annotate).
-    fn annotations(&self, options: &Options<'_>, folder: &Path) -> Result<Annotations> {
+    fn annotations(&self, options: &Options, folder: &Path) -> Result<Annotations> {
         if !folder.is_dir() {
             return Err(DataError::NotAFolder(folder.into()));
         }
@@ -169,6 +184,17 @@ pub(crate) struct About {
     /// Number of pictures of all parts, if the authors state it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pictures: Option<usize>,
+    /// The published constants for `data.normalise`.
+    #[serde(skip)]
+    pub(crate) normalise: Option<Constants>,
+}
+
+/// Mean and standard deviation of each channel, of values from 0 to 1, under the name by which `data.normalise` takes them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Constants {
+    pub(crate) name: &'static str,
+    pub(crate) mean: [f64; 3],
+    pub(crate) std: [f64; 3],
 }
 
 impl About {
@@ -183,6 +209,7 @@ impl About {
         downloads: &[],
         needed: &[],
         pictures: None,
+        normalise: None,
     };
 
     /// True if the data set is published, so that there are official files for comparison.

@@ -42,7 +42,20 @@ pub(super) struct Encoder {
     pub(super) name: &'static str,
     pub(super) stem: Option<&'static str>,
     pub(super) side: usize,
+    /// The comment beside its name.
+    pub(super) remark: &'static str,
 }
+
+/// A small network for a CPU.
+const OF_CPU: Encoder = Encoder {
+    name: "lenet5",
+    stem: None,
+    side: 32,
+    remark: "                 # small, for a CPU; with a GPU take \"resnet18\", or \"resnet50\"",
+};
+/// A network for a GPU, for small pictures.
+const OF_GPU: Encoder =
+    Encoder { name: "resnet18", stem: Some("cifar"), side: 32, remark: "               # or resnet50" };
 
 impl Budget {
     pub(super) fn new(contents: &Contents, on_gpu: bool) -> Self {
@@ -56,10 +69,10 @@ impl Budget {
         let [fewest, most] = if on_gpu { STEPS_OF_GPU } else { STEPS };
         let steps = (EPOCHS * train as f64 / batch as f64).clamp(fewest, most);
         let (encoder, learning_rate) = match (on_gpu, contents.side) {
-            (false, _) => (Encoder { name: "lenet5", stem: None, side: 32 }, "4e-3"),
-            (true, ..=48) => (Encoder { name: "resnet18", stem: Some("cifar"), side: 32 }, "1e-3"),
-            (true, ..=96) => (Encoder { name: "resnet18", stem: Some("cifar"), side: 64 }, "1e-3"),
-            (true, _) => (Encoder { name: "resnet18", stem: Some("imagenet"), side: 128 }, "1e-3"),
+            (false, _) => (OF_CPU, "4e-3"),
+            (true, ..=48) => (OF_GPU, "1e-3"),
+            (true, ..=96) => (Encoder { side: 64, ..OF_GPU }, "1e-3"),
+            (true, _) => (Encoder { stem: Some("imagenet"), side: 128, ..OF_GPU }, "1e-3"),
         };
         let iterations = hundreds(steps);
         Self { encoder, learning_rate, batch, iterations, held_out, time: None, shortened_from: None }

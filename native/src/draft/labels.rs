@@ -8,8 +8,8 @@ use super::columns::{Column, Kind, are_parts, named};
 use super::folder::{FILES, LABELS, PARTS};
 use crate::config::explain::suggestion;
 use crate::console::line;
-use crate::data::settings::{Broken, TableSection};
-use crate::data::{ReadTable, read_table};
+use crate::data::settings::Broken;
+use crate::data::{ReadTable, TableSection, read_table};
 use crate::exit::usage;
 
 /// The rows of a table.

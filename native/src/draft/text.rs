@@ -136,12 +136,8 @@ fn network(draft: &Draft) -> String {
     let budget = &draft.budget;
     let encoder = &budget.encoder;
     let stem = encoder.stem.map_or_else(String::new, |stem| format!("stem = \"{stem}\"\n"));
-    let why = match encoder.name {
-        "lenet5" => "                 # small, for a CPU; with a GPU take \"resnet18\", or \"resnet50\"",
-        _ => "               # or resnet50",
-    };
     format!(
-        "[encoder]\nname = \"{}\"{why}\n{stem}input_size = {}                  # pictures are resized to squares of so many \
+        "[encoder]\nname = \"{}\"{}\n{stem}input_size = {}                  # pictures are resized to squares of so many \
          pixels; yours have about {}\n\n\
          [augment]                        # two views of a picture differ in this, so that it is not learned\n\
          crop = {{ scale = [0.6, 1.0] }}\n\
@@ -150,6 +146,7 @@ fn network(draft: &Draft) -> String {
          [schedule]\nname = \"cosine\"\nwarm_up = 0.05\n\n\
          [train]\nbatch = {}\niterations = {}\nseed = 0\n\n",
         encoder.name,
+        encoder.remark,
         encoder.side,
         draft.contents.side,
         budget.learning_rate,

@@ -83,11 +83,21 @@ fn one(figure: &MapFigure, every: usize) -> Markup {
                 b { (figure.arm) }
                 span.of-pca { ". The plane holds " (format!("{share:.0}")) " % of the variance." }
                 span.of-tsne { ". Near neighbours stay near; distances between groups say little." }
-                " The first " (figure.points.len()) " test images"
+                " " (shown(figure))
                 @if every > 1 { ", one in " (every) " of them drawn" } "."
                 span.layer.error { " " (wrong) " of " (figure.guesses.len()) " wrong, in the colour of what the linear probe takes them for." }
             }
         }
+    }
+}
+
+/// The test images that are shown, in words.
+fn shown(figure: &MapFigure) -> String {
+    let points = figure.points.len();
+    match figure.drawn_from {
+        Some(images) if images > points => format!("{points} of {images} test images, drawn at random"),
+        Some(_) => format!("All {points} test images"),
+        None => format!("The first {points} test images"),
     }
 }
 
@@ -273,6 +283,14 @@ mod tests {
         let old = MapFigure { neighbours: vec![], guesses: vec![], attributes: vec![], ..figure() };
         let html = of(&[old], 1);
         assert_eq!((html.matches("type=\"radio\"").count(), html.matches("<svg").count()), (2, 1));
+        assert!(html.contains("The first 3 test images."), "{html}");
+    }
+
+    #[test]
+    fn the_caption_says_which_images_are_shown() {
+        let caption = |images| of(&[MapFigure { drawn_from: Some(images), ..figure() }], 1);
+        assert!(caption(50_000).contains("3 of 50000 test images, drawn at random."), "{}", caption(50_000));
+        assert!(caption(3).contains("All 3 test images."), "{}", caption(3));
     }
 
     #[test]

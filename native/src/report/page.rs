@@ -133,7 +133,7 @@ fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
     let part = |name: &str| match name {
         "curves" => html! { (curves) },
         "map" => html! {
-            p.soft { "Representations of test images, the first of them." }
+            p.soft { "Representations of test images." }
             (maps::section(at, &run.figures.maps, thumbnails(runs.len(), run), arms))
         },
         "accuracy" => accuracy::section(&run.figures.confusions),

@@ -67,6 +67,9 @@ pub(crate) struct HeatMap {
 pub(crate) struct MapFigure {
     /// Name of the arm.
     pub(crate) arm: String,
+    /// Number of test images of which the points are a random sample; absent in older runs, whose points are the first ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) drawn_from: Option<usize>,
     /// By the first two principal components.
     pub(crate) points: Vec<[f64; 2]>,
     /// Share of the variance that each component has.

@@ -10,8 +10,8 @@ const SHOWN: usize = 3;
 /// The imports between the parts of one folder, in words.
 type Parts = BTreeMap<(String, String), Vec<String>>;
 
-/// Every circle that a folder is part of, in words.
-pub(super) fn circles(imports: &Imports) -> Vec<String> {
+/// Every circle that a folder is part of, in words; with `of_files` those of files of one folder too.
+pub(super) fn circles(imports: &Imports, of_files: bool) -> Vec<String> {
     let mut by_folder: BTreeMap<String, Parts> = BTreeMap::new();
     for ((from, to), names) in imports {
         let (folder, [one, other]) = parts(from, to);
@@ -19,7 +19,7 @@ pub(super) fn circles(imports: &Imports) -> Vec<String> {
         let words = format!("{from} -> {to}: {names}");
         by_folder.entry(folder).or_default().entry((one, other)).or_default().push(words);
     }
-    by_folder.values().flat_map(circles_of_folder).collect()
+    by_folder.values().flat_map(|parts| circles_of_folder(parts, of_files)).collect()
 }
 
 /// The innermost folder that holds two files, and its parts that they lie in; a folder's name ends with `/`.
@@ -33,7 +33,7 @@ fn parts(from: &str, to: &str) -> (String, [String; 2]) {
     (from[..common].join("/"), [part(&from), part(&to)])
 }
 
-fn circles_of_folder(parts: &Parts) -> Vec<String> {
+fn circles_of_folder(parts: &Parts, of_files: bool) -> Vec<String> {
     let names: BTreeSet<&String> = parts.keys().flat_map(|(from, to)| [from, to]).collect();
     let reach: BTreeMap<&String, BTreeSet<&String>> =
         names.iter().map(|name| (*name, reached(parts, name))).collect();
@@ -41,8 +41,13 @@ fn circles_of_folder(parts: &Parts) -> Vec<String> {
         reach[name].iter().copied().filter(|other| reach[*other].contains(name)).collect()
     };
     let circles: BTreeSet<BTreeSet<&String>> = names.iter().map(|name| circle_of(name)).collect();
-    let has_folder = |circle: &&BTreeSet<&String>| circle.iter().any(|name| name.ends_with('/'));
-    circles.iter().filter(has_folder).map(|circle| in_words(parts, circle)).collect()
+    let counts = |circle: &&BTreeSet<&String>| of_files || circle.iter().any(|name| name.ends_with('/'));
+    circles
+        .iter()
+        .filter(|circle| !circle.is_empty())
+        .filter(counts)
+        .map(|circle| in_words(parts, circle))
+        .collect()
 }
 
 /// All that is imported from a part, from what these import, and so on.

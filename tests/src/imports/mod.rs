@@ -1,11 +1,13 @@
 //! Folders of a crate do not import each other in a loop, nor do files of different folders. Imports are read from the
 //! sources: `use`, and paths in code that begin with `crate`, `super`, `self`, a child module or an imported name. A
-//! re-exported name leads to the file that defines it; `#[cfg(test)]` does not count.
+//! re-exported name leads to the file that defines it; `#[cfg(test)]` does not count. No two TypeScript files import each other
+//! in a loop, those of one folder included.
 
 mod circles;
 mod read;
 mod resolve;
 mod tokens;
+mod typescript;
 
 use std::fs;
 use std::path::Path;
@@ -15,15 +17,29 @@ use self::resolve::imports;
 
 /// The circles of a crate, in words, out of its files: path from the folder of `lib.rs` or `main.rs`, and text.
 fn circles_of(files: &[(String, String)]) -> Vec<String> {
-    circles(&imports(files))
+    circles(&imports(files), false)
 }
 
-fn sources(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
+/// The circles of TypeScript files, in words.
+fn circles_of_scripts(files: &[(String, String)]) -> Vec<String> {
+    circles(&typescript::imports(files), true)
+}
+
+/// The files with an ending below a folder of the repository: path from there, and text.
+fn sources(folder: &str, ending: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(folder);
+    let mut files = Vec::new();
+    add_sources(&root, &root, ending, &mut files);
+    files.sort();
+    files
+}
+
+fn add_sources(root: &Path, folder: &Path, ending: &str, files: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            sources(root, &path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            add_sources(root, &path, ending, files);
+        } else if path.extension().is_some_and(|extension| extension == ending) {
             let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
             files.push((name, fs::read_to_string(&path).unwrap()));
         }
@@ -32,22 +48,55 @@ fn sources(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
 
 #[test]
 fn no_folders_import_each_other_in_a_loop() {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut loops = Vec::new();
-    for name in ["core/src", "core/kernels/src", "native/src", "python/src", "web/src"] {
-        let (root, mut files) = (repository.join(name), Vec::new());
-        sources(&root, &root, &mut files);
-        files.sort();
+    for name in ["core/src", "core/kernels/src", "native/src", "python/src", "web/src", "web/bundle/src"] {
+        let files = sources(name, "rs");
         assert!(imports(&files).len() > 3, "{name}: no imports were read");
         loops.extend(circles_of(&files).into_iter().map(|circle| format!("{name}: {circle}")));
+    }
+    for name in ["www/src", "web/js"] {
+        let files = sources(name, "ts");
+        assert!(typescript::imports(&files).len() > 10, "{name}: no imports were read");
+        loops.extend(circles_of_scripts(&files).into_iter().map(|circle| format!("{name}: {circle}")));
+        // The bundler writes `generated`.
+        let lost = typescript::lost(&files).into_iter().filter(|path| !path.contains("-> generated/"));
+        assert_eq!(lost.collect::<Vec<_>>(), [""; 0], "{name}: imports that lead to no file");
     }
     assert!(loops.is_empty(), "circles of imports:\n{}", loops.join("\n"));
 }
 
+fn owned(files: &[(&str, &str)]) -> Vec<(String, String)> {
+    files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()
+}
+
 /// Circles of a made-up crate.
 fn made_up(files: &[(&str, &str)]) -> Vec<String> {
-    let owned = |&(name, text): &(&str, &str)| (name.to_owned(), text.to_owned());
-    circles_of(&files.iter().map(owned).collect::<Vec<_>>())
+    circles_of(&owned(files))
+}
+
+#[test]
+fn a_loop_of_scripts_is_found_in_every_form_of_import() {
+    for import in [
+        "import { b } from \"./b.js\";",
+        "import type {\n  B,\n} from './b.js';",
+        "export * from \"./b.js\";",
+        "import \"./b.js\";",
+        "async function f() { return await import(\"./b.js\"); }",
+    ] {
+        let files =
+            |b| owned(&[("lab/a.ts", import), ("lab/b.ts", b), ("chart.ts", "import \"./lab/b.js\";")]);
+        let found = circles_of_scripts(&files("import { a } from \"../lab/a.js\";"));
+        assert_eq!(found.len(), 1, "{import}: {found:?}");
+        assert!(found[0].contains("lab/a.ts -> lab/b.ts: ./b.js"), "{found:?}");
+        let through_folder = circles_of_scripts(&files("import { chart } from \"../chart.js\";"));
+        assert!(
+            through_folder.len() == 1 && through_folder[0].contains("chart.ts, lab/"),
+            "{through_folder:?}"
+        );
+        let none = "// import { a } from \"./a.js\";\nconst text = \"./a.js\"; import a from \"a\";";
+        assert_eq!(circles_of_scripts(&files(none)), [""; 0]);
+    }
+    assert_eq!(typescript::lost(&owned(&[("lab/a.ts", "import \"../b.js\";")])), ["lab/a.ts -> b.ts"]);
 }
 
 #[test]

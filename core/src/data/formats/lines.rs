@@ -18,20 +18,18 @@ impl<'a> Text<'a> {
     }
 
     /// An error at a line, counted from 1.
-    pub(in crate::data) fn error(&self, line: usize, reason: impl Into<String>) -> DatasetError {
+    pub fn error(&self, line: usize, reason: impl Into<String>) -> DatasetError {
         DatasetError::Line { origin: self.origin.into(), line, reason: reason.into() }
     }
 
     /// Lines that are not empty, numbered from 1.
-    pub(in crate::data) fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> {
+    pub fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> {
         let lines = self.text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
         lines.filter(|(_, line)| !line.is_empty())
     }
 
     /// Lines split at white space into at least `N` words; the first `N` are returned.
-    pub(in crate::data) fn words<const N: usize>(
-        &self,
-    ) -> impl Iterator<Item = Result<(usize, [&'a str; N])>> {
+    pub fn words<const N: usize>(&self) -> impl Iterator<Item = Result<(usize, [&'a str; N])>> {
         let text = *self;
         self.lines().map(move |(line, content)| {
             let mut words = content.split_whitespace();
@@ -44,17 +42,12 @@ impl<'a> Text<'a> {
     }
 
     /// A number at a line.
-    pub(in crate::data) fn number<T: std::str::FromStr>(
-        &self,
-        line: usize,
-        what: &str,
-        word: &str,
-    ) -> Result<T> {
+    pub fn number<T: std::str::FromStr>(&self, line: usize, what: &str, word: &str) -> Result<T> {
         word.parse().map_err(|_| self.error(line, format!("{what} is `{word}`, expected a number")))
     }
 
     /// Comma-separated values under a header.
-    pub(in crate::data) fn csv(&self) -> Result<Csv> {
+    pub fn csv(&self) -> Result<Csv> {
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(false).from_reader(self.text.as_bytes());
         let failed = |error: csv::Error| {
@@ -68,20 +61,21 @@ impl<'a> Text<'a> {
 }
 
 /// A table with named columns.
-pub(in crate::data) struct Csv {
+pub struct Csv {
     origin: String,
-    pub(in crate::data) header: Vec<String>,
+    /// The names of the columns.
+    pub header: Vec<String>,
     records: Vec<csv::StringRecord>,
 }
 
 impl Csv {
     /// The rows with their lines in the file.
-    pub(in crate::data) fn rows(&self) -> impl Iterator<Item = (usize, &csv::StringRecord)> {
+    pub fn rows(&self) -> impl Iterator<Item = (usize, &csv::StringRecord)> {
         self.records.iter().map(|record| (record.position().map_or(0, |at| at.line() as usize), record))
     }
 
     /// The index of a column.
-    pub(in crate::data) fn column(&self, name: &str) -> Result<usize> {
+    pub fn column(&self, name: &str) -> Result<usize> {
         self.header.iter().position(|column| column == name).ok_or_else(|| DatasetError::Line {
             origin: self.origin.clone(),
             line: 1,
@@ -90,7 +84,7 @@ impl Csv {
     }
 
     /// An error at a line.
-    pub(in crate::data) fn error(&self, line: usize, reason: impl Into<String>) -> DatasetError {
+    pub fn error(&self, line: usize, reason: impl Into<String>) -> DatasetError {
         DatasetError::Line { origin: self.origin.clone(), line, reason: reason.into() }
     }
 }

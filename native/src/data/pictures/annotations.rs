@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use simile_core::data::catalogue::kept;
-use simile_core::data::{Catalogue, Part};
+use simile_core::data::Catalogue;
 
 use crate::data::error::{DataError, Result};
 use crate::data::files::content;
-use crate::data::settings::SplitSection;
 
 /// The catalogue of the pictures of a data set.
 #[derive(Debug)]
@@ -43,15 +41,4 @@ pub(in crate::data) fn text(path: &Path) -> Result<(String, String)> {
         return Err(DataError::Missing { folder, missing: vec![name] });
     }
     Ok((String::from_utf8_lossy(&content(path)?).into_owned(), path.display().to_string()))
-}
-
-/// The catalogue with training pictures held out according to `[data.split]`.
-pub(in crate::data) fn split(catalogue: Catalogue, section: &SplitSection) -> Result<Catalogue> {
-    Ok(match section.per_class {
-        Some(count) => catalogue.keep_per_class(count, section.seed)?,
-        None => {
-            let train = catalogue.of(Part::Train).len();
-            catalogue.hold_out(Part::Train, Part::Test, train - kept(train, section.test), section.seed)?
-        }
-    })
 }

@@ -3,17 +3,32 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use simile_core::data::Dataset;
 use simile_core::data::synthetic::biased_mnist::{UNBIASED, biased_mnist};
 
 use crate::data::arrays::mnist;
 use crate::data::error::Result;
+use crate::data::options::{OptionType, Options, OwnOption};
 use crate::data::report::FileReport;
-use crate::data::settings::{Options, Refused};
+use crate::data::settings::Refused;
 use crate::data::source::{About, ArrayFiles, Arrays, Finish, Kind, Shape, Source};
 
+/// `data.correlation`: the fraction of a class that has the colour of its class.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Correlation(f64);
+
 /// The weakest published correlation.
-const WEAKEST: f64 = 0.9;
+const WEAKEST: Correlation = Correlation(0.9);
+
+impl OwnOption for Correlation {
+    const KEY: &'static str = "correlation";
+
+    fn check(&self) -> Result<(), String> {
+        let within = (0.0..=1.0).contains(&self.0);
+        if within { Ok(()) } else { Err("`data.correlation` must be from 0 to 1".into()) }
+    }
+}
 
 pub(super) struct BiasedMnist;
 
@@ -32,20 +47,17 @@ impl Source for BiasedMnist {
         Shape { side: mnist::SIDE, channels: 3 }
     }
 
-    fn keys(&self) -> &'static [&'static str] {
-        &["correlation"]
+    fn options(&self) -> &'static [OptionType] {
+        const { &[OptionType::of::<Correlation>()] }
     }
 
-    fn defaults(&self) -> Options<'static> {
-        Options { correlation: Some(WEAKEST), ..Options::default() }
+    fn defaults(&self) -> Options {
+        Options::with(WEAKEST)
     }
 
-    fn check(&self, options: &Options<'_>) -> Result<(), Refused> {
-        match options.correlation {
+    fn check(&self, options: &Options) -> Result<(), Refused> {
+        match options.get::<Correlation>() {
             None => Err(Refused::new("dataset", "`biased-mnist` needs `data.correlation`, from 0 to 1")),
-            Some(correlation) if !(0.0..=1.0).contains(&correlation) => {
-                Err(Refused::new("correlation", "`data.correlation` must be from 0 to 1"))
-            }
             Some(_) => Ok(()),
         }
     }
@@ -64,8 +76,9 @@ impl ArrayFiles for BiasedMnist {
         mnist::check(folder)
     }
 
-    fn finish(&self, split: Dataset, options: &Options<'_>, finish: Finish) -> Result<Dataset> {
-        let correlation = options.correlation.filter(|_| finish.is_train).unwrap_or(UNBIASED);
+    fn finish(&self, split: Dataset, options: &Options, finish: Finish) -> Result<Dataset> {
+        let of_train = options.get::<Correlation>().filter(|_| finish.is_train);
+        let correlation = of_train.map_or(UNBIASED, |Correlation(fraction)| *fraction);
         Ok(biased_mnist(&split, correlation, finish.seed)?)
     }
 }

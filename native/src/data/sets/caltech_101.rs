@@ -33,7 +33,8 @@ pub(super) static CALTECH_101: ClassFolderSet = ClassFolderSet {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::settings::{Options, SplitSection};
+    use crate::data::options::Options;
+    use crate::data::sets::split::SplitSection;
     use crate::data::source::PictureFiles;
     use simile_core::data::Part;
     use std::fs;
@@ -50,7 +51,7 @@ mod tests {
             }
         }
         let section = SplitSection { per_class: Some(4), ..SplitSection::default() };
-        let options = Options { split: Some(&section), ..Options::default() };
+        let options = Options::with(section);
         let caltech = CALTECH_101.annotate(&options, folder.path()).unwrap().catalogue;
         assert_eq!(caltech.classes, ["barrel", "bass", "beaver", "binocular"]);
         assert_eq!((caltech.of(Part::Train).len(), caltech.of(Part::Test).len()), (16, 8));

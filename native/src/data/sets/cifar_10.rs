@@ -3,7 +3,7 @@
 use simile_core::data::formats::cifar::Cifar;
 
 use crate::data::arrays::cifar::{self, CifarSet};
-use crate::data::source::{About, Download};
+use crate::data::source::{About, Constants, Download};
 
 const MD5: &str = "c32a1d4ab5d03f1284b67883e8d87530";
 
@@ -16,6 +16,11 @@ pub(in crate::data) static CIFAR_10: CifarSet = CifarSet {
             MD5,
             "cifar-10",
         )],
+        normalise: Some(Constants {
+            name: "cifar-10",
+            mean: [0.4914, 0.4822, 0.4465],
+            std: [0.2023, 0.1994, 0.2010],
+        }),
         ..cifar::ABOUT
     },
     format: Cifar::Ten,

@@ -3,7 +3,7 @@
 use simile_core::data::formats::cifar::Cifar;
 
 use crate::data::arrays::cifar::{self, CifarSet};
-use crate::data::source::{About, Download};
+use crate::data::source::{About, Constants, Download};
 
 const MD5: &str = "03b5dce01913d631647c71ecec9e9cb8";
 
@@ -18,6 +18,11 @@ pub(super) static CIFAR_100: CifarSet = CifarSet {
             MD5,
             "cifar-100",
         )],
+        normalise: Some(Constants {
+            name: "cifar-100",
+            mean: [0.5071, 0.4865, 0.4409],
+            std: [0.2009, 0.1984, 0.2023],
+        }),
         ..cifar::ABOUT
     },
     format: Cifar::Hundred,

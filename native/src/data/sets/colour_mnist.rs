@@ -8,8 +8,8 @@ use simile_core::data::synthetic::digits::SIDE;
 
 use crate::data::arrays::mnist;
 use crate::data::error::Result;
+use crate::data::options::Options;
 use crate::data::report::FileReport;
-use crate::data::settings::Options;
 use crate::data::source::{About, ArrayFiles, Arrays, Finish, Kind, Shape, Source};
 
 pub(super) struct ColourMnist;
@@ -43,7 +43,7 @@ impl ArrayFiles for ColourMnist {
         mnist::check(folder)
     }
 
-    fn finish(&self, split: Dataset, options: &Options<'_>, finish: Finish) -> Result<Dataset> {
+    fn finish(&self, split: Dataset, options: &Options, finish: Finish) -> Result<Dataset> {
         let side = if finish.own_size { split.images.height() } else { SIDE };
         Ok(colour_mnist(&split, options.colours, side, finish.seed)?)
     }

@@ -4,7 +4,8 @@ use simile_core::data::Dataset;
 use simile_core::data::synthetic::digits::{SIDE, draw_digits};
 
 use crate::data::error::Result;
-use crate::data::settings::{Options, Refused};
+use crate::data::options::Options;
+use crate::data::settings::Refused;
 use crate::data::source::{About, Drawn, Kind, Shape, Source};
 
 const CHANNELS: usize = 3;
@@ -31,11 +32,11 @@ impl Source for Digits {
         Shape { side: SIDE, channels: CHANNELS }
     }
 
-    fn defaults(&self) -> Options<'static> {
+    fn defaults(&self) -> Options {
         Options { train: Some(1000), test: Some(1000), ..Options::default() }
     }
 
-    fn check(&self, options: &Options<'_>) -> Result<(), Refused> {
+    fn check(&self, options: &Options) -> Result<(), Refused> {
         let refuse = |reason: &str| Err(Refused::new("dataset", reason));
         match (options.train, options.test) {
             (None, _) => refuse("drawn digits need `data.train`, how many to draw"),
@@ -46,7 +47,7 @@ impl Source for Digits {
 }
 
 impl Drawn for Digits {
-    fn draw(&self, count: usize, options: &Options<'_>, seed: u64) -> Result<Dataset> {
+    fn draw(&self, count: usize, options: &Options, seed: u64) -> Result<Dataset> {
         Ok(draw_digits(count, options.colours, seed)?)
     }
 

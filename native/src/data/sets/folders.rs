@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+#[cfg(test)]
+use simile_core::data::formats::lines::Text;
+
 use super::class_folders::{self, ClassFolders};
 use crate::data::error::Result;
+use crate::data::options::{OptionType, Options};
 use crate::data::pictures::annotations::Annotations;
-use crate::data::settings::Options;
 use crate::data::source::{About, Kind, PictureFiles, Source};
 
 pub(super) struct Folders;
@@ -26,13 +29,18 @@ impl Source for Folders {
         Kind::Pictures(self)
     }
 
-    fn keys(&self) -> &'static [&'static str] {
-        &class_folders::KEYS
+    fn options(&self) -> &'static [OptionType] {
+        &class_folders::OPTIONS
     }
 }
 
 impl PictureFiles for Folders {
-    fn annotate(&self, options: &Options<'_>, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations> {
         ClassFolders { root: folder.into(), ..ClassFolders::default() }.read(options, folder)
+    }
+
+    #[cfg(test)]
+    fn parse_changed(&self, texts: &[Text<'_>; 8]) -> Vec<Result<()>> {
+        class_folders::parse_changed(texts)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::class_folders::ClassFolderSet;
 use super::imagenet_32::IMAGENET_TERMS;
-use crate::data::source::About;
+use crate::data::source::{About, Constants};
 
 pub(super) static IMAGENET: ClassFolderSet = ClassFolderSet {
     about: About {
@@ -16,6 +16,11 @@ pub(super) static IMAGENET: ClassFolderSet = ClassFolderSet {
               and the validation pictures into val",
         needed: &["train", "val"],
         pictures: Some(1_331_167),
+        normalise: Some(Constants {
+            name: "imagenet",
+            mean: [0.485, 0.456, 0.406],
+            std: [0.229, 0.224, 0.225],
+        }),
         ..About::NOTHING
     },
     inner: &["imagenet", "ILSVRC2012", "ILSVRC/Data/CLS-LOC"],

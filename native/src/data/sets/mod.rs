@@ -11,11 +11,13 @@ mod class_folders;
 mod colour_mnist;
 pub(in crate::data) mod cub_200_2011;
 mod digits;
+mod faces;
 mod folders;
 mod imagenet;
 mod imagenet_100;
 pub(in crate::data) mod imagenet_32;
 mod mnist;
+mod split;
 mod stl_10;
 pub(in crate::data) mod table;
 mod tiny_imagenet;
@@ -23,9 +25,11 @@ mod ut_zappos50k;
 mod utkface;
 mod waterbirds;
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::source::Source;
+use super::options::OptionType;
+use super::source::{Constants, Source};
 
 /// All data sets, in the order in which they are listed.
 pub(crate) static ALL: &[&dyn Source] = &[
@@ -64,6 +68,38 @@ pub(crate) fn names() -> &'static [&'static str] {
     &NAMES
 }
 
+/// Constants that move values from 0 to 1 to those from −1 to 1, as for a GAN.
+const HALF: Constants = Constants { name: "half", mean: [0.5; 3], std: [0.5; 3] };
+
+/// The constants that `data.normalise` knows by name, in the order of their names.
+pub(crate) fn constants() -> Vec<Constants> {
+    let published = ALL.iter().filter_map(|set| set.about().normalise);
+    let mut constants: Vec<Constants> = published.chain([HALF]).collect();
+    constants.sort_by_key(|constants| constants.name);
+    constants
+}
+
+/// The keys of `[data]` that belong to certain data sets, each once.
+pub(in crate::data) fn options() -> impl Iterator<Item = OptionType> {
+    let mut known = BTreeSet::new();
+    ALL.iter().flat_map(|set| set.options()).copied().filter(move |option| known.insert(option.key))
+}
+
+/// The key of `[data]` of a name.
+pub(in crate::data) fn option(key: &str) -> Option<OptionType> {
+    options().find(|option| option.key == key)
+}
+
+/// The data sets that a key of `[data]` belongs to, in words.
+pub(in crate::data) fn owners(key: &str) -> String {
+    let takes = |set: &&&dyn Source| set.options().iter().any(|option| option.key == key);
+    let owners: Vec<String> = ALL.iter().filter(takes).map(|set| format!("`{}`", set.about().name)).collect();
+    match owners.as_slice() {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => owners.concat(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,8 +122,18 @@ mod tests {
     }
 
     #[test]
+    fn a_key_has_one_type_in_all_data_sets_that_take_it() {
+        for set in ALL {
+            for option in set.options() {
+                let first = super::option(option.key).map(|first| first.kind);
+                assert_eq!(first, Some(option.kind), "`data.{}` of {}", option.key, set.about().name);
+            }
+        }
+    }
+
+    #[test]
     fn no_two_have_the_same_name() {
-        let distinct: std::collections::BTreeSet<&str> = names().iter().copied().collect();
+        let distinct: BTreeSet<&str> = names().iter().copied().collect();
         assert_eq!(distinct.len(), ALL.len());
     }
 }

@@ -30,7 +30,7 @@ pub(super) static TINY_IMAGENET: ClassFolderSet = ClassFolderSet {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::data::settings::Options;
+    use crate::data::options::Options;
     use crate::data::source::PictureFiles;
     use simile_core::data::Part;
     use std::fs;

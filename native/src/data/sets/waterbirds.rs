@@ -1,13 +1,15 @@
-//! Waterbirds in the layout of its archive: birds of CUB-200-2011 on grounds of land and water.
+//! Waterbirds (Sagawa et al. 2020) in the layout of its archive: land birds and water birds of CUB-200-2011 on grounds of land or
+//! water.
 
 use std::path::Path;
 
+use simile_core::data::catalogue::groups;
 use simile_core::data::formats::lines::Text;
-use simile_core::data::sets::waterbirds;
+use simile_core::data::{Catalogue, Condition, DatasetError, Part};
 
 use crate::data::error::Result;
+use crate::data::options::Options;
 use crate::data::pictures::annotations::{Annotations, root, text};
-use crate::data::settings::Options;
 use crate::data::source::{About, Download, Kind, PictureFiles, Source};
 
 pub(super) struct Waterbirds;
@@ -39,7 +41,7 @@ impl Source for Waterbirds {
 }
 
 impl PictureFiles for Waterbirds {
-    fn annotate(&self, _options: &Options<'_>, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, _options: &Options, folder: &Path) -> Result<Annotations> {
         let inner = [
             "waterbird_complete95_forest2water2",
             "waterbirds",
@@ -47,16 +49,58 @@ impl PictureFiles for Waterbirds {
         ];
         let root = root(folder, &inner, "metadata.csv")?;
         let (metadata, origin) = text(&root.join("metadata.csv"))?;
-        let catalogue = waterbirds::catalogue(&Text::new(&metadata, &origin))?;
+        let catalogue = catalogue(&Text::new(&metadata, &origin))?;
         Ok(Annotations { root, catalogue, notes: Vec::new() })
     }
+
+    #[cfg(test)]
+    fn parse_changed(&self, texts: &[Text<'_>; 8]) -> Vec<Result<()>> {
+        vec![catalogue(&texts[0]).map(drop).map_err(Into::into)]
+    }
+}
+
+/// Reads the catalogue: class `y`, condition `place` and the four groups class × place; split 0 training, 1
+/// validation, 2 test.
+///
+/// # Errors
+/// [`DatasetError::Line`] names the line that cannot be parsed.
+fn catalogue(metadata: &Text<'_>) -> Result<Catalogue, DatasetError> {
+    let csv = metadata.csv()?;
+    let columns = ["img_filename", "y", "split", "place"].map(|name| csv.column(name));
+    let [file, class, split, place] = columns;
+    let (file, class, split, place) = (file?, class?, split?, place?);
+    let (mut files, mut labels, mut parts, mut places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (line, row) in csv.rows() {
+        let word = |at: usize| row.get(at).unwrap_or_default();
+        let either = |at: usize, name: &str| match word(at) {
+            "0" => Ok(0),
+            "1" => Ok(1),
+            other => Err(csv.error(line, format!("`{name}` is `{other}`, expected 0 or 1"))),
+        };
+        files.push(word(file).to_owned());
+        labels.push(either(class, "y")?);
+        places.push(either(place, "place")?);
+        parts.push(match word(split) {
+            "0" => Part::Train,
+            "1" => Part::Validation,
+            "2" => Part::Test,
+            other => return Err(csv.error(line, format!("`split` is `{other}`, expected 0, 1 or 2"))),
+        });
+    }
+    let names = |names: [&str; 2]| names.map(String::from).to_vec();
+    let (classes, grounds) = (names(["landbird", "waterbird"]), names(["land", "water"]));
+    let group = groups(&labels, &classes, &places, &grounds);
+    let place = Condition::Categorical { values: places, names: grounds };
+    Catalogue::new(metadata.origin, files, parts, labels, classes)?
+        .with_condition("bias", place.clone())?
+        .with_condition("place", place)?
+        .with_condition("group", group)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use simile_core::data::Part;
     use std::fs;
 
     #[test]
@@ -72,5 +116,30 @@ mod tests {
         let water = Waterbirds.annotations(&Options::default(), folder.path()).unwrap().catalogue;
         assert_eq!((water.len(), water.classes.len()), (3, 2));
         assert_eq!([Part::Train, Part::Validation, Part::Test].map(|part| water.of(part).len()), [1, 1, 1]);
+    }
+
+    const METADATA: &str = "img_id,img_filename,y,split,place,place_filename\n\
+        1,001.A/A_1.jpg,1,2,1,/o/ocean/00004600.jpg\n2,001.A/A_2.jpg,0,0,1,/o/ocean/1.jpg\n3,b.jpg,0,1,0,/x.jpg\n";
+
+    #[test]
+    fn rows_become_pictures_with_their_group() {
+        let birds = catalogue(&Text::new(METADATA, "metadata.csv")).unwrap();
+        assert_eq!(birds.files[0], "001.A/A_1.jpg");
+        assert_eq!(
+            (birds.labels, birds.parts),
+            (vec![1, 0, 0], vec![Part::Test, Part::Train, Part::Validation])
+        );
+        let Condition::Categorical { values, names } = &birds.conditions["group"] else { unreachable!() };
+        assert_eq!((values.as_slice(), names[1].as_str()), (&[3, 1, 0][..], "landbird, water"));
+    }
+
+    #[test]
+    fn faults_are_named_by_line() {
+        let text = |table: &str| catalogue(&Text::new(table, "metadata.csv")).unwrap_err().to_string();
+        assert!(
+            text(&METADATA.replace(",0,0,1,", ",0,3,1,")).contains("metadata.csv, line 3: `split` is `3`")
+        );
+        assert!(text(&METADATA.replace("place,", "where,")).contains("no column `place`"));
+        assert!(text("img_id,img_filename,y,split,place\n").contains("no images"));
     }
 }

@@ -13,6 +13,7 @@ use self::pictures::Faults;
 use self::variables::Variable;
 use super::error::Result;
 use super::section::DataSection;
+use super::sets::table::{TableSection, missing_cells};
 use super::settings::Broken;
 use super::source::Kind;
 
@@ -45,20 +46,21 @@ impl Survey {
     pub(crate) fn of_files(section: &DataSection, folder: &Path) -> Result<Self> {
         let Kind::Pictures(set) = section.dataset.kind() else { return Ok(Self::default()) };
         let strict = set.annotations(&section.options(), folder);
-        let mut lenient = section.clone();
-        if let Some(table) = &mut lenient.table {
-            table.missing = Broken::Skip;
+        let table = section.own.get::<TableSection>();
+        let mut lenient = section.options();
+        if let Some(table) = table {
+            lenient.own = lenient.own.with(TableSection { missing: Broken::Skip, ..table.clone() });
         }
         let annotations = match strict {
             Ok(annotations) => Ok(annotations),
-            Err(error) => set.annotations(&lenient.options(), folder).map_err(|_| error),
+            Err(error) => set.annotations(&lenient, folder).map_err(|_| error),
         }?;
         let catalogue = &annotations.catalogue;
         let faults = Faults::find(&annotations.root, catalogue)?;
         let strict = set.annotations(&section.options(), folder).err().map(|error| error.to_string());
         let broken = (section.broken == Broken::Refuse).then(|| faults.refusal()).flatten();
-        let missing = match &section.table {
-            Some(table) => super::sets::table::missing_cells(table, folder)?,
+        let missing = match table {
+            Some(table) => missing_cells(table, folder)?,
             None => Default::default(),
         };
         let Catalogue { labels, classes, conditions, .. } = catalogue;

@@ -3,18 +3,13 @@
 use std::collections::BTreeMap;
 
 use simile_core::data::formats::lines::Text;
-use simile_core::data::sets::chexpert::Uncertain;
-use simile_core::data::sets::class_folders;
-use simile_core::data::sets::class_folders::Selection;
-use simile_core::data::sets::cub;
-use simile_core::data::sets::cub::Annotations;
-use simile_core::data::sets::utkface;
-use simile_core::data::sets::utkface::FaceBias;
-use simile_core::data::sets::{celeba, chexpert, ut_zappos, waterbirds};
 
 use super::{Target, file, place, said};
-use crate::data::parsers;
-use crate::data::settings::{Broken, TableSection};
+use crate::data::TableSection;
+use crate::data::parsers::{self, Result};
+use crate::data::sets;
+use crate::data::settings::Broken;
+use crate::data::source::{Kind, Source};
 
 pub(super) fn targets() -> Vec<Target> {
     vec![Target::new("tables", WORDS, run)]
@@ -45,35 +40,19 @@ const WORDS: &[&[u8]] = &[
 /// The separator of the files of one data set.
 const BETWEEN: &str = "\n%%%\n";
 
+/// The answers of the parsers of a data set to the texts of a case.
+fn parsed(set: &dyn Source, bytes: &[u8]) -> Vec<Result<()>> {
+    let Kind::Pictures(set) = set.kind() else { return Vec::new() };
+    let whole = String::from_utf8_lossy(bytes);
+    let mut parts = whole.split(BETWEEN);
+    set.parse_changed(&std::array::from_fn(|_| Text::new(parts.next().unwrap_or_default(), "table")))
+}
+
 /// All readers get all files, and refuse those of other readers at their first lines.
 fn run(bytes: &[u8]) {
-    let whole = String::from_utf8_lossy(bytes);
-    let part = |at: usize| whole.split(BETWEEN).nth(at).unwrap_or_default();
-    let text = |at: usize| Text::new(part(at), "table");
-    let paths: Vec<String> = part(0).lines().map(String::from).collect();
-    if let Some(faces) = said(celeba::catalogue(&text(0), &text(1), "blond-hair", "male")) {
-        said(celeba::published(faces, "blond-hair", 1));
+    for outcome in sets::ALL.iter().flat_map(|set| parsed(*set, bytes)) {
+        said(outcome);
     }
-    for uncertain in [Uncertain::Drop, Uncertain::Present] {
-        said(chexpert::catalogue(&text(0), &text(1), "cardiomegaly", uncertain));
-    }
-    said(cub::catalogue(&Annotations {
-        images: text(0),
-        labels: text(1),
-        classes: text(2),
-        split: text(3),
-        attributes: (!part(4).is_empty()).then(|| text(4)),
-    }));
-    let shoes: Vec<String> = part(1).lines().map(String::from).collect();
-    said(ut_zappos::catalogue(&text(0), &shoes));
-    said(waterbirds::catalogue(&text(0)));
-    for bias in [FaceBias::Race, FaceBias::Age] {
-        if let Some((faces, _)) = said(utkface::catalogue(&paths, bias)) {
-            said(utkface::published(faces, 0.9, 1));
-        }
-    }
-    let annotations = (!part(1).is_empty()).then(|| text(1));
-    said(class_folders::catalogue("folder", &paths, Selection { classes: None, left_out: &[], annotations }));
     let csv = file("table.csv", bytes);
     for split in [None, Some("split".to_owned())] {
         let conditions = BTreeMap::from([
@@ -90,5 +69,16 @@ fn run(bytes: &[u8]) {
             missing: Broken::default(),
         };
         said(parsers::table(&section, &place()));
+    }
+}
+
+#[test]
+fn each_parser_takes_a_file_of_the_corpus() {
+    let files: Vec<_> = std::fs::read_dir(super::super::corpus("tables")).unwrap().collect();
+    let files: Vec<Vec<u8>> =
+        files.into_iter().map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect();
+    for set in sets::ALL.iter().filter(|set| !parsed(**set, b"").is_empty()) {
+        let takes = |bytes: &Vec<u8>| parsed(*set, bytes).iter().any(Result::is_ok);
+        assert!(files.iter().any(takes), "{} takes no file of tests/fuzz/tables", set.about().name);
     }
 }

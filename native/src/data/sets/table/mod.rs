@@ -9,6 +9,7 @@
 //! numbers a cell such as `NaN` is refused, and a word is reported: see [`cells`].
 
 mod cells;
+mod section;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,9 +18,11 @@ use simile_core::data::catalogue::numbered;
 use simile_core::data::{Catalogue, Condition, Part};
 
 use self::cells::Column;
+pub(crate) use self::section::TableSection;
 use crate::data::error::{DataError, Result};
+use crate::data::options::{OptionType, Options};
 use crate::data::pictures::annotations::Annotations;
-use crate::data::settings::{Broken, Options, Refused, TableSection};
+use crate::data::settings::{Broken, Refused};
 use crate::data::source::{About, Kind, PictureFiles, Shape, Source};
 
 /// Seed of the pictures that are held out of a table without a split.
@@ -47,12 +50,12 @@ impl Source for Table {
         Shape { side: 32, channels: 3 }
     }
 
-    fn keys(&self) -> &'static [&'static str] {
-        &["table"]
+    fn options(&self) -> &'static [OptionType] {
+        const { &[OptionType::of::<TableSection>()] }
     }
 
-    fn check(&self, options: &Options<'_>) -> Result<(), Refused> {
-        match options.table {
+    fn check(&self, options: &Options) -> Result<(), Refused> {
+        match options.get::<TableSection>() {
             None => Err(Refused::new("dataset", NO_SECTION)),
             Some(table) if table.split.is_none() && options.test.is_none() => {
                 let reason = "without `data.table.split`, `data.test` must say how many to hold out";
@@ -66,9 +69,9 @@ impl Source for Table {
 const NO_SECTION: &str = "a `table` needs [data.table], which names its CSV file and columns";
 
 impl PictureFiles for Table {
-    fn annotate(&self, options: &Options<'_>, folder: &Path) -> Result<Annotations> {
+    fn annotate(&self, options: &Options, folder: &Path) -> Result<Annotations> {
         let no_section = || DataError::Table { path: folder.into(), reason: NO_SECTION.into() };
-        let section = options.table.ok_or_else(no_section)?;
+        let section = options.get().ok_or_else(no_section)?;
         let ReadTable { catalogue, has_split, notes } = catalogue(section, folder)?;
         let catalogue = match options.test {
             Some(count) if !has_split => catalogue.hold_out(Part::Train, Part::Test, count, HOLD_OUT_SEED)?,

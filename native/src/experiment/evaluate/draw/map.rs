@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use plotters::style::colors::colormaps::{ColorMap as _, ViridisRGB};
-use simile_core::data::Condition;
+use simile_core::data::{Condition, split_indices};
 use simile_core::eval::projection::Pca;
 use simile_core::eval::tsne::TsneConfig;
 use simile_core::numeric::matrix::Matrix;
@@ -11,19 +11,26 @@ use super::Drawing;
 use super::colour::colours;
 use crate::run_folder::figures::{Attribute, MapFigure, Values};
 
-/// Points of a map: enough to see structure, few enough to load fast.
-pub(super) const POINTS: usize = 600;
+/// Most points of a map: enough to see structure, few enough to load fast.
+const POINTS: usize = 600;
+/// The same images for every run on the same data.
+const SEED: u64 = 0;
 /// Most attributes that a map can be coloured by.
 const ATTRIBUTES: usize = 8;
 
-/// The projection onto the plane of largest variance and the t-SNE map of the first test images, with the class, guess and
-/// attributes of each point. The plane is that of all test images.
+/// The test images that maps show, in order: drawn at random, because files are often sorted by class.
+pub(super) fn sample(images: usize) -> Vec<usize> {
+    split_indices(images, POINTS.min(images), SEED).1
+}
+
+/// The projection onto the plane of largest variance and the t-SNE map of a sample of the test images, with the class, guess
+/// and attributes of each point. The plane is that of all test images.
 ///
 /// # Errors
 /// If they cannot be computed.
 pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure> {
     let Drawing { arm, condition, test, guesses, .. } = drawing;
-    let shown: Vec<usize> = (0..POINTS.min(features.rows())).collect();
+    let shown = sample(features.rows());
     let of_shown = features.select(&shown);
     let plane = Pca::fit(features, 2)?;
     let places = plane.project(&of_shown)?;
@@ -37,6 +44,7 @@ pub(super) fn map(drawing: &Drawing<'_>, features: &Matrix) -> Result<MapFigure>
     });
     Ok(MapFigure {
         arm: arm.name.clone(),
+        drawn_from: Some(features.rows()),
         points: rounded(&places),
         explained: [share.first().copied().unwrap_or(0.0), share.get(1).copied().unwrap_or(0.0)],
         neighbours: rounded(&neighbours),
@@ -90,6 +98,15 @@ fn rounded(places: &Matrix) -> Vec<[f64; 2]> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn images_that_are_sorted_by_class_give_points_of_all_classes() {
+        let of_class = |shown: &[usize], class: usize| shown.iter().filter(|&&i| i / 500 == class).count();
+        let shown = sample(10_000);
+        assert_eq!((shown.len(), sample(10_000)), (POINTS, shown.clone()));
+        assert!((0..20).all(|class| (10..60).contains(&of_class(&shown, class))), "{shown:?}");
+        assert_eq!(sample(40), (0..40).collect::<Vec<_>>());
+    }
 
     #[test]
     fn a_number_is_painted_by_its_place_and_a_colour_as_it_is() {

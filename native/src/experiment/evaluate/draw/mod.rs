@@ -44,7 +44,7 @@ pub(crate) fn of_samples(session: &Session) -> Result<Figures> {
 /// # Errors
 /// If one cannot be read.
 fn thumbnails(test: &Dataset) -> Result<Thumbnails> {
-    let shown: Vec<usize> = (0..map::POINTS.min(test.len())).collect();
+    let shown = map::sample(test.len());
     let images =
         resize(&test.images.upright()?.read(&shown)?, THUMBNAIL, THUMBNAIL, Interpolation::Bilinear)?;
     let (columns, count) = (THUMBNAILS_IN_A_ROW, shown.len());

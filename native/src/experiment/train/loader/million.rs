@@ -9,7 +9,8 @@ use simile_core::data::Part;
 
 use super::{DataLoader, StepImages};
 use crate::config::Recipe;
-use crate::data::settings::{Broken, Fit, Options};
+use crate::data::options::Options;
+use crate::data::settings::{Broken, Fit};
 use crate::data::source::Kind;
 use crate::data::{Cache, ResizeSpec, read_pictures, sets};
 

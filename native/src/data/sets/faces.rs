@@ -1,12 +1,53 @@
-//! Samples whose class agrees with their bias, and samples whose class conflicts with it: the published samplings
-//! of UTKFace and CelebA (Hong and Yang 2021), which ConTeX follows.
+//! UTKFace and CelebA share the section `[data.faces]` and the way in which Hong and Yang (2021), whom ConTeX follows, sample
+//! them: by the pictures whose class agrees with their bias, and those whose class conflicts with it.
 
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use simile_core::data::catalogue::kept;
+use simile_core::data::{Catalogue, DatasetError, Part, split_indices};
 
-use crate::data::catalogue::kept;
-use crate::data::{Catalogue, DatasetError, Part, Result};
+use crate::data::options::OwnOption;
+
+/// `[data.faces]`: the class and the bias of UTKFace or CelebA.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct FacesSection {
+    /// `gender` for UTKFace; one of CelebA's attributes, `blond-hair` if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) target: Option<String>,
+    /// `race` (the default) or `age` for UTKFace; one of CelebA's attributes, `male` if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bias: Option<String>,
+    pub(crate) sampling: Sampling,
+    /// The correlation of class and bias in the published sampling of UTKFace.
+    pub(crate) correlation: f64,
+    pub(crate) seed: u64,
+}
+
+impl Default for FacesSection {
+    fn default() -> Self {
+        Self { target: None, bias: None, sampling: Sampling::default(), correlation: 0.9, seed: 0 }
+    }
+}
+
+impl OwnOption for FacesSection {
+    const KEY: &'static str = "faces";
+
+    fn check(&self) -> Result<(), String> {
+        let within = (0.0..=1.0).contains(&self.correlation);
+        if within { Ok(()) } else { Err("`data.faces.correlation` must be from 0 to 1".into()) }
+    }
+}
+
+/// The selection of the faces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Sampling {
+    /// The sampling of Hong and Yang (2021).
+    #[default]
+    Published,
+    /// All of them, in the official parts, or those of `[data.split]` where there are none.
+    All,
+}
 
 /// The training pictures that UTKFace's sampling keeps: all that agree (`label = bias`), and at random `⌊agreeing ·
 /// (1 − correlation)⌋` of those that conflict. At the published correlation of 0.9 that is one to ten, so that
@@ -14,12 +55,12 @@ use crate::data::{Catalogue, DatasetError, Part, Result};
 ///
 /// # Errors
 /// [`DatasetError::Parameter`] if `correlation` is not in 0..=1.
-pub fn thin_conflicting(
+pub(super) fn thin_conflicting(
     catalogue: &Catalogue,
     bias: &[usize],
     correlation: f64,
     seed: u64,
-) -> Result<Vec<usize>> {
+) -> Result<Vec<usize>, DatasetError> {
     if !(0.0..=1.0).contains(&correlation) {
         return Err(DatasetError::parameter("correlation", correlation, "expected a number from 0 to 1"));
     }
@@ -31,10 +72,9 @@ pub fn thin_conflicting(
 }
 
 /// All pictures, except that at most `most` of `crowded` are kept, drawn with a seed. Returns indices, ascending.
-pub fn with_at_most(catalogue: &Catalogue, crowded: &[usize], most: usize, seed: u64) -> Vec<usize> {
-    let mut crowded = crowded.to_vec();
-    crowded.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    let mut left_out = crowded.split_off(most.min(crowded.len()));
+pub(super) fn with_at_most(catalogue: &Catalogue, crowded: &[usize], most: usize, seed: u64) -> Vec<usize> {
+    let (_, left_out) = split_indices(crowded.len(), crowded.len().saturating_sub(most), seed);
+    let mut left_out: Vec<usize> = left_out.into_iter().map(|at| crowded[at]).collect();
     left_out.sort_unstable();
     (0..catalogue.len()).filter(|i| left_out.binary_search(i).is_err()).collect()
 }
@@ -43,7 +83,7 @@ pub fn with_at_most(catalogue: &Catalogue, crowded: &[usize], most: usize, seed:
 ///
 /// # Errors
 /// As [`Catalogue::hold_out`].
-pub(in crate::data) fn hold_out_a_fifth(catalogue: Catalogue, to: Part, seed: u64) -> Result<Catalogue> {
+pub(super) fn hold_out_a_fifth(catalogue: Catalogue, to: Part, seed: u64) -> Result<Catalogue, DatasetError> {
     let train = catalogue.of(Part::Train).len();
     catalogue.hold_out(Part::Train, to, train - kept(train, 0.2), seed)
 }

@@ -1,20 +1,20 @@
 //! `[data]`: the data set, the number of images, and their preprocessing.
 
+mod read;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use simile_core::data::synthetic::colour_mnist::Colours;
 
 use super::name::DatasetName;
+use super::options::{Options, OwnOptions};
 use super::sets;
-use super::settings::{
-    AttributesSection, Broken, ChexpertSection, FacesSection, FeaturesSection, Fit, FoldersSection, JudgedBy,
-    Normalise, Options, Refused, SplitSection, TableSection,
-};
+use super::settings::{AttributesSection, Broken, FeaturesSection, Fit, JudgedBy, Normalise, Refused};
 
 /// `[data]`: the data set, the number of images, and their colours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct DataSection {
     pub(crate) dataset: DatasetName,
     /// The colours of the grounds.
@@ -30,9 +30,6 @@ pub(crate) struct DataSection {
     /// choosing settings.
     #[serde(default)]
     pub(crate) validation: usize,
-    /// Fraction of a class that has the colour of its class, for `biased-mnist`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) correlation: Option<f64>,
     /// The normalisation of pixels for the encoder; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) normalise: Option<Normalise>,
@@ -52,17 +49,6 @@ pub(crate) struct DataSection {
     /// The split for evaluation: `test` or the official `validation` part.
     #[serde(default)]
     pub(crate) judged_by: JudgedBy,
-    /// The columns of a `table`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) table: Option<TableSection>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) folders: Option<FoldersSection>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) split: Option<SplitSection>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) faces: Option<FacesSection>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) chexpert: Option<ChexpertSection>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) features: Option<FeaturesSection>,
     /// A derived variable `attributes`.
@@ -71,6 +57,9 @@ pub(crate) struct DataSection {
     /// A variable computed by another network, `[data.prior]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prior: Option<PriorSection>,
+    /// The keys that belong to certain data sets, which are read beside the others.
+    #[serde(flatten, skip_deserializing)]
+    pub(crate) own: OwnOptions,
 }
 
 /// `[data.prior]`: the representation of each image by another network, as a variable to condition on.
@@ -95,50 +84,32 @@ impl PriorSection {
     }
 }
 
-/// Keys of every data set of picture files.
-const OF_PICTURES: [&str; 6] = ["features", "broken", "fit", "side", "centre_crop", "judged_by"];
-
 impl DataSection {
     /// The section with all images of a data set, or as many as in its defaults.
     pub(crate) fn of(dataset: DatasetName) -> Self {
-        let defaults = dataset.defaults();
+        let Options { train, test, colours, own } = dataset.defaults();
         Self {
             dataset,
-            colours: defaults.colours,
-            train: defaults.train,
-            test: defaults.test,
+            colours,
+            train,
+            test,
             validation: 0,
-            correlation: defaults.correlation,
             normalise: None,
             broken: Broken::default(),
             fit: Fit::default(),
             side: None,
             centre_crop: false,
             judged_by: JudgedBy::default(),
-            table: defaults.table.cloned(),
-            folders: defaults.folders.cloned(),
-            split: defaults.split.cloned(),
-            faces: defaults.faces.cloned(),
-            chexpert: defaults.chexpert.cloned(),
             features: None,
             attributes: None,
             prior: None,
+            own,
         }
     }
 
     /// The settings for reading the data set.
-    pub(crate) fn options(&self) -> Options<'_> {
-        Options {
-            train: self.train,
-            test: self.test,
-            colours: self.colours,
-            correlation: self.correlation,
-            table: self.table.as_ref(),
-            folders: self.folders.as_ref(),
-            split: self.split.as_ref(),
-            faces: self.faces.as_ref(),
-            chexpert: self.chexpert.as_ref(),
-        }
+    pub(crate) fn options(&self) -> Options {
+        Options { train: self.train, test: self.test, colours: self.colours, own: self.own.clone() }
     }
 
     /// The split on which probes are measured, in a word.
@@ -162,6 +133,7 @@ impl DataSection {
     pub(crate) fn check(&self) -> Result<(), Refused> {
         let refuse = |key, reason: &str| Err(Refused::new(key, reason));
         self.check_keys()?;
+        self.own.check()?;
         self.dataset.check(&self.options())?;
         self.check_ranges()?;
         match (self.train, self.test) {
@@ -177,12 +149,6 @@ impl DataSection {
     /// Refuses keys that do not apply to this data set.
     fn check_keys(&self) -> Result<(), Refused> {
         let given = [
-            ("correlation", self.correlation.is_some()),
-            ("table", self.table.is_some()),
-            ("folders", self.folders.is_some()),
-            ("split", self.split.is_some()),
-            ("faces", self.faces.is_some()),
-            ("chexpert", self.chexpert.is_some()),
             ("features", self.features.is_some()),
             ("broken", self.broken != Broken::default()),
             ("fit", self.fit != Fit::default()),
@@ -190,30 +156,21 @@ impl DataSection {
             ("centre_crop", self.centre_crop),
             ("judged_by", self.judged_by != JudgedBy::default()),
         ];
-        let takes = |key: &str| {
-            self.dataset.keys().contains(&key) || (OF_PICTURES.contains(&key) && self.dataset.has_pictures())
-        };
-        let Some((key, _)) = given.iter().find(|(key, given)| *given && !takes(key)) else { return Ok(()) };
-        let owners: Vec<&str> =
-            sets::ALL.iter().filter(|set| set.keys().contains(key)).map(|set| set.about().name).collect();
-        let reason = match (*key, owners.as_slice()) {
-            ("correlation", [owner]) => format!("`data.{key}` belongs to `{owner}`"),
-            (_, [owner]) => format!("[data.{key}] belongs to `dataset = \"{owner}\"`"),
-            _ => format!("`data.{key}` says nothing about this data set; leave it out"),
-        };
-        Err(Refused::new(key, reason))
+        let of_pictures = given.iter().find(|(_, given)| *given && !self.dataset.has_pictures());
+        if let Some((key, _)) = of_pictures {
+            let reason = format!("`data.{key}` says nothing about this data set; leave it out");
+            return Err(Refused::new(key, reason));
+        }
+        let takes = |key: &str| self.dataset.options().iter().any(|option| option.key == key);
+        match self.own.keys().find(|key| !takes(key)) {
+            Some(key) => Err(Refused::new(key, format!("`data.{key}` belongs to {}", sets::owners(key)))),
+            None => Ok(()),
+        }
     }
 
     fn check_ranges(&self) -> Result<(), Refused> {
         if self.side.is_some_and(|side| !(1..=4096).contains(&side)) {
             return Err(Refused::new("side", "`data.side` must be from 1 to 4096"));
-        }
-        let within = |fraction: f64| fraction > 0.0 && fraction < 1.0;
-        if self.split.as_ref().is_some_and(|split| !within(split.test)) {
-            return Err(Refused::new("split", "`data.split.test` must lie between 0 and 1"));
-        }
-        if self.faces.as_ref().is_some_and(|faces| !(0.0..=1.0).contains(&faces.correlation)) {
-            return Err(Refused::new("faces", "`data.faces.correlation` must be from 0 to 1"));
         }
         if self.attributes.as_ref().is_some_and(|made| made.count == 0 || !(0.0..=0.5).contains(&made.noise))
         {

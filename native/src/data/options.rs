@@ -1,0 +1,352 @@
+//! Keys of `[data]` that belong to certain data sets: a section, such as `[data.faces]`, or a value, `data.correlation`.
+//!
+//! The file of a data set defines the type of its key and names it in [`Source::options`](super::source::Source::options);
+//! `[data]` reads, keeps, checks and writes the key by that, and knows no data set.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Error as _, SerializeMap as _};
+use serde::{Deserialize as _, Serialize, Serializer};
+use simile_core::data::synthetic::colour_mnist::Colours;
+use toml::{Table, Value};
+
+use super::settings::Refused;
+
+/// The settings of `[data]` for reading a data set, the input of a [`Source`](super::source::Source).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) train: Option<usize>,
+    pub(crate) test: Option<usize>,
+    pub(crate) colours: Colours,
+    /// The keys that belong to the data set.
+    pub(crate) own: OwnOptions,
+}
+
+impl Options {
+    /// Settings with one key, and all others by default.
+    pub(crate) fn with<O: OwnOption>(option: O) -> Self {
+        Self { own: OwnOptions::default().with(option), ..Self::default() }
+    }
+
+    /// A key that belongs to the data set, if it is given.
+    pub(crate) fn get<O: OwnOption>(&self) -> Option<&O> {
+        self.own.get()
+    }
+}
+
+/// A key of `[data]` that belongs to certain data sets, with the type of its value or section.
+pub(crate) trait OwnOption:
+    fmt::Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// The name below `data`.
+    const KEY: &'static str;
+
+    /// Checks the range of each value.
+    ///
+    /// # Errors
+    /// Says which value is out of range.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The type of a key, without the Rust type.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OptionType {
+    pub(crate) key: &'static str,
+    read: fn(Value) -> Result<Arc<dyn Given>, String>,
+    fault: fn(&[String], Value) -> Option<String>,
+    #[cfg(test)]
+    pub(crate) kind: std::any::TypeId,
+}
+
+impl OptionType {
+    pub(crate) const fn of<O: OwnOption>() -> Self {
+        Self {
+            key: O::KEY,
+            read: read::<O>,
+            fault: fault::<O>,
+            #[cfg(test)]
+            kind: std::any::TypeId::of::<O>(),
+        }
+    }
+}
+
+fn read<O: OwnOption>(value: Value) -> Result<Arc<dyn Given>, String> {
+    let option: O = value.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    Ok(Arc::new(option))
+}
+
+/// The fault of one value of a section, at a path that is not empty, whatever other values the section needs.
+fn fault<O: OwnOption>(path: &[String], value: Value) -> Option<String> {
+    let mut fault = None;
+    let entry = Entry { path, value: Some(value), fault: &mut fault };
+    drop(O::deserialize(MapAccessDeserializer::new(entry)));
+    fault
+}
+
+/// A section with one value, which keeps the error of that or of a key.
+struct Entry<'a> {
+    path: &'a [String],
+    value: Option<Value>,
+    fault: &'a mut Option<String>,
+}
+
+impl<'de> MapAccess<'de> for Entry<'_> {
+    type Error = toml::de::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Self::Error> {
+        let (Some(key), true) = (self.path.first(), self.value.is_some()) else { return Ok(None) };
+        let key = seed.deserialize(Value::from(key.as_str()));
+        key.map(Some).inspect_err(|error| *self.fault = Some(error.message().to_owned()))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Self::Error> {
+        let value = self.value.take().ok_or_else(|| Self::Error::custom("a key without a value"))?;
+        match self.path {
+            [_, path @ ..] if !path.is_empty() => {
+                let inner = Entry { path, value: Some(value), fault: self.fault };
+                seed.deserialize(MapAccessDeserializer::new(inner))
+            }
+            _ => seed.deserialize(value).inspect_err(|error| *self.fault = Some(error.message().to_owned())),
+        }
+    }
+}
+
+/// The value of a key as given, with its type.
+trait Given: fmt::Debug + Any + Send + Sync {
+    fn written(&self) -> Result<Value, toml::ser::Error>;
+    fn equals(&self, other: &dyn Given) -> bool;
+    fn check(&self) -> Result<(), String>;
+}
+
+impl<O: OwnOption> Given for O {
+    fn written(&self) -> Result<Value, toml::ser::Error> {
+        Value::try_from(self)
+    }
+
+    fn equals(&self, other: &dyn Given) -> bool {
+        (other as &dyn Any).downcast_ref::<O>() == Some(self)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        OwnOption::check(self)
+    }
+}
+
+/// The keys that belong to certain data sets, as given.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OwnOptions(BTreeMap<&'static str, Arc<dyn Given>>);
+
+impl OwnOptions {
+    pub(crate) fn get<O: OwnOption>(&self) -> Option<&O> {
+        let given: &dyn Any = self.0.get(O::KEY)?.as_ref();
+        given.downcast_ref()
+    }
+
+    #[must_use]
+    pub(crate) fn with<O: OwnOption>(mut self, option: O) -> Self {
+        self.0.insert(O::KEY, Arc::new(option));
+        self
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.0.keys().copied()
+    }
+
+    /// Checks the range of each value.
+    ///
+    /// # Errors
+    /// Names the refused key.
+    pub(super) fn check(&self) -> Result<(), Refused> {
+        self.0.iter().try_for_each(|(key, given)| given.check().map_err(|reason| Refused::new(key, reason)))
+    }
+
+    /// Reads the next value of a map, that of a key of a type.
+    ///
+    /// # Errors
+    /// If the value is not of the type.
+    pub(super) fn read<'de, A: MapAccess<'de>>(
+        &mut self,
+        option: OptionType,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        let value = map.next_value_seed(OptionReader(option))?;
+        self.0.insert(option.key, value);
+        Ok(())
+    }
+}
+
+impl PartialEq for OwnOptions {
+    fn eq(&self, other: &Self) -> bool {
+        let same =
+            |(one, other): ((_, &Arc<dyn Given>), (_, &Arc<dyn Given>))| one.1.equals(other.1.as_ref());
+        self.0.keys().eq(other.0.keys()) && self.0.iter().zip(&other.0).all(same)
+    }
+}
+
+impl Serialize for OwnOptions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, given) in &self.0 {
+            map.serialize_entry(key, &given.written().map_err(S::Error::custom)?)?;
+        }
+        map.end()
+    }
+}
+
+/// Reads the value of a key.
+struct OptionReader(OptionType);
+
+impl<'de> DeserializeSeed<'de> for OptionReader {
+    type Value = Arc<dyn Given>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let value = ValueReader { option: self.0, path: &[] }.deserialize(deserializer)?;
+        (self.0.read)(value).map_err(D::Error::custom)
+    }
+}
+
+/// Reads a value at a path below a key. Each value of a section is tried by itself when it is read, so that the error of a wrong
+/// one has its line.
+#[derive(Clone, Copy)]
+struct ValueReader<'p> {
+    option: OptionType,
+    path: &'p [String],
+}
+
+impl<'de> DeserializeSeed<'de> for ValueReader<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let value = deserializer.deserialize_any(self)?;
+        if self.path.is_empty() {
+            return Ok(value);
+        }
+        match (self.option.fault)(self.path, value.clone()) {
+            Some(fault) => Err(D::Error::custom(fault)),
+            None => Ok(value),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for ValueReader<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the value or the section `{}`", self.option.key)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut section = Table::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let path = [self.path, std::slice::from_ref(&key)].concat();
+            let value = map.next_value_seed(ValueReader { path: &path, ..self })?;
+            section.insert(key, value);
+        }
+        Ok(Value::Table(section))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Value, A::Error> {
+        Value::deserialize(SeqAccessDeserializer::new(seq))
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Birds {
+        wings: usize,
+        #[serde(default)]
+        colour: String,
+        #[serde(default)]
+        names: BTreeMap<String, Vec<String>>,
+    }
+
+    impl OwnOption for Birds {
+        const KEY: &'static str = "birds";
+    }
+
+    /// A document whose only key is `birds`.
+    #[derive(Debug, Default, PartialEq)]
+    struct Document(OwnOptions);
+
+    impl<'de> serde::Deserialize<'de> for Document {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_map(Self::default())
+        }
+    }
+
+    impl<'de> Visitor<'de> for Document {
+        type Value = Self;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("birds")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
+            while map.next_key::<String>()?.is_some() {
+                self.0.read(OptionType::of::<Birds>(), &mut map)?;
+            }
+            Ok(self)
+        }
+    }
+
+    /// The message of a refused document, and the text that it points at.
+    fn refused(text: &str) -> (String, &str) {
+        let error = toml::from_str::<Document>(text).unwrap_err();
+        (error.message().to_owned(), &text[error.span().unwrap()])
+    }
+
+    #[test]
+    fn a_section_is_kept_with_its_type_and_written_as_it_was() {
+        let text = "[birds]\ncolour = \"red\"\nwings = 2\n\n[birds.names]\nde = [\"Rotkehlchen\"]\n";
+        let document: Document = toml::from_str(text).unwrap();
+        let birds = document.0.get::<Birds>().unwrap();
+        assert_eq!((birds.wings, birds.names["de"].as_slice()), (2, &["Rotkehlchen".to_owned()][..]));
+        assert_eq!(toml::to_string(&document.0).unwrap(), text);
+        assert_eq!(document, toml::from_str(&text.replace("[birds.names]\n", "names.")).unwrap());
+        assert_ne!(document, toml::from_str("birds = { wings = 2 }").unwrap());
+        assert_ne!(document, Document::default());
+    }
+
+    #[test]
+    fn an_error_points_at_its_entry() {
+        let (message, place) = refused("[birds]\ncolour = \"red\"\nwings = \"two\"\n");
+        assert!(message.contains("invalid type: string \"two\""), "{message}");
+        assert_eq!(place, "\"two\"");
+        let (message, place) = refused("birds.wings = 2\nbirds.legs = 2\n");
+        assert_eq!(message, "unknown field `legs`, expected one of `wings`, `colour`, `names`");
+        assert_eq!(place, "2");
+        let (message, place) = refused("[birds]\nwings = 2\n[birds.names]\nde = \"Rotkehlchen\"\n");
+        assert!(message.contains("expected a sequence"), "{message}");
+        assert_eq!(place, "\"Rotkehlchen\"");
+        assert!(refused("[birds]\ncolour = \"red\"\n").0.contains("missing field `wings`"));
+        assert!(refused("birds = 2\n").0.contains("invalid type: integer `2`, expected struct Birds"));
+    }
+}

@@ -1,0 +1,51 @@
+//! `[data.split]`: the split of data sets whose authors publish none.
+
+use serde::{Deserialize, Serialize};
+use simile_core::data::catalogue::kept;
+use simile_core::data::{Catalogue, Part};
+
+use crate::data::error::Result;
+use crate::data::options::OwnOption;
+
+/// `[data.split]`: the split for data sets whose authors publish none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SplitSection {
+    pub(crate) seed: u64,
+    /// Fraction of the pictures to test on.
+    pub(crate) test: f64,
+    /// Training pictures of each class; all others are for testing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) per_class: Option<usize>,
+}
+
+impl Default for SplitSection {
+    fn default() -> Self {
+        Self { seed: 0, test: 0.3, per_class: None }
+    }
+}
+
+impl OwnOption for SplitSection {
+    const KEY: &'static str = "split";
+
+    fn check(&self) -> Result<(), String> {
+        let within = self.test > 0.0 && self.test < 1.0;
+        if within { Ok(()) } else { Err("`data.split.test` must lie between 0 and 1".into()) }
+    }
+}
+
+impl SplitSection {
+    /// The catalogue with training pictures held out.
+    ///
+    /// # Errors
+    /// If no picture, or not enough of a class, would be left to train on or to test.
+    pub(super) fn split(&self, catalogue: Catalogue) -> Result<Catalogue> {
+        Ok(match self.per_class {
+            Some(count) => catalogue.keep_per_class(count, self.seed)?,
+            None => {
+                let train = catalogue.of(Part::Train).len();
+                catalogue.hold_out(Part::Train, Part::Test, train - kept(train, self.test), self.seed)?
+            }
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! `[data.table]`: the CSV file and the meaning of its columns.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::options::OwnOption;
+use crate::data::settings::Broken;
+
+/// `[data.table]`: the CSV file and the meaning of its columns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TableSection {
+    /// The CSV file in the data folder.
+    pub(crate) csv: PathBuf,
+    /// Column of the picture's path, relative to the data folder.
+    #[serde(default = "file_column")]
+    pub(crate) file: String,
+    /// Column of the class.
+    #[serde(default = "label_column")]
+    pub(crate) label: String,
+    /// Column with `train`, `validation` or `test`; without it `data.test` pictures are held out at random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) split: Option<String>,
+    /// Columns of each conditioning variable, by its name.
+    #[serde(default)]
+    pub(crate) conditions: BTreeMap<String, Vec<String>>,
+    /// The conditions of one column whose numbers are names of categories, such as codes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) categories: Vec<String>,
+    /// The handling of rows with an empty cell in a column that is used.
+    #[serde(default, skip_serializing_if = "Broken::is_default")]
+    pub(crate) missing: Broken,
+}
+
+fn file_column() -> String {
+    "file".into()
+}
+
+fn label_column() -> String {
+    "label".into()
+}
+
+impl OwnOption for TableSection {
+    const KEY: &'static str = "table";
+}
