@@ -10,7 +10,7 @@ use simile_core::nn::Architecture;
 use simile_core::nn::resnet::Stem;
 
 use crate::config::probe::Probe;
-use crate::devices::{ChoiceParser, DeviceChoice};
+use crate::devices::{ChoiceParser, DeviceChoice, SELF_TEST};
 
 mod own;
 mod several;
@@ -66,11 +66,10 @@ pub(crate) enum Command {
     Recipes(Recipes),
     Objectives(Objectives),
     Keys(Keys),
-    /// List the devices that are built in and those that are present
-    #[command(after_help = "Examples:
-  simile devices
-  simile devices --json | jq '.devices[].name'")]
-    Devices,
+    Devices(ListDevices),
+    /// Test one device, for the process that `--device auto` and `simile devices --check` start for it
+    #[command(name = SELF_TEST, hide = true)]
+    SelfTest(SelfTest),
     Report(Report),
     Reproduce(Reproduce),
     Sweep(Sweep),
@@ -542,6 +541,25 @@ pub(crate) struct Report {
     /// The file to write [default: report.html in the first run]
     #[arg(long, value_name = "FILE.html")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// List the devices that are built in and those that are present
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  simile devices
+  simile devices --check                       does each give the results of the CPU?
+  simile devices --json | jq '.devices[].name'")]
+pub(crate) struct ListDevices {
+    /// Test every device that is present, software adapters too, each in a process of its own: sums, a product of matrices
+    /// and two training steps of a small network
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SelfTest {
+    #[arg(value_parser = ChoiceParser)]
+    pub(crate) device: DeviceChoice,
 }
 
 /// Print a completion script for a shell

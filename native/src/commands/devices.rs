@@ -1,10 +1,13 @@
 //! `simile devices`
 
+use std::time::Instant;
+
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::cli::ListDevices;
 use crate::console::{Console, table};
-use crate::devices::{DeviceChoice, DeviceName, Kind};
+use crate::devices::{DeviceChoice, DeviceName, Kind, Present, check};
 
 #[derive(Serialize)]
 struct Answer {
@@ -26,22 +29,50 @@ struct Row {
 struct Part {
     kind: Kind,
     name: Option<String>,
+    /// With `--check`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    self_test: Option<SelfTest>,
 }
 
-pub(super) fn run(console: Console) -> Result<()> {
+#[derive(Serialize)]
+struct SelfTest {
+    passed: bool,
+    /// The failure, in words that follow "its self-test".
+    reason: Option<String>,
+    seconds: f64,
+}
+
+pub(super) fn run(arguments: &ListDevices, console: Console) -> Result<()> {
     let devices = DeviceName::BACKENDS.into_iter().map(|name| Row {
         name,
         feature: name.feature(),
         built_in: name.built_in(),
-        present: name
-            .present()
-            .iter()
-            .map(|device| Part { kind: device.kind, name: device.part() })
-            .collect(),
+        present: name.present().iter().map(|device| Part::of(device, arguments.check)).collect(),
     });
     let auto = DeviceChoice::AUTO.open().ok().map(|device| device.name);
     let answer = Answer { auto, devices: devices.collect() };
     console.answer(&answer, || text(&answer))
+}
+
+impl Part {
+    fn of(device: &Present, is_checked: bool) -> Self {
+        let self_test = is_checked.then(|| {
+            let started = Instant::now();
+            let reason = check(device.choice()).err();
+            SelfTest { passed: reason.is_none(), reason, seconds: started.elapsed().as_secs_f64() }
+        });
+        Self { kind: device.kind, name: device.part(), self_test }
+    }
+
+    fn text(&self) -> String {
+        let kind = self.kind;
+        let name = self.name.as_ref().map_or_else(|| kind.to_string(), |name| format!("{name} ({kind})"));
+        match &self.self_test {
+            None => name,
+            Some(SelfTest { reason: Some(reason), .. }) => format!("{name}: its self-test {reason}"),
+            Some(SelfTest { seconds, .. }) => format!("{name}: passes its self-test in {seconds:.1} s"),
+        }
+    }
 }
 
 fn text(answer: &Answer) -> String {
@@ -51,10 +82,7 @@ fn text(answer: &Answer) -> String {
         let numbered = row.present.iter().enumerate();
         let named = numbered.map(|(index, part)| {
             let number = if row.present.len() > 1 { format!("{index}: ") } else { String::new() };
-            match &part.name {
-                Some(name) => format!("{number}{name} ({})", part.kind),
-                None => format!("{number}{}", part.kind),
-            }
+            format!("{number}{}", part.text())
         });
         let present: Vec<String> = named.collect();
         let present = if present.is_empty() { "–".into() } else { present.join(", ") };

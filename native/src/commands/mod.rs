@@ -20,6 +20,7 @@ mod report;
 mod reproduce;
 mod runs;
 mod seeds;
+mod self_test;
 mod sweep;
 mod train;
 
@@ -44,7 +45,8 @@ pub(crate) fn run(cli: Cli) -> Result<()> {
         Command::Recipes(arguments) => recipes::run(&arguments, console),
         Command::Objectives(arguments) => objectives::run(&arguments, console),
         Command::Keys(arguments) => keys::run(&arguments, console),
-        Command::Devices => devices::run(console),
+        Command::Devices(arguments) => devices::run(&arguments, console),
+        Command::SelfTest(arguments) => self_test::run(&arguments),
         Command::Import(arguments) => import::run(&arguments, console),
         Command::Export(arguments) => export::run(&arguments, console),
         Command::Report(arguments) => report::run(&arguments, console),

@@ -8,6 +8,7 @@ use burn::tensor::Device;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, TypedValueParser};
 
+use super::automatic::automatic;
 use super::{DeviceName, Kind, Present};
 use crate::exit::usage;
 use crate::peers::Team;
@@ -38,7 +39,7 @@ impl DeviceChoice {
     /// A usage error that names the feature to build, or a failure that says what is missing.
     pub(crate) fn open(self) -> anyhow::Result<Present> {
         if self == Self::AUTO {
-            return super::automatic(0);
+            return automatic(0);
         }
         let Self { name, .. } = self;
         if !name.built_in() {
@@ -131,7 +132,7 @@ impl DeviceSet {
     /// As [`open`](Self::open).
     pub(crate) fn open_in(team: &Team, choices: &[DeviceChoice]) -> anyhow::Result<Self> {
         let open = |choice: &DeviceChoice| match *choice {
-            DeviceChoice::AUTO => super::automatic(team.local_rank()),
+            DeviceChoice::AUTO => automatic(team.local_rank()),
             choice => choice.open(),
         };
         let opened = choices.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
@@ -173,7 +174,7 @@ impl DeviceSet {
             }
         }
         let mut devices = opened.into_iter();
-        let first = devices.next().map_or_else(|| super::automatic(team.local_rank()), Ok)?;
+        let first = devices.next().map_or_else(|| automatic(team.local_rank()), Ok)?;
         Ok(Self { first, helpers: devices.collect(), team: team.clone() })
     }
 }

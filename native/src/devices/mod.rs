@@ -1,6 +1,9 @@
 //! The choice of the device. The backends are features of one binary; the choice among them is made at run time.
 
+mod automatic;
+mod child;
 mod choice;
+mod self_test;
 
 use std::fmt;
 
@@ -10,13 +13,15 @@ use burn::tensor::{DeviceType, Devices};
 use clap::ValueEnum;
 use serde::Serialize;
 
+pub(crate) use child::{COMMAND as SELF_TEST, check, limit_own_time};
 pub(crate) use choice::{ChoiceParser, DeviceChoice, DeviceSet};
+pub(crate) use self_test::run as self_test;
 
 /// A device as the user names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DeviceName {
-    /// A real GPU that is built in and present, else the CPU
+    /// A real GPU that passes its self-test, else the CPU
     Auto,
     /// The CPU (Burn's flex backend: threads and SIMD)
     Cpu,
@@ -125,26 +130,6 @@ impl DeviceName {
     }
 }
 
-/// The first real GPU for the first process of a machine, the second for the second, and so on in turn; without any, the CPU.
-fn automatic(process: usize) -> anyhow::Result<Present> {
-    let present = DeviceName::Auto.present();
-    // One GPU may be there through several backends: those of the first one count.
-    let first = present.iter().find(|device| device.kind == Kind::Gpu);
-    let alike = |first: &Present| {
-        let name = first.name;
-        present.iter().filter(move |device| device.kind == Kind::Gpu && device.name == name)
-    };
-    let gpus: Vec<&Present> = first.into_iter().flat_map(alike).collect();
-    let gpu = gpus.get(process % gpus.len().max(1)).copied();
-    let cpu = || present.iter().find(|device| device.kind == Kind::Cpu);
-    gpu.or_else(cpu).cloned().ok_or_else(|| {
-        anyhow::anyhow!(
-            "no GPU was found and no CPU backend is built in; build with `--features flex`, \
-             or name a software adapter with `--device wgpu`"
-        )
-    })
-}
-
 #[cfg(feature = "ndarray")]
 #[allow(deprecated, reason = "kept as a second opinion on the numbers until Burn removes it")]
 fn ndarray() -> Device {
@@ -163,6 +148,11 @@ fn listed(devices: Devices, kind: impl Fn(&Device) -> Kind) -> Vec<(Kind, Device
 }
 
 impl Present {
+    /// The name by which `--device` chooses it.
+    pub(crate) fn choice(&self) -> DeviceChoice {
+        DeviceChoice { name: self.name, index: self.index }
+    }
+
     /// Product name of the device, if its driver reports one. Opens the device.
     pub(crate) fn part(&self) -> Option<String> {
         #[cfg(any(feature = "wgpu", feature = "vulkan", feature = "cuda"))]
@@ -175,23 +165,6 @@ impl Present {
 
 impl fmt::Display for Present {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let choice = DeviceChoice { name: self.name, index: self.index };
-        write!(f, "{choice} ({})", self.kind)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[cfg(feature = "flex")]
-    #[test]
-    fn auto_without_a_gpu_is_the_cpu() -> anyhow::Result<()> {
-        let device = automatic(0)?;
-        if !cfg!(any(feature = "wgpu", feature = "vulkan", feature = "cuda")) {
-            assert_eq!((device.name, device.kind), (DeviceName::Cpu, Kind::Cpu));
-        }
-        assert_ne!(device.kind, Kind::Software);
-        Ok(())
+        write!(f, "{} ({})", self.choice(), self.kind)
     }
 }

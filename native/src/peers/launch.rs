@@ -12,6 +12,14 @@ const COUNTS: [(&str, &str); 4] = [
     ("SLURM_STEP_NUM_TASKS", "srun"),
 ];
 
+/// The beginnings of the variables that launchers set for their processes.
+const PREFIXES: [&str; 8] = ["OMPI_", "PMIX_", "PMI_", "PMI2_", "PRTE_", "MV2_", "HYDI_", "SLURM_"];
+
+/// True for a variable by which a launcher tells a process its place among others.
+pub(crate) fn of_launcher(name: &str) -> bool {
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// A launcher that started several processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Launch {
@@ -52,5 +60,6 @@ mod tests {
         assert_eq!(of(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")]), None);
         assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "4"), (SEPARATE, "1")]), None);
         assert_eq!(of(&[]), None);
+        assert!(COUNTS.iter().all(|(name, _)| of_launcher(name)) && !of_launcher("CUDA_VISIBLE_DEVICES"));
     }
 }

@@ -8,6 +8,7 @@ mod team;
 
 use anyhow::Result;
 
+pub(crate) use launch::of_launcher;
 pub(crate) use team::{Message, Status, Team, Verdict};
 
 use crate::exit::{self, usage};

@@ -3,5 +3,6 @@
 //! failure.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod self_test;
 mod training;
 mod vectors;
