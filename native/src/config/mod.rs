@@ -336,7 +336,7 @@ fn find(name: &str) -> Result<(String, String)> {
     }
     let path = Path::new(name);
     if !path.exists() {
-        let known = SHIPPED.map(|recipe| recipe.name);
+        let known: Vec<&str> = SHIPPED.iter().map(|recipe| recipe.name).collect();
         return Err(usage(format_args!(
             "no recipe ships as `{name}` and no file has that name{}",
             suggestion(name, &known)

@@ -8,35 +8,16 @@ pub(crate) struct Shipped {
     pub(crate) text: &'static str,
 }
 
-/// The keys in the comment of each recipe.
-const KEYS: [&str; 4] = ["Paper", "Command", "Time", "Result"];
+/// The keys in the comment of each recipe; `Listed`, which one has, is for the order of the list.
+const KEYS: [&str; 5] = ["Paper", "Command", "Time", "Result", "Listed"];
 
-/// All shipped recipes; the first is the one to try first.
-pub(crate) const SHIPPED: [Shipped; 18] = [
-    Shipped { name: "fair-digits", text: include_str!("../../recipes/fair-digits.toml") },
-    Shipped { name: "colour-mnist", text: include_str!("../../recipes/colour-mnist.toml") },
-    Shipped { name: "colour-mnist-paper", text: include_str!("../../recipes/colour-mnist-paper.toml") },
-    Shipped { name: "colour-mnist-released", text: include_str!("../../recipes/colour-mnist-released.toml") },
-    Shipped { name: "attribute-mnist", text: include_str!("../../recipes/attribute-mnist.toml") },
-    Shipped { name: "vae-digits", text: include_str!("../../recipes/vae-digits.toml") },
-    Shipped { name: "du-vae-digits", text: include_str!("../../recipes/du-vae-digits.toml") },
-    Shipped { name: "dcgan-digits", text: include_str!("../../recipes/dcgan-digits.toml") },
-    Shipped { name: "du-dcgan-digits", text: include_str!("../../recipes/du-dcgan-digits.toml") },
-    Shipped { name: "biased-mnist", text: include_str!("../../recipes/biased-mnist.toml") },
-    Shipped { name: "cifar-10", text: include_str!("../../recipes/cifar-10.toml") },
-    Shipped { name: "ut-zappos", text: include_str!("../../recipes/ut-zappos.toml") },
-    Shipped { name: "cub", text: include_str!("../../recipes/cub.toml") },
-    Shipped { name: "utkface", text: include_str!("../../recipes/utkface.toml") },
-    Shipped { name: "celeba", text: include_str!("../../recipes/celeba.toml") },
-    Shipped { name: "waterbirds", text: include_str!("../../recipes/waterbirds.toml") },
-    Shipped { name: "imagenet-100", text: include_str!("../../recipes/imagenet-100.toml") },
-    Shipped { name: "chexpert", text: include_str!("../../recipes/chexpert.toml") },
-];
+/// All shipped recipes, which are the files of `recipes` (`build.rs` lists them); the first is the one to try first.
+pub(crate) const SHIPPED: &[Shipped] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 
 impl Shipped {
     /// Finds a recipe by its name.
     pub(crate) fn find(name: &str) -> Option<Self> {
-        SHIPPED.into_iter().find(|recipe| recipe.name == name)
+        SHIPPED.iter().find(|recipe| recipe.name == name).copied()
     }
 
     /// The comment at the top of the file, without its marks.
@@ -55,5 +36,32 @@ impl Shipped {
     /// The title of the recipe, a sentence.
     pub(crate) fn title(&self) -> &'static str {
         self.header().next().unwrap_or_default()
+    }
+}
+
+/// Names of the TOML files in a folder of this crate, sorted.
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) fn names_of_files(folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap();
+    let name = |entry: std::fs::DirEntry| {
+        entry.file_name().to_str().unwrap().strip_suffix(".toml").unwrap().to_owned()
+    };
+    let mut names: Vec<String> = entries.map(|entry| name(entry.unwrap())).collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_a_recipe_and_the_one_to_begin_with_is_first() {
+        let mut names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+        assert_eq!(names[0], "fair-digits");
+        assert!(names[1..].is_sorted(), "{names:?}");
+        names.sort_unstable();
+        assert_eq!(names, names_of_files("recipes"));
     }
 }

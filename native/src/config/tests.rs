@@ -196,7 +196,7 @@ fn variants_are_read_by_their_former_name_and_written_by_theirs() {
     // An error names the line, whatever the name.
     for text in [now.replace("\"SimCLR\"", "\"a/b\""), former.replace("\"SimCLR\"", "\"a/b\"")] {
         let error = usage_error(Recipe::of_text(&text, "r.toml", "r", &Changes::default()));
-        assert!(error.contains("r.toml, line 41"), "{error}");
+        assert!(error.contains("r.toml, line 42"), "{error}");
     }
 }
 

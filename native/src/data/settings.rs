@@ -44,8 +44,9 @@ pub(crate) enum Fit {
     Middle,
     /// All of it, squeezed.
     Whole,
-    /// All of it, squeezed, with its shape beside it: random crops are drawn in the shape of the picture, as torchvision
-    /// draws them, and other views and evaluation see its middle.
+    /// All of it, squeezed, with its shape beside it: random crops are drawn in the shape of the picture, as torchvision's
+    /// `RandomResizedCrop` draws them, and other views and evaluation see its middle, as after `Resize` and `CenterCrop`. The
+    /// longer side has as many pixels as the shorter one.
     Aspect,
 }
 

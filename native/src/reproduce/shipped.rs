@@ -14,49 +14,8 @@ pub(crate) struct ShippedTable {
     pub(crate) text: &'static str,
 }
 
-macro_rules! tables {
-    ($($name:literal),* $(,)?) => {
-        [$(ShippedTable { name: $name, text: include_str!(concat!("../../tables/", $name, ".toml")) }),*]
-    };
-}
-
-/// All shipped tables, by paper.
-pub(crate) const TABLES: &[ShippedTable] = &tables![
-    "cclk-table2",
-    "cclk-table3",
-    "cclk-table4",
-    "cclk-table5",
-    "cclk-table6",
-    "cclk-table7",
-    "cclk-table8",
-    "cclk-figure2",
-    "cclk-figure3",
-    "cclk-figure4",
-    "contex-table1",
-    "contex-table2",
-    "contex-table3",
-    "contex-table4",
-    "contex-table5",
-    "contex-table6",
-    "contex-table7",
-    "contex-table8",
-    "contex-table9",
-    "contex-figure4",
-    "contex-figure5",
-    "contex-figure6",
-    "contex-figure7",
-    "difficulty-table1",
-    "difficulty-table2",
-    "difficulty-digits",
-    "difficulty-figure-tsne",
-    "difficulty-figure-negatives",
-    "du-table1",
-    "du-table2",
-    "du-table3",
-    "du-table4",
-    "du-table5",
-    "du-digits",
-];
+/// All shipped tables, by work, which are the files of `tables` (`build.rs` lists them).
+pub(crate) const TABLES: &[ShippedTable] = include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
 impl ShippedTable {
     /// Finds a table by its name.
@@ -105,7 +64,7 @@ mod tests {
 
     use super::*;
     use crate::config::sections::Arm;
-    use crate::config::shipped::SHIPPED;
+    use crate::config::shipped::{SHIPPED, names_of_files};
     use crate::config::{Changes, Recipe};
     use crate::names::slug;
     use crate::reproduce::row::Row;
@@ -154,6 +113,22 @@ mod tests {
             recipe.arms().into_iter().map(move |arm| (format!("{place}, {}", arm.name), arm))
         };
         recipes.chain(rows).flat_map(of).collect()
+    }
+
+    #[test]
+    fn every_file_is_a_table_and_those_of_a_work_stand_together_by_number() {
+        let mut names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+        let of = |work: &str| names.iter().copied().filter(|name| name.starts_with(work)).collect::<Vec<_>>();
+        let works = ["cclk-", "contex-", "difficulty-", "du-"].map(of);
+        assert_eq!(names, works.concat());
+        let digits = ["du-table1", "du-table2", "du-table3", "du-table4", "du-table5", "du-digits"];
+        assert_eq!(works[3], digits);
+        assert!(
+            works[0][6..] == ["cclk-table8", "cclk-figure2", "cclk-figure3", "cclk-figure4"],
+            "{works:?}"
+        );
+        names.sort_unstable();
+        assert_eq!(names, names_of_files("tables"));
     }
 
     #[test]

@@ -175,10 +175,24 @@ fn many_pictures_are_decoded_once() {
     let check = || json(place.path(), &["data", "check", "folders", "--data", ".", "--json"]);
     let first = check();
     assert_eq!(first["train"]["images"], 280);
-    let entries = || std::fs::read_dir(place.path().join("cache")).map_or(0, |entries| entries.count());
+    let records = || -> Vec<u64> {
+        let entries = std::fs::read_dir(place.path().join("cache")).unwrap().map(Result::unwrap);
+        let of_records =
+            entries.filter(|entry| entry.path().extension().is_some_and(|kind| kind == "records"));
+        of_records.map(|entry| entry.metadata().unwrap().len()).collect()
+    };
     // The test pictures are too few to be cached.
-    assert_eq!(entries(), 1);
+    let of_first = records();
+    assert_eq!(of_first.len(), 1);
     assert_eq!(check(), first);
+    assert_eq!(records(), of_first);
+    // Another split adds the pictures that were tested on before, of which there are 120, and no other.
+    let split = "[data]\ndataset = \"folders\"\nsplit = { seed = 1 }\n\n[objective]\nname = \"nt-xent\"\n";
+    std::fs::write(place.path().join("split.toml"), split).unwrap();
+    let checked = json(place.path(), &["data", "check", "split.toml", "--data", ".", "--json"]);
+    assert_eq!(checked["train"]["images"], 280);
+    let added = records()[0] - of_first[0];
+    assert!(records().len() == 1 && added > 0 && added <= of_first[0] * 120 / 280, "{added} of {of_first:?}");
     let off = crate::simile(place.path(), &["data", "check", "folders", "--data", "."])
         .env("SIMILE_CACHE", "off")
         .assert()

@@ -277,3 +277,72 @@ fn objects_are_split_by_class() {
         "{usual}"
     );
 }
+
+/// ImageNet as its authors lay it out, in small: so many training and validation pictures of each of four classes. The
+/// validation pictures lie in folders of their classes, or flat with a list.
+fn imagenet(place: &Path, is_flat: bool) {
+    let root = place.join("ILSVRC2012");
+    let mut list = String::new();
+    let mut of_val = 0;
+    for (class, train, val) in [("n01", 6, 1), ("n02", 5, 2), ("n03", 7, 3), ("n04", 4, 4)] {
+        for i in 0..train {
+            picture(&root.join(format!("train/{class}/{class}_{i}.JPEG")), i * 30);
+        }
+        for _ in 0..val {
+            of_val += 1;
+            let name = format!("ILSVRC2012_val_{of_val:08}.JPEG");
+            let folder = if is_flat { String::new() } else { format!("{class}/") };
+            picture(&root.join(format!("val/{folder}{name}")), of_val * 20);
+            list += &format!("{name} {class}\n");
+        }
+    }
+    if is_flat {
+        fs::write(root.join("val.txt"), list).unwrap();
+    }
+}
+
+/// A step on photographs of their own shape, judged by the centre of larger ones, with further keys of `[data]`.
+fn one_step(dataset: &str, keys: &str) -> String {
+    format!(
+        "[data]\ndataset = \"{dataset}\"\nfit = \"aspect\"\nside = 40\ncentre_crop = true\n{keys}\n\n[encoder]\nname = \
+         \"lenet5\"\n\n[augment]\npreset = \"contex\"\nsize = 32\n\n[train]\nbatch = 4\niterations = 1\n\n[probe]\nsteps = \
+         3\n\n[objective]\nname = \"supcon\"\n"
+    )
+}
+
+#[test]
+fn imagenet_and_a_hundred_of_its_classes_in_small() {
+    for is_flat in [false, true] {
+        let place = place();
+        imagenet(place.path(), is_flat);
+        let counts = |recipe: &str| {
+            fs::write(place.path().join("recipe.toml"), recipe).unwrap();
+            let checked = answer(place.path(), &["data", "check", "recipe.toml", "--data", ".", "--json"]);
+            [&checked["train"]["class_counts"], &checked["test"]["class_counts"]].map(Value::clone)
+        };
+        assert_eq!(counts(&one_step("imagenet", "")), [json!([6, 5, 7, 4]), json!([1, 2, 3, 4])]);
+        train(place.path(), &one_step("imagenet", ""));
+
+        // The classes of a list, whatever their order and what follows them in its lines, are numbered in order of their names.
+        let listed = one_step("imagenet-100", "folders = { classes = \"classes.txt\" }");
+        fs::write(place.path().join("classes.txt"), "n04 goldfish\nn02\nn01 tench, Tinca tinca\n").unwrap();
+        assert_eq!(counts(&listed), [json!([6, 5, 4]), json!([1, 2, 4])]);
+        train(place.path(), &listed);
+        fs::write(place.path().join("classes.txt"), "n02\nn09 sea lion\n").unwrap();
+        let error = complaint(place.path(), &["train", "recipe.toml", "--data", ".", "--out", "absent"], 1);
+        assert!(error.contains("n09") && error.contains("no folder"), "{error}");
+        fs::remove_file(place.path().join("classes.txt")).unwrap();
+        let error = complaint(place.path(), &["train", "recipe.toml", "--data", ".", "--out", "absent"], 1);
+        assert!(error.contains("classes.txt"), "{error}");
+    }
+}
+
+#[test]
+fn the_validation_pictures_of_imagenet_need_their_classes() {
+    let place = place();
+    imagenet(place.path(), true);
+    fs::remove_file(place.path().join("ILSVRC2012/val.txt")).unwrap();
+    fs::write(place.path().join("recipe.toml"), one_step("imagenet", "")).unwrap();
+    let error = complaint(place.path(), &["train", "recipe.toml", "--data", "."], 1);
+    assert!(error.contains("ILSVRC2012_val_00000001.JPEG") && error.contains("val.txt"), "{error}");
+}

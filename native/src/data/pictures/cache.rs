@@ -1,33 +1,27 @@
-//! The cache of decoded and resized pictures on the disk: a folder with a file of [`records`](super::records) for each list of
-//! pictures, named by a digest of everything that determines its content: the folder, the path, size and date of every
-//! picture, the requested size, and the version of this program.
+//! The cache of decoded and resized pictures on the disk: a folder with a file of records for each folder of pictures, size and
+//! fit (see [`layout`](super::layout)).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use md5::{Digest as _, Md5};
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use super::resize::ResizeSpec;
-use crate::data::files::digest::hex;
-
-/// Fewest pictures of an entry: decoding fewer is as quick as looking them up.
-const FEWEST: usize = 256;
+use super::layout::{Key, Layout};
 
 /// Files that are asked for at once. A file system of another machine lets each wait for as long, whatever the number of
 /// processors here: at half a millisecond, those of ImageNet would take minutes on two.
 const AT_ONCE: usize = 64;
 
-/// A folder of entries.
+/// A folder of files of records.
 #[derive(Debug, Clone)]
 pub(crate) struct Cache {
     folder: PathBuf,
 }
 
 impl Cache {
-    /// The cache in a folder, which is created with the first entry.
+    /// The cache in a folder, which is created with the first file.
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
@@ -46,28 +40,20 @@ impl Cache {
         }
     }
 
-    /// The file of an entry; none for fewer pictures than [`FEWEST`].
-    pub(super) fn entry(&self, root: &Path, files: &[String], resize: ResizeSpec) -> Option<PathBuf> {
-        if files.len() < FEWEST {
-            return None;
-        }
-        let mut digest = Md5::new();
-        let root = root.canonicalize().unwrap_or_else(|_| root.into());
-        let ResizeSpec { side, channels, fit } = resize;
-        // The names of the keys in earlier entries.
-        let size = format!("Framing {{ side: {side}, channels: {channels}, fit: {fit:?} }}");
-        digest.update(format!("{} {} {size}\n", env!("CARGO_PKG_VERSION"), root.display()));
-        let known = |file: &String| {
-            let known = fs::metadata(root.join(file)).ok();
-            let size = known.as_ref().map_or(0, fs::Metadata::len);
-            let date = known.and_then(|known| known.modified().ok()?.duration_since(UNIX_EPOCH).ok());
-            (size, date.map_or(0, |date| date.as_nanos()))
-        };
-        for (file, (size, date)) in files.iter().zip(of_each(files, known)) {
-            digest.update(format!("{file}\n{size} {date}\n"));
-        }
-        Some(self.folder.join(format!("{}.records", hex(&digest.finalize()))))
+    /// The file of records of a layout.
+    pub(super) fn file(&self, layout: &Layout) -> PathBuf {
+        self.folder.join(layout.name())
     }
+}
+
+/// The keys of picture files as they are now.
+pub(super) fn keys(root: &Path, files: &[String]) -> Vec<Key> {
+    of_each(files, |file| {
+        let known = fs::metadata(root.join(file)).ok();
+        let size = known.as_ref().map_or(0, fs::Metadata::len);
+        let date = known.and_then(|known| known.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+        Key::of(file, size, date.map_or(0, |date| date.as_nanos()))
+    })
 }
 
 /// An answer of the file system on each file, in their order.
@@ -87,30 +73,25 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::data::settings::Fit;
-
-    const RESIZE: ResizeSpec = ResizeSpec { side: 2, channels: 1, fit: Fit::Middle };
 
     #[test]
-    fn an_entry_is_named_by_all_that_decides_it() {
+    fn a_picture_that_is_changed_has_another_key() {
         let folder = tempfile::tempdir().unwrap();
-        let files: Vec<String> = (0..FEWEST).map(|i| format!("{i}.png")).collect();
-        for file in &files {
+        let files = ["0.png", "1.png", "none.png"].map(String::from);
+        for file in &files[..2] {
             fs::write(folder.path().join(file), "x").unwrap();
         }
-        let cache = Cache::new(folder.path().join("cache"));
-        let entry = |files: &[String], resize| cache.entry(folder.path(), files, resize).unwrap();
-        let first = entry(&files, RESIZE);
-        assert_eq!(entry(&files, RESIZE), first);
-        assert_ne!(entry(&files, ResizeSpec { side: 3, ..RESIZE }), first);
-        assert_ne!(entry(&files, ResizeSpec { fit: Fit::Whole, ..RESIZE }), first);
-        fs::write(folder.path().join("7.png"), "longer").unwrap();
-        assert_ne!(entry(&files, RESIZE), first);
-        assert!(cache.entry(folder.path(), &files[1..], RESIZE).is_none());
+        let first = keys(folder.path(), &files);
+        assert_eq!(keys(folder.path(), &files), first);
+        assert!(first[0] != first[1] && first[1] != first[2]);
+        fs::write(folder.path().join("1.png"), "longer").unwrap();
+        let second = keys(folder.path(), &files);
+        assert_eq!([0, 1, 2].map(|at| first[at] == second[at]), [true, false, true]);
     }
+
     #[test]
     fn files_that_answer_late_are_asked_for_together() {
-        let files: Vec<String> = (0..FEWEST).map(|i| i.to_string()).collect();
+        let files: Vec<String> = (0..4 * AT_ONCE).map(|i| i.to_string()).collect();
         let (waiting, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let ask = |file: &String| {
             most.fetch_max(waiting.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);

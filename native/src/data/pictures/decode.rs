@@ -43,11 +43,11 @@ fn fitted(picture: &Images, spec: ResizeSpec) -> Result<Images> {
     })
 }
 
-/// Reads a picture into its place among others; returns its stretch, if it is kept.
+/// Reads a picture into its place among others; returns its stretch, 1 where it is not squeezed or that is of no concern.
 ///
 /// # Errors
 /// The reason, without the name of the file.
-pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Result<Option<f32>, String> {
+pub(super) fn read_into(path: &Path, spec: ResizeSpec, pixels: &mut [u8]) -> Result<f32, String> {
     // A panic of a decoder affects only its own picture.
     let read = catch_unwind(AssertUnwindSafe(|| {
         let original = original(path)?;

@@ -5,6 +5,8 @@ pub(in crate::data) mod annotations;
 pub(in crate::data) mod cache;
 pub(in crate::data) mod decode;
 pub(in crate::data) mod features;
+mod index;
+mod layout;
 pub(in crate::data) mod read;
 mod records;
 pub(in crate::data) mod resize;

@@ -1,16 +1,20 @@
 //! Many picture files, decoded on all processors into the size that an encoder takes.
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 use simile_core::data::{ImageSet, Images};
 
-use super::cache::Cache;
+use super::cache::{Cache, keys};
 use super::decode::read_into;
-use super::records::{Found, RecordFile};
+use super::index::{Found, Index};
+use super::layout::{Key, Layout};
+use super::records::RecordFile;
 use super::resize::ResizeSpec;
 use super::space;
 use super::writer::{Decoded, Writer};
@@ -28,6 +32,11 @@ pub(crate) struct Pictures {
     pub(crate) broken: Vec<DataError>,
 }
 
+/// Fewest pictures that are looked up in the cache: decoding fewer is as quick.
+const FEWEST: usize = 256;
+/// Pictures that a run decodes into the cache before another one that waits has its turn, and the pause that it takes then.
+const TURN: usize = 16 * PART;
+const PAUSE: Duration = Duration::from_millis(20);
 /// Most pictures, and about most bytes, that are decoded at a time.
 const PART: usize = 1024;
 const PART_BYTES: usize = 64 << 20;
@@ -48,9 +57,8 @@ pub(crate) fn read_pictures(
     cache: Option<&Cache>,
 ) -> Result<Pictures> {
     let total = (files.len() as u64).saturating_mul(resize.bytes() as u64);
-    let entry = cache.and_then(|cache| cache.entry(root, files, resize));
-    let records = match &entry {
-        Some(entry) => match records(entry, root, files, resize) {
+    let records = match cache.filter(|_| files.len() >= FEWEST) {
+        Some(cache) => match records(cache, root, files, resize) {
             Err(error @ (DataError::Cache { .. } | DataError::Disk { .. })) if total <= MOST_IN_MEMORY => {
                 line(format_args!("{error}; they stay in memory"));
                 None
@@ -61,9 +69,8 @@ pub(crate) fn read_pictures(
     };
     let (images, broken) = match records {
         Some(records) => {
-            let (broken, stretches) = (records.broken().to_vec(), records.stretches());
-            let images = ImageSet::new(Arc::new(records))?;
-            (stretches.map(|stretches| images.stretched(stretches)).transpose()?.unwrap_or(images), broken)
+            let broken = records.broken();
+            (ImageSet::new(Arc::new(records))?, broken)
         }
         None => in_memory(root, files, resize, total)?,
     };
@@ -86,38 +93,79 @@ fn path_of(root: &Path, files: &[String], at: usize) -> PathBuf {
     root.join(files.get(at).map_or("", String::as_str))
 }
 
-/// The file of records of an entry, written first if it is missing or damaged.
-fn records(entry: &Path, root: &Path, files: &[String], resize: ResizeSpec) -> Result<RecordFile> {
-    let failed = |source| DataError::Cache { path: entry.into(), source };
-    match RecordFile::open(entry, root, files, resize) {
-        Found::Whole(records) => return Ok(records),
-        Found::Nothing => {}
-        Found::Damaged => {
-            line(format_args!("{} is damaged; the pictures are decoded again", entry.display()));
-            fs::remove_file(entry).map_err(failed)?;
+/// The pictures in their file of the cache, after those that it lacks are decoded into it.
+fn records(cache: &Cache, root: &Path, files: &[String], resize: ResizeSpec) -> Result<RecordFile> {
+    let (layout, keys) = (Layout::new(root, resize), keys(root, files));
+    let path = cache.file(&layout);
+    let failed = |source| DataError::Cache { path: path.clone(), source };
+    let whole = || -> Result<Option<RecordFile>> {
+        match Index::open(&path, &layout).map_err(failed)? {
+            Found::Whole(index) => Ok(RecordFile::of(index, &path, &layout, (root, files), &keys)),
+            Found::Nothing | Found::Damaged => Ok(None),
         }
+    };
+    if let Some(records) = whole()? {
+        return Ok(records);
     }
-    if let Some(mut writer) = Writer::resume(entry, files.len(), resize).map_err(failed)? {
-        let folder = entry.parent().unwrap_or_else(|| Path::new("."));
-        match space::free(folder) {
-            Some(free) if free < writer.missing() => {
-                let (pictures, bytes, folder) = (files.len(), writer.missing(), PathBuf::from(folder));
-                return Err(DataError::Disk { pictures, bytes, folder, free });
+    fill(&path, &layout, (root, files), &keys)?;
+    whole()?.ok_or_else(|| failed(io::Error::other("pictures are not there after they were written")))
+}
+
+/// Decodes the pictures that a file of records lacks into it. Runs that lack the same ones take turns, and share the work.
+fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &[Key]) -> Result<()> {
+    let failed = |source| DataError::Cache { path: path.into(), source };
+    let (mut progress, mut said, mut left) = (None, false, None);
+    loop {
+        let mut writer = Writer::open(path, layout, &mut said).map_err(failed)?;
+        let missing = writer.index.missing(keys);
+        let done = keys.iter().filter(|key| writer.index.place(key).is_some()).count();
+        let total = done + missing.len();
+        match left {
+            None => {
+                check_room(path, layout, missing.len())?;
+                if done > 0 && !missing.is_empty() {
+                    line(format_args!("{done} of {total} pictures are decoded already"));
+                }
+                progress =
+                    (missing.len() > PART).then(|| Progress::new("decoding", done as u64, total as u64));
             }
-            _ => {}
+            Some(left) if missing.len() >= left => {
+                return Err(failed(io::Error::other(
+                    "another program changes it, and files cannot be locked there",
+                )));
+            }
+            Some(_) => {}
         }
-        if writer.records() > 0 {
-            line(format_args!("{} of {} pictures are decoded already", writer.records(), files.len()));
+        left = Some(missing.len());
+        let turn = missing.get(..TURN).unwrap_or(&missing);
+        let mut at = turn.iter();
+        decode((root, files), turn, layout.resize, (&mut progress, done), |pixels, decoded| {
+            let keys = at.by_ref().filter_map(|&at| keys.get(at).copied());
+            // The pictures first: keys would be taken for one picture more than there are.
+            writer
+                .append(pixels, decoded.into_iter().zip(keys).map(|(decoded, key)| (key, decoded)).collect())
+        })
+        .and_then(|()| writer.keep())
+        .map_err(failed)?;
+        if turn.len() == missing.len() {
+            break;
         }
-        let first = writer.records();
-        decode(root, files, first, resize, |pixels, found| writer.append(pixels, found)).map_err(failed)?;
-        writer.finish(entry).map_err(failed)?;
+        drop(writer);
+        sleep(PAUSE);
     }
-    match RecordFile::open(entry, root, files, resize) {
-        Found::Whole(records) => Ok(records),
-        Found::Nothing | Found::Damaged => {
-            Err(failed(std::io::Error::other("it is damaged as soon as it is written; check the disk")))
-        }
+    if let Some(progress) = progress {
+        progress.finish();
+    }
+    Ok(())
+}
+
+/// Checks that the disk has room for so many records more.
+fn check_room(path: &Path, layout: &Layout, pictures: usize) -> Result<()> {
+    let bytes = (pictures as u64).saturating_mul(layout.stride());
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    match space::free(folder) {
+        Some(free) if free < bytes => Err(DataError::Disk { pictures, bytes, folder: folder.into(), free }),
+        _ => Ok(()),
     }
 }
 
@@ -134,18 +182,22 @@ fn in_memory(
         return Err(DataError::NeedsCache { pictures: files.len(), bytes: total, most: MOST_IN_MEMORY });
     }
     let mut found = Vec::new();
-    let gathered: Result<(), std::convert::Infallible> = decode(root, files, 0, resize, |part, of_part| {
-        pixels.extend_from_slice(part);
-        found.extend(of_part);
-        Ok(())
-    });
+    let all: Vec<usize> = (0..files.len()).collect();
+    let mut progress = (all.len() > PART).then(|| Progress::new("decoding", 0, all.len() as u64));
+    let gathered: Result<(), std::convert::Infallible> =
+        decode((root, files), &all, resize, (&mut progress, 0), |part, of_part| {
+            pixels.extend_from_slice(part);
+            found.extend(of_part);
+            Ok(())
+        });
     let Ok(()) = gathered;
+    if let Some(progress) = progress {
+        progress.finish();
+    }
     let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?)
         .with_files(files.iter().map(|file| root.join(file).display().to_string()).collect())?;
     let images = if resize.fit == Fit::Aspect {
-        images.stretched(
-            found.iter().map(|picture| (*picture.as_ref().unwrap_or(&None)).unwrap_or(1.0)).collect(),
-        )?
+        images.stretched(found.iter().map(|picture| *picture.as_ref().unwrap_or(&1.0)).collect())?
     } else {
         images
     };
@@ -153,34 +205,29 @@ fn in_memory(
     Ok((images, broken.collect()))
 }
 
-/// Decodes the pictures from `first` on, part by part: `take` gets the pixels of each part, zero where a picture cannot be
-/// read.
+/// Decodes the pictures `numbers` of a list, part by part: `take` gets the pixels of each part, zero where a picture cannot be
+/// read. The progress says how many are done, with those that were before.
 fn decode<E: Send>(
-    root: &Path,
-    files: &[String],
-    first: usize,
+    (root, files): (&Path, &[String]),
+    numbers: &[usize],
     resize: ResizeSpec,
+    (progress, before): (&mut Option<Progress>, usize),
     mut take: impl FnMut(&[u8], Vec<Decoded>) -> Result<(), E> + Send,
 ) -> Result<(), E> {
     let part = (PART_BYTES / resize.bytes().max(1)).clamp(1, PART);
-    let mut progress =
-        (files.len() - first > PART).then(|| Progress::new("decoding", first as u64, files.len() as u64));
-    let mut done = first;
+    let mut done = before;
     let mut whole = Part::default();
     let mut next = Part::default();
-    for files in files.get(first..).unwrap_or_default().chunks(part) {
+    for numbers in numbers.chunks(part) {
         // One thread takes a part while the others decode the next one.
-        let ((), taken) = rayon::join(|| next.decode(root, files, resize), || whole.give(&mut take));
+        let ((), taken) = rayon::join(|| next.decode(root, files, numbers, resize), || whole.give(&mut take));
         done += taken?;
-        if let Some(progress) = &mut progress {
+        if let Some(progress) = progress {
             progress.at(done as u64, "");
         }
         std::mem::swap(&mut whole, &mut next);
     }
     whole.give(&mut take)?;
-    if let Some(progress) = progress {
-        progress.finish();
-    }
     Ok(())
 }
 
@@ -192,13 +239,14 @@ struct Part {
 }
 
 impl Part {
-    /// Replaces them by the pictures of other files.
-    fn decode(&mut self, root: &Path, files: &[String], resize: ResizeSpec) {
+    /// Replaces them by other pictures of a list.
+    fn decode(&mut self, root: &Path, files: &[String], numbers: &[usize], resize: ResizeSpec) {
         let size = resize.bytes().max(1);
         self.pixels.clear();
-        self.pixels.resize(files.len() * size, 0);
-        let pictures = files.par_iter().zip(self.pixels.par_chunks_exact_mut(size));
-        self.found = pictures.map(|(file, pixels)| read_into(&root.join(file), resize, pixels)).collect();
+        self.pixels.resize(numbers.len() * size, 0);
+        let pictures = numbers.par_iter().zip(self.pixels.par_chunks_exact_mut(size));
+        self.found =
+            pictures.map(|(&at, pixels)| read_into(&path_of(root, files, at), resize, pixels)).collect();
     }
 
     /// Hands the pictures over; returns their number.
@@ -251,35 +299,47 @@ mod tests {
         }
     }
 
+    /// The pixels of all readable pictures.
+    fn pixels(pictures: &Pictures) -> Vec<u8> {
+        pictures.images.in_memory().unwrap().pixels.clone()
+    }
+
+    fn names(cache: &Path) -> Vec<String> {
+        let entries = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Writes other pixels than theirs for some pictures into the cache, so that they are known again.
+    fn mark(cache: &Cache, root: &Path, files: &[String], value: u8) -> (PathBuf, Layout) {
+        let layout = Layout::new(root, RESIZE);
+        let path = cache.file(&layout);
+        let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
+        let pictures = keys(root, files).into_iter().map(|key| (key, Ok(1.0))).collect();
+        writer.append(&vec![value; files.len() * RESIZE.bytes()], pictures).unwrap();
+        writer.keep().unwrap();
+        (path, layout)
+    }
+
     #[test]
     fn the_second_time_they_come_from_the_cache() {
         let (folder, files) = folder();
         let cache = Cache::new(folder.path().join("cache"));
         let read = |rule| read_pictures(folder.path(), &files, RESIZE, rule, Some(&cache)).unwrap();
-        let pixels = |pictures: Pictures| pictures.images.in_memory().unwrap().pixels.clone();
-        let entries = || {
-            fs::read_dir(folder.path().join("cache")).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>()
-        };
-        let first = pixels(read(Broken::Refuse));
-        assert_eq!(entries().len(), 1);
         let without = read_pictures(folder.path(), &files, RESIZE, Broken::Refuse, None).unwrap();
-        assert_eq!(pixels(without), first);
-        // The pixels are those of the changed entry, so that it was read.
-        let entry = cache.entry(folder.path(), &files, RESIZE).unwrap();
-        let mut changed = first.clone();
-        changed[0] = 99;
-        fs::remove_file(&entry).unwrap();
-        let mut writer = Writer::resume(&entry, files.len(), RESIZE).unwrap().unwrap();
-        writer.append(&changed, vec![Ok(None); files.len()]).unwrap();
-        writer.finish(&entry).unwrap();
-        assert_eq!(pixels(read(Broken::Refuse)), changed);
-        // A damaged record is decoded again by itself, a file without its end as a whole.
-        let mut bytes = fs::read(&entry).unwrap();
-        bytes[20] ^= 1;
-        fs::write(&entry, &bytes).unwrap();
-        assert_eq!(pixels(read(Broken::Refuse)), first);
-        fs::write(&entry, &bytes[..bytes.len() - 1]).unwrap();
-        assert_eq!(pixels(read(Broken::Refuse)), first);
+        let first = pixels(&without);
+        let (path, layout) = mark(&cache, folder.path(), &files[..2], 99);
+        let second = pixels(&read(Broken::Refuse));
+        assert_eq!((&second[..96], &second[96..]), (&[99; 96][..], &first[96..]));
+        // A damaged record is decoded again by itself, and so are those that are lost with the end of the file.
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[layout.record(0) as usize] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let third = pixels(&read(Broken::Refuse));
+        assert_eq!((&third[..48], &third[48..]), (&first[..48], &second[48..]));
+        fs::write(&path, &bytes[..layout.record(1) as usize]).unwrap();
+        assert_eq!(pixels(&read(Broken::Refuse)), first);
 
         spoil(folder.path());
         let refused = || {
@@ -289,28 +349,77 @@ mod tests {
         assert!(refused().contains("3.png"));
         let skipped = [read(Broken::Skip), read(Broken::Skip)].map(|pictures| {
             assert_eq!((pictures.broken.len(), pictures.kept[3]), (2, 4));
-            pixels(pictures)
+            let reasons: Vec<String> = pictures.broken.iter().map(ToString::to_string).collect();
+            (pixels(&pictures), reasons)
         });
-        assert!(skipped[0] == skipped[1] && skipped[0].len() == 298 * 48);
-        assert_eq!(skipped[0][3 * 48..4 * 48], [4; 48]);
+        assert_eq!(skipped[0], skipped[1]);
+        assert!(skipped[0].0.len() == 298 * 48 && skipped[0].1[1].contains("299.png"), "{:?}", skipped[0].1);
+        assert_eq!(skipped[0].0[3 * 48..4 * 48], [4; 48]);
         assert!(refused().contains("3.png"));
-        assert_eq!(entries().len(), 2);
+        assert_eq!(names(&folder.path().join("cache")).len(), 2, "the file and its lock");
     }
 
     #[test]
-    fn decoding_goes_on_where_it_was_interrupted() {
+    fn parts_and_subsets_of_a_folder_share_a_file_and_no_picture_is_decoded_twice() {
         let (folder, files) = folder();
         let cache = Cache::new(folder.path().join("cache"));
-        let entry = cache.entry(folder.path(), &files, RESIZE).unwrap();
-        let mut writer = Writer::resume(&entry, files.len(), RESIZE).unwrap().unwrap();
-        // Not the pixels of the pictures, so that they are known again.
-        writer.append(&[77; 2 * 48], vec![Ok(None), Err("lost".into())]).unwrap();
-        writer.keep().unwrap();
-        drop(writer);
-        let pictures = read_pictures(folder.path(), &files, RESIZE, Broken::Skip, Some(&cache)).unwrap();
-        assert_eq!((pictures.kept.len(), pictures.kept[..2].to_vec()), (299, vec![0, 2]));
-        let images = pictures.images.read(&[0, 1, 298]).unwrap();
-        assert_eq!([images.image(0)[0], images.image(1)[0], images.image(2)[0]], [77, 2, 43]);
+        // A part that the cache has, whose pixels are known again.
+        let half: Vec<String> = files.iter().step_by(2).cloned().collect();
+        let (path, _) = mark(&cache, folder.path(), &half, 77);
+        let length = || fs::metadata(&path).unwrap().len();
+        let of = |files: &[String]| {
+            let pictures = read_pictures(folder.path(), files, RESIZE, Broken::Refuse, Some(&cache)).unwrap();
+            pictures.images.in_memory().unwrap().iter().map(|image| image[0]).collect::<Vec<u8>>()
+        };
+        let expected = |at: usize| if at.is_multiple_of(2) { 77 } else { (at % 256) as u8 };
+        let last: Vec<usize> = (30..300).collect();
+        let subset: Vec<String> = last.iter().map(|&at| files[at].clone()).collect();
+        assert_eq!(of(&subset), last.iter().map(|&at| expected(at)).collect::<Vec<u8>>());
+        let after_subset = length();
+        assert_eq!(of(&files), (0..300).map(expected).collect::<Vec<u8>>());
+        assert_eq!(length() - after_subset, 15 * 52, "the fifteen that neither part had");
+        let backwards: Vec<String> = files.iter().rev().chain(&files[..9]).cloned().collect();
+        assert_eq!(of(&backwards), (0..300).rev().chain(0..9).map(expected).collect::<Vec<u8>>());
+        assert_eq!(length() - after_subset, 15 * 52);
+        let other = ResizeSpec { side: 5, ..RESIZE };
+        read_pictures(folder.path(), &files, other, Broken::Refuse, Some(&cache)).unwrap();
+        assert_eq!(names(&folder.path().join("cache")).len(), 4, "a file for another side, and their locks");
+    }
+
+    #[test]
+    fn runs_that_decode_at_the_same_time_share_the_work() {
+        let (folder, files) = folder();
+        let cache = Cache::new(folder.path().join("cache"));
+        let (early, late) = (&files[..280], &files[20..]);
+        std::thread::scope(|scope| {
+            for files in [early, late, early, late] {
+                let (cache, root) = (&cache, folder.path());
+                scope.spawn(move || {
+                    let pictures = read_pictures(root, files, RESIZE, Broken::Refuse, Some(cache)).unwrap();
+                    let first = files[0].trim_end_matches(".png").parse::<usize>().unwrap();
+                    for (at, image) in pictures.images.in_memory().unwrap().iter().enumerate() {
+                        assert_eq!(image, [((first + at) % 256) as u8; 48]);
+                    }
+                });
+            }
+        });
+        let layout = Layout::new(folder.path(), RESIZE);
+        let length = fs::metadata(cache.file(&layout)).unwrap().len();
+        assert_eq!(length, layout.record(300), "each picture is there once");
+    }
+
+    #[test]
+    fn the_files_of_other_formats_are_left_alone() {
+        let (folder, files) = folder();
+        let place = folder.path().join("cache");
+        fs::create_dir(&place).unwrap();
+        fs::write(place.join("0123456789abcdef0123456789abcdef.records"), b"SIMILE02 of another program")
+            .unwrap();
+        let read =
+            || read_pictures(folder.path(), &files, RESIZE, Broken::Refuse, Some(&Cache::new(place.clone())));
+        assert_eq!(pixels(&read().unwrap())[48], 1);
+        assert_eq!(names(&place).len(), 3);
+        assert!(names(&place).contains(&"0123456789abcdef0123456789abcdef.records".into()));
     }
 
     #[test]

@@ -1,133 +1,101 @@
-//! A file of decoded pictures: records of one size that are read by their numbers.
-//!
-//! ```text
-//! SIMILE02 | pixels, their CRC-32C | pixels, their CRC-32C | ...
-//!          | contents (JSON) | their length (u64) | their CRC-32C | SIMILE02
-//! ```
-//!
-//! Numbers are little-endian; a CRC-32C is a u32. There is a record for each picture file, in their order. That of a picture
-//! which cannot be read is zero, and the contents name it. A file begins as a `.part` (see [`writer`](super::writer)), so that
-//! a file of another name is complete.
+//! The pictures of a list, read from a file of records (see [`layout`](super::layout)) by their numbers in the list.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
-use serde::{Deserialize, Serialize};
 use simile_core::data::{DatasetError, ImageShape, ImageSource};
 
 use super::decode::read_into;
+use super::index::{Index, Place};
+use super::layout::{CRC, Key, Layout};
 use super::resize::ResizeSpec;
 use crate::console::line;
 use crate::data::settings::Fit;
 use crate::positioned::read_at;
 
-pub(super) const MAGIC: &[u8; 8] = b"SIMILE02";
-/// Bytes of a CRC-32C.
-pub(super) const CRC: usize = 4;
-/// Bytes after the contents.
-const TAIL: u64 = (8 + CRC + MAGIC.len()) as u64;
-/// Most bytes of contents; those of a million unreadable pictures take a tenth.
-const MOST_CONTENTS: u64 = 1 << 30;
-
-/// The description of a file, or of the part of one that is written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Contents {
-    /// Number of records, one for each picture file.
-    pub(super) records: usize,
-    #[serde(flatten)]
-    pub(super) resize: ResizeSpec,
-    /// The numbers of unreadable pictures, ascending, with the reasons.
-    pub(super) broken: Vec<(usize, String)>,
-    /// The stretch of each picture, if it is kept; 1 of one that cannot be read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) stretches: Vec<f32>,
-}
-
-/// Bytes of a record with its checksum.
-pub(super) fn stride(resize: ResizeSpec) -> u64 {
-    (resize.bytes() + CRC) as u64
-}
-
-/// The place of a record in its file.
-pub(super) fn offset(resize: ResizeSpec, record: usize) -> u64 {
-    MAGIC.len() as u64 + record as u64 * stride(resize)
-}
-
-/// The end of a file.
-pub(super) fn tail(contents: &Contents) -> io::Result<Vec<u8>> {
-    let json = serde_json::to_vec(contents)?;
-    let (length, sum) = ((json.len() as u64).to_le_bytes(), crc32c::crc32c(&json).to_le_bytes());
-    Ok([&json, &length[..], &sum, MAGIC].concat())
-}
-
-/// The result of a look-up.
-#[derive(Debug)]
-pub(super) enum Found {
-    Whole(RecordFile),
-    Nothing,
-    /// A file that is no whole one of these pictures.
-    Damaged,
-}
-
-/// An open file of records. Any number of threads read it.
+/// Pictures in an open file. Any number of threads read it.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     path: PathBuf,
     file: File,
-    contents: Contents,
+    layout: Layout,
     /// The folder of the pictures.
     root: PathBuf,
-    /// The picture of each record.
     pictures: Vec<String>,
+    /// Key and record of each.
+    records: Vec<(Key, u32)>,
+    /// The stretch of each, if it is kept; 1 of one that cannot be read.
+    stretches: Option<Vec<f32>>,
+    /// The numbers of those that cannot be read, ascending.
+    unreadable: Vec<usize>,
 }
 
 impl RecordFile {
-    /// Opens the file of pictures; only its end is read.
-    pub(super) fn open(path: &Path, root: &Path, pictures: &[String], resize: ResizeSpec) -> Found {
-        let Ok(mut file) = File::open(path) else { return Found::Nothing };
-        match contents(&mut file) {
-            Some((contents, start))
-                if contents.records == pictures.len()
-                    && contents.resize == resize
-                    && start == offset(resize, pictures.len()) =>
-            {
-                let (path, root, pictures) = (path.into(), root.into(), pictures.to_vec());
-                Found::Whole(Self { path, file, contents, root, pictures })
+    /// The pictures of a list in the file at `path`; none if it lacks one of them.
+    pub(super) fn of(
+        index: Index,
+        path: &Path,
+        layout: &Layout,
+        (root, pictures): (&Path, &[String]),
+        keys: &[Key],
+    ) -> Option<Self> {
+        let places: Vec<Place> = keys.iter().map(|key| index.place(key)).collect::<Option<_>>()?;
+        let is_unreadable = |place: &Place| place.stretch == 0.0;
+        let stretch = |place: &Place| if is_unreadable(place) { 1.0 } else { place.stretch };
+        Some(Self {
+            path: path.into(),
+            file: index.file,
+            layout: layout.clone(),
+            root: root.into(),
+            pictures: pictures.to_vec(),
+            records: keys.iter().zip(&places).map(|(&key, place)| (key, place.record)).collect(),
+            stretches: (layout.resize.fit == Fit::Aspect).then(|| places.iter().map(stretch).collect()),
+            unreadable: (0..)
+                .zip(&places)
+                .filter(|(_, place)| is_unreadable(place))
+                .map(|(at, _)| at)
+                .collect(),
+        })
+    }
+
+    /// The numbers of the pictures that cannot be read, ascending, with the reasons.
+    pub(super) fn broken(&self) -> Vec<(usize, String)> {
+        let mut bytes = Vec::new();
+        let mut reason = |number| match self.stored(number, self.layout.resize.bytes(), &mut bytes) {
+            Ok(reason) => String::from_utf8_lossy(reason).trim_end_matches('\0').to_owned(),
+            Err(_) => "it could not be read".into(),
+        };
+        self.unreadable.iter().map(|&number| (number, reason(number))).collect()
+    }
+
+    /// The content of the record of a picture.
+    fn stored<'b>(&self, number: usize, size: usize, bytes: &'b mut Vec<u8>) -> Result<&'b [u8], String> {
+        bytes.resize(size + CRC, 0);
+        let &(key, record) = self.records.get(number).ok_or("there is no such picture")?;
+        read_at(&self.file, bytes, self.layout.record(record)).map_err(|error| error.to_string())?;
+        let (stored, sum) = bytes.split_at(size);
+        if key.sum(stored) == sum { Ok(stored) } else { Err("its checksum differs".into()) }
+    }
+
+    /// Reads a picture into `pixels`; one whose record is damaged is decoded again.
+    fn picture(&self, number: usize, bytes: &mut Vec<u8>, pixels: &mut [u8]) -> Result<(), DatasetError> {
+        match self.stored(number, pixels.len(), bytes) {
+            Ok(stored) => {
+                pixels.copy_from_slice(stored);
+                Ok(())
             }
-            _ => Found::Damaged,
+            Err(reason) => self.decode_again(number, &reason, pixels),
         }
     }
 
-    /// The stretch of each picture, if it is kept.
-    pub(super) fn stretches(&self) -> Option<Vec<f32>> {
-        (self.contents.resize.fit == Fit::Aspect).then(|| self.contents.stretches.clone())
-    }
-
-    /// The numbers of unreadable pictures, ascending, with the reasons.
-    pub(super) fn broken(&self) -> &[(usize, String)] {
-        &self.contents.broken
-    }
-
-    /// Reads a record into `pixels`; one that is damaged is decoded again.
-    fn record(&self, record: usize, bytes: &mut Vec<u8>, pixels: &mut [u8]) -> Result<(), DatasetError> {
-        bytes.resize(pixels.len() + CRC, 0);
-        let read = read_at(&self.file, bytes, offset(self.contents.resize, record));
-        let (stored, sum) = bytes.split_at(pixels.len());
-        if read.is_ok() && crc32c::crc32c(stored).to_le_bytes() == sum {
-            pixels.copy_from_slice(stored);
-            return Ok(());
-        }
-        let reason = read.err().map_or_else(|| "its checksum differs".into(), |error| error.to_string());
-        self.decode_again(record, &reason, pixels)
-    }
-
-    fn decode_again(&self, record: usize, reason: &str, pixels: &mut [u8]) -> Result<(), DatasetError> {
-        let Self { path, root, pictures, contents, .. } = self;
-        let picture = root.join(pictures.get(record).map_or("", String::as_str));
-        read_into(&picture, contents.resize, pixels).map_err(|of_picture| DatasetError::Unreadable {
+    fn decode_again(&self, number: usize, reason: &str, pixels: &mut [u8]) -> Result<(), DatasetError> {
+        let Self { path, root, pictures, layout, .. } = self;
+        let picture = root.join(pictures.get(number).map_or("", String::as_str));
+        let record = self.records.get(number).map_or(0, |(_, record)| *record);
+        read_into(&picture, layout.resize, pixels).map_err(|of_picture| DatasetError::Unreadable {
             origin: format!("record {record} of {}", path.display()),
             reason: format!(
                 "{reason}, and its picture {} cannot be decoded again: {of_picture}; repair the picture, or delete the \
@@ -135,7 +103,7 @@ impl RecordFile {
                 picture.display()
             ),
         })?;
-        let kept = match self.rewrite(record, pixels) {
+        let kept = match self.rewrite(number, pixels) {
             Ok(()) => String::new(),
             Err(error) => format!("; the record stays damaged: {error}"),
         };
@@ -147,31 +115,36 @@ impl RecordFile {
         Ok(())
     }
 
-    fn rewrite(&self, record: usize, pixels: &[u8]) -> io::Result<()> {
+    fn rewrite(&self, number: usize, pixels: &[u8]) -> io::Result<()> {
+        let Some(&(key, record)) = self.records.get(number) else { return Ok(()) };
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
-        file.seek(SeekFrom::Start(offset(self.contents.resize, record)))?;
-        file.write_all(&[pixels, &crc32c::crc32c(pixels).to_le_bytes()].concat())
+        file.seek(SeekFrom::Start(self.layout.record(record)))?;
+        file.write_all(&[pixels, &key.sum(pixels)].concat())
     }
 }
 
 impl ImageSource for RecordFile {
     fn shape(&self) -> ImageShape {
-        let ResizeSpec { side, channels, .. } = self.contents.resize;
+        let ResizeSpec { side, channels, .. } = self.layout.resize;
         ImageShape { height: side, width: side, channels }
     }
 
     fn count(&self) -> usize {
-        self.contents.records
+        self.records.len()
     }
 
     fn read(&self, numbers: &[u32], pixels: &mut [u8]) -> Result<(), DatasetError> {
-        let size = self.contents.resize.bytes();
+        let size = self.layout.resize.bytes();
         numbers
             .par_iter()
             .zip(pixels.par_chunks_exact_mut(size.max(1)))
             .try_for_each_init(Vec::new, |bytes, (&number, pixels)| {
-                self.record(number as usize, bytes, pixels)
+                self.picture(number as usize, bytes, pixels)
             })
+    }
+
+    fn stretches(&self) -> Option<&[f32]> {
+        self.stretches.as_deref()
     }
 
     fn file(&self, number: u32) -> Option<String> {
@@ -179,114 +152,111 @@ impl ImageSource for RecordFile {
     }
 }
 
-/// The contents at the end of a file and the place where they begin, if their checksum is right.
-fn contents(file: &mut File) -> Option<(Contents, u64)> {
-    let length = file.metadata().ok()?.len();
-    let mut tail = [0; TAIL as usize];
-    file.seek(SeekFrom::Start(length.checked_sub(TAIL)?)).ok()?;
-    file.read_exact(&mut tail).ok()?;
-    let (of_json, rest) = tail.split_first_chunk::<8>()?;
-    let (sum, magic) = rest.split_first_chunk::<CRC>()?;
-    let of_json = u64::from_le_bytes(*of_json);
-    let start = length.checked_sub(TAIL)?.checked_sub(of_json).filter(|_| of_json <= MOST_CONTENTS)?;
-    let mut json = vec![0; usize::try_from(of_json).ok()?];
-    file.seek(SeekFrom::Start(start)).ok()?;
-    file.read_exact(&mut json).ok()?;
-    let mut head = [0; MAGIC.len()];
-    file.seek(SeekFrom::Start(0)).ok()?;
-    file.read_exact(&mut head).ok()?;
-    if magic != &MAGIC[..] || head != *MAGIC || crc32c::crc32c(&json).to_le_bytes() != *sum {
-        return None;
-    }
-    Some((serde_json::from_slice(&json).ok()?, start))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
 
+    use super::super::index::Found;
     use super::super::writer::Writer;
     use super::*;
 
-    const RESIZE: ResizeSpec = ResizeSpec { side: 2, channels: 1, fit: Fit::Middle };
+    const RESIZE: ResizeSpec = ResizeSpec { side: 4, channels: 1, fit: Fit::Middle };
+    const NAMES: [&str; 3] = ["0.png", "1.png", "2.png"];
 
-    /// A file of three records, of which the second is of an unreadable picture.
-    fn written() -> (tempfile::TempDir, PathBuf) {
+    fn keys() -> [Key; 3] {
+        NAMES.map(|name| Key::of(name, 1, 2))
+    }
+
+    /// A file of three pictures, of which the second cannot be read.
+    fn written() -> (tempfile::TempDir, PathBuf, Layout) {
         let place = tempfile::tempdir().unwrap();
+        let layout = Layout::new(place.path(), RESIZE);
         let path = place.path().join("deep/a.records");
-        let mut writer = Writer::resume(&path, 3, RESIZE).unwrap().unwrap();
-        let found = vec![Ok(None), Err("no picture".into()), Ok(None)];
-        writer.append(&[1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8], found).unwrap();
-        writer.finish(&path).unwrap();
-        (place, path)
+        let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
+        let decoded = [Ok(1.0), Err("no picture".into()), Ok(1.0)];
+        writer
+            .append(&[[7; 16], [0; 16], [9; 16]].concat(), keys().into_iter().zip(decoded).collect())
+            .unwrap();
+        writer.keep().unwrap();
+        (place, path, layout)
     }
 
-    fn open(path: &Path) -> Found {
-        let pictures = ["0.png", "1.png", "2.png"].map(String::from);
-        RecordFile::open(path, path.parent().unwrap(), &pictures, RESIZE)
-    }
-
-    fn whole(path: &Path) -> RecordFile {
-        match open(path) {
-            Found::Whole(file) => file,
-            other => unreachable!("{other:?}"),
-        }
+    fn open(path: &Path, layout: &Layout, numbers: &[usize]) -> Option<RecordFile> {
+        let Found::Whole(index) = Index::open(path, layout).unwrap() else { return None };
+        let files: Vec<String> = numbers.iter().map(|&at| NAMES[at].to_owned()).collect();
+        let keys: Vec<Key> = numbers.iter().map(|&at| keys()[at]).collect();
+        RecordFile::of(index, path, layout, (path.parent().unwrap(), &files), &keys)
     }
 
     #[test]
-    fn records_come_back_in_any_order() {
-        let (_place, path) = written();
-        let file = whole(&path);
-        assert_eq!((file.count(), file.broken()), (3, &[(1, "no picture".to_owned())][..]));
-        let mut pixels = [9; 12];
-        file.read(&[2, 0, 2], &mut pixels).unwrap();
-        assert_eq!(pixels, [5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8]);
-        assert!(matches!(open(&path.with_extension("none")), Found::Nothing));
-        let two = ["0.png", "1.png"].map(String::from);
-        assert!(matches!(RecordFile::open(&path, Path::new("."), &two, RESIZE), Found::Damaged));
+    fn pictures_come_back_in_any_order_and_selection() {
+        let (_place, path, layout) = written();
+        let all = open(&path, &layout, &[0, 1, 2]).unwrap();
+        assert_eq!((all.count(), all.broken()), (3, vec![(1, "no picture".to_owned())]));
+        let mut pixels = [0; 48];
+        all.read(&[2, 0, 2], &mut pixels).unwrap();
+        assert_eq!([pixels[0], pixels[16], pixels[47]], [9, 7, 9]);
+        let some = open(&path, &layout, &[2, 1]).unwrap();
+        assert_eq!((some.count(), some.broken()), (2, vec![(1, "no picture".to_owned())]));
+        some.read(&[0], &mut pixels[..16]).unwrap();
+        assert_eq!(pixels[..16], [9; 16]);
+        assert!(open(&path.with_extension("none"), &layout, &[0]).is_none());
+        let other = Layout::new(path.parent().unwrap(), RESIZE);
+        assert!(matches!(Index::open(&path, &other).unwrap(), Found::Damaged));
     }
 
     #[test]
-    fn every_damage_is_noticed() {
-        let (_place, path) = written();
+    fn no_damage_gives_other_pixels() {
+        let (_place, path, layout) = written();
         let good = fs::read(&path).unwrap();
         let read = |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
-            match open(&path) {
-                Found::Whole(file) => file.read(&[0, 1, 2], &mut [0; 12]).is_ok(),
-                _ => false,
-            }
+            let mut pixels = [0; 32];
+            // A picture whose entry is lost is missing, one whose record is damaged cannot be decoded again here.
+            let read = open(&path, &layout, &[0, 2])?.read(&[0, 1], &mut pixels);
+            read.is_ok().then_some(pixels)
         };
-        assert!(read(&good));
-        for at in 0..good.len() {
+        let pixels = read(&good).unwrap();
+        let of_others = layout.record(1)..layout.record(2);
+        let unused = layout.entry(3)..layout.record(0);
+        for at in (0..good.len() as u64).filter(|at| !of_others.contains(at) && !unused.contains(at)) {
             let mut bytes = good.clone();
-            bytes[at] ^= 1;
-            assert!(!read(&bytes), "byte {at}");
-            assert!(!read(&good[..at]), "{at} bytes");
+            bytes[at as usize] ^= 1;
+            let is_of_second = (layout.entry(1)..layout.entry(2)).contains(&at);
+            assert_eq!(read(&bytes), is_of_second.then_some(pixels), "byte {at}");
+        }
+        for at in (0..good.len()).step_by(499) {
+            assert_eq!(read(&good[..at]), None, "{at} bytes");
         }
     }
 
     #[test]
     fn a_damaged_record_is_decoded_again_and_kept() {
-        let (_place, path) = written();
+        let (_place, path, layout) = written();
         let picture = path.with_file_name("2.png");
-        image::GrayImage::from_raw(2, 2, vec![5, 6, 7, 8]).unwrap().save(&picture).unwrap();
+        image::GrayImage::from_raw(4, 4, vec![9; 16]).unwrap().save(&picture).unwrap();
         let mut bytes = fs::read(&path).unwrap();
         let good = bytes.clone();
-        bytes[offset(RESIZE, 2) as usize] ^= 64;
+        bytes[layout.record(2) as usize] ^= 64;
         fs::write(&path, &bytes).unwrap();
-        let mut pixels = [0; 4];
-        whole(&path).read(&[2], &mut pixels).unwrap();
-        assert_eq!((pixels, fs::read(&path).unwrap()), ([5, 6, 7, 8], good));
+        let mut pixels = [0; 16];
+        let read = |number, pixels: &mut [u8]| {
+            open(&path, &layout, &[0, 1, 2])
+                .unwrap()
+                .read(&[number], pixels)
+                .map_err(|error| error.to_string())
+        };
+        read(2, &mut pixels).unwrap();
+        assert_eq!((pixels, fs::read(&path).unwrap()), ([9; 16], good));
 
         fs::write(&path, &bytes).unwrap();
         fs::remove_file(&picture).unwrap();
-        let error = whole(&path).read(&[2], &mut pixels).unwrap_err().to_string();
+        let error = read(2, &mut pixels).unwrap_err();
         assert!(
             error.contains("record 2 of") && error.contains("2.png") && error.contains("checksum"),
             "{error}"
         );
-        assert!(whole(&path).read(&[0], &mut pixels).is_ok());
+        assert!(read(0, &mut pixels).is_ok());
     }
 }

@@ -13,9 +13,12 @@ pub(crate) struct ResizeSpec {
 }
 
 impl ResizeSpec {
-    /// The width of a picture over its height, divided by that of its square, if squares keep it.
-    pub(super) fn stretch(self, height: usize, width: usize) -> Option<f32> {
-        (self.fit == Fit::Aspect).then(|| width as f32 / height.max(1) as f32)
+    /// The width of a picture over its height, divided by that of its square, if that is kept beside squares; else 1.
+    pub(super) fn stretch(self, height: usize, width: usize) -> f32 {
+        match self.fit {
+            Fit::Aspect => width as f32 / height.max(1) as f32,
+            Fit::Middle | Fit::Whole => 1.0,
+        }
     }
 
     /// Bytes of one picture.

@@ -1,137 +1,130 @@
-//! A file of records in the making: `NAME.part`, and `NAME.journal` with the number of its records that lie safely on the
-//! disk. Decoding that was interrupted goes on after these.
+//! Adds pictures to a file of records. One run at a time does, which has the system's lock on `NAME.lock`; others read
+//! meanwhile. An entry is written when its record lies safely on the disk, so that decoding that was interrupted goes on after
+//! the last entry.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::records::{Contents, MAGIC, offset, stride, tail};
-use super::resize::ResizeSpec;
+use super::index::{Found, Index};
+use super::layout::{BLOCK, Entry, Key, Layout};
 use crate::console::line;
-use crate::data::settings::Fit;
 
-/// Time between two entries of the journal: so much work an interruption costs at most.
+/// Time between two writes of entries: so much work an interruption costs at most.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Bytes that are written at once.
 const WRITTEN: usize = 1 << 20;
 
-/// The stretch of a decoded picture, if it is kept, or the reason for which it cannot be read.
-pub(super) type Decoded = Result<Option<f32>, String>;
+/// The stretch of a decoded picture, or the reason for which it cannot be read.
+pub(super) type Decoded = Result<f32, String>;
 
-/// Writes records one after the other.
-pub(super) struct Writer {
+/// A file of records that this run alone writes.
+pub(super) struct Writer<'a> {
+    layout: &'a Layout,
     file: File,
-    part: PathBuf,
-    journal: PathBuf,
-    /// Of the records that were written.
-    contents: Contents,
-    /// Number of records in the end.
-    total: usize,
-    /// Time of the last entry of the journal.
+    /// The pictures that were there before.
+    pub(super) index: Index,
+    /// The record that comes next.
+    next: u32,
+    /// Entries of the last records before that, which are not written yet.
+    entries: Vec<Entry>,
+    /// Time of the last write of entries.
     kept: Instant,
+    /// Released when the file is closed.
+    _lock: File,
 }
 
-impl Writer {
-    /// Begins the file at `path`, or goes on with it. Waits while another process writes it; `None` if that has completed it.
+impl<'a> Writer<'a> {
+    /// Opens the file at `path`, or begins it. Waits while another run writes it, and says so unless that was `said`.
     ///
     /// # Errors
     /// If its folder cannot be written to.
-    pub(super) fn resume(path: &Path, total: usize, resize: ResizeSpec) -> io::Result<Option<Self>> {
-        let (part, journal) = (path.with_extension("part"), path.with_extension("journal"));
+    pub(super) fn open(path: &Path, layout: &'a Layout, said: &mut bool) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&part)?;
-        // Where files cannot be locked, two processes write the same bytes.
-        if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            line("another run decodes the same pictures; waiting for it");
-            let _ = file.lock();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let lock = options.open(path.with_extension("lock"))?;
+        // Where files cannot be locked, runs may write over records of others, which these then decode again.
+        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            if !*said {
+                line("another run decodes pictures of the same folder; waiting for it");
+                *said = true;
+            }
+            let _ = lock.lock();
         }
-        if path.exists() {
-            let _ = fs::remove_file(&part);
-            return Ok(None);
+        let mut found = Index::open(path, layout)?;
+        if let Found::Damaged = found {
+            line(format_args!("{} is damaged; its pictures are decoded again", path.display()));
+            fs::remove_file(path)?;
         }
-        let nothing = Contents { records: 0, resize, broken: Vec::new(), stretches: Vec::new() };
-        let written = fs::read(&journal).ok().and_then(|json| serde_json::from_slice::<Contents>(&json).ok());
-        let whole = |written: &Contents| {
-            let length = file.metadata().map_or(0, |known| known.len());
-            let fits = written.resize == resize && written.records <= total;
-            fits && length >= offset(resize, written.records)
+        let mut file = options.open(path)?;
+        if !matches!(found, Found::Whole(_)) {
+            file.write_all(&layout.header)?;
+            found = Index::open(path, layout)?;
+        }
+        let Found::Whole(index) = found else {
+            return Err(io::Error::other("it is damaged as soon as it is written; check the disk"));
         };
-        let contents = written.filter(whole).unwrap_or(nothing);
-        file.write_all(MAGIC)?;
-        file.set_len(offset(resize, contents.records))?;
-        file.seek(SeekFrom::End(0))?;
-        Ok(Some(Self { file, part, journal, contents, total, kept: Instant::now() }))
+        let (next, kept) = (index.end, Instant::now());
+        Ok(Self { layout, file, index, next, entries: Vec::new(), kept, _lock: lock })
     }
 
-    /// Number of records that are written.
-    pub(super) fn records(&self) -> usize {
-        self.contents.records
-    }
-
-    /// Bytes that are still to be written.
-    pub(super) fn missing(&self) -> u64 {
-        let left = self.total.saturating_sub(self.records());
-        (left as u64).saturating_mul(stride(self.contents.resize))
-    }
-
-    /// Adds the records of further pictures, with the stretch of each, or the reason for which it cannot be read.
+    /// Adds the records of further pictures.
     ///
     /// # Errors
     /// If the disk is full, or fails.
-    pub(super) fn append(&mut self, pixels: &[u8], found: Vec<Decoded>) -> io::Result<()> {
-        let size = self.contents.resize.bytes().max(1);
+    pub(super) fn append(&mut self, pixels: &[u8], pictures: Vec<(Key, Decoded)>) -> io::Result<()> {
+        let size = self.layout.resize.bytes().max(1);
         let mut bytes = Vec::new();
-        for record in pixels.chunks_exact(size) {
-            bytes.extend_from_slice(record);
-            bytes.extend_from_slice(&crc32c::crc32c(record).to_le_bytes());
-            if bytes.len() >= WRITTEN {
-                self.file.write_all(&bytes)?;
-                bytes.clear();
+        for (pixels, (key, decoded)) in pixels.chunks_exact(size).zip(pictures) {
+            if bytes.len() >= WRITTEN || self.next.is_multiple_of(BLOCK) {
+                self.write_records(&mut bytes)?;
             }
+            match &decoded {
+                Ok(_) => bytes.extend_from_slice(pixels),
+                Err(reason) => bytes.extend(reason.bytes().chain(std::iter::repeat(0)).take(size)),
+            }
+            let sum = key.sum(bytes.get(bytes.len() - size..).unwrap_or_default());
+            bytes.extend(sum);
+            self.entries.push(Entry { key, stretch: decoded.unwrap_or(0.0) });
+            self.next = self.next.checked_add(1).ok_or_else(|| io::Error::other("it holds 2^32 pictures"))?;
         }
-        self.file.write_all(&bytes)?;
-        for picture in found {
-            let keeps_stretch = self.contents.resize.fit == Fit::Aspect;
-            let stretch = *picture.as_ref().unwrap_or(&None);
-            self.contents.stretches.extend(keeps_stretch.then_some(stretch.unwrap_or(1.0)));
-            let record = self.contents.records;
-            self.contents.broken.extend(picture.err().map(|reason| (record, reason)));
-            self.contents.records += 1;
-        }
-        if self.kept.elapsed() >= INTERVAL {
-            self.keep()?;
-        }
+        self.write_records(&mut bytes)?;
+        if self.kept.elapsed() >= INTERVAL { self.keep() } else { Ok(()) }
+    }
+
+    /// Writes the last records before the next one, which lie in one block.
+    fn write_records(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let records = bytes.len() as u64 / self.layout.stride();
+        let Some(first) = self.next.checked_sub(records as u32).filter(|_| records > 0) else {
+            return Ok(());
+        };
+        self.file.seek(SeekFrom::Start(self.layout.record(first)))?;
+        self.file.write_all(bytes)?;
+        bytes.clear();
         Ok(())
     }
 
-    /// Writes the journal, after the records lie on the disk.
+    /// Writes the entries, after their records lie on the disk.
     ///
     /// # Errors
     /// If the disk is full, or fails.
     pub(super) fn keep(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
-        let folder = self.journal.parent().unwrap_or_else(|| Path::new("."));
-        let mut journal = tempfile::NamedTempFile::new_in(folder)?;
-        journal.write_all(&serde_json::to_vec(&self.contents)?)?;
-        journal.persist(&self.journal)?;
-        self.kept = Instant::now();
-        Ok(())
-    }
-
-    /// Completes the file and gives it its name.
-    ///
-    /// # Errors
-    /// If the disk is full, or fails.
-    pub(super) fn finish(mut self, path: &Path) -> io::Result<()> {
-        self.file.write_all(&tail(&self.contents)?)?;
+        let first = self.next - self.entries.len() as u32;
+        let numbered: Vec<(u32, Entry)> = (first..).zip(self.entries.drain(..)).collect();
+        for of_block in numbered.chunk_by(|(a, _), (b, _)| a / BLOCK == b / BLOCK) {
+            let bytes: Vec<u8> = of_block.iter().flat_map(|(_, entry)| entry.to_bytes()).collect();
+            self.file
+                .seek(SeekFrom::Start(self.layout.entry(of_block.first().map_or(first, |(at, _)| *at))))?;
+            self.file.write_all(&bytes)?;
+        }
         self.file.sync_data()?;
-        // Its lock is held until it has its name.
-        fs::rename(&self.part, path)?;
-        let _ = fs::remove_file(&self.journal);
+        self.kept = Instant::now();
         Ok(())
     }
 }
@@ -139,50 +132,113 @@ impl Writer {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+
     use super::*;
+    use crate::data::pictures::resize::ResizeSpec;
+    use crate::data::settings::Fit;
 
     const RESIZE: ResizeSpec = ResizeSpec { side: 1, channels: 2, fit: Fit::Middle };
 
-    #[test]
-    fn an_interrupted_file_goes_on_after_its_journal_and_ends_the_same() {
-        let place = tempfile::tempdir().unwrap();
-        let (at_once, interrupted) = (place.path().join("a.records"), place.path().join("b.records"));
-        let mut writer = Writer::resume(&at_once, 4, RESIZE).unwrap().unwrap();
-        writer
-            .append(&[1, 2, 0, 0, 5, 6, 7, 8], vec![Ok(None), Err("lost".into()), Ok(None), Ok(None)])
-            .unwrap();
-        writer.finish(&at_once).unwrap();
+    fn key(number: u32) -> Key {
+        Key::of(&number.to_string(), 1, 2)
+    }
 
-        let mut writer = Writer::resume(&interrupted, 4, RESIZE).unwrap().unwrap();
-        assert_eq!((writer.records(), writer.missing()), (0, 4 * 6));
-        writer.append(&[1, 2, 0, 0], vec![Ok(None), Err("lost".into())]).unwrap();
-        writer.keep().unwrap();
-        // These are written, but not in the journal.
-        writer.append(&[9, 9], vec![Ok(None)]).unwrap();
-        drop(writer);
-        let mut writer = Writer::resume(&interrupted, 4, RESIZE).unwrap().unwrap();
-        assert_eq!((writer.records(), writer.missing()), (2, 2 * 6));
-        writer.append(&[5, 6, 7, 8], vec![Ok(None); 2]).unwrap();
-        writer.finish(&interrupted).unwrap();
-        assert_eq!(fs::read(&at_once).unwrap(), fs::read(&interrupted).unwrap());
-        assert!(Writer::resume(&interrupted, 4, RESIZE).unwrap().is_none());
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 2, "neither part nor journal is left");
+    /// Adds pictures whose pixels are their numbers.
+    fn append(writer: &mut Writer<'_>, numbers: std::ops::Range<u32>) {
+        let pixels: Vec<u8> = numbers.clone().flat_map(|number| (number as u16).to_le_bytes()).collect();
+        writer.append(&pixels, numbers.map(|number| (key(number), Ok(1.0))).collect()).unwrap();
+    }
+
+    /// The records of these pictures, if the file has them.
+    fn records(path: &Path, layout: &Layout, numbers: std::ops::Range<u32>) -> Vec<Option<u32>> {
+        let Found::Whole(index) = Index::open(path, layout).unwrap() else { return Vec::new() };
+        numbers.map(|number| index.place(&key(number)).map(|place| place.record)).collect()
     }
 
     #[test]
-    fn a_journal_that_promises_more_than_there_is_begins_anew() {
+    fn an_interrupted_run_leaves_what_it_has_kept_and_the_next_goes_on_after_it() {
         let place = tempfile::tempdir().unwrap();
+        let layout = Layout::new(place.path(), RESIZE);
         let path = place.path().join("a.records");
-        let mut writer = Writer::resume(&path, 4, RESIZE).unwrap().unwrap();
-        writer.append(&[1, 2, 3, 4], vec![Ok(None); 2]).unwrap();
+        let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
+        append(&mut writer, 0..3);
+        writer.keep().unwrap();
+        // Their records are written, but not their entries.
+        append(&mut writer, 3..5);
+        drop(writer);
+        assert_eq!(records(&path, &layout, 0..5), [Some(0), Some(1), Some(2), None, None]);
+        let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
+        assert_eq!(writer.index.missing(&[4, 2, 4, 9].map(key)), [0, 3]);
+        append(&mut writer, 9..10);
+        writer.keep().unwrap();
+        assert_eq!(records(&path, &layout, 9..10), [Some(3)]);
+    }
+
+    #[test]
+    fn records_go_over_several_blocks() {
+        let place = tempfile::tempdir().unwrap();
+        let layout = Layout::new(place.path(), RESIZE);
+        let path = place.path().join("a.records");
+        for numbers in [0..5000, 5000..8192, 8192..8193, 8193..20_000] {
+            let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
+            append(&mut writer, numbers);
+            writer.keep().unwrap();
+        }
+        assert_eq!(records(&path, &layout, 0..20_000), (0..20_000).map(Some).collect::<Vec<_>>());
+        let bytes = fs::read(&path).unwrap();
+        for number in [0, 4095, 4096, 8191, 8192, 19_999_u32] {
+            let at = layout.record(number) as usize;
+            assert_eq!(bytes[at..at + 2], (number as u16).to_le_bytes());
+        }
+    }
+
+    #[test]
+    fn a_file_that_begins_otherwise_begins_anew_and_one_that_ends_early_keeps_the_rest() {
+        let place = tempfile::tempdir().unwrap();
+        let layout = Layout::new(place.path(), RESIZE);
+        let path = place.path().join("a.records");
+        let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
+        append(&mut writer, 0..3);
         writer.keep().unwrap();
         drop(writer);
-        let part = path.with_extension("part");
-        let bytes = fs::read(&part).unwrap();
-        fs::write(&part, &bytes[..bytes.len() - 1]).unwrap();
-        assert_eq!(Writer::resume(&path, 4, RESIZE).unwrap().unwrap().records(), 0);
-        let other = ResizeSpec { channels: 1, ..RESIZE };
-        fs::write(&part, bytes).unwrap();
-        assert_eq!(Writer::resume(&path, 4, other).unwrap().unwrap().records(), 0);
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(records(&path, &layout, 0..3), [Some(0), Some(1), None]);
+        for begun in [&b"SIM"[..], b"other"] {
+            fs::write(&path, begun).unwrap();
+            let mut writer = Writer::open(&path, &layout, &mut false).unwrap();
+            append(&mut writer, 7..8);
+            writer.keep().unwrap();
+            assert_eq!(records(&path, &layout, 7..8), [Some(0)]);
+        }
+    }
+
+    #[test]
+    fn a_second_writer_waits_and_readers_do_not() {
+        let place = tempfile::tempdir().unwrap();
+        let layout = Layout::new(place.path(), RESIZE);
+        let path = place.path().join("a.records");
+        let mut first = Writer::open(&path, &layout, &mut false).unwrap();
+        append(&mut first, 0..1);
+        first.keep().unwrap();
+        let (sender, receiver) = channel();
+        thread::scope(|scope| {
+            let (layout, path) = (&layout, &path);
+            scope.spawn(move || {
+                let mut second = Writer::open(path, layout, &mut false).unwrap();
+                sender.send(()).unwrap();
+                append(&mut second, 2..3);
+                second.keep().unwrap();
+            });
+            assert!(receiver.recv_timeout(Duration::from_millis(200)).is_err(), "it does not wait");
+            assert_eq!(records(path, layout, 0..1), [Some(0)]);
+            append(&mut first, 1..2);
+            first.keep().unwrap();
+            drop(first);
+            receiver.recv().unwrap();
+        });
+        assert_eq!(records(&path, &layout, 0..3), [Some(0), Some(1), Some(2)]);
     }
 }

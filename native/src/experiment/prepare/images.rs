@@ -87,3 +87,56 @@ fn fitted(images: Images, (side, larger): (usize, Option<usize>)) -> Result<Imag
         None => Ok(resized),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use simile_core::augment::preprocess::fit_middle;
+
+    use super::*;
+    use crate::config::{Changes, Recipe};
+    use crate::data::settings::Fit;
+    use crate::experiment::prepare::splits::Splits;
+
+    /// A photograph of 4:3: colours that change smoothly over it, and from picture to picture.
+    fn photograph(shade: u8) -> image::RgbImage {
+        image::RgbImage::from_fn(400, 300, |x, y| {
+            let waves = (f64::from(x) / 40.0).sin() * (f64::from(y) / 35.0).cos();
+            image::Rgb([(x * 255 / 399) as u8, (128.0 + 100.0 * waves) as u8, shade])
+        })
+    }
+
+    #[test]
+    fn imagenet_100_crops_whole_pictures_and_is_judged_by_the_centre_as_in_torchvision() {
+        let place = tempfile::tempdir().unwrap();
+        for (at, file) in ["train/a/0", "train/b/1", "val/a/2", "val/b/3"].into_iter().enumerate() {
+            let path = place.path().join(file).with_extension("png");
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            photograph(at as u8 * 60).save(path).unwrap();
+        }
+        let recipe = Recipe::load("imagenet-100", &Changes::default()).unwrap();
+        assert_eq!(recipe.data.fit, Fit::Aspect);
+        let splits = Splits::of(&recipe, Some(place.path())).unwrap();
+        assert_eq!(splits.train.images.stretches(&[0, 1]), Some(vec![f64::from(4.0_f32 / 3.0); 2]));
+        let red = |image: &[u8], x: usize| image[(128 * 256 + x) * 3];
+        let stored = splits.train.images.read(&[0]).unwrap();
+        assert!(red(stored.image(0), 0) < 3 && red(stored.image(0), 255) > 252, "both edges of the picture");
+
+        let sides = (recipe.encoder.config.input_size, recipe.data.resize());
+        let identity = Normalisation::identity(3);
+        let prepared = PreparedImages::new(&splits.test.images, sides, &identity, &Device::flex());
+        let judged = prepared.batches().unwrap().next().unwrap().1;
+        assert_eq!(judged.dims(), [2, 3, 224, 224]);
+        let judged: Vec<f32> = judged.permute([0, 2, 3, 1]).into_data().iter::<f32>().collect();
+        for (judged, shade) in judged.chunks_exact(224 * 224 * 3).zip([120, 180]) {
+            let photograph = photograph(shade);
+            let original = Images::new(300, 400, 3, photograph.into_raw()).unwrap();
+            let expected = fit_middle(&original, Some(256), 224, 3).unwrap();
+            let apart = judged.iter().zip(&expected.pixels).map(|(a, &b)| (a * 255.0 - f32::from(b)).abs());
+            let worst = apart.fold(0.0, f32::max);
+            assert!(worst < 4.0, "{worst} of 255");
+        }
+    }
+}
