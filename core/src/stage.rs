@@ -4,7 +4,8 @@
 use tracing::span::EnteredSpan;
 use tracing::trace_span;
 
-/// A stage of a training step. A stage may contain others: [`Data`](Self::Data) contains [`Views`](Self::Views).
+/// A stage of a training step. A stage may contain others: [`Data`](Self::Data) contains [`Views`](Self::Views) and
+/// [`Waiting`](Self::Waiting).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Images and conditions of the batch.
@@ -19,12 +20,15 @@ pub enum Stage {
     Backward,
     /// The optimiser's update of the parameters.
     Update,
+    /// Waiting for images or solves that the caller's threads prepare ahead of the step. Core starts no thread, so that the
+    /// caller enters it.
+    Waiting,
 }
 
 impl Stage {
-    /// All stages, in the order of a step.
-    pub const ALL: [Self; 6] =
-        [Self::Data, Self::Views, Self::Forward, Self::Loss, Self::Backward, Self::Update];
+    /// All stages, in the order of a step; waiting, which may be part of any, is the last.
+    pub const ALL: [Self; 7] =
+        [Self::Data, Self::Views, Self::Forward, Self::Loss, Self::Backward, Self::Update, Self::Waiting];
 
     /// The name of its span.
     pub const fn name(self) -> &'static str {
@@ -35,6 +39,7 @@ impl Stage {
             Self::Loss => "loss",
             Self::Backward => "backward",
             Self::Update => "update",
+            Self::Waiting => "waiting",
         }
     }
 
@@ -48,6 +53,7 @@ impl Stage {
             Self::Loss => trace_span!(Stage::Loss.name()),
             Self::Backward => trace_span!(Stage::Backward.name()),
             Self::Update => trace_span!(Stage::Update.name()),
+            Self::Waiting => trace_span!(Stage::Waiting.name()),
         };
         span.entered()
     }

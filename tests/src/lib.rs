@@ -4,6 +4,8 @@
 
 #[cfg(test)]
 mod imports;
+#[cfg(test)]
+mod reads;
 pub mod reference;
 pub mod schema;
 pub mod settings;

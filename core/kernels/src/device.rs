@@ -18,7 +18,8 @@ pub fn is_cpu(device: &Device) -> bool {
 /// The memory of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceMemory {
-    /// Bytes that it may hold at once, if its driver reports them; CUDA's does, wgpu does not.
+    /// Bytes that it may hold at once, if its driver reports them: that of CUDA, and that of Vulkan in a build with the
+    /// feature `vulkan`, its largest heap; wgpu does not.
     pub all: Option<u64>,
     /// Bytes of the largest tensor.
     pub tensor: u64,

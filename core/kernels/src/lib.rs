@@ -27,7 +27,7 @@ pub use ops::convolution::{
 pub use ops::normalisation::{NormalisationOps, batch_norm_train};
 pub use ops::pairs::{
     Comparison, EMPTY, LogSumExp, PairOps, PairSums, PairWeights, Pairs, Weight, log_sum_exps,
-    own_log_sum_exps, tile_rows,
+    own_log_sum_exps, similarities_at_once, tile_rows,
 };
 pub use ops::redundancy::{Redundancy, RedundancyOps};
 pub use ops::rows::{RowOps, RowSoftmax, SMALLEST_NORM, SoftCrossEntropy, pull_back_unit_rows, unit_rows};

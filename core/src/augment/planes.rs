@@ -1,8 +1,9 @@
 //! Images in the form in which a device computes with them: channel planes, one byte a value.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use simile_kernels::cpu::parallel;
 
-use crate::data::{ImageShape, Images};
+use crate::data::{DatasetError, ImageSet, ImageShape, Images};
 
 /// The form of bytes on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,54 +22,111 @@ impl ByteForm {
     }
 }
 
-/// A batch of images in the host's memory, ready for a device. It can be made by another thread than the one that hands it
-/// to the device.
+/// Bytes of images that are read at once before they are separated into planes.
+const PIECE: usize = 32 << 20;
+
+/// A batch of images in the host's memory, ready for a device. It can be made by another thread than the one that computes
+/// with it.
 #[derive(Debug)]
 pub struct HostPlanes {
-    data: TensorData,
+    values: Values,
     count: usize,
     shape: ImageShape,
-    form: ByteForm,
+}
+
+/// The values of all images in a form, each image in a row of its own.
+#[derive(Debug)]
+enum Values {
+    Bytes(Vec<u8>),
+    Words(Vec<i32>),
 }
 
 impl HostPlanes {
     /// The planes of images.
     pub fn new(images: &Images, form: ByteForm) -> Self {
-        let (count, shape) = (images.len(), images.shape());
-        let size = shape.bytes();
-        let data = match form {
-            ByteForm::Bytes => {
-                let mut planes = vec![0; count * size];
-                for (image, planes) in images.iter().zip(planes.chunks_exact_mut(size.max(1))) {
-                    separate(image, shape.channels, planes);
-                }
-                TensorData::new(planes, [count, size])
+        let mut planes = Self::zeros(images.len(), images.shape(), form);
+        planes.fill(0, images);
+        planes
+    }
+
+    /// The planes of the images `indices` of a set, each changed by `change`. At most 32 MiB of images are read at a time, so
+    /// that no batch is in memory twice.
+    ///
+    /// # Errors
+    /// As [`ImageSet::read`] and `change`, which must give all images one size.
+    pub fn read(
+        images: &ImageSet,
+        indices: &[usize],
+        form: ByteForm,
+        change: impl Fn(Images) -> Result<Images, DatasetError>,
+    ) -> Result<Self, DatasetError> {
+        let piece = (PIECE / images.shape().bytes().max(1)).max(1);
+        let read = |indices: &[usize]| images.read(indices).and_then(&change);
+        let (first, others) = indices.split_at(piece.min(indices.len()));
+        let images = read(first)?;
+        let mut planes = Self::zeros(indices.len(), images.shape(), form);
+        planes.fill(0, &images);
+        drop(images);
+        for (at, piece_of) in others.chunks(piece).enumerate() {
+            let images = read(piece_of)?;
+            if images.shape() != planes.shape {
+                let (record, found) = (planes.shape.bytes(), images.bytes_per_image());
+                return Err(DatasetError::Records { origin: "images".into(), record, found });
             }
-            ByteForm::Words => {
-                let words = size.div_ceil(4);
-                let mut values = Vec::with_capacity(count * words);
-                let mut planes = vec![0; 4 * words];
-                for image in images.iter() {
-                    separate(image, shape.channels, &mut planes[..size]);
+            planes.fill((at + 1) * piece, &images);
+        }
+        Ok(planes)
+    }
+
+    fn zeros(count: usize, shape: ImageShape, form: ByteForm) -> Self {
+        let values = match form {
+            ByteForm::Bytes => Values::Bytes(vec![0; count * shape.bytes()]),
+            ByteForm::Words => Values::Words(vec![0; count * words(shape)]),
+        };
+        Self { values, count, shape }
+    }
+
+    /// Puts images into the rows from `start` on.
+    fn fill(&mut self, start: usize, images: &Images) {
+        let (size, words, channels) = (self.shape.bytes(), words(self.shape), self.shape.channels);
+        match &mut self.values {
+            Values::Bytes(values) => {
+                let rows = values.chunks_exact_mut(size.max(1)).skip(start);
+                parallel::map(images.iter().zip(rows), |(image, row)| separate(image, channels, row));
+            }
+            Values::Words(values) => {
+                let rows = values.chunks_exact_mut(words.max(1)).skip(start);
+                let pack = |planes: &mut Vec<u8>, (image, row): (&[u8], &mut [i32])| {
+                    separate(image, channels, &mut planes[..size]);
                     let byte = |word: usize, at: usize| planes[word + at * words];
                     let packed = |word| i32::from_le_bytes(std::array::from_fn(|at| byte(word, at)));
-                    values.extend((0..words).map(packed));
-                }
-                TensorData::new(values, [count, words])
+                    row.iter_mut().enumerate().for_each(|(word, value)| *value = packed(word));
+                };
+                parallel::map_in(images.iter().zip(rows), || vec![0; 4 * words], pack);
             }
-        };
-        Self { data, count, shape, form }
+        }
     }
 
     /// Copies the images to a device.
     pub fn upload(self, device: &Device) -> DevicePlanes {
-        let Self { data, count, shape, form } = self;
-        let values = match form {
-            ByteForm::Bytes => Tensor::from_data(data, (device, DType::U8)),
-            ByteForm::Words => Tensor::from_data(data, device),
+        let Self { values, count, shape } = self;
+        let (values, form) = match values {
+            Values::Bytes(values) => {
+                let data = TensorData::new(values, [count, shape.bytes()]);
+                (Tensor::from_data(data, (device, DType::U8)), ByteForm::Bytes)
+            }
+            Values::Words(values) => {
+                let data = TensorData::new(values, [count, words(shape)]);
+                (Tensor::from_data(data, device), ByteForm::Words)
+            }
         };
         DevicePlanes { values, count, shape, form }
     }
+}
+
+/// Words of 32 bits of an image.
+fn words(shape: ImageShape) -> usize {
+    shape.bytes().div_ceil(4)
 }
 
 /// Images on a device, one row an image.
@@ -142,7 +200,36 @@ fn separate(image: &[u8], channels: usize, planes: &mut [u8]) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
+
     use super::*;
+    use crate::data::ImageSource;
+
+    /// Images of one colour, their number; the most bytes that were read at once.
+    #[derive(Debug)]
+    struct Numbered {
+        side: usize,
+        most: AtomicUsize,
+    }
+
+    impl ImageSource for Numbered {
+        fn shape(&self) -> ImageShape {
+            ImageShape { height: self.side, width: self.side, channels: 3 }
+        }
+
+        fn count(&self) -> usize {
+            250
+        }
+
+        fn read(&self, numbers: &[u32], pixels: &mut [u8]) -> Result<(), DatasetError> {
+            self.most.fetch_max(pixels.len(), Ordering::Relaxed);
+            let images = pixels.chunks_exact_mut(self.shape().bytes());
+            images.zip(numbers).for_each(|(image, &number)| image.fill(number as u8));
+            Ok(())
+        }
+    }
 
     #[test]
     fn both_forms_are_the_planes_of_the_images() {
@@ -161,6 +248,50 @@ mod tests {
                     assert!((value - f32::from(byte) / 255.0).abs() < 1e-7, "{form:?} {at}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_large_batch_is_read_in_pieces_that_are_no_second_copy_of_it() {
+        let source = Arc::new(Numbered { side: 256, most: AtomicUsize::new(0) });
+        let set = ImageSet::new(Arc::<Numbered>::clone(&source)).unwrap();
+        let indices: Vec<usize> = (0..250).rev().collect();
+        let planes = HostPlanes::read(&set, &indices, ByteForm::Bytes, Ok).unwrap();
+        let size = source.shape().bytes();
+        assert!(source.most.load(Ordering::Relaxed) <= PIECE && PIECE < 250 * size);
+        let Values::Bytes(values) = &planes.values else { unreachable!() };
+        assert_eq!(values.len(), 250 * size);
+        for (image, &number) in values.chunks_exact(size).zip(&indices) {
+            assert!(image.iter().all(|&value| value == number as u8), "{number}");
+        }
+        // An image is changed with the piece that it is read in, and pieces must agree.
+        let half =
+            |images: Images| Images::new(128, 256, 3, images.pixels[..images.pixels.len() / 2].to_vec());
+        assert_eq!(HostPlanes::read(&set, &indices, ByteForm::Words, half).unwrap().shape.height, 128);
+        let by_number = |images: Images| if images.pixels[0] > 200 { Ok(images) } else { half(images) };
+        assert!(HostPlanes::read(&set, &indices, ByteForm::Bytes, by_number).is_err());
+        assert_eq!(HostPlanes::read(&set, &[], ByteForm::Bytes, Ok).unwrap().shape, source.shape());
+    }
+
+    /// 201 MB of images. With `RAYON_NUM_THREADS=1` it is the time of one thread.
+    #[test]
+    #[ignore = "a measurement of seconds"]
+    fn the_time_of_the_planes_of_1024_images_of_256_pixels() {
+        let pixels = (0..1024 * 3 * 256 * 256_usize).map(|i| (i * 37 % 251) as u8).collect();
+        let images = Images::new(256, 256, 3, pixels).unwrap();
+        for form in [ByteForm::Bytes, ByteForm::Words] {
+            let time = |_| {
+                let began = Instant::now();
+                let planes = HostPlanes::new(&images, form);
+                let made = began.elapsed();
+                let began = Instant::now();
+                let planes = planes.upload(&Device::flex());
+                assert_eq!(planes.len(), 1024);
+                [1e3 * made.as_secs_f64(), 1e3 * began.elapsed().as_secs_f64()]
+            };
+            let mut times: Vec<[f64; 2]> = (0..7).map(time).collect();
+            times.sort_by(|a, b| a[0].total_cmp(&b[0]));
+            eprintln!("{form:?}: {:.1} ms, and {:.3} ms for the upload to the CPU", times[3][0], times[3][1]);
         }
     }
 }

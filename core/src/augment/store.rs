@@ -1,14 +1,15 @@
 //! Images held on a device, one byte a value, from which batches are gathered.
 
 use burn::tensor::{Device, Tensor, TensorData};
+use simile_kernels::memory;
 
 use super::planes::{ByteForm, DevicePlanes, HostPlanes};
 use crate::data::{DatasetError, ImageSet, ImageShape};
 use crate::error::{Error, Result};
 
-/// Most bytes of a tensor. CubeCL refuses an allocation above a quarter of a card's memory, so that cards of 2 GiB take
-/// these.
-const MOST_BYTES: usize = 512 << 20;
+/// Most bytes of a tensor, on devices that take as many. CubeCL refuses an allocation above a quarter of a card's memory, or what
+/// its driver takes in one buffer: 128 MiB by WebGPU's default.
+const MOST_BYTES: u64 = 512 << 20;
 
 /// All images of a data set on one device: CIFAR-10 takes 150 MB. They never change.
 #[derive(Debug, Clone)]
@@ -21,20 +22,24 @@ pub struct ImageStore {
 }
 
 impl ImageStore {
-    /// Puts images on a device, in tensors of at most 512 MiB. Batches have the device's autodiff setting.
+    /// Puts images on a device, in tensors of at most 512 MiB and no larger than the device takes. Batches have the device's
+    /// autodiff setting.
     ///
     /// # Errors
     /// If an image cannot be read.
     pub fn new(images: &ImageSet, device: &Device) -> Result<Self, DatasetError> {
-        let (count, shape) = (images.len(), images.shape());
-        Self::in_parts(images, (MOST_BYTES / shape.bytes().max(1)).clamp(1, count.max(1)), device)
+        let most = memory(device).map_or(MOST_BYTES, |memory| memory.tensor.min(MOST_BYTES));
+        // Rows of words end on a multiple of four bytes.
+        let row = images.shape().bytes().next_multiple_of(4).max(4);
+        let part = usize::try_from(most).unwrap_or(usize::MAX) / row;
+        Self::in_parts(images, part.clamp(1, images.len().max(1)), device)
     }
 
     fn in_parts(images: &ImageSet, part: usize, device: &Device) -> Result<Self, DatasetError> {
         let (count, shape, form) = (images.len(), images.shape(), ByteForm::of(device));
         let of_part = |start: usize| {
             let indices: Vec<usize> = (start..(start + part).min(count)).collect();
-            Ok(HostPlanes::new(&images.read(&indices)?, form).upload(device))
+            Ok(HostPlanes::read(images, &indices, form, Ok)?.upload(device))
         };
         let parts = (0..count.max(1)).step_by(part).map(of_part).collect::<Result<_, DatasetError>>()?;
         Ok(Self { parts, part, count, shape })

@@ -1,21 +1,43 @@
 //! The memory of a step, estimated from the settings alone, before there is any tensor.
 //!
 //! ```text
-//! 4 p (2 + slots)             parameters p, their gradients, the optimiser's state; 4 p for each network that follows
-//! + 4 Σ n a                   n images through each network at once, of which it keeps a numbers; 2 Σ n a in bf16
-//! + 12 b c s²                 the batch of b images of c channels and s pixels a side, and its two views
+//!   4 p (2 + slots)           parameters p, their gradients, the optimiser's state; 4 p for each network that follows
+//! + 8 b c s² + a b c r²       two views of b images of c channels, s pixels a side; a batches of pictures of r pixels wait
+//! + the larger one of
+//!     5 b c r²                the pictures of the batch as bytes and as numbers, until their views are made
+//!     4 Σ n k + 4 (b² + m)    then n images through each network at once, of which it keeps k numbers (2 Σ n k in bf16);
+//!                             weights of a solved condition, m similarities that the loss has at once
 //! ```
 //!
-//! It is a lower bound: buffers of single operations, and pages that an allocator keeps, come on top.
+//! It is a lower bound but for weights that have a form of fewer numbers: buffers of single operations, and pages that an allocator
+//! keeps, come on top.
+
+use simile_kernels::similarities_at_once;
 
 use super::{Precision, TrainerConfig};
-use crate::algorithm::{Load, Networks, StepSize};
+use crate::algorithm::{AlgorithmConfig, Load, Networks, Pairs, StepSize};
 use crate::nn::EncoderConfig;
 
 /// Bytes of a number.
 pub(super) const NUMBER: u64 = 4;
 /// Bytes of a number in half precision.
 const HALF: u64 = 2;
+
+/// The pictures of a batch before its views are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredPictures {
+    /// Pixels of a side, which may be more than those of the network's images.
+    pub side: usize,
+    /// Batches that wait on the device while one is used, a byte a value.
+    pub ahead: usize,
+}
+
+impl StoredPictures {
+    /// Pictures of the size of the network's images, none of which wait.
+    pub fn of(encoder: &EncoderConfig) -> Self {
+        Self { side: encoder.input_size, ahead: 0 }
+    }
+}
 
 /// The least memory of a training step on its device, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,36 +46,73 @@ pub struct StepMemory {
     pub parameters: u64,
     /// Numbers that are kept for the gradient.
     pub activations: u64,
-    /// The images of the batch and their views.
+    /// The weights of pairs of samples and their similarities.
+    pub pairs: u64,
+    /// The views of the batch, and the pictures of batches that wait.
     pub images: u64,
+    /// The pictures of the batch, which are gone when the network begins.
+    pub pictures: u64,
     /// The largest tensor, which is part of these.
     pub largest: u64,
 }
 
 impl StepMemory {
-    /// All together.
+    /// The most at any time.
     pub fn total(&self) -> u64 {
-        self.parameters.saturating_add(self.activations).saturating_add(self.images)
+        let in_turn = self.pictures.max(self.activations.saturating_add(self.pairs));
+        self.parameters.saturating_add(self.images).saturating_add(in_turn)
     }
 }
 
 impl TrainerConfig {
     /// The least memory of a step of a size. Only objective, algorithm, network, head, optimiser, average, accumulation and
     /// precision count.
-    pub fn step_memory(&self, size: StepSize) -> StepMemory {
-        let Load { trained, fixed, kept, largest, waiting, .. } = self.load(size);
+    pub fn step_memory(&self, size: StepSize, stored: StoredPictures) -> StepMemory {
+        let Load { trained, fixed, kept, largest, waiting, pairs, .. } = self.load(size);
         let copies =
             2 + self.optimizer.slots() + u64::from(self.accumulate > 1) + u64::from(self.ema.is_some());
         let number = self.number();
-        let EncoderConfig { channels, input_size, .. } = self.encoder;
-        let image = (channels * input_size.pow(2)) as u64;
-        let images = 3 * size.samples as u64 + 2 * size.classified.unwrap_or(0) as u64 + waiting;
+        let classified = size.classified.unwrap_or(0) as u64;
+        let views = 2 * size.samples as u64 + classified + waiting;
+        let picture = (self.encoder.channels * stored.side.pow(2)) as u64;
+        let pictures = picture.saturating_mul(size.samples as u64 + classified);
         StepMemory {
             parameters: NUMBER * (trained * copies + fixed),
             activations: number.saturating_mul(kept),
-            images: NUMBER.saturating_mul(images.saturating_mul(image)),
-            largest: number.saturating_mul(largest),
+            pairs: self.pairs(pairs, size.samples as u64),
+            images: self.views(views).saturating_add(pictures.saturating_mul(stored.ahead as u64)),
+            pictures: pictures.saturating_mul(NUMBER + 1),
+            largest: number.saturating_mul(largest).max(pictures.saturating_mul(NUMBER)),
         }
+    }
+
+    /// The least memory of a step on a further device that shares it: a copy of the network with its gradients, and a chunk
+    /// of the batch. `None` for an algorithm that computes on one device.
+    pub fn helper_memory(&self, size: StepSize) -> Option<StepMemory> {
+        let AlgorithmConfig::Cached { chunk, .. } = self.algorithm else { return None };
+        let Load { trained, kept, largest, .. } = self.load(size);
+        let number = self.number();
+        Some(StepMemory {
+            parameters: NUMBER * 2 * trained,
+            activations: number.saturating_mul(kept),
+            pairs: 0,
+            images: self.views(2 * size.samples.min(chunk) as u64),
+            pictures: 0,
+            largest: number.saturating_mul(largest),
+        })
+    }
+
+    /// Bytes of so many images as the network sees them.
+    fn views(&self, count: u64) -> u64 {
+        let EncoderConfig { channels, input_size, .. } = self.encoder;
+        NUMBER.saturating_mul(count.saturating_mul((channels * input_size.pow(2)) as u64))
+    }
+
+    /// Bytes of the weights of pairs of samples, and of the similarities that the loss has at once.
+    fn pairs(&self, Pairs { anchors, candidates, .. }: Pairs, samples: u64) -> u64 {
+        let is_solved = self.objective.build().is_ok_and(|objective| objective.ahead().is_some());
+        let weights = if is_solved { samples.saturating_mul(samples) } else { 0 };
+        NUMBER.saturating_mul(weights.saturating_add(similarities_at_once(anchors, candidates)))
     }
 
     pub(super) fn load(&self, size: StepSize) -> Load {
@@ -68,5 +127,57 @@ impl TrainerConfig {
             Precision::Bf16 if self.encoder.name.computes_in_half() => HALF,
             _ => NUMBER,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::BatchStatistics;
+    use crate::loss::ObjectiveConfig;
+
+    /// LeNet-5 sees three channels of 32 pixels.
+    fn memory(objective: &str, samples: usize, stored: StoredPictures) -> StepMemory {
+        let config =
+            TrainerConfig { objective: ObjectiveConfig::named(objective), ..TrainerConfig::default() };
+        config.step_memory(StepSize { samples, classified: None }, stored)
+    }
+
+    #[test]
+    fn pictures_count_with_their_own_side_and_those_that_wait_too() {
+        let of = |side, ahead| memory("nt-xent", 10, StoredPictures { side, ahead });
+        let (same, larger) = (of(32, 0), of(64, 0));
+        assert_eq!((same.images, larger.images), (8 * 10 * 3 * 32 * 32, same.images));
+        assert_eq!((same.pictures, larger.pictures), (5 * 10 * 3 * 32 * 32, 5 * 10 * 3 * 64 * 64));
+        assert_eq!(of(64, 2).images, same.images + 2 * 10 * 3 * 64 * 64);
+        // Views are made before the network keeps anything: only the larger of both counts.
+        assert_eq!(same.total(), larger.total());
+        let huge = of(4096, 0);
+        assert_eq!(huge.total(), huge.parameters + huge.images + huge.pictures);
+        assert_eq!(huge.largest, 4 * 10 * 3 * 4096 * 4096);
+    }
+
+    #[test]
+    fn weights_of_a_solved_condition_and_similarities_count() {
+        let of = |objective, samples| memory(objective, samples, StoredPictures { side: 32, ahead: 0 }).pairs;
+        assert_eq!(of("cross-entropy", 64), 0);
+        assert_eq!(of("nt-xent", 64), 4 * 128 * 128);
+        assert_eq!(of("fair-cclk", 64), 4 * (64 * 64 + 128 * 128));
+        // Of large batches the similarities of a tile.
+        assert_eq!(of("fair-cclk", 4096), 4 * (4096 * 4096 + (1 << 22)));
+    }
+
+    #[test]
+    fn a_further_device_has_a_copy_of_the_network_and_a_chunk() {
+        let cached = AlgorithmConfig::Cached { chunk: 4, statistics: BatchStatistics::Chunk };
+        let size = StepSize { samples: 64, classified: None };
+        let single = TrainerConfig::default();
+        assert_eq!(single.helper_memory(size), None);
+        let config = TrainerConfig { algorithm: cached, ..single };
+        let (first, helper) =
+            (config.step_memory(size, StoredPictures::of(&config.encoder)), config.helper_memory(size));
+        let helper = helper.expect("the method shares its steps");
+        assert_eq!((helper.activations, helper.images), (first.activations, 4 * 8 * 3 * 32 * 32));
+        assert!(helper.parameters < first.parameters && helper.total() < first.total());
     }
 }

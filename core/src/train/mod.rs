@@ -50,7 +50,7 @@ pub use config::{Precision, TrainerConfig};
 pub use cost::{Effort, StepCost};
 pub use embed::{embed, embed_each, score};
 pub use exchange::Exchange;
-pub use memory::StepMemory;
+pub use memory::{StepMemory, StoredPictures};
 pub use sampler::{BESIDE_SEED, Sampler, Sampling, TEST_SEED, WeightedSampler, bias_weights};
 pub use views::{ViewMaker, ViewSource};
 

@@ -343,11 +343,14 @@ fn a_run_that_diverges_says_between_which_steps() {
         ..config(OptimizerConfig::default())
     };
     let mut trainer = new(config);
+    assert!(pollster::block_on(trainer.is_finite()).unwrap());
     advance(&mut trainer, 1);
     mean_loss(&mut trainer);
     advance(&mut trainer, 3);
     let error = pollster::block_on(trainer.mean_loss()).unwrap_err();
     assert_eq!(error, TrainError::Diverged { from: 1, to: 4 });
+    assert!(!pollster::block_on(trainer.is_finite()).unwrap());
+    assert!(matches!(pollster::block_on(trainer.to_bytes()), Err(CheckpointError::NotFinite { .. })));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::config::Recipe;
 use crate::console::{Console, table};
 use crate::devices::DeviceSet;
 use crate::experiment::profile::cost::{Cost, Costs, costs};
-use crate::experiment::profile::{ArmProfile, Profile, profile};
+use crate::experiment::profile::{ArmProfile, Profile, WaitingTime, profile};
 
 /// Kernels that are listed by name.
 const MOST_KERNELS: usize = 12;
@@ -56,9 +56,10 @@ fn text(profile: &Profile) -> String {
         stages_table.add_row(["sum".into(), format!("{all:.2}"), "100.0".into()]);
         let _ = writeln!(
             text,
-            "{name}: {step_ms:.2} ms a step, {:.2} of them of the host, {images_per_second:.0} images a second, over \
+            "{name}: {step_ms:.2} ms a step, {:.2} of them of the host{}, {images_per_second:.0} images a second, over \
              {steps} steps of {}\n{}\n{}",
             arm.host_ms,
+            waiting(&arm.waiting),
             profile.batch,
             numbers_to_the_right(stages_table),
             of_cost(&arm.cost)
@@ -79,6 +80,14 @@ fn text(profile: &Profile) -> String {
         profile.device,
         profile.trace.display()
     )
+}
+
+/// The part of the host's time in which it waits, in words; nothing if there is nothing to wait for.
+fn waiting(WaitingTime { images_ms, solves_ms }: &WaitingTime) -> String {
+    let kinds = [("images", images_ms), ("solves", solves_ms)];
+    let kinds = kinds.into_iter().filter_map(|(of, time)| Some(format!("{:.2} for {of}", (*time)?)));
+    let kinds: Vec<String> = kinds.collect();
+    if kinds.is_empty() { String::new() } else { format!(" (waiting {})", kinds.join(", ")) }
 }
 
 /// The kernels of a step, by name.
@@ -112,8 +121,12 @@ fn of_cost(Cost { step, uploads, memory }: &Cost) -> String {
         let numbers = [effort.flops as f64 / 1e9, effort.bytes as f64 / 1e6, intensity];
         costs.add_row([part.to_owned()].into_iter().chain(numbers.map(|number| format!("{number:.2}"))));
     }
+    let weights = match uploads.weights {
+        0 => String::new(),
+        bytes => format!(", at most {:.3} of them the weights that the host solves for", bytes as f64 / 1e6),
+    };
     format!(
-        "{}\nmemory: at least {:.2} GB\nuploads to a GPU: {:.3} MB of pictures, none if the set stays there, and {:.3} MB besides",
+        "{}\nmemory: at least {:.2} GB\nuploads to a GPU: {:.3} MB of pictures, none if the set stays there, and {:.3} MB besides{weights}",
         numbers_to_the_right(costs),
         *memory as f64 / 1e9,
         uploads.pictures as f64 / 1e6,

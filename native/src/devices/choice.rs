@@ -157,7 +157,12 @@ impl DeviceSet {
 
     /// True if one of them is a GPU, or a software adapter that behaves as one.
     pub(crate) fn has_gpu(&self) -> bool {
-        std::iter::once(&self.first).chain(&self.helpers).any(|device| device.kind != Kind::Cpu)
+        self.all().any(|device| device.kind != Kind::Cpu)
+    }
+
+    /// The first device and those beside it.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Present> {
+        std::iter::once(&self.first).chain(&self.helpers)
     }
 
     /// The devices beside the first one.

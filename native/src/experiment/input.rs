@@ -39,7 +39,8 @@ pub(crate) struct Epoch {
     /// Images of which views were made.
     pub(crate) images: usize,
     pub(crate) seconds: f64,
-    /// Seconds in which a batch was waited for; none if the images lie on the device.
+    /// Seconds in which a batch was waited for, its images and its solve; none if the images lie on the device and nothing is
+    /// solved.
     pub(crate) waited_seconds: Option<f64>,
     pub(crate) images_per_second: f64,
 }
@@ -82,7 +83,7 @@ pub(crate) fn measure(
         }
         device.sync().context("waiting for the device")?;
         let seconds = began.elapsed().as_secs_f64();
-        let waited_seconds = loader.take_waited().map(|waited| waited.as_secs_f64());
+        let waited_seconds = loader.take_waited().sum().map(|waited| waited.as_secs_f64());
         let images_per_second = images as f64 / seconds;
         measured.push(Epoch { images, seconds, waited_seconds, images_per_second });
     }

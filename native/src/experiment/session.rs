@@ -108,6 +108,11 @@ impl Session {
         Ok(())
     }
 
+    /// True while a checkpoint is being written, so that another one would wait for it.
+    pub(super) fn is_writing(&self) -> bool {
+        self.writing.as_ref().is_some_and(|writing| !writing.is_done())
+    }
+
     /// Waits for the checkpoint that is being written: before anything else is written to `state/` or read from it.
     ///
     /// # Errors

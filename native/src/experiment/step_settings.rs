@@ -8,6 +8,15 @@ use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::exit::usage;
 
+/// Bytes of a batch above which one is prepared ahead in place of two, so that no more than two are in memory with the one in
+/// use.
+const LARGE: u64 = 256 << 20;
+
+/// Batches of so many bytes that wait, or are being read, while one is used.
+pub(super) fn batches_ahead(bytes: u64) -> usize {
+    if bytes > LARGE { 1 } else { 2 }
+}
+
 /// The settings of a step of an arm, by a method.
 ///
 /// # Errors
@@ -25,6 +34,11 @@ pub(super) fn step_settings(recipe: &Recipe, arm: &Arm, method: AlgorithmConfig)
         algorithm: method,
         ..TrainerConfig::default()
     })
+}
+
+/// The side of the pictures of which views are made.
+pub(super) fn side_of_pictures(recipe: &Recipe) -> usize {
+    recipe.data.side.unwrap_or(recipe.encoder.config.input_size)
 }
 
 /// The size of a step on a batch of so many samples.

@@ -1,13 +1,16 @@
-//! A step of any recipe reads nothing from its device.
+//! A step of any recipe reads nothing from its device. What is counted does not depend on the device, so that the CPU has the
+//! recipes with networks of their own kind; a GPU, which compiles each kernel that it has not seen, has all with LeNet-5, and one
+//! of each kind of network, of blurred views and of accumulated gradients.
 
 use std::collections::BTreeSet;
 
 use burn::tensor::Device;
 use simile_core::algorithm::AlgorithmConfig;
+use simile_core::augment::Augmentation;
 use simile_core::data::synthetic::colour_mnist::Colours;
 use simile_core::data::synthetic::digits::draw_digits;
 use simile_core::data::{Condition, Dataset};
-use simile_core::nn::EncoderConfig;
+use simile_core::nn::{Architecture, EncoderConfig};
 use simile_core::numeric::matrix::Matrix;
 use simile_core::numeric::read;
 use simile_core::train::Trainer;
@@ -41,12 +44,36 @@ fn recipes() -> Vec<(String, Recipe)> {
     recipes
 }
 
-/// The recipe for small digits and few steps: a small encoder where the method does not need its own, small queues.
-fn small(mut recipe: Recipe, arm: &mut Arm) -> Recipe {
-    let mut method = arm.method();
-    if !matches!(method, AlgorithmConfig::Vae {} | AlgorithmConfig::Dcgan {}) {
-        recipe.encoder.config = EncoderConfig::default();
+/// What a small run has of its recipe's own beside objective and method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// Nothing.
+    Nothing,
+    /// The kind of each network, the blur and the size of views.
+    Kinds,
+    /// The same, and the gradients of all steps are accumulated.
+    KindsAccumulated,
+}
+
+/// A small network of the same kind, or LeNet-5.
+fn small_network(config: &EncoderConfig, kept: Kept) -> EncoderConfig {
+    use Architecture::{Dcgan, ResNet18, ResNet34, ResNet50, ResNet101, Vae, VitB16, VitS16};
+    let EncoderConfig { name, output, .. } = *config;
+    let of = |name| EncoderConfig { name, output: output.map(|_| 16), ..EncoderConfig::default() };
+    match name {
+        // Their methods need them.
+        Vae | Dcgan => config.clone(),
+        _ if kept == Kept::Nothing => EncoderConfig::default(),
+        ResNet18 | ResNet34 | ResNet50 | ResNet101 => of(ResNet18),
+        VitS16 | VitB16 => of(VitS16),
+        name => of(name),
     }
+}
+
+/// The recipe for small digits and few steps: small networks, small queues.
+fn small(mut recipe: Recipe, arm: &mut Arm, kept: Kept) -> Recipe {
+    let mut method = arm.method();
+    recipe.encoder.config = small_network(&recipe.encoder.config, kept);
     match &mut method {
         AlgorithmConfig::Moco { queue, .. } => *queue = 64,
         AlgorithmConfig::Swav { prototypes, queue, .. } => {
@@ -54,9 +81,9 @@ fn small(mut recipe: Recipe, arm: &mut Arm) -> Recipe {
             *queue = (*queue).min(16);
         }
         AlgorithmConfig::Cached { chunk, .. } => *chunk = 3,
-        AlgorithmConfig::Rebias { encoder: Some(encoder), .. } => *encoder = EncoderConfig::default(),
+        AlgorithmConfig::Rebias { encoder: Some(encoder), .. } => *encoder = small_network(encoder, kept),
         AlgorithmConfig::BiasNetwork { encoder, first_steps, .. } => {
-            *encoder = EncoderConfig::default();
+            *encoder = small_network(encoder, kept);
             *first_steps = 1;
         }
         AlgorithmConfig::Jtt { first_steps } => *first_steps = 1,
@@ -65,15 +92,19 @@ fn small(mut recipe: Recipe, arm: &mut Arm) -> Recipe {
     arm.method = Some(method);
     arm.objective.clusters = arm.objective.clusters.map(|_| 4);
     arm.objective.neighbourhoods = arm.objective.neighbourhoods.map(|_| 2);
-    recipe.augment.size = None;
-    recipe.augment.blur = None;
+    let side = recipe.encoder.config.input_size;
+    let views = |augment: &mut Augmentation| {
+        augment.size = augment.size.filter(|_| kept != Kept::Nothing).map(|_| side);
+        augment.blur = augment.blur.take().filter(|_| kept != Kept::Nothing);
+    };
+    views(&mut recipe.augment);
     if let Some(classified) = &mut recipe.classified {
         classified.batch = 8;
-        classified.augment.size = None;
-        classified.augment.blur = None;
+        views(&mut classified.augment);
     }
     recipe.data.normalise = None;
-    (recipe.train.batch, recipe.train.iterations, recipe.train.accumulate) = (8, STEPS, 1);
+    (recipe.train.batch, recipe.train.iterations) = (8, STEPS);
+    recipe.train.accumulate = if kept == Kept::KindsAccumulated { STEPS } else { 1 };
     recipe
 }
 
@@ -112,30 +143,100 @@ fn reads(recipe: &Recipe, arm: &Arm, device: &Device) -> Vec<u64> {
     counts
 }
 
-#[test]
-fn a_step_of_any_recipe_reads_nothing_from_the_device() {
-    let mut seen = BTreeSet::new();
+/// The first device of a kind, if there is one.
+///
+/// # Panics
+/// If there is none and `SIMILE_REQUIRE_DEVICES` names it.
+fn device(name: DeviceName) -> Option<Device> {
+    let required = std::env::var("SIMILE_REQUIRE_DEVICES").unwrap_or_default();
+    let present = name.present().into_iter().next();
+    let is_required = required.split(',').any(|required| required == name.to_string());
+    assert!(present.is_some() || !is_required, "no device `{name}`");
+    present.map(|present| present.device)
+}
+
+/// An arm of a recipe, with its name.
+struct Case {
+    name: String,
+    recipe: Recipe,
+    arm: Arm,
+}
+
+impl Case {
+    /// Objective, with its kernel, and method.
+    fn loss(&self) -> String {
+        let Arm { objective, method, .. } = &self.arm;
+        let kernel = objective.parameters.get("kernel");
+        serde_json::to_string(&(&objective.name, &objective.variant, kernel, method)).unwrap()
+    }
+
+    fn network(&self) -> &'static str {
+        self.recipe.encoder.config.name.name()
+    }
+
+    fn is_blurred(&self) -> bool {
+        self.recipe.augment.blur.is_some()
+    }
+
+    /// The path of images: the kind of network, the method, and the views.
+    fn path(&self) -> String {
+        let method = serde_json::to_value(&self.arm.method).unwrap();
+        let size = self.recipe.augment.size.is_some();
+        format!("{} {} {} {size}", self.network(), method["name"], self.is_blurred())
+    }
+
+    fn assert_no_reads(&self, device: &Device) {
+        let Self { name, recipe, arm } = self;
+        assert_eq!(reads(recipe, arm, device), [0; STEPS], "{name}");
+    }
+}
+
+/// The arms of all recipes of which some text is new.
+fn different(kept: Kept, text: impl Fn(&Case) -> String) -> Vec<Case> {
+    let (mut seen, mut cases) = (BTreeSet::new(), Vec::new());
     for (name, recipe) in recipes() {
         for mut arm in recipe.arms() {
-            let recipe = small(recipe.clone(), &mut arm);
-            let kernel = arm.objective.parameters.get("kernel").map(ToString::to_string);
-            let method = serde_json::to_string(&arm.method).unwrap();
-            let kind = (arm.objective.name.clone(), arm.objective.variant.clone(), kernel, method);
-            if !seen.insert(kind) {
-                continue;
-            }
-            for name_of_device in [DeviceName::Cpu, DeviceName::Wgpu] {
-                for present in name_of_device.present().into_iter().take(1) {
-                    let counts = reads(&recipe, &arm, &present.device);
-                    assert_eq!(counts, [0; STEPS], "{name}, {}, on {name_of_device}", arm.name);
-                }
+            let recipe = small(recipe.clone(), &mut arm, kept);
+            let case = Case { name: format!("{name}, {}", arm.name), recipe, arm };
+            if seen.insert(text(&case)) {
+                cases.push(case);
             }
         }
     }
-    let has = |objective: &str| seen.iter().any(|(name, ..)| name == objective);
+    cases
+}
+
+#[test]
+fn a_step_of_any_objective_and_method_reads_nothing() {
+    let cases = different(Kept::Nothing, Case::loss);
     for objective in
         ["hardneg-cclk", "lff", "softcon", "rubi", "learned-mixin", "kernel-decoupled-uniformity"]
     {
-        assert!(has(objective), "{objective} is in no recipe");
+        let has = cases.iter().any(|case| case.arm.objective.name == objective);
+        assert!(has, "{objective} is in no recipe");
     }
+    for device in [DeviceName::Cpu, DeviceName::Wgpu].into_iter().filter_map(device) {
+        cases.iter().for_each(|case| case.assert_no_reads(&device));
+    }
+}
+
+#[test]
+fn a_step_of_any_network_and_views_reads_nothing_on_the_cpu() {
+    let cases = different(Kept::Kinds, Case::path);
+    let networks: BTreeSet<_> = cases.iter().map(Case::network).collect();
+    assert!(networks.len() > 4 && cases.iter().any(Case::is_blurred), "{networks:?}");
+    let device = device(DeviceName::Cpu).unwrap();
+    cases.iter().for_each(|case| case.assert_no_reads(&device));
+}
+
+/// One recipe of each kind of network but LeNet-5, the first with blurred views, all with accumulated gradients.
+#[test]
+fn a_step_of_a_kind_of_network_reads_nothing_on_a_gpu() {
+    let mut cases = different(Kept::KindsAccumulated, Case::path);
+    cases.sort_by_key(|case| !case.is_blurred());
+    let mut seen = BTreeSet::from([Architecture::LeNet5.name()]);
+    cases.retain(|case| seen.insert(case.network()));
+    assert!(cases.first().is_some_and(Case::is_blurred) && cases.len() > 3);
+    let Some(device) = device(DeviceName::Wgpu) else { return };
+    cases.iter().for_each(|case| case.assert_no_reads(&device));
 }

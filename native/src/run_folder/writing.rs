@@ -34,6 +34,11 @@ impl Writing {
         Ok(Self { thread: thread.context("starting the thread that writes checkpoints")? })
     }
 
+    /// True once [`end`](Self::end) waits for nothing.
+    pub(crate) fn is_done(&self) -> bool {
+        self.thread.is_finished()
+    }
+
     /// Waits until the checkpoint is on the disk.
     ///
     /// # Errors

@@ -100,6 +100,19 @@ fn a_batch_that_cannot_fit_is_refused_before_any_picture_is_decoded_with_the_chu
 }
 
 #[test]
+fn pictures_count_in_their_own_size() {
+    let place = with_broken_pictures();
+    // 64 pictures of 3 × 2048 × 2048 values, a byte and a number each.
+    let set = ["augment.size=64", "data.side=2048", "method={ name = \"cached\", chunk = 8 }"];
+    let text = told(within(place.path(), "2000", &set), 2);
+    assert!(text.contains("at least 4 GB") && text.contains("has 2 GB"), "{text}");
+    let batch = number(&text, "lower train.batch to ");
+    assert!((8.0..31.0).contains(&batch), "{text}");
+    let lowered = [&set[..], &[&format!("train.batch={batch}")]].concat();
+    assert!(told(within(place.path(), "2000", &lowered), 1).contains(".png"));
+}
+
+#[test]
 fn a_run_that_goes_on_is_checked_too_and_loses_nothing() {
     let place = place();
     let recipe = "[data]\ndataset = \"digits\"\ntrain = 64\ntest = 16\n\n[train]\nbatch = 16\niterations = 2\n\n\

@@ -16,13 +16,17 @@ fn a_profile_has_the_stages_of_every_arm_and_a_trace_and_trains_nothing() {
     for arm in arms {
         let stages = arm["stages"].as_array().unwrap();
         let names: Vec<&str> = stages.iter().map(|stage| stage["name"].as_str().unwrap()).collect();
-        assert_eq!(names, ["data", "views", "forward", "loss", "backward", "update", "other"]);
+        assert_eq!(names, ["data", "views", "forward", "loss", "backward", "update", "waiting", "other"]);
         for stage in &stages[..6] {
             assert!(stage["ms"].as_f64().unwrap() > 0.0, "{stage}");
         }
         let shares: f64 = stages.iter().map(|stage| stage["share"].as_f64().unwrap()).sum();
         assert!((shares - 1.0).abs() < 1e-9 && arm["images_per_second"].as_f64().unwrap() > 0.0);
         assert_eq!(arm["launches"], Value::Array(vec![]), "a CPU starts no kernel");
+        // The images lie on the device; one of the two has a kernel to solve.
+        assert!(arm["waiting"]["images_ms"].is_null());
+        assert_eq!(arm["waiting"]["solves_ms"].is_number(), arm["name"] == "Fair", "{arm}");
+        assert_eq!(stages[6]["ms"].as_f64().unwrap() > 0.0, arm["name"] == "Fair", "{arm}");
         let [host, step] = ["host_ms", "step_ms"].map(|key| arm[key].as_f64().unwrap());
         assert!(host > 0.0 && host <= step, "{host} of {step}");
     }
@@ -41,6 +45,53 @@ fn a_profile_has_the_stages_of_every_arm_and_a_trace_and_trains_nothing() {
 
     let error = complaint(place.path(), &["train", "tiny.toml", "--profile", "100001"], 2);
     assert!(error.contains("--profile"), "{error}");
+}
+
+#[test]
+fn a_profile_says_how_long_steps_wait_and_what_other_threads_do_meanwhile() {
+    let place = with_recipe();
+    let profiled = ["train", "tiny.toml", "--profile", "4", "--out", "p"];
+    let mut command = crate::simile(place.path(), &[&profiled[..], &["--json"]].concat());
+    let output = command.env("SIMILE_RESIDENT", "0").assert().success().get_output().stdout.clone();
+    let answer: Value = serde_json::from_slice(&output).unwrap();
+    for arm in answer["arms"].as_array().unwrap() {
+        let waiting = &arm["waiting"];
+        assert!(waiting["images_ms"].as_f64().unwrap() > 0.0, "{arm}");
+        assert_eq!(waiting["solves_ms"].is_number(), arm["name"] == "Fair", "{arm}");
+        let row = &arm["stages"].as_array().unwrap()[6];
+        assert!(row["name"] == "waiting" && row["ms"].as_f64().unwrap() > 0.0, "{row}");
+    }
+
+    let trace = fs::read(place.path().join("p/trace.json")).unwrap();
+    let trace: Value = serde_json::from_slice(&trace).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let threads = |pid: u64| {
+        let of = events.iter().filter(|event| event["name"] == "thread_name" && event["pid"] == pid);
+        let mut threads: Vec<_> = of
+            .map(|event| (event["args"]["name"].as_str().unwrap(), event["tid"].as_u64().unwrap()))
+            .collect();
+        threads.sort_unstable();
+        threads
+    };
+    let names = |pid| threads(pid).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(names(1), ["images", "training"]);
+    assert_eq!(names(2), ["images", "solves", "training"]);
+    let done_by = |name: &str| -> Vec<u64> {
+        let of = events.iter().filter(|event| event["name"] == name && event["pid"] == 2);
+        let mut threads: Vec<u64> = of.map(|event| event["tid"].as_u64().unwrap()).collect();
+        threads.dedup();
+        threads
+    };
+    let number = |name: &str| threads(2).into_iter().find(|(known, _)| *known == name).unwrap().1;
+    for (work, thread) in [("read", "images"), ("solve", "solves"), ("waiting", "training")] {
+        assert_eq!(done_by(work), [number(thread)], "{work}");
+    }
+
+    let mut command = crate::simile(place.path(), &profiled);
+    let printed = command.env("SIMILE_RESIDENT", "0").assert().success().get_output().stdout.clone();
+    let printed = String::from_utf8(printed).unwrap();
+    assert!(printed.contains("waiting") && printed.contains(" for images)"), "{printed}");
+    assert!(printed.contains(" for images, ") && printed.contains(" for solves)"), "{printed}");
 }
 
 /// The costs of a batch that no machine here could hold, of a set that is not here.

@@ -3,16 +3,16 @@
 
 use anyhow::Result;
 use simile_core::algorithm::{AlgorithmConfig, BatchStatistics, StepSize};
-use simile_core::train::StepMemory;
+use simile_core::train::{StepMemory, StoredPictures};
 
 use super::available::{available, mebibytes};
 use super::size;
 use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::console::line;
-use crate::devices::{Kind, Present};
+use crate::devices::{DeviceSet, Kind, Present};
 use crate::exit::usage;
-use crate::experiment::step_settings::{step_settings, step_size};
+use crate::experiment::step_settings::{batches_ahead, side_of_pictures, step_settings, step_size};
 
 /// The share of the memory that a proposed batch may take by the estimate, which is a lower bound.
 const SHARE: f64 = 0.75;
@@ -54,12 +54,16 @@ impl Room {
     }
 }
 
-/// A step of an arm.
+/// A step of an arm on one of its devices.
 struct Step<'r> {
     recipe: &'r Recipe,
     arm: &'r Arm,
     /// Number of training images.
     images: usize,
+    /// Bytes of these that stay on the device.
+    resident: u64,
+    /// True for the device that has the batch, false for one that computes chunks of it.
+    is_first: bool,
 }
 
 impl Step<'_> {
@@ -68,7 +72,12 @@ impl Step<'_> {
         let config = step_settings(self.recipe, self.arm, method)?;
         let StepSize { samples, classified } = step_size(self.recipe, &config, batch);
         let at_most = |count: usize| count.min(self.images);
-        Ok(config.step_memory(StepSize { samples: at_most(samples), classified: classified.map(at_most) }))
+        let size = StepSize { samples: at_most(samples), classified: classified.map(at_most) };
+        let side = side_of_pictures(self.recipe);
+        let bytes = (size.samples * config.encoder.channels * side * side) as u64;
+        let ahead = if self.resident > 0 { 0 } else { batches_ahead(bytes) };
+        let of_helper = if self.is_first { None } else { config.helper_memory(size) };
+        Ok(of_helper.unwrap_or_else(|| config.step_memory(size, StoredPictures { side, ahead })))
     }
 
     /// The key that sets the number of images at once, its value, and the remedy with the largest value that fits.
@@ -100,22 +109,37 @@ impl Step<'_> {
                  train.batch to {chunk}"
             ),
             (_, Some(count)) => format!("lower it to {count}"),
-            (_, None) => "no batch fits; take smaller images, encoder.input_size, or another encoder".into(),
+            (method, None) => match largest(batch, |batch| Ok(fits(&self.memory(batch, method.clone())?)))? {
+                Some(batch) => format!("lower train.batch to {batch}"),
+                None => "no batch fits; take smaller images, encoder.input_size, or another encoder".into(),
+            },
         };
         Ok((key, count, remedy))
     }
 }
 
-/// Checks that a step of every arm fits on the device, and says how much memory the largest takes. `images` is the number of
-/// training images, of which `resident` bytes stay on the device.
+/// Checks that a step of every arm fits on each device, and says how much memory the largest takes. `images` is the number of
+/// training images, of which `resident` bytes stay on the first device.
 ///
 /// # Errors
 /// A usage error that names the batch or the chunk, and the largest that fits.
-pub(crate) fn check_step(recipe: &Recipe, (images, resident): (usize, u64), device: &Present) -> Result<()> {
+pub(crate) fn check_step(recipe: &Recipe, images: (usize, u64), devices: &DeviceSet) -> Result<()> {
+    for (at, device) in devices.all().enumerate() {
+        check_device(recipe, images, (device, at == 0))?;
+    }
+    Ok(())
+}
+
+fn check_device(
+    recipe: &Recipe,
+    (images, resident): (usize, u64),
+    (device, is_first): (&Present, bool),
+) -> Result<()> {
     let room = Room::of(device)?;
+    let resident = if is_first { resident } else { 0 };
     let mut most: Option<StepMemory> = None;
     for arm in &recipe.arms() {
-        let step = Step { recipe, arm, images: images.max(1) };
+        let step = Step { recipe, arm, images: images.max(1), resident, is_first };
         let memory = step.memory(recipe.train.batch, arm.method())?;
         if room.holds(&memory, resident) {
             most = most.into_iter().chain([memory]).max_by_key(StepMemory::total);
@@ -143,7 +167,8 @@ pub(crate) fn check_step(recipe: &Recipe, (images, resident): (usize, u64), devi
     if let Some(most) = most {
         let free = room.all.map(|all| format!(" of {}", size(all.into()))).unwrap_or_default();
         let needed = most.total().saturating_add(resident);
-        line(format_args!("a step takes at least {}{free} of memory", size(needed.into())));
+        let place = if is_first { String::new() } else { format!(" on {device}") };
+        line(format_args!("a step takes at least {}{free} of memory{place}", size(needed.into())));
     }
     Ok(())
 }

@@ -26,6 +26,7 @@ use crate::experiment::memory::step::check_step;
 use crate::experiment::prepare::ahead::resident_limit;
 use crate::experiment::prepare::context::Context;
 use crate::experiment::prepare::splits::Splits;
+use crate::experiment::step_settings::side_of_pictures;
 use crate::experiment::train::trainer::{share, trainer_config};
 use crate::run_folder::figures::Figures;
 use crate::run_folder::record::Warnings;
@@ -35,25 +36,24 @@ use crate::run_folder::record::Warnings;
 /// # Errors
 /// A usage error that names the device.
 pub(super) fn check_precision(recipe: &Recipe, devices: &DeviceSet) -> Result<()> {
-    for device in std::iter::once(&devices.first.device).chain(&devices.helpers()) {
-        recipe.train.precision.check(&recipe.encoder.config, device).map_err(usage)?;
+    for present in devices.all() {
+        recipe.train.precision.check(&recipe.encoder.config, &present.device).map_err(usage)?;
     }
     Ok(())
 }
 
-/// Checks that a step on so many training images fits on the first device.
+/// Checks that a step on so many training images fits on every device.
 ///
 /// # Errors
 /// A usage error that names the batch or the chunk, and the largest that fits.
 pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) -> Result<()> {
-    let encoder = &recipe.encoder.config;
-    let side = recipe.data.side.unwrap_or(encoder.input_size) as u64;
-    let bytes = side * side * encoder.channels as u64 * images as u64;
+    let side = side_of_pictures(recipe) as u64;
+    let bytes = side * side * recipe.encoder.config.channels as u64 * images as u64;
     let resident = if bytes <= resident_limit()? { bytes } else { 0 };
     // Each process has its part of a batch.
     let mut own = recipe.clone();
     own.train.batch = recipe.train.batch.div_ceil(devices.team.count());
-    check_step(&own, (images, resident), &devices.first)
+    check_step(&own, (images, resident), devices)
 }
 
 /// Prepares every arm without images: its condition, its clusters, its networks, its probes and its figures. Prints the

@@ -1,17 +1,24 @@
 //! Batches of images that a thread reads while a device computes.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use burn::tensor::{Device, Tensor};
-use simile_core::augment::{ByteForm, HostPlanes};
+use anyhow::{Context as _, Result, anyhow};
+use burn::tensor::{Device, StreamId, Tensor};
+use simile_core::augment::{ByteForm, DevicePlanes, HostPlanes};
 use simile_core::data::{DatasetError, ImageSet, Images};
+use tracing::trace_span;
 
 use super::worker::Worker;
 use crate::experiment::memory::available::mebibytes;
+use crate::experiment::step_settings::batches_ahead;
 
 /// Most bytes of a set whose images stay on the device, unless `SIMILE_RESIDENT` says otherwise.
 const RESIDENT: u64 = 2 << 30;
+
+/// The stream of a GPU to which images are copied: one for all threads that read, since CubeCL keeps memory for each, and
+/// another than that of the steps, whose operations are then fused in the same way whenever a batch comes.
+static UPLOADS: LazyLock<StreamId> = LazyLock::new(StreamId::allocate);
 
 /// Most bytes of a set whose images stay on the device; those of a larger set are read batch by batch. The numbers of a run
 /// do not depend on it. `SIMILE_RESIDENT` gives it in MiB.
@@ -23,17 +30,18 @@ pub(crate) fn resident_limit() -> Result<u64> {
     Ok(given.unwrap_or(RESIDENT))
 }
 
-/// Batches in the order of a plan, read by a thread of its own: while one is used, the next is ready and the one after it
-/// is read. Dropped before its end, it waits for the batch that is being read.
+/// Batches in the order of a plan, read and copied to the device by a thread of its own: while one is used, the next is
+/// ready and the one after it is read, or the next one where a batch has more than 256 MiB. Dropped before its end, it waits
+/// for the batch that is being read.
 pub(crate) struct Ahead {
-    batches: Worker<Result<Batch, DatasetError>>,
-    device: Device,
+    batches: Worker<Result<Batch>>,
 }
 
-/// A batch, ready for the device.
+/// A batch on the device. Burn's backends let another thread use it than the one that has made it: those of CubeCL order
+/// the streams of both.
 struct Batch {
     indices: Vec<usize>,
-    planes: HostPlanes,
+    planes: DevicePlanes,
 }
 
 impl Ahead {
@@ -43,14 +51,38 @@ impl Ahead {
     /// If the system starts no thread.
     pub(crate) fn new(
         images: ImageSet,
-        mut plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
+        plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
         change: impl Fn(Images) -> Result<Images, DatasetError> + Send + 'static,
         device: &Device,
     ) -> Result<Self> {
-        let form = ByteForm::of(device);
+        Self::keeping(batches_ahead, images, plan, change, device)
+    }
+
+    /// The same with as many batches ahead as a number of bytes of the first allows.
+    fn keeping(
+        batches_ahead: fn(u64) -> usize,
+        images: ImageSet,
+        plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
+        change: impl Fn(Images) -> Result<Images, DatasetError> + Send + 'static,
+        device: &Device,
+    ) -> Result<Self> {
+        let mut plan = plan.peekable();
+        let count = plan.peek().map_or(0, Vec::len) as u64;
+        // One of them is in the hands of the thread.
+        let ready = batches_ahead(count * images.shape().bytes() as u64).saturating_sub(1);
+        let (form, device) = (ByteForm::of(device), device.clone());
         let read = move |indices: Vec<usize>| {
-            let images = images.read(&indices).and_then(&change)?;
-            Ok(Batch { indices, planes: HostPlanes::new(&images, form) })
+            let planes = {
+                let _reading = trace_span!("read").entered();
+                HostPlanes::read(&images, &indices, form, &change)?
+            };
+            let _uploading = trace_span!("upload").entered();
+            UPLOADS.executes(|| {
+                let planes = planes.upload(&device);
+                // Without it a GPU gets the images only when the step that needs them begins.
+                device.flush().context("copying images to the device")?;
+                Ok(Batch { indices, planes })
+            })
         };
         let mut has_failed = false;
         let until_failure = std::iter::from_fn(move || {
@@ -58,7 +90,7 @@ impl Ahead {
             has_failed = batch.is_err();
             Some(batch)
         });
-        Ok(Self { batches: Worker::new("images", until_failure)?, device: device.clone() })
+        Ok(Self { batches: Worker::new("images", ready, until_failure)? })
     }
 
     /// The next batch: the numbers of its images, and the images on the device, `[n, channels, height, width]`, 0 to 1.
@@ -68,7 +100,7 @@ impl Ahead {
     pub(crate) fn next(&mut self) -> Result<(Vec<usize>, Tensor<4>)> {
         let batch = self.batches.next().ok_or_else(|| anyhow!("the thread that reads images has ended"))?;
         let Batch { indices, planes } = batch?;
-        Ok((indices, planes.upload(&self.device).images()))
+        Ok((indices, planes.images()))
     }
 
     /// The time that [`next`](Self::next) has waited since the last call of this function.
@@ -86,6 +118,7 @@ mod tests {
     use simile_core::data::{ImageShape, ImageSource};
 
     use super::*;
+    use crate::devices::DeviceName;
 
     /// Images of one pixel, their number; image 50 cannot be read. Counts the batches that were read.
     #[derive(Debug, Default)]
@@ -135,6 +168,52 @@ mod tests {
     }
 
     #[test]
+    fn a_large_batch_is_read_while_no_other_one_is_ready() {
+        let source = Arc::new(Counted::default());
+        let images = ImageSet::new(Arc::<Counted>::clone(&source)).unwrap();
+        let plan = (0..40).map(|at| vec![at, 99 - at]);
+        let mut batches = Ahead::keeping(|_| 1, images, plan, Ok, &Device::flex()).unwrap();
+        for at in 0..10 {
+            assert_eq!(batches.next().unwrap().0, [at, 99 - at]);
+            // Time for the thread to read more than it should.
+            std::thread::sleep(Duration::from_millis(2));
+            assert!(source.batches.load(Ordering::SeqCst) <= at + 2);
+        }
+        drop(batches);
+        assert!(source.batches.load(Ordering::SeqCst) <= 12);
+        // ImageNet at 224 pixels: of 4096 pictures of 256 pixels, 805 MB, one batch is ahead.
+        assert_eq!([1024, 4096].map(|batch| batches_ahead(batch * 3 * 256 * 256)), [2, 1]);
+    }
+
+    /// The thread copies batches in a stream of its own, whose memory is used again once a step has used a batch.
+    #[test]
+    fn batches_are_copied_to_a_gpu_ahead_without_taking_more_and_more_of_its_memory() {
+        let Some(gpu) = DeviceName::Wgpu.present().into_iter().next() else { return };
+        let images = (0..100 * 48 * 48).map(|value| (value / (48 * 48)) as u8).collect();
+        let images = ImageSet::from(Images::new(48, 48, 1, images).unwrap());
+        let reserved =
+            || UPLOADS.executes(|| gpu.device.memory_pool_usage().map(|memory| memory.bytes_reserved));
+        let mut after_some = None;
+        for pass in 0..4 {
+            // Each pass has a thread of its own, as each evaluation has.
+            let plan = (0..25_usize).map(|at| (0..16).map(|i| (at + 5 * i) % 100).collect());
+            let mut batches = Ahead::new(images.clone(), plan, Ok, &gpu.device).unwrap();
+            for at in 0..25 {
+                let (indices, batch) = batches.next().unwrap();
+                assert_eq!(indices[1], at + 5);
+                let pixels: Vec<f32> = batch.mean_dim(3).mean_dim(2).into_data().iter::<f32>().collect();
+                let expected = indices.iter().map(|&image| image as f32 / 255.0);
+                assert!(pixels.iter().zip(expected).all(|(pixel, expected)| (pixel - expected).abs() < 1e-6));
+            }
+            if pass == 0 {
+                after_some = reserved();
+            }
+        }
+        assert!(after_some.is_some_and(|bytes| bytes > 0));
+        assert_eq!(reserved(), after_some);
+    }
+
+    #[test]
     fn an_error_of_the_thread_is_that_of_its_batch() {
         let source = Arc::new(Counted::default());
         let mut batches = ahead(&source, [vec![1], vec![50], vec![2]].into_iter());
@@ -145,8 +224,9 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_thread_is_an_error() {
-        let plan = std::iter::once_with(|| std::env::var_os("no such variable").map(|_| vec![0]).unwrap());
-        let mut batches = ahead(&Arc::new(Counted::default()), plan);
+        let panic = std::iter::once_with(|| std::env::var_os("no such variable").map(|_| vec![0]).unwrap());
+        let mut batches = ahead(&Arc::new(Counted::default()), std::iter::once(vec![1]).chain(panic));
+        assert!(batches.next().is_ok());
         assert!(batches.next().unwrap_err().to_string().contains("has ended"));
     }
 }

@@ -1,14 +1,19 @@
 //! The part of an objective that needs the condition of a batch alone, done ahead of the step while the device computes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use burn::tensor::Device;
 use simile_core::kernel::conditional::Solved;
 use simile_core::loss::Objective;
 use simile_core::numeric::matrix::Matrix;
+use tracing::trace_span;
 
 use super::worker::Worker;
+
+/// Solves that wait for their step while one more is made.
+const READY: usize = 1;
 
 /// The solves of step after step. A solve is a function of the samples of its batch, so that a run has the same numbers as
 /// without this, also where it is resumed.
@@ -50,6 +55,11 @@ impl Solves {
         Ok(solved)
     }
 
+    /// The time that [`of`](Self::of) has waited since the last call of this function.
+    pub(crate) fn take_waited(&mut self) -> Duration {
+        self.ahead.as_mut().map_or(Duration::ZERO, |(_, worker)| worker.take_waited())
+    }
+
     fn worker(
         &self,
         plan: impl Iterator<Item = Vec<usize>> + Send + 'static,
@@ -57,9 +67,10 @@ impl Solves {
         let (objective, condition) = (Arc::clone(&self.objective), Arc::clone(&self.condition));
         let device = self.device.clone();
         let solve = move |samples: Vec<usize>| {
+            let _solving = trace_span!("solve").entered();
             let ahead = objective.ahead()?;
             ahead.solve(&condition.select(&samples), &device).ok()
         };
-        Worker::new("solves", plan.map(solve))
+        Worker::new("solves", READY, plan.map(solve))
     }
 }

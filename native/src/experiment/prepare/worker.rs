@@ -5,9 +5,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use simile_core::stage::Stage;
+use tracing::dispatcher;
 
-/// Results in order, made by a thread: while one is used, the next is ready and the one after it is made. Dropped before its
-/// end, it waits for the one that is being made.
+/// Results in order, made by a thread: while one is used, others are ready and one more is made. Dropped before its end, it
+/// waits for the one that is being made.
 pub(super) struct Worker<T> {
     /// `None` only while it is dropped.
     results: Option<Receiver<T>>,
@@ -16,14 +18,18 @@ pub(super) struct Worker<T> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// Begins to make the results of an iterator. `name` is that of the thread.
+    /// Begins to make the results of an iterator, `ready` of which wait for their use while one more is made, or waits in the
+    /// hands of the thread. `name` is that of the thread.
     ///
     /// # Errors
     /// If the system starts no thread.
-    pub(super) fn new(name: &str, work: impl Iterator<Item = T> + Send + 'static) -> Result<Self> {
-        // One result waits here, and one in the hands of the thread.
-        let (sender, results) = sync_channel(1);
-        let work = move || {
+    pub(super) fn new(
+        name: &str,
+        ready: usize,
+        work: impl Iterator<Item = T> + Send + 'static,
+    ) -> Result<Self> {
+        let (sender, results) = sync_channel(ready);
+        let hand_over = move || {
             for result in work {
                 // Nobody receives if the user of the results has ended.
                 if sender.send(result).is_err() {
@@ -31,6 +37,9 @@ impl<T: Send + 'static> Worker<T> {
                 }
             }
         };
+        // Whoever listens to the stages of this thread hears those of the other one too.
+        let listener = dispatcher::get_default(Clone::clone);
+        let work = move || dispatcher::with_default(&listener, hand_over);
         let thread = thread::Builder::new().name(name.into()).spawn(work);
         let thread = thread.with_context(|| format!("starting a thread for {name}"))?;
         Ok(Self { results: Some(results), thread: Some(thread), waited: Duration::ZERO })
@@ -38,6 +47,7 @@ impl<T: Send + 'static> Worker<T> {
 
     /// The next result; `None` if there is none, or the thread panicked.
     pub(super) fn next(&mut self) -> Option<T> {
+        let _waiting = Stage::Waiting.enter();
         let asked = Instant::now();
         let received = self.results.as_ref().and_then(|results| results.recv().ok());
         self.waited += asked.elapsed();

@@ -17,7 +17,7 @@ use simile_core::train::Trainer;
 use simile_kernels::Launches;
 
 use self::cost::Cost;
-use self::spans::{Spans, Stages};
+use self::spans::{Recorded, Spans, Stages};
 use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::console::{Progress, line};
@@ -25,7 +25,7 @@ use crate::devices::DeviceSet;
 use crate::exit::{Interrupted, usage};
 use crate::experiment::prepare::weights;
 use crate::experiment::run::{Prepared, prepare};
-use crate::experiment::train::loader::DataLoader;
+use crate::experiment::train::loader::{DataLoader, Waited};
 use crate::experiment::train::trainer::{share, trainer_config};
 use crate::interrupt;
 
@@ -53,6 +53,8 @@ pub(crate) struct ArmProfile {
     pub(crate) step_ms: f64,
     /// Milliseconds of a step in which the host prepares it and gives the device its work; on a CPU that is all of it.
     pub(crate) host_ms: f64,
+    /// Milliseconds of these in which the host waits for what threads prepare ahead.
+    pub(crate) waiting: WaitingTime,
     /// Images a second, of which each gives two views.
     pub(crate) images_per_second: f64,
     /// The stages of the same number of further steps, in each of which the host waits for the device at the end of
@@ -62,6 +64,15 @@ pub(crate) struct ArmProfile {
     pub(crate) launches: Vec<KernelLaunches>,
     /// What a full batch computes, moves and uploads, by formula.
     pub(crate) cost: Cost,
+}
+
+/// Milliseconds in a step in which it waits for other threads of the host.
+#[derive(Debug, Serialize)]
+pub(crate) struct WaitingTime {
+    /// For images that are read ahead; none if they lie on the device.
+    pub(crate) images_ms: Option<f64>,
+    /// For solves of the objective; none if it has none.
+    pub(crate) solves_ms: Option<f64>,
 }
 
 /// The time of a stage in a step.
@@ -135,29 +146,36 @@ fn of_arm(
     line(format_args!("{}: measuring {steps} steps twice on {devices}", arm.name));
     let progress = Progress::new(&arm.name, 0, (WARM_UP + 2 * steps) as u64);
     let mut training = Training { trainer, loader, progress };
-    training.run(WARM_UP, device)?;
-
-    let launches = Launches::count();
-    let started = Instant::now();
-    let of_host = training.run(steps, device)?.as_secs_f64() / steps as f64;
-    let seconds = started.elapsed().as_secs_f64() / steps as f64;
-    let launches = launches.finish();
-
     let (spans, recorded) = Spans::listen(device.clone());
-    tracing::subscriber::with_default(spans, || training.run(steps, device))?;
+    // Threads that work for the steps begin in the first one, and are heard from then on.
+    let passes = tracing::subscriber::with_default(spans, || training.passes(steps, device, &recorded));
+    let Undisturbed { seconds, of_host, waited, launches } = passes?;
     training.progress.finish();
     let stages = recorded.finish();
+    let in_step = |time: Duration| 1e3 * time.as_secs_f64() / steps as f64;
+    let waiting =
+        WaitingTime { images_ms: waited.images.map(in_step), solves_ms: waited.solves.map(in_step) };
     let profile = ArmProfile {
         name: arm.name.clone(),
         steps,
-        step_ms: 1e3 * seconds,
-        host_ms: 1e3 * of_host,
-        images_per_second: recipe.train.batch as f64 / seconds,
+        step_ms: 1e3 * seconds / steps as f64,
+        host_ms: in_step(of_host),
+        waiting,
+        images_per_second: (recipe.train.batch * steps) as f64 / seconds,
         stages: times(&stages, steps),
         launches: sorted(launches, steps),
         cost: Cost::of(recipe, arm)?,
     };
     Ok((profile, stages))
+}
+
+/// Steps between which nobody waited for the device.
+struct Undisturbed {
+    seconds: f64,
+    /// Before the host waited for the device at their end.
+    of_host: Duration,
+    waited: Waited,
+    launches: BTreeMap<String, u64>,
 }
 
 /// An arm in training, without its run folder.
@@ -168,6 +186,20 @@ struct Training {
 }
 
 impl Training {
+    /// Takes steps to warm up, measures others as a whole, and records the stages of the same number of further ones.
+    fn passes(&mut self, steps: usize, device: &Device, recorded: &Recorded) -> Result<Undisturbed> {
+        self.run(WARM_UP, device)?;
+        self.loader.take_waited();
+        let launches = Launches::count();
+        let started = Instant::now();
+        let of_host = self.run(steps, device)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let (waited, launches) = (self.loader.take_waited(), launches.finish());
+        recorded.begin();
+        self.run(steps, device)?;
+        Ok(Undisturbed { seconds, of_host, waited, launches })
+    }
+
     /// Takes some steps, reads the loss as a run does at its log lines, and waits for the device. Returns the time of the
     /// host before that.
     fn run(&mut self, steps: usize, device: &Device) -> Result<Duration> {

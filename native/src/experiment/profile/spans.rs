@@ -1,6 +1,8 @@
-//! The stages of some steps with their times, from the spans of core.
+//! The stages of some steps with their times, from the spans of core, and what other threads do meanwhile.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
@@ -14,16 +16,21 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 const STEP: &str = "step";
 /// The name of that time.
 const OTHER: &str = "other";
+/// The place of the thread that takes the steps among all threads, and its name.
+const TRAINING: usize = 0;
+const TRAINING_NAME: &str = "training";
 
 /// Runs `work` as one step.
 pub(super) fn step<R>(work: impl FnOnce() -> R) -> R {
     trace_span!("step").in_scope(work)
 }
 
-/// One stage of one step.
+/// One stage of one step, or a piece of the work of another thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Event {
     pub(super) name: &'static str,
+    /// The place of its thread in [`Stages::threads`].
+    pub(super) thread: usize,
     /// Time from the beginning of the measurement.
     pub(super) start: Duration,
     pub(super) length: Duration,
@@ -35,13 +42,15 @@ pub(super) struct Event {
 #[derive(Debug, Default)]
 pub(super) struct Stages {
     pub(super) events: Vec<Event>,
+    /// The names of the threads, the first of which takes the steps.
+    pub(super) threads: Vec<String>,
 }
 
 impl Stages {
     /// The seconds of each stage without those of the stages inside it, in the order of a step.
     pub(super) fn own_seconds(&self) -> Vec<(&'static str, f64)> {
         let of = |name: &str| -> f64 {
-            let events = self.events.iter().filter(|event| event.name == name);
+            let events = self.events.iter().filter(|event| event.thread == TRAINING && event.name == name);
             events.map(|event| event.length.saturating_sub(event.within).as_secs_f64()).sum()
         };
         let stages = Stage::ALL.iter().map(|stage| (stage.name(), of(stage.name())));
@@ -49,21 +58,64 @@ impl Stages {
     }
 }
 
+/// The record of a listener.
+#[derive(Debug)]
+struct Record {
+    is_recording: AtomicBool,
+    written: Mutex<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    stages: Stages,
+    /// The threads of which there are events, in the order of [`Stages::threads`].
+    threads: Vec<ThreadId>,
+}
+
+impl Record {
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Written {
+    /// The place of this thread among all.
+    fn thread(&mut self) -> usize {
+        let current = thread::current();
+        match self.threads.iter().position(|known| *known == current.id()) {
+            Some(at) => at,
+            None => {
+                self.threads.push(current.id());
+                self.stages.threads.push(current.name().unwrap_or("thread").to_owned());
+                self.threads.len() - 1
+            }
+        }
+    }
+}
+
 /// The recorded stages, shared with the listener.
-pub(super) struct Recorded(Arc<Mutex<Stages>>);
+pub(super) struct Recorded(Arc<Record>);
 
 impl Recorded {
+    /// Begins to record.
+    pub(super) fn begin(&self) {
+        self.0.is_recording.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the record. A stage in progress is no part of it.
     pub(super) fn finish(self) -> Stages {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.is_recording.store(false, Ordering::Relaxed);
+        std::mem::take(&mut self.0.written().stages)
     }
 }
 
 /// A listener that waits for the device where a stage begins and ends, so that the device's work counts for the stage
-/// that gave it.
+/// that gave it. It waits in the thread that takes the steps alone: others are there to work meanwhile.
 pub(super) struct Spans {
     device: Device,
     started: Instant,
-    stages: Arc<Mutex<Stages>>,
+    training: ThreadId,
+    record: Arc<Record>,
 }
 
 /// A stage that has begun.
@@ -73,30 +125,40 @@ struct Open {
 }
 
 impl Spans {
-    /// A listener for one thread, and the stages that it records.
+    /// A listener for steps of this thread and for the threads that work for it, and the stages that it records once it is told
+    /// to begin.
     pub(super) fn listen(device: Device) -> (impl Subscriber + Send + Sync, Recorded) {
-        let stages = Arc::new(Mutex::new(Stages::default()));
-        let spans = Self { device, started: Instant::now(), stages: stages.clone() };
-        (Registry::default().with(spans), Recorded(stages))
+        let training = thread::current().id();
+        let stages = Stages { threads: vec![TRAINING_NAME.to_owned()], ..Stages::default() };
+        let written = Mutex::new(Written { stages, threads: vec![training] });
+        let record = Arc::new(Record { is_recording: AtomicBool::new(false), written });
+        let spans = Self { device, started: Instant::now(), training, record: Arc::clone(&record) };
+        (Registry::default().with(spans), Recorded(record))
     }
 
-    /// The time at which the device has done all work that it was given.
+    /// The time; in the thread that takes the steps that at which the device has done all work that it was given.
     fn now(&self) -> Duration {
-        // A device that fails here fails in the step too, which reports it.
-        let _ = self.device.sync();
+        if thread::current().id() == self.training {
+            // A device that fails here fails in the step too, which reports it.
+            let _ = self.device.sync();
+        }
         self.started.elapsed()
+    }
+
+    fn is_recording(&self) -> bool {
+        self.record.is_recording.load(Ordering::Relaxed)
     }
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id) else { return };
+        let Some(span) = context.span(id).filter(|_| self.is_recording()) else { return };
         let start = self.now();
         span.extensions_mut().replace(Open { start, within: Duration::ZERO });
     }
 
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id) else { return };
+        let Some(span) = context.span(id).filter(|_| self.is_recording()) else { return };
         let Some(Open { start, within }) = span.extensions_mut().remove::<Open>() else { return };
         let length = self.now().saturating_sub(start);
         if let Some(parent) = span.parent()
@@ -104,20 +166,28 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
         {
             open.within += length;
         }
-        let event = Event { name: span.name(), start, length, within };
-        self.stages.lock().unwrap_or_else(PoisonError::into_inner).events.push(event);
+        let mut written = self.record.written();
+        let thread = written.thread();
+        written.stages.events.push(Event { name: span.name(), thread, start, length, within });
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    fn pause(milliseconds: u64) {
+        thread::sleep(Duration::from_millis(milliseconds));
+    }
 
     #[test]
     fn a_stage_inside_another_counts_once() {
         let (spans, stages) = Spans::listen(Device::flex());
-        let pause = |milliseconds| std::thread::sleep(Duration::from_millis(milliseconds));
         tracing::subscriber::with_default(spans, || {
+            // What precedes the record is no part of it.
+            step(|| pause(1));
+            stages.begin();
             step(|| {
                 let _data = Stage::Data.enter();
                 pause(5);
@@ -135,5 +205,31 @@ mod tests {
         assert!((sum - whole).abs() < 1e-6, "{sum} of {whole}");
         assert!(of("views") >= Some(0.02) && of("data") >= Some(0.005) && of("data") < of("views"));
         assert_eq!(of("forward"), Some(0.0));
+    }
+
+    #[test]
+    fn the_work_of_another_thread_has_its_name_and_no_part_of_a_step() {
+        let (spans, stages) = Spans::listen(Device::flex());
+        tracing::subscriber::with_default(spans, || {
+            stages.begin();
+            let listener = tracing::dispatcher::get_default(Clone::clone);
+            let reader = thread::Builder::new().name("images".into()).spawn(move || {
+                tracing::dispatcher::with_default(&listener, || {
+                    let _update = Stage::Update.enter();
+                    pause(5);
+                });
+            });
+            step(|| {
+                let _waiting = Stage::Waiting.enter();
+                reader.unwrap().join().unwrap();
+            });
+        });
+        let stages = stages.finish();
+        assert_eq!(stages.threads, [TRAINING_NAME, "images"]);
+        let places: Vec<_> = stages.events.iter().map(|event| (event.name, event.thread)).collect();
+        assert_eq!(places, [("update", 1), ("waiting", TRAINING), (STEP, TRAINING)]);
+        let seconds = stages.own_seconds();
+        let of = |name: &str| seconds.iter().find(|(stage, _)| *stage == name).map(|(_, seconds)| *seconds);
+        assert!(of("waiting") >= Some(0.004) && of("update") == Some(0.0), "{seconds:?}");
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct TraceFile {
     arms: u64,
 }
 
-/// An event of the format: a stage (`X`) or the name of a process (`M`). Times are microseconds.
+/// An event of the format: a stage (`X`), or the name of a process or of a thread (`M`). Times are microseconds.
 #[derive(Serialize)]
 struct TraceEvent {
     name: &'static str,
@@ -32,6 +32,19 @@ struct TraceEvent {
 #[derive(Serialize)]
 struct Name {
     name: String,
+}
+
+impl TraceEvent {
+    /// The name of a process or of one of its threads.
+    fn naming(kind: &'static str, (pid, tid): (u64, u64), name: &str) -> Self {
+        let args = Some(Name { name: name.to_owned() });
+        Self { name: kind, ph: "M", pid, tid, ts: 0.0, dur: 0.0, args }
+    }
+}
+
+/// The number of the thread at a place.
+fn tid(place: usize) -> u64 {
+    place as u64 + 1
 }
 
 #[derive(Serialize)]
@@ -51,24 +64,19 @@ impl TraceFile {
         Ok(Self { file, path: path.to_owned(), events: Vec::new(), arms: 0 })
     }
 
-    /// Adds the stages of an arm, as a process of its own.
+    /// Adds the stages of an arm, as a process of its own with its threads.
     pub(super) fn add(&mut self, arm: &str, stages: &Stages) {
         self.arms += 1;
-        let event = TraceEvent {
-            name: "process_name",
-            ph: "M",
-            pid: self.arms,
-            tid: 1,
-            ts: 0.0,
-            dur: 0.0,
-            args: None,
-        };
-        self.events.push(TraceEvent { args: Some(Name { name: arm.to_owned() }), ..event });
+        let pid = self.arms;
+        self.events.push(TraceEvent::naming("process_name", (pid, 1), arm));
+        let threads = stages.threads.iter().enumerate();
+        let names = threads.map(|(at, name)| TraceEvent::naming("thread_name", (pid, tid(at)), name));
+        self.events.extend(names);
         self.events.extend(stages.events.iter().map(|stage| TraceEvent {
             name: stage.name,
             ph: "X",
-            pid: self.arms,
-            tid: 1,
+            pid,
+            tid: tid(stage.thread),
             ts: 1e6 * stage.start.as_secs_f64(),
             dur: 1e6 * stage.length.as_secs_f64(),
             args: None,

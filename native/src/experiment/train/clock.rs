@@ -6,7 +6,7 @@ use crate::console::line;
 
 /// The share of the time that checkpoints may take.
 const SHARE: f64 = 0.01;
-/// A checkpoint that holds a run up for less is not worth a rule.
+/// Checkpoints that hold a run up for less together are not worth a rule.
 const NOTICED: Duration = Duration::from_secs(1);
 
 /// The clock of an arm.
@@ -17,17 +17,39 @@ pub(super) struct Clock {
     checkpoint: Instant,
     /// Minutes between two checkpoints.
     minutes: f64,
-    /// The time for which the last checkpoint has held the run up.
-    cost: Duration,
-    /// That of all checkpoints of this process.
-    costs: Duration,
+    costs: Costs,
+}
+
+/// The times for which checkpoints of this process have held the run up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Costs {
+    last: Duration,
+    all: Duration,
+}
+
+impl Costs {
+    /// True if one more, as long as the last, leaves them all within their share of a time.
+    fn allow_one_more(self, elapsed: Duration) -> bool {
+        let all = self.all + self.last;
+        all <= NOTICED || all.as_secs_f64() <= SHARE * elapsed.as_secs_f64()
+    }
+
+    /// Their share of a time, if it is too large.
+    fn excess(self, elapsed: Duration) -> Option<f64> {
+        let share = self.all.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+        (self.all > NOTICED && share > SHARE).then_some(share)
+    }
+
+    fn add(&mut self, cost: Duration) {
+        self.last = cost;
+        self.all += cost;
+    }
 }
 
 impl Clock {
     pub(super) fn new(minutes: f64, seconds_before: f64) -> Self {
         let now = Instant::now();
-        let (cost, costs) = (Duration::ZERO, Duration::ZERO);
-        Self { started: now, seconds_before, checkpoint: now, minutes, cost, costs }
+        Self { started: now, seconds_before, checkpoint: now, minutes, costs: Costs::default() }
     }
 
     /// Seconds of training.
@@ -35,31 +57,33 @@ impl Clock {
         self.seconds_before + self.started.elapsed().as_secs_f64()
     }
 
-    /// True if it is time for a checkpoint.
+    /// True if so many minutes have passed that it is time for a checkpoint.
     pub(super) fn is_due(&self) -> bool {
-        self.checkpoint.elapsed().as_secs_f64() >= self.interval()
+        self.checkpoint.elapsed().as_secs_f64() >= 60.0 * self.minutes
     }
 
-    /// Seconds between two checkpoints: as many as are wanted, and where a checkpoint takes long, so many that it takes a
-    /// hundredth of them.
-    fn interval(&self) -> f64 {
-        let least = if self.cost < NOTICED { 0.0 } else { self.cost.as_secs_f64() / SHARE };
-        least.max(60.0 * self.minutes)
+    /// True if checkpoints stay within their share of the time with one more now.
+    pub(super) fn affords_checkpoint(&self) -> bool {
+        self.costs.allow_one_more(self.started.elapsed())
     }
 
     /// Begins the time until the next checkpoint, after one that has held the run up for so long.
     pub(super) fn rewind(&mut self, cost: Duration) {
-        (self.checkpoint, self.cost) = (Instant::now(), cost);
-        self.costs += cost;
+        self.checkpoint = Instant::now();
+        self.costs.add(cost);
     }
 
-    /// Says so if checkpoints took more than their share.
+    /// Counts a time for which the run was held up in place of a checkpoint.
+    pub(super) fn spend(&mut self, cost: Duration) {
+        self.costs.all += cost;
+    }
+
+    /// Says so if checkpoints took more than their share all the same.
     pub(super) fn complain(&self, arm: &str) {
-        let share = self.costs.as_secs_f64() / self.started.elapsed().as_secs_f64().max(1e-9);
-        if self.costs >= NOTICED && share > SHARE {
+        if let Some(share) = self.costs.excess(self.started.elapsed()) {
+            let share = 100.0 * share;
             line(format_args!(
-                "{arm}: {:.0} % of the time went into checkpoints; raise train.checkpoint_every",
-                100.0 * share
+                "{arm}: {share:.0} % of the time went into checkpoints; raise train.checkpoint_every"
             ));
         }
     }
@@ -69,19 +93,51 @@ impl Clock {
 mod tests {
     use super::*;
 
+    /// The steps after which checkpoints are made, of steps that take a second, where each checkpoint takes so many.
+    fn made(steps: u64, every: u64, cost: f64) -> Vec<u64> {
+        let (mut costs, mut elapsed, mut made) = (Costs::default(), Duration::ZERO, vec![]);
+        for step in 1..=steps {
+            elapsed += Duration::from_secs(1);
+            if step % every == 0 && costs.allow_one_more(elapsed) {
+                let cost = Duration::from_secs_f64(cost);
+                costs.add(cost);
+                elapsed += cost;
+                made.push(step);
+            }
+        }
+        // The first is made without knowing its cost.
+        assert!(costs.all <= costs.last.max(NOTICED) || costs.excess(elapsed).is_none(), "{costs:?}");
+        made
+    }
+
     #[test]
-    fn checkpoints_that_take_long_are_made_less_often() {
-        let mut clock = Clock::new(10.0, 0.0);
-        assert_eq!(clock.interval(), 600.0);
-        clock.rewind(Duration::from_secs(5));
-        assert_eq!(clock.interval(), 600.0);
-        clock.rewind(Duration::from_secs(20));
-        assert_eq!(clock.interval(), 2000.0);
+    fn checkpoints_take_at_most_a_hundredth_of_the_time() {
+        // Each takes a thousandth of the time between two: all are made.
+        assert_eq!(made(1000, 200, 0.2), [200, 400, 600, 800, 1000]);
+        // A tenth of it.
+        assert_eq!(made(10_000, 200, 20.0), [200, 4000, 6000, 8000, 10_000]);
         // Whoever wants many gets them, unless they hold the run up.
-        let mut often = Clock::new(1e-9, 0.0);
-        often.rewind(Duration::from_millis(900));
-        assert!(often.interval() < 1e-6);
-        often.rewind(Duration::from_secs(2));
-        assert!(often.interval() == 200.0 && !often.is_due());
+        assert_eq!(made(9, 1, 0.1).len(), 9);
+        assert_eq!(made(60, 1, 0.1), (1..=10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn checkpoints_that_took_more_are_complained_of() {
+        let mut costs = Costs::default();
+        costs.add(Duration::from_secs(5));
+        assert_eq!(costs.excess(Duration::from_secs(100)), Some(0.05));
+        assert_eq!(costs.excess(Duration::from_secs(501)), None);
+        assert!(!costs.allow_one_more(Duration::from_secs(999)));
+        assert!(costs.allow_one_more(Duration::from_secs(1000)));
+    }
+
+    #[test]
+    fn a_checkpoint_begins_the_minutes_until_the_next() {
+        let mut clock = Clock::new(10.0, 0.0);
+        assert!(!clock.is_due() && clock.affords_checkpoint());
+        clock.minutes = 1e-9;
+        assert!(clock.is_due());
+        clock.rewind(Duration::from_secs(2));
+        assert!(!clock.affords_checkpoint());
     }
 }

@@ -135,3 +135,55 @@ impl Feed {
 fn own(indices: &[usize], rows: &[Range<usize>]) -> Vec<usize> {
     rows.iter().filter_map(|rows| indices.get(rows.clone())).flatten().copied().collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use simile_core::data::{DatasetError, ImageShape, ImageSource};
+
+    use super::*;
+    use crate::devices::DeviceName;
+
+    const SIDE: usize = 256;
+    /// A GPU that takes more in one tensor would need more memory for this than a test should ask for.
+    const MOST: u64 = 256 << 20;
+
+    /// Images of one colour, their number.
+    #[derive(Debug)]
+    struct Numbered(usize);
+
+    impl ImageSource for Numbered {
+        fn shape(&self) -> ImageShape {
+            ImageShape { height: SIDE, width: SIDE, channels: 3 }
+        }
+
+        fn count(&self) -> usize {
+            self.0
+        }
+
+        fn read(&self, numbers: &[u32], pixels: &mut [u8]) -> Result<(), DatasetError> {
+            let images = pixels.chunks_exact_mut(self.shape().bytes());
+            images.zip(numbers).for_each(|(image, &number)| image.fill(number as u8));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_set_that_is_larger_than_a_tensor_of_a_gpu_stays_there_in_parts() {
+        let Some(gpu) = DeviceName::Wgpu.present().into_iter().next() else { return };
+        let most = simile_kernels::memory(&gpu.device).unwrap().tensor;
+        if most > MOST {
+            return;
+        }
+        let count = most as usize / (SIDE * SIDE * 3) + 10;
+        let images = ImageSet::new(Arc::new(Numbered(count))).unwrap();
+        assert!(images.bytes() > most);
+        let Place::Device(store) = Place::of(&images, u64::MAX, &gpu.device).unwrap() else { unreachable!() };
+        let indices = [3, count - 1, 200, count - 9];
+        let batch = store.batch(&indices).unwrap();
+        let values: Vec<f32> = batch.mean_dim(3).mean_dim(2).into_data().iter::<f32>().collect();
+        for (value, number) in values.chunks(3).zip(indices) {
+            assert!((value[2] - f32::from(number as u8) / 255.0).abs() < 1e-5, "{number}: {value:?}");
+        }
+    }
+}

@@ -187,10 +187,29 @@ impl DataLoader {
         Ok(StepBatch { images: count, views, context })
     }
 
-    /// The time that steps have waited for images since the last call of this function; `None` if they lie on the device.
-    pub(crate) fn take_waited(&mut self) -> Option<Duration> {
+    /// The time that steps have waited since the last call of this function.
+    pub(crate) fn take_waited(&mut self) -> Waited {
         let beside = self.beside.as_mut().and_then(|beside| beside.feed.take_waited());
-        self.feed.take_waited().map(|waited| waited + beside.unwrap_or_default())
+        Waited {
+            images: self.feed.take_waited().map(|waited| waited + beside.unwrap_or_default()),
+            solves: self.solves.as_mut().map(Solves::take_waited),
+        }
+    }
+}
+
+/// The time that steps have waited for what threads prepare ahead of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Waited {
+    /// For images; `None` if these lie on the device.
+    pub(crate) images: Option<Duration>,
+    /// For the solves of an objective; `None` if it has none.
+    pub(crate) solves: Option<Duration>,
+}
+
+impl Waited {
+    /// All of it; `None` if there is nothing to wait for.
+    pub(crate) fn sum(self) -> Option<Duration> {
+        self.images.into_iter().chain(self.solves).reduce(|sum, waited| sum + waited)
     }
 }
 
@@ -208,6 +227,7 @@ mod tests {
 
     use super::super::trainer::trainer_config;
     use super::*;
+    use crate::devices::DeviceName;
 
     /// Two classes of twenty, each with one image of the other one's bias.
     fn biased() -> Dataset {
@@ -325,25 +345,26 @@ mod tests {
     #[test]
     fn images_that_are_read_ahead_train_the_same_network_as_those_on_the_device() {
         let samplings = ["", "\noversample = 10.0", "\nneighbourhoods = 4"];
-        for sampling in samplings {
+        let on_cpu = samplings.map(|sampling| (sampling, Device::flex()));
+        // A thread copies them to a GPU while steps compute there.
+        let on_gpu = DeviceName::Wgpu.present().into_iter().take(1).map(|gpu| ("", gpu.device));
+        for (sampling, device) in on_cpu.into_iter().chain(on_gpu) {
             let (arm, recipe, feed) = fed(&format!("name = \"biascon-total\"{sampling}"));
             let set = feed.context().training_set();
             let settings = || trainer_config(&arm, &recipe, feed.context(), (&biased(), 5), None).unwrap();
             let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
             let trained = |resident: u64, interrupted: Option<u64>| {
-                let feed =
-                    || DataLoader::keeping(resident, &arm, &recipe, &biased(), &Device::flex()).unwrap();
-                let mut trainer = Trainer::new(settings(), &set, &Device::flex()).unwrap();
+                let feed = || DataLoader::keeping(resident, &arm, &recipe, &biased(), &device).unwrap();
+                let mut trainer = Trainer::new(settings(), &set, &device).unwrap();
                 let mut loader = feed();
                 while !trainer.is_finished() {
                     if interrupted == Some(trainer.step_number()) {
-                        trainer =
-                            Trainer::resume(settings(), &set, &Device::flex(), &bytes(&trainer)).unwrap();
+                        trainer = Trainer::resume(settings(), &set, &device, &bytes(&trainer)).unwrap();
                         loader = feed();
                     }
                     loader.step(&mut trainer).unwrap();
                 }
-                assert_eq!(loader.take_waited().is_some(), resident == 0);
+                assert_eq!(loader.take_waited().images.is_some(), resident == 0);
                 bytes(&trainer)
             };
             let resident = trained(u64::MAX, None);

@@ -112,11 +112,12 @@ impl<'a> ArmTraining<'a> {
             if let Some(stopped) = selection::no_better(self.session, self.at) {
                 return Ok(Some(stopped));
             }
+            let completed = self.trainer.step_number();
             let result = self.step();
             self.session.state.arms[self.at].seconds = self.clock.seconds();
             match result.and_then(|()| self.checkpoint_if_due()) {
                 Ok(()) => {}
-                Err(error) if is_divergence(&error) => return self.back_to_good(&error).map(Some),
+                Err(error) if is_divergence(&error) => return self.back_to_good(&error, completed).map(Some),
                 Err(error) => return Err(error),
             }
             if self.is_asked() {
@@ -227,7 +228,7 @@ impl<'a> ArmTraining<'a> {
             let steps = self.trainer.config().steps;
             let left = (steps - iteration, self.following * steps);
             let memory = Used::now(&self.session.devices.first.device);
-            let note = self.pace.note(self.loader.take_waited(), left, memory);
+            let note = self.pace.note(self.loader.take_waited().sum(), left, memory);
             let scalars = [("loss", loss), ("learning_rate", learning_rate)];
             self.events.scalars(count, scalars.into_iter().chain(note.scalars()))?;
             self.session.log.append(&Measurement { arm, iteration: count, loss, learning_rate })?;
@@ -260,10 +261,17 @@ impl<'a> ArmTraining<'a> {
         Ok(())
     }
 
+    /// Makes a checkpoint if it is time for one by count, by the clock, or because the run ends. One that is not the last is
+    /// left out if the one before is still being written, or if checkpoints would take more than a hundredth of the time:
+    /// no number depends on which are made.
     fn checkpoint_if_due(&mut self) -> Result<()> {
         let by_count = self.is_due(self.session.recipe.train.checkpoint_every as u64);
-        if !by_count && !self.clock.is_due() && !self.is_asked() {
+        let is_last = self.trainer.is_finished() || self.is_asked();
+        if !by_count && !is_last && !self.clock.is_due() {
             return Ok(());
+        }
+        if !is_last && !self.is_free_for_checkpoint() {
+            return if by_count { self.check_finite() } else { Ok(()) };
         }
         let began = Instant::now();
         self.events.flush()?;
@@ -280,17 +288,120 @@ impl<'a> ArmTraining<'a> {
         }
     }
 
-    /// Restores the last checkpoint by count, because later values are not finite. Evaluations since then were finite,
-    /// and are kept.
-    fn back_to_good(&mut self, error: &anyhow::Error) -> Result<Stopped> {
+    /// True if a checkpoint would neither wait for the one before nor take more than its share of the time. Several
+    /// processes make each one: they could not repeat steps.
+    fn is_free_for_checkpoint(&self) -> bool {
+        !self.session.devices.team.is_alone()
+            || (self.clock.affords_checkpoint() && !self.session.is_writing())
+    }
+
+    /// Finds divergence at the step at which the checkpoint that is left out would have found it.
+    fn check_finite(&mut self) -> Result<()> {
+        let began = Instant::now();
+        if !pollster::block_on(self.trainer.is_finite())? {
+            // Names the first tensor that is not.
+            pollster::block_on(self.trainer.to_bytes())?;
+        }
+        self.clock.spend(began.elapsed());
+        Ok(())
+    }
+
+    /// Restores the state at the last multiple of `checkpoint_every` among the `completed` iterations, because later values
+    /// are not finite. Evaluations since then were finite, and are kept.
+    fn back_to_good(&mut self, error: &anyhow::Error, completed: u64) -> Result<Stopped> {
         self.session.written()?;
         let good = self.session.state.arms[self.at].good.clone();
         self.trainer = trainer::open(self.session, self.arm, &self.loader, good.as_deref())?;
-        let iteration = self.trainer.step_number();
         let state = &mut self.session.state.arms[self.at];
-        (state.iteration, state.trainer) = (iteration, good);
+        (state.iteration, state.trainer) = (self.trainer.step_number(), good);
+        let every = self.session.recipe.train.checkpoint_every as u64;
+        let last = completed / every * every;
+        if self.trainer.step_number() < last && self.session.devices.team.is_alone() {
+            self.repeat(last)?;
+        }
+        let iteration = self.trainer.step_number();
         let message =
             format!("{}; {} is kept as it was at iteration {iteration}", told(error), self.arm.name);
         Ok(Stopped { why: Why::Diverged, message })
+    }
+
+    /// Repeats the steps up to an iteration whose checkpoint was left out, and makes it.
+    fn repeat(&mut self, last: u64) -> Result<()> {
+        let first = self.trainer.step_number() + 1;
+        line(format_args!("{}: repeating iterations {first} to {last}", self.arm.name));
+        while self.trainer.step_number() < last {
+            if self.trainer.awaits_scores() {
+                self.begin_stage()?;
+            }
+            self.loader.step(&mut self.trainer)?;
+            // The state has the losses that no line has had yet.
+            if self.is_due(self.session.recipe.train.log_every as u64) {
+                pollster::block_on(self.trainer.mean_loss())?;
+            }
+            if interrupt::asked() {
+                return Err(self.session.interrupted());
+            }
+        }
+        self.session.state.arms[self.at].iteration = last;
+        self.session.checkpoint(self.at, &self.trainer, Checkpointed::ByCount)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::Recipe;
+    use crate::devices::{DeviceChoice, DeviceName, DeviceSet};
+    use crate::experiment::run::{begin, prepare};
+    use crate::run_folder::folder::RunFolder;
+
+    /// Weights that grow by a factor of 9 in each step, until the loss is no number any more.
+    const DIVERGING: &str = "name = \"mine\"\n\n[data]\ndataset = \"digits\"\ntrain = 32\ntest = 8\n\n[optimizer]\nname = \"sgd\"\n\
+        learning_rate = 1.0\nmomentum = 0.0\nweight_decay = 10.0\n\n[train]\nbatch = 16\niterations = 60\n\
+        checkpoint_every = 2\nlog_every = 3\n\n[objective]\nname = \"nt-xent\"\n";
+
+    fn session(root: &Path) -> Session {
+        let recipe = Recipe::resolved(DIVERGING, Path::new("mine.toml")).unwrap();
+        let devices = DeviceSet::open(&[DeviceChoice { name: DeviceName::Cpu, index: 0 }]).unwrap();
+        let prepared = prepare(recipe, None, devices).unwrap();
+        begin(RunFolder::create(Some(root), "x").unwrap(), prepared).unwrap()
+    }
+
+    #[test]
+    fn a_run_that_left_checkpoints_out_diverges_to_the_same_state() {
+        let place = tempfile::tempdir().unwrap();
+        let ended = |name: &str, affords: bool| {
+            let mut session = session(&place.path().join(name));
+            let arm = session.recipe.arms().remove(0);
+            let mut events = EventLog::open(&session.folder, &arm.name).unwrap();
+            let mut training = ArmTraining::open(&mut session, (0, &arm), &mut events).unwrap();
+            if !affords {
+                training.clock.rewind(Duration::from_secs(1_000_000));
+            }
+            for _ in 0..4 {
+                training.step().unwrap();
+                training.checkpoint_if_due().unwrap();
+                training.session.written().unwrap();
+            }
+            let good = training.session.state.arms[0].good.clone().unwrap();
+            assert!(good.contains(if affords { "iteration-4." } else { "iteration-0." }), "{good}");
+            let stopped = training.iterate().unwrap().unwrap();
+            training.session.written().unwrap();
+            let bytes = pollster::block_on(training.trainer.to_bytes()).unwrap();
+            assert!((5..60).contains(&training.trainer.step_number()), "{}", stopped.message);
+            session.log.flush().unwrap();
+            let state = &session.state.arms[0];
+            let kept = session.state.file(&session.folder, state.trainer.as_ref().unwrap()).unwrap();
+            assert!(kept == bytes && state.good == state.trainer);
+            let lines = fs::read_to_string(session.folder.path("metrics.jsonl")).unwrap();
+            (bytes, stopped.message, lines, state.iteration)
+        };
+        let (all, few) = (ended("all", true), ended("few", false));
+        assert!(all == few, "{} {}", all.1, few.1);
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Pace {
 pub(super) struct Note {
     /// Images a second, each of which gives two views.
     images_per_second: f64,
-    /// The share of the time that steps have waited for images, if these are read ahead.
+    /// The share of the time that steps have waited for images and solves, if any are prepared ahead.
     waiting: Option<f64>,
     /// Seconds to the last step, evaluations and checkpoints included, at the pace of all steps but the first.
     seconds_left: Option<f64>,

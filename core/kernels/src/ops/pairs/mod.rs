@@ -6,7 +6,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, ExtensionType, backend_extension};
 use burn::tensor::{Int, Tensor};
 
-pub use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, Weight, tile_rows};
+pub use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs, Weight, similarities_at_once, tile_rows};
 
 /// The weights of a comparison: groups of rows, or weights of pairs. Constants, without a gradient.
 #[derive(ExtensionType, Debug, Clone)]
