@@ -108,7 +108,8 @@ fn pictures_count_in_their_own_size() {
     assert!(text.contains("at least 4 GB") && text.contains("has 2 GB"), "{text}");
     let batch = number(&text, "lower train.batch to ");
     assert!((8.0..31.0).contains(&batch), "{text}");
-    let lowered = [&set[..], &[&format!("train.batch={batch}")]].concat();
+    let batch = format!("train.batch={batch}");
+    let lowered = [&set[..], &[batch.as_str()]].concat();
     assert!(told(within(place.path(), "2000", &lowered), 1).contains(".png"));
 }
 
