@@ -8,14 +8,13 @@ use super::biased::biased_network;
 use super::wcl::BIASED_RATE;
 use super::with_classifier::includes_cross_entropy;
 use super::{
-    AdversarialGenerator, Algorithm, BiasGuided, BootstrapLatent, Cached, DifficultyEncoder,
-    DifficultyWeighted, JustTrainTwice, LearningFromFailure, LearningNotToLearn, MomentumContrast,
-    MovingAverage, Networks, Prototypes, RepresentationDebiasing, Single, VariationalAutoencoder,
+    AdversarialGenerator, Algorithm, BiasFirst, Byol, DifficultyEncoder, DifficultyWeighted, GradCache, Jtt,
+    Lff, Lnl, MomentumContrast, MovingAverage, Networks, Rebias, Single, Swav, VariationalAutoencoder,
     WithClassifier,
 };
 use crate::error::{Error, Result, positive, within};
 use crate::loss::spec::Spec;
-use crate::loss::{self, Lff, Objective, ObjectiveConfig, WclTriplet};
+use crate::loss::{self, Objective, ObjectiveConfig, WclTriplet};
 use crate::nn::EncoderConfig;
 use crate::nn::head::{HeadConfig, HeadKind};
 
@@ -298,7 +297,7 @@ impl AlgorithmConfig {
         Ok(match self {
             Self::Single {} => Box::new(Single::new(networks, objective.build()?, device, rng)?),
             Self::Cached { chunk, statistics } => {
-                let made = Cached::new(networks, objective.build()?, *chunk, device, rng)?;
+                let made = GradCache::new(networks, objective.build()?, *chunk, device, rng)?;
                 Box::new(made.with_statistics(*statistics)?)
             }
             Self::WithClassifier { ce_weight } => {
@@ -315,11 +314,11 @@ impl AlgorithmConfig {
                     false => MovingAverage::constant(*momentum)?,
                 };
                 let predictor = predictor.clone().unwrap_or_else(|| like(&networks.head));
-                Box::new(BootstrapLatent::new(networks, &predictor, average, device, rng)?)
+                Box::new(Byol::new(networks, &predictor, average, device, rng)?)
             }
             Self::Swav { prototypes, frozen_steps, queue, queue_from } => {
                 let (objective, frozen) = (objective.parse()?, *frozen_steps);
-                let made = Prototypes::new(networks, objective, *prototypes, frozen, device, rng)?;
+                let made = Swav::new(networks, objective, *prototypes, frozen, device, rng)?;
                 Box::new(made.with_queue(*queue, *queue_from)?)
             }
             Self::Difficulty { triplet, evaluated, biased_learning_rate } => {
@@ -328,15 +327,15 @@ impl AlgorithmConfig {
                 Box::new(made.with_biased_learning_rate(*biased_learning_rate)?)
             }
             Self::Lff { ema_alpha } => {
-                let objective: Lff = objective.parse()?;
+                let objective: loss::Lff = objective.parse()?;
                 let averages = ema_alpha.map(|alpha| (training.labels.clone(), alpha));
-                Box::new(LearningFromFailure::new(networks, objective, averages, device, rng)?)
+                Box::new(Lff::new(networks, objective, averages, device, rng)?)
             }
             Self::Rebias { lambda, encoder } => {
                 let independence = objective.parse()?;
                 let biased = biased_network(networks, encoder.as_ref(), networks.head.clone());
                 let both = [networks, &biased];
-                let made = RepresentationDebiasing::new(both, independence, *lambda, device, rng);
+                let made = Rebias::new(both, independence, *lambda, device, rng);
                 Box::new(made?)
             }
             Self::BiasNetwork { encoder, first_steps, ce_weight } => {
@@ -347,7 +346,7 @@ impl AlgorithmConfig {
                 let scores = HeadConfig { kind: HeadKind::Linear, output: classes, ..HeadConfig::default() };
                 let biased = biased_network(networks, Some(encoder), scores);
                 let (both, steps) = ([networks, &biased], (*first_steps, *ce_weight));
-                Box::new(BiasGuided::new(both, objective.build()?, steps, device, rng)?)
+                Box::new(BiasFirst::new(both, objective.build()?, steps, device, rng)?)
             }
             Self::Lnl { predictor, reversal } => {
                 let predictor = match predictor {
@@ -355,11 +354,11 @@ impl AlgorithmConfig {
                     None => bias_predictor(training.biases)?,
                 };
                 let objective = objective.parse()?;
-                Box::new(LearningNotToLearn::new(networks, &predictor, objective, *reversal, device, rng)?)
+                Box::new(Lnl::new(networks, &predictor, objective, *reversal, device, rng)?)
             }
             Self::Jtt { first_steps } => {
                 let (objective, labels) = (objective.parse()?, training.labels.clone());
-                Box::new(JustTrainTwice::new(networks, objective, *first_steps, labels, device, rng)?)
+                Box::new(Jtt::new(networks, objective, *first_steps, labels, device, rng)?)
             }
             Self::Vae {} => Box::new(VariationalAutoencoder::new(networks, objective.parse()?, device, rng)?),
             Self::Dcgan {} => Box::new(AdversarialGenerator::new(networks, device, rng)?),

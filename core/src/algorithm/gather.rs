@@ -206,7 +206,7 @@ mod tests {
     use rand::RngExt as _;
 
     use super::super::testing::rng;
-    use super::super::{Algorithm, BatchStatistics, Cached, Networks, Views};
+    use super::super::{Algorithm, BatchStatistics, GradCache, Networks, Views};
     use super::*;
     use crate::loss::batch::Batch;
     use crate::loss::{HardNegCclk, NtXent, Objective, SupCon};
@@ -253,7 +253,7 @@ mod tests {
     fn trained(setup: &Setup, peers: Arc<dyn Peers>) -> (Vec<f32>, Vec<f32>, f32) {
         let Setup { networks, objective, statistics, chunk, samples, devices } = setup;
         let device = Device::flex();
-        let cached = Cached::new(networks, objective(), *chunk, &device, &mut rng(1)).unwrap();
+        let cached = GradCache::new(networks, objective(), *chunk, &device, &mut rng(1)).unwrap();
         let mut cached = cached.with_statistics(*statistics).unwrap();
         cached.share(&vec![device.clone(); devices - 1]).unwrap();
         cached.join(peers).unwrap();

@@ -312,7 +312,7 @@ mod tests {
     use tracing::{Event, Metadata, Subscriber};
 
     use super::super::testing::rng;
-    use super::super::{Algorithm as _, Cached, Networks, Views};
+    use super::super::{Algorithm as _, GradCache, Networks, Views};
     use super::*;
     use crate::loss::NtXent;
     use crate::loss::batch::Batch;
@@ -440,7 +440,7 @@ mod tests {
         let work = |peers: Arc<dyn Peers>| {
             let log = Arc::new(Log::default());
             let mut cached =
-                Cached::new(&residual(), Box::new(NtXent::default()), 2, &Device::flex(), &mut rng(1))
+                GradCache::new(&residual(), Box::new(NtXent::default()), 2, &Device::flex(), &mut rng(1))
                     .unwrap();
             cached.join(Arc::new(Noted(peers, log.clone()))).unwrap();
             let values: Vec<f32> = (0..4 * 3 * 64).map(|i| (i as f32 * 0.37).sin()).collect();
