@@ -33,9 +33,9 @@ pub enum Pairs {
         period: usize,
     },
     /// Those of a different group from the anchor's.
-    Unlike,
+    OtherLabel,
     /// Those of the anchor's group.
-    Like,
+    SameLabel,
 }
 
 /// The weight of a pair, from its entry in the weights of the comparison; 1 if the comparison has none.
@@ -73,12 +73,12 @@ impl LogSumExp {
 
     /// The sum over the candidates of a different group from the anchor's.
     pub fn exclude_same_label() -> Self {
-        Self { pairs: Pairs::Unlike, ..Self::over_all() }
+        Self { pairs: Pairs::OtherLabel, ..Self::over_all() }
     }
 
     /// The sum over the candidates of the anchor's group.
-    pub fn like() -> Self {
-        Self { pairs: Pairs::Like, ..Self::over_all() }
+    pub fn same_label() -> Self {
+        Self { pairs: Pairs::SameLabel, ..Self::over_all() }
     }
 
     /// Weights the pairs by the entries of the comparison's weights.

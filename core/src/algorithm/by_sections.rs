@@ -174,12 +174,13 @@ mod tests {
                 let [a, b] = [0.37, 0.61].map(|pace| waves([3, 3, side, side], pace));
                 let views = Views::new(a, b * 0.5 + 0.7).unwrap().with_per_view_batch_norm(apart);
                 // An objective may give gradients of one view alone.
-                let pulls = [Some(waves([3, 5], 1.3)), is_whole.then(|| waves([3, 5], 0.9))];
+                let grad_projections = [Some(waves([3, 5], 1.3)), is_whole.then(|| waves([3, 5], 0.9))];
 
                 let plain = model(name, side, stem);
                 let embeddings = passes::represent(&plain, &views);
                 let projections = embeddings.through(&plain).split();
-                let loss = passes::with_gradients(projections.clone().into_iter().zip(pulls.clone()));
+                let loss =
+                    passes::with_gradients(projections.clone().into_iter().zip(grad_projections.clone()));
                 let gradients = passes::gradients(&plain, loss.unwrap()).unwrap();
                 let expected = outcome(&plain, embeddings, projections, &[gradients]);
 
@@ -187,7 +188,7 @@ mod tests {
                 let pass = BySections::forward(&by_sections, &views);
                 let (embeddings, projections) = (pass.embeddings(), pass.projections());
                 let mut found = Vec::new();
-                pass.backward(&by_sections, pulls, |of_section| found.push(of_section)).unwrap();
+                pass.backward(&by_sections, grad_projections, |of_section| found.push(of_section)).unwrap();
                 assert_eq!(found.len(), sections);
                 let found = outcome(&by_sections, embeddings, projections, &found);
                 let off = off(&found, &expected);

@@ -370,7 +370,7 @@ mod tests {
     }
 
     /// The gradient of a loss with respect to projections.
-    fn pull(projections: &Tensor<2>, seed: u64) -> Tensor<2> {
+    fn grad_projections(projections: &Tensor<2>, seed: u64) -> Tensor<2> {
         let (mut rng, [n, width]) = (rng(seed), projections.dims());
         let values: Vec<f64> = (0..n * width).map(|_| rng.random_range(-1.0..1.0)).collect();
         Tensor::from_data(TensorData::new(values, [n, width]), (&Device::flex(), DType::F64))
@@ -390,8 +390,8 @@ mod tests {
     fn in_one_pass(model: &Model, views: &Views) -> Outcome {
         let [a, b] = passes::represent(model, views).through(model).split();
         let projections = [a.clone(), b.clone()].map(numbers).to_vec();
-        let pulls = [pull(&a, 4), pull(&b, 5)].map(Tensor::autodiff);
-        let [of_a, of_b] = pulls;
+        let gradients = [grad_projections(&a, 4), grad_projections(&b, 5)].map(Tensor::autodiff);
+        let [of_a, of_b] = gradients;
         let gradients = passes::gradients(model, (a * of_a).sum() + (b * of_b).sum()).unwrap();
         outcome(model, projections, gradients)
     }
@@ -405,7 +405,9 @@ mod tests {
         let [a, b] = outputs.projections.map(|parts| Tensor::cat(parts, 0));
         let projections = [a.clone(), b.clone()].map(numbers).to_vec();
         let mut sum = GradientsAccumulator::new();
-        for gradients in passes.gradients(&[Some(pull(&a, 4)), Some(pull(&b, 5))]).unwrap() {
+        for gradients in
+            passes.gradients(&[Some(grad_projections(&a, 4)), Some(grad_projections(&b, 5))]).unwrap()
+        {
             sum.accumulate(model, gradients);
         }
         outcome(model, projections, sum.grads())

@@ -104,7 +104,7 @@ impl Compared {
         let fits = |period: usize| period > 0 && m.is_multiple_of(period);
         let terms = self.comparison.terms.iter().all(|term| match term.pairs {
             Pairs::Apart { period } => fits(period),
-            Pairs::All | Pairs::Like | Pairs::Unlike => true,
+            Pairs::All | Pairs::SameLabel | Pairs::OtherLabel => true,
         });
         let weights = match &self.weights {
             PairWeights::Ones | PairWeights::Pairs(_) => true,
