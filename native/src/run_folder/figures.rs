@@ -120,12 +120,12 @@ pub(crate) struct ConfusionFigure {
     pub(crate) counts: Vec<Vec<usize>>,
     /// Accuracy by class and value of a categorical condition, and the names of these values.
     #[serde(default)]
-    pub(crate) groups: Option<Groups>,
+    pub(crate) groups: Option<GroupsFigure>,
 }
 
 /// Accuracy in the cells of class × attribute.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Groups {
+pub(crate) struct GroupsFigure {
     /// Name of the attribute.
     #[serde(default)]
     pub(crate) attribute: String,

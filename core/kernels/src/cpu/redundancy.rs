@@ -10,7 +10,7 @@
 
 use faer::MatRef;
 
-use super::gemm::{assign, matrix, product};
+use super::gemm::{assign, gemm, matrix};
 use super::parallel;
 
 /// Number of rows in one iteration of a loop.
@@ -27,7 +27,7 @@ pub fn evaluate(views: [&mut [f32]; 2], width: usize, off_diagonal: f32, eps: f3
     };
 
     let parts = parallel::map(a.parts().zip(b.parts()), |(a, b)| {
-        product(matrix(a, width).transpose(), matrix(b, width))
+        gemm(matrix(a, width).transpose(), matrix(b, width))
     });
     let share = 1.0 / rows as f32;
     let mut grad_correlation = parallel::sum(parts, width * width);

@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use super::{LANES, PART, Weights, counts_once, keep_above};
 use crate::cpu::exp::exp;
-use crate::cpu::gemm::{add as add_product, matrix, product};
+use crate::cpu::gemm::{add as add_product, gemm, matrix};
 use crate::cpu::parallel;
 use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs};
 
@@ -239,7 +239,7 @@ impl<'h> Half<'h> {
     fn exponentials(&self, powers: &[f32], block: &Block, part: Range<usize>) -> Vec<(f32, Vec<f32>)> {
         let columns = &self.rows[self.span(&block.columns)];
         let rows = matrix(&self.scaled[self.span(&part)], self.width);
-        let mut similarities = product(rows, matrix(columns, self.width).transpose());
+        let mut similarities = gemm(rows, matrix(columns, self.width).transpose());
         let (limit, first) = (self.limit, part.start - block.rows.start);
         let mut found = Vec::with_capacity(powers.len());
         for (k, &power) in powers.iter().enumerate() {

@@ -12,7 +12,7 @@ use crate::numeric::matrix::Matrix;
 
 /// The numbers of an input.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Numbers {
+pub enum InputValues {
     /// Rows: embeddings, scores, conditioning values.
     Rows(Matrix),
     /// An integer for each sample.
@@ -26,7 +26,7 @@ fn of_view(name: &str, view: usize) -> String {
     format!("{name}_{view}")
 }
 
-impl Numbers {
+impl InputValues {
     /// Reads them from a document, in the form that the input of that name has.
     ///
     /// # Errors
