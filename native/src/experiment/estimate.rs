@@ -33,7 +33,7 @@ const SHORT: f64 = 10.0;
 /// kernels; a smoke test there measures full batches.
 pub(super) fn estimate(session: &Session) -> Option<f64> {
     let Session { recipe, devices, splits, weights, .. } = session;
-    if devices.has_gpu() && recipe.smoke.is_none() || !devices.team.is_alone() {
+    if devices.has_gpu() && recipe.smoke.is_none() || !devices.processes.is_alone() {
         return None;
     }
     let seconds = training_seconds(recipe, &splits.train, devices, weights.as_ref())?;

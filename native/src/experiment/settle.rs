@@ -13,7 +13,7 @@ use crate::experiment::prepare::weights;
 use crate::experiment::resume::{ResumeOptions, has_result, recipe_of, resume};
 use crate::experiment::run::run;
 use crate::experiment::train::trainer::is_divergence;
-use crate::peers::Team;
+use crate::peers::ProcessGroup;
 use crate::run_folder::folder::{RECIPE, RESULT, RunFolder, worker};
 use crate::run_folder::lock::Held;
 use crate::run_folder::record::RunResult;
@@ -94,7 +94,11 @@ fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoi
         line(format_args!("{}: done before", folder.display()));
         return run_folder.read_json(RESULT);
     }
-    Ok(resume(folder, ResumeOptions { data, devices: &[device], set: &[], team: &Team::alone() })?.1)
+    Ok(resume(
+        folder,
+        ResumeOptions { data, devices: &[device], set: &[], processes: &ProcessGroup::alone() },
+    )?
+    .1)
 }
 
 /// Refuses a folder with a run of another recipe.

@@ -1,4 +1,4 @@
-//! The processes of a team over MPI.
+//! The processes of a group over MPI.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,7 +13,7 @@ use mpi::traits::{Communicator as _, CommunicatorCollectives as _, Root as _};
 use simile_core::error::{Error, Result as CoreResult};
 use simile_core::peers::Peers;
 
-use super::Team;
+use super::ProcessGroup;
 
 /// Numbers that one call of MPI moves: it counts in 32 bits, and some libraries count bytes.
 const AT_ONCE: usize = 1 << 28;
@@ -39,7 +39,7 @@ impl Running {
     ///
     /// # Errors
     /// If it is in use, or takes calls of one thread alone.
-    pub(super) fn begin() -> Result<(Self, Team)> {
+    pub(super) fn begin() -> Result<(Self, ProcessGroup)> {
         // The thread that sums gradients calls while the main thread does not.
         let begun = initialize_with_threading(Threading::Serialized);
         let (universe, threading) = begun.ok_or_else(|| anyhow!("MPI is in use already"))?;
@@ -47,7 +47,7 @@ impl Running {
         let world = SimpleCommunicator::world();
         let (rank, count) = (world.rank().unsigned_abs() as usize, world.size().unsigned_abs() as usize);
         let local_rank = world.split_shared(world.rank()).rank().unsigned_abs() as usize;
-        Ok((Self { _universe: universe }, Team::of(Arc::new(World { rank, count }), local_rank)))
+        Ok((Self { _universe: universe }, ProcessGroup::of(Arc::new(World { rank, count }), local_rank)))
     }
 
     /// Ends all processes at once.

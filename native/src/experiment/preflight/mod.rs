@@ -52,7 +52,7 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
     let resident = if bytes <= resident_limit()? { bytes } else { 0 };
     // Each process has its part of a batch.
     let mut own = recipe.clone();
-    own.train.batch = recipe.train.batch.div_ceil(devices.team.count());
+    own.train.batch = recipe.train.batch.div_ceil(devices.processes.count());
     check_step(&own, (images, resident), devices)
 }
 

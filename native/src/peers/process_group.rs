@@ -1,4 +1,4 @@
-//! What the processes of a team tell each other beside the numbers of a step.
+//! What the processes of a group tell each other beside the numbers of a step.
 //!
 //! The leader says what comes next: the recipe, an arm with the state of its trainer, the end. Within an arm all of them agree
 //! before every step that it is taken, so that an interruption or an error of one stops all at the same step.
@@ -13,7 +13,7 @@ use simile_core::peers::{Alone, Peers};
 
 /// The processes of a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Team {
+pub(crate) struct ProcessGroup {
     peers: Arc<dyn Peers>,
     /// The number of this process among those of its machine.
     local_rank: usize,
@@ -81,7 +81,7 @@ impl Status {
     }
 }
 
-impl Team {
+impl ProcessGroup {
     /// One process.
     pub(crate) fn alone() -> Self {
         Self::of(Arc::new(Alone), 0)
@@ -235,8 +235,8 @@ mod tests {
     fn the_worst_that_one_says_is_what_all_do() {
         use Status::{Ended, Failed, Fine, Interrupted, Kept};
         let of = |own, others: &[Status]| {
-            let team = Team::of(Arc::new(Others(others.to_vec())), 0);
-            (team.agree(own).unwrap(), team.has_parted())
+            let processes = ProcessGroup::of(Arc::new(Others(others.to_vec())), 0);
+            (processes.agree(own).unwrap(), processes.has_parted())
         };
         assert_eq!(of(Fine, &[Fine, Fine]), (Verdict::Go, false));
         assert_eq!(of(Kept, &[Fine, Fine]), (Verdict::Keep, false));
@@ -273,8 +273,8 @@ mod tests {
                 Ok(())
             }
         }
-        let team = Team::of(Arc::new(Heard(std::sync::Mutex::default())), 0);
-        team.say(&Message::Arm { at: 3 }, b"a\nstate\n").unwrap();
-        assert_eq!(team.hear().unwrap(), (Message::Arm { at: 3 }, b"a\nstate\n".to_vec()));
+        let processes = ProcessGroup::of(Arc::new(Heard(std::sync::Mutex::default())), 0);
+        processes.say(&Message::Arm { at: 3 }, b"a\nstate\n").unwrap();
+        assert_eq!(processes.hear().unwrap(), (Message::Arm { at: 3 }, b"a\nstate\n".to_vec()));
     }
 }
