@@ -84,10 +84,10 @@ impl Places {
 
     /// The part of this process.
     pub(super) fn part(&self, chunk: usize) -> Part {
-        self.of_rank(self.peers.rank(), chunk)
+        self.part_of_rank(self.peers.rank(), chunk)
     }
 
-    fn of_rank(&self, rank: usize, chunk: usize) -> Part {
+    fn part_of_rank(&self, rank: usize, chunk: usize) -> Part {
         Part { chunk, each: 1 + self.helpers.len(), rank, ranks: self.peers.count() }
     }
 
@@ -108,7 +108,7 @@ impl Places {
             false => numbers(Tensor::cat(moved, 0))?,
         };
         let chunks: Vec<Vec<Range<usize>>> =
-            (0..ranks).map(|rank| self.of_rank(rank, chunk).chunks(samples).collect()).collect();
+            (0..ranks).map(|rank| self.part_of_rank(rank, chunk).chunks(samples).collect()).collect();
         let counts: Vec<usize> =
             chunks.iter().map(|rows| rows.iter().map(Range::len).sum::<usize>() * width).collect();
         let all = self.peers.all_gather(&numbers, &counts)?;
@@ -127,7 +127,7 @@ impl Places {
     /// The width and the type of the rows, which a rank without a chunk learns from rank 0.
     fn shape(&self, own: Option<&Tensor<2>>, (samples, chunk): (usize, usize)) -> Result<(usize, DType)> {
         let known = own.map_or((0, DType::F32), |rows| (rows.dims()[1], rows.dtype()));
-        if (0..self.peers.count()).all(|rank| !self.of_rank(rank, chunk).is_idle(samples)) {
+        if (0..self.peers.count()).all(|rank| !self.part_of_rank(rank, chunk).is_idle(samples)) {
             return Ok(known);
         }
         let at = TYPES.iter().position(|&dtype| dtype == known.1).unwrap_or_default();

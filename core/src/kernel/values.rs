@@ -61,11 +61,11 @@ impl KernelValues {
 
     /// `k(row, z_j)` for `j` of a range, one value each in `found`.
     pub(crate) fn with(&self, row: &[f64], range: Range<usize>, found: &mut [f64]) {
-        self.of_columns(&self.form, 0..self.columns.len(), row, range, found);
+        self.evaluate_columns(&self.form, 0..self.columns.len(), row, range, found);
     }
 
     /// A kernel on some of the columns.
-    fn of_columns(
+    fn evaluate_columns(
         &self,
         form: &Form,
         columns: Range<usize>,
@@ -109,7 +109,7 @@ impl KernelValues {
                 let mut of_factor = vec![0.0; found.len()];
                 for (of, form) in factors {
                     let of = columns.start + of.start..columns.start + of.end;
-                    self.of_columns(form, of, row, range.clone(), &mut of_factor);
+                    self.evaluate_columns(form, of, row, range.clone(), &mut of_factor);
                     found.iter_mut().zip(&of_factor).for_each(|(found, value)| *found *= value);
                 }
                 return;

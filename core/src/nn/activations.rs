@@ -17,7 +17,7 @@ pub struct Activations {
 
 impl Activations {
     /// The image alone.
-    pub(super) fn of_image(channels: usize, side: usize) -> Self {
+    pub(super) fn from_image(channels: usize, side: usize) -> Self {
         Self::default().and(1, channels * side * side).and_between(channels * side * side)
     }
 

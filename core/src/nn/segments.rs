@@ -26,7 +26,7 @@ impl From<Tensor<4>> for Flow {
 
 impl Flow {
     /// Rows `[n, d]`.
-    pub(crate) fn of_rows(rows: Tensor<2>) -> Self {
+    pub(crate) fn from_rows(rows: Tensor<2>) -> Self {
         let [n, width] = rows.dims();
         rows.reshape([n, 1, 1, width]).into()
     }

@@ -61,13 +61,13 @@ impl Window {
 
 impl Layers {
     /// None yet.
-    pub(super) fn of_maps(channels: usize, side: usize) -> Self {
+    pub(super) fn from_maps(channels: usize, side: usize) -> Self {
         Self { channels, side, work: Work::default() }
     }
 
     /// None yet, on a row of numbers.
-    pub(super) fn of_row(numbers: usize) -> Self {
-        Self::of_maps(numbers, 1)
+    pub(super) fn from_row(numbers: usize) -> Self {
+        Self::from_maps(numbers, 1)
     }
 
     fn numbers(&self) -> u64 {
@@ -143,7 +143,7 @@ impl Layers {
 
     /// A branch that begins at these maps.
     pub(super) fn branch(&self) -> Self {
-        Self::of_maps(self.channels, self.side)
+        Self::from_maps(self.channels, self.side)
     }
 
     /// These and the layers of another branch.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use burn::tensor::{DType, Device};
 use serde_json::Value;
 
-use super::finite::{compare, of_gradient, refused, visit};
+use super::finite::{compare, gradient_name, refused, visit};
 use super::input_values::InputValues;
 use super::outcome::read;
 use crate::error::{Error, Result};
@@ -89,7 +89,7 @@ impl Differentiated {
             return Some("the loss".into());
         }
         let gradient = self.gradients.iter().find(|(_, rows)| rows.first_not_finite().is_some());
-        gradient.map(|(name, _)| of_gradient(name))
+        gradient.map(|(name, _)| gradient_name(name))
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::DeviceChoice;
 use crate::console::Meanwhile;
-use crate::peers::of_launcher;
+use crate::peers::is_from_launcher;
 
 /// The hidden command that tests a device in this process.
 pub(crate) const COMMAND: &str = "self-test";
@@ -59,7 +59,7 @@ fn watch(mut command: Command, limit: Duration) -> Result<(), String> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     // It is no process of a launcher's.
     for (name, _) in env::vars_os() {
-        if name.to_str().is_some_and(of_launcher) {
+        if name.to_str().is_some_and(is_from_launcher) {
             command.env_remove(name);
         }
     }

@@ -104,7 +104,7 @@ impl Draft {
     /// A usage error that names the setting.
     pub(crate) fn load(&self, changes: &Changes<'_>) -> Result<Recipe> {
         let origin = format!("the recipe for {}", self.folder.display());
-        Recipe::of_text(&self.text("recipe.toml"), &origin, &self.name, changes)
+        Recipe::from_text(&self.text("recipe.toml"), &origin, &self.name, changes)
             .with_context(|| format!("the pictures in {}", self.folder.display()))
     }
 

@@ -28,7 +28,7 @@ impl Annotations {
     ///
     /// # Errors
     /// As [`labels::read`].
-    pub(super) fn of_table(table: &Path, label: Option<&str>, condition: Option<&str>) -> Result<Self> {
+    pub(super) fn from_table(table: &Path, label: Option<&str>, condition: Option<&str>) -> Result<Self> {
         let Labels { table: read, names_files } = labels::read(table, label, condition)?;
         read.notes.iter().for_each(line);
         Ok(Self {
@@ -43,7 +43,7 @@ impl Annotations {
     ///
     /// # Errors
     /// A usage error if a file is of another format, or has no `class`; if the files differ in their columns.
-    pub(super) fn of_parts(parts: &[PathBuf]) -> Result<Self> {
+    pub(super) fn from_parts(parts: &[PathBuf]) -> Result<Self> {
         let mut whole: Option<Vec<(String, Cells)>> = None;
         for part in parts {
             if Format::of(part)? != Format::Parquet {
@@ -65,10 +65,10 @@ impl Annotations {
             parquet::each_group(file, keep).with_context(reading)?;
         }
         let origin = parts.first().map_or_else(String::new, |part| part.display().to_string());
-        Self::of_columns(whole.unwrap_or_default(), &origin)
+        Self::from_columns(whole.unwrap_or_default(), &origin)
     }
 
-    fn of_columns(columns: Vec<(String, Cells)>, origin: &str) -> Result<Self> {
+    fn from_columns(columns: Vec<(String, Cells)>, origin: &str) -> Result<Self> {
         let (mut class, mut split, mut files) = (None, None, None);
         let mut conditions: BTreeMap<String, Condition> = BTreeMap::new();
         for (name, cells) in columns {

@@ -65,8 +65,8 @@ impl Given {
     /// to the vectors.
     pub(crate) fn read(sources: Sources<'_>) -> Result<Self> {
         let annotations = match sources.table {
-            Some(table) => Annotations::of_table(table, sources.label, sources.condition)?,
-            None => Annotations::of_parts(sources.parts)?,
+            Some(table) => Annotations::from_table(table, sources.label, sources.condition)?,
+            None => Annotations::from_parts(sources.parts)?,
         };
         let all = vectors(sources, &annotations)?;
         let Annotations { catalogue, has_split, .. } = annotations;

@@ -16,7 +16,7 @@ const COUNTS: [(&str, &str); 4] = [
 const PREFIXES: [&str; 8] = ["OMPI_", "PMIX_", "PMI_", "PMI2_", "PRTE_", "MV2_", "HYDI_", "SLURM_"];
 
 /// True for a variable by which a launcher tells a process its place among others.
-pub(crate) fn of_launcher(name: &str) -> bool {
+pub(crate) fn is_from_launcher(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -60,6 +60,9 @@ mod tests {
         assert_eq!(of(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")]), None);
         assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "4"), (SEPARATE, "1")]), None);
         assert_eq!(of(&[]), None);
-        assert!(COUNTS.iter().all(|(name, _)| of_launcher(name)) && !of_launcher("CUDA_VISIBLE_DEVICES"));
+        assert!(
+            COUNTS.iter().all(|(name, _)| is_from_launcher(name))
+                && !is_from_launcher("CUDA_VISIBLE_DEVICES")
+        );
     }
 }

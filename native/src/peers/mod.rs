@@ -8,7 +8,7 @@ mod process_group;
 
 use anyhow::Result;
 
-pub(crate) use launch::of_launcher;
+pub(crate) use launch::is_from_launcher;
 pub(crate) use process_group::{Message, ProcessGroup, Status, Verdict};
 
 use crate::exit::{self, usage};

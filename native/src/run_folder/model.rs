@@ -23,7 +23,7 @@ pub(crate) fn file(path: &Path) -> PathBuf {
 }
 
 /// The file name of an arm's model, of a run of several: `model-fair.safetensors`.
-pub(crate) fn of_arm(model: &str, arm: &str) -> String {
+pub(crate) fn arm_file(model: &str, arm: &str) -> String {
     model.replacen("model", &format!("model-{}", slug(arm)), 1)
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
             others.join(", ")
         ),
     };
-    Ok((path.join(of_arm(MODEL, taken)), Some(said)))
+    Ok((path.join(arm_file(MODEL, taken)), Some(said)))
 }
 
 /// The bytes of a model's file.

@@ -62,7 +62,7 @@ impl Inputs {
     }
 
     /// Every input of every objective; of several with a name the first.
-    pub(crate) fn of_all(labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
+    pub(crate) fn for_all_objectives(labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
         let mut all: Vec<Input> = loss::specs().flat_map(|spec| spec.inputs).copied().collect();
         let mut names = BTreeSet::new();
         all.retain(|input| names.insert(input.name));

@@ -156,7 +156,7 @@ impl WholeBatch {
                 let rows = start..start + samples;
                 start += samples;
                 let parts = views.iter().map(|view| view.clone().slice([rows.clone()])).collect();
-                Flow::of_rows(Tensor::cat(parts, 0).to_device(&end.maps.device()))
+                Flow::from_rows(Tensor::cat(parts, 0).to_device(&end.maps.device()))
             };
             let ends = pass.starts.last().map(|ends| ends.iter().map(of_chunk).collect());
             pass.backward(&networks, &mut sums, ends.unwrap_or_default(), peers.as_ref())?;

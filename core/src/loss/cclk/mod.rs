@@ -141,7 +141,7 @@ impl KernelWeights {
     fn operators_on_device(&self, z_a: Tensor<2>, z_b: Tensor<2>, like: &Tensor<2>) -> BothEmbeddings {
         let unit = self.variant == WeightScheme::Released;
         let of =
-            |z: Tensor<2>| DeviceEmbedding::of_rows(&self.kernel, z.cast(like.dtype()), self.lambda, unit);
+            |z: Tensor<2>| DeviceEmbedding::from_rows(&self.kernel, z.cast(like.dtype()), self.lambda, unit);
         BothEmbeddings { a: of(z_a), b: of(z_b), is_shared: false, approximation_error: None }
     }
 

@@ -116,7 +116,7 @@ impl Form {
     }
 
     /// A form that differs in the default of one parameter.
-    pub(crate) const fn of_default(
+    pub(crate) const fn with_default(
         name: &'static str,
         parameter: &'static str,
         meaning: &'static str,

@@ -28,7 +28,7 @@ impl Depth {
     fn activations(self, settings: &Settings) -> Activations {
         let stem = settings.stem.unwrap_or_default();
         let mut side = stem.window().after(settings.side);
-        let image = Activations::of_image(settings.channels, settings.side);
+        let image = Activations::from_image(settings.channels, settings.side);
         let mut kept = image.and(2, WIDTHS[0] * side.pow(2));
         if stem == Stem::Imagenet {
             // Values and their sources.
@@ -58,7 +58,7 @@ impl Depth {
 
     fn work(self, settings: &Settings) -> Work {
         let stem = settings.stem.unwrap_or_default();
-        let image = Layers::of_maps(settings.channels, settings.side);
+        let image = Layers::from_maps(settings.channels, settings.side);
         let mut maps = image.convolution(WIDTHS[0], stem.window()).normalised();
         if stem == Stem::Imagenet {
             maps = maps.pool(HALVING);

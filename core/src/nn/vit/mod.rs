@@ -136,7 +136,7 @@ impl Vit {
         });
         let end = Step::of(move |flow| {
             let (rows, n) = rows(flow.maps);
-            Flow::of_rows(self.end(rows, n))
+            Flow::from_rows(self.end(rows, n))
         });
         std::iter::once(patches).chain(blocks).chain([end]).map(|step| vec![step]).collect()
     }

@@ -32,7 +32,7 @@ impl VitConfig {
         let Self { side, channels, width, blocks, heads } = *self;
         let tokens = self.tokens();
         let (rows, scores) = (tokens * width, heads * tokens.pow(2));
-        let mut kept = Activations::of_image(channels, side);
+        let mut kept = Activations::from_image(channels, side);
         for _ in 0..blocks {
             kept = kept
                 // A norm: centred rows, those of unit variance, and its result.

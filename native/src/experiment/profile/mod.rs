@@ -113,7 +113,7 @@ pub(crate) fn profile(
     };
     let mut arms = Vec::new();
     for arm in prepared.recipe.arms() {
-        let measured = of_arm(&prepared, &arm, weights.clone(), steps);
+        let measured = profile_arm(&prepared, &arm, weights.clone(), steps);
         let (profile, stages) = measured.with_context(|| format!("variant `{}`", arm.name))?;
         events.add(&arm.name, &stages);
         arms.push(profile);
@@ -128,7 +128,7 @@ pub(crate) fn profile(
     })
 }
 
-fn of_arm(
+fn profile_arm(
     prepared: &Prepared,
     arm: &Arm,
     weights: Option<Arc<Weights>>,

@@ -32,7 +32,7 @@ const THUMBNAILS_IN_A_ROW: usize = 25;
 ///
 /// # Errors
 /// If a view cannot be made.
-pub(crate) fn of_samples(session: &Session) -> Result<Figures> {
+pub(crate) fn sample_figures(session: &Session) -> Result<Figures> {
     let Recipe { augment, train, .. } = &session.recipe;
     let samples = samples(&session.splits.train, augment, train.seed, &session.devices.first.device)?;
     let thumbnails = Some(thumbnails(&session.splits.test)?);
