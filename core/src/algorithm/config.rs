@@ -297,8 +297,8 @@ impl AlgorithmConfig {
         Ok(match self {
             Self::Single {} => Box::new(Single::new(networks, objective.build()?, device, rng)?),
             Self::Cached { chunk, statistics } => {
-                let made = GradCache::new(networks, objective.build()?, *chunk, device, rng)?;
-                Box::new(made.with_statistics(*statistics)?)
+                let algorithm = GradCache::new(networks, objective.build()?, *chunk, device, rng)?;
+                Box::new(algorithm.with_statistics(*statistics)?)
             }
             Self::WithClassifier { ce_weight } => {
                 let weight = ce_weight.unwrap_or_else(published::ce_weight);
@@ -318,13 +318,14 @@ impl AlgorithmConfig {
             }
             Self::Swav { prototypes, frozen_steps, queue, queue_from } => {
                 let (objective, frozen) = (objective.parse()?, *frozen_steps);
-                let made = Swav::new(networks, objective, *prototypes, frozen, device, rng)?;
-                Box::new(made.with_queue(*queue, *queue_from)?)
+                let algorithm = Swav::new(networks, objective, *prototypes, frozen, device, rng)?;
+                Box::new(algorithm.with_queue(*queue, *queue_from)?)
             }
             Self::Difficulty { triplet, evaluated, biased_learning_rate } => {
                 let (weighted, triplet) = (objective.build()?, triplet.clone());
-                let made = DifficultyWeighted::new(networks, triplet, weighted, *evaluated, device, rng)?;
-                Box::new(made.with_biased_learning_rate(*biased_learning_rate)?)
+                let algorithm =
+                    DifficultyWeighted::new(networks, triplet, weighted, *evaluated, device, rng)?;
+                Box::new(algorithm.with_biased_learning_rate(*biased_learning_rate)?)
             }
             Self::Lff { ema_alpha } => {
                 let objective: loss::Lff = objective.parse()?;
@@ -335,8 +336,8 @@ impl AlgorithmConfig {
                 let independence = objective.parse()?;
                 let biased = biased_network(networks, encoder.as_ref(), networks.head.clone());
                 let both = [networks, &biased];
-                let made = Rebias::new(both, independence, *lambda, device, rng);
-                Box::new(made?)
+                let algorithm = Rebias::new(both, independence, *lambda, device, rng);
+                Box::new(algorithm?)
             }
             Self::BiasNetwork { encoder, first_steps, ce_weight } => {
                 let seen = training.labels.iter().max().map_or(0, |last| last + 1);

@@ -166,8 +166,8 @@ impl Algorithm for GradCache {
         let sum = match self.pending.take() {
             None => self.places.sum(&self.model, Vec::new())?,
             Some(Pending::Chunks(places)) if self.places.is_alone() => {
-                let found = places.into_iter().map(Place::gradients).collect::<Result<_>>()?;
-                self.places.sum(&self.model, found)?
+                let gradients = places.into_iter().map(Place::gradients).collect::<Result<_>>()?;
+                self.places.sum(&self.model, gradients)?
             }
             Some(Pending::Chunks(places)) => {
                 self.places.sum_while_found(&self.model, |sums| add_to(sums, places))?

@@ -115,12 +115,12 @@ impl Algorithm for Jtt {
                 remedy: "take the error set from the first network".into(),
             });
         }
-        let found = error_set(scores, &self.labels)?;
+        let misclassified = error_set(scores, &self.labels)?;
         let mut errors = vec![0; self.labels.len()];
-        found.iter().for_each(|&i| errors[i] = 1);
+        misclassified.iter().for_each(|&i| errors[i] = 1);
         self.model = self.networks.init(&self.device, rng)?;
         self.stage = Stage::Second { errors };
-        Ok(found.len())
+        Ok(misclassified.len())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {

@@ -243,8 +243,8 @@ impl ModuleVisitor for Flattening<'_> {
         if !self.piece.parameters.contains(&param.id) {
             return;
         }
-        let found = self.of.iter_mut().filter_map(|gradients| gradients.remove::<D>(param.id));
-        let gradient = found.reduce(|sum, gradient| sum + gradient);
+        let gradients = self.of.iter_mut().filter_map(|gradients| gradients.remove::<D>(param.id));
+        let gradient = gradients.reduce(|sum, gradient| sum + gradient);
         let count = param.val().shape().num_elements();
         self.found.push(f32::from(u8::from(gradient.is_some())));
         self.parts.push(match gradient {

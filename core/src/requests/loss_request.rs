@@ -56,9 +56,9 @@ impl LossRequest {
             },
         )?;
         let evaluation = objective.evaluate(&batch)?;
-        let found = on_host(evaluation).await?;
-        match found.not_finite() {
-            None => Ok(found),
+        let differentiated = on_host(evaluation).await?;
+        match differentiated.not_finite() {
+            None => Ok(differentiated),
             Some(result) => Err(self.refuse(&result, dtype == DType::F64)),
         }
     }
@@ -96,9 +96,9 @@ impl Differentiated {
 async fn on_host(evaluation: Evaluation) -> Result<Differentiated> {
     let Evaluation { loss, gradients, .. } = evaluation;
     let (names, gradients): (Vec<String>, Vec<_>) = gradients.into_iter().unzip();
-    let mut found = read([vec![loss.unsqueeze()], gradients].concat()).await?.into_iter();
-    let loss = found.next().and_then(|loss| loss.data().first().copied()).unwrap_or(f64::NAN);
-    Ok(Differentiated { loss, gradients: names.into_iter().zip(found).collect() })
+    let mut values = read([vec![loss.unsqueeze()], gradients].concat()).await?.into_iter();
+    let loss = values.next().and_then(|loss| loss.data().first().copied()).unwrap_or(f64::NAN);
+    Ok(Differentiated { loss, gradients: names.into_iter().zip(values).collect() })
 }
 
 #[cfg(test)]

@@ -121,8 +121,8 @@ fn squared_distances(z: Tensor<2>) -> Tensor<2> {
     let z = z.clone() - z.mean_dim(0);
     let (b, device, dtype) = (z.dims()[0], z.device(), z.dtype());
     let squares = z.clone().powi_scalar(2).sum_dim(1);
-    let found = squares.clone() + squares.transpose() - inner_products(z) * 2.0;
-    found.clamp_min(0.0) * (Tensor::<2>::eye(b, &device).cast(dtype).neg() + 1.0)
+    let distances = squares.clone() + squares.transpose() - inner_products(z) * 2.0;
+    distances.clamp_min(0.0) * (Tensor::<2>::eye(b, &device).cast(dtype).neg() + 1.0)
 }
 
 /// `|z_i - z_j|_1`, some rows at a time.

@@ -90,11 +90,11 @@ impl Depth {
     fn operations(self, settings: &Settings) -> Vec<Operation> {
         let stem = settings.stem.unwrap_or_default();
         let Window { stride, padding, .. } = stem.window();
-        let mut found = convolved("conv1", "bn1", stride, padding);
-        found.push(Operation::Relu);
+        let mut operations = convolved("conv1", "bn1", stride, padding);
+        operations.push(Operation::Relu);
         if stem == Stem::Imagenet {
             let Window { kernel: side, stride, padding } = HALVING;
-            found.push(Operation::Maximum { side, stride, padding });
+            operations.push(Operation::Maximum { side, stride, padding });
         }
         let mut inputs = WIDTHS[0];
         for (stage, width) in WIDTHS.into_iter().enumerate() {
@@ -107,13 +107,13 @@ impl Depth {
                 } else {
                     Vec::new()
                 };
-                found.extend([Operation::Sum([self.block(&name, stride), shortcut]), Operation::Relu]);
+                operations.extend([Operation::Sum([self.block(&name, stride), shortcut]), Operation::Relu]);
                 inputs = outputs;
             }
         }
-        found.push(Operation::GlobalMean);
-        found.extend(settings.output.map(|_| Operation::linear("fc")));
-        found
+        operations.push(Operation::GlobalMean);
+        operations.extend(settings.output.map(|_| Operation::linear("fc")));
+        operations
     }
 
     /// The main branch of a block.

@@ -278,9 +278,9 @@ impl ResNet {
             let width = WIDTHS[index];
             let blocks = (0..depth.blocks()[index]).map(|block| {
                 let stride = if block == 0 && index > 0 { 2 } else { 1 };
-                let made = Block::new(depth.kind(), inputs, width, stride, device, rng);
+                let block = Block::new(depth.kind(), inputs, width, stride, device, rng);
                 inputs = width * depth.kind().expansion();
-                made
+                block
             });
             blocks.collect()
         };

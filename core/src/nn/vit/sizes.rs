@@ -95,13 +95,13 @@ impl VitConfig {
             ];
             [mixed, changed].map(|branch| Operation::Sum([branch, Vec::new()]))
         };
-        let mut found = vec![
+        let mut operations = vec![
             Operation::convolution("patch_embed.proj", PATCH, 0),
             Operation::Tokens { class: "cls_token".into(), positions: "pos_embed".into() },
         ];
-        found.extend((0..self.blocks).flat_map(block));
-        found.extend([Operation::FirstToken { tokens }, norm("norm".into())]);
-        found
+        operations.extend((0..self.blocks).flat_map(block));
+        operations.extend([Operation::FirstToken { tokens }, norm("norm".into())]);
+        operations
     }
 }
 
