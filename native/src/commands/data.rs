@@ -142,10 +142,10 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
     line(format_args!("{}: {}; licence: {}", about.name, about.home, about.licence));
     let files = fetch_files(about, &arguments.data, arguments.from.as_deref())?;
     for file in files.iter().filter(|file| !file.verified) {
-        let kept =
+        let receipt =
             file.receipt.as_ref().map_or_else(String::new, |path| format!(", kept in {}", path.display()));
         line(format_args!(
-            "{} is not pinned: its authors publish no checksum; what came has MD5 {}{kept}, to compare it with",
+            "{} is not pinned: its authors publish no checksum; what came has MD5 {}{receipt}, to compare it with",
             file.url, file.md5
         ));
     }

@@ -85,20 +85,20 @@ impl Trial<'_> {
     /// The seconds of a step on a full batch of the whole run, of which there are `steps` in all.
     fn seconds_a_step(&self, steps: f64) -> Option<f64> {
         let (began, full) = (Instant::now(), self.recipe.whole().batch);
-        let mut found = None;
+        let mut seconds_of_full = None;
         let mut batch = if self.devices.has_gpu() { full } else { FIRST.min(full) };
         loop {
             if let Ok(seconds) = self.seconds(batch.min(self.train.len())) {
                 let of_full = seconds * full as f64 / batch.min(self.train.len()) as f64;
-                found = Some(of_full);
+                seconds_of_full = Some(of_full);
                 let of_next = 3.0 * seconds * FACTOR as f64;
                 let left = self.most - began.elapsed().as_secs_f64();
                 if of_full * steps < SHORT || of_next > left {
-                    return found;
+                    return seconds_of_full;
                 }
             }
             if batch >= full || interrupt::asked() {
-                return found;
+                return seconds_of_full;
             }
             batch = (batch * FACTOR).min(full);
         }

@@ -181,13 +181,13 @@ fn in_memory(
     if reserved.is_none_or(|total| pixels.try_reserve_exact(total).is_err()) {
         return Err(DataError::NeedsCache { pictures: files.len(), bytes: total, most: MOST_IN_MEMORY });
     }
-    let mut found = Vec::new();
+    let mut decoded = Vec::new();
     let all: Vec<usize> = (0..files.len()).collect();
     let mut progress = (all.len() > PART).then(|| Progress::new("decoding", 0, all.len() as u64));
     let gathered: Result<(), std::convert::Infallible> =
         decode((root, files), &all, resize, (&mut progress, 0), |part, of_part| {
             pixels.extend_from_slice(part);
-            found.extend(of_part);
+            decoded.extend(of_part);
             Ok(())
         });
     let Ok(()) = gathered;
@@ -197,11 +197,11 @@ fn in_memory(
     let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?)
         .with_files(files.iter().map(|file| root.join(file).display().to_string()).collect())?;
     let images = if resize.fit == Fit::Aspect {
-        images.stretched(found.iter().map(|picture| *picture.as_ref().unwrap_or(&1.0)).collect())?
+        images.stretched(decoded.iter().map(|picture| *picture.as_ref().unwrap_or(&1.0)).collect())?
     } else {
         images
     };
-    let broken = found.into_iter().enumerate().filter_map(|(at, picture)| Some((at, picture.err()?)));
+    let broken = decoded.into_iter().enumerate().filter_map(|(at, picture)| Some((at, picture.err()?)));
     Ok((images, broken.collect()))
 }
 

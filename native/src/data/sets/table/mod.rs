@@ -245,13 +245,13 @@ fn complete(
             "{empty_cells}; fill these cells, or leave such rows out with `missing = \"skip\"` in [data.table]"
         ));
     }
-    let kept: Vec<csv::StringRecord> =
+    let complete: Vec<csv::StringRecord> =
         records.into_iter().filter(|record| !used.iter().any(|(at, _)| is_empty(record, *at))).collect();
-    if kept.is_empty() {
+    if complete.is_empty() {
         return Err(format!("{empty_cells}; no row has all of its values"));
     }
-    let note = format!("{} of {all} rows are left out; {empty_cells}", all - kept.len());
-    Ok((kept, Some(note)))
+    let note = format!("{} of {all} rows are left out; {empty_cells}", all - complete.len());
+    Ok((complete, Some(note)))
 }
 
 #[cfg(test)]
