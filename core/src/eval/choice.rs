@@ -56,9 +56,9 @@ impl Answers {
 /// A fitted probe.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reader {
-    /// Of classes.
+    /// A classifier.
     Classes(LinearProbe),
-    /// Of values.
+    /// A regression of numbers.
     Values(Ridge),
 }
 
@@ -112,7 +112,7 @@ impl Reader {
     }
 }
 
-/// Probes of the same rows with one penalty after another, which share what does not depend on the penalty.
+/// Fits probes to the same rows with one penalty after another, and computes everything that does not depend on the penalty once.
 enum Fits<'a> {
     Classes(ProbePath<'a>),
     Values(NormalEquations),

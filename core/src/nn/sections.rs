@@ -1,6 +1,6 @@
-//! A network in sections: layers between two places at which a backward pass can pause, so that gradients of the later layers are
-//! used while those of the earlier ones are computed. Unlike the steps of [`segments`](super::segments) they are the layers of the
-//! plain forward pass, with the statistics of their own input.
+//! A network divided into sections. A backward pass can pause between two sections, so that the gradients of the later layers are
+//! used while those of the earlier layers are computed. Unlike the steps of [`segments`](super::segments), sections are layers of
+//! the plain forward pass, with the statistics of their own input.
 
 use burn::module::{Module, ParamId, list_param_ids};
 use burn::tensor::Tensor;
