@@ -1,4 +1,4 @@
-//! Vectors that are given in files, of this program or another one, with the class and the attributes of each, to be probed.
+//! Reads vectors from files of this program or another one, with the class and the attributes of each, for probes.
 
 mod annotations;
 mod parts;

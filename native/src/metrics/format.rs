@@ -15,7 +15,7 @@ const PLAIN: [(&str, &str, f64, usize); 10] = [
     ("uniformity", "Uniformity", 1.0, 3),
     ("silhouette", "Silhouette", 1.0, 3),
 ];
-/// The same for the metrics of a variable: what stands before and after its name.
+/// The same for the metrics of a variable: the text before and after its name.
 const OF_VARIABLE: [(&str, [&str; 2], f64, usize); 5] = [
     ("_mse", ["MSE of ", ""], 1.0, 1),
     ("_r2", ["Leak of ", ", R²"], 1.0, 3),

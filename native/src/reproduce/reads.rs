@@ -1,6 +1,6 @@
 //! Tests that a step of any recipe reads nothing from its device. The count does not depend on the device, so the recipes run
-//! with their own networks on the CPU only. A GPU compiles each new kernel, so there all recipes run with LeNet-5, and one recipe
-//! for each kind of network, for blurred views and for accumulated gradients runs as it is.
+//! with networks of their own kind on the CPU only. A GPU compiles each new kernel, so there all recipes run with LeNet-5, and
+//! one of each kind of network, of blurred views and of accumulated gradients runs in addition.
 
 use std::collections::BTreeSet;
 

@@ -73,7 +73,7 @@ impl Clock {
         self.costs.add(cost);
     }
 
-    /// Counts a delay of the run by `cost` that came from no checkpoint of its own.
+    /// Counts a delay of the run by `cost`, from a check that took the place of a checkpoint.
     pub(super) fn spend(&mut self, cost: Duration) {
         self.costs.all += cost;
     }

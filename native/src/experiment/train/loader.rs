@@ -197,7 +197,7 @@ impl DataLoader {
     }
 }
 
-/// The time that steps have waited for what threads prepare ahead of them.
+/// The time that steps have waited for threads that prepare ahead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Waited {
     /// For images; `None` if these lie on the device.
