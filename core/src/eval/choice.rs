@@ -192,7 +192,7 @@ impl Choice {
     }
 }
 
-/// Splits at most `most` of so many samples at random into those for fitting and a fifth for validation, each in
+/// Splits the samples, or `most` of them, at random into those for fitting and a fifth for validation, each in
 /// ascending order; `None` if there are too few to hold one out. The same seed gives the same split.
 pub fn cut(samples: usize, most: usize, seed: u64) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut order: Vec<usize> = (0..samples).collect();

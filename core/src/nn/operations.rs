@@ -79,7 +79,7 @@ pub enum Operation {
     },
     /// `x Φ(x)` with the distribution function of the normal distribution.
     Gelu,
-    /// The first of so many rows of each image.
+    /// The first of the `tokens` rows of each image.
     FirstToken {
         /// Rows of an image.
         tokens: usize,

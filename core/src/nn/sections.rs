@@ -12,12 +12,12 @@ pub(crate) struct Section<'n> {
 }
 
 impl<'n> Section<'n> {
-    /// Layers between tensors as in [`Flow::maps`](super::Flow::maps).
+    /// A section of layers, from tensors in the form of [`Flow::maps`](super::Flow::maps) to others.
     pub(super) fn of(layers: impl Fn(Tensor<4>) -> Tensor<4> + 'n) -> Self {
         Self { layers: Box::new(layers), parameters: Vec::new() }
     }
 
-    /// The same with the parameters of a layer.
+    /// Adds the parameters of a layer.
     pub(super) fn with(mut self, layer: &impl Module) -> Self {
         self.parameters.extend(list_param_ids(layer));
         self

@@ -76,7 +76,7 @@ impl MetricFormat {
         self.mean_std(value.map(|mean| MeanStd { mean, std: None }))
     }
 
-    /// The same with its deviation.
+    /// The mean of a metric with its deviation.
     pub(crate) fn mean_std(&self, mean_std: Option<MeanStd>) -> String {
         let in_unit = |mean_std: MeanStd| MeanStd {
             mean: self.value(mean_std.mean),

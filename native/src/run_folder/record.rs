@@ -156,7 +156,7 @@ pub(crate) struct Evaluation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stopped {
     pub(crate) why: Why,
-    /// In words, with the iterations.
+    /// The reason in words, with the iterations.
     pub(crate) message: String,
 }
 

@@ -159,7 +159,7 @@ fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &
     Ok(())
 }
 
-/// Checks that the disk has room for so many records more.
+/// Checks that the disk has room for `pictures` more records.
 fn check_room(path: &Path, layout: &Layout, pictures: usize) -> Result<()> {
     let bytes = (pictures as u64).saturating_mul(layout.stride());
     let folder = path.parent().unwrap_or_else(|| Path::new("."));

@@ -73,8 +73,8 @@ impl DataLoader {
         Ok(loader)
     }
 
-    /// The same without a word to the user. The images of a set of at most `resident` bytes stay on the device; others are
-    /// read ahead.
+    /// Batches for an arm, without a message to the user. The images of a set of at most `resident` bytes stay on the device; others
+    /// are read ahead.
     ///
     /// # Errors
     /// As [`new`](Self::new).
