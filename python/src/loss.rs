@@ -1,4 +1,4 @@
-//! Losses and their gradients, and what an objective takes.
+//! Losses and their gradients, and the inputs of objectives.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) fn describe(objective: &str) -> Result<String, Fault> {
     serde_json::to_string(spec).map_err(|error| Fault::Value(error.to_string()))
 }
 
-/// Those of some names that are inputs of an objective, with the kind of their numbers: `embeddings`, `rows`, `integers`,
+/// The inputs of an objective among the given names, each with the kind of its numbers: `embeddings`, `rows`, `integers`,
 /// `clusters` or `host`.
 ///
 /// # Errors

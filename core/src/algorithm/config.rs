@@ -141,11 +141,11 @@ pub enum AlgorithmConfig {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatchStatistics {
-    /// Those of the chunk, as distributed training takes those of each device: a step is not that of one pass.
+    /// Each chunk is normalised by its own statistics, as each device is in distributed training. The result differs from one pass.
     #[default]
     Chunk,
-    /// Those of the batch, as synchronised batch norm does: a step is that of one pass, up to rounding. It costs another
-    /// forward pass, and memory for the batch between the blocks of the network.
+    /// All chunks are normalised by the statistics of the batch, as in synchronised batch norm. The result equals one pass up to
+    /// rounding. It costs another forward pass, and memory for the batch between the blocks of the network.
     Batch,
 }
 
@@ -263,7 +263,7 @@ impl AlgorithmConfig {
         }
     }
 
-    /// The name in recipes, by which objectives say what trains them.
+    /// The name in recipes. Descriptions of objectives list the algorithms that train them by this name.
     fn name(&self) -> String {
         let document = serde_json::to_value(self).unwrap_or_default();
         document["name"].as_str().unwrap_or_default().to_owned()
@@ -455,7 +455,7 @@ mod tests {
         let [default, chunk, batch] =
             ["", r#", "statistics": "chunk""#, r#", "statistics": "batch""#].map(config);
         assert!(default == chunk && chunk != batch);
-        // States and recipes of before say nothing of it.
+        // Older states and recipes lack the setting.
         assert_eq!(serde_json::to_string(&default).unwrap(), r#"{"name":"cached","chunk":2}"#);
         let check = |config: &AlgorithmConfig, name: &str| config.check(&ObjectiveConfig::named(name), 10);
         assert!(check(&batch, "nt-xent").is_ok() && check(&chunk, "cross-entropy").is_ok());

@@ -246,7 +246,7 @@ impl Views {
         Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false, plain: None, classified: None, batch })
     }
 
-    /// The same views as those of [`Algorithm::part`] of a batch of so many samples.
+    /// Marks the views as those of [`Algorithm::part`] of a batch of `batch` samples.
     #[must_use]
     pub fn out_of(self, batch: usize) -> Self {
         Self { batch, ..self }

@@ -30,7 +30,7 @@ enum Form {
 }
 
 impl Form {
-    /// The form of a kernel of rows of so many columns. A bandwidth given as a rule is that of `z`.
+    /// The form of a kernel for rows with `columns` columns. A bandwidth that is given as a rule is computed from `z`.
     fn of(kernel: &Kernel, z: &Matrix, columns: usize) -> Self {
         match kernel.with_bandwidth_of(z) {
             Kernel::Rbf { scale } => Self::Rbf(scale),

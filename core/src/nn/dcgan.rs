@@ -161,7 +161,7 @@ impl Generator {
         Self { layers }
     }
 
-    /// The numbers that a training step keeps of one image, of so many channels and of a side.
+    /// The numbers that a training step keeps of one image with `channels` channels and `side` pixels a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
         let start = (LAST_SIDE, Activations::default());
         let (_, kept) = widths(side).into_iter().rev().fold(start, |(side, kept), width| {
@@ -171,7 +171,7 @@ impl Generator {
         kept.and(1, channels * side.pow(2))
     }
 
-    /// The forward pass of one image, of so many channels and of a side.
+    /// The work of a forward pass of one image with `channels` channels and `side` pixels a side.
     pub(crate) fn work(channels: usize, side: usize) -> Work {
         let outputs = widths(side).into_iter().rev();
         let (maps, side) = outputs.fold((Layers::from_row(LATENTS), LAST_SIDE), |(maps, side), width| {

@@ -96,7 +96,7 @@ impl SimpleConv {
     }
 }
 
-/// Those of a network whose layers keep maps of full resolution, before and after their normalisation.
+/// The activations of the network: each layer keeps maps of full resolution, before and after their normalisation.
 fn activations(settings: &Settings) -> Activations {
     let image = Activations::from_image(settings.channels, settings.side);
     WIDTHS.iter().fold(image, |kept, width| {

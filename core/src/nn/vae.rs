@@ -113,7 +113,7 @@ impl VaeDecoder {
         Self { first, layers, last: Convolution::new(WIDTHS[0], channels, 3, device, rng), side }
     }
 
-    /// The numbers that a training step keeps of one image, of so many channels and of a side.
+    /// The numbers that a training step keeps of one image with `channels` channels and `side` pixels a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
         let start = (last_side(side), Activations::default().and(2, flattened(side)));
         let (last, kept) = WIDTHS.windows(2).rev().fold(start, |(side, kept), pair| {

@@ -70,11 +70,11 @@ fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
     probed.answer(parts.join(", "), train.represented(), test.represented())
 }
 
-/// What a probe is fitted to and measured on, and how.
+/// A probe with its settings, and words for the data on which it is fitted and measured.
 struct Probed<'a> {
     section: &'a ProbeSection,
     probe: Probe,
-    /// What is probed, in a word.
+    /// The word for a row of the data, such as `images`.
     things: &'a str,
     /// The split on which probes are measured, in a word.
     judged: &'a str,

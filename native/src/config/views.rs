@@ -33,7 +33,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     table.try_into().map_err(|error: toml::de::Error| D::Error::custom(error.message()))
 }
 
-/// The constants of `data.normalise` for images of so many channels.
+/// The constants of `data.normalise` for images with `channels` channels.
 ///
 /// # Errors
 /// The name is unknown, or there is not one constant a channel.

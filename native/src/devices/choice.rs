@@ -36,7 +36,7 @@ impl DeviceChoice {
     /// The device to compute on.
     ///
     /// # Errors
-    /// A usage error that names the feature to build, or a failure that says what is missing.
+    /// A usage error that names the feature to build, or a failure that names the missing device.
     pub(crate) fn open(self) -> anyhow::Result<Present> {
         if self == Self::AUTO {
             return automatic(0);

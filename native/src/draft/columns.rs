@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Integers of at most so many different values are codes of categories.
+/// Integers with at most this many different values are codes of categories.
 const MOST_CODES: usize = 10;
 /// A category of more values than this share of the rows is a name of each row.
 const MOST_NAMES: f64 = 0.5;

@@ -212,7 +212,7 @@ fn counted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
     counts.into_iter().map(|(value, count)| (value.to_owned(), count)).collect()
 }
 
-/// Places spread over so many.
+/// Some indices below `count`, evenly spread.
 fn spread(count: usize) -> impl Iterator<Item = usize> {
     (0..count).step_by((count / LOOKED_AT).max(1))
 }

@@ -1,4 +1,4 @@
-//! A recipe for a user's own pictures: what lies in a folder, and settings that fit it and the device.
+//! Drafts a recipe for a user's own pictures, with settings that fit the contents of the folder and the device.
 
 mod budget;
 mod columns;

@@ -1,5 +1,5 @@
-//! A process that shares the steps of a run with the one that leads it. It reads its own images and computes its own chunks; it
-//! has no folder, evaluates nothing and prints nothing but its own failure.
+//! A process that shares the steps of a run with the leader. It reads its own images and computes its own chunks; it
+//! has no folder, evaluates nothing and prints only its own failure.
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +18,10 @@ use crate::experiment::train::trainer::{is_divergence, is_of_another, share, tra
 use crate::interrupt;
 use crate::peers::{Message, ProcessGroup, Status, Verdict};
 
-/// Shares the steps of the process that leads.
+/// Shares the steps of the leader until the leader ends the run.
 ///
 /// # Errors
-/// If this process fails, which it says; [`Told`] if the one that leads has ended with an error.
+/// [`Told`] if this process fails, after it has printed the error, or if the leader has ended with an error.
 pub(crate) fn follow(
     processes: &ProcessGroup,
     devices: &[DeviceChoice],
@@ -52,7 +52,7 @@ fn share_steps(processes: &ProcessGroup, devices: &[DeviceChoice], data: Option<
         return Err(Told(1).into());
     }
     if !processes.all_have(follower.devices.helpers().len())? {
-        // The one that leads says so, and ends.
+        // The leader reports this and ends.
         return ended_by(processes);
     }
     loop {
@@ -96,7 +96,7 @@ impl Follower {
         Ok(Self { recipe, devices, splits })
     }
 
-    /// The steps of an arm, from a state of its trainer on.
+    /// Takes the steps of an arm, from the given state of its trainer on.
     fn arm(&self, at: usize, state: &[u8]) -> Result<()> {
         let arms = self.recipe.arms();
         let opened = arms.get(at).context("the recipe has no such variant").and_then(|arm| {
@@ -118,7 +118,7 @@ impl Follower {
         loop {
             let batch = taken.and_then(|_| next(&mut loader, &trainer));
             let status = match (&batch, interrupt::signal()) {
-                // The one that leads finds the same, and decides; another process says what it is.
+                // A divergence appears in the leader too, which decides. A failure of another process is reported by that process.
                 (Err(error), _) if is_divergence(error) || is_of_another(error) => Status::Fine,
                 (Err(_), _) => Status::Failed,
                 (Ok(_), Some(signal)) => Status::Interrupted(signal),
@@ -155,7 +155,7 @@ impl Follower {
     }
 }
 
-/// The batch of the next step; none after the last one.
+/// The batch of the next step; `None` after the last one.
 fn next(loader: &mut DataLoader, trainer: &Trainer) -> Result<Option<StepBatch>> {
     if trainer.is_finished() { Ok(None) } else { loader.next(trainer).map(Some) }
 }

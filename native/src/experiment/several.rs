@@ -90,7 +90,7 @@ impl Several<'_> {
         self.jobs.is_none() && self.out.join(BY_TASK).is_file()
     }
 
-    /// Runs or resumes what has not finished, or only reads what has if these runs are begun one by one.
+    /// Runs or resumes the unfinished runs. If the runs are started one by one, it only reads the finished ones.
     ///
     /// # Errors
     /// A usage error if there are more devices than runs at a time; any failure of a run except divergence.

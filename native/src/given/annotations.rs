@@ -15,16 +15,16 @@ use crate::exit::usage;
 use crate::export::parquet::{self, Cells, VECTOR};
 use crate::export::vectors::Format;
 
-/// What is known of each row.
+/// The class, the attributes and the split of each row.
 pub(super) struct Annotations {
     pub(super) catalogue: Catalogue,
     pub(super) has_split: bool,
-    /// The table that names the file of each row, if one does.
+    /// The table, if it names the file of each row.
     names_files: Option<PathBuf>,
 }
 
 impl Annotations {
-    /// Those of a CSV file.
+    /// Reads the annotations of a CSV file.
     ///
     /// # Errors
     /// As [`labels::read`].
@@ -38,8 +38,8 @@ impl Annotations {
         })
     }
 
-    /// Those that Parquet files hold beside their vectors: `class`, `split` if there is one, and all other columns but those that
-    /// `simile embed` adds.
+    /// Reads the annotations that Parquet files hold beside their vectors: `class`, `split` if it exists, and all other columns except
+    /// those that `simile embed` adds.
     ///
     /// # Errors
     /// A usage error if a file is of another format, or has no `class`; if the files differ in their columns.
@@ -98,7 +98,7 @@ impl Annotations {
         Ok(Self { catalogue, has_split: split.is_some(), names_files: None })
     }
 
-    /// The first of the vectors from row `first` on whose file is not the one of the table, in words.
+    /// A message about the first vector, from row `first` on, that belongs to another file than the table says.
     pub(super) fn differs(&self, names: &[String], first: usize) -> Option<String> {
         let table = self.names_files.as_ref()?;
         let files = self.catalogue.files.get(first..)?;

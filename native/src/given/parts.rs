@@ -15,7 +15,7 @@ pub(super) struct Chunk {
     pub(super) columns: usize,
     /// Row after row.
     pub(super) values: Vec<f32>,
-    /// The file that each is of, if it is said.
+    /// The file to which each vector belongs, if the format states it.
     pub(super) names: Option<Vec<String>>,
 }
 

@@ -1,10 +1,10 @@
-//! What the environment says of the launcher of this process.
+//! Finds the launcher of this process, from the environment.
 
-/// Set to 1 by whoever starts several processes that are separate runs.
+/// The variable that is set to 1 to start several processes as separate runs.
 pub(super) const SEPARATE: &str = "SIMILE_SEPARATE";
 
-/// The variables with the number of processes of a launcher. Open MPI's comes before Slurm's, which its `mpirun` uses to start a
-/// process on each machine. `SLURM_NTASKS` is set in batch scripts too, which are one process.
+/// The variables in which launchers state the number of processes. Open MPI's comes first, because its `mpirun` may use `srun` to
+/// start one process on each machine. `SLURM_NTASKS` is no use: it is also set in batch scripts, which are one process.
 const COUNTS: [(&str, &str); 4] = [
     ("OMPI_COMM_WORLD_SIZE", "mpirun"),
     ("PMI_SIZE", "mpirun"),
@@ -28,7 +28,7 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// The launcher, from the variables of the environment; `None` if this is the only process, or a run of its own.
+    /// Finds the launcher from the environment; `None` if this is the only process, or a separate run.
     pub(super) fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         if variable(SEPARATE).is_some_and(|value| value == "1") {
             return None;

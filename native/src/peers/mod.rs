@@ -36,7 +36,7 @@ pub(crate) fn launched() -> Result<Launched> {
     }
 }
 
-/// Refuses to be one of several processes that a launcher started, for a command in which each would do all of the work.
+/// Refuses to run as one of several processes that a launcher started, for commands in which each would do all of the work.
 ///
 /// # Errors
 /// A usage error if several processes were started.
@@ -80,7 +80,7 @@ impl Launched {
     /// Ends the group with the outcome of this process, which the leader tells the others.
     ///
     /// # Errors
-    /// That of the outcome, which is printed before the others end, because a launcher ends all with the first that fails.
+    /// The error of the outcome. It is printed before the others end, because a launcher ends all with the first that fails.
     pub(crate) fn end(self, outcome: Result<()>) -> Result<()> {
         let Self { processes, .. } = &self;
         if processes.is_alone() {
@@ -97,7 +97,7 @@ impl Launched {
         } else if !processes.has_parted() {
             #[cfg(feature = "mpi")]
             if let Some(running) = &self.running {
-                // The others wait for this process, which does not come.
+                // The others still wait for this process, so they have to be ended.
                 running.abort(code.max(1));
             }
         }

@@ -14,7 +14,7 @@ use crate::run_folder::record::RunResult;
 
 /// A difference of less is none: a part of the range of a metric.
 const NOTICEABLE: f64 = 0.02;
-/// A leak that fell by less than this part of what is above its base rate has not moved.
+/// A leak counts as unchanged if it fell by less than this part of its excess over the base rate.
 const MOVED: f64 = 0.1;
 
 /// The verdict in sentences, the most important one first.

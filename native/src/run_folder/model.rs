@@ -27,7 +27,7 @@ pub(crate) fn arm_file(model: &str, arm: &str) -> String {
     model.replacen("model", &format!("model-{}", slug(arm)), 1)
 }
 
-/// The model of an arm of a run, which is the last one if none is named, with what was taken where there is a choice.
+/// The file of the model of an arm, by default the last arm. If the run has several arms, a note says which one was taken.
 ///
 /// # Errors
 /// A usage error if the arm is not one of the run, or `path` is a file, which holds one arm.

@@ -148,7 +148,7 @@ fn median_square(z: Tensor<2>) -> Tensor<2> {
     let nearly_equal = squares.clone().lower(largest.clone() * NEARLY_EQUAL);
     let squares = squares.mask_fill(nearly_equal, 0.0);
     let count = |of: Tensor<2, burn::tensor::Bool>| of.float().cast(DType::F32).sum().reshape([1, 1]);
-    // Each pair is there twice.
+    // Each pair occurs twice.
     let positive = count(squares.clone().greater_elem(0.0));
     let equal = count(squares.clone().equal_elem(0.0));
     let up_to = (positive.clone() * 0.25).floor() * 2.0 + equal;

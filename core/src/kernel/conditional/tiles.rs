@@ -210,7 +210,7 @@ fn product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
     product
 }
 
-/// The rows of a block of a matrix of so many rows.
+/// The rows of a block, in a matrix with `rows` rows.
 fn span(rows: usize, block: usize) -> Range<usize> {
     block * TILE..((block + 1) * TILE).min(rows)
 }

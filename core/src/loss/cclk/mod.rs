@@ -237,7 +237,7 @@ impl Mass {
         weighted(b, 0.0).with_power(0.0)
     }
 
-    /// From the sum of [`term`](Self::term).
+    /// Computed from the sum of [`term`](Self::term).
     fn of(sum: &Tensor<1>) -> Self {
         Self(sum.clone().detach() - std::f64::consts::LN_2)
     }

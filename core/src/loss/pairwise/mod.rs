@@ -198,7 +198,7 @@ impl<'a> PairwiseLoss<'a> {
 
         let losses = loss(&rows);
         let per_anchor = losses.clone().without_autodiff();
-        // That of their sum: the gradient of a vector begins with ones.
+        // The gradient of the sum of the losses, because Burn starts the gradient of a vector with ones.
         let mut gradients = losses.is_tracked().then(|| losses.backward());
         let mut of = |x: &Tensor<1>| gradients.as_mut().and_then(|g| x.grad_remove(g));
         let of_means: Vec<Tensor<1>> =

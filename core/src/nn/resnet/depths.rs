@@ -1,4 +1,4 @@
-//! How residual networks are found by name and by their tensors, and what an image costs in them.
+//! Finds residual networks by name and by their tensors, and computes their cost for one image.
 
 use std::collections::BTreeSet;
 

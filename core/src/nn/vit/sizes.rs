@@ -1,4 +1,4 @@
-//! How vision transformers are found by name and by their tensors, and what an image costs in them.
+//! Finds vision transformers by name and by their tensors, and computes their cost for one image.
 
 use burn::tensor::Device;
 use rand::Rng;

@@ -257,7 +257,7 @@ mod tests {
             fs::write(inner.join(format!("data_batch_{batch}.bin")), records).unwrap();
         }
         fs::write(inner.join("test_batch.bin"), [record(3), record(9), record(9)].concat()).unwrap();
-        // As it is published, with an empty line at the end.
+        // The published file also has an empty line at the end.
         let names = "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
         fs::write(inner.join("batches.meta.txt"), names).unwrap();
         let cifar = CIFAR_10.read(folder.path()).unwrap();

@@ -34,7 +34,7 @@ pub(crate) struct Pictures {
 
 /// Fewest pictures that are looked up in the cache: decoding fewer is as quick.
 const FEWEST: usize = 256;
-/// Pictures that a run decodes into the cache before another one that waits has its turn, and the pause that it takes then.
+/// Number of pictures that a run decodes into the cache before a waiting run may go on, and the pause that it then makes.
 const TURN: usize = 16 * PART;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Most pictures, and about most bytes, that are decoded at a time.
@@ -159,7 +159,7 @@ fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &
     Ok(())
 }
 
-/// Checks that the disk has room for so many records more.
+/// Checks that the disk has room for `pictures` more records.
 fn check_room(path: &Path, layout: &Layout, pictures: usize) -> Result<()> {
     let bytes = (pictures as u64).saturating_mul(layout.stride());
     let folder = path.parent().unwrap_or_else(|| Path::new("."));

@@ -8,7 +8,7 @@ use simile_core::numeric::matrix::Matrix;
 
 /// Most values of a category that are listed in text, and that have a column in a table.
 const MOST_VALUES: usize = 12;
-/// A tie from here on is close enough to say what it means.
+/// A tie of at least this strength is explained to the user.
 const CLOSE: f64 = 0.3;
 
 /// A variable of a data set.

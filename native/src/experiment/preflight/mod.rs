@@ -42,7 +42,7 @@ pub(super) fn check_precision(recipe: &Recipe, devices: &DeviceSet) -> Result<()
     Ok(())
 }
 
-/// Checks that a step on so many training images fits on every device.
+/// Checks that a step fits on every device; `images` is the number of training images.
 ///
 /// # Errors
 /// A usage error that names the batch or the chunk, and the largest that fits.

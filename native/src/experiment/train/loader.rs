@@ -73,8 +73,8 @@ impl DataLoader {
         Ok(loader)
     }
 
-    /// The same without a word to the user. The images of a set of at most `resident` bytes stay on the device; others are
-    /// read ahead.
+    /// Batches for an arm, without a message to the user. The images of a set of at most `resident` bytes stay on the device; others
+    /// are read ahead.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -198,7 +198,7 @@ impl DataLoader {
     }
 }
 
-/// The time that steps have waited for what threads prepare ahead of them.
+/// The time that steps have waited for threads that prepare ahead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Waited {
     /// For images; `None` if these lie on the device.

@@ -36,7 +36,7 @@ pub(crate) struct Trained {
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// Trains the arm at a place in the recipe, from its last checkpoint on, with a checkpoint every so many iterations and
+/// Trains the arm at a place in the recipe, from its last checkpoint on. It makes checkpoints at intervals of iterations and of
 /// minutes.
 ///
 /// # Errors
@@ -173,7 +173,7 @@ impl<'a> ArmTraining<'a> {
         self.session.checkpoint(self.at, &self.trainer, Checkpointed::ByTime)
     }
 
-    /// Tells the other processes that the arm has ended, or failed, unless they know; they may know more.
+    /// Tells the other processes that the arm has ended or failed, unless they know. Their statuses may change the outcome.
     fn part(&mut self, outcome: Result<Option<Stopped>>) -> Result<Option<Stopped>> {
         let processes = self.session.devices.processes.clone();
         if processes.is_alone() || processes.has_parted() {
@@ -181,7 +181,7 @@ impl<'a> ArmTraining<'a> {
         }
         let status = match &outcome {
             Ok(_) => Status::Ended,
-            // That process says so.
+            // The process that failed reports it.
             Err(error) if is_of_another(error) => Status::Fine,
             Err(_) => Status::Failed,
         };

@@ -15,7 +15,7 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::{Cells, Kind};
 
-/// The columns of a file: those that hold what vectors and their attributes can be, in their order.
+/// The columns of a file that can hold vectors or attributes, in order.
 struct Known {
     /// Place among the leaves of the schema.
     leaf: usize,

@@ -22,13 +22,13 @@ const CONDITION: &str = "condition";
 /// The suffix of metrics of the nonlinear probe.
 const NONLINEAR: &str = "_nonlinear";
 
-/// What the probes of every predicted variable found.
+/// The results of the probes of every predicted variable.
 #[derive(Default)]
 pub(super) struct Leaks {
     pub(super) metrics: Metrics,
     /// The fit of each probe.
     pub(super) fits: BTreeMap<String, ProbeFit>,
-    /// The test images whose value of the condition the linear probe names, if it is categorical.
+    /// For a categorical condition: true for each test image whose value the linear probe predicts.
     pub(super) hits: Option<Vec<bool>>,
 }
 
@@ -105,7 +105,7 @@ fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<(&'a str, &'
     std::iter::once((CONDITION, section.condition.as_str())).chain(also).collect()
 }
 
-/// False for a categorical variable with a single value: it is not probed, and a run warns of it.
+/// False for a categorical variable with a single value. It is not probed, and a run warns of it.
 fn can_vary(answers: &Answers) -> bool {
     !matches!(answers, Answers::Classes { classes, .. } if *classes < 2)
 }

@@ -18,7 +18,7 @@ const CLASSES: usize = 1000;
 /// Held-out pictures.
 const HELD_OUT: usize = 50_000;
 
-/// A made set, and what is read of it.
+/// The size of a generated data set, the steps that read from it, and the memory that they may take.
 struct Made {
     /// Training pictures of each class.
     each: usize,
