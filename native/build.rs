@@ -1,4 +1,4 @@
-//! Lists what ships in the program: each file of `recipes` is a recipe, each file of `tables` a table or a figure.
+//! Lists the files that are built into the program: each file of `recipes` is a recipe, each file of `tables` a table or a figure.
 #![allow(clippy::print_stdout, reason = "cargo reads it")]
 
 use std::error::Error;
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     list("tables", "ShippedTable", |name, _| by_work(name))
 }
 
-/// The place of a table or figure among the others: by work, its tables, its figures, and what is neither, by number.
+/// The sort key of a table or figure: by work; within a work tables, then figures, then the rest; each by number.
 fn by_work(name: &str) -> Place {
     let (work, item) = name.split_once('-').unwrap_or((name, ""));
     let (kind, number) = match (item.strip_prefix("table"), item.strip_prefix("figure")) {

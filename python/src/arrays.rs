@@ -4,7 +4,7 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 use simile_core::numeric::matrix::Matrix;
-use simile_core::requests::Numbers;
+use simile_core::requests::InputValues;
 
 use crate::fault::Fault;
 
@@ -36,7 +36,7 @@ impl Array {
     /// # Errors
     /// It is not contiguous, has a negative integer where only others are, or another number of dimensions; the error names
     /// the input.
-    pub(crate) fn numbers(&self, py: Python, name: &str, form: Form) -> Result<Numbers, Fault> {
+    pub(crate) fn input_values(&self, py: Python, name: &str, form: Form) -> Result<InputValues, Fault> {
         match (self, form) {
             (Self::Integers(buffer), Form::Integers) => indices(name, &values(py, name, buffer)?),
             _ => {
@@ -73,24 +73,24 @@ fn wide(values: Vec<f32>) -> Vec<f64> {
     values.into_iter().map(f64::from).collect()
 }
 
-fn indices(name: &str, values: &[i64]) -> Result<Numbers, Fault> {
+fn indices(name: &str, values: &[i64]) -> Result<InputValues, Fault> {
     let converted: Result<Vec<usize>, _> = values.iter().map(|&value| usize::try_from(value)).collect();
-    converted.map(Numbers::Integers).map_err(|_| {
+    converted.map(InputValues::Integers).map_err(|_| {
         let least = values.iter().min().copied().unwrap_or(0);
         Fault::Value(format!("`{name}` has {least}, expected integers from 0"))
     })
 }
 
-fn rows(name: &str, data: Vec<f64>, shape: &[usize], form: Form) -> Result<Numbers, Fault> {
+fn rows(name: &str, data: Vec<f64>, shape: &[usize], form: Form) -> Result<InputValues, Fault> {
     Ok(match (shape, form) {
-        (&[length], Form::Condition) => Numbers::Rows(Matrix::new(length, 1, data)?),
-        (&[length], _) => Numbers::Rows(Matrix::new(1, length, data)?),
-        (&[rows, columns], _) => Numbers::Rows(Matrix::new(rows, columns, data)?),
+        (&[length], Form::Condition) => InputValues::Rows(Matrix::new(length, 1, data)?),
+        (&[length], _) => InputValues::Rows(Matrix::new(1, length, data)?),
+        (&[rows, columns], _) => InputValues::Rows(Matrix::new(rows, columns, data)?),
         (&[views, rows, columns], _) if name == "queue" => {
             let size = (rows * columns).max(1);
             let queues = data.chunks(size).map(|queue| Matrix::new(rows, columns, queue.to_vec()));
             debug_assert_eq!(queues.len(), views);
-            Numbers::Queues(queues.collect::<Result<_, _>>()?)
+            InputValues::Queues(queues.collect::<Result<_, _>>()?)
         }
         (shape, _) => {
             return Err(Fault::Value(format!("`{name}` has shape {shape:?}, expected rows of numbers")));

@@ -1,4 +1,4 @@
-//! What the core refuses, as an exception of Python.
+//! Errors of the core as exceptions of Python.
 
 use pyo3::PyErr;
 use pyo3::exceptions::{PyOSError, PyValueError};

@@ -1,4 +1,4 @@
-//! Losses and their gradients, and what an objective takes.
+//! Losses and their gradients, and the inputs of objectives.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use pyo3::types::{PyByteArray, PyDict};
 use serde_json::{Value, json};
 use simile_core::loss;
 use simile_core::loss::spec::InputKind;
-use simile_core::requests::{Case, Numbers};
+use simile_core::requests::{InputValues, LossRequest};
 
 use crate::arrays::{Array, Form, bytes};
 use crate::fault::Fault;
@@ -29,7 +29,7 @@ pub(crate) fn describe(objective: &str) -> Result<String, Fault> {
     serde_json::to_string(spec).map_err(|error| Fault::Value(error.to_string()))
 }
 
-/// Those of some names that are inputs of an objective, with the kind of their numbers: `embeddings`, `rows`, `integers`,
+/// The inputs of an objective among the given names, each with the kind of its numbers: `embeddings`, `rows`, `integers`,
 /// `clusters` or `host`.
 ///
 /// # Errors
@@ -64,16 +64,17 @@ pub(crate) fn differentiate<'py>(
     is_double: bool,
 ) -> PyResult<(f64, BTreeMap<String, Gradient<'py>>)> {
     let params: Value = serde_json::from_str(params).map_err(|error| Fault::Value(error.to_string()))?;
-    let mut numbers: BTreeMap<String, Numbers> = BTreeMap::new();
+    let mut values: BTreeMap<String, InputValues> = BTreeMap::new();
     for (name, array) in inputs {
         let name: String = name.extract()?;
         let array = Array::of(&name, &array)?;
-        numbers.insert(name.clone(), array.numbers(py, &name, form(&name))?);
+        values.insert(name.clone(), array.input_values(py, &name, form(&name))?);
     }
-    let case = Case { objective: objective.into(), variant, params, inputs: numbers, unit_rows };
+    let request = LossRequest { objective: objective.into(), variant, params, inputs: values, unit_rows };
     let dtype = if is_double { DType::F64 } else { DType::F32 };
-    let found =
-        py.detach(|| pollster::block_on(case.differentiate(&Device::flex(), dtype))).map_err(Fault::from)?;
+    let found = py
+        .detach(|| pollster::block_on(request.differentiate(&Device::flex(), dtype)))
+        .map_err(Fault::from)?;
     let gradients = found.gradients.iter();
     let gradients = gradients.map(|(name, rows)| (name.clone(), bytes(py, rows, is_double))).collect();
     Ok((found.loss, gradients))

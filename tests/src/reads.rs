@@ -1,6 +1,6 @@
-//! Nothing in a step reads from its device, or waits for it: core reads in one file, which counts; kernels and the rest of a step,
-//! in the command line, do not, with the exceptions below. Whether a read is made where it is allowed is the business of
-//! `native/src/reproduce/reads.rs`, which counts those of each recipe.
+//! Checks in the sources that no step reads from its device or waits for it. Core reads in one file only, which counts its reads;
+//! kernels and the parts of a step in the command line do not read, with the exceptions below. Another test,
+//! `native/src/reproduce/reads.rs`, counts the reads that each recipe makes through that file.
 
 use std::collections::BTreeSet;
 use std::fs;

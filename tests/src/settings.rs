@@ -1,4 +1,4 @@
-//! The settings under which objectives are tested, as their descriptions say what they take.
+//! The settings under which objectives are tested, derived from their descriptions.
 
 use serde_json::{Value, json};
 use simile_core::kernel::KERNELS;
@@ -7,7 +7,7 @@ use simile_core::loss::spec::{Kind, Parameter, Scale, Spec};
 /// Classes, biases and domains in tests.
 pub const CLASSES: usize = 3;
 
-/// The parameters that an objective has to be given.
+/// The parameters that an objective requires.
 pub fn least(spec: &Spec) -> Value {
     match spec.parameter("domains") {
         Some(_) => json!({ "domains": CLASSES }),
@@ -15,7 +15,7 @@ pub fn least(spec: &Spec) -> Value {
     }
 }
 
-/// Parameters of an objective: the least, and these with each parameter at other values than its default.
+/// Parameters of an objective: only the required ones, and these with one parameter at a value other than its default.
 pub fn variations(spec: &Spec) -> Vec<Value> {
     let least = least(spec);
     let with = |parameter: &Parameter, value: Value| {
@@ -29,7 +29,7 @@ pub fn variations(spec: &Spec) -> Vec<Value> {
     std::iter::once(least.clone()).chain(changed).collect()
 }
 
-/// The forms of an objective by name; the only one by none.
+/// The names of the forms of an objective; `None` if it has one form.
 pub fn forms(spec: &Spec) -> Vec<Option<&'static str>> {
     match spec.variants {
         [] => vec![None],

@@ -33,9 +33,9 @@ pub enum Pairs {
         period: usize,
     },
     /// Those of a different group from the anchor's.
-    Unlike,
+    OtherLabel,
     /// Those of the anchor's group.
-    Like,
+    SameLabel,
 }
 
 /// The weight of a pair, from its entry in the weights of the comparison; 1 if the comparison has none.
@@ -73,12 +73,12 @@ impl LogSumExp {
 
     /// The sum over the candidates of a different group from the anchor's.
     pub fn exclude_same_label() -> Self {
-        Self { pairs: Pairs::Unlike, ..Self::over_all() }
+        Self { pairs: Pairs::OtherLabel, ..Self::over_all() }
     }
 
     /// The sum over the candidates of the anchor's group.
-    pub fn like() -> Self {
-        Self { pairs: Pairs::Like, ..Self::over_all() }
+    pub fn same_label() -> Self {
+        Self { pairs: Pairs::SameLabel, ..Self::over_all() }
     }
 
     /// Weights the pairs by the entries of the comparison's weights.
@@ -129,14 +129,14 @@ pub fn tile_rows(tile: Option<usize>, anchors: usize, candidates: usize) -> usiz
     tile.unwrap_or(TILE_ENTRIES / candidates.max(1)).clamp(1, anchors.max(1))
 }
 
-/// The similarities of so many anchors and candidates that a comparison has in memory at once, at least: all of them, kept for
-/// the backward pass, or those of a tile.
+/// The least number of similarities that a comparison has in memory at once: all of them, kept for the backward pass, or those
+/// of a tile.
 pub fn similarities_at_once(anchors: u64, candidates: u64) -> u64 {
     let all = anchors.saturating_mul(candidates);
     if all <= KEPT_ENTRIES as u64 { all } else { TILE_ENTRIES as u64 }
 }
 
-/// True if the similarities of so many anchors and candidates are stored for the backward pass.
+/// True if the similarities of that many anchors and candidates are stored for the backward pass.
 pub(crate) fn are_kept(anchors: usize, candidates: usize) -> bool {
     anchors.saturating_mul(candidates) <= KEPT_ENTRIES
 }

@@ -42,7 +42,7 @@ use crate::optim::Optimizer;
 
 /// A network that learns with the help of a biased one.
 #[derive(Debug)]
-pub struct BiasGuided {
+pub struct BiasFirst {
     trained: Trained,
     sight: Sight,
     objective: Box<dyn Objective>,
@@ -73,7 +73,7 @@ impl Reader {
     }
 }
 
-impl BiasGuided {
+impl BiasFirst {
     /// A main and a biased network, randomly initialised; the head of the biased network gives its class scores.
     /// `ce_weight` is for `softcon` only: with it the head of the main network gives class scores too.
     ///
@@ -110,7 +110,7 @@ fn reader_shape(spec: &Spec, debiased: &Networks, biased: &Networks) -> Option<[
     Some([features, *weights.first()?])
 }
 
-impl Algorithm for BiasGuided {
+impl Algorithm for BiasFirst {
     fn name(&self) -> &'static str {
         "bias-network"
     }
@@ -200,11 +200,11 @@ mod tests {
 
     const LABELS: [usize; 6] = [0, 1, 2, 0, 1, 2];
 
-    fn algorithm(objective: Box<dyn Objective>, first_steps: u64) -> BiasGuided {
+    fn algorithm(objective: Box<dyn Objective>, first_steps: u64) -> BiasFirst {
         let encoder = EncoderConfig { name: Architecture::SimpleConv1x1, ..EncoderConfig::default() };
         let biased = Networks { encoder, ..networks(3) };
         let steps = (first_steps, None);
-        BiasGuided::new([&networks(3), &biased], objective, steps, &Device::flex(), &mut rng(5)).unwrap()
+        BiasFirst::new([&networks(3), &biased], objective, steps, &Device::flex(), &mut rng(5)).unwrap()
     }
 
     fn objectives() -> [Box<dyn Objective>; 3] {
@@ -223,7 +223,7 @@ mod tests {
         for objective in objectives() {
             let name = objective.name();
             let mut algorithm = algorithm(objective, 4);
-            let of = |algorithm: &BiasGuided| {
+            let of = |algorithm: &BiasFirst| {
                 [weights(&algorithm.trained.biased), weights(&algorithm.trained.debiased)]
             };
             let [biased, debiased] = of(&algorithm);
@@ -241,7 +241,7 @@ mod tests {
         let context = Batch::default().with_indices("labels", LABELS.to_vec());
         for objective in objectives() {
             let mut algorithm = algorithm(objective, 0);
-            let weight = |algorithm: &BiasGuided| {
+            let weight = |algorithm: &BiasFirst| {
                 let reader = algorithm.trained.reader.as_ref()?;
                 Some(reader.weight.val().into_data().iter::<f32>().collect::<Vec<_>>())
             };
@@ -257,7 +257,7 @@ mod tests {
     fn the_schedule_is_that_of_the_second_stage() {
         let context = Batch::default().with_indices("labels", LABELS.to_vec());
         let mut algorithm = algorithm(Box::new(Rubi::default()), 2);
-        let stand = |algorithm: &BiasGuided| (algorithm.stage(10), algorithm.is_scheduled());
+        let stand = |algorithm: &BiasFirst| (algorithm.stage(10), algorithm.is_scheduled());
         assert_eq!(stand(&algorithm), (0..2, false));
         train(&mut algorithm, &context, 2);
         assert_eq!(stand(&algorithm), (2..10, true));
@@ -268,7 +268,7 @@ mod tests {
         let context = Batch::default()
             .with_indices("labels", vec![0, 0, 0, 1, 1, 1])
             .with_indices("ce_labels", vec![1, 2]);
-        let value = |algorithm: &mut BiasGuided, views: &Views| -> f64 {
+        let value = |algorithm: &mut BiasFirst, views: &Views| -> f64 {
             algorithm.loss(views, context.clone()).unwrap().inner().into_scalar()
         };
         let mut algorithm = algorithm(Box::new(SoftCon::default()), 0);

@@ -1,13 +1,13 @@
-//! A pass of both views whose backward pass pauses after every section of the network, from the last to the first. Before each pause
-//! the gradients of a section's parameters are complete and can go on their way, while the sections before it are differentiated.
+//! A forward and backward pass of both views, where the backward pass goes section by section, from the last to the first. The
+//! gradients of a section are complete when it is done, so they can be summed over processes while earlier sections are differentiated.
 //!
 //! ```text
 //! forward    x_0 = images,  y_s = section_s(x_s),  x_{s+1} = y_s as a constant with a gradient of its own
 //! backward   g = dL/dy of the last;  for s from the last: the gradients of sum(y_s * g);  g = that of x_s
 //! ```
 //!
-//! It is the plain pass, operation by operation, in graphs that end where a section does: Burn 0.22 gives gradients when those of a whole
-//! graph are there.
+//! The operations are those of the plain pass, but each section has a graph of its own, because Burn 0.22 returns gradients only
+//! once a whole graph is differentiated.
 
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
@@ -22,7 +22,7 @@ use crate::stage::Stage;
 #[derive(Debug)]
 pub(super) struct BySections(Vec<Joint>);
 
-/// A section in one pass of both views, or in one of each.
+/// The outputs of a section: one pass of both views together, or one pass for each view.
 #[derive(Debug)]
 struct Joint {
     inputs: Vec<Tensor<4>>,
@@ -53,8 +53,8 @@ impl BySections {
         OfViews::of(self.0.last().map(|head| rows(&head.outputs)).unwrap_or_default()).split()
     }
 
-    /// Hands over the gradients of the parameters of each section, those of the last one first, from the gradients of the projections
-    /// of each view. Sections without one are left out.
+    /// Computes the gradients of the parameters from those of the projections of each view, and hands them over section by section,
+    /// the last section first. Sections without a gradient are left out.
     ///
     /// # Errors
     /// The loss depends on no network.
@@ -78,7 +78,7 @@ impl BySections {
     }
 }
 
-/// A constant with a gradient of its own, if anything before it has one.
+/// Cuts the graph: the same values as a new leaf, which collects a gradient if the original needs one.
 fn leaf(output: &Tensor<4>) -> Tensor<4> {
     let constant = output.clone().detach();
     if output.is_tracked() { constant.require_grad() } else { constant }
@@ -150,8 +150,8 @@ mod tests {
         outputs.chain(gradients.1).chain(running.map(|tensor| numbers(tensor.values))).collect()
     }
 
-    /// The largest difference relative to the largest number of its tensor; numbers that are 0 but for rounding are compared as
-    /// they are.
+    /// The largest difference relative to the largest number of its tensor. Numbers that are 0 up to rounding are compared
+    /// absolutely.
     fn off(found: &[Vec<f32>], expected: &[Vec<f32>]) -> f32 {
         assert_eq!(found.len(), expected.len());
         let of_tensor = |(found, expected): (&Vec<f32>, &Vec<f32>)| {
@@ -174,12 +174,13 @@ mod tests {
                 let [a, b] = [0.37, 0.61].map(|pace| waves([3, 3, side, side], pace));
                 let views = Views::new(a, b * 0.5 + 0.7).unwrap().with_per_view_batch_norm(apart);
                 // An objective may give gradients of one view alone.
-                let pulls = [Some(waves([3, 5], 1.3)), is_whole.then(|| waves([3, 5], 0.9))];
+                let grad_projections = [Some(waves([3, 5], 1.3)), is_whole.then(|| waves([3, 5], 0.9))];
 
                 let plain = model(name, side, stem);
                 let embeddings = passes::represent(&plain, &views);
                 let projections = embeddings.through(&plain).split();
-                let loss = passes::with_gradients(projections.clone().into_iter().zip(pulls.clone()));
+                let loss =
+                    passes::with_gradients(projections.clone().into_iter().zip(grad_projections.clone()));
                 let gradients = passes::gradients(&plain, loss.unwrap()).unwrap();
                 let expected = outcome(&plain, embeddings, projections, &[gradients]);
 
@@ -187,7 +188,7 @@ mod tests {
                 let pass = BySections::forward(&by_sections, &views);
                 let (embeddings, projections) = (pass.embeddings(), pass.projections());
                 let mut found = Vec::new();
-                pass.backward(&by_sections, pulls, |of_section| found.push(of_section)).unwrap();
+                pass.backward(&by_sections, grad_projections, |of_section| found.push(of_section)).unwrap();
                 assert_eq!(found.len(), sections);
                 let found = outcome(&by_sections, embeddings, projections, &found);
                 let off = off(&found, &expected);

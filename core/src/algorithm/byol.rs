@@ -1,7 +1,7 @@
 //! Bootstrap your own latent: a predictor on the network predicts the projections of a slowly following target
 //! network.
 //!
-//! Grill et al., *Bootstrap Your Own Latent* (2020), with the loss of [`Byol`]. The paper's head and predictor have a
+//! Grill et al., *Bootstrap Your Own Latent* (2020), with the loss of [`loss::Byol`]. The paper's head and predictor have a
 //! hidden layer of 4096 and an output of 256; its momentum rises from 0.996 to 1
 //! ([`MovingAverage::rising`]). Predictor and network share the optimiser.
 
@@ -14,7 +14,6 @@ use super::state::TRAINED;
 use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
-use crate::loss::Byol;
 use crate::loss::batch::Batch;
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
@@ -23,7 +22,7 @@ use crate::optim::Optimizer;
 
 /// A network with a predictor, and the average of the network.
 #[derive(Debug)]
-pub struct BootstrapLatent {
+pub struct Byol {
     trained: Trained,
     target: Model,
     average: MovingAverage,
@@ -35,7 +34,7 @@ struct Trained {
     predictor: ProjectionHead,
 }
 
-impl BootstrapLatent {
+impl Byol {
     /// A randomly initialised network. The predictor maps projections to projections.
     ///
     /// # Errors
@@ -58,7 +57,7 @@ impl BootstrapLatent {
     }
 }
 
-impl Algorithm for BootstrapLatent {
+impl Algorithm for Byol {
     fn name(&self) -> &'static str {
         "byol"
     }
@@ -77,7 +76,7 @@ impl Algorithm for BootstrapLatent {
             .with_tensor("view_b", predicted.slice([b..2 * b]))
             .with_tensor("target_a", target_a)
             .with_tensor("target_b", target_b);
-        loss::loss(&Byol::default(), &batch)
+        loss::loss(&loss::Byol::default(), &batch)
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {
@@ -111,7 +110,7 @@ mod tests {
         let networks = networks(8);
         let average = MovingAverage::rising(0.9, 10).unwrap();
         let mut algorithm =
-            BootstrapLatent::new(&networks, &networks.head, average, &Device::flex(), &mut rng(2)).unwrap();
+            Byol::new(&networks, &networks.head, average, &Device::flex(), &mut rng(2)).unwrap();
         assert!(falls(&train(&mut algorithm, &Batch::default(), 4)));
     }
 
@@ -119,7 +118,7 @@ mod tests {
     fn a_predictor_of_another_width_is_an_error() {
         let narrow = HeadConfig { output: 3, ..networks(8).head };
         let average = MovingAverage::constant(0.9).unwrap();
-        let made = BootstrapLatent::new(&networks(8), &narrow, average, &Device::flex(), &mut rng(2));
+        let made = Byol::new(&networks(8), &narrow, average, &Device::flex(), &mut rng(2));
         assert!(made.unwrap_err().to_string().contains("predictor.output"));
     }
 }

@@ -8,14 +8,13 @@ use super::biased::biased_network;
 use super::wcl::BIASED_RATE;
 use super::with_classifier::includes_cross_entropy;
 use super::{
-    AdversarialGenerator, Algorithm, BiasGuided, BootstrapLatent, Cached, DifficultyEncoder,
-    DifficultyWeighted, JustTrainTwice, LearningFromFailure, LearningNotToLearn, MomentumContrast,
-    MovingAverage, Networks, Prototypes, RepresentationDebiasing, Single, VariationalAutoencoder,
+    AdversarialGenerator, Algorithm, BiasFirst, Byol, DifficultyEncoder, DifficultyWeighted, GradCache, Jtt,
+    Lff, Lnl, MomentumContrast, MovingAverage, Networks, Rebias, Single, Swav, VariationalAutoencoder,
     WithClassifier,
 };
 use crate::error::{Error, Result, positive, within};
 use crate::loss::spec::Spec;
-use crate::loss::{self, Lff, Objective, ObjectiveConfig, WclTriplet};
+use crate::loss::{self, Objective, ObjectiveConfig, WclTriplet};
 use crate::nn::EncoderConfig;
 use crate::nn::head::{HeadConfig, HeadKind};
 
@@ -142,11 +141,11 @@ pub enum AlgorithmConfig {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatchStatistics {
-    /// Those of the chunk, as distributed training takes those of each device: a step is not that of one pass.
+    /// Each chunk is normalised by its own statistics, as each device is in distributed training. The result differs from one pass.
     #[default]
     Chunk,
-    /// Those of the batch, as synchronised batch norm does: a step is that of one pass, up to rounding. It costs another
-    /// forward pass, and memory for the batch between the blocks of the network.
+    /// All chunks are normalised by the statistics of the batch, as in synchronised batch norm. The result equals one pass up to
+    /// rounding. It costs another forward pass, and memory for the batch between the blocks of the network.
     Batch,
 }
 
@@ -264,7 +263,7 @@ impl AlgorithmConfig {
         }
     }
 
-    /// The name in recipes, by which objectives say what trains them.
+    /// The name in recipes. Descriptions of objectives list the algorithms that train them by this name.
     fn name(&self) -> String {
         let document = serde_json::to_value(self).unwrap_or_default();
         document["name"].as_str().unwrap_or_default().to_owned()
@@ -298,8 +297,8 @@ impl AlgorithmConfig {
         Ok(match self {
             Self::Single {} => Box::new(Single::new(networks, objective.build()?, device, rng)?),
             Self::Cached { chunk, statistics } => {
-                let made = Cached::new(networks, objective.build()?, *chunk, device, rng)?;
-                Box::new(made.with_statistics(*statistics)?)
+                let algorithm = GradCache::new(networks, objective.build()?, *chunk, device, rng)?;
+                Box::new(algorithm.with_statistics(*statistics)?)
             }
             Self::WithClassifier { ce_weight } => {
                 let weight = ce_weight.unwrap_or_else(published::ce_weight);
@@ -315,29 +314,30 @@ impl AlgorithmConfig {
                     false => MovingAverage::constant(*momentum)?,
                 };
                 let predictor = predictor.clone().unwrap_or_else(|| like(&networks.head));
-                Box::new(BootstrapLatent::new(networks, &predictor, average, device, rng)?)
+                Box::new(Byol::new(networks, &predictor, average, device, rng)?)
             }
             Self::Swav { prototypes, frozen_steps, queue, queue_from } => {
                 let (objective, frozen) = (objective.parse()?, *frozen_steps);
-                let made = Prototypes::new(networks, objective, *prototypes, frozen, device, rng)?;
-                Box::new(made.with_queue(*queue, *queue_from)?)
+                let algorithm = Swav::new(networks, objective, *prototypes, frozen, device, rng)?;
+                Box::new(algorithm.with_queue(*queue, *queue_from)?)
             }
             Self::Difficulty { triplet, evaluated, biased_learning_rate } => {
                 let (weighted, triplet) = (objective.build()?, triplet.clone());
-                let made = DifficultyWeighted::new(networks, triplet, weighted, *evaluated, device, rng)?;
-                Box::new(made.with_biased_learning_rate(*biased_learning_rate)?)
+                let algorithm =
+                    DifficultyWeighted::new(networks, triplet, weighted, *evaluated, device, rng)?;
+                Box::new(algorithm.with_biased_learning_rate(*biased_learning_rate)?)
             }
             Self::Lff { ema_alpha } => {
-                let objective: Lff = objective.parse()?;
+                let objective: loss::Lff = objective.parse()?;
                 let averages = ema_alpha.map(|alpha| (training.labels.clone(), alpha));
-                Box::new(LearningFromFailure::new(networks, objective, averages, device, rng)?)
+                Box::new(Lff::new(networks, objective, averages, device, rng)?)
             }
             Self::Rebias { lambda, encoder } => {
                 let independence = objective.parse()?;
                 let biased = biased_network(networks, encoder.as_ref(), networks.head.clone());
                 let both = [networks, &biased];
-                let made = RepresentationDebiasing::new(both, independence, *lambda, device, rng);
-                Box::new(made?)
+                let algorithm = Rebias::new(both, independence, *lambda, device, rng);
+                Box::new(algorithm?)
             }
             Self::BiasNetwork { encoder, first_steps, ce_weight } => {
                 let seen = training.labels.iter().max().map_or(0, |last| last + 1);
@@ -347,7 +347,7 @@ impl AlgorithmConfig {
                 let scores = HeadConfig { kind: HeadKind::Linear, output: classes, ..HeadConfig::default() };
                 let biased = biased_network(networks, Some(encoder), scores);
                 let (both, steps) = ([networks, &biased], (*first_steps, *ce_weight));
-                Box::new(BiasGuided::new(both, objective.build()?, steps, device, rng)?)
+                Box::new(BiasFirst::new(both, objective.build()?, steps, device, rng)?)
             }
             Self::Lnl { predictor, reversal } => {
                 let predictor = match predictor {
@@ -355,11 +355,11 @@ impl AlgorithmConfig {
                     None => bias_predictor(training.biases)?,
                 };
                 let objective = objective.parse()?;
-                Box::new(LearningNotToLearn::new(networks, &predictor, objective, *reversal, device, rng)?)
+                Box::new(Lnl::new(networks, &predictor, objective, *reversal, device, rng)?)
             }
             Self::Jtt { first_steps } => {
                 let (objective, labels) = (objective.parse()?, training.labels.clone());
-                Box::new(JustTrainTwice::new(networks, objective, *first_steps, labels, device, rng)?)
+                Box::new(Jtt::new(networks, objective, *first_steps, labels, device, rng)?)
             }
             Self::Vae {} => Box::new(VariationalAutoencoder::new(networks, objective.parse()?, device, rng)?),
             Self::Dcgan {} => Box::new(AdversarialGenerator::new(networks, device, rng)?),
@@ -455,7 +455,7 @@ mod tests {
         let [default, chunk, batch] =
             ["", r#", "statistics": "chunk""#, r#", "statistics": "batch""#].map(config);
         assert!(default == chunk && chunk != batch);
-        // States and recipes of before say nothing of it.
+        // Older states and recipes lack the setting.
         assert_eq!(serde_json::to_string(&default).unwrap(), r#"{"name":"cached","chunk":2}"#);
         let check = |config: &AlgorithmConfig, name: &str| config.check(&ObjectiveConfig::named(name), 10);
         assert!(check(&batch, "nt-xent").is_ok() && check(&chunk, "cross-entropy").is_ok());

@@ -97,13 +97,13 @@ impl Algorithm for AdversarialGenerator {
         let images = views.a.clone();
         let numbers = self.numbers(views.samples(), &images.device());
         let Trained { model, generator } = &self.trained;
-        let made = generator.forward(numbers);
+        let generated = generator.forward(numbers);
         // The discriminator with fixed parameters: the generator's loss does not change it.
         let fixed = MovingAverage::target(model);
-        let judged = fixed.head.forward(fixed.encoder.forward(made.clone()));
+        let judged = fixed.head.forward(fixed.encoder.forward(generated.clone()));
         let true_scores = passes::output(model, images);
-        let made_scores = passes::output(model, made.detach());
-        Ok(entropy(true_scores, true)? + entropy(made_scores, false)? + entropy(judged, true)?)
+        let generated_scores = passes::output(model, generated.detach());
+        Ok(entropy(true_scores, true)? + entropy(generated_scores, false)? + entropy(judged, true)?)
     }
 
     fn descend(&mut self, loss: Tensor<1>, optimizer: &mut Optimizer, learning_rate: f64) -> Result<()> {

@@ -1,9 +1,9 @@
-//! The places of a step and what moves between them: devices of this process, and those of its peers.
+//! Distributes the chunks of a batch over places, and gathers their results. A place is a device of this process or of a peer.
 //!
 //! Chunk `i` of a batch belongs to place `i mod (ranks x devices of a rank)`; the places of rank 0 come first. Projections of all
 //! places are gathered in the order of the chunks, and gradients of the parameters are summed as one flat vector (`sums.rs`).
 //!
-//! These two are the files in which rows and gradients change their place. Burn 0.22 has no all-gather. From 0.23 on,
+//! Projections and gradients of parameters move between places only in these two files. Burn 0.22 has no all-gather. From 0.23 on,
 //! `Tensor::all_gather` and `Tensor::all_reduce` do the same among the devices of one process, and can take the place of
 //! [`Places::gather`] and [`Places::sum`] there.
 
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::nn::Model;
 use crate::peers::{Alone, Peers};
 
-/// The devices of a step.
+/// The devices that compute a step: those of this process, and its peers.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     /// The first device of this process, on which the loss is computed.
@@ -28,7 +28,7 @@ pub(super) struct Places {
     pub(super) peers: Arc<dyn Peers>,
 }
 
-/// The types of projections.
+/// The float types that projections may have, by the number that rank 0 sends.
 const TYPES: [DType; 4] = [DType::F32, DType::F16, DType::BF16, DType::F64];
 
 /// The part of every batch that one process computes: the chunks of its places.
@@ -43,11 +43,11 @@ pub struct Part {
 }
 
 impl Part {
-    /// All of it.
+    /// The whole batch, as one process computes it.
     pub const WHOLE: Self = Self { chunk: 1, each: 1, rank: 0, ranks: 1 };
 
-    /// The rows of a batch of so many samples whose views the process takes, in order. A process without a chunk, in a batch of
-    /// few samples, takes a row that it does not use.
+    /// The rows of the batch whose views this process computes, in order. In a small batch a process may have no chunk; it then
+    /// takes one row that it does not use.
     pub fn rows(self, samples: usize) -> Vec<Range<usize>> {
         if self.ranks == 1 {
             return vec![0..samples];
@@ -56,7 +56,7 @@ impl Part {
         if rows.is_empty() { std::iter::once(0..samples.min(1)).collect() } else { rows }
     }
 
-    /// The rows of each of its chunks, in order.
+    /// The rows of each chunk of this process, in order.
     fn chunks(self, samples: usize) -> impl Iterator<Item = Range<usize>> {
         let Self { chunk, each, rank, ranks } = self;
         let is_own = move |index: &usize| index % (each * ranks) / each == rank;
@@ -64,7 +64,7 @@ impl Part {
         (0..samples.div_ceil(chunk)).filter(is_own).map(rows)
     }
 
-    /// True if a batch of so many samples has no chunk for the process.
+    /// True if the batch is so small that this process has no chunk.
     pub(super) fn is_idle(self, samples: usize) -> bool {
         self.chunks(samples).next().is_none()
     }
@@ -84,19 +84,19 @@ impl Places {
 
     /// The part of this process.
     pub(super) fn part(&self, chunk: usize) -> Part {
-        self.of_rank(self.peers.rank(), chunk)
+        self.part_of_rank(self.peers.rank(), chunk)
     }
 
-    fn of_rank(&self, rank: usize, chunk: usize) -> Part {
+    fn part_of_rank(&self, rank: usize, chunk: usize) -> Part {
         Part { chunk, each: 1 + self.helpers.len(), rank, ranks: self.peers.count() }
     }
 
-    /// The rows of a batch of so many samples on the first device, from those of this process, by chunks of a size.
+    /// Gathers the rows of the whole batch on the first device of every process. This process contributes its own chunks.
     ///
     /// # Errors
     /// A peer cannot be reached, or the device failed.
     pub(super) fn gather(&self, own: Vec<Tensor<2>>, (samples, chunk): (usize, usize)) -> Result<Tensor<2>> {
-        // Results move to the first device after all devices have been given their work.
+        // Results move to the first device only after every device has got its work, so that the devices work at the same time.
         let moved: Vec<Tensor<2>> = own.into_iter().map(|rows| rows.to_device(&self.first)).collect();
         let ranks = self.peers.count();
         if ranks == 1 {
@@ -108,7 +108,7 @@ impl Places {
             false => numbers(Tensor::cat(moved, 0))?,
         };
         let chunks: Vec<Vec<Range<usize>>> =
-            (0..ranks).map(|rank| self.of_rank(rank, chunk).chunks(samples).collect()).collect();
+            (0..ranks).map(|rank| self.part_of_rank(rank, chunk).chunks(samples).collect()).collect();
         let counts: Vec<usize> =
             chunks.iter().map(|rows| rows.iter().map(Range::len).sum::<usize>() * width).collect();
         let all = self.peers.all_gather(&numbers, &counts)?;
@@ -124,10 +124,10 @@ impl Places {
         Ok(Tensor::from_data(data, (&self.first, dtype)))
     }
 
-    /// The width and the type of the rows, which a rank without a chunk learns from rank 0.
+    /// The width and the type of the rows. A rank without a chunk learns them from rank 0.
     fn shape(&self, own: Option<&Tensor<2>>, (samples, chunk): (usize, usize)) -> Result<(usize, DType)> {
         let known = own.map_or((0, DType::F32), |rows| (rows.dims()[1], rows.dtype()));
-        if (0..self.peers.count()).all(|rank| !self.of_rank(rank, chunk).is_idle(samples)) {
+        if (0..self.peers.count()).all(|rank| !self.part_of_rank(rank, chunk).is_idle(samples)) {
             return Ok(known);
         }
         let at = TYPES.iter().position(|&dtype| dtype == known.1).unwrap_or_default();
@@ -137,7 +137,7 @@ impl Places {
         Ok((width, TYPES.get(at).copied().unwrap_or(known.1)))
     }
 
-    /// The rows of this process out of those of a batch.
+    /// Selects the rows of this process from those of a batch.
     pub(super) fn own(&self, batch: &Tensor<2>, chunk: usize) -> Tensor<2> {
         if self.peers.count() == 1 {
             return batch.clone();
@@ -146,8 +146,8 @@ impl Places {
         Tensor::cat(rows.into_iter().map(|rows| batch.clone().slice([rows])).collect(), 0)
     }
 
-    /// The sums of the gradients of all places, on the first device: those of the devices of this process, then those of all
-    /// processes, in one exchange.
+    /// Sums the gradients of all places on the first device: first over the devices of this process, then over all processes in
+    /// one exchange.
     ///
     /// # Errors
     /// A peer cannot be reached, or the device failed.
@@ -163,7 +163,7 @@ impl Places {
         sums::at_once((model, &self.first), self.peers.as_ref(), gradients)
     }
 
-    /// The same for the gradients of devices that `work` finds, while it finds others.
+    /// Sums gradients as [`sum`](Self::sum) does, but while `work` still computes others.
     ///
     /// # Errors
     /// Those of `work`, and as [`sum`](Self::sum).
@@ -206,7 +206,7 @@ mod tests {
     use rand::RngExt as _;
 
     use super::super::testing::rng;
-    use super::super::{Algorithm, BatchStatistics, Cached, Networks, Views};
+    use super::super::{Algorithm, BatchStatistics, GradCache, Networks, Views};
     use super::*;
     use crate::loss::batch::Batch;
     use crate::loss::{HardNegCclk, NtXent, Objective, SupCon};
@@ -249,16 +249,16 @@ mod tests {
         found.iter().zip(expected).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
     }
 
-    /// The losses of two steps, the parameters after them, and the furthest that one of these moved.
+    /// The losses of two steps, the parameters after them, and the largest change of a parameter.
     fn trained(setup: &Setup, peers: Arc<dyn Peers>) -> (Vec<f32>, Vec<f32>, f32) {
         let Setup { networks, objective, statistics, chunk, samples, devices } = setup;
         let device = Device::flex();
-        let cached = Cached::new(networks, objective(), *chunk, &device, &mut rng(1)).unwrap();
+        let cached = GradCache::new(networks, objective(), *chunk, &device, &mut rng(1)).unwrap();
         let mut cached = cached.with_statistics(*statistics).unwrap();
         cached.share(&vec![device.clone(); devices - 1]).unwrap();
         cached.join(peers).unwrap();
-        // Batch norm over few pictures enlarges roundings, so that steps are small: at 1e-4 two steps on one device and on three
-        // of one process differ by 2e-6, and those of two processes from one by 4e-6.
+        // Batch norm over few pictures enlarges rounding errors, so the learning rate is small. At 1e-4, two steps on one device and
+        // on three of one process differ by 2e-6; those of one process and of two differ by 4e-6.
         let learning_rate = if networks.encoder.name == Architecture::ResNet18 { 1e-5 } else { 0.1 };
         let sgd = Sgd { learning_rate, momentum: 0.9, ..Sgd::default() };
         let mut optimizer = Optimizer::new(OptimizerConfig::Sgd(sgd)).unwrap();
@@ -282,7 +282,7 @@ mod tests {
         (losses, after, moved)
     }
 
-    /// Trains with one process and with several, which must agree in every bit with each other, and but for rounding with the one.
+    /// Trains with one process and with several. The several agree in every bit with each other, and with the one up to rounding.
     fn agree(setup: &Setup, counts: &[usize]) {
         let (expected_losses, expected, moved) = trained(setup, Arc::new(Alone));
         for &count in counts {
@@ -297,7 +297,7 @@ mod tests {
             let (of_losses, of_parameters) = (off(losses, &expected_losses), off(parameters, &expected));
             assert!(of_losses < 1e-5, "{count} processes: losses differ by {of_losses}");
             assert!(of_parameters < 1e-6, "{count} processes: parameters differ by {of_parameters}");
-            // A part of the gradient that is lost or counted twice changes a parameter by as much as the steps do.
+            // If a part of the gradient were lost or counted twice, a parameter would change by about as much as in a step.
             assert!(moved > 20.0 * of_parameters, "{count} processes: {of_parameters} of steps of {moved}");
         }
     }
@@ -335,7 +335,7 @@ mod tests {
         ];
         for objective in objectives {
             let networks = networks(Architecture::LeNet5, HeadKind::Mlp);
-            // With 5 samples the last of four processes has none.
+            // With 5 samples the last of four processes has no chunk.
             for (samples, devices) in [(9, 1), (5, 1), (9, 2)] {
                 let statistics = BatchStatistics::Chunk;
                 let setup =

@@ -46,7 +46,7 @@ use crate::stage::Stage;
 
 /// One network and one objective as in [`Single`](super::Single), `chunk` samples at a time.
 #[derive(Debug)]
-pub struct Cached {
+pub struct GradCache {
     model: Model,
     objective: Box<dyn Objective>,
     chunk: usize,
@@ -86,7 +86,7 @@ struct Pass {
     by_sections: Option<BySections>,
 }
 
-impl Cached {
+impl GradCache {
     /// A randomly initialised network; `chunk` samples, two views each, are in memory at once.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Cached {
     }
 }
 
-impl Algorithm for Cached {
+impl Algorithm for GradCache {
     fn name(&self) -> &'static str {
         "cached"
     }
@@ -166,8 +166,8 @@ impl Algorithm for Cached {
         let sum = match self.pending.take() {
             None => self.places.sum(&self.model, Vec::new())?,
             Some(Pending::Chunks(places)) if self.places.is_alone() => {
-                let found = places.into_iter().map(Place::gradients).collect::<Result<_>>()?;
-                self.places.sum(&self.model, found)?
+                let gradients = places.into_iter().map(Place::gradients).collect::<Result<_>>()?;
+                self.places.sum(&self.model, gradients)?
             }
             Some(Pending::Chunks(places)) => {
                 self.places.sum_while_found(&self.model, |sums| add_to(sums, places))?
@@ -192,7 +192,7 @@ impl Algorithm for Cached {
     }
 }
 
-impl Cached {
+impl GradCache {
     /// The chunks of this process.
     fn own_chunks(&self, views: &Views) -> Vec<Views> {
         if self.part().is_idle(views.batch) { Vec::new() } else { views.chunks(self.chunk) }
@@ -381,7 +381,7 @@ mod tests {
             let mut single = Single::new(&networks(3), objective(), &device, &mut rng(1)).unwrap();
             let (loss, expected) = descended(&mut single);
             for chunk in [1, 2, 5, 9] {
-                let cached = Cached::new(&networks(3), objective(), chunk, &device, &mut rng(1));
+                let cached = GradCache::new(&networks(3), objective(), chunk, &device, &mut rng(1));
                 let (found, features) = descended(&mut cached.unwrap());
                 assert!((found - loss).abs() < 1e-5, "{found} {loss}");
                 let off = features.iter().zip(&expected).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
@@ -407,7 +407,7 @@ mod tests {
         let (expected_loss, expected) = descended(&mut single);
         let largest = expected.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
         let off = |chunk: usize, helpers: usize, statistics: BatchStatistics| {
-            let cached = Cached::new(&networks, objective(), chunk, &device, &mut rng(1)).unwrap();
+            let cached = GradCache::new(&networks, objective(), chunk, &device, &mut rng(1)).unwrap();
             let mut cached = cached.with_statistics(statistics).unwrap();
             cached.share(&vec![device.clone(); helpers]).unwrap();
             let (loss, features) = descended(&mut cached);
@@ -429,7 +429,8 @@ mod tests {
         let (loss, expected) = descended(&mut single);
         for (chunk, helpers) in [(3, 1), (1, 1), (2, 2), (1, 6)] {
             let mut cached =
-                Cached::new(&networks(3), Box::new(NtXent::default()), chunk, &device, &mut rng(1)).unwrap();
+                GradCache::new(&networks(3), Box::new(NtXent::default()), chunk, &device, &mut rng(1))
+                    .unwrap();
             cached.share(&vec![device.clone(); helpers]).unwrap();
             let (found, features) = descended(&mut cached);
             assert!((found - loss).abs() < 1e-5, "{found} {loss}");
@@ -441,7 +442,8 @@ mod tests {
     #[test]
     fn a_loss_falls() {
         let mut algorithm =
-            Cached::new(&networks(3), Box::new(NtXent::default()), 4, &Device::flex(), &mut rng(1)).unwrap();
+            GradCache::new(&networks(3), Box::new(NtXent::default()), 4, &Device::flex(), &mut rng(1))
+                .unwrap();
         assert!(super::super::testing::falls(&train(&mut algorithm, &Batch::default(), 4)));
         assert!(algorithm.save(&mut StateWriter::default()).is_ok());
     }

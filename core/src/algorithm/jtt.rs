@@ -1,7 +1,7 @@
 //! Just train twice: a first network finds the samples that it misclassifies, a second network gives these more
 //! weight.
 //!
-//! Liu et al., *Just Train Twice* (2021), with the loss of [`Jtt`]. The first stage is plain cross-entropy, meant to be
+//! Liu et al., *Just Train Twice* (2021), with the loss of [`loss::Jtt`]. The first stage is plain cross-entropy, meant to be
 //! short (1 epoch on CelebA, 60 on Waterbirds as published). [`begin_stage`](Algorithm::begin_stage) then takes its scores
 //! on the whole training set, keeps the error set, and starts a fresh network. Inputs: `labels`, and in the second stage the
 //! indices `samples` of the batch in the training set.
@@ -19,7 +19,7 @@ use super::{Algorithm, Networks, StateReader, StateWriter, Views};
 use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
-use crate::loss::{CrossEntropy, Jtt, Objective, error_set};
+use crate::loss::{CrossEntropy, Objective, error_set};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::numeric::matrix::Matrix;
@@ -40,17 +40,17 @@ pub enum Stage {
 
 /// A classifier in one of two stages.
 #[derive(Debug)]
-pub struct JustTrainTwice {
+pub struct Jtt {
     networks: Networks,
     model: Model,
-    objective: Jtt,
+    objective: loss::Jtt,
     first_steps: u64,
     labels: Vec<usize>,
     device: Device,
     stage: Stage,
 }
 
-impl JustTrainTwice {
+impl Jtt {
     /// The first network, randomly initialised. `labels` are the classes of all training samples; the first stage
     /// has `first_steps` steps.
     ///
@@ -58,7 +58,7 @@ impl JustTrainTwice {
     /// A setting is out of range.
     pub fn new(
         networks: &Networks,
-        objective: Jtt,
+        objective: loss::Jtt,
         first_steps: u64,
         labels: Vec<usize>,
         device: &Device,
@@ -72,7 +72,7 @@ impl JustTrainTwice {
     }
 }
 
-impl Algorithm for JustTrainTwice {
+impl Algorithm for Jtt {
     fn name(&self) -> &'static str {
         "jtt"
     }
@@ -115,12 +115,12 @@ impl Algorithm for JustTrainTwice {
                 remedy: "take the error set from the first network".into(),
             });
         }
-        let found = error_set(scores, &self.labels)?;
+        let misclassified = error_set(scores, &self.labels)?;
         let mut errors = vec![0; self.labels.len()];
-        found.iter().for_each(|&i| errors[i] = 1);
+        misclassified.iter().for_each(|&i| errors[i] = 1);
         self.model = self.networks.init(&self.device, rng)?;
         self.stage = Stage::Second { errors };
-        Ok(found.len())
+        Ok(misclassified.len())
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), CheckpointError> {
@@ -141,9 +141,9 @@ mod tests {
     use super::super::testing::{falls, networks, rng, train};
     use super::*;
 
-    fn algorithm(labels: &[usize]) -> JustTrainTwice {
-        let (objective, device) = (Jtt::default(), Device::flex());
-        JustTrainTwice::new(&networks(3), objective, 4, labels.to_vec(), &device, &mut rng(8)).unwrap()
+    fn algorithm(labels: &[usize]) -> Jtt {
+        let (objective, device) = (loss::Jtt::default(), Device::flex());
+        Jtt::new(&networks(3), objective, 4, labels.to_vec(), &device, &mut rng(8)).unwrap()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Learning from failure: a biased and a debiased classifier, trained side by side.
 //!
-//! Nam et al., *Learning from Failure* (2020), with the loss of [`Lff`]. Both classifiers have the same architecture,
+//! Nam et al., *Learning from Failure* (2020), with the loss of [`loss::Lff`]. Both classifiers have the same architecture,
 //! whose head gives one score for each class. The weights come either from moving averages by training sample, as
 //! released ([`LffWeights`](crate::loss::LffWeights); they lie on the device, in `f32`), or from the batch alone, as printed
 //! in the paper. The debiased classifier is evaluated. Inputs: `labels`, and `samples` for the averages.
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::debias::lff_weights::UNSEEN;
-use crate::loss::{Lff, LffWeights, Objective};
+use crate::loss::{LffWeights, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::numeric::matrix::Matrix;
@@ -28,9 +28,9 @@ const DEBIASED: &str = "averages.debiased";
 
 /// The debiased and the biased classifier.
 #[derive(Debug)]
-pub struct LearningFromFailure {
+pub struct Lff {
     trained: Trained,
-    objective: Lff,
+    objective: loss::Lff,
     averages: Option<LffWeights>,
 }
 
@@ -40,7 +40,7 @@ struct Trained {
     biased: Model,
 }
 
-impl LearningFromFailure {
+impl Lff {
     /// Two randomly initialised classifiers; `averages` are the class of each training sample and the fraction that an average
     /// keeps at each visit, as released, or `None` for the printed weights.
     ///
@@ -48,7 +48,7 @@ impl LearningFromFailure {
     /// A setting is out of range.
     pub fn new(
         networks: &Networks,
-        objective: Lff,
+        objective: loss::Lff,
         averages: Option<(Vec<usize>, f64)>,
         device: &Device,
         rng: &mut impl Rng,
@@ -62,7 +62,7 @@ impl LearningFromFailure {
     }
 }
 
-impl Algorithm for LearningFromFailure {
+impl Algorithm for Lff {
     fn name(&self) -> &'static str {
         "lff"
     }
@@ -143,9 +143,8 @@ mod tests {
     #[test]
     fn it_learns_with_printed_and_with_released_weights() {
         for averages in [None, Some((LABELS.to_vec(), 0.7))] {
-            let (device, objective) = (Device::flex(), Lff::default());
-            let mut algorithm =
-                LearningFromFailure::new(&networks(3), objective, averages, &device, &mut rng(5)).unwrap();
+            let (device, objective) = (Device::flex(), loss::Lff::default());
+            let mut algorithm = Lff::new(&networks(3), objective, averages, &device, &mut rng(5)).unwrap();
             assert!(falls(&train(&mut algorithm, &context(), 4)));
         }
     }

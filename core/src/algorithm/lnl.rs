@@ -1,7 +1,7 @@
 //! Learning not to learn: a bias predictor on the embeddings, and an encoder trained to make its prediction
 //! uncertain.
 //!
-//! Kim et al., *Learning Not to Learn* (2019), with the losses of [`Lnl`] and [`LnlAdversary`]. The released comparison
+//! Kim et al., *Learning Not to Learn* (2019), with the losses of [`loss::Lnl`] and [`LnlAdversary`]. The released comparison
 //! of Hong and Yang takes two steps for each batch; here one step descends both losses, the entropy of the
 //! predictor with fixed parameters and its cross-entropy behind a reversed gradient. The predictor reads the
 //! embedding; the paper's reads an early convolution and predicts colours of pixels. Inputs: `labels`, `bias`.
@@ -16,7 +16,7 @@ use super::{Algorithm, MovingAverage, Networks, StateReader, StateWriter, Views}
 use crate::error::{Result, within};
 use crate::loss;
 use crate::loss::batch::Batch;
-use crate::loss::{Lnl, LnlAdversary, Objective, reverse_gradient};
+use crate::loss::{LnlAdversary, Objective, reverse_gradient};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::nn::head::{HeadConfig, ProjectionHead};
@@ -24,9 +24,9 @@ use crate::optim::Optimizer;
 
 /// A classifier and its adversary.
 #[derive(Debug)]
-pub struct LearningNotToLearn {
+pub struct Lnl {
     trained: Trained,
-    objective: Lnl,
+    objective: loss::Lnl,
     reversal: f64,
 }
 
@@ -36,7 +36,7 @@ struct Trained {
     predictor: ProjectionHead,
 }
 
-impl LearningNotToLearn {
+impl Lnl {
     /// A randomly initialised classifier. `predictor` maps embeddings to one score for each value of the bias;
     /// `reversal` (`mu`, 0.1 in the comparison of Hong and Yang) is the weight with which the encoder ascends the
     /// predictor's loss.
@@ -46,7 +46,7 @@ impl LearningNotToLearn {
     pub fn new(
         networks: &Networks,
         predictor: &HeadConfig,
-        objective: Lnl,
+        objective: loss::Lnl,
         reversal: f64,
         device: &Device,
         rng: &mut impl Rng,
@@ -59,7 +59,7 @@ impl LearningNotToLearn {
     }
 }
 
-impl Algorithm for LearningNotToLearn {
+impl Algorithm for Lnl {
     fn name(&self) -> &'static str {
         "lnl"
     }
@@ -107,15 +107,9 @@ mod tests {
             .with_indices("labels", vec![0, 1, 2, 0, 1, 2])
             .with_indices("bias", vec![0, 0, 1, 1, 0, 1]);
         let (classifier, predictor) = (networks(3), networks(2).head);
-        let mut algorithm = LearningNotToLearn::new(
-            &classifier,
-            &predictor,
-            Lnl::default(),
-            reversal,
-            &Device::flex(),
-            &mut rng(7),
-        )
-        .unwrap();
+        let mut algorithm =
+            Lnl::new(&classifier, &predictor, loss::Lnl::default(), reversal, &Device::flex(), &mut rng(7))
+                .unwrap();
         train(&mut algorithm, &context, steps)
     }
 

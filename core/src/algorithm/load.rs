@@ -12,22 +12,22 @@ use crate::nn::{Activations, EncoderConfig, Work};
 pub struct StepSize {
     /// The samples of which two views are compared.
     pub samples: usize,
-    /// The images that are classified beside them, if they are others.
+    /// The images that are classified, if they are a separate batch.
     pub classified: Option<usize>,
 }
 
-/// The size of a step: the numbers that it has in memory at least, and its passes.
+/// The size of a step: the least count of numbers in memory, and the work of its passes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     /// Parameters that are trained.
     pub(crate) trained: u64,
     /// Parameters of networks that follow others, or are fixed.
     pub(crate) fixed: u64,
-    /// The numbers that all passes together keep for the gradient.
+    /// The count of numbers that all passes together keep for the gradient.
     pub(crate) kept: u64,
-    /// The numbers of the largest tensor.
+    /// The count of numbers in the largest tensor.
     pub(crate) largest: u64,
-    /// Images beside the views of the batch: the parts of it that wait for their turn.
+    /// Images of the parts of the batch that wait for their turn, beside the views.
     pub(crate) waiting: u64,
     /// The multiply-adds of all passes and of their gradients.
     pub(crate) products: u64,
@@ -50,12 +50,12 @@ pub(crate) struct Pairs {
 #[derive(Debug, Clone, Copy)]
 struct Network {
     activations: Activations,
-    /// That of the encoder, and that of the head.
+    /// The work of the encoder and that of the head.
     work: [Work; 2],
 }
 
 impl Load {
-    /// One more pass of so many images at once, with its gradients.
+    /// Adds a pass of `images` images at once, with its gradients.
     fn pass(&mut self, images: u64, of_one: &Network) {
         let Activations { kept, largest, .. } = of_one.activations;
         self.kept = self.kept.saturating_add(images.saturating_mul(kept));
@@ -63,13 +63,13 @@ impl Load {
         self.learn(images, of_one);
     }
 
-    /// The work of a pass with its gradients, those of the weights and those of the inputs, which take as much as a pass
-    /// forward each. (The first layer has no gradient of its inputs: of ResNet-50 at 224 pixels it is 1 % of all.)
+    /// Adds the work of a pass with its gradients. The gradients of the weights and those of the inputs each take as much as a
+    /// forward pass. (The first layer has no gradient of its inputs; in ResNet-50 at 224 pixels that is 1 % of all work.)
     fn learn(&mut self, images: u64, of_one: &Network) {
         (0..3).for_each(|_| self.follow(images, of_one));
     }
 
-    /// The work of a pass without gradients.
+    /// Adds the work of a pass without gradients.
     fn follow(&mut self, images: u64, of_one: &Network) {
         for Work { products, moved, weights } in of_one.work {
             self.products = self.products.saturating_add(images.saturating_mul(products));

@@ -3,17 +3,17 @@
 //! | algorithm | state beside the network |
 //! |---|---|
 //! | [`Single`] | none: any objective on two views |
-//! | [`Cached`] | none: the same for a batch larger than memory, or than one device |
+//! | [`GradCache`] | none: the same for a batch larger than memory, or than one device |
 //! | [`WithClassifier`] | none: the same on embeddings, with a jointly trained classifier |
 //! | [`MomentumContrast`] | a momentum encoder, a queue of keys |
-//! | [`BootstrapLatent`] | a momentum encoder, a predictor |
-//! | [`Prototypes`] | prototypes on the unit sphere |
+//! | [`Byol`] | a momentum encoder, a predictor |
+//! | [`Swav`] | prototypes on the unit sphere |
 //! | [`DifficultyWeighted`] | a bias-amplifying network |
-//! | [`LearningFromFailure`] | a biased classifier, moving averages of losses |
-//! | [`RepresentationDebiasing`] | a biased classifier |
-//! | [`BiasGuided`] | a frozen biased classifier, a linear layer |
-//! | [`LearningNotToLearn`] | a bias predictor |
-//! | [`JustTrainTwice`] | a stage, an error set |
+//! | [`Lff`] | a biased classifier, moving averages of losses |
+//! | [`Rebias`] | a biased classifier |
+//! | [`BiasFirst`] | a frozen biased classifier, a linear layer |
+//! | [`Lnl`] | a bias predictor |
+//! | [`Jtt`] | a stage, an error set |
 //! | [`VariationalAutoencoder`] | a decoder |
 //! | [`AdversarialGenerator`] | a generator |
 //!
@@ -26,13 +26,13 @@
 //! use rand::SeedableRng;
 //! use rand_chacha::ChaCha8Rng;
 //! use simile_core::loss::batch::Batch;
-//! use simile_core::algorithm::{BootstrapLatent, Algorithm, MovingAverage, Networks, Views};
+//! use simile_core::algorithm::{Byol, Algorithm, MovingAverage, Networks, Views};
 //! use simile_core::optim::{Optimizer, OptimizerConfig};
 //!
 //! # fn main() -> simile_core::error::Result<()> {
 //! let device = Device::flex();
 //! let networks = Networks::default();
-//! let mut algorithm: Box<dyn Algorithm> = Box::new(BootstrapLatent::new(
+//! let mut algorithm: Box<dyn Algorithm> = Box::new(Byol::new(
 //!     &networks,
 //!     &networks.head,
 //!     MovingAverage::constant(0.99)?,
@@ -93,23 +93,23 @@ use crate::numeric::matrix::Matrix;
 use crate::optim::Optimizer;
 use crate::peers::Peers;
 
-pub use bias_first::BiasGuided;
-pub use byol::BootstrapLatent;
+pub use bias_first::BiasFirst;
+pub use byol::Byol;
 pub use config::{AlgorithmConfig, BatchStatistics, TrainingSet, class_scores};
 pub use ema::MovingAverage;
 pub use gan::AdversarialGenerator;
 pub use gather::Part;
-pub use grad_cache::Cached;
-pub use jtt::{JustTrainTwice, Stage};
-pub use lff::LearningFromFailure;
-pub use lnl::LearningNotToLearn;
+pub use grad_cache::GradCache;
+pub use jtt::{Jtt, Stage};
+pub use lff::Lff;
+pub use lnl::Lnl;
 pub use load::StepSize;
 pub(crate) use load::{Load, Pairs};
 pub use moco::MomentumContrast;
-pub use rebias::RepresentationDebiasing;
+pub use rebias::Rebias;
 pub use single::Single;
 pub use state::{StateReader, StateWriter};
-pub use swav::Prototypes;
+pub use swav::Swav;
 pub use vae::VariationalAutoencoder;
 pub use wcl::{DifficultyEncoder, DifficultyWeighted};
 pub use with_classifier::WithClassifier;
@@ -140,7 +140,7 @@ pub trait Algorithm: Debug {
     /// Distributes the work of every step over further devices.
     ///
     /// # Errors
-    /// The algorithm computes on one device only: all except [`Cached`].
+    /// The algorithm computes on one device only: all except [`GradCache`].
     fn share(&mut self, helpers: &[Device]) -> Result<()> {
         if helpers.is_empty() {
             return Ok(());
@@ -157,7 +157,7 @@ pub trait Algorithm: Debug {
     /// process has as many devices.
     ///
     /// # Errors
-    /// The algorithm computes in one process only: all except [`Cached`].
+    /// The algorithm computes in one process only: all except [`GradCache`].
     fn join(&mut self, peers: Arc<dyn Peers>) -> Result<()> {
         if peers.count() == 1 {
             return Ok(());
@@ -246,7 +246,7 @@ impl Views {
         Ok(Self { a: a.autodiff(), b: b.autodiff(), apart: false, plain: None, classified: None, batch })
     }
 
-    /// The same views as those of [`Algorithm::part`] of a batch of so many samples.
+    /// Marks the views as those of [`Algorithm::part`] of a batch of `batch` samples.
     #[must_use]
     pub fn out_of(self, batch: usize) -> Self {
         Self { batch, ..self }

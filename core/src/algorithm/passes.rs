@@ -47,7 +47,7 @@ pub(super) fn gradients<M: Module>(module: &M, loss: Tensor<1>) -> Result<Gradie
     Ok(GradientsParams::from_module(&mut backward(loss)?, module))
 }
 
-/// The gradients of all that a loss depends on.
+/// The gradients of everything that a loss depends on.
 pub(super) fn backward(loss: Tensor<1>) -> Result<Gradients> {
     if !loss.is_tracked() {
         return Err(Error::Degenerate {
@@ -59,7 +59,7 @@ pub(super) fn backward(loss: Tensor<1>) -> Result<Gradients> {
     Ok(loss.backward())
 }
 
-/// The function of outputs whose gradients with respect to them are the given ones; none without any.
+/// A scalar function of the outputs whose gradients are the given ones: the sum of `output * gradient`; `None` without gradients.
 pub(super) fn with_gradients<const D: usize>(
     outputs: impl IntoIterator<Item = (Tensor<D>, Option<Tensor<D>>)>,
 ) -> Option<Tensor<1>> {
@@ -68,12 +68,12 @@ pub(super) fn with_gradients<const D: usize>(
     products.reduce(|sum, product| sum + product)
 }
 
-/// The outputs of a network for two views, by pass: one of both, view a first, or one of each.
+/// The outputs of a network for two views: from one pass of both, view a first, or from one pass for each view.
 #[derive(Debug, Clone)]
 pub(super) struct OfViews(Vec<Tensor<2>>);
 
 impl OfViews {
-    /// Those of one pass of both views, or of one of each.
+    /// The outputs of one pass of both views, or of two passes.
     pub(super) fn of(passes: Vec<Tensor<2>>) -> Self {
         Self(passes)
     }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn statistics_of_each_view_apart_are_those_of_two_forward_passes() {
         let model = Networks::default().init(&Device::flex(), &mut rng(1)).unwrap();
-        // Views of another brightness, so that their statistics differ.
+        // The views differ in brightness, so that their statistics differ too.
         let views = views(6, 2);
         let views = Views::new(views.a.inner(), views.b.inner() * 0.2 + 0.7).unwrap();
         for apart in [true, false] {

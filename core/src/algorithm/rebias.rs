@@ -28,7 +28,7 @@ use crate::optim::Optimizer;
 
 /// The debiased and the biased classifier.
 #[derive(Debug)]
-pub struct RepresentationDebiasing {
+pub struct Rebias {
     trained: Trained,
     sight: Sight,
     independence: RebiasHsic,
@@ -41,7 +41,7 @@ struct Trained {
     biased: Model,
 }
 
-impl RepresentationDebiasing {
+impl Rebias {
     /// Two randomly initialised classifiers.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl RepresentationDebiasing {
     }
 }
 
-impl Algorithm for RepresentationDebiasing {
+impl Algorithm for Rebias {
     fn name(&self) -> &'static str {
         "rebias"
     }
@@ -111,14 +111,8 @@ mod tests {
     fn it_learns() {
         let context = Batch::default().with_indices("labels", vec![0, 1, 2, 0, 1, 2]);
         let networks = networks(3);
-        let mut algorithm = RepresentationDebiasing::new(
-            [&networks; 2],
-            RebiasHsic::default(),
-            1.0,
-            &Device::flex(),
-            &mut rng(6),
-        )
-        .unwrap();
+        let mut algorithm =
+            Rebias::new([&networks; 2], RebiasHsic::default(), 1.0, &Device::flex(), &mut rng(6)).unwrap();
         assert!(falls(&train(&mut algorithm, &context, 4)));
     }
 }

@@ -87,7 +87,7 @@ impl Algorithm for Single {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::Cached;
+    use super::super::GradCache;
     use super::super::testing::{Recorder, falls, networks, rng, train, views};
     use super::*;
     use crate::loss::{CrossEntropy, End, NtXent};
@@ -111,7 +111,7 @@ mod tests {
             let recorder = Recorder::default();
             let (objective, device) = (Box::new(recorder.clone()), Device::flex());
             let mut algorithm: Box<dyn Algorithm> = match chunked {
-                true => Box::new(Cached::new(&networks, objective, 4, &device, &mut rng(1)).unwrap()),
+                true => Box::new(GradCache::new(&networks, objective, 4, &device, &mut rng(1)).unwrap()),
                 false => Box::new(Single::new(&networks, objective, &device, &mut rng(1)).unwrap()),
             };
             let views = views.clone().with_per_view_batch_norm(apart);

@@ -1,11 +1,11 @@
 //! Gradients of the parameters, summed over processes as one flat vector.
 //!
-//! The vector is cut in pieces of whole sections of the network, those of the last section first, so that a thread sums a piece while
-//! the sections before it are differentiated. Pieces follow from the network alone: they are the same in every process, whether it
-//! has chunks or none. Small sections share a piece, because every sum has a latency too.
+//! The vector is cut into pieces of whole sections of the network, the last section first, so that a thread sums one piece while the
+//! earlier sections are still being differentiated. The pieces depend on the network alone: they are the same in every process, with
+//! or without chunks. Small sections share a piece, because every sum has a latency too.
 //!
-//! A process that fails on its way makes all remaining sums nevertheless, and marks them: so all of them leave the step together, and
-//! none waits for another.
+//! A process that fails in a step still takes part in all remaining sums and marks them as failed. So all processes leave the step
+//! together, and none waits for another.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -22,10 +22,10 @@ use crate::nn::Model;
 use crate::numeric::read;
 use crate::peers::Peers;
 
-/// Numbers of a piece, at least; the last one takes what is left. A sum of fewer costs more latency than it hides.
+/// The least count of numbers in a piece; only the last piece may be smaller. A smaller sum costs more latency than it hides.
 const PIECE: usize = 1 << 20;
 
-/// Gradients on their way to the other processes.
+/// The gradients of this process, and which of them have been sent to be summed.
 pub(super) struct Sums<'m> {
     model: &'m Model,
     device: &'m Device,
@@ -33,7 +33,7 @@ pub(super) struct Sums<'m> {
     found: Vec<GradientsParams>,
     /// The pieces that have not been sent.
     left: &'m [Piece],
-    /// Sections whose gradients are complete.
+    /// Number of sections whose gradients are complete.
     sections: usize,
     thread: Sender<Option<Flat>>,
 }
@@ -42,23 +42,23 @@ pub(super) struct Sums<'m> {
 #[derive(Debug, Default)]
 struct Piece {
     parameters: HashSet<ParamId>,
-    /// The numbers in them.
+    /// The count of numbers in these parameters.
     length: usize,
-    /// Sections whose gradients have to be complete, the last section being the first.
+    /// The piece can be summed once the gradients of this many sections are complete, counted from the last section.
     sections: usize,
 }
 
-/// The gradients of a piece, one after the other in the order of the network's parameters.
+/// The gradients of a piece as one vector, in the order of the network's parameters.
 struct Flat {
     /// For each parameter 1 if it has a gradient, else 0.
     found: Vec<f32>,
     gradients: Tensor<1>,
 }
 
-/// The sums over all processes of the gradients that `work` finds in this one, on a device.
+/// Sums the gradients over all processes while `work` computes those of this one. Returns the sums on the given device.
 ///
 /// # Errors
-/// Those of `work`, where the other processes have [`Error::PeerFailed`]; a peer cannot be reached, or the device failed.
+/// An error of `work`, which the other processes see as [`Error::PeerFailed`]; a peer cannot be reached, or the device failed.
 pub(super) fn while_found(
     (model, device): (&Model, &Device),
     peers: &dyn Peers,
@@ -83,7 +83,7 @@ pub(super) fn while_found(
     spread((model, device), &pieces, values)
 }
 
-/// The same for gradients that are all there, on the thread that calls.
+/// Sums gradients that are already complete over all processes, on the calling thread.
 ///
 /// # Errors
 /// A peer cannot be reached, or the device failed.
@@ -102,7 +102,7 @@ pub(super) fn at_once(
     spread((model, device), &[piece], vec![values])
 }
 
-/// The values of a tensor. A read waits for the device.
+/// Reads the values of a tensor, which waits for the device.
 ///
 /// # Errors
 /// The device failed.
@@ -112,7 +112,7 @@ pub(super) fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
     Ok(read::floats(&read::values_now(tensor, failed)?))
 }
 
-/// The thread that sums pieces in the order in which they come. `None` in place of a piece tells the others that this process failed.
+/// Starts the thread that sums the pieces in order of arrival. `None` in place of a piece tells the others that this process failed.
 fn summing<'s>(
     scope: &'s Scope<'s, '_>,
     (pieces, received): (&'s [Piece], Receiver<Option<Flat>>),
@@ -135,12 +135,12 @@ fn summing<'s>(
 }
 
 impl Sums<'_> {
-    /// Adds gradients of chunks all of whose gradients are there.
+    /// Adds the complete gradients of one or more chunks.
     pub(super) fn add(&mut self, gradients: GradientsParams) {
         self.found.push(gradients.to_device(self.device, self.model));
     }
 
-    /// Adds the gradients of a section that are the last ones of this process, and sends what is complete.
+    /// Adds the gradients of a section from the last chunk of this process, and sends the pieces that this completes.
     pub(super) fn add_section(&mut self, gradients: GradientsParams) {
         self.add(gradients);
         self.sections += 1;
@@ -152,7 +152,7 @@ impl Sums<'_> {
         }
     }
 
-    /// Sends what is left, or for each piece that is left that this process failed.
+    /// Sends the remaining pieces. If this process failed, it sends a mark of the failure for each of them instead.
     fn end(mut self, is_fine: bool) {
         for piece in self.left {
             if is_fine { self.send(piece) } else { drop(self.thread.send(None)) }
@@ -160,7 +160,7 @@ impl Sums<'_> {
     }
 
     fn send(&mut self, piece: &Piece) {
-        // A thread that has left has an error, which is found at its end.
+        // Sending fails only if the thread has ended with an error; joining it returns that error.
         drop(self.thread.send(Some(Flat::of((self.model, self.device), piece, &mut self.found))));
     }
 }
@@ -177,12 +177,12 @@ fn pieces(model: &Model) -> Vec<Piece> {
         }
     }
     piece.take(trained.into_iter());
-    // The rest is sent at the end, whichever sections have gradients.
+    // This last piece is sent at the end, because some sections may have no gradients.
     pieces.extend((!piece.parameters.is_empty()).then_some(piece));
     pieces
 }
 
-/// The parameters that are trained, with the number of their numbers.
+/// The trained parameters, each with its number of elements.
 fn trained(model: &Model) -> impl Iterator<Item = (ParamId, usize)> {
     struct Trained(Vec<(ParamId, usize)>);
     impl ModuleVisitor for Trained {
@@ -206,14 +206,14 @@ impl Piece {
         }
     }
 
-    /// The numbers with which a process that failed takes part in the sum.
+    /// The numbers that a failed process adds to the sum: NaN, which the others recognise.
     fn marked(&self) -> Vec<f32> {
         vec![f32::NAN; self.parameters.len() + self.length]
     }
 }
 
 impl Flat {
-    /// The sums of the gradients of a piece, which are taken out of where they were found.
+    /// Sums the gradients of a piece over the chunks, and removes them from `found`.
     fn of((model, device): (&Model, &Device), piece: &Piece, found: &mut [GradientsParams]) -> Self {
         let mut flattening = Flattening { piece, device, of: found, found: Vec::new(), parts: Vec::new() };
         model.visit(&mut flattening);
@@ -221,7 +221,7 @@ impl Flat {
         Self { found, gradients: Tensor::cat(parts, 0) }
     }
 
-    /// What is to be summed.
+    /// The numbers of the piece on the host: for each parameter whether it has a gradient, then the gradients.
     fn numbers(self) -> Result<Vec<f32>> {
         let Self { mut found, gradients } = self;
         found.extend(numbers(gradients)?);
@@ -229,7 +229,7 @@ impl Flat {
     }
 }
 
-/// The making of a [`Flat`].
+/// Visits a network to build a [`Flat`].
 struct Flattening<'g> {
     piece: &'g Piece,
     device: &'g Device,
@@ -243,8 +243,8 @@ impl ModuleVisitor for Flattening<'_> {
         if !self.piece.parameters.contains(&param.id) {
             return;
         }
-        let found = self.of.iter_mut().filter_map(|gradients| gradients.remove::<D>(param.id));
-        let gradient = found.reduce(|sum, gradient| sum + gradient);
+        let gradients = self.of.iter_mut().filter_map(|gradients| gradients.remove::<D>(param.id));
+        let gradient = gradients.reduce(|sum, gradient| sum + gradient);
         let count = param.val().shape().num_elements();
         self.found.push(f32::from(u8::from(gradient.is_some())));
         self.parts.push(match gradient {
@@ -254,7 +254,7 @@ impl ModuleVisitor for Flattening<'_> {
     }
 }
 
-/// Gradients out of the numbers of pieces.
+/// The gradients of the parameters, from the summed numbers of all pieces.
 ///
 /// # Errors
 /// A process failed.
@@ -277,7 +277,7 @@ fn spread(
     Ok(gradients)
 }
 
-/// Gradients out of one piece. A parameter has one if it has one in any process.
+/// The gradients of one piece. A parameter has a gradient if it has one in any process.
 struct Spreading<'g> {
     piece: &'g Piece,
     sums: Tensor<1>,
@@ -312,7 +312,7 @@ mod tests {
     use tracing::{Event, Metadata, Subscriber};
 
     use super::super::testing::rng;
-    use super::super::{Algorithm as _, Cached, Networks, Views};
+    use super::super::{Algorithm as _, GradCache, Networks, Views};
     use super::*;
     use crate::loss::NtXent;
     use crate::loss::batch::Batch;
@@ -340,7 +340,7 @@ mod tests {
         residual().init(&Device::flex(), &mut rng(1)).unwrap()
     }
 
-    /// What happened in a process, in order.
+    /// An event of a process; the log keeps them in order.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum Happened {
         BackwardBegan,
@@ -364,7 +364,7 @@ mod tests {
             self.events.lock().unwrap().iter().filter(|event| **event == of).count()
         }
 
-        /// Waits for a sum to begin; a process that sums after its backward pass does not come so far, and goes on after a while.
+        /// Waits for a sum to begin, at most a minute, because a process that sums only after its backward pass begins none.
         fn await_sum(&self) {
             let none = |events: &mut Vec<Happened>| !events.contains(&Happened::SumBegan);
             let events = self.events.lock().unwrap();
@@ -372,7 +372,7 @@ mod tests {
         }
     }
 
-    /// Peers whose sums on a thread are noted.
+    /// Peers that log when a sum on the thread begins.
     #[derive(Debug)]
     struct Noted(Arc<dyn Peers>, Arc<Log>);
 
@@ -403,7 +403,7 @@ mod tests {
         }
     }
 
-    /// Listens to backward passes. The last of so many begins its work once a sum has begun.
+    /// Logs the backward passes. The last one, whose number is given, waits until a sum has begun.
     struct Listener(Arc<Log>, usize);
 
     impl Subscriber for Listener {
@@ -433,14 +433,14 @@ mod tests {
         }
     }
 
-    /// Each of two processes has two chunks: one backward pass of the first, and one of each section of the other.
+    /// Each of two processes has two chunks: the first has one backward pass, the other has one for each section.
     #[test]
     fn a_piece_is_summed_while_earlier_sections_are_differentiated() {
         let sections = model().sections().len();
         let work = |peers: Arc<dyn Peers>| {
             let log = Arc::new(Log::default());
             let mut cached =
-                Cached::new(&residual(), Box::new(NtXent::default()), 2, &Device::flex(), &mut rng(1))
+                GradCache::new(&residual(), Box::new(NtXent::default()), 2, &Device::flex(), &mut rng(1))
                     .unwrap();
             cached.join(Arc::new(Noted(peers, log.clone()))).unwrap();
             let values: Vec<f32> = (0..4 * 3 * 64).map(|i| (i as f32 * 0.37).sin()).collect();
@@ -491,7 +491,7 @@ mod tests {
         }
     }
 
-    /// The others learn of it at the end of the step, and all can go on to agree on what comes next.
+    /// The others learn of the failure at the end of the step; then all processes can still agree how to go on.
     #[test]
     fn one_that_fails_in_the_middle_leaves_the_step_with_all_others() {
         let failed = || Error::Degenerate { reason: "a test".into(), remedy: "none".into() };

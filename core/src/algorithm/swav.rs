@@ -1,7 +1,7 @@
 //! Prototypes that are trained with the network: SwAV.
 //!
 //! Caron et al., *Unsupervised Learning of Visual Features by Contrasting Cluster Assignments* (2020), with the loss of
-//! [`Swav`]. Prototypes are unit rows; they are drawn at random, normalised after every step, and fixed during the
+//! [`loss::Swav`]. Prototypes are unit rows; they are drawn at random, normalised after every step, and fixed during the
 //! first `frozen_steps` (313 in the released recipe, one epoch). Published: 3000 prototypes.
 //!
 //! Small batches need a queue of earlier embeddings for an even assignment. There is one queue for each assigned
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::loss;
 use crate::loss::batch::Batch;
 use crate::loss::selfsup::swav::queue_name;
-use crate::loss::{KeyQueue, Objective, Swav};
+use crate::loss::{KeyQueue, Objective};
 use crate::nn::Model;
 use crate::nn::checkpoint::CheckpointError;
 use crate::numeric::matrix::Matrix;
@@ -29,9 +29,9 @@ use crate::optim::Optimizer;
 
 /// A network and its prototypes.
 #[derive(Debug)]
-pub struct Prototypes {
+pub struct Swav {
     trained: Trained,
-    objective: Swav,
+    objective: loss::Swav,
     frozen_steps: u64,
     steps: u64,
     queues: Option<Queues>,
@@ -55,14 +55,14 @@ struct Trained {
     prototypes: Param<Tensor<2>>,
 }
 
-impl Prototypes {
+impl Swav {
     /// A randomly initialised network with `prototypes` random directions.
     ///
     /// # Errors
     /// A setting is out of range.
     pub fn new(
         networks: &Networks,
-        objective: Swav,
+        objective: loss::Swav,
         prototypes: usize,
         frozen_steps: u64,
         device: &Device,
@@ -106,7 +106,7 @@ impl Prototypes {
     }
 }
 
-impl Algorithm for Prototypes {
+impl Algorithm for Swav {
     fn name(&self) -> &'static str {
         "swav"
     }
@@ -196,11 +196,11 @@ mod tests {
     use super::super::testing::{falls, networks, rng, train, views};
     use super::*;
 
-    fn algorithm(frozen_steps: u64) -> Prototypes {
-        Prototypes::new(&networks(4), Swav::default(), 3, frozen_steps, &Device::flex(), &mut rng(3)).unwrap()
+    fn algorithm(frozen_steps: u64) -> Swav {
+        Swav::new(&networks(4), loss::Swav::default(), 3, frozen_steps, &Device::flex(), &mut rng(3)).unwrap()
     }
 
-    fn moved(algorithm: &mut Prototypes, steps: usize) -> f32 {
+    fn moved(algorithm: &mut Swav, steps: usize) -> f32 {
         let before = algorithm.prototypes();
         train(algorithm, &Batch::default(), steps);
         (algorithm.prototypes() - before).abs().max().into_scalar()
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn embeddings_are_taken_up_after_the_step_and_assigned_with_later_ones_once_the_queue_is_full() {
         let build = |length, from| {
-            Prototypes::new(&networks(4), Swav::default(), 3, 0, &Device::flex(), &mut rng(3))
+            Swav::new(&networks(4), loss::Swav::default(), 3, 0, &Device::flex(), &mut rng(3))
                 .unwrap()
                 .with_queue(length, from)
                 .unwrap()

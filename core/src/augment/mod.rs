@@ -131,7 +131,7 @@ impl Augmentation {
         Ok(stretches.iter().map(sample).collect())
     }
 
-    /// The numbers that go to a device for each view of images of `height` x `width` pixels.
+    /// The count of numbers that go to a device for each view of an image of `height` x `width` pixels.
     ///
     /// # Errors
     /// [`Error::Parameter`] for a blur wider than the view.
@@ -191,7 +191,8 @@ impl Augmentation {
         self.view_stretched(images, None, rng)
     }
 
-    /// As [`view`](Self::view), of squeezed pictures, see [`draw_stretched`](Self::draw_stretched).
+    /// As [`view`](Self::view), but for pictures that were squeezed into the size of the images; see
+    /// [`draw_stretched`](Self::draw_stretched).
     ///
     /// # Errors
     /// As [`view`](Self::view).
@@ -205,8 +206,8 @@ impl Augmentation {
         self.view_of(images, (samples, &[0..samples]), stretches, rng)
     }
 
-    /// As [`view_stretched`](Self::view_stretched), of the samples `rows` out of a batch of so many, which are `images`. The
-    /// parameters of all are drawn; `stretches` are of all.
+    /// As [`view_stretched`](Self::view_stretched), but `images` are only the samples `rows` of a batch of `samples`. Parameters
+    /// are drawn for the whole batch, so that a view does not depend on the division; `stretches` are those of the whole batch.
     ///
     /// # Errors
     /// As [`view`](Self::view).

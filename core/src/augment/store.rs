@@ -73,12 +73,12 @@ impl ImageStore {
             [first, others @ ..] if others.is_empty() || indices.is_empty() => {
                 Ok(first.select(indices).images())
             }
-            parts => Ok(self.of_parts(parts, indices)),
+            parts => Ok(self.gather_parts(parts, indices)),
         }
     }
 
     /// Gathers at least one image from each part that has any of them, then puts them in order.
-    fn of_parts(&self, parts: &[DevicePlanes], indices: &[usize]) -> Tensor<4> {
+    fn gather_parts(&self, parts: &[DevicePlanes], indices: &[usize]) -> Tensor<4> {
         let (mut gathered, mut places) = (vec![], vec![0; indices.len()]);
         let mut taken = 0;
         for (at, part) in parts.iter().enumerate() {

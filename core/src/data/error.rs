@@ -112,7 +112,7 @@ pub enum DatasetError {
     Unreadable {
         /// The images, and where they lie.
         origin: String,
-        /// The reason, and what to do.
+        /// The reason and the remedy.
         reason: String,
     },
     /// A parameter outside its range.

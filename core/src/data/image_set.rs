@@ -246,7 +246,7 @@ impl ImageSet {
     /// images as they are.
     ///
     /// # Errors
-    /// None but those of a set that is too large.
+    /// The set is too large.
     pub fn upright(&self) -> Result<Self> {
         match &self.source {
             Source::Elsewhere(source) if source.stretches().is_some() => Self::new(Arc::new(Changed {

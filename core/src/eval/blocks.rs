@@ -28,7 +28,7 @@ pub(super) struct Block<'a, T> {
     pub(super) rows: usize,
 }
 
-/// Number of rows of a block with so many columns.
+/// Number of rows of a block with `columns` columns.
 pub(super) fn rows_of_block(columns: usize) -> usize {
     let columns = columns.max(1);
     (VALUES / columns).max(ROWS.min(MOST_VALUES / columns)).max(1)

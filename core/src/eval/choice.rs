@@ -56,9 +56,9 @@ impl Answers {
 /// A fitted probe.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reader {
-    /// Of classes.
+    /// A classifier.
     Classes(LinearProbe),
-    /// Of values.
+    /// A regression of numbers.
     Values(Ridge),
 }
 
@@ -112,7 +112,7 @@ impl Reader {
     }
 }
 
-/// Probes of the same rows with one penalty after another, which share what does not depend on the penalty.
+/// Fits probes to the same rows with one penalty after another, and computes everything that does not depend on the penalty once.
 enum Fits<'a> {
     Classes(ProbePath<'a>),
     Values(NormalEquations),
@@ -192,7 +192,7 @@ impl Choice {
     }
 }
 
-/// Splits at most `most` of so many samples at random into those for fitting and a fifth for validation, each in
+/// Splits the samples, or `most` of them, at random into those for fitting and a fifth for validation, each in
 /// ascending order; `None` if there are too few to hold one out. The same seed gives the same split.
 pub fn cut(samples: usize, most: usize, seed: u64) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut order: Vec<usize> = (0..samples).collect();

@@ -144,8 +144,8 @@ impl KnnConfig {
         let of_query = |(offset, nearest): (usize, &mut Nearest)| {
             nearest.prune(error);
             let mut exact = Exact::new(bank, queries, first + offset)?;
-            let found = exact.nearest(&nearest.kept, self.k + 1)?;
-            let (near, next) = found.split_at(self.k.min(found.len()));
+            let neighbours = exact.nearest(&nearest.kept, self.k + 1)?;
+            let (near, next) = neighbours.split_at(self.k.min(neighbours.len()));
             let mut scores = vec![0.0; classes];
             for &(similarity, row) in near {
                 scores[labels[row]] += self.weight(similarity)?;
@@ -332,14 +332,14 @@ impl<'a> Exact<'a> {
 
     /// The nearest `count` of some rows with their products, nearest first.
     fn nearest(&mut self, rows: &[(f64, usize)], count: usize) -> Result<Vec<(f64, usize)>> {
-        let mut found = Vec::with_capacity(rows.len());
+        let mut neighbours = Vec::with_capacity(rows.len());
         for &(_, row) in rows {
             self.bank.read(row, Buffer::Double(&mut self.row))?;
-            found.push((dot(&self.row, &self.query), row));
+            neighbours.push((dot(&self.row, &self.query), row));
         }
-        found.sort_unstable_by(order);
-        found.truncate(count);
-        Ok(found)
+        neighbours.sort_unstable_by(order);
+        neighbours.truncate(count);
+        Ok(neighbours)
     }
 }
 

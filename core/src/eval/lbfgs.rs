@@ -30,7 +30,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// An empty history that keeps the last `capacity` steps of so many parameters, fewer if these take more than 1 GiB.
+    /// An empty history that keeps the last `capacity` steps, or fewer if they take more than 1 GiB.
     pub(super) fn new(capacity: usize, parameters: usize) -> Self {
         let room = MOST_BYTES / (2 * size_of::<f64>() * parameters.max(1));
         Self { capacity: capacity.min(room).max(1), pairs: VecDeque::new(), scale: 1.0 }
@@ -109,7 +109,7 @@ pub(super) struct Point {
 /// alone decides. Returns `None` if `trials` evaluations do not suffice or rounding hides the decrease.
 ///
 /// # Errors
-/// Those of `evaluate`.
+/// An error of `evaluate`.
 pub(super) fn line_search(
     start: Point,
     (trials, rounding): (usize, f64),

@@ -328,9 +328,9 @@ impl Descent<'_> {
             parameters.copy_from_slice(&from);
             add_scaled(parameters, step, direction);
             let there = self.problem.evaluate::<T>(parameters, self.regularisation)?;
-            let found = (there.objective, dense::dot(direction, &there.gradient));
+            let value_and_slope = (there.objective, dense::dot(direction, &there.gradient));
             last = Some(there);
-            Ok(found)
+            Ok(value_and_slope)
         })?;
         if point.is_none() {
             parameters.copy_from_slice(&from);

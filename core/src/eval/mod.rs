@@ -12,7 +12,7 @@
 //! | [`choice`] | which penalty is best? |
 //! | [`random_features`] | how much leaks to a non-linear probe? |
 //! | [`knn`] | how well do the nearest neighbours predict the label? |
-//! | [`metrics`], [`groups`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
+//! | [`metrics`], [`group_accuracy`], [`ranking`] | accuracy: top-k, per class, per group; ROC-AUC |
 //! | [`geometry`] | alignment, uniformity, effective rank, silhouette |
 //! | [`projection`], [`tsne`] | principal components and neighbourhoods for a map |
 //! | [`mcnemar`] | do two classifiers differ on the same samples? |
@@ -24,7 +24,7 @@ pub mod choice;
 pub mod cluster;
 mod dense;
 pub mod geometry;
-pub mod groups;
+pub mod group_accuracy;
 pub mod knn;
 mod lbfgs;
 pub mod linear_probe;

@@ -298,11 +298,11 @@ fn interval(
     cases.sort_by(|a, b| a.0.total_cmp(&b.0));
     let quantile = |probability: f64| {
         let mut below = 0.0;
-        let found = cases.iter().find(|(_, weight)| {
+        let first = cases.iter().find(|(_, weight)| {
             below += weight;
             below >= probability - ROUNDING
         });
-        found.or(cases.last()).map_or(estimate, |case| case.0)
+        first.or(cases.last()).map_or(estimate, |case| case.0)
     };
     let (low, high) = (quantile((1.0 - level) / 2.0), quantile((1.0 + level) / 2.0));
     Ok(Interval { estimate, low, high, cases: count, exact })

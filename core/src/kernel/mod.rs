@@ -206,7 +206,7 @@ impl Kernel {
         self.fits_columns(z.columns())
     }
 
-    /// As [`fits`](Self::fits), for a `z` of so many columns.
+    /// As [`fits`](Self::fits), for a `z` with `columns` columns.
     pub(crate) fn fits_columns(&self, columns: usize) -> Result<()> {
         let Self::Product { factors } = self else { return Ok(()) };
         for factor in factors {

@@ -30,7 +30,7 @@ enum Form {
 }
 
 impl Form {
-    /// The form of a kernel of rows of so many columns. A bandwidth given as a rule is that of `z`.
+    /// The form of a kernel for rows with `columns` columns. A bandwidth that is given as a rule is computed from `z`.
     fn of(kernel: &Kernel, z: &Matrix, columns: usize) -> Self {
         match kernel.with_bandwidth_of(z) {
             Kernel::Rbf { scale } => Self::Rbf(scale),
@@ -59,79 +59,79 @@ impl KernelValues {
         Self { rows, columns, form }
     }
 
-    /// `k(row, z_j)` for `j` of a range, one value each in `found`.
-    pub(crate) fn with(&self, row: &[f64], range: Range<usize>, found: &mut [f64]) {
-        self.of_columns(&self.form, 0..self.columns.len(), row, range, found);
+    /// `k(row, z_j)` for `j` of a range, one value each in `values`.
+    pub(crate) fn with(&self, row: &[f64], range: Range<usize>, values: &mut [f64]) {
+        self.evaluate_columns(&self.form, 0..self.columns.len(), row, range, values);
     }
 
     /// A kernel on some of the columns.
-    fn of_columns(
+    fn evaluate_columns(
         &self,
         form: &Form,
         columns: Range<usize>,
         row: &[f64],
         range: Range<usize>,
-        found: &mut [f64],
+        values: &mut [f64],
     ) {
-        let add = |found: &mut [f64], distance: fn(f64) -> f64| {
-            found.fill(0.0);
+        let add = |values: &mut [f64], distance: fn(f64) -> f64| {
+            values.fill(0.0);
             for (value, column) in row[columns.clone()].iter().zip(&self.columns[columns.clone()]) {
                 let others = &column[range.clone()];
-                found.iter_mut().zip(others).for_each(|(sum, other)| *sum += distance(value - other));
+                values.iter_mut().zip(others).for_each(|(sum, other)| *sum += distance(value - other));
             }
         };
         match form {
             Form::Rbf(scale) => {
-                add(found, |d| d * d);
-                found.iter_mut().for_each(|value| *value = -*value / scale);
+                add(values, |d| d * d);
+                values.iter_mut().for_each(|value| *value = -*value / scale);
             }
             Form::Laplacian(scale) => {
-                add(found, |d| d * d);
-                found.iter_mut().for_each(|value| *value = -value.sqrt() / scale);
+                add(values, |d| d * d);
+                values.iter_mut().for_each(|value| *value = -value.sqrt() / scale);
             }
             Form::LaplacianL1(gamma) => {
-                add(found, f64::abs);
-                found.iter_mut().for_each(|value| *value *= -gamma);
+                add(values, f64::abs);
+                values.iter_mut().for_each(|value| *value *= -gamma);
             }
             Form::ExactMatch => {
-                found.fill(1.0);
+                values.fill(1.0);
                 for (value, column) in row[columns.clone()].iter().zip(&self.columns[columns]) {
                     let others = &column[range.clone()];
-                    let alike = |(found, other): (&mut f64, &f64)| {
-                        *found = if value == other { *found } else { 0.0 };
+                    let alike = |(result, other): (&mut f64, &f64)| {
+                        *result = if value == other { *result } else { 0.0 };
                     };
-                    found.iter_mut().zip(others).for_each(alike);
+                    values.iter_mut().zip(others).for_each(alike);
                 }
                 return;
             }
             Form::Product(factors) => {
-                found.fill(1.0);
-                let mut of_factor = vec![0.0; found.len()];
+                values.fill(1.0);
+                let mut of_factor = vec![0.0; values.len()];
                 for (of, form) in factors {
                     let of = columns.start + of.start..columns.start + of.end;
-                    self.of_columns(form, of, row, range.clone(), &mut of_factor);
-                    found.iter_mut().zip(&of_factor).for_each(|(found, value)| *found *= value);
+                    self.evaluate_columns(form, of, row, range.clone(), &mut of_factor);
+                    values.iter_mut().zip(&of_factor).for_each(|(product, value)| *product *= value);
                 }
                 return;
             }
             Form::Other(function) => {
                 let part = |row| &self.rows.row(row)[columns.clone()];
-                found.iter_mut().zip(range).for_each(|(value, j)| {
+                values.iter_mut().zip(range).for_each(|(value, j)| {
                     *value = function(&row[columns.clone()], part(j));
                 });
                 return;
             }
         }
-        exp_of_slice(found);
+        exp_of_slice(values);
     }
 
     /// The values of rows `i` of a range with rows `j` of another, in row order.
     pub(crate) fn between(&self, i: Range<usize>, j: Range<usize>) -> Vec<f64> {
-        let mut found = vec![0.0; i.len() * j.len()];
-        for (row, values) in i.zip(found.chunks_mut(j.len().max(1))) {
+        let mut values = vec![0.0; i.len() * j.len()];
+        for (row, values) in i.zip(values.chunks_mut(j.len().max(1))) {
             self.with(self.rows.row(row), j.clone(), values);
         }
-        found
+        values
     }
 }
 

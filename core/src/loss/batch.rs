@@ -68,15 +68,15 @@ impl Batch {
         self
     }
 
-    /// Adds what [`SolveAhead::solve`](crate::loss::SolveAhead::solve) made of the condition `z`, which the objective then
-    /// does not solve again.
+    /// Adds the result of [`SolveAhead::solve`](crate::loss::SolveAhead::solve) for the condition `z`, so that the objective
+    /// does not solve for it again.
     #[must_use]
     pub fn with_solved(mut self, solved: Option<Solved>) -> Self {
         self.solved = solved;
         self
     }
 
-    /// What was made of the condition of so many samples ahead.
+    /// The solution for the condition that was computed ahead, if it is one of `rows` samples.
     pub(crate) fn solved(&self, rows: usize) -> Option<&Solved> {
         self.solved.as_ref().filter(|solved| solved.rows() == rows)
     }

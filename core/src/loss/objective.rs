@@ -155,7 +155,7 @@ pub fn loss(objective: &dyn Objective, batch: &Batch) -> Result<Tensor<1>> {
 /// this case.
 ///
 /// # Errors
-/// Those of `representations`, or they have not two dimensions.
+/// An error of `representations`, or its tensors do not have two dimensions.
 pub fn with_representations(
     objective: &dyn Objective,
     batch: Batch,

@@ -1,34 +1,34 @@
-//! The memory of a network's forward pass: a formula that each design gives of its settings.
+//! The memory that a network's forward pass keeps, which each design computes from its settings.
 
 /// Numbers of one image in a training step, in the float type of the images.
 ///
-/// They count what the forward pass keeps until the backward pass has used it: the image, the input of each layer, and where
-/// a layer normalises or activates, its result before and after. A convolution with batch norm thus keeps `2 c h w` numbers for
-/// maps of `c` channels and `h × w` places. Buffers that live shorter come on top.
+/// They count the numbers that the forward pass keeps for the backward pass: the image, the input of each layer, and the values
+/// before and after each normalisation or activation. A convolution with batch norm thus keeps `2 c h w` numbers for
+/// maps of `c` channels and `h × w` places. Temporary buffers are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Activations {
-    /// The numbers that are kept.
+    /// The count of numbers that are kept.
     pub kept: u64,
-    /// The numbers of the largest tensor.
+    /// The count of numbers in the largest tensor.
     pub largest: u64,
-    /// The numbers at the beginning of each segment of the network: the image, the inputs of residual blocks or of layers.
+    /// The count of numbers at the beginning of each segment: the image, and the inputs of residual blocks or of layers.
     pub between: u64,
 }
 
 impl Activations {
     /// The image alone.
-    pub(super) fn of_image(channels: usize, side: usize) -> Self {
+    pub(super) fn from_image(channels: usize, side: usize) -> Self {
         Self::default().and(1, channels * side * side).and_between(channels * side * side)
     }
 
-    /// These, and so many tensors of so many numbers.
+    /// Adds `tensors` tensors of `numbers` numbers each.
     #[must_use]
     pub(super) fn and(self, tensors: u64, numbers: usize) -> Self {
         let numbers = numbers as u64;
         Self { kept: self.kept + tensors * numbers, largest: self.largest.max(numbers), ..self }
     }
 
-    /// These, where a segment begins with so many numbers.
+    /// Begins a segment with an input of so many numbers.
     #[must_use]
     pub(super) fn and_between(self, numbers: usize) -> Self {
         Self { between: self.between + numbers as u64, ..self }

@@ -124,7 +124,7 @@ macro_rules! networks {
             /// The layers in sections, from images to embeddings, in `f32`.
             pub(crate) fn sections(&self) -> Vec<Section<'_>> {
                 let mut sections = match self { $(Self::$name(network) => {
-                    let whole = || Section::of(|images| Flow::of_rows(network.forward(images)).maps).with(network);
+                    let whole = || Section::of(|images| Flow::from_rows(network.forward(images)).maps).with(network);
                     <$design>::sections(network).unwrap_or_else(|| vec![whole()])
                 }),+ };
                 sections.push(Section::of(wide));

@@ -161,7 +161,7 @@ impl Generator {
         Self { layers }
     }
 
-    /// The numbers that a training step keeps of one image, of so many channels and of a side.
+    /// The numbers that a training step keeps of one image with `channels` channels and `side` pixels a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
         let start = (LAST_SIDE, Activations::default());
         let (_, kept) = widths(side).into_iter().rev().fold(start, |(side, kept), width| {
@@ -171,10 +171,10 @@ impl Generator {
         kept.and(1, channels * side.pow(2))
     }
 
-    /// The forward pass of one image, of so many channels and of a side.
+    /// The work of a forward pass of one image with `channels` channels and `side` pixels a side.
     pub(crate) fn work(channels: usize, side: usize) -> Work {
         let outputs = widths(side).into_iter().rev();
-        let (maps, side) = outputs.fold((Layers::of_row(LATENTS), LAST_SIDE), |(maps, side), width| {
+        let (maps, side) = outputs.fold((Layers::from_row(LATENTS), LAST_SIDE), |(maps, side), width| {
             (maps.transposed(width, KERNEL, side).normalised(), 2 * side)
         });
         maps.transposed(channels, KERNEL, side).activated().work
@@ -215,7 +215,7 @@ impl Design for DcganDesign {
     }
 
     fn activations(settings: &Settings) -> Activations {
-        let start = (settings.side, Activations::of_image(settings.channels, settings.side));
+        let start = (settings.side, Activations::from_image(settings.channels, settings.side));
         let layers = widths(settings.side).into_iter().enumerate();
         let (_, kept) = layers.fold(start, |(side, kept), (at, width)| {
             let (side, normed) = (side / 2, if at > 0 { 2 } else { 0 });
@@ -227,7 +227,7 @@ impl Design for DcganDesign {
 
     fn work(settings: &Settings) -> Work {
         let window = Window { kernel: KERNEL, stride: 2, padding: 1 };
-        let image = Layers::of_maps(settings.channels, settings.side);
+        let image = Layers::from_maps(settings.channels, settings.side);
         let layers = widths(settings.side).into_iter().enumerate();
         let maps = layers.fold(image, |maps, (at, width)| {
             let maps = maps.convolution(width, window);

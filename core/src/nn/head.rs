@@ -92,7 +92,7 @@ impl HeadConfig {
 
     /// The forward pass of one embedding.
     pub(crate) fn work(&self, embedding_size: usize) -> Work {
-        let (hidden, embedding) = (self.hidden.unwrap_or(embedding_size), Layers::of_row(embedding_size));
+        let (hidden, embedding) = (self.hidden.unwrap_or(embedding_size), Layers::from_row(embedding_size));
         let layers = match self.kind {
             HeadKind::Linear => embedding.linear(self.output),
             HeadKind::Mlp => embedding.linear(hidden).activated().linear(self.output),
@@ -163,12 +163,12 @@ impl ProjectionHead {
     /// The layers in steps between batch norms, from maps of one place to such maps.
     pub(crate) fn segment(&self) -> Segment<'_> {
         let entered = |flow: Flow| if self.activated { relu(flow.rows()) } else { flow.rows() };
-        let ended = |hidden: Tensor<2>| Flow::of_rows(self.w2.forward(hidden));
+        let ended = |hidden: Tensor<2>| Flow::from_rows(self.w2.forward(hidden));
         let mut steps = match (&self.w1, &self.bn1) {
             (None, _) => vec![Step::of(move |flow| ended(entered(flow)))],
             (Some(w1), None) => vec![Step::of(move |flow| ended(relu(w1.forward(entered(flow)))))],
             (Some(w1), Some(bn1)) => vec![
-                Step::of(move |flow| Flow::of_rows(w1.forward(entered(flow)))),
+                Step::of(move |flow| Flow::from_rows(w1.forward(entered(flow)))),
                 Step::of(move |flow| ended(relu(flow.rows()))).after(bn1),
             ],
         };

@@ -244,7 +244,7 @@ impl BatchNorm {
         self.running_mean.value_sync().device().inner()
     }
 
-    /// Updates the running statistics with the mean and the biased variance of so many samples.
+    /// Updates the running statistics with the mean and the biased variance over `samples` samples.
     pub(super) fn observe(&self, mean: Tensor<1>, variance: Tensor<1>, samples: usize) {
         let samples = samples as f64;
         let unbiased = samples / (samples - 1.0).max(1.0);

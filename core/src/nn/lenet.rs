@@ -84,7 +84,7 @@ impl Design for LeNet5Design {
     }
 
     fn activations(settings: &Settings) -> Activations {
-        let start = (settings.side, Activations::of_image(settings.channels, settings.side));
+        let start = (settings.side, Activations::from_image(settings.channels, settings.side));
         // The activated maps and their averages.
         let (side, kept) = WIDTHS[..2].iter().fold(start, |(side, kept), width| {
             let side = WINDOW.after(side);
@@ -96,7 +96,7 @@ impl Design for LeNet5Design {
 
     fn work(settings: &Settings) -> Work {
         let halved = Window { kernel: 2, stride: 2, padding: 0 };
-        let image = Layers::of_maps(settings.channels, settings.side);
+        let image = Layers::from_maps(settings.channels, settings.side);
         let maps =
             WIDTHS[..2].iter().fold(image, |maps, width| maps.convolution(*width, WINDOW).pool(halved));
         maps.linear(WIDTHS[2]).activated().linear(EMBEDDING_SIZE).work
@@ -119,7 +119,7 @@ impl Design for LeNet5Design {
     }
 
     fn segments(network: &LeNet5) -> Option<Vec<Segment<'_>>> {
-        Some(vec![vec![Step::of(|flow| Flow::of_rows(network.forward(flow.maps)))]])
+        Some(vec![vec![Step::of(|flow| Flow::from_rows(network.forward(flow.maps)))]])
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -59,11 +59,11 @@ impl Design for MlpDesign {
 
     fn activations(settings: &Settings) -> Activations {
         // Before and after each activation.
-        Activations::of_image(settings.channels, settings.side).and(2 * LAYERS as u64, EMBEDDING_SIZE)
+        Activations::from_image(settings.channels, settings.side).and(2 * LAYERS as u64, EMBEDDING_SIZE)
     }
 
     fn work(settings: &Settings) -> Work {
-        let image = Layers::of_maps(settings.channels, settings.side);
+        let image = Layers::from_maps(settings.channels, settings.side);
         (0..LAYERS).fold(image, |hidden, _| hidden.linear(EMBEDDING_SIZE).activated()).work
     }
 
@@ -73,7 +73,7 @@ impl Design for MlpDesign {
     }
 
     fn segments(network: &Mlp) -> Option<Vec<Segment<'_>>> {
-        Some(vec![vec![Step::of(|flow| Flow::of_rows(network.forward(flow.maps)))]])
+        Some(vec![vec![Step::of(|flow| Flow::from_rows(network.forward(flow.maps)))]])
     }
 
     fn recognises(shapes: &Shapes<'_>) -> bool {

@@ -17,7 +17,7 @@ pub struct Model {
 impl Model {
     /// The layers of both in sections, from images to projections; the last section is the head.
     pub(crate) fn sections(&self) -> Vec<Section<'_>> {
-        let head = Section::of(|rows| Flow::of_rows(self.head.forward(Flow::from(rows).rows())).maps);
+        let head = Section::of(|rows| Flow::from_rows(self.head.forward(Flow::from(rows).rows())).maps);
         let mut sections = self.encoder.sections();
         sections.push(head.with(&self.head));
         sections

@@ -64,7 +64,7 @@ pub enum Operation {
     LayerNormalisation {
         /// The layer.
         name: String,
-        /// What is added to a variance.
+        /// The constant that is added to the variance.
         epsilon: f64,
     },
     /// Attention between the tokens of each image, rows to rows: `softmax(q kᵀ / √e) v` for each head, with queries, keys and
@@ -79,7 +79,7 @@ pub enum Operation {
     },
     /// `x Φ(x)` with the distribution function of the normal distribution.
     Gelu,
-    /// The first of so many rows of each image.
+    /// The first of the `tokens` rows of each image.
     FirstToken {
         /// Rows of an image.
         tokens: usize,

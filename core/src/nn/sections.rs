@@ -1,6 +1,6 @@
-//! A network in sections: layers between two places at which a backward pass can pause, so that gradients of the later layers are
-//! used while those of the earlier ones are computed. Unlike the steps of [`segments`](super::segments) they are the layers of the
-//! plain forward pass, with the statistics of their own input.
+//! A network divided into sections. A backward pass can pause between two sections, so that the gradients of the later layers are
+//! used while those of the earlier layers are computed. Unlike the steps of [`segments`](super::segments), sections are layers of
+//! the plain forward pass, with the statistics of their own input.
 
 use burn::module::{Module, ParamId, list_param_ids};
 use burn::tensor::Tensor;
@@ -12,12 +12,12 @@ pub(crate) struct Section<'n> {
 }
 
 impl<'n> Section<'n> {
-    /// Layers between tensors as in [`Flow::maps`](super::Flow::maps).
+    /// A section of layers, from tensors in the form of [`Flow::maps`](super::Flow::maps) to others.
     pub(super) fn of(layers: impl Fn(Tensor<4>) -> Tensor<4> + 'n) -> Self {
         Self { layers: Box::new(layers), parameters: Vec::new() }
     }
 
-    /// The same with the parameters of a layer.
+    /// Adds the parameters of a layer.
     pub(super) fn with(mut self, layer: &impl Module) -> Self {
         self.parameters.extend(list_param_ids(layer));
         self

@@ -8,13 +8,13 @@ use simile_kernels::Statistics;
 
 use super::layers::BatchNorm;
 
-/// The tensors of a chunk between two steps.
+/// The activations of a chunk between two steps.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
-    /// `[n, height, width, channels]`; images, before the first step, are `[n, channels, height, width]`. Rows `[n, d]` are
-    /// maps of one place.
+    /// `[n, height, width, channels]`. Images, before the first step, are `[n, channels, height, width]`; rows `[n, d]` are held
+    /// as maps of one place.
     pub(crate) maps: Tensor<4>,
-    /// The other branch of a residual block.
+    /// The maps of the other branch of a residual block.
     pub(crate) branch: Option<Tensor<4>>,
 }
 
@@ -26,7 +26,7 @@ impl From<Tensor<4>> for Flow {
 
 impl Flow {
     /// Rows `[n, d]`.
-    pub(crate) fn of_rows(rows: Tensor<2>) -> Self {
+    pub(crate) fn from_rows(rows: Tensor<2>) -> Self {
         let [n, width] = rows.dims();
         rows.reshape([n, 1, 1, width]).into()
     }
@@ -36,12 +36,12 @@ impl Flow {
         self.maps.flatten(1, 3)
     }
 
-    /// The same change of both branches.
+    /// Applies the same function to both branches.
     pub(crate) fn map(self, mut of: impl FnMut(Tensor<4>) -> Tensor<4>) -> Self {
         Self { maps: of(self.maps), branch: self.branch.map(of) }
     }
 
-    /// A layer of the main branch.
+    /// Applies a layer to the main branch.
     pub(super) fn through(self, layer: impl FnOnce(Tensor<4>) -> Tensor<4>) -> Self {
         Self { maps: layer(self.maps), ..self }
     }
@@ -50,7 +50,7 @@ impl Flow {
 /// A batch norm that waits for the statistics of its input.
 pub(crate) struct Pending<'n> {
     norm: &'n BatchNorm,
-    /// A bias of the layer before it, which cancels with the mean, and so is left out.
+    /// The bias of the layer before the norm. It is not added to the maps, because it cancels with the mean.
     bias: Option<Tensor<1>>,
 }
 
@@ -75,20 +75,20 @@ impl Pending<'_> {
     }
 }
 
-/// What is known of the inputs of a step's batch norms, or its gradient: that of the maps and that of the other branch.
+/// The statistics of the inputs of a step's batch norms, or the gradients with respect to them: of the maps, and of the other branch.
 pub(crate) type Moments = [Option<Statistics>; 2];
 
-/// Batch norms, and the layers after them up to the next ones.
+/// The batch norms of a step, and the layers after them up to the next batch norms.
 pub(crate) struct Step<'n> {
     norms: [Option<Pending<'n>>; 2],
     layers: Box<dyn Fn(Flow) -> Flow + 'n>,
 }
 
-/// Steps between two places at which a batch is kept.
+/// The steps between two places of the network at which the activations of a batch are kept.
 pub(crate) type Segment<'n> = Vec<Step<'n>>;
 
 impl<'n> Step<'n> {
-    /// Layers without a batch norm before them.
+    /// A step of layers without a batch norm before them.
     pub(super) fn of(layers: impl Fn(Flow) -> Flow + 'n) -> Self {
         Self { norms: [None, None], layers: Box::new(layers) }
     }
@@ -116,7 +116,7 @@ impl<'n> Step<'n> {
         &self.norms
     }
 
-    /// The step of a chunk, with the statistics of the whole batch.
+    /// Takes a chunk through the step, with the statistics of the whole batch.
     pub(crate) fn forward(&self, flow: Flow, moments: &Moments) -> Flow {
         let ([of_maps, of_branch], [maps, branch]) = (&self.norms, moments);
         let normalised =

@@ -65,7 +65,7 @@ impl SimpleConv {
     fn segments(&self) -> Vec<Segment<'_>> {
         let windows = Windows { stride: 1, padding: self.padding };
         let images = vec![Step::of(|flow| flow.through(|images| images.permute([0, 2, 3, 1])))];
-        let pooled = vec![Step::of(|flow| Flow::of_rows(mean_pool(flow.maps)))];
+        let pooled = vec![Step::of(|flow| Flow::from_rows(mean_pool(flow.maps)))];
         std::iter::once(images)
             .chain(self.layers.iter().map(|layer| layer.segment(windows)))
             .chain([pooled])
@@ -96,9 +96,9 @@ impl SimpleConv {
     }
 }
 
-/// Those of a network whose layers keep maps of full resolution, before and after their normalisation.
+/// The activations of the network: each layer keeps maps of full resolution, before and after their normalisation.
 fn activations(settings: &Settings) -> Activations {
-    let image = Activations::of_image(settings.channels, settings.side);
+    let image = Activations::from_image(settings.channels, settings.side);
     WIDTHS.iter().fold(image, |kept, width| {
         let maps = width * settings.side.pow(2);
         kept.and(2, maps).and_between(maps)
@@ -108,7 +108,7 @@ fn activations(settings: &Settings) -> Activations {
 /// The layers with kernels of a side.
 fn work(settings: &Settings, kernel: usize) -> Work {
     let window = Window { kernel, stride: 1, padding: kernel / 2 };
-    let image = Layers::of_maps(settings.channels, settings.side);
+    let image = Layers::from_maps(settings.channels, settings.side);
     WIDTHS.iter().fold(image, |maps, width| maps.convolution(*width, window).normalised()).averaged().work
 }
 

@@ -113,7 +113,7 @@ impl VaeDecoder {
         Self { first, layers, last: Convolution::new(WIDTHS[0], channels, 3, device, rng), side }
     }
 
-    /// The numbers that a training step keeps of one image, of so many channels and of a side.
+    /// The numbers that a training step keeps of one image with `channels` channels and `side` pixels a side.
     pub(crate) fn activations(channels: usize, side: usize) -> Activations {
         let start = (last_side(side), Activations::default().and(2, flattened(side)));
         let (last, kept) = WIDTHS.windows(2).rev().fold(start, |(side, kept), pair| {
@@ -127,8 +127,8 @@ impl VaeDecoder {
     pub(crate) fn work(channels: usize, side: usize, latents: usize) -> Work {
         let window = Window { stride: 1, ..HALVING };
         let side = last_side(side);
-        let first = Layers::of_row(latents).linear(WIDTHS[3] * side.pow(2)).activated();
-        let maps = Layers::of_maps(WIDTHS[3], side).beside(first);
+        let first = Layers::from_row(latents).linear(WIDTHS[3] * side.pow(2)).activated();
+        let maps = Layers::from_maps(WIDTHS[3], side).beside(first);
         let maps = (WIDTHS[..3].iter().rev())
             .fold(maps, |maps, width| maps.doubled().convolution(*width, window).normalised());
         maps.doubled().convolution(channels, window).work
@@ -185,7 +185,7 @@ impl Design for VaeDesign {
     }
 
     fn activations(settings: &Settings) -> Activations {
-        let start = (settings.side, Activations::of_image(settings.channels, settings.side));
+        let start = (settings.side, Activations::from_image(settings.channels, settings.side));
         let (_, kept) = WIDTHS.iter().fold(start, |(side, kept), width| {
             let side = HALVING.after(side);
             (side, kept.and(2, width * side.pow(2)))
@@ -195,7 +195,7 @@ impl Design for VaeDesign {
     }
 
     fn work(settings: &Settings) -> Work {
-        let image = Layers::of_maps(settings.channels, settings.side);
+        let image = Layers::from_maps(settings.channels, settings.side);
         let maps = WIDTHS.iter().fold(image, |maps, width| maps.convolution(*width, HALVING).normalised());
         // A step of the autoencoder also takes the logarithm of the variance.
         let log_variance = maps.branch().linear(Self::latents(settings));

@@ -1,18 +1,18 @@
-//! The arithmetic and the memory traffic of a network's forward pass: a formula that each design gives of its settings.
+//! The arithmetic and the memory traffic of a network's forward pass, which each design computes from its settings.
 
 /// The forward pass of one image.
 ///
-/// Products are those of convolutions, linear layers and attention; additions of a bias, normalisations, activations and pools are not
-/// counted, as torchvision and He et al. count. Every layer is taken to read its input once and to write its output once:
+/// Like torchvision and He et al., it counts the products of convolutions, linear layers and attention, but no additions of a bias,
+/// normalisations, activations and pools. Every layer is assumed to read its input once and to write its output once:
 ///
 /// ```text
 /// convolution, linear, pool    reads its input, writes its output
 /// normalisation in training    reads for the moments, reads again, writes
 /// residual block               reads the identity
-/// activation of its own        reads, writes
+/// separate activation          reads, writes
 /// ```
 ///
-/// Caches, which save reads, and buffers that a layer makes, which cost some, are left out.
+/// Caches, which save reads, and temporary buffers of a layer, which add some, are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
     /// Multiply-adds.
@@ -33,7 +33,7 @@ impl std::iter::Sum for Work {
     }
 }
 
-/// Layers one after the other, with the maps after the last of them: `channels × side × side` numbers an image.
+/// The cost of layers so far, with the size of the maps after the last of them: `channels × side × side` numbers an image.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layers {
     pub(super) channels: usize,
@@ -50,31 +50,31 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// That of places alone.
+    /// A window of one place.
     pub(super) const PLACE: Self = Self { kernel: 1, stride: 1, padding: 0 };
 
-    /// The side of maps of `side` after it.
+    /// The side of the output for maps of `side`.
     pub(super) fn after(self, side: usize) -> usize {
         (side + 2 * self.padding).saturating_sub(self.kernel) / self.stride + 1
     }
 }
 
 impl Layers {
-    /// None yet.
-    pub(super) fn of_maps(channels: usize, side: usize) -> Self {
+    /// No layers yet, on an image.
+    pub(super) fn from_maps(channels: usize, side: usize) -> Self {
         Self { channels, side, work: Work::default() }
     }
 
-    /// None yet, on a row of numbers.
-    pub(super) fn of_row(numbers: usize) -> Self {
-        Self::of_maps(numbers, 1)
+    /// No layers yet, on a row of numbers.
+    pub(super) fn from_row(numbers: usize) -> Self {
+        Self::from_maps(numbers, 1)
     }
 
     fn numbers(&self) -> u64 {
         (self.channels * self.side.pow(2)) as u64
     }
 
-    /// A layer that reads these maps and writes others.
+    /// Adds a layer that reads these maps and writes others.
     fn to_maps(mut self, channels: usize, side: usize) -> Self {
         let read = self.numbers();
         (self.channels, self.side) = (channels, side);
@@ -82,7 +82,7 @@ impl Layers {
         self
     }
 
-    /// A convolution.
+    /// Adds a convolution.
     pub(super) fn convolution(self, outputs: usize, window: Window) -> Self {
         let weights = (self.channels * outputs * window.kernel.pow(2)) as u64;
         let mut after = self.to_maps(outputs, window.after(self.side));
@@ -91,7 +91,7 @@ impl Layers {
         after
     }
 
-    /// A transposed convolution to maps of `side`.
+    /// Adds a transposed convolution to maps of `side`.
     pub(super) fn transposed(self, outputs: usize, kernel: usize, side: usize) -> Self {
         let weights = (self.channels * outputs * kernel.pow(2)) as u64;
         let mut after = self.to_maps(outputs, side);
@@ -100,39 +100,39 @@ impl Layers {
         after
     }
 
-    /// A batch norm, with the activation that comes with it.
+    /// Adds a batch norm, with the activation that is fused with it.
     pub(super) fn normalised(mut self) -> Self {
         self.work.moved += 3 * self.numbers();
         self
     }
 
-    /// An activation of its own.
+    /// Adds a separate activation.
     pub(super) fn activated(self) -> Self {
         self.to_maps(self.channels, self.side)
     }
 
-    /// The addition of maps of this size, while they are normalised.
+    /// Adds the read of an identity of this size, which is added during the normalisation.
     pub(super) fn added(mut self) -> Self {
         self.work.moved += self.numbers();
         self
     }
 
-    /// A pool.
+    /// Adds a pool.
     pub(super) fn pool(self, window: Window) -> Self {
         self.to_maps(self.channels, window.after(self.side))
     }
 
-    /// The mean of each map.
+    /// Adds the mean of each map.
     pub(super) fn averaged(self) -> Self {
         self.to_maps(self.channels, 1)
     }
 
-    /// Every place four times.
+    /// Adds an upsampling by 2, which writes every place four times.
     pub(super) fn doubled(self) -> Self {
         self.to_maps(self.channels, 2 * self.side)
     }
 
-    /// A linear layer of all maps.
+    /// Adds a linear layer of all maps.
     pub(super) fn linear(self, outputs: usize) -> Self {
         let weights = self.numbers() * outputs as u64;
         let mut after = self.to_maps(outputs, 1);
@@ -141,12 +141,12 @@ impl Layers {
         after
     }
 
-    /// A branch that begins at these maps.
+    /// Begins a branch at these maps.
     pub(super) fn branch(&self) -> Self {
-        Self::of_maps(self.channels, self.side)
+        Self::from_maps(self.channels, self.side)
     }
 
-    /// These and the layers of another branch.
+    /// Adds the layers of another branch.
     pub(super) fn beside(mut self, branch: Self) -> Self {
         self.work = [self.work, branch.work].into_iter().sum();
         self
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// An image, and each layer's maps: once written and once read, but for the last.
+    /// The image is read once. Each layer's maps are written once and read once, except that the last ones are not read.
     #[test]
     fn the_layers_of_lenet_are_counted_by_hand() {
         let products = 28 * 28 * 6 * 75 + 10 * 10 * 16 * 150 + 120 * 400 + 84 * 120;
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(work(Architecture::LeNet5, 32, None), Work { products, moved, weights });
     }
 
-    /// The weights that the formula counts are those of the networks; biases and normalisations have few.
+    /// The formula counts the weights of the networks up to those of biases and normalisations, which are few.
     #[test]
     #[allow(clippy::unwrap_used)]
     fn formulas_have_the_weights_of_their_networks() {

@@ -87,7 +87,7 @@ impl Buffer<'_> {
         self.len() == 0
     }
 
-    /// The same memory, to be written more than once.
+    /// Borrows the same memory again, so that it can be written more than once.
     pub fn again(&mut self) -> Buffer<'_> {
         match self {
             Self::Single(out) => Buffer::Single(out),

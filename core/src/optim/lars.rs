@@ -40,7 +40,7 @@ pub enum LarsVariant {
 pub enum Excluded {
     /// None: every tensor is adapted and decays.
     None,
-    /// Those of one dimension.
+    /// Tensors of one dimension.
     BiasAndNormalisation,
 }
 

@@ -10,8 +10,8 @@ use std::fmt::Debug;
 
 use crate::error::Result;
 
-/// The processes of a step. All of them call the same methods in the same order; a call returns when all have made it. Calls come from
-/// one thread at a time, which need not be the one that began.
+/// The processes of a step. All of them call the same methods in the same order; a call returns when all have made it. At any time
+/// only one thread makes calls, which need not be the thread that started.
 pub trait Peers: Debug + Send + Sync {
     /// The number of this process, from 0 to [`count`](Self::count).
     fn rank(&self) -> usize;
@@ -19,7 +19,7 @@ pub trait Peers: Debug + Send + Sync {
     /// Number of processes, at least 1.
     fn count(&self) -> usize;
 
-    /// The numbers of all processes, those of rank 0 first. `counts` says how many each of them gives.
+    /// Gathers the numbers of all processes, those of rank 0 first. `counts` is the number of values from each process.
     ///
     /// # Errors
     /// A process cannot be reached, or `counts` does not fit.
@@ -31,8 +31,8 @@ pub trait Peers: Debug + Send + Sync {
     /// A process cannot be reached.
     fn sum(&self, values: &mut [f32]) -> Result<()>;
 
-    /// The same on a thread beside one that computes: it leaves the processor to that until all have come. All processes make this
-    /// call where one does.
+    /// Sums like [`sum`](Self::sum), but from a thread beside one that computes. It leaves the processor to that thread until all
+    /// processes have arrived. All processes make this call if one does.
     ///
     /// # Errors
     /// As [`sum`](Self::sum).

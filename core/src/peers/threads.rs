@@ -33,7 +33,7 @@ pub(crate) fn together<R: Send>(count: usize, work: impl Fn(Arc<dyn Peers>) -> R
     together_counted(count, work).0
 }
 
-/// The same with the numbers that were moved.
+/// The results as from [`together`], with the count of numbers that were moved.
 pub(crate) fn together_counted<R: Send>(
     count: usize,
     work: impl Fn(Arc<dyn Peers>) -> R + Sync,

@@ -39,7 +39,7 @@ pub(super) fn refused(objective: &str, result: &str, furthest: Option<Furthest>,
 }
 
 /// The name of a gradient in messages.
-pub(super) fn of_gradient(name: &str) -> String {
+pub(super) fn gradient_name(name: &str) -> String {
     format!("the gradient of `{name}`")
 }
 
@@ -52,7 +52,7 @@ fn not_finite(outcome: &Outcome) -> Option<String> {
     let gradient = outcome.gradients.iter().find(|(_, rows)| !is_finite(rows));
     // In JSON a number that is not finite is null.
     gradient
-        .map(|(name, _)| of_gradient(name))
+        .map(|(name, _)| gradient_name(name))
         .or_else(|| null(&outcome.aux, "aux").map(|place| format!("`{place}`")))
 }
 

@@ -60,10 +60,10 @@ impl Request {
         let largest = gradient.data().iter().fold(1e-6_f64, |most, v| most.max(v.abs()));
         for i in 0..n {
             for k in 0..width {
-                let pull: f64 =
+                let product: f64 =
                     (0..n).map(|j| forces[(i, j)] * stacked[j].get(k).copied().unwrap_or(0.0)).sum();
                 let scale = largest.max((0..n).fold(0.0, |most: f64, j| most.max(forces[(i, j)].abs())));
-                if (pull - gradient[(i, k)]).abs() > TOLERANCE * scale {
+                if (product - gradient[(i, k)]).abs() > TOLERANCE * scale {
                     return Err(
                         self.not_of_pairs("compares its rows otherwise than by inner products".into())
                     );

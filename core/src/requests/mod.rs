@@ -4,14 +4,14 @@
 //! reference numbers is a case too. Embeddings, logits and the like are lists of rows. `inputs_normalised` marks
 //! embeddings as unit rows: gradients are then partial derivatives with respect to them.
 
-mod case;
 mod eval;
 mod finite;
 mod forces;
 mod input;
+mod input_values;
 mod kernels;
 mod lff;
-mod numbers;
+mod loss_request;
 mod optim;
 mod outcome;
 
@@ -25,9 +25,9 @@ use crate::loss;
 use crate::loss::Evaluation;
 use crate::loss::batch::Batch;
 
-pub use self::case::{Case, Differentiated};
 use self::input::parse_condition;
-pub use self::numbers::Numbers;
+pub use self::input_values::InputValues;
+pub use self::loss_request::{Differentiated, LossRequest};
 pub use self::outcome::{Outcome, read};
 
 /// Runs a case that is not an objective, from its `params` and `inputs`.
@@ -147,7 +147,7 @@ impl Request {
         for (name, value) in &self.inputs {
             batch = match name.as_str() {
                 "inputs_normalised" => batch.with_unit_rows(value.as_bool().unwrap_or(false)),
-                name => Numbers::parse(name, value)?.add_to(batch, name, device, dtype)?,
+                name => InputValues::parse(name, value)?.add_to(batch, name, device, dtype)?,
             };
         }
         Ok(batch)

@@ -6,10 +6,10 @@
 //! parameters    4 · 2 p (R - 1) / R                      gradients of p parameters summed
 //! ```
 //!
-//! each process sends as much as it receives, if numbers go round in a ring, as MPI and NCCL do it with large messages: a gather
+//! Each process sends as much as it receives if numbers go round in a ring, as MPI and NCCL do it with large messages: a gather
 //! moves every number past every process once, a sum twice. The loss is that of an objective of pairs whose anchors the processes
-//! share (`loss::pairwise`); other objectives are evaluated whole by every process and move nothing. Batch norm by the statistics of
-//! the batch adds vectors of a few hundred numbers for each layer, whose time is that of their number.
+//! share (`loss::pairwise`); every process evaluates other objectives whole, which moves nothing. Batch norm by the statistics of
+//! the batch adds vectors of a few hundred numbers for each layer; latency decides their time.
 
 use serde::Serialize;
 
@@ -36,8 +36,8 @@ impl Exchange {
 }
 
 impl TrainerConfig {
-    /// What each of so many processes sends in a step of a size by the method `cached`, with so many parameters. Settings count
-    /// as for [`step_cost`](Self::step_cost).
+    /// The bytes that each process sends in a step of the method `cached`. It uses the same settings as
+    /// [`step_cost`](Self::step_cost).
     pub fn step_exchange(&self, size: StepSize, parameters: u64, processes: u64) -> Exchange {
         let Load { pairs, .. } = self.load(size);
         let Pairs { anchors, width, .. } = pairs;
@@ -102,8 +102,8 @@ mod tests {
         assert_eq!(done.len(), 2);
         let (parameters, tensors) = done[0];
         let exchange = config.step_exchange(StepSize { samples: SAMPLES, classified: None }, parameters, 2);
-        // Two processes send half of what is gathered and, in two rounds, all of what is summed. For each tensor of parameters
-        // a further number says whether it has a gradient.
+        // Each of two processes sends half of the gathered numbers and, in two rounds, all of the summed numbers. One more number
+        // for each tensor of parameters says whether it has a gradient.
         let sums = 4 * SAMPLES as u64;
         assert_eq!(exchange.projections + sums, 4 * moved.gathered / 2);
         assert_eq!(exchange.loss - sums + exchange.parameters, 4 * (moved.summed - tensors));

@@ -102,7 +102,7 @@ impl TrainerConfig {
         })
     }
 
-    /// Bytes of so many images as the network sees them.
+    /// Bytes of `count` images in the form that the network reads.
     fn views(&self, count: u64) -> u64 {
         let EncoderConfig { channels, input_size, .. } = self.encoder;
         NUMBER.saturating_mul(count.saturating_mul((channels * input_size.pow(2)) as u64))

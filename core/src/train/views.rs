@@ -38,8 +38,8 @@ impl ViewMaker {
         self.pair_of(images, (samples, &[0..samples]), stretches, rng)
     }
 
-    /// As [`pair`](Self::pair), of the samples `rows` out of a batch of so many, which are `images`. The parameters of all are
-    /// drawn, so that the views are those that the whole batch would have; `stretches` are of all.
+    /// As [`pair`](Self::pair), but `images` are only the samples `rows` of a batch of `samples`. Parameters are drawn for the
+    /// whole batch, so that the views do not depend on the division; `stretches` are those of the whole batch.
     ///
     /// # Errors
     /// As [`pair`](Self::pair).

@@ -21,18 +21,18 @@ pub(crate) struct Case {
 }
 
 pub(crate) const CASES: [Case; 4] = [
-    Case::of_cifar("resnet18 forward", false),
-    Case::of_cifar("resnet18 forward + backward", true),
-    Case::of_imagenet("resnet50 forward", false),
-    Case::of_imagenet("resnet50 forward + backward", true),
+    Case::for_cifar("resnet18 forward", false),
+    Case::for_cifar("resnet18 forward + backward", true),
+    Case::for_imagenet("resnet50 forward", false),
+    Case::for_imagenet("resnet50 forward + backward", true),
 ];
 
 impl Case {
-    const fn of_cifar(label: &'static str, backward: bool) -> Self {
+    const fn for_cifar(label: &'static str, backward: bool) -> Self {
         Self { label, name: Architecture::ResNet18, stem: Stem::Cifar, side: 32, batch: 64, backward }
     }
 
-    const fn of_imagenet(label: &'static str, backward: bool) -> Self {
+    const fn for_imagenet(label: &'static str, backward: bool) -> Self {
         Self { label, name: Architecture::ResNet50, stem: Stem::Imagenet, side: 224, batch: 16, backward }
     }
 

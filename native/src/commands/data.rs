@@ -142,10 +142,10 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
     line(format_args!("{}: {}; licence: {}", about.name, about.home, about.licence));
     let files = fetch_files(about, &arguments.data, arguments.from.as_deref())?;
     for file in files.iter().filter(|file| !file.verified) {
-        let kept =
+        let receipt =
             file.receipt.as_ref().map_or_else(String::new, |path| format!(", kept in {}", path.display()));
         line(format_args!(
-            "{} is not pinned: its authors publish no checksum; what came has MD5 {}{kept}, to compare it with",
+            "{} is not pinned: its authors publish no checksum; what came has MD5 {}{receipt}, to compare it with",
             file.url, file.md5
         ));
     }
@@ -160,7 +160,7 @@ fn fetch(arguments: &DataFetch, console: Console) -> Result<()> {
 fn check(arguments: &DataCheck, console: Console) -> Result<()> {
     let name = arguments.name.as_str();
     let Named { data, encoder, .. } = match Path::new(name) {
-        folder if folder.is_dir() && DatasetName::find(name).is_none() => of_folder(folder)?,
+        folder if folder.is_dir() && DatasetName::find(name).is_none() => load_folder(folder)?,
         _ => section(name)?,
     };
     let folder = match Path::new(name).is_dir() {
@@ -175,7 +175,7 @@ fn check(arguments: &DataCheck, console: Console) -> Result<()> {
         let files = check_files(folder, &data)?;
         let sound = files.sound;
         let splits = if sound { Some(Splits::load(&data, Some(folder), 0, &encoder)?) } else { None };
-        let survey = splits.as_ref().map(|splits| Survey::of_images(&splits.train));
+        let survey = splits.as_ref().map(|splits| Survey::from_images(&splits.train));
         let answer = FilesChecked { files, contents: splits.as_ref().map(Contents::of), survey };
         console.answer(&answer, || {
             let contents = answer.contents.as_ref().map(Contents::text).unwrap_or_default();
@@ -186,7 +186,7 @@ fn check(arguments: &DataCheck, console: Console) -> Result<()> {
         return Ok(());
     }
     let splits = Splits::load(&data, folder, 0, &encoder)?;
-    let survey = Survey::of_images(&splits.train);
+    let survey = Survey::from_images(&splits.train);
     let answer = Checked { name: name.into(), contents: Some(Contents::of(&splits)), survey, sound: true };
     console.answer(&answer, || answer.text())
 }
@@ -200,7 +200,7 @@ fn check_own(
     console: Console,
 ) -> Result<()> {
     let folder = folder.ok_or_else(no_folder)?;
-    let survey = Survey::of_files(data, folder)?;
+    let survey = Survey::from_files(data, folder)?;
     let sound = survey.refused.is_none();
     let contents =
         if sound { Some(Contents::of(&Splits::load(data, Some(folder), 0, encoder)?)) } else { None };
@@ -211,7 +211,7 @@ fn check_own(
 }
 
 /// The data of a folder of pictures, with all of its attributes.
-fn of_folder(folder: &Path) -> Result<Named> {
+fn load_folder(folder: &Path) -> Result<Named> {
     let draft = Draft::with_all(folder)?;
     let recipe = draft.load(&Changes::default())?;
     Ok(Named {

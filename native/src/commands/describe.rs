@@ -9,7 +9,7 @@ use crate::config::explain::suggestion;
 use crate::console::{Console, table};
 use crate::exit::usage;
 
-/// Says what an objective is and what it takes.
+/// Prints the description of an objective and its inputs and parameters.
 ///
 /// # Errors
 /// A usage error if there is none of that name.

@@ -44,14 +44,14 @@ struct Answer {
 
 pub(super) fn run(arguments: &Evaluate, console: Console) -> Result<()> {
     let answer = match &arguments.model {
-        Some(model) => of_model(model, arguments)?,
-        None => of_vectors(arguments)?,
+        Some(model) => evaluate_model(model, arguments)?,
+        None => evaluate_vectors(arguments)?,
     };
     console.answer(&answer, || text(&answer))
 }
 
 /// Probes given vectors.
-fn of_vectors(arguments: &Evaluate) -> Result<Answer> {
+fn evaluate_vectors(arguments: &Evaluate) -> Result<Answer> {
     let Given { train, test, judged } = Given::read(Sources {
         parts: &arguments.vectors,
         table: arguments.table.as_deref(),
@@ -70,11 +70,11 @@ fn of_vectors(arguments: &Evaluate) -> Result<Answer> {
     probed.answer(parts.join(", "), train.represented(), test.represented())
 }
 
-/// What a probe is fitted to and measured on, and how.
+/// A probe with its settings, and words for the data on which it is fitted and measured.
 struct Probed<'a> {
     section: &'a ProbeSection,
     probe: Probe,
-    /// What is probed, in a word.
+    /// The word for a row of the data, such as `images`.
     things: &'a str,
     /// The split on which probes are measured, in a word.
     judged: &'a str,
@@ -106,7 +106,7 @@ fn name(probe: Probe) -> &'static str {
 }
 
 /// Probes a model on images.
-fn of_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
+fn evaluate_model(model: &Path, arguments: &Evaluate) -> Result<Answer> {
     let device = arguments.device.device.open()?;
     let (file, said) = model::chosen(model, arguments.arm.as_deref())?;
     said.iter().for_each(line);

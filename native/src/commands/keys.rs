@@ -1,4 +1,5 @@
-//! `simile keys`: the keys of recipes, read off the recipes that ship with every default filled in, and off the objectives.
+//! `simile keys` lists the keys of recipes. It reads them from the shipped recipes, with every default filled in, and from the
+//! objectives.
 
 use std::collections::BTreeMap;
 

@@ -32,7 +32,7 @@ struct NamedAnswer<'a> {
     answer: Answer,
 }
 
-/// Losses are JSON with or without `--json`: it is what programs ask for.
+/// Losses are JSON with or without `--json`, because mostly programs read them.
 pub(super) fn run(arguments: &Loss, console: Console) -> Result<()> {
     if let Some(objective) = &arguments.describe {
         return describe::run(objective, console);

@@ -27,7 +27,7 @@ pub(super) fn folder(model: &Path, given: Option<&Path>) -> Result<Option<PathBu
     }
 }
 
-/// The recipe of a model. `instead` says what to do where it has none.
+/// The recipe of a model. `instead` is the advice in the error if the model has none.
 ///
 /// # Errors
 /// If the file does not say it.

@@ -30,7 +30,7 @@ pub(super) fn run(
 ) -> Result<()> {
     if steps == 0 {
         let costs = costs(&recipe)?;
-        return console.answer(&costs, || of_costs(&costs));
+        return console.answer(&costs, || costs_text(&costs));
     }
     let devices = DeviceSet::open(&arguments.devices.device)?;
     let folder = match &arguments.out {
@@ -62,7 +62,7 @@ fn text(profile: &Profile) -> String {
             waiting(&arm.waiting),
             profile.batch,
             numbers_to_the_right(stages_table),
-            of_cost(&arm.cost)
+            cost_text(&arm.cost)
         );
         let total = arm.cost.step.total();
         let per_second = |count: u64| count as f64 / (1e-3 * step_ms) / 1e9;
@@ -103,16 +103,16 @@ fn launches(ArmProfile { launches, .. }: &ArmProfile) -> String {
     text
 }
 
-fn of_costs(costs: &Costs) -> String {
+fn costs_text(costs: &Costs) -> String {
     let mut text = String::new();
     for arm in &costs.arms {
-        let _ = writeln!(text, "{}: a step of {}\n{}", arm.name, costs.batch, of_cost(&arm.cost));
+        let _ = writeln!(text, "{}: a step of {}\n{}", arm.name, costs.batch, cost_text(&arm.cost));
     }
     text + BY_FORMULA
 }
 
 /// The figures of a step that are computed.
-fn of_cost(Cost { step, uploads, memory }: &Cost) -> String {
+fn cost_text(Cost { step, uploads, memory }: &Cost) -> String {
     let mut costs = table(["By formula", "GFLOP", "MB", "FLOP a byte"]);
     let parts =
         [("networks", step.networks), ("loss", step.loss), ("update", step.update), ("sum", step.total())];

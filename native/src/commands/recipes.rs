@@ -13,7 +13,7 @@ use crate::config::{Changes, Recipe};
 use crate::console::{Console, table};
 use crate::data::{DataSection, is_part, missing_files};
 use crate::exit::usage;
-use crate::experiment::prepare::missing::lacking_models;
+use crate::experiment::prepare::missing::missing_models;
 use crate::reproduce::row::Row;
 use crate::reproduce::shipped::{ShippedTable, TABLES};
 use crate::reproduce::table::Scale;
@@ -209,7 +209,7 @@ impl Search<'_> {
             dataset: recipe.data.dataset.name().to_owned(),
             objectives: recipe.arms().into_iter().map(|arm| arm.objective.name).collect(),
             data,
-            lacks: lacks.or_else(|| lacking_models(recipe)),
+            lacks: lacks.or_else(|| missing_models(recipe)),
         }
     }
 
@@ -242,11 +242,13 @@ impl Presence {
 impl Published {
     /// Name, title, cost or missing parts, and data.
     fn cells(&self) -> [String; 4] {
-        let lacking = self.rows.iter().filter(|row| row.missing.is_some()).count();
-        let cost = match (&self.missing, lacking) {
+        let missing_rows = self.rows.iter().filter(|row| row.missing.is_some()).count();
+        let cost = match (&self.missing, missing_rows) {
             (Some(missing), _) => format!("missing: {missing}"),
             (None, 0) => self.cost.clone(),
-            (None, lacking) => format!("{}; {lacking} of {} rows are missing", self.cost, self.rows.len()),
+            (None, missing_rows) => {
+                format!("{}; {missing_rows} of {} rows are missing", self.cost, self.rows.len())
+            }
         };
         let rows = || self.rows.iter().filter_map(|row| row.trained.as_ref());
         let mut data: Vec<String> = Vec::new();

@@ -11,7 +11,7 @@ use crate::cli::Reproduce;
 use crate::console::{Console, line};
 use crate::data::DataSection;
 use crate::exit::usage;
-use crate::experiment::prepare::missing::lacking;
+use crate::experiment::prepare::missing::missing_inputs;
 use crate::experiment::several::{Several, devices_of, nothing_missing};
 use crate::names::slug;
 use crate::reproduce::compare::compare;
@@ -57,10 +57,10 @@ pub(super) fn run(arguments: &Reproduce, console: Console) -> Result<()> {
     }
     if !several.collects() {
         let asked: Vec<String> = asked.iter().map(|row| row.name.clone()).collect();
-        name_what_lacks(&mut table, &asked, arguments, &out)?;
+        name_missing_inputs(&mut table, &asked, arguments, &out)?;
         for task in &mut several.tasks {
             let row = table.row.iter().find(|row| row.name == task.row);
-            task.lacks = row.and_then(|row| table.missing(row)).map(str::to_owned);
+            task.missing = row.and_then(|row| table.missing(row)).map(str::to_owned);
         }
     }
     let rows = rows(&table, &arguments.rows)?;
@@ -125,7 +125,7 @@ fn draw(
 }
 
 /// Marks rows whose data or weights are missing, unless they were run before.
-fn name_what_lacks(table: &mut Table, asked: &[String], arguments: &Reproduce, out: &Path) -> Result<()> {
+fn name_missing_inputs(table: &mut Table, asked: &[String], arguments: &Reproduce, out: &Path) -> Result<()> {
     let mut known: Vec<(DataSection, Option<PathBuf>, Option<String>)> = Vec::new();
     let needed: BTreeSet<String> = table
         .row
@@ -134,7 +134,7 @@ fn name_what_lacks(table: &mut Table, asked: &[String], arguments: &Reproduce, o
         .flat_map(|row| table.lineage(row))
         .map(|row| row.name.clone())
         .collect();
-    let mut lacks: Vec<(String, String)> = Vec::new();
+    let mut missing_of_rows: Vec<(String, String)> = Vec::new();
     for row in table.row.iter().filter(|row| needed.contains(&row.name)) {
         let done = |seed| run_folder(out, row, seed).join(RESULT).is_file();
         if (0..arguments.seeds).all(done) {
@@ -143,19 +143,19 @@ fn name_what_lacks(table: &mut Table, asked: &[String], arguments: &Reproduce, o
         let recipe = table.recipe_of(row, arguments.scale, 0)?;
         let (data, weights) = (&recipe.data, &recipe.encoder.weights);
         let before = known.iter().find(|(section, file, _)| section == data && file == weights);
-        let lack = match before {
-            Some((_, _, lack)) => lack.clone(),
+        let missing = match before {
+            Some((_, _, missing)) => missing.clone(),
             None => {
-                let lack = lacking(&recipe, arguments.data.as_deref());
-                known.push((recipe.data, recipe.encoder.weights, lack.clone()));
-                lack
+                let missing = missing_inputs(&recipe, arguments.data.as_deref());
+                known.push((recipe.data, recipe.encoder.weights, missing.clone()));
+                missing
             }
         };
-        lacks.extend(lack.map(|lack| (row.name.clone(), lack)));
+        missing_of_rows.extend(missing.map(|missing| (row.name.clone(), missing)));
     }
-    for (name, lack) in lacks {
+    for (name, missing) in missing_of_rows {
         for row in table.row.iter_mut().filter(|row| row.name == name) {
-            row.missing = Some(lack.clone());
+            row.missing = Some(missing.clone());
         }
     }
     Ok(())

@@ -80,9 +80,9 @@ fn text(Answer { verdict, runs, .. }: &Answer) -> String {
     for row in names.chain(references) {
         let metrics = |run: &RunResult, metric: &str| {
             let of_arm = run.arms.iter().find(|arm| arm.name == row).map(|arm| &arm.metrics);
-            let found =
-                of_arm.or_else(|| run.references().find(|(name, _)| *name == row).map(|(_, found)| found));
-            found.and_then(|metrics| metrics.get(metric).copied())
+            let metrics = of_arm
+                .or_else(|| run.references().find(|(name, _)| *name == row).map(|(_, metrics)| metrics));
+            metrics.and_then(|metrics| metrics.get(metric).copied())
         };
         let cells = shown.iter().map(|(metric, format)| {
             let values: Vec<f64> = runs.iter().filter_map(|run| metrics(run, metric)).collect();

@@ -121,12 +121,12 @@ fn train(arguments: &Arguments, axes: &[Axis], best: &Outcome) -> String {
         let later = arguments.set.iter().skip(at + 1).map(|later| key(later));
         later.chain(axes.iter().map(|axis| axis.key.clone())).any(|later| later == key(setting))
     };
-    let kept = arguments
+    let unchanged = arguments
         .set
         .iter()
         .enumerate()
         .filter(|(at, setting)| key(setting) != HELD_OUT && !replaced(*at, setting));
-    let settings = kept.map(|(_, setting)| setting.clone()).chain(settings(axes, &best.point));
+    let settings = unchanged.map(|(_, setting)| setting.clone()).chain(settings(axes, &best.point));
     let own = Recipe::load(&arguments.recipe, &Changes::default()).map_or(0, |recipe| recipe.data.validation);
     let settings = settings.chain((own > 0).then(|| format!("{HELD_OUT}=0")));
     let words = arm_and_data(arguments, |data| quoted(&data.display().to_string()));

@@ -19,7 +19,7 @@ use crate::experiment::resume::{ResumeOptions, resume};
 use crate::experiment::run;
 use crate::metrics::format::MetricFormat;
 use crate::metrics::names::{MSE, R2, TOP1};
-use crate::peers::{self, Team};
+use crate::peers::{self, ProcessGroup};
 use crate::report::{smoke, time};
 use crate::run_folder::folder::{MODEL, REPORT};
 use crate::run_folder::record::RunResult;
@@ -29,23 +29,23 @@ const SHOWN: [&str; 6] = [TOP1, "unbiased", "worst_group", R2, MSE, "condition_t
 
 pub(super) fn run(arguments: &Train, console: Console) -> Result<()> {
     let launched = peers::launched()?;
-    let outcome = match launched.team.leads() {
-        true => lead(arguments, console, &launched.team),
-        false => follow(&launched.team, &arguments.devices.device, arguments.data.clone()),
+    let outcome = match launched.processes.leads() {
+        true => lead(arguments, console, &launched.processes),
+        false => follow(&launched.processes, &arguments.devices.device, arguments.data.clone()),
     };
     launched.end(outcome)
 }
 
-/// Trains in this process, with the others of its team.
-fn lead(arguments: &Train, console: Console, team: &Team) -> Result<()> {
+/// Trains in this process, with the others of its group.
+fn lead(arguments: &Train, console: Console, processes: &ProcessGroup) -> Result<()> {
     let Train { data, set, arms, seed, smoke, .. } = arguments;
     let devices = &arguments.devices.device;
     let changes = Changes { set, arms, seed: *seed, smoke: *smoke };
     let (folder, result) = match (&arguments.resume, &arguments.recipe) {
-        (Some(run), _) => resume(run, ResumeOptions { data: data.as_deref(), devices, set, team })?,
+        (Some(run), _) => resume(run, ResumeOptions { data: data.as_deref(), devices, set, processes })?,
         (None, Some(name)) => {
             let Asked { recipe, data } = asked(name, arguments, &changes)?;
-            if !team.is_alone() && (arguments.profile.is_some() || arguments.seeds.is_some()) {
+            if !processes.is_alone() && (arguments.profile.is_some() || arguments.seeds.is_some()) {
                 return Err(usage("--profile and --seeds are for one process; start one"));
             }
             if let Some(steps) = arguments.profile {
@@ -54,7 +54,7 @@ fn lead(arguments: &Train, console: Console, team: &Team) -> Result<()> {
             if let Some(seeds) = arguments.seeds {
                 return seeds::run(recipe, data, seeds, arguments, console);
             }
-            run::run(recipe, arguments.out.as_deref(), data, DeviceSet::open_in(team, devices)?)?
+            run::run(recipe, arguments.out.as_deref(), data, DeviceSet::open_in(processes, devices)?)?
         }
         (None, None) => return Err(usage("name a recipe, or a run with --resume")),
     };

@@ -38,26 +38,26 @@ fn said(value: Option<&Value>) -> String {
 /// If one of them cannot be written.
 pub(crate) fn differences(one: &Recipe, other: &Recipe) -> Result<Vec<Difference>> {
     let mut differing = Vec::new();
-    of_tables("", &Table::try_from(one)?, &Table::try_from(other)?, &mut differing);
+    compare_tables("", &Table::try_from(one)?, &Table::try_from(other)?, &mut differing);
     Ok(differing)
 }
 
-fn of_tables(path: &str, one: &Table, other: &Table, found: &mut Vec<Difference>) {
+fn compare_tables(path: &str, one: &Table, other: &Table, found: &mut Vec<Difference>) {
     let keys = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
     for key in keys {
         let key_path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        of_values(key_path, one.get(key), other.get(key), found);
+        compare_values(key_path, one.get(key), other.get(key), found);
     }
 }
 
-fn of_values(key: String, one: Option<&Value>, other: Option<&Value>, found: &mut Vec<Difference>) {
+fn compare_values(key: String, one: Option<&Value>, other: Option<&Value>, found: &mut Vec<Difference>) {
     match (one, other) {
-        (Some(Value::Table(one)), Some(Value::Table(other))) => of_tables(&key, one, other, found),
+        (Some(Value::Table(one)), Some(Value::Table(other))) => compare_tables(&key, one, other, found),
         (Some(Value::Array(ones)), Some(Value::Array(others))) if names(ones) == names(others) => {
             match names(ones) {
                 Some(names) => {
                     for (at, name) in names.iter().enumerate() {
-                        of_values(format!("{key}.{name}"), ones.get(at), others.get(at), found);
+                        compare_values(format!("{key}.{name}"), ones.get(at), others.get(at), found);
                     }
                 }
                 None if ones == others => {}

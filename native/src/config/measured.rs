@@ -7,7 +7,7 @@ use super::Fault;
 use super::explain::{reword, suggestion};
 use super::objective::ObjectiveSection;
 
-/// Those that compare two views in one network.
+/// The objectives that compare two views in one network.
 fn measured() -> Vec<&'static str> {
     loss::specs().filter(|spec| spec.compares_views()).map(|spec| spec.name).collect()
 }

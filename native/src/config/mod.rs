@@ -139,14 +139,14 @@ impl Recipe {
     pub(crate) fn load(name: &str, changes: &Changes<'_>) -> Result<Self> {
         let (text, origin) = find(name)?;
         let name = Path::new(name).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-        Self::of_text(&text, &origin, &name, changes)
+        Self::from_text(&text, &origin, &name, changes)
     }
 
     /// The recipe of a text, with the changes of the command line. `name` is that of a recipe without one.
     ///
     /// # Errors
     /// A usage error that names the origin, the line and the nearest known key.
-    pub(crate) fn of_text(text: &str, origin: &str, name: &str, changes: &Changes<'_>) -> Result<Self> {
+    pub(crate) fn from_text(text: &str, origin: &str, name: &str, changes: &Changes<'_>) -> Result<Self> {
         let mut recipe = Self::parse(text).map_err(|reason| usage(format_args!("{origin}, {reason}")))?;
         if recipe.name.is_empty() {
             name.clone_into(&mut recipe.name);

@@ -104,7 +104,7 @@ fn default_checkpoint_minutes() -> f64 {
 }
 
 impl TrainSection {
-    /// Lets the devices of a new run decide what the recipe leaves to them. A run that goes on elsewhere keeps it.
+    /// Sets the values that the recipe leaves to the devices of a new run. A run that goes on elsewhere keeps them.
     pub(crate) fn settle(&mut self, on_gpu: bool) {
         if on_gpu {
             self.drop_last.get_or_insert(true);

@@ -71,9 +71,10 @@ fn set(recipe: &Recipe, settings: &[String]) -> Result<Recipe> {
 /// The sections that have a key which was given without one, in words.
 fn within(table: &Table, key: &str) -> Option<String> {
     let has = |section: &Value| section.as_table().is_some_and(|section| section.contains_key(key));
-    let found: Vec<String> =
+    let full_keys: Vec<String> =
         table.iter().filter(|(_, section)| has(section)).map(|(name, _)| format!("`{name}.{key}`")).collect();
-    (!found.is_empty()).then(|| format!("`{key}` stands in a section; did you mean {}?", found.join(" or ")))
+    (!full_keys.is_empty())
+        .then(|| format!("`{key}` stands in a section; did you mean {}?", full_keys.join(" or ")))
 }
 
 /// The path of a setting's key, and the text of its value.

@@ -189,13 +189,13 @@ fn variants_are_read_by_their_former_name_and_written_by_theirs() {
     let now = Shipped::find("fair-digits").unwrap().text;
     let former = now.replace("[[variant]]", "[[arm]]").replace("[variant.", "[arm.");
     assert!(former != now && !former.contains("[variant"), "{former}");
-    let read = |text: &str| Recipe::of_text(text, "r.toml", "r", &Changes::default()).unwrap();
+    let read = |text: &str| Recipe::from_text(text, "r.toml", "r", &Changes::default()).unwrap();
     assert_eq!(read(&former), read(now));
     let written = read(&former).to_toml().unwrap();
     assert!(written.contains("[[variant]]") && !written.contains("[[arm]]"), "{written}");
     // An error names the line, whatever the name.
     for text in [now.replace("\"SimCLR\"", "\"a/b\""), former.replace("\"SimCLR\"", "\"a/b\"")] {
-        let error = usage_error(Recipe::of_text(&text, "r.toml", "r", &Changes::default()));
+        let error = usage_error(Recipe::from_text(&text, "r.toml", "r", &Changes::default()));
         assert!(error.contains("r.toml, line 42"), "{error}");
     }
 }

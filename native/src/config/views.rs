@@ -33,7 +33,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     table.try_into().map_err(|error: toml::de::Error| D::Error::custom(error.message()))
 }
 
-/// The constants of `data.normalise` for images of so many channels.
+/// The constants of `data.normalise` for images with `channels` channels.
 ///
 /// # Errors
 /// The name is unknown, or there is not one constant a channel.
@@ -51,8 +51,8 @@ pub(crate) fn normalisation(written: Option<&Normalise>, channels: usize) -> Res
             Normalisation { mean: mean.to_vec(), std: std.to_vec() }
         }
     };
-    let found = [constants.mean.len(), constants.std.len()];
-    if found != [channels; 2] {
+    let lengths = [constants.mean.len(), constants.std.len()];
+    if lengths != [channels; 2] {
         return Err(format!("`data.normalise` needs {channels} means and deviations, one a channel"));
     }
     match constants.std.iter().find(|&&std| !(std > 0.0 && std.is_finite())) {

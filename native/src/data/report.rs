@@ -73,7 +73,7 @@ impl State {
 pub(crate) struct PicturesReport {
     /// Pictures that the annotations name.
     pub(crate) listed: usize,
-    /// Those that are missing or cannot be decoded, each with the reason.
+    /// Pictures that are missing or cannot be decoded, each with the reason.
     pub(crate) broken: Vec<String>,
     /// Absent parts without which the data set can be used.
     pub(crate) notes: Vec<String>,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::DeviceChoice;
 use crate::console::Meanwhile;
-use crate::peers::of_launcher;
+use crate::peers::is_from_launcher;
 
 /// The hidden command that tests a device in this process.
 pub(crate) const COMMAND: &str = "self-test";
@@ -57,9 +57,9 @@ pub(crate) fn limit_own_time() {
 /// Runs a process to its end, or to a limit of time.
 fn watch(mut command: Command, limit: Duration) -> Result<(), String> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    // It is no process of a launcher's.
+    // The child must not take itself for a process of a launcher.
     for (name, _) in env::vars_os() {
-        if name.to_str().is_some_and(of_launcher) {
+        if name.to_str().is_some_and(is_from_launcher) {
             command.env_remove(name);
         }
     }
@@ -73,7 +73,7 @@ fn watch(mut command: Command, limit: Duration) -> Result<(), String> {
     let reader = thread::spawn(move || {
         let mut bytes = vec![];
         if let Some(mut errors) = errors {
-            // Whatever was read before an error is said.
+            // The bytes read before an error are still reported.
             let _ = errors.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()

@@ -11,7 +11,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use super::automatic::automatic;
 use super::{DeviceName, Kind, Present};
 use crate::exit::usage;
-use crate::peers::Team;
+use crate::peers::ProcessGroup;
 
 /// A device as the user names it: a backend and the number of its device, the first one by default
 /// (`cpu`, `vulkan:1`).
@@ -27,7 +27,7 @@ pub(crate) struct DeviceSet {
     pub(crate) first: Present,
     helpers: Vec<Present>,
     /// The processes that share the steps, each with as many devices.
-    pub(crate) team: Team,
+    pub(crate) processes: ProcessGroup,
 }
 
 impl DeviceChoice {
@@ -36,7 +36,7 @@ impl DeviceChoice {
     /// The device to compute on.
     ///
     /// # Errors
-    /// A usage error that names the feature to build, or a failure that says what is missing.
+    /// A usage error that names the feature to build, or a failure that names the missing device.
     pub(crate) fn open(self) -> anyhow::Result<Present> {
         if self == Self::AUTO {
             return automatic(0);
@@ -123,27 +123,27 @@ impl DeviceSet {
     /// # Errors
     /// As [`DeviceChoice::open`]; a usage error if a device is named twice.
     pub(crate) fn open(choices: &[DeviceChoice]) -> anyhow::Result<Self> {
-        Self::open_in(&Team::alone(), choices)
+        Self::open_in(&ProcessGroup::alone(), choices)
     }
 
-    /// The devices of a process of a team. By `auto` the processes of a machine share its GPUs in turn.
+    /// The devices of a process of a group. By `auto` the processes of a machine share its GPUs in turn.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub(crate) fn open_in(team: &Team, choices: &[DeviceChoice]) -> anyhow::Result<Self> {
+    pub(crate) fn open_in(processes: &ProcessGroup, choices: &[DeviceChoice]) -> anyhow::Result<Self> {
         let open = |choice: &DeviceChoice| match *choice {
-            DeviceChoice::AUTO => automatic(team.local_rank()),
+            DeviceChoice::AUTO => automatic(processes.local_rank()),
             choice => choice.open(),
         };
         let opened = choices.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
-        Self::of(opened, team)
+        Self::of(opened, processes)
     }
 
     /// The devices that an earlier run recorded, among those present.
     ///
     /// # Errors
     /// A usage error that names the missing device.
-    pub(crate) fn again(written: &str, team: &Team) -> anyhow::Result<Self> {
+    pub(crate) fn again(written: &str, processes: &ProcessGroup) -> anyhow::Result<Self> {
         let present = DeviceName::Auto.present();
         let find = |one: &str| {
             present.iter().find(|device| device.to_string() == one).cloned().ok_or_else(|| {
@@ -152,7 +152,7 @@ impl DeviceSet {
                 ))
             })
         };
-        Self::of(written.split(", ").map(find).collect::<anyhow::Result<Vec<_>>>()?, team)
+        Self::of(written.split(", ").map(find).collect::<anyhow::Result<Vec<_>>>()?, processes)
     }
 
     /// True if one of them is a GPU, or a software adapter that behaves as one.
@@ -170,7 +170,7 @@ impl DeviceSet {
         self.helpers.iter().map(|helper| helper.device.clone()).collect()
     }
 
-    fn of(opened: Vec<Present>, team: &Team) -> anyhow::Result<Self> {
+    fn of(opened: Vec<Present>, processes: &ProcessGroup) -> anyhow::Result<Self> {
         for (place, device) in opened.iter().enumerate() {
             if opened[..place].iter().any(|other| other.to_string() == device.to_string()) {
                 return Err(usage(format_args!(
@@ -179,8 +179,8 @@ impl DeviceSet {
             }
         }
         let mut devices = opened.into_iter();
-        let first = devices.next().map_or_else(|| automatic(team.local_rank()), Ok)?;
-        Ok(Self { first, helpers: devices.collect(), team: team.clone() })
+        let first = devices.next().map_or_else(|| automatic(processes.local_rank()), Ok)?;
+        Ok(Self { first, helpers: devices.collect(), processes: processes.clone() })
     }
 }
 
@@ -223,10 +223,10 @@ mod tests {
         let devices = DeviceSet::open(&[cpu]).unwrap();
         assert_eq!(devices.to_string(), "cpu (CPU)");
         assert_eq!(
-            DeviceSet::again(&devices.to_string(), &Team::alone()).unwrap().first.name,
+            DeviceSet::again(&devices.to_string(), &ProcessGroup::alone()).unwrap().first.name,
             DeviceName::Cpu
         );
-        let error = DeviceSet::again("cpu (CPU), vulkan:7 (GPU)", &Team::alone()).unwrap_err();
+        let error = DeviceSet::again("cpu (CPU), vulkan:7 (GPU)", &ProcessGroup::alone()).unwrap_err();
         assert!(error.to_string().contains("vulkan:7"), "{error}");
         let error = DeviceSet::open(&[cpu, cpu]).unwrap_err();
         assert!(error.is::<crate::exit::Usage>() && error.to_string().contains("twice"), "{error}");

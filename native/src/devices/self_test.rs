@@ -1,6 +1,6 @@
-//! The self-test of a device: sums, a product of matrices and training steps of a small network, beside their results
-//! elsewhere. It holds the parts of a device's compiler that fail where a driver lacks something: memory that a work group
-//! shares, and every kind of kernel that training starts.
+//! The self-test of a device: sums, a product of matrices and training steps of a small network, compared with exact results
+//! or with those of the CPU. It covers the parts of a device's compiler that fail if a driver lacks something: memory that a
+//! work group shares, and every kind of kernel that training starts.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -15,7 +15,7 @@ use simile_core::train::{Trainer, TrainerConfig};
 const SIDES: [usize; 3] = [96, 160, 64];
 /// Images of a training step.
 const BATCH: usize = 8;
-/// The loss of the second step shows what the gradient of the first one did.
+/// Number of steps. The loss of the second step depends on the gradient of the first one.
 const STEPS: u64 = 2;
 const LEARNING_RATE: f64 = 1.0;
 /// Most relative difference of a loss. Tensor cores round the factors of a product to 11 bits.
@@ -24,7 +24,7 @@ const TOLERANCE: f64 = 0.01;
 /// Tests a device. Losses are compared with those of `cpu`, and only have to be numbers where there is no such device.
 ///
 /// # Errors
-/// A result differs from what it has to be, or the device fails.
+/// A result differs from the expected one, or the device fails.
 pub(crate) fn run(device: &Device, cpu: Option<&Device>) -> Result<()> {
     sums(device)?;
     product(device)?;

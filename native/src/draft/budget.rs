@@ -12,11 +12,11 @@ use crate::report::time;
 /// The share of the pictures that is held out, where nothing says which, and the most.
 const HELD_OUT: f64 = 0.2;
 const MOST_HELD_OUT: usize = 10_000;
-/// How often every picture is seen, with fewest and most steps.
+/// Epochs over the pictures, within a least and a largest number of steps.
 const EPOCHS: f64 = 100.0;
 const STEPS: [f64; 2] = [300.0, 1000.0];
 const STEPS_OF_GPU: [f64; 2] = [1000.0, 20_000.0];
-/// Images of a batch, as far as there are so many.
+/// Images of a batch, or all images if there are fewer.
 const BATCH: usize = 256;
 /// Seconds of training after which a first run on a CPU should have ended.
 const PATIENCE: f64 = 480.0;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Integers of at most so many different values are codes of categories.
+/// Integers with at most this many different values are codes of categories.
 const MOST_CODES: usize = 10;
 /// A category of more values than this share of the rows is a name of each row.
 const MOST_NAMES: f64 = 0.5;
@@ -47,7 +47,7 @@ impl Column {
             filled.map(|cell| cell.parse().ok().filter(|number: &f64| number.is_finite())).collect();
         let are_codes = counts.len() <= MOST_CODES && counts.keys().all(|cell| cell.parse::<i64>().is_ok());
         let kind = match numbers.filter(|numbers| !numbers.is_empty() && !are_codes) {
-            Some(numbers) => of_numbers(&numbers),
+            Some(numbers) => numeric_kind(&numbers),
             None if rows > MOST_CODES && counts.len() as f64 > MOST_NAMES * rows as f64 => {
                 Kind::Names { distinct: counts.len() }
             }
@@ -89,7 +89,7 @@ impl Column {
     }
 }
 
-fn of_numbers(numbers: &[f64]) -> Kind {
+fn numeric_kind(numbers: &[f64]) -> Kind {
     let count = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / count;
     let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count;

@@ -69,9 +69,9 @@ impl Contents {
         tables.retain(|name| name.to_ascii_lowercase().ends_with(".csv") && folder.join(name).is_file());
         tables.sort();
         match (wishes.csv, tables.as_slice()) {
-            (Some(csv), _) => Self::of_table(folder, csv.to_owned(), wishes),
-            (None, [one]) => Self::of_table(folder, one.into(), wishes),
-            (None, []) => Self::of_folders(folder, wishes),
+            (Some(csv), _) => Self::from_table(folder, csv.to_owned(), wishes),
+            (None, [one]) => Self::from_table(folder, one.into(), wishes),
+            (None, []) => Self::from_folders(folder, wishes),
             (None, several) => Err(usage(format_args!(
                 "{} holds several tables; name the one of the pictures with --csv: {}",
                 folder.display(),
@@ -80,7 +80,7 @@ impl Contents {
         }
     }
 
-    fn of_table(folder: &Path, csv: PathBuf, wishes: Wishes<'_>) -> Result<Self> {
+    fn from_table(folder: &Path, csv: PathBuf, wishes: Wishes<'_>) -> Result<Self> {
         let path = folder.join(&csv);
         let reading = || format!("cannot read {}", path.display());
         let mut reader =
@@ -146,7 +146,7 @@ impl Contents {
         Ok(Self { pictures: rows.len(), classes, side, layout: Layout::Table(table) })
     }
 
-    fn of_folders(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
+    fn from_folders(folder: &Path, wishes: Wishes<'_>) -> Result<Self> {
         if let Some(column) = wishes.hide.first().or(wishes.keep.first()) {
             return Err(usage(format_args!(
                 "{} has no CSV file, so that nothing says the `{column}` of a picture; put one beside the pictures with \
@@ -212,7 +212,7 @@ fn counted<'a>(values: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
     counts.into_iter().map(|(value, count)| (value.to_owned(), count)).collect()
 }
 
-/// Places spread over so many.
+/// Some indices below `count`, evenly spread.
 fn spread(count: usize) -> impl Iterator<Item = usize> {
     (0..count).step_by((count / LOOKED_AT).max(1))
 }

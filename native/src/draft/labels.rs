@@ -57,10 +57,10 @@ pub(crate) fn read(csv: &Path, label: Option<&str>, wanted: Option<&str>) -> Res
     let of_role = |name: &String| [file, Some(class), split].contains(&Some(name));
     let columns = header.iter().filter(|name| !of_role(name)).map(|name| Column::of(name, cells(name)));
     let is_wanted = |column: &Column| wanted == Some(column.name.as_str());
-    let (attributes, lacking): (Vec<Column>, Vec<Column>) = columns
+    let (attributes, incomplete): (Vec<Column>, Vec<Column>) = columns
         .filter(|column| column.is_attribute() || is_wanted(column))
         .partition(|column| column.missing == 0 || is_wanted(column));
-    for column in lacking {
+    for column in incomplete {
         line(format_args!("`{}` is left out: {} of its cells are empty", column.name, column.missing));
     }
     let are_codes = |column: &&Column| matches!(column.kind, Kind::Categories { are_codes: true, .. });

@@ -1,4 +1,4 @@
-//! A recipe for a user's own pictures: what lies in a folder, and settings that fit it and the device.
+//! Drafts a recipe for a user's own pictures, with settings that fit the contents of the folder and the device.
 
 mod budget;
 mod columns;
@@ -104,7 +104,7 @@ impl Draft {
     /// A usage error that names the setting.
     pub(crate) fn load(&self, changes: &Changes<'_>) -> Result<Recipe> {
         let origin = format!("the recipe for {}", self.folder.display());
-        Recipe::of_text(&self.text("recipe.toml"), &origin, &self.name, changes)
+        Recipe::from_text(&self.text("recipe.toml"), &origin, &self.name, changes)
             .with_context(|| format!("the pictures in {}", self.folder.display()))
     }
 

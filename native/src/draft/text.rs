@@ -222,7 +222,7 @@ fn hiding(column: &Column, mark: &str) -> String {
     format!("\n{lines}")
 }
 
-/// A name of a column without what a name of a file cannot have.
+/// The name of a column without the characters that a file name cannot have.
 fn file_name(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || c == '/' || c == '\\' { '-' } else { c }).take(80).collect()
 }

@@ -1,5 +1,5 @@
-//! The expected time of training all arms, measured before the first of them begins: some steps on small batches, and on
-//! larger ones while these are quick, of every method that the arms use.
+//! Estimates the time of training all arms before the first one begins. For every method of the arms it measures some steps
+//! on small batches, and on larger ones as long as these are quick.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,20 +20,20 @@ use crate::experiment::train::trainer::{share, trainer_config};
 use crate::interrupt;
 use crate::report::time;
 
-/// Images of the first batch that is measured, and the factor of the next ones.
+/// Images of the first measured batch, and the factor by which the next ones grow.
 const FIRST: usize = 8;
 const FACTOR: usize = 4;
-/// Seconds that the measurement of all arms may take.
+/// Time in seconds that the measurement of all arms may take.
 const MOST: f64 = 6.0;
-/// A run that is expected to take less is not measured more closely, and nothing is said of it.
+/// In seconds: a run that is expected to take less is not measured more closely, and no estimate is printed.
 const SHORT: f64 = 10.0;
 
-/// The expected seconds of training all arms of a session's whole run, which is said to the user. None if that cannot be
-/// measured, before a run in several processes, which take steps together alone, and before one on a GPU, whose first steps compile
-/// kernels; a smoke test there measures full batches.
+/// The expected seconds of training all arms of a session's whole run, which are also printed. `None` if no step can be
+/// measured; for a run in several processes, since one of them cannot take a step alone; and for a run on a GPU, whose first
+/// steps compile kernels. A smoke test on a GPU measures full batches.
 pub(super) fn estimate(session: &Session) -> Option<f64> {
     let Session { recipe, devices, splits, weights, .. } = session;
-    if devices.has_gpu() && recipe.smoke.is_none() || !devices.team.is_alone() {
+    if devices.has_gpu() && recipe.smoke.is_none() || !devices.processes.is_alone() {
         return None;
     }
     let seconds = training_seconds(recipe, &splits.train, devices, weights.as_ref())?;
@@ -46,7 +46,7 @@ pub(super) fn estimate(session: &Session) -> Option<f64> {
     Some(seconds)
 }
 
-/// The seconds of training all arms of the whole run, measured on some of its training images. None if no step can be taken.
+/// The seconds of training all arms of the whole run, measured on some of its training images. `None` if no step can be taken.
 pub(crate) fn training_seconds(
     recipe: &Recipe,
     train: &Dataset,
@@ -65,7 +65,7 @@ pub(crate) fn training_seconds(
         measured.push((arm, before.or_else(|| trial.seconds_a_step(steps))?));
     }
     let seconds: f64 = measured.iter().map(|(_, pace)| pace * whole.iterations as f64).sum();
-    // More digits mean nothing.
+    // The measurement is not more precise than a millisecond.
     Some((1e3 * seconds).round() / 1e3)
 }
 
@@ -73,38 +73,38 @@ pub(crate) fn training_seconds(
 struct Trial<'a> {
     recipe: &'a Recipe,
     arm: &'a Arm,
-    /// As many training images as a batch has, if there are so many.
+    /// The training images for one full batch, or all images if there are fewer.
     train: &'a Dataset,
     devices: &'a DeviceSet,
     weights: Option<&'a Arc<Weights>>,
-    /// Seconds that it may take.
+    /// Time in seconds that the measurement of the arm may take.
     most: f64,
 }
 
 impl Trial<'_> {
-    /// The seconds of a step on a full batch of the whole run, of which there are `steps` in all.
+    /// The seconds of a step on a full batch of the whole run. `steps` is the number of such steps in all arms.
     fn seconds_a_step(&self, steps: f64) -> Option<f64> {
         let (began, full) = (Instant::now(), self.recipe.whole().batch);
-        let mut found = None;
+        let mut seconds_of_full = None;
         let mut batch = if self.devices.has_gpu() { full } else { FIRST.min(full) };
         loop {
             if let Ok(seconds) = self.seconds(batch.min(self.train.len())) {
                 let of_full = seconds * full as f64 / batch.min(self.train.len()) as f64;
-                found = Some(of_full);
+                seconds_of_full = Some(of_full);
                 let of_next = 3.0 * seconds * FACTOR as f64;
                 let left = self.most - began.elapsed().as_secs_f64();
                 if of_full * steps < SHORT || of_next > left {
-                    return found;
+                    return seconds_of_full;
                 }
             }
             if batch >= full || interrupt::asked() {
-                return found;
+                return seconds_of_full;
             }
             batch = (batch * FACTOR).min(full);
         }
     }
 
-    /// The seconds of a step on batches of a size, after a first one.
+    /// The seconds of a step on a batch of this size, after a first step that is not counted.
     fn seconds(&self, batch: usize) -> Result<f64> {
         let &Self { arm, train, devices, weights, .. } = self;
         let mut recipe = self.recipe.clone();

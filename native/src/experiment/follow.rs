@@ -1,5 +1,5 @@
-//! A process that shares the steps of a run with the one that leads it. It reads its own images and computes its own chunks; it
-//! has no folder, evaluates nothing and prints nothing but its own failure.
+//! A process that shares the steps of a run with the leader. It reads its own images and computes its own chunks; it
+//! has no folder, evaluates nothing and prints only its own failure.
 
 use std::path::{Path, PathBuf};
 
@@ -16,43 +16,47 @@ use crate::experiment::run::read_images;
 use crate::experiment::train::loader::{DataLoader, StepBatch};
 use crate::experiment::train::trainer::{is_divergence, is_of_another, share, trainer_config};
 use crate::interrupt;
-use crate::peers::{Message, Status, Team, Verdict};
+use crate::peers::{Message, ProcessGroup, Status, Verdict};
 
-/// Shares the steps of the process that leads.
+/// Shares the steps of the leader until the leader ends the run.
 ///
 /// # Errors
-/// If this process fails, which it says; [`Told`] if the one that leads has ended with an error.
-pub(crate) fn follow(team: &Team, devices: &[DeviceChoice], data: Option<PathBuf>) -> Result<()> {
+/// [`Told`] if this process fails, after it has printed the error, or if the leader has ended with an error.
+pub(crate) fn follow(
+    processes: &ProcessGroup,
+    devices: &[DeviceChoice],
+    data: Option<PathBuf>,
+) -> Result<()> {
     hush();
-    let outcome = share_steps(team, devices, data);
+    let outcome = share_steps(processes, devices, data);
     outcome.map_err(|error| match error.is::<Told>() {
         true => error,
         false => {
-            aloud(format_args!("process {}: {}", team.rank(), told(&error)));
+            aloud(format_args!("process {}: {}", processes.rank(), told(&error)));
             anyhow!(Told(exit::number(&error)))
         }
     })
 }
 
-fn share_steps(team: &Team, devices: &[DeviceChoice], data: Option<PathBuf>) -> Result<()> {
-    let (recipe, leaders) = match team.hear()?.0 {
+fn share_steps(processes: &ProcessGroup, devices: &[DeviceChoice], data: Option<PathBuf>) -> Result<()> {
+    let (recipe, leaders) = match processes.hear()?.0 {
         Message::Begin { recipe, data } => (recipe, data),
         Message::End { code } => return ended(code),
         Message::Arm { .. } => bail!("the process of rank 0 began with a variant"),
     };
-    let follower = Follower::open(team, &recipe, devices, data.or(leaders));
+    let follower = Follower::open(processes, &recipe, devices, data.or(leaders));
     let status = if follower.is_ok() { Status::Fine } else { Status::Failed };
-    let verdict = team.agree(status)?;
+    let verdict = processes.agree(status)?;
     let follower = follower?;
     if let Verdict::Fail(_) = verdict {
         return Err(Told(1).into());
     }
-    if !team.all_have(follower.devices.helpers().len())? {
-        // The one that leads says so, and ends.
-        return ended_by(team);
+    if !processes.all_have(follower.devices.helpers().len())? {
+        // The leader reports this and ends.
+        return ended_by(processes);
     }
     loop {
-        match team.hear()? {
+        match processes.hear()? {
             (Message::Arm { at }, state) => follower.arm(at, &state)?,
             (Message::End { code }, _) => return ended(code),
             (Message::Begin { .. }, _) => bail!("the process of rank 0 began twice"),
@@ -60,8 +64,8 @@ fn share_steps(team: &Team, devices: &[DeviceChoice], data: Option<PathBuf>) -> 
     }
 }
 
-fn ended_by(team: &Team) -> Result<()> {
-    match team.hear()?.0 {
+fn ended_by(processes: &ProcessGroup) -> Result<()> {
+    match processes.hear()?.0 {
         Message::End { code } => ended(code),
         _ => bail!("the process of rank 0 went on"),
     }
@@ -79,15 +83,20 @@ struct Follower {
 }
 
 impl Follower {
-    fn open(team: &Team, recipe: &str, devices: &[DeviceChoice], data: Option<PathBuf>) -> Result<Self> {
+    fn open(
+        processes: &ProcessGroup,
+        recipe: &str,
+        devices: &[DeviceChoice],
+        data: Option<PathBuf>,
+    ) -> Result<Self> {
         let recipe = Recipe::resolved(recipe, Path::new("recipe.toml")).context("the recipe of rank 0")?;
-        let devices = DeviceSet::open_in(team, devices)?;
+        let devices = DeviceSet::open_in(processes, devices)?;
         let splits = read_images(&recipe, data.as_deref(), &devices)?;
         interrupt::listen()?;
         Ok(Self { recipe, devices, splits })
     }
 
-    /// The steps of an arm, from a state of its trainer on.
+    /// Takes the steps of an arm, from the given state of its trainer on.
     fn arm(&self, at: usize, state: &[u8]) -> Result<()> {
         let arms = self.recipe.arms();
         let opened = arms.get(at).context("the recipe has no such variant").and_then(|arm| {
@@ -97,11 +106,11 @@ impl Follower {
             loader.divide(trainer.part());
             Ok((arm, loader, trainer))
         });
-        let team = &self.devices.team;
+        let processes = &self.devices.processes;
         let (arm, mut loader, mut trainer) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                team.agree(Status::Failed)?;
+                processes.agree(Status::Failed)?;
                 return Err(error);
             }
         };
@@ -109,13 +118,13 @@ impl Follower {
         loop {
             let batch = taken.and_then(|_| next(&mut loader, &trainer));
             let status = match (&batch, interrupt::signal()) {
-                // The one that leads finds the same, and decides; another process says what it is.
+                // A divergence appears in the leader too, which decides. A failure of another process is reported by that process.
                 (Err(error), _) if is_divergence(error) || is_of_another(error) => Status::Fine,
                 (Err(_), _) => Status::Failed,
                 (Ok(_), Some(signal)) => Status::Interrupted(signal),
                 (Ok(_), None) => Status::Fine,
             };
-            match team.agree(status)? {
+            match processes.agree(status)? {
                 Verdict::End => return Ok(()),
                 Verdict::Interrupt(signal) => {
                     interrupt::heard(signal);
@@ -127,7 +136,7 @@ impl Follower {
                         .filter(|error| rank != 0 && !is_of_another(error))
                         .unwrap_or_else(|| Told(1).into()));
                 }
-                Verdict::Keep => trainer = self.trainer(arm, &loader, &team.give(Vec::new())?)?,
+                Verdict::Keep => trainer = self.trainer(arm, &loader, &processes.give(Vec::new())?)?,
                 Verdict::Go => {}
             }
             let batch = batch?.context("the process of rank 0 takes more steps than this one")?;
@@ -146,7 +155,7 @@ impl Follower {
     }
 }
 
-/// The batch of the next step; none after the last one.
+/// The batch of the next step; `None` after the last one.
 fn next(loader: &mut DataLoader, trainer: &Trainer) -> Result<Option<StepBatch>> {
     if trainer.is_finished() { Ok(None) } else { loader.next(trainer).map(Some) }
 }

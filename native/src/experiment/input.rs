@@ -45,7 +45,7 @@ pub(crate) struct Epoch {
     pub(crate) images_per_second: f64,
 }
 
-/// Measures so many epochs of the images of a recipe's first arm.
+/// Measures some epochs of the images of a recipe's first arm.
 ///
 /// # Errors
 /// As the run itself would: the data cannot be read, or do not suit the recipe; [`Interrupted`] if the user requests it.

@@ -15,7 +15,7 @@ use crate::experiment::session::Session;
 use crate::experiment::write;
 use crate::interrupt;
 use crate::names::{quoted, resuming};
-use crate::peers::Team;
+use crate::peers::ProcessGroup;
 use crate::run_folder::folder::{RECIPE, REPORT, RESULT, RunFolder, WEIGHTS};
 use crate::run_folder::record::RunResult;
 use crate::run_folder::state::RunState;
@@ -29,7 +29,7 @@ pub(crate) struct ResumeOptions<'a> {
     /// Keys of the recipe: more iterations.
     pub(crate) set: &'a [String],
     /// The processes that share the steps; their number may have changed.
-    pub(crate) team: &'a Team,
+    pub(crate) processes: &'a ProcessGroup,
 }
 
 /// Resumes the run in a folder.
@@ -89,7 +89,7 @@ fn from_the_start(
         return Err(usage("the run was not begun, so that nothing of it goes on; leave --set out"));
     }
     line(format_args!("{} has no state; its run begins with the first step", folder.root().display()));
-    let devices = DeviceSet::open_in(options.team, options.devices)?;
+    let devices = DeviceSet::open_in(options.processes, options.devices)?;
     let prepared = prepare(recipe, options.data.map(Path::to_owned), devices)?;
     let session = begin(folder.clone(), prepared)?;
     Ok((folder, complete(session)?))
@@ -124,9 +124,9 @@ pub(super) fn recipe_of(folder: &RunFolder) -> Result<Recipe> {
 /// The devices on which the run was begun, unless the user names others, which change the results from here on.
 fn same_devices(state: &RunState, options: &ResumeOptions<'_>) -> Result<DeviceSet> {
     if options.devices == [DeviceChoice::AUTO] {
-        return DeviceSet::again(&state.device, options.team);
+        return DeviceSet::again(&state.device, options.processes);
     }
-    let devices = DeviceSet::open_in(options.team, options.devices)?;
+    let devices = DeviceSet::open_in(options.processes, options.devices)?;
     if devices.to_string() != state.device {
         line(format_args!(
             "the run was begun on {} and goes on on {devices}; its numbers will differ",

@@ -115,7 +115,7 @@ pub(super) fn complete(mut session: Session) -> Result<RunResult> {
     }
     let mut figures = match session.state.figures(&session.folder)? {
         Some(figures) => figures,
-        None => draw::of_samples(&session)?,
+        None => draw::sample_figures(&session)?,
     };
     while let Some(at) = session.state.current() {
         let result = run_arm(&mut session, (at, &arms[at]), &mut figures)?;

@@ -144,20 +144,20 @@ impl Session {
     }
 }
 
-/// Begins a run with the other processes of the team, once the images are read: they may lie in a cache by then.
+/// Begins a run with the other processes of its group, once the images are read: they may lie in a cache by then.
 ///
 /// # Errors
 /// If one of them cannot take part.
 fn begin_together(devices: &DeviceSet, recipe: &Recipe, data: Option<&Path>) -> Result<()> {
-    let team = &devices.team;
-    if team.is_alone() {
+    let processes = &devices.processes;
+    if processes.is_alone() {
         return Ok(());
     }
     let message = Message::Begin { recipe: recipe.to_toml()?, data: data.map(Path::to_owned) };
-    team.say(&message, &[])?;
-    match team.agree(Status::Fine)? {
+    processes.say(&message, &[])?;
+    match processes.agree(Status::Fine)? {
         Verdict::Fail(rank) => bail!("process {rank} cannot take part in the run"),
-        _ if team.all_have(devices.helpers().len())? => Ok(()),
+        _ if processes.all_have(devices.helpers().len())? => Ok(()),
         _ => Err(usage("the processes have different numbers of devices; give each of them as many")),
     }
 }

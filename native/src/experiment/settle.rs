@@ -1,4 +1,4 @@
-//! One of several runs: begun, resumed, or read.
+//! Brings one of several runs to its result: begins it, resumes it, or reads a finished one.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::experiment::prepare::weights;
 use crate::experiment::resume::{ResumeOptions, has_result, recipe_of, resume};
 use crate::experiment::run::run;
 use crate::experiment::train::trainer::is_divergence;
-use crate::peers::Team;
+use crate::peers::ProcessGroup;
 use crate::run_folder::folder::{RECIPE, RESULT, RunFolder, worker};
 use crate::run_folder::lock::Held;
 use crate::run_folder::record::RunResult;
@@ -22,13 +22,13 @@ use crate::run_folder::record::RunResult;
 #[derive(Debug)]
 pub(crate) enum Settled {
     Done(Box<RunResult>),
-    /// Its numbers became infinite or NaN; the message.
+    /// The run diverged: its numbers became infinite or NaN. Holds the message.
     Diverged(String),
-    /// It has no result yet, and is not worked on here; the reason.
+    /// The run has no result yet, and this process does not work on it. Holds the reason.
     Missing(String),
 }
 
-/// The outcome of the run in `folder`, which is begun, resumed or, if it is finished, read. It is missing if another
+/// Begins or resumes the run in `folder`, or reads its result if it has finished. The outcome is [`Settled::Missing`] if another
 /// process works on it.
 ///
 /// # Errors
@@ -47,7 +47,7 @@ pub(crate) fn settle(
     }
 }
 
-/// The outcome of the run in `folder` if it has finished; nothing is run.
+/// Reads the outcome of the run in `folder`, without running anything.
 ///
 /// # Errors
 /// A usage error if the folder holds a run of another recipe; a failure if a file is damaged.
@@ -64,7 +64,7 @@ pub(crate) fn found(folder: &Path, recipe: Recipe) -> Result<Settled> {
     })
 }
 
-/// The outcome of the run in `folder`, of any recipe; none if it has not finished.
+/// Reads the outcome of the run in `folder`, whatever its recipe; `None` if it has not finished.
 pub(crate) fn outcome(folder: &Path) -> Option<Settled> {
     let run_folder = RunFolder::open(folder).ok()?;
     run_folder.read_json(RESULT).ok().map(Settled::of)
@@ -83,7 +83,7 @@ fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoi
     if !folder.join(RECIPE).is_file() {
         let devices = DeviceSet::open(&[device])?;
         match run(recipe.clone(), Some(folder), data.map(Path::to_owned), devices) {
-            // Another process has begun it meanwhile.
+            // Another process has begun this run in the meantime.
             Err(error) if error.is::<Usage>() && folder.join(RECIPE).is_file() => {}
             ran => return Ok(ran?.1),
         }
@@ -94,19 +94,23 @@ fn result(folder: &Path, recipe: Recipe, data: Option<&Path>, device: DeviceChoi
         line(format_args!("{}: done before", folder.display()));
         return run_folder.read_json(RESULT);
     }
-    Ok(resume(folder, ResumeOptions { data, devices: &[device], set: &[], team: &Team::alone() })?.1)
+    Ok(resume(
+        folder,
+        ResumeOptions { data, devices: &[device], set: &[], processes: &ProcessGroup::alone() },
+    )?
+    .1)
 }
 
 /// Refuses a folder with a run of another recipe.
 fn refuse_another(run_folder: &RunFolder, recipe: Recipe) -> Result<()> {
     let (mut asked, begun) = (recipe, recipe_of(run_folder)?);
     if asked.encoder.weights.is_some() && asked.data.normalise.is_none() {
-        // The normalisation then came from the weights.
+        // The run then took its normalisation from the weights.
         asked.data.normalise.clone_from(&begun.data.normalise);
     }
-    // The devices decided what the recipe leaves to them.
+    // The recipe may leave this to the devices, which decided when the run began.
     asked.train.drop_last = asked.train.drop_last.or(begun.train.drop_last);
-    // Its data had no variables.
+    // Without a condition in the begun run, its data had no variables.
     asked.probe.settle(!begun.probe.condition.is_empty());
     if weights::are_those_of(&asked, run_folder) {
         // The path of the weights may have changed.

@@ -37,7 +37,7 @@ pub(crate) struct Task {
     /// The run whose encoder it begins with, which comes earlier.
     pub(crate) after: Option<usize>,
     /// Its data or weights that are not on this machine, in words.
-    pub(crate) lacks: Option<String>,
+    pub(crate) missing: Option<String>,
 }
 
 /// A line of the list.
@@ -90,7 +90,7 @@ impl Several<'_> {
         self.jobs.is_none() && self.out.join(BY_TASK).is_file()
     }
 
-    /// Runs or resumes what has not finished, or only reads what has if these runs are begun one by one.
+    /// Runs or resumes the unfinished runs. If the runs are started one by one, it only reads the finished ones.
     ///
     /// # Errors
     /// A usage error if there are more devices than runs at a time; any failure of a run except divergence.
@@ -156,7 +156,7 @@ impl Several<'_> {
     /// The runs without a result. Those that lack something on this machine are not counted.
     pub(crate) fn missing(&self, settled: &[Settled]) -> Vec<Missing> {
         let missing = |(index, (task, settled)): (usize, (&Task, &Settled))| match settled {
-            Settled::Missing(reason) if task.lacks.is_none() => {
+            Settled::Missing(reason) if task.missing.is_none() => {
                 Some(Missing { index, folder: task.folder.display().to_string(), reason: reason.clone() })
             }
             _ => None,
@@ -166,8 +166,8 @@ impl Several<'_> {
 
     fn run(&self, index: usize, device: DeviceChoice) -> Result<Settled> {
         let task = &self.tasks[index];
-        match (&task.lacks, self.before(index)) {
-            (Some(lacks), _) => Ok(Settled::Missing(lacks.clone())),
+        match (&task.missing, self.before(index)) {
+            (Some(missing), _) => Ok(Settled::Missing(missing.clone())),
             (None, Some(settled)) => Ok(settled),
             (None, None) => settle(&task.folder, (self.recipe)(index)?, self.data, device),
         }

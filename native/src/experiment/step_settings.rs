@@ -12,7 +12,7 @@ use crate::exit::usage;
 /// use.
 const LARGE: u64 = 256 << 20;
 
-/// Batches of so many bytes that wait, or are being read, while one is used.
+/// Number of batches that wait, or are being read, while one is used; `bytes` is the size of a batch.
 pub(super) fn batches_ahead(bytes: u64) -> usize {
     if bytes > LARGE { 1 } else { 2 }
 }
@@ -41,7 +41,7 @@ pub(super) fn side_of_pictures(recipe: &Recipe) -> usize {
     recipe.data.side.unwrap_or(recipe.encoder.config.input_size)
 }
 
-/// The size of a step on a batch of so many samples.
+/// The size of a step on a batch of `batch` samples.
 pub(super) fn step_size(recipe: &Recipe, config: &TrainerConfig, samples: usize) -> StepSize {
     let classified = recipe.classified.as_ref().filter(|_| config.algorithm.takes_classified());
     StepSize { samples, classified: classified.map(|section| section.batch) }

@@ -16,7 +16,7 @@ use crate::experiment::session::Session;
 use crate::experiment::train::selection::{self, Candidate};
 use crate::report::{RunRecord, page, verdict};
 use crate::run_folder::folder::{FIGURES, LAST_MODEL, MODEL, REPORT, RESULT, RunFolder};
-use crate::run_folder::model::of_arm;
+use crate::run_folder::model::arm_file;
 use crate::run_folder::record::{Measurement, RunResult, SmokeTest};
 use crate::run_folder::state::RunState;
 use crate::run_folder::tensorboard::EventLog;
@@ -56,7 +56,7 @@ fn write_model(session: &mut Session, name: &str, at: usize, encoder: &Encoder) 
     let bytes = pollster::block_on(checkpoint.to_bytes())?;
     let arms = session.recipe.arms();
     if arms.len() > 1 {
-        session.state.keep(&session.folder, &of_arm(name, &arms[at].name), &bytes)?;
+        session.state.keep(&session.folder, &arm_file(name, &arms[at].name), &bytes)?;
     }
     // The model of an earlier arm is replaced by that of the next one.
     if at + 1 == arms.len() {

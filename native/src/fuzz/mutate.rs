@@ -6,7 +6,7 @@ use std::ops::Range;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-/// A mutated file is at most so many bytes longer than its seed.
+/// A mutated file is at most this many bytes longer than its seed.
 const MOST_ADDED: usize = 1 << 16;
 /// Integers at the edges of their types.
 const EDGES: [u64; 16] = [

@@ -15,20 +15,20 @@ use crate::exit::usage;
 use crate::export::parquet::{self, Cells, VECTOR};
 use crate::export::vectors::Format;
 
-/// What is known of each row.
+/// The class, the attributes and the split of each row.
 pub(super) struct Annotations {
     pub(super) catalogue: Catalogue,
     pub(super) has_split: bool,
-    /// The table that names the file of each row, if one does.
+    /// The table, if it names the file of each row.
     names_files: Option<PathBuf>,
 }
 
 impl Annotations {
-    /// Those of a CSV file.
+    /// Reads the annotations of a CSV file.
     ///
     /// # Errors
     /// As [`labels::read`].
-    pub(super) fn of_table(table: &Path, label: Option<&str>, condition: Option<&str>) -> Result<Self> {
+    pub(super) fn from_table(table: &Path, label: Option<&str>, condition: Option<&str>) -> Result<Self> {
         let Labels { table: read, names_files } = labels::read(table, label, condition)?;
         read.notes.iter().for_each(line);
         Ok(Self {
@@ -38,12 +38,12 @@ impl Annotations {
         })
     }
 
-    /// Those that Parquet files hold beside their vectors: `class`, `split` if there is one, and all other columns but those that
-    /// `simile embed` adds.
+    /// Reads the annotations that Parquet files hold beside their vectors: `class`, `split` if it exists, and all other columns except
+    /// those that `simile embed` adds.
     ///
     /// # Errors
     /// A usage error if a file is of another format, or has no `class`; if the files differ in their columns.
-    pub(super) fn of_parts(parts: &[PathBuf]) -> Result<Self> {
+    pub(super) fn from_parts(parts: &[PathBuf]) -> Result<Self> {
         let mut whole: Option<Vec<(String, Cells)>> = None;
         for part in parts {
             if Format::of(part)? != Format::Parquet {
@@ -65,10 +65,10 @@ impl Annotations {
             parquet::each_group(file, keep).with_context(reading)?;
         }
         let origin = parts.first().map_or_else(String::new, |part| part.display().to_string());
-        Self::of_columns(whole.unwrap_or_default(), &origin)
+        Self::from_columns(whole.unwrap_or_default(), &origin)
     }
 
-    fn of_columns(columns: Vec<(String, Cells)>, origin: &str) -> Result<Self> {
+    fn from_columns(columns: Vec<(String, Cells)>, origin: &str) -> Result<Self> {
         let (mut class, mut split, mut files) = (None, None, None);
         let mut conditions: BTreeMap<String, Condition> = BTreeMap::new();
         for (name, cells) in columns {
@@ -98,7 +98,7 @@ impl Annotations {
         Ok(Self { catalogue, has_split: split.is_some(), names_files: None })
     }
 
-    /// The first of the vectors from row `first` on whose file is not the one of the table, in words.
+    /// A message about the first vector, from row `first` on, that belongs to another file than the table says.
     pub(super) fn differs(&self, names: &[String], first: usize) -> Option<String> {
         let table = self.names_files.as_ref()?;
         let files = self.catalogue.files.get(first..)?;

@@ -1,4 +1,4 @@
-//! Vectors that are given in files, of this program or another one, with the class and the attributes of each, to be probed.
+//! Reads vectors from files of this program or another one, with the class and the attributes of each, for probes.
 
 mod annotations;
 mod parts;
@@ -16,14 +16,14 @@ use crate::exit::usage;
 use crate::experiment::evaluate::probe::Represented;
 use crate::experiment::features::{Collector, Features};
 
-/// One in so many rows is held out where no column says which.
+/// One in this many rows is held out for the test if no column gives the split.
 const HELD_OUT: usize = 5;
-/// Seed of the choice of these.
+/// Seed of the choice of the held-out rows.
 const HOLD_OUT_SEED: u64 = 0;
-/// Rows that are copied at a time.
+/// Number of rows that are copied at a time.
 const BLOCK: usize = 1024;
 
-/// The files, and what is known of their rows beside them.
+/// The files of vectors, and the settings of their annotations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sources<'a> {
     /// Files of vectors, in the order of the rows.
@@ -43,7 +43,7 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// As probes take it.
+    /// The form that probes take.
     pub(crate) fn represented(&self) -> Represented<'_> {
         Represented { features: &self.features, dataset: &self.dataset }
     }
@@ -65,8 +65,8 @@ impl Given {
     /// to the vectors.
     pub(crate) fn read(sources: Sources<'_>) -> Result<Self> {
         let annotations = match sources.table {
-            Some(table) => Annotations::of_table(table, sources.label, sources.condition)?,
-            None => Annotations::of_parts(sources.parts)?,
+            Some(table) => Annotations::from_table(table, sources.label, sources.condition)?,
+            None => Annotations::from_parts(sources.parts)?,
         };
         let all = vectors(sources, &annotations)?;
         let Annotations { catalogue, has_split, .. } = annotations;

@@ -15,7 +15,7 @@ pub(super) struct Chunk {
     pub(super) columns: usize,
     /// Row after row.
     pub(super) values: Vec<f32>,
-    /// The file that each is of, if it is said.
+    /// The file to which each vector belongs, if the format states it.
     pub(super) names: Option<Vec<String>>,
 }
 
@@ -25,13 +25,15 @@ pub(super) struct Chunk {
 /// If the file cannot be read or is no table of vectors, and as `keep`.
 pub(super) fn each_chunk(path: &Path, mut keep: impl FnMut(Chunk) -> Result<()>) -> Result<()> {
     match Format::of(path)? {
-        Format::Npy => keep(of_npy(path)?),
-        Format::Csv => keep(of_csv(path)?),
-        Format::Parquet => parquet::each_group(File::open(path)?, |columns| keep(of_group(columns)?)),
+        Format::Npy => keep(read_npy(path)?),
+        Format::Csv => keep(read_csv(path)?),
+        Format::Parquet => {
+            parquet::each_group(File::open(path)?, |columns| keep(chunk_from_columns(columns)?))
+        }
     }
 }
 
-fn of_npy(path: &Path) -> Result<Chunk> {
+fn read_npy(path: &Path) -> Result<Chunk> {
     let array = npy::parse(&fs::read(path)?, &path.display().to_string())?;
     let columns = match *array.shape.as_slice() {
         [_, columns] if columns > 0 => columns,
@@ -45,7 +47,7 @@ fn of_npy(path: &Path) -> Result<Chunk> {
 }
 
 /// The name of the image in the first column, and numbers in all others.
-fn of_csv(path: &Path) -> Result<Chunk> {
+fn read_csv(path: &Path) -> Result<Chunk> {
     let mut reader = csv::Reader::from_path(path)?;
     let columns = reader.headers()?.len().checked_sub(1).filter(|columns| *columns > 0);
     let columns = columns.context("its head names no column of numbers beside that of the images")?;
@@ -64,7 +66,7 @@ fn of_csv(path: &Path) -> Result<Chunk> {
     Ok(Chunk { columns, values, names: Some(names) })
 }
 
-fn of_group(columns: Vec<(String, Cells)>) -> Result<Chunk> {
+fn chunk_from_columns(columns: Vec<(String, Cells)>) -> Result<Chunk> {
     let (mut vectors, mut names) = (None, None);
     for (name, cells) in columns {
         match cells {

@@ -15,7 +15,7 @@ const PLAIN: [(&str, &str, f64, usize); 10] = [
     ("uniformity", "Uniformity", 1.0, 3),
     ("silhouette", "Silhouette", 1.0, 3),
 ];
-/// The same for the metrics of a variable: what stands before and after its name.
+/// The same for the metrics of a variable: the text before and after its name.
 const OF_VARIABLE: [(&str, [&str; 2], f64, usize); 5] = [
     ("_mse", ["MSE of ", ""], 1.0, 1),
     ("_r2", ["Leak of ", ", R²"], 1.0, 3),
@@ -76,7 +76,7 @@ impl MetricFormat {
         self.mean_std(value.map(|mean| MeanStd { mean, std: None }))
     }
 
-    /// The same with its deviation.
+    /// The mean of a metric with its deviation.
     pub(crate) fn mean_std(&self, mean_std: Option<MeanStd>) -> String {
         let in_unit = |mean_std: MeanStd| MeanStd {
             mean: self.value(mean_std.mean),

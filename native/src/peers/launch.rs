@@ -1,10 +1,10 @@
-//! What the environment says of the launcher of this process.
+//! Finds the launcher of this process, from the environment.
 
-/// Set to 1 by whoever starts several processes that are separate runs.
+/// The variable that is set to 1 to start several processes as separate runs.
 pub(super) const SEPARATE: &str = "SIMILE_SEPARATE";
 
-/// The variables with the number of processes of a launcher. Open MPI's comes before Slurm's, which its `mpirun` uses to start a
-/// process on each machine. `SLURM_NTASKS` is set in batch scripts too, which are one process.
+/// The variables in which launchers state the number of processes. Open MPI's comes first, because its `mpirun` may use `srun` to
+/// start one process on each machine. `SLURM_NTASKS` is no use: it is also set in batch scripts, which are one process.
 const COUNTS: [(&str, &str); 4] = [
     ("OMPI_COMM_WORLD_SIZE", "mpirun"),
     ("PMI_SIZE", "mpirun"),
@@ -16,7 +16,7 @@ const COUNTS: [(&str, &str); 4] = [
 const PREFIXES: [&str; 8] = ["OMPI_", "PMIX_", "PMI_", "PMI2_", "PRTE_", "MV2_", "HYDI_", "SLURM_"];
 
 /// True for a variable by which a launcher tells a process its place among others.
-pub(crate) fn of_launcher(name: &str) -> bool {
+pub(crate) fn is_from_launcher(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// The launcher, from the variables of the environment; `None` if this is the only process, or a run of its own.
+    /// Finds the launcher from the environment; `None` if this is the only process, or a separate run.
     pub(super) fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         if variable(SEPARATE).is_some_and(|value| value == "1") {
             return None;
@@ -60,6 +60,9 @@ mod tests {
         assert_eq!(of(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")]), None);
         assert_eq!(of(&[("SLURM_STEP_NUM_TASKS", "4"), (SEPARATE, "1")]), None);
         assert_eq!(of(&[]), None);
-        assert!(COUNTS.iter().all(|(name, _)| of_launcher(name)) && !of_launcher("CUDA_VISIBLE_DEVICES"));
+        assert!(
+            COUNTS.iter().all(|(name, _)| is_from_launcher(name))
+                && !is_from_launcher("CUDA_VISIBLE_DEVICES")
+        );
     }
 }

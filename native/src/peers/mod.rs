@@ -4,31 +4,31 @@
 mod launch;
 #[cfg(feature = "mpi")]
 mod mpi;
-mod team;
+mod process_group;
 
 use anyhow::Result;
 
-pub(crate) use launch::of_launcher;
-pub(crate) use team::{Message, Status, Team, Verdict};
+pub(crate) use launch::is_from_launcher;
+pub(crate) use process_group::{Message, ProcessGroup, Status, Verdict};
 
 use crate::exit::{self, usage};
 use launch::Launch;
 
-/// The team of this process, for as long as it runs.
+/// The group of this process, for as long as it runs.
 pub(crate) struct Launched {
-    pub(crate) team: Team,
+    pub(crate) processes: ProcessGroup,
     #[cfg(feature = "mpi")]
     running: Option<mpi::Running>,
 }
 
-/// The team with which a launcher started this process; a team of one without a launcher.
+/// The group with which a launcher started this process; a group of one without a launcher.
 ///
 /// # Errors
 /// A usage error if several processes were started, and this program, or the launcher, is without MPI.
 pub(crate) fn launched() -> Result<Launched> {
     match Launch::of(|name| std::env::var(name).ok()) {
         None => Ok(Launched {
-            team: Team::alone(),
+            processes: ProcessGroup::alone(),
             #[cfg(feature = "mpi")]
             running: None,
         }),
@@ -36,7 +36,7 @@ pub(crate) fn launched() -> Result<Launched> {
     }
 }
 
-/// Refuses to be one of several processes that a launcher started, for a command in which each would do all of the work.
+/// Refuses to run as one of several processes that a launcher started, for commands in which each would do all of the work.
 ///
 /// # Errors
 /// A usage error if several processes were started.
@@ -53,17 +53,17 @@ pub(crate) fn refuse_several(work: &str) -> Result<()> {
 
 #[cfg(feature = "mpi")]
 fn start(launch: &Launch) -> Result<Launched> {
-    let (running, team) = mpi::Running::begin()?;
-    if team.count() != launch.count {
+    let (running, processes) = mpi::Running::begin()?;
+    if processes.count() != launch.count {
         let Launch { count, by } = launch;
-        let found = team.count();
+        let found = processes.count();
         drop(running);
         return Err(usage(format_args!(
             "{by} started {count} processes, and MPI finds {found} of them; start them with the launcher of the MPI library \
              that this program was built with, or with `srun --mpi=pmix`"
         )));
     }
-    Ok(Launched { team, running: Some(running) })
+    Ok(Launched { processes, running: Some(running) })
 }
 
 #[cfg(not(feature = "mpi"))]
@@ -77,27 +77,27 @@ fn start(launch: &Launch) -> Result<Launched> {
 }
 
 impl Launched {
-    /// Ends the team with the outcome of this process, which the leader tells the others.
+    /// Ends the group with the outcome of this process, which the leader tells the others.
     ///
     /// # Errors
-    /// That of the outcome, which is printed before the others end, because a launcher ends all with the first that fails.
+    /// The error of the outcome. It is printed before the others end, because a launcher ends all with the first that fails.
     pub(crate) fn end(self, outcome: Result<()>) -> Result<()> {
-        let Self { team, .. } = &self;
-        if team.is_alone() {
+        let Self { processes, .. } = &self;
+        if processes.is_alone() {
             return outcome;
         }
         let code = outcome.as_ref().err().map_or(0, exit::number);
-        if team.leads() {
+        if processes.leads() {
             if let Err(error) = &outcome {
                 exit::say(error);
             }
-            if !team.has_parted() {
-                team.say(&Message::End { code }, &[])?;
+            if !processes.has_parted() {
+                processes.say(&Message::End { code }, &[])?;
             }
-        } else if !team.has_parted() {
+        } else if !processes.has_parted() {
             #[cfg(feature = "mpi")]
             if let Some(running) = &self.running {
-                // The others wait for this process, which does not come.
+                // The others still wait for this process, so they have to be ended.
                 running.abort(code.max(1));
             }
         }

@@ -1,4 +1,4 @@
-//! The processes of a team over MPI.
+//! The processes of a group over MPI.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,16 +13,16 @@ use mpi::traits::{Communicator as _, CommunicatorCollectives as _, Root as _};
 use simile_core::error::{Error, Result as CoreResult};
 use simile_core::peers::Peers;
 
-use super::Team;
+use super::ProcessGroup;
 
 /// Numbers that one call of MPI moves: it counts in 32 bits, and some libraries count bytes.
 const AT_ONCE: usize = 1 << 28;
-/// Time between two looks whether the others have come, who may evaluate or read for minutes.
+/// Time between two checks whether the other processes have arrived, which may evaluate or read for minutes.
 const PATIENCE: Duration = Duration::from_millis(2);
-/// The same for those who are in the same step.
+/// The same while all processes are in one step.
 const ASIDE: Duration = Duration::from_micros(200);
 
-/// MPI in use. It ends when this is dropped, after all processes have come to that point.
+/// The initialised library. Dropping it finalises MPI, once all processes have come to that point.
 pub(super) struct Running {
     _universe: Universe,
 }
@@ -35,11 +35,11 @@ struct World {
 }
 
 impl Running {
-    /// Begins to use MPI; for the main thread.
+    /// Initialises MPI; for the main thread.
     ///
     /// # Errors
-    /// If it is in use, or takes calls of one thread alone.
-    pub(super) fn begin() -> Result<(Self, Team)> {
+    /// If MPI is in use already, or takes calls of one thread alone.
+    pub(super) fn begin() -> Result<(Self, ProcessGroup)> {
         // The thread that sums gradients calls while the main thread does not.
         let begun = initialize_with_threading(Threading::Serialized);
         let (universe, threading) = begun.ok_or_else(|| anyhow!("MPI is in use already"))?;
@@ -47,7 +47,7 @@ impl Running {
         let world = SimpleCommunicator::world();
         let (rank, count) = (world.rank().unsigned_abs() as usize, world.size().unsigned_abs() as usize);
         let local_rank = world.split_shared(world.rank()).rank().unsigned_abs() as usize;
-        Ok((Self { _universe: universe }, Team::of(Arc::new(World { rank, count }), local_rank)))
+        Ok((Self { _universe: universe }, ProcessGroup::of(Arc::new(World { rank, count }), local_rank)))
     }
 
     /// Ends all processes at once.
@@ -68,7 +68,7 @@ fn check(threading: Threading) -> Result<()> {
 }
 
 impl World {
-    /// Waits until all have come, and looks from time to time whether they have, without work in between.
+    /// Waits until all processes have arrived. It sleeps between checks, so that waiting takes no processor time.
     fn all_come(communicator: &SimpleCommunicator, look_after: Duration) {
         let mut arrival = communicator.immediate_barrier();
         while let Err(waiting) = arrival.test() {

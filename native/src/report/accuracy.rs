@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::charts::series_colour;
-use crate::run_folder::figures::{ConfusionFigure, Groups};
+use crate::run_folder::figures::{ConfusionFigure, GroupsFigure};
 
 /// Most classes of a readable matrix.
 const CLASSES: usize = 24;
@@ -105,7 +105,7 @@ fn mistakes(figure: &ConfusionFigure) -> Markup {
 }
 
 /// Accuracy in the cells of class × attribute.
-fn cells(classes: &[String], groups: &Groups) -> Markup {
+fn cells(classes: &[String], groups: &GroupsFigure) -> Markup {
     let all = || groups.accuracy.iter().flatten().flatten().copied();
     let worst = all().fold(f64::INFINITY, f64::min);
     html! {
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn the_worst_group_is_framed() {
         let names = vec!["land".into(), "water".into()];
-        let groups = Groups {
+        let groups = GroupsFigure {
             attribute: "place".into(),
             names,
             accuracy: vec![vec![Some(0.9), Some(0.2)], vec![None, Some(0.8)]],

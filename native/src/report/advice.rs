@@ -12,7 +12,7 @@ const LEARNING_RATE: f64 = 0.004;
 /// Images of a batch in which most anchors have others of their kind.
 const BATCH: usize = 256;
 
-/// How a leak that did not move compares with chance.
+/// The kind of a leak that did not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leak {
     /// The first variant hardly reveals the attribute.

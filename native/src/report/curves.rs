@@ -18,7 +18,7 @@ pub(crate) const SCRIPT: &str = include_str!("script.js");
 ///
 /// # Errors
 /// If a chart cannot be drawn.
-pub(super) fn of_run(run: &RunRecord) -> Result<Markup> {
+pub(super) fn run_curves(run: &RunRecord) -> Result<Markup> {
     let arms = &run.result.arms;
     let losses: Vec<(String, Series)> = arms
         .iter()
@@ -69,7 +69,7 @@ pub(super) fn of_run(run: &RunRecord) -> Result<Markup> {
 ///
 /// # Errors
 /// If the chart cannot be drawn.
-pub(super) fn of_pools(pools: &[Pool<'_>]) -> Result<Markup> {
+pub(super) fn pool_curves(pools: &[Pool<'_>]) -> Result<Markup> {
     let mut losses = Vec::new();
     for (ink, pool) in pools.iter().enumerate() {
         for (run, arm) in &pool.runs {
@@ -88,7 +88,7 @@ pub(super) fn of_pools(pools: &[Pool<'_>]) -> Result<Markup> {
 ///
 /// # Errors
 /// If the chart cannot be drawn.
-pub(crate) fn of_ways(y_name: &str, ways: Vec<(String, Vec<(f64, f64)>)>) -> Result<Markup> {
+pub(crate) fn iteration_curves(y_name: &str, ways: Vec<(String, Vec<(f64, f64)>)>) -> Result<Markup> {
     let names: Vec<String> = ways.iter().map(|(name, _)| name.clone()).collect();
     let series = ways
         .into_iter()

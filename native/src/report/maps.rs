@@ -138,7 +138,7 @@ fn scale(values: &[f64]) -> Markup {
     html! { span.scale { (low) i {} (high) } }
 }
 
-/// What the script says of a point: its class and attributes, and its place in the picture of thumbnails.
+/// The data of a point for the script: its class and attributes, and its place in the picture of thumbnails.
 fn facts(figure: &MapFigure, thumbnails: Option<&Thumbnails>) -> Markup {
     let named = |values: &[usize], names: &[String]| -> Vec<String> {
         values.iter().map(|&value| names.get(value).cloned().unwrap_or_default()).collect()

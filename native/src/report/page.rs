@@ -129,7 +129,7 @@ fn section(at: usize, runs: &[RunRecord]) -> Result<Markup> {
         run.figures.kernels.iter().map(|figure| format!("{}: {}", figure.arm, figure.caption)).collect()
     };
     let repeats = runs[..at].iter().any(|before| kernels(before) == kernels(run));
-    let curves = curves::of_run(run)?;
+    let curves = curves::run_curves(run)?;
     let part = |name: &str| match name {
         "curves" => html! { (curves) },
         "map" => html! {

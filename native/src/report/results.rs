@@ -7,7 +7,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::RunRecord;
 use super::charts::trade_off;
-use super::curves::{key, of_pools};
+use super::curves::{key, pool_curves};
 use super::parts::{time, wide};
 use super::pool::{Pool, pools, references};
 use crate::metrics::format::MetricFormat;
@@ -71,8 +71,8 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
     };
     html! {
         @match runs {
-            [run] => { (of_one(run, &shown)) }
-            _ => { (of_several(runs, &shown)) }
+            [run] => { (one_run_table(run, &shown)) }
+            _ => { (several_runs_table(runs, &shown)) }
         }
         p.soft {
             "Top-1: a linear classifier on the frozen, standardised representation."
@@ -112,7 +112,7 @@ pub(super) fn table(runs: &[RunRecord]) -> Markup {
 type OfTraining = fn(&ArmResult) -> String;
 
 /// The variants of a run side by side, a line for each number, so that the table fits a narrow page.
-fn of_one(run: &RunRecord, shown: &[Column]) -> Markup {
+fn one_run_table(run: &RunRecord, shown: &[Column]) -> Markup {
     let RunResult { condition, arms, .. } = &run.result;
     let references: Vec<(&str, &BTreeMap<String, f64>)> = run.result.references().collect();
     let others = || references.iter().map(|_| "–");
@@ -148,7 +148,7 @@ fn of_one(run: &RunRecord, shown: &[Column]) -> Markup {
 }
 
 /// Every variant of every run, one row each.
-fn of_several(runs: &[RunRecord], shown: &[Column]) -> Markup {
+fn several_runs_table(runs: &[RunRecord], shown: &[Column]) -> Markup {
     wide(&html! { table {
         thead { tr {
             th { "Variant" } th { "Run" } th { "Seed" }
@@ -225,7 +225,7 @@ pub(super) fn comparison(runs: &[RunRecord]) -> Result<Markup> {
             (key(pools.iter().map(|pool| label(pool, &pools))))
             div.pair {
                 @for figure in trade_offs(&pools)? { (figure) }
-                @if runs.len() > 1 { (of_pools(&pools)?) }
+                @if runs.len() > 1 { (pool_curves(&pools)?) }
             }
         }
     })

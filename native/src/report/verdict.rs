@@ -14,7 +14,7 @@ use crate::run_folder::record::RunResult;
 
 /// A difference of less is none: a part of the range of a metric.
 const NOTICEABLE: f64 = 0.02;
-/// A leak that fell by less than this part of what is above its base rate has not moved.
+/// A leak counts as unchanged if it fell by less than this part of its excess over the base rate.
 const MOVED: f64 = 0.1;
 
 /// The verdict in sentences, the most important one first.
@@ -117,8 +117,8 @@ impl References<'_> {
             let often = if metric == NAMED { " of the time" } else { "" };
             let mut beside = Vec::new();
             let of_reference = |name: &str, runs: &[&BTreeMap<String, f64>]| {
-                let found = mean(&values(runs, metric))?;
-                Some(format!("{name} {}{unit}", written(&[found], metric != R2)))
+                let reference = mean(&values(runs, metric))?;
+                Some(format!("{name} {}{unit}", written(&[reference], metric != R2)))
             };
             beside.extend(of_reference(chance, &self.base));
             beside.extend(of_reference("untrained network", &self.untrained));
@@ -129,8 +129,8 @@ impl References<'_> {
             }
             beside.extend(paired.and_then(|paired| paired.get(metric)).map(|&p| p_in_words(p)));
             let nonlinear = values(runs, &format!("{metric}_nonlinear"));
-            if let (Some(found), Some(linear)) = (mean(&nonlinear), mean(&of_arm))
-                && found > linear + NOTICEABLE
+            if let (Some(nonlinear_mean), Some(linear)) = (mean(&nonlinear), mean(&of_arm))
+                && nonlinear_mean > linear + NOTICEABLE
             {
                 beside.push(format!("a non-linear probe finds {}{unit}", write(&nonlinear)));
             }

@@ -139,13 +139,13 @@ const READING: &str = "W is (K + λI)⁻¹K. On itself: share of the absolute we
                        over the batch. Others: effective number of the others that share the rest, (Σ|w|)² / Σw².";
 
 impl Drawn<'_> {
-    fn of_kernels(&self) -> bool {
+    fn shows_kernels(&self) -> bool {
         self.panels.iter().any(|panel| panel.kernel.is_some())
     }
 
     fn remarks(&self) -> Vec<String> {
         let Self { paper, notes, version, command, .. } = self;
-        let reading = self.of_kernels().then_some(READING);
+        let reading = self.shows_kernels().then_some(READING);
         let with = format!("Nothing is trained for it. simile {version}: `{command}`");
         [Some(*paper), reading, Some(*notes), Some(with.as_str())]
             .into_iter()
@@ -156,7 +156,7 @@ impl Drawn<'_> {
 
     /// The figure as text for a terminal.
     pub(crate) fn text(&self) -> String {
-        if !self.of_kernels() {
+        if !self.shows_kernels() {
             let names: Vec<&str> = self.panels.iter().map(|panel| panel.name.as_str()).collect();
             return format!("{}: {}\n{}", self.title, names.join(", "), self.remarks().join("\n"));
         }
@@ -173,7 +173,8 @@ impl Drawn<'_> {
         let heads = HEADS.map(str::to_owned).to_vec();
         let rows: String = self.panels.iter().map(|panel| line(panel.cells())).collect();
         let rule = line(vec!["---".into(); heads.len()]);
-        let table = if self.of_kernels() { format!("{}{rule}{rows}\n", line(heads)) } else { String::new() };
+        let table =
+            if self.shows_kernels() { format!("{}{rule}{rows}\n", line(heads)) } else { String::new() };
         format!("## {}\n\n{table}{}\n", self.title, self.remarks().join("\n\n"))
     }
 
@@ -201,7 +202,7 @@ impl Drawn<'_> {
     pub(crate) fn html(&self) -> String {
         let body = html! {
             @for panel in &self.panels { h2 { (panel.name) } (panel.markup()) }
-            @if self.of_kernels() {
+            @if self.shows_kernels() {
                 h2 { "Where the weight lies" }
                 (wide(&html! { table {
                     thead { tr { @for head in HEADS { th { (head) } } } }

@@ -79,7 +79,7 @@ pub(super) fn pictures(figure: &FigureSection, rows: &[ComparedRow]) -> Result<M
     Ok(match figure {
         FigureSection::Maps => maps::section(0, &maps, None, maps.len()),
         FigureSection::Negatives => gallery::section(&galleries, galleries.len()),
-        FigureSection::Evaluations => curves::of_ways("held-out accuracy in %", ways)?,
+        FigureSection::Evaluations => curves::iteration_curves("held-out accuracy in %", ways)?,
         _ => html! {},
     })
 }

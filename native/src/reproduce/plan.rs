@@ -65,7 +65,7 @@ pub(crate) fn tasks(
         seed,
         folder: run_folder(out, row, seed),
         after: after(row, seed),
-        lacks: None,
+        missing: None,
     };
     Ok((0..seeds).flat_map(of_seed).map(task).collect())
 }

@@ -1,6 +1,6 @@
-//! A step of any recipe reads nothing from its device. What is counted does not depend on the device, so that the CPU has the
-//! recipes with networks of their own kind; a GPU, which compiles each kernel that it has not seen, has all with LeNet-5, and one
-//! of each kind of network, of blurred views and of accumulated gradients.
+//! Tests that a step of any recipe reads nothing from its device. The count does not depend on the device, so the recipes run
+//! with networks of their own kind on the CPU only. A GPU compiles each new kernel, so there all recipes run with LeNet-5, and
+//! one of each kind of network, of blurred views and of accumulated gradients runs in addition.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ fn recipes() -> Vec<(String, Recipe)> {
     recipes
 }
 
-/// What a small run has of its recipe's own beside objective and method.
+/// The parts that a small run keeps from its recipe, beside objective and method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
     /// Nothing.

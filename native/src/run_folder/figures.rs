@@ -70,11 +70,11 @@ pub(crate) struct MapFigure {
     /// Number of test images of which the points are a random sample; absent in older runs, whose points are the first ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) drawn_from: Option<usize>,
-    /// By the first two principal components.
+    /// The points by the first two principal components.
     pub(crate) points: Vec<[f64; 2]>,
     /// Share of the variance that each component has.
     pub(crate) explained: [f64; 2],
-    /// By t-SNE.
+    /// The points by t-SNE.
     #[serde(default)]
     pub(crate) neighbours: Vec<[f64; 2]>,
     /// Index of the class of each point.
@@ -120,12 +120,12 @@ pub(crate) struct ConfusionFigure {
     pub(crate) counts: Vec<Vec<usize>>,
     /// Accuracy by class and value of a categorical condition, and the names of these values.
     #[serde(default)]
-    pub(crate) groups: Option<Groups>,
+    pub(crate) groups: Option<GroupsFigure>,
 }
 
 /// Accuracy in the cells of class × attribute.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Groups {
+pub(crate) struct GroupsFigure {
     /// Name of the attribute.
     #[serde(default)]
     pub(crate) attribute: String,

@@ -150,7 +150,7 @@ impl RunFolder {
     }
 }
 
-/// The process that works on the run in a folder, as far as its beat tells, in words.
+/// The process that works on the run in a folder, in words, judged by its last beat.
 pub(crate) fn worker(root: &Path) -> Option<String> {
     lock::holder(&root.join(STATE)).map(|holder| holder.to_string())
 }

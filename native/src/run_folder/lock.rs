@@ -271,7 +271,7 @@ mod tests {
         error.to_string()
     }
 
-    /// Leaves the file of a process, whose last beat was so many seconds ago.
+    /// Leaves the file of a process whose last beat was `seconds` seconds ago.
     fn leave(place: &Path, holder: &Holder, seconds: u64) {
         let file = File::create(place.join(HOLDER)).unwrap();
         (&file).write_all(&serde_json::to_vec(holder).unwrap()).unwrap();

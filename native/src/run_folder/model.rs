@@ -23,11 +23,11 @@ pub(crate) fn file(path: &Path) -> PathBuf {
 }
 
 /// The file name of an arm's model, of a run of several: `model-fair.safetensors`.
-pub(crate) fn of_arm(model: &str, arm: &str) -> String {
+pub(crate) fn arm_file(model: &str, arm: &str) -> String {
     model.replacen("model", &format!("model-{}", slug(arm)), 1)
 }
 
-/// The model of an arm of a run, which is the last one if none is named, with what was taken where there is a choice.
+/// The file of the model of an arm, by default the last arm. If the run has several arms, a note says which one was taken.
 ///
 /// # Errors
 /// A usage error if the arm is not one of the run, or `path` is a file, which holds one arm.
@@ -65,7 +65,7 @@ pub(crate) fn chosen(path: &Path, arm: Option<&str>) -> Result<(PathBuf, Option<
             others.join(", ")
         ),
     };
-    Ok((path.join(of_arm(MODEL, taken)), Some(said)))
+    Ok((path.join(arm_file(MODEL, taken)), Some(said)))
 }
 
 /// The bytes of a model's file.

@@ -41,7 +41,7 @@ pub(crate) struct RunResult {
     /// The mark of a smoke test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) smoke: Option<SmokeTest>,
-    /// The verdict in sentences: the leak and the accuracy of each arm beside the first one, and what to try next.
+    /// The verdict in sentences: the leak and the accuracy of each arm beside the first one, and advice for the next run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) verdict: Vec<String>,
     /// When the run ended: UTC, as in RFC 3339.
@@ -156,7 +156,7 @@ pub(crate) struct Evaluation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stopped {
     pub(crate) why: Why,
-    /// In words, with the iterations.
+    /// The reason in words, with the iterations.
     pub(crate) message: String,
 }
 

@@ -88,9 +88,9 @@ pub(crate) struct ArmState {
 /// The kind of a checkpoint, which selects one of two places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Checkpointed {
-    /// By the number of iterations: for resuming, and for restoring after divergence.
+    /// Made at a number of iterations: for resuming, and for restoring after divergence.
     ByCount,
-    /// By the clock or on a signal: for resuming.
+    /// Made by the clock or on a signal: for resuming.
     ByTime,
 }
 

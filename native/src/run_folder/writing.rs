@@ -1,5 +1,5 @@
 //! A checkpoint that a thread writes while the run goes on. The thread writes the trainer's file, then the state that refers to
-//! it, then removes the files of the state before: the order of a checkpoint that is waited for, so that a process may be
+//! it, then removes the files of the previous state. Checkpoints without a thread have the same order, so that a process may be
 //! killed at any moment.
 
 use std::thread::{self, JoinHandle};
@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, anyhow};
 use crate::run_folder::folder::RunFolder;
 use crate::run_folder::state::RunState;
 
-/// A checkpoint in work. Until it is waited for, nothing else may be written to the folder's `state/`: the thread removes what its
-/// state does not name.
+/// A checkpoint that is being written. Until [`end`](Self::end), nothing else may be written to the folder's `state/`, because the
+/// thread removes all files that its state does not name.
 pub(crate) struct Writing {
     thread: JoinHandle<Result<()>>,
 }
@@ -34,7 +34,7 @@ impl Writing {
         Ok(Self { thread: thread.context("starting the thread that writes checkpoints")? })
     }
 
-    /// True once [`end`](Self::end) waits for nothing.
+    /// True once [`end`](Self::end) would return at once.
     pub(crate) fn is_done(&self) -> bool {
         self.thread.is_finished()
     }
@@ -69,7 +69,7 @@ mod tests {
             let bytes = vec![iteration as u8; 100_000];
             let name = state.expect_trainer(0, &bytes, Checkpointed::ByTime);
             let writing = Writing::begin(folder.clone(), state.clone(), name, bytes).unwrap();
-            // The run goes on.
+            // The run goes on while the thread writes.
             state.arms[0].iteration += 100;
             writing.end().unwrap();
             let found = RunState::read(&folder).unwrap().unwrap();

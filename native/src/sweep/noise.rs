@@ -1,4 +1,4 @@
-//! How far the metrics of two points may lie apart by chance.
+//! The difference of the metrics of two points that can arise by chance.
 //!
 //! The standard error of a mean over seeds is their deviation over `√seeds`; that of a share of `n` held-out images is
 //! `√(p (1 - p) / n)`, which no number of seeds makes smaller, since all see the same images. The larger one counts. Points are

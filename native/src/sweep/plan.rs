@@ -65,7 +65,7 @@ impl Plan<'_> {
             row,
             seed,
             after: None,
-            lacks: None,
+            missing: None,
         };
         Ok(self.seeds.clone().flat_map(of_seed).map(task).collect())
     }

@@ -19,7 +19,7 @@ expose({
   async open(network, device) {
     await use(device);
     const { ONNXModel } = await import("@jax-js/onnx");
-    // Its reader of ONNX has no pools; a mean over the same values is what they are.
+    // Its reader of ONNX has no pools, so the model computes the same means by other operations.
     const file = await fetch(`/models/${network}-means.onnx`);
     const model = new ONNXModel(new Uint8Array(await file.arrayBuffer()));
     const run = jit((pixel_values) => model.run({ pixel_values }).embedding);

@@ -1,4 +1,4 @@
-// What every contender's page does: answer the driver, and embed a first image by itself where the address says so.
+// Shared by every contender's page: it answers the driver, and embeds a first image on its own if the address asks for it.
 
 /** Images as numbers in 0..1, the same for all. */
 export function images(count, side) {
@@ -14,7 +14,7 @@ export function rows(count, columns, seed) {
 
 const SIDES = { lenet5: 32, resnet18: 224 };
 
-/** What a clock that a page may read has to show to be believed. */
+/** The shortest time in milliseconds that a page's coarse clock measures reliably. */
 const SHORTEST = 5;
 
 /** Milliseconds of a call: the median over `count` turns, each of as many calls as the clock needs. */

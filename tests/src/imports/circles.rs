@@ -1,16 +1,16 @@
-//! Circles among the parts of a folder: its files, and the folders in it each as one.
+//! Finds import cycles among the parts of a folder: its files, and each folder in it as one part.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::resolve::Imports;
 
-/// Imports that are told of each pair of parts.
+/// Number of imports that are listed for each pair of parts.
 const SHOWN: usize = 3;
 
 /// The imports between the parts of one folder, in words.
 type Parts = BTreeMap<(String, String), Vec<String>>;
 
-/// Every circle that a folder is part of, in words; with `of_files` those of files of one folder too.
+/// Every cycle that a folder is part of, in words. With `of_files` it also finds cycles among the files of one folder.
 pub(super) fn circles(imports: &Imports, of_files: bool) -> Vec<String> {
     let mut by_folder: BTreeMap<String, Parts> = BTreeMap::new();
     for ((from, to), names) in imports {
@@ -22,7 +22,7 @@ pub(super) fn circles(imports: &Imports, of_files: bool) -> Vec<String> {
     by_folder.values().flat_map(|parts| circles_of_folder(parts, of_files)).collect()
 }
 
-/// The innermost folder that holds two files, and its parts that they lie in; a folder's name ends with `/`.
+/// The innermost folder that holds both files, and the parts of it in which they lie. A folder's name ends with `/`.
 fn parts(from: &str, to: &str) -> (String, [String; 2]) {
     let (from, to): (Vec<&str>, Vec<&str>) = (from.split('/').collect(), to.split('/').collect());
     let common = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
@@ -50,7 +50,7 @@ fn circles_of_folder(parts: &Parts, of_files: bool) -> Vec<String> {
         .collect()
 }
 
-/// All that is imported from a part, from what these import, and so on.
+/// All parts that a part imports, directly or through others.
 fn reached<'a>(parts: &'a Parts, start: &String) -> BTreeSet<&'a String> {
     let (mut reached, mut left) = (BTreeSet::new(), vec![start]);
     while let Some(from) = left.pop() {

@@ -1,4 +1,4 @@
-//! The modules of one file: what each declares, defines, imports and names.
+//! The modules of one file, with the names that each declares, defines, imports and uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -142,7 +142,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An attribute; whether it says that what follows is for tests alone.
+    /// Reads an attribute. True if it marks the next item as for tests only.
     fn attribute(&mut self) -> bool {
         self.at += 1;
         if self.token(0) == "!" {

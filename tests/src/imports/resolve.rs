@@ -1,4 +1,4 @@
-//! Which file a path of a module leads to.
+//! Finds the file that a path in a module refers to.
 
 use std::collections::{BTreeMap, BTreeSet};
 

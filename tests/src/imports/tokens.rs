@@ -1,4 +1,4 @@
-//! Rust source as words and signs, without comments and what literals hold.
+//! Rust source as words and signs, without comments and the contents of literals.
 
 /// Names, `::` as one sign, every other sign for itself; a literal is `"`.
 pub(super) fn tokens(text: &str) -> Vec<String> {

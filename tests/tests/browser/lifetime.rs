@@ -45,8 +45,8 @@ fn encoders_are_freed_taken_back_and_kept() {
     assert_eq!(aborted["length"], 84);
     assert!(aborted["share"].as_f64().unwrap() < 0.5, "a call that was taken back went on: {aborted}");
 
-    // The first of a version; nothing for the second; another version; the server's own version replaces it, and is
-    // asked for afterwards; without the cache; damaged in the cache; in memory, which needs one.
+    // First load of a version: GET. Second load: none. Another version: GET. The server's own version: HEAD and GET, then HEAD
+    // alone. Without the cache, damaged in the cache, and in memory without a cache: GET each.
     assert_eq!(result["requests"], "GET GET HEAD GET HEAD GET GET GET");
     assert_eq!(result["cache"]["entries"], 0);
 }

@@ -95,7 +95,7 @@ fn find_browser() -> Result<(), String> {
     }
 }
 
-/// Runs a script of `tests/browser` with a job; gives what it prints.
+/// Runs a script of `tests/browser` with a job, and returns its output.
 fn run(script: &str, place: Value, job: Value) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("job.json");

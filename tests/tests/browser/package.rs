@@ -160,7 +160,7 @@ fn cases() -> Value {
     ])
 }
 
-/// What `npm publish` uploads.
+/// The files that `npm publish` uploads.
 #[test]
 fn the_archive_of_the_package_holds_what_a_page_loads() {
     if !is_ready() {

@@ -26,7 +26,7 @@ fn a_reader_can_ask_the_report_what_a_point_is() {
     assert_eq!(result["requests"], 1, "the page is whole in itself");
     assert_eq!(result["overflow"], false, "the report is wider than a phone");
 
-    // What the page says of the point is what it holds of it: class, attribute, and its place in the sheet of images.
+    // The page shows the stored data of the point: class, attribute, and its place in the sheet of images.
     let (at, facts) = (result["point"].as_u64().unwrap() as usize, &result["facts"]);
     let class = facts["classes"][at].as_u64().unwrap() as usize;
     let mut words = result["said"].as_str().unwrap().split(" \u{b7} ");

@@ -12,8 +12,8 @@ use crate::cluster::{on_two_nodes, text};
 use crate::runs::{result, standing, wait_until};
 use crate::{complaint, place, simile};
 
-/// A step of 22 samples in chunks of 4: with four processes, two have two chunks and two have one. Without batch norm over chunks
-/// of few samples, which doubles the difference of a rounding with every step.
+/// A step of 22 samples in chunks of 4: with four processes, two have two chunks and two have one. The network has no batch norm,
+/// which over chunks of few samples would double rounding differences with every step.
 const LENET: &str = r#"
 [data]
 dataset = "digits"
@@ -49,7 +49,7 @@ name = "supcon"
 temperature = 0.5
 "#;
 
-/// Batch norm over chunks of four pictures enlarges roundings a thousandfold, so that its steps are small.
+/// Batch norm over chunks of four pictures enlarges rounding errors a thousandfold, so the learning rate is small.
 const RESNET: &str = r#"
 [data]
 dataset = "digits"
@@ -89,7 +89,7 @@ name = "nt-xent"
 temperature = 0.5
 "#;
 
-/// False, and noted, where the program has no MPI or the machine no `mpirun`.
+/// True if the program has MPI and the machine has `mpirun`; otherwise the test is noted as skipped.
 fn has_mpi() -> bool {
     let place = place();
     fs::write(place.path().join("a.toml"), LENET).unwrap();
@@ -108,7 +108,7 @@ fn has_mpi() -> bool {
     missing.is_none()
 }
 
-/// `mpirun` of so many processes, whatever number of cores there is.
+/// `mpirun` with this number of processes, also on fewer cores.
 fn mpirun(place: &Path, count: usize, arguments: &[&str]) -> Command {
     let mut command = Command::new("mpirun");
     command
@@ -161,7 +161,7 @@ fn untrained(place: &Path, recipe: &str, run: &str) {
 }
 
 /// Asserts that the parameters of two runs differ by less than a number, 1e-6 after a few steps and 1e-5 after hundreds, and by
-/// little beside what the steps moved them by: a part of a gradient that is lost changes them by as much.
+/// little beside the change that the steps made: losing a part of a gradient would change them by about as much.
 fn assert_near(found: &Path, expected: &Path, untrained: &Path, most: f32) {
     let (off, moved) = (difference(found, expected), difference(expected, untrained));
     assert!(
@@ -245,7 +245,7 @@ fn started_by(launcher: u32) -> Vec<u32> {
     text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
-/// Steps enough for a signal to arrive among them, and small, so that the differences of roundings stay small too.
+/// The steps are enough for a signal to arrive among them, and small, so that rounding differences stay small too.
 const LONG: [&str; 4] = ["--set", "train.iterations=200", "--set", "optimizer.learning_rate=1e-4"];
 
 /// The iterations of the only arm in the last checkpoint.

@@ -131,7 +131,7 @@ fn folders_of_classes_have_a_recipe_too() {
     }
     let answer = json(place.path(), &["train", "shapes", "--smoke", "--json"]);
     assert_eq!((&answer["recipe"], &answer["arms"][0]["name"]), (&"shapes".into(), &"plain".into()));
-    // These pictures have no variable, and neither recipe nor result names one; the same command again reads what is done.
+    // These pictures have no variable, and neither recipe nor result names one. The second run of the command reads the result.
     assert_eq!(answer["condition"], "");
     let seeds = ["train", "shapes", "--smoke", "--seeds", "2", "--out", "seeds"];
     let first = stdout(place.path(), &seeds);
@@ -254,7 +254,7 @@ fn one_line_trains_both_variants_and_says_the_verdict() {
     assert!(text.contains("2 seeds") && text.contains(", p ") && text.contains(" \u{b1} "), "{text}");
     assert!(text.starts_with("hide hospital: hospital can be named "), "{text}");
     assert!(place.path().join("runs/scans-seeds/seed-1/result.json").exists());
-    // The same command again reads what is done.
+    // The second run of the same command reads the results.
     let again = simile(place.path(), &seeds).assert().success();
     assert!(String::from_utf8_lossy(&again.get_output().stderr).contains("seed-1: done before"));
     let html = fs::read_to_string(place.path().join("runs/scans-seeds/report.html")).unwrap();

@@ -51,7 +51,7 @@ const PICTURES: [&str; 5] = ["wide.png", "high.png", "small.png", "same.png", "g
 
 #[test]
 fn an_onnx_file_gives_the_vectors_of_the_program() {
-    // What a file holds is tested beside the code that writes it, for all networks.
+    // The contents of a file are tested beside the code that writes it, for all networks.
     let Some(python) = simile_tests::python("onnxruntime, numpy, PIL") else { return };
     let place = place();
     let pictures = pictures(place.path());

@@ -1,4 +1,4 @@
-//! Where the time of a step goes.
+//! `simile train --profile`: the time of a step by stage, and its cost by formula.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! The reference of the book, `docs/src/reference`, which is what the program says of itself. `SIMILE_WRITE_TABLES=1` writes
-//! it anew; the pages of objectives are those of `tests/tests/objectives/described.rs`.
+//! Compares the reference of the book, `docs/src/reference`, with the program's own texts. `SIMILE_WRITE_TABLES=1` writes
+//! it anew; `tests/tests/objectives/described.rs` does the same for the pages of objectives.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{json, place, stdout};
 
-/// Compares a page with what the program says, or writes it.
+/// Compares a page with the output of the program, or writes it.
 fn is_kept(page: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/src/reference").join(page);
     if std::env::var_os("SIMILE_WRITE_TABLES").is_some_and(|value| value == "1") {

@@ -323,7 +323,7 @@ fn imagenet_and_a_hundred_of_its_classes_in_small() {
         assert_eq!(counts(&one_step("imagenet", "")), [json!([6, 5, 7, 4]), json!([1, 2, 3, 4])]);
         train(place.path(), &one_step("imagenet", ""));
 
-        // The classes of a list, whatever their order and what follows them in its lines, are numbered in order of their names.
+        // Classes are numbered in order of their names, whatever their order in the list and the rest of its lines.
         let listed = one_step("imagenet-100", "folders = { classes = \"classes.txt\" }");
         fs::write(place.path().join("classes.txt"), "n04 goldfish\nn02\nn01 tench, Tinca tinca\n").unwrap();
         assert_eq!(counts(&listed), [json!([6, 5, 4]), json!([1, 2, 4])]);

@@ -38,7 +38,7 @@ fn an_array_of_tasks_gives_the_table_of_one_command() {
     let last: Vec<&str> = text.lines().map(|line| line.rsplit('\t').next().unwrap()).collect();
     assert_eq!(last, ["done", "missing", "done", "missing"]);
 
-    // The collector of an array with failed tasks: a table of what there is, and the indices that failed.
+    // The collector of an array with failed tasks prints a table of the finished runs, and the indices that failed.
     let collected = simile(place.path(), &sweep("tasks", &["--json"])).assert().code(1).get_output().clone();
     let text = String::from_utf8(collected.stderr).unwrap();
     assert!(text.contains("2 of 4 runs are missing: 1,3;") && text.contains("--task INDEX"), "{text}");

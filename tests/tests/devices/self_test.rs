@@ -1,4 +1,4 @@
-//! The self-test that `--device auto` asks of a GPU, of every device that is present: in a process that the program starts.
+//! Runs the self-test that `--device auto` requires of a GPU on every device that is present, in a process that the program starts.
 
 use std::process::Command;
 

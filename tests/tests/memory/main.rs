@@ -1,4 +1,4 @@
-//! The memory that networks keep in a training step, counted by the allocator, beside the formula that each gives. It is the
+//! Compares the memory that networks keep in a training step, as counted by the allocator, with the formula of each. It is the
 //! only test of its process, so that all bytes are its own.
 #![allow(clippy::unwrap_used)]
 
@@ -36,10 +36,10 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// Enough for every thread to have taken part before the last one.
+/// Number of passes, enough that every thread has taken part before the last pass.
 const PASSES: usize = 6;
 
-/// Bytes in use while the graph of a forward pass of each number of images lives, beside those before.
+/// The additional bytes in use while the graph of a forward pass exists, for each number of images.
 fn graphs<const N: usize>(config: &EncoderConfig, images: [usize; N]) -> [usize; N] {
     let device = Device::flex().autodiff();
     let encoder = config.init(&device, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
@@ -50,7 +50,7 @@ fn graphs<const N: usize>(config: &EncoderConfig, images: [usize; N]) -> [usize;
         assert!(embedding.is_tracked());
         USED.load(Relaxed).saturating_sub(before)
     };
-    // Each thread allocates what later passes use again in the first pass that it takes part in.
+    // In its first pass, each thread allocates memory that later passes reuse.
     images.map(|images| (0..PASSES).map(|_| pass(images)).min().unwrap())
 }
 

@@ -1,4 +1,4 @@
-//! Batches with every input of an objective, and the settings under which objectives are tested, both as descriptions say.
+//! Batches with every input of an objective, and the settings under which objectives are tested, both derived from descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ pub(crate) fn unit(matrix: &Matrix) -> Matrix {
     Matrix::from_fn(matrix.rows(), matrix.columns(), |i, j| matrix[(i, j)] / lengths[i].max(1e-300))
 }
 
-/// The host side of a batch: changed by a test, then placed on a device.
+/// A batch on the host, which a test may change before it is placed on a device.
 #[derive(Clone)]
 pub(crate) struct Inputs {
     pub(crate) tensors: BTreeMap<String, Matrix>,
@@ -62,7 +62,7 @@ impl Inputs {
     }
 
     /// Every input of every objective; of several with a name the first.
-    pub(crate) fn of_all(labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
+    pub(crate) fn for_all_objectives(labels: &[usize], bias: &[usize], width: usize, seed: u64) -> Self {
         let mut all: Vec<Input> = loss::specs().flat_map(|spec| spec.inputs).copied().collect();
         let mut names = BTreeSet::new();
         all.retain(|input| names.insert(input.name));

@@ -221,7 +221,7 @@ fn extreme_inputs_give_numbers_or_an_error_that_names_them() {
             let Err(error) = outcome else { continue };
             let error = error.to_string();
             let names = case.inputs.keys().any(|name| error.contains(&format!("`{name}`")));
-            // Embeddings are compared by their cosines, and what is tiny is representable.
+            // Embeddings are compared by their cosines, and tiny values are representable.
             let is_due = (of_host || is_on_large_values(setting.spec)) && *size > 1.0;
             if !names || !is_due || error.len() > 250 {
                 failures.push(format!("{setting}, {size:e} in {dtype:?}, host {of_host}: {error}"));

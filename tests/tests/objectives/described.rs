@@ -1,5 +1,5 @@
-//! Objectives do what they say of themselves, and the tables of the documentation say the same.
-//! `SIMILE_WRITE_TABLES=1` writes these anew.
+//! Objectives behave as their descriptions state, and the tables of the documentation agree with the descriptions.
+//! `SIMILE_WRITE_TABLES=1` writes the tables anew.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,10 +17,10 @@ use crate::batches::{Inputs, Outcome, evaluate};
 const LABELS: [usize; 6] = [0, 1, 0, 2, 1, 0];
 const BIAS: [usize; 6] = [0, 1, 1, 0, 1, 2];
 
-/// A batch of the named inputs and no other, each of the kind that its description says.
+/// A batch of the named inputs only, each of the kind in its description.
 fn batch(spec: &Spec, inputs: &[&Input]) -> Batch {
     let mut drawn = Inputs::random(spec.name, &LABELS, &BIAS, 4, 11);
-    // Inputs of several views are listed by that of the first one.
+    // Of inputs with one tensor for each view, the description lists the first.
     let is_named = |name: &str| {
         inputs.iter().any(|input| {
             input.name == name
@@ -39,7 +39,7 @@ fn run(spec: &Spec, inputs: &[&Input], mut params: Value) -> Result<Outcome, Str
     evaluate(objective.as_ref(), &batch(spec, inputs))
 }
 
-/// Without the input it is missed by name, and with it all is well.
+/// Without the input, the error names it; with it, the objective can be evaluated.
 fn is_needed(spec: &Spec, inputs: &[&Input], input: &Input, params: &Value) {
     run(spec, inputs, params.clone()).unwrap();
     let without: Vec<&Input> = inputs.iter().filter(|other| other.name != input.name).copied().collect();

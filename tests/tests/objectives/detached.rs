@@ -54,7 +54,7 @@ fn difficulty_weights_are_constants() {
             for variant in ["paper", "released"] {
                 let params = json!({ "temperature": 0.4, "correction": correction, "tau_plus": 0.02 });
                 let objective = loss::build("wcl-weighted-infonce", Some(variant), params).unwrap();
-                let inputs = Inputs::of_all(&labels, &bias, 4, seed as u64).with_unit_rows();
+                let inputs = Inputs::for_all_objectives(&labels, &bias, 4, seed as u64).with_unit_rows();
                 let (a, b) = (&inputs.tensors["view_a"], &inputs.tensors["view_b"]);
                 let batch = inputs.batch(DType::F64).with_details(true);
                 let outcome = evaluate(objective.as_ref(), &batch).unwrap();

@@ -25,7 +25,7 @@ fn assert_same(found: &Outcome, expected: &Outcome) {
 }
 
 fn inputs() -> Inputs {
-    Inputs::of_all(&[0, 1, 0, 2, 1, 0], &[0, 1, 1, 0, 1, 2], 4, 11)
+    Inputs::for_all_objectives(&[0, 1, 0, 2, 1, 0], &[0, 1, 1, 0, 1, 2], 4, 11)
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn is_symmetric(setting: &Setting) -> bool {
 }
 
 /// The input of the other view, if a name is that of one view: `z_b` for `z_a`, `queue_1` for `queue_0`.
-fn of_other_view(name: &str) -> Option<String> {
+fn other_view_name(name: &str) -> Option<String> {
     let of_b = name.contains("_a").then(|| name.replacen("_a", "_b", 1));
     of_b.or_else(|| name.strip_suffix("_0").map(|of_all| format!("{of_all}_1")))
 }
@@ -86,7 +86,8 @@ fn the_views_can_be_swapped() {
         let mut swapped = inputs.clone();
         for map in [&mut swapped.tensors, &mut swapped.conditions] {
             let names: Vec<String> = map.keys().cloned().collect();
-            for (a, b) in names.into_iter().filter_map(|name| of_other_view(&name).map(|other| (name, other)))
+            for (a, b) in
+                names.into_iter().filter_map(|name| other_view_name(&name).map(|other| (name, other)))
             {
                 if let (Some(of_a), Some(of_b)) = (map.get(&a).cloned(), map.get(&b).cloned()) {
                     map.insert(a, of_b);

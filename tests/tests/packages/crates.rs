@@ -1,5 +1,5 @@
-//! The archives that `cargo publish` uploads hold what their build reads. That they compile is the business of
-//! `cargo package`, which builds each from scratch.
+//! The archives that `cargo publish` uploads hold all files that their build reads. `cargo package` tests that they compile,
+//! by building each from scratch.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,6 @@
-//! Code that users copy. Of the loss lab: Rust that compiles and runs, PyTorch that gives core's numbers in each form and
-//! with each parameter; `page.rs` and `page.json` are copies of the code of the page, and the browser's test of the lab
-//! compares them with the page.
-//! Of the README: `readme.rs`.
+//! Tests code that users copy. The Rust of the loss lab compiles and runs; its PyTorch gives core's numbers in each form and
+//! with each parameter. `page.rs` and `page.json` are copies of the code of the page, and the browser's test of the lab
+//! compares them with the page. `readme.rs` tests the code of the README.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -134,14 +133,14 @@ fn pytorch_finds_what_core_finds(settings: &[Value]) {
     }
 }
 
-/// The PyTorch of an objective with a call, that of the page where the setting is of the page.
+/// The PyTorch source of an objective with a call; for a setting of the page it is the page's call.
 fn script(setting: &Value) -> String {
     let spec = loss::spec(setting["objective"].as_str().unwrap()).unwrap();
     let call = setting["torch"].as_str().map_or_else(|| call(spec, setting), Into::into);
     format!("{}\n\n{call}\n", spec.pytorch.unwrap())
 }
 
-/// A call with every parameter of a setting that the function has: what is merely checked, or has one value, is not.
+/// A call with every parameter of a setting that the function has. Parameters that are only checked, or have one value, are left out.
 fn call(spec: &Spec, setting: &Value) -> String {
     let source = spec.pytorch.unwrap();
     let mut arguments: Vec<String> = spec.required().map(|input| input.name.into()).collect();

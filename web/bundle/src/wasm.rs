@@ -1,4 +1,4 @@
-//! From the crate `simile-web` to a WebAssembly file with its JavaScript glue.
+//! Builds the crate `simile-web` into a WebAssembly file with its JavaScript glue.
 
 use std::fs;
 use std::path::{Path, PathBuf};

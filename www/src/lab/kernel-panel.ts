@@ -2,34 +2,34 @@
 // them.
 import type { Conditioning, ListedKernel, LossLab, SampleWeights } from "simile-web";
 import { element } from "../element.js";
-import { ESTIMATE_TITLES, ESTIMATES, type Estimate } from "./estimates.js";
 import { type Cell, Heatmap } from "./heatmap.js";
 import { conditions, type Samples } from "./samples.js";
+import { WEIGHT_SCHEME_TITLES, WEIGHT_SCHEMES, type WeightScheme } from "./weight-scheme.js";
 
 export class KernelPanel {
   readonly #maps: readonly [Heatmap, Heatmap];
   readonly #kernel = element("kernel", HTMLSelectElement);
-  readonly #estimate = element("estimate", HTMLSelectElement);
+  readonly #weightScheme = element("weight-scheme", HTMLSelectElement);
   #weights: SampleWeights | undefined;
   #samples: Samples | undefined;
   #order: number[] = [];
   #cell: Cell | undefined;
 
-  /** `onSamples` is called with the samples of the cell that is pointed at; `onChoice` when another kernel or estimate is chosen. */
+  /** `onSamples` is called with the samples of the cell that is pointed at; `onChoice` when another kernel or weight scheme is chosen. */
   constructor(
     private readonly onSamples: (samples: readonly number[]) => void,
     kernels: readonly ListedKernel[],
-    onChoice: (kernel: string, estimate: Estimate) => void,
+    onChoice: (kernel: string, weightScheme: WeightScheme) => void,
   ) {
     const map = (label: string) => new Heatmap(label, "cell", (cell) => this.#point(cell));
     this.#maps = [map("Gram matrix of the colours"), map("Weights of the samples")];
     element("gram", HTMLElement).append(this.#maps[0].canvas);
     element("weights", HTMLElement).append(this.#maps[1].canvas);
     for (const { name, title } of kernels) this.#kernel.append(new Option(title, name));
-    for (const name of ESTIMATES) this.#estimate.append(new Option(ESTIMATE_TITLES[name], name));
-    for (const select of [this.#kernel, this.#estimate]) {
+    for (const name of WEIGHT_SCHEMES) this.#weightScheme.append(new Option(WEIGHT_SCHEME_TITLES[name], name));
+    for (const select of [this.#kernel, this.#weightScheme]) {
       select.addEventListener("change", () =>
-        onChoice(this.#kernel.value, this.#estimate.value as Estimate),
+        onChoice(this.#kernel.value, this.#weightScheme.value as WeightScheme),
       );
     }
   }
@@ -38,11 +38,11 @@ export class KernelPanel {
   async update(
     lab: LossLab,
     samples: Samples,
-    [kernel, estimate]: readonly [string, Estimate],
+    [kernel, weightScheme]: readonly [string, WeightScheme],
     conditioning: Conditioning,
   ): Promise<void> {
     this.#kernel.value = kernel;
-    this.#estimate.value = estimate;
+    this.#weightScheme.value = weightScheme;
     const note = element("kernel-note", HTMLElement);
     try {
       this.#weights = await lab.weigh(conditions(samples), conditioning);
@@ -67,9 +67,9 @@ export class KernelPanel {
     this.#show();
   }
 
-  /** The weights of the estimate that is chosen. */
+  /** The weights of the scheme that is chosen. */
   #shown() {
-    return this.#weights?.[this.#estimate.value as Estimate] ?? [];
+    return this.#weights?.[this.#weightScheme.value as WeightScheme] ?? [];
   }
 
   #point(cell: Cell | undefined): void {

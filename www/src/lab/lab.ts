@@ -6,7 +6,6 @@ import type { ArenaActions } from "./arena.js";
 import { type Camera, cameraFor } from "./camera.js";
 import { Catalogue, type Choice } from "./catalogue.js";
 import { Brush, DrawControls, ParameterControls } from "./controls.js";
-import { estimateOf } from "./estimates.js";
 import { History } from "./history.js";
 import { KernelPanel } from "./kernel-panel.js";
 import { measure } from "./measure.js";
@@ -16,6 +15,7 @@ import type { Preset } from "./presets.js";
 import { copy, draw } from "./samples.js";
 import { Side } from "./side.js";
 import { fromHash, type Snapshot, type State, toHash } from "./state.js";
+import { weightSchemeOf } from "./weight-scheme.js";
 
 const NAMES = ["left", "right"] as const;
 type Both<T> = readonly [T, T];
@@ -61,7 +61,7 @@ export class Lab {
     this.#kernels = new KernelPanel(
       (samples) => this.#mark(samples),
       catalogue.kernels,
-      (kernel, estimate) => this.change({ kernel, estimate }),
+      (kernel, weightScheme) => this.change({ kernel, weightScheme }),
     );
     this.#pairs = new PairPanel(
       (row) => this.#setFocus(row),
@@ -262,8 +262,8 @@ export class Lab {
       Object.entries(this.state.settings).filter(([name]) => !isNew || shared.has(name)),
     );
     // The map shows the weights of the latest choice.
-    const estimate = this.catalogue.usesKernel(choice) ? estimateOf(choice.variant) : this.state.estimate;
-    this.change({ choices, estimate, settings });
+    const weightScheme = this.catalogue.usesKernel(choice) ? weightSchemeOf(choice.variant) : this.state.weightScheme;
+    this.change({ choices, weightScheme, settings });
   }
 
   #showChoices(): void {
@@ -277,15 +277,15 @@ export class Lab {
 
   /** Updates the matrices of the kernel, which depend on colours and settings alone, and not on the points. */
   async #weigh(): Promise<void> {
-    const { choices, kernel, estimate, settings } = this.state;
+    const { choices, kernel, weightScheme, settings } = this.state;
     const { lab, samples } = this.sides[0];
     const choice = choices.find((each) => this.catalogue.usesKernel(each));
     if (!choice) return;
     const { kernel: asRead = kernel, params } = this.catalogue.settingOf(choice, settings, kernel);
     const conditioning = { kernel: asRead, lambda: Number(params?.["lambda"]) };
-    const key = JSON.stringify([samples.hues, estimate, conditioning]);
+    const key = JSON.stringify([samples.hues, weightScheme, conditioning]);
     if (key === this.#drawnWeights) return;
-    await this.#kernels.update(lab, copy(samples), [kernel, estimate], conditioning);
+    await this.#kernels.update(lab, copy(samples), [kernel, weightScheme], conditioning);
     this.#drawnWeights = key;
   }
 

@@ -1,8 +1,8 @@
 // Comparisons that show one effect each, with a text on what to look at.
 import type { Choice } from "./catalogue.js";
-import type { Estimate } from "./estimates.js";
 import type { Settings } from "./settings.js";
 import type { State } from "./state.js";
+import type { WeightScheme } from "./weight-scheme.js";
 
 export interface Preset {
   readonly title: string;
@@ -16,7 +16,7 @@ interface Wanted {
   readonly settings?: Settings;
   readonly colours?: State["draw"]["colours"];
   readonly dims?: number;
-  readonly estimate?: Estimate;
+  readonly weightScheme?: WeightScheme;
   readonly kernel?: string;
 }
 
@@ -34,14 +34,14 @@ const state = ({
   settings,
   colours = "hues",
   dims = 2,
-  estimate = "normalised",
+  weightScheme = "normalised",
   kernel = "rbf",
 }: Wanted): State => ({
   draw: { seed: 1, count: 16, dims, colours },
   choices: [choice(left), choice(right)],
   settings: { ...COMMON, ...settings },
   kernel,
-  estimate,
+  weightScheme,
 });
 
 export const PRESETS: readonly Preset[] = [
@@ -83,14 +83,19 @@ export const PRESETS: readonly Preset[] = [
       left: "fair-cclk.paper",
       right: "fair-cclk",
       settings: { lambda: 1e-4, bandwidth: 0.2 },
-      estimate: "paper",
+      weightScheme: "paper",
     }),
   },
   {
     title: "What clipping does",
     story:
       "The released code sets weights below 10⁻⁶ to 0, nearly half of all at λ = 0.1, and does not make up for what is left. So λ scales the mass of the negatives: at λ = 100 a sample's weights on the others sum to 0.03, and the gradient on the left is about a third of that on the right, where rows sum to 1. At λ = 0.1 they sum to 0.55, and both sides are nearly alike. The map below shows the weights as released.",
-    state: state({ left: "fair-cclk.released", right: "fair-cclk", settings: { lambda: 100 }, estimate: "released" }),
+    state: state({
+      left: "fair-cclk.released",
+      right: "fair-cclk",
+      settings: { lambda: 100 },
+      weightScheme: "released",
+    }),
   },
   {
     title: "On a sphere",

@@ -1,9 +1,9 @@
 // The state of the lab, and its form in the address.
 import type { Catalogue, Choice } from "./catalogue.js";
-import { ESTIMATES, type Estimate } from "./estimates.js";
 import { pack, unpack } from "./packing.js";
 import type { Draw, Samples } from "./samples.js";
 import { format, parse, type Settings } from "./settings.js";
+import { WEIGHT_SCHEMES, type WeightScheme } from "./weight-scheme.js";
 
 /** The spaces that points can lie in. */
 export const DIMENSIONS = [2, 3, 8] as const;
@@ -15,7 +15,7 @@ export interface State {
   readonly settings: Settings;
   readonly kernel: string;
   /** The weights that the second heat map shows. */
-  readonly estimate: Estimate;
+  readonly weightScheme: WeightScheme;
 }
 
 /** A state with the points of each objective, where they differ from those of the seed. */
@@ -27,7 +27,7 @@ export interface Snapshot {
 const SIDES = ["left", "right"] as const;
 
 export function toHash({ state, moved }: Snapshot): string {
-  const { draw, choices, settings, kernel, estimate } = state;
+  const { draw, choices, settings, kernel, weightScheme } = state;
   const parameters = new URLSearchParams({
     seed: `${draw.seed}`,
     points: `${draw.count}`,
@@ -39,7 +39,7 @@ export function toHash({ state, moved }: Snapshot): string {
     parameters.set(side, variant ? `${objective}.${variant}` : objective);
   }
   parameters.set("kernel", kernel);
-  parameters.set("weights", estimate);
+  parameters.set("weights", weightScheme);
   for (const [name, value] of Object.entries(settings)) parameters.set(name, format(value));
   if (moved) {
     const [left, right] = moved.map(pack);
@@ -78,8 +78,8 @@ export function fromHash(hash: string, initial: State, catalogue: Catalogue): Sn
   };
   const kernels = catalogue.kernels.map(({ name }) => name);
   const kernel = oneOf("kernel", kernels, initial.kernel);
-  const estimate = oneOf("weights", ESTIMATES, initial.estimate);
-  const state = { draw, choices, settings, kernel, estimate };
+  const weightScheme = oneOf("weights", WEIGHT_SCHEMES, initial.weightScheme);
+  const state = { draw, choices, settings, kernel, weightScheme };
 
   const left = unpack(text("a"), draw);
   if (!left) return { state };

@@ -237,12 +237,12 @@ pub struct Masked<'a> {
 }
 
 impl<'a> Masked<'a> {
-    /// From a gradient that is already masked, or of an output that is not rectified.
+    /// Takes a gradient that is already masked, or the gradient of an output that is not rectified.
     pub fn of(upstream: &'a [f32]) -> Self {
         Self { upstream, seen: None }
     }
 
-    /// From the gradient of the rectified output of an [`Activation`] without an identity.
+    /// Masks the gradient of the rectified output of an [`Activation`] without an identity.
     pub fn from_rectified(upstream: &'a [f32], seen: Activation<'a>) -> Self {
         Self { upstream, seen: Some(seen) }
     }

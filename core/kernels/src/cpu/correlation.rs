@@ -102,7 +102,7 @@ fn runs(count: usize, most: usize) -> impl Iterator<Item = usize> {
 
 /// Adjacent places of a group of outputs.
 struct Run<'a, const OUTPUTS: usize> {
-    /// From the first place on.
+    /// The planes, from the first place on.
     planes: &'a [f32],
     offsets: &'a [usize],
     weights: &'a [[f32; OUTPUTS]],

@@ -30,7 +30,7 @@ pub fn add(target: &mut [f32], left: MatRef<'_, f32>, right: MatRef<'_, f32>) {
 }
 
 /// `left right`.
-pub fn product(left: MatRef<'_, f32>, right: MatRef<'_, f32>) -> Vec<f32> {
+pub fn gemm(left: MatRef<'_, f32>, right: MatRef<'_, f32>) -> Vec<f32> {
     let mut target = vec![0.0; left.nrows() * right.ncols()];
     assign(&mut target, left, right);
     target

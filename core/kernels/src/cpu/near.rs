@@ -86,7 +86,7 @@ impl Tile<'_, QUERIES> {
     }
 }
 
-/// The same numbers on any processor.
+/// The same products without vector instructions, for any processor.
 #[inline(always)]
 fn plain(queries: &[Pairs<QUERIES>], others: &[Pairs<OTHERS>], products: &mut Products) {
     for (queries, others) in queries.iter().zip(others) {

@@ -10,7 +10,7 @@
 
 use faer::MatRef;
 
-use super::gemm::{assign, matrix, product};
+use super::gemm::{assign, gemm, matrix};
 use super::parallel;
 
 /// Number of rows in one iteration of a loop.
@@ -27,12 +27,12 @@ pub fn evaluate(views: [&mut [f32]; 2], width: usize, off_diagonal: f32, eps: f3
     };
 
     let parts = parallel::map(a.parts().zip(b.parts()), |(a, b)| {
-        product(matrix(a, width).transpose(), matrix(b, width))
+        gemm(matrix(a, width).transpose(), matrix(b, width))
     });
     let share = 1.0 / rows as f32;
-    let mut pull = parallel::sum(parts, width * width);
+    let mut grad_correlation = parallel::sum(parts, width * width);
     let mut loss = 0.0_f64;
-    for (k, row) in pull.chunks_exact_mut(width).enumerate() {
+    for (k, row) in grad_correlation.chunks_exact_mut(width).enumerate() {
         for (l, entry) in row.iter_mut().enumerate() {
             let (target, weight) = if k == l { (1.0, 1.0) } else { (0.0, off_diagonal) };
             let difference = *entry * share - target;
@@ -40,9 +40,10 @@ pub fn evaluate(views: [&mut [f32]; 2], width: usize, off_diagonal: f32, eps: f3
             *entry = 2.0 * weight * difference * share;
         }
     }
-    let pull = matrix(&pull, width);
-    let sides = [(&a, &b, pull.transpose()), (&b, &a, pull)];
-    let gradients = parallel::map(sides, |(view, other, pull)| view.pull_back(other, pull));
+    let grad_correlation = matrix(&grad_correlation, width);
+    let sides = [(&a, &b, grad_correlation.transpose()), (&b, &a, grad_correlation)];
+    let gradients =
+        parallel::map(sides, |(view, other, grad_correlation)| view.pull_back(other, grad_correlation));
     (loss as f32, gradients.try_into().unwrap_or_default())
 }
 
@@ -83,13 +84,13 @@ impl<'a> Standardised<'a> {
         self.values.chunks(PART * self.width)
     }
 
-    /// The gradient with respect to the original view, from `G = other pull`.
-    fn pull_back(&self, other: &Self, pull: MatRef<'_, f32>) -> Vec<f32> {
+    /// The gradient with respect to the original view, from `G = other grad_correlation`.
+    fn pull_back(&self, other: &Self, grad_correlation: MatRef<'_, f32>) -> Vec<f32> {
         let (width, size) = (self.width, PART * self.width);
         let mut pulled = vec![0.0_f32; self.values.len()];
         let parts = pulled.chunks_mut(size).zip(self.parts()).zip(other.parts());
         let sums = parallel::map(parts, |((gradient, own), other)| {
-            assign(gradient, matrix(other, width), pull);
+            assign(gradient, matrix(other, width), grad_correlation);
             let mut along = vec![0.0_f32; width];
             for (g, x) in gradient.chunks_exact(width).zip(own.chunks_exact(width)) {
                 let add = |(sum, (g, x)): (&mut f32, (&f32, &f32))| *sum += g * x;

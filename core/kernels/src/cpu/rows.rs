@@ -52,8 +52,8 @@ pub fn pull_back_unit(gradient: &mut [f32], unit: &[f32], scale: &[f32]) {
         let rows = gradient.chunks_exact_mut(width).zip(unit.chunks_exact(width)).zip(scale);
         for ((gradient, unit), scale) in rows {
             let radial = dot(gradient, unit);
-            let pull = |(g, u): (&mut f32, &f32)| *g = (*g - radial * u) * scale;
-            vectorised!(gradient.iter_mut().zip(unit).for_each(pull));
+            let project = |(g, u): (&mut f32, &f32)| *g = (*g - radial * u) * scale;
+            vectorised!(gradient.iter_mut().zip(unit).for_each(project));
         }
     });
 }
@@ -71,8 +71,8 @@ pub fn pull_back_softmax(gradient: &mut [f32], softmax: &[f32], columns: usize) 
         let rows = gradient.chunks_exact_mut(columns).zip(softmax.chunks_exact(columns));
         for (gradient, softmax) in rows {
             let mean = dot(gradient, softmax);
-            let pull = |(g, p): (&mut f32, &f32)| *g = (*g - mean) * p;
-            vectorised!(gradient.iter_mut().zip(softmax).for_each(pull));
+            let backward = |(g, p): (&mut f32, &f32)| *g = (*g - mean) * p;
+            vectorised!(gradient.iter_mut().zip(softmax).for_each(backward));
         }
     });
 }

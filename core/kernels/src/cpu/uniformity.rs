@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::exp::exp;
-use super::gemm::{add, matrix, product};
+use super::gemm::{add, gemm, matrix};
 use super::parallel;
 
 /// The largest exponent for which terms keep all of their digits.
@@ -109,7 +109,7 @@ impl Pairs<'_> {
 
     /// `e_ij` of some rows against others, 0 for a row with itself.
     fn terms(&self, rows: &Range<usize>, columns: &Range<usize>) -> Vec<f32> {
-        let mut terms = product(self.matrix_of(rows), self.matrix_of(columns).transpose());
+        let mut terms = gemm(self.matrix_of(rows), self.matrix_of(columns).transpose());
         for (i, line) in rows.clone().zip(terms.chunks_exact_mut(columns.len())) {
             let (own, others) = (self.half_squares[i], &self.half_squares[columns.clone()]);
             vectorised!({

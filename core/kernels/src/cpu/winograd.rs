@@ -296,7 +296,7 @@ impl Grid {
         self.height * self.width
     }
 
-    /// The tiles of so many images, each with its image and the row and column of its first output.
+    /// The tiles of `images` images, each with its image and the row and column of its first output.
     fn corners(&self, images: usize) -> impl Iterator<Item = (usize, usize, usize)> {
         let [rows, columns] = self.tiles;
         (0..images * rows * columns).map(move |tile| {
@@ -475,7 +475,7 @@ fn both<S: Simd, T: Transform<FROM, TO>, const FROM: usize, const TO: usize>(
 ) {
     let mut rows = [[Lanes::zero(simd); TO]; FROM];
     for (at, row) in rows.iter_mut().enumerate() {
-        // By a loop: functions of the library that fill arrays are not compiled into this one.
+        // A loop, because library functions that fill arrays are not inlined here.
         let mut values = [Lanes::zero(simd); FROM];
         for (column, value) in values.iter_mut().enumerate() {
             *value = load(at, column);

@@ -17,7 +17,7 @@ pub(crate) struct Rule {
     /// True if only some pairs count: those with different keys.
     pub(crate) is_partial: bool,
     /// True if those with equal keys count instead.
-    pub(crate) is_like: bool,
+    pub(crate) is_same_label: bool,
     /// True if keys are read; otherwise they are indices modulo a period.
     pub(crate) has_keys: bool,
     /// True if entries of a matrix are read; otherwise each pair counts once.
@@ -50,7 +50,7 @@ fn weight(
             own = keys[i % modulus];
             other = keys[j % modulus];
         }
-        if comptime!(rule.is_like) {
+        if comptime!(rule.is_same_label) {
             if own != other {
                 found = f32::new(0.0_f32);
             }
@@ -185,7 +185,7 @@ pub(crate) fn log_sums(
 
 /// Factor of the gradient of a term of anchor `i` for the pair with `j`.
 #[cube]
-fn pull(
+fn grad_weight(
     i: usize,
     j: usize,
     logit: f32,
@@ -215,7 +215,7 @@ fn pull(
 /// `out[row, j] (+)= factor (g_i w_ij exp(power s_ij - m_i))`, anchors from `first` on; if anchors are the
 /// candidates, plus the same with `j` and `i` exchanged.
 #[cube(launch_unchecked)]
-pub(crate) fn pulls(
+pub(crate) fn grad_weights(
     logits: &Tensor<f32>,
     matrix: &Tensor<f32>,
     keys: &Tensor<i32>,
@@ -245,12 +245,12 @@ pub(crate) fn pulls(
     }
     let i = first + row;
     let logit = logits[row * candidates + j];
-    let mut found = pull(
+    let mut found = grad_weight(
         i, j, logit, matrix, keys, sums, gradient, power, sign, threshold, modulus, rows, columns, at, terms,
         rule,
     );
     if comptime!(is_within) {
-        found += pull(
+        found += grad_weight(
             j, i, logit, matrix, keys, sums, gradient, power, sign, threshold, modulus, rows, columns, at,
             terms, rule,
         );
@@ -262,10 +262,10 @@ pub(crate) fn pulls(
     out[row * candidates + j] = found;
 }
 
-/// `out[first + i] = sum_j pulls[i, j] b[j]`; a unit computes some rows and a vector of their values.
+/// `out[first + i] = sum_j grad_weights[i, j] b[j]`; a unit computes some rows and a vector of their values.
 #[cube(launch_unchecked)]
 pub(crate) fn by_rows<M: Size, N: Size>(
-    pulls: &Tensor<Vector<f32, M>>,
+    grad_weights: &Tensor<Vector<f32, M>>,
     b: &Tensor<Vector<f32, N>>,
     out: &mut Tensor<Vector<f32, N>>,
     first: usize,
@@ -293,7 +293,7 @@ pub(crate) fn by_rows<M: Size, N: Size>(
         #[unroll]
         for r in 0..ROWS {
             let at = select(i + r < rows, i + r, i);
-            let own = pulls[at * steps + j];
+            let own = grad_weights[at * steps + j];
             #[unroll]
             for c in 0..step {
                 sums[r] += Vector::new(own.extract(c)) * others[c];
@@ -308,11 +308,11 @@ pub(crate) fn by_rows<M: Size, N: Size>(
     }
 }
 
-/// `out[j] (+)= sum_i pulls[i, j] a[first + i]`; a unit computes the columns of `blocks` vectors of pulls and a vector of
-/// their values.
+/// `out[j] (+)= sum_i grad_weights[i, j] a[first + i]`; a unit computes the columns of `blocks` vectors of them and a
+/// vector of their values.
 #[cube(launch_unchecked)]
 pub(crate) fn by_columns<M: Size, N: Size>(
-    pulls: &Tensor<Vector<f32, M>>,
+    grad_weights: &Tensor<Vector<f32, M>>,
     a: &Tensor<Vector<f32, N>>,
     out: &mut Tensor<Vector<f32, N>>,
     first: usize,
@@ -341,7 +341,7 @@ pub(crate) fn by_columns<M: Size, N: Size>(
         let other = a[(first + i) * vectors + k];
         #[unroll]
         for block in 0..blocks {
-            let own = pulls[i * steps + j + block];
+            let own = grad_weights[i * steps + j + block];
             #[unroll]
             for c in 0..step {
                 sums[block * step + c] += Vector::new(own.extract(c)) * other;

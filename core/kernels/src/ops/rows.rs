@@ -181,7 +181,7 @@ pub struct SoftCrossEntropy {
     /// `sum_k -q_ik log softmax_k(s_i / temperature)`, `[n]`.
     pub losses: Tensor<1>,
     /// The gradient of each loss with respect to `s / temperature`, `sum_k q_ik softmax - q`, `[n, m]`. A constant.
-    pub pull: Tensor<2>,
+    pub grad_logits: Tensor<2>,
 }
 
 impl SoftCrossEntropy {
@@ -191,12 +191,12 @@ impl SoftCrossEntropy {
     /// Cost: about `25 n m` operations. The CPU's body moves `12 n m` bytes, in place if no other tensor shares the
     /// scores; plain operations about `90 n m`.
     pub fn new(scores: Tensor<2>, targets: Tensor<2>, temperature: f64) -> Self {
-        let (losses, pull) = <Dispatch as RowOps>::soft_cross_entropy(
+        let (losses, grad_logits) = <Dispatch as RowOps>::soft_cross_entropy(
             scores.into_dispatch(),
             targets.into_dispatch(),
             temperature,
         );
         let losses = Tensor::<2>::from_dispatch(losses).squeeze_dim(1);
-        Self { losses, pull: Tensor::from_dispatch(pull) }
+        Self { losses, grad_logits: Tensor::from_dispatch(grad_logits) }
     }
 }

@@ -158,16 +158,16 @@ impl On {
         let of = |tensor: &Tensor<1>| tensor.grad(&gradients).map(values);
         vec![
             ("output", Some(values(output))),
-            ("gradient of maps", of_four(&self.maps, &gradients)),
-            ("gradient of weight", of_four(&self.weight, &gradients)),
+            ("gradient of maps", gradient_values(&self.maps, &gradients)),
+            ("gradient of weight", gradient_values(&self.weight, &gradients)),
             ("gradient of bias or shift", of(&self.bias)),
             ("gradient of gain", of(&self.gain)),
-            ("gradient of identity", of_four(&self.identity, &gradients)),
+            ("gradient of identity", gradient_values(&self.identity, &gradients)),
         ]
     }
 }
 
-fn of_four(tensor: &Tensor<4>, gradients: &Gradients) -> Option<Vec<f64>> {
+fn gradient_values(tensor: &Tensor<4>, gradients: &Gradients) -> Option<Vec<f64>> {
     tensor.grad(gradients).map(values)
 }
 
@@ -358,7 +358,7 @@ fn max_pools() {
             let along = TensorData::new(noise(found.shape().num_elements(), 2), found.dims());
             let along = Tensor::from_data(along, (&target.device, target.dtype));
             let gradients = (found.clone() * along).sum().backward();
-            [values(found), of_four(&maps, &gradients).unwrap()]
+            [values(found), gradient_values(&maps, &gradients).unwrap()]
         };
         let expected = run(&reference(), &plain);
         for target in targets() {
@@ -377,7 +377,7 @@ fn mean_pools() {
         let maps = target.leaf(&maps, shape);
         let found = pool(maps.clone());
         let gradients = (found.clone() * target.leaf(&along, [9, 6])).sum().backward();
-        [values(found), of_four(&maps, &gradients).unwrap()]
+        [values(found), gradient_values(&maps, &gradients).unwrap()]
     };
     let expected = run(&reference(), &|maps| maps.mean_dim(1).mean_dim(2).reshape([9, 6]));
     for target in targets() {

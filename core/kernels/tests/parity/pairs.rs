@@ -72,8 +72,8 @@ fn weight(term: &LogSumExp, given: &Given, shape: [usize; 2], i: usize, j: usize
     let counts = match term.pairs {
         Pairs::All => true,
         Pairs::Apart { period } => i % period != j % period,
-        Pairs::Unlike => group(i) != group(j),
-        Pairs::Like => group(i) == group(j),
+        Pairs::OtherLabel => group(i) != group(j),
+        Pairs::SameLabel => group(i) == group(j),
     };
     let entry = match term.weight {
         Weight::One => 1.0,
@@ -133,7 +133,7 @@ fn cases() -> Vec<Case> {
             &[LogSumExp::exclude_same_label(), LogSumExp::apart(19)],
             2.0,
         ),
-        case("the own group", [38, 38], 6, groups(38), &[LogSumExp::like()], 2.0),
+        case("the own group", [38, 38], 6, groups(38), &[LogSumExp::same_label()], 2.0),
         case(
             "weights of pairs",
             [21, 34],

@@ -150,10 +150,10 @@ fn cross_entropies_with_target_weights() {
     for target in targets() {
         let (scores, weights) = (target.leaf(&scores, SHAPE), constant(&target, &weights, column));
         let of_rows = constant(&target, &targets_of_rows, SHAPE);
-        let SoftCrossEntropy { losses, pull } = SoftCrossEntropy::new(scores.clone(), of_rows, 0.1);
+        let SoftCrossEntropy { losses, grad_logits } = SoftCrossEntropy::new(scores.clone(), of_rows, 0.1);
         let gradients = (losses.clone() * weights.squeeze_dim::<1>(1)).sum().backward();
         assert_close(&values(losses), &expected.0, &target, "cross-entropies");
         assert_close(&values(scores.grad(&gradients).unwrap() * 0.1), &expected.1, &target, "their gradient");
-        assert_close(&values(pull), &expected.2, &target, "the gradient of each");
+        assert_close(&values(grad_logits), &expected.2, &target, "the gradient of each");
     }
 }

@@ -1,4 +1,4 @@
-//! Chunks of a batch that are normalised by the statistics of the whole of it, as one pass of the batch is.
+//! Computes a batch in chunks, but normalises them by the statistics of the whole batch, so that the result equals one pass.
 //!
 //! A batch norm couples all samples, forward and backward. With the mean `μ` and the variance `v` of its inputs `x` over the
 //! `N` places of all chunks, the gradient of a loss is
@@ -7,18 +7,18 @@
 //! dL/dx_i = (dL/dx_i with μ and v fixed) + dL/dμ / N + dL/dv 2 (x_i - μ) / N
 //! ```
 //!
-//! where `dL/dμ` and `dL/dv` are sums over all chunks. So chunks take turns at every step of the network: forward, all are
-//! at the input of a norm before its statistics are known; backward, each chunk is differentiated with `μ` and `v` as
-//! variables, and what these are due is handed on once all chunks have had their turn.
+//! where `dL/dμ` and `dL/dv` are sums over all chunks. So all chunks take one step of the network before any takes the next.
+//! Forward, every chunk reaches the input of a norm before its statistics are computed. Backward, each chunk is differentiated
+//! with `μ` and `v` as variables, and the terms of `dL/dμ` and `dL/dv` are added once every chunk has been differentiated.
 //!
-//! A batch is kept between segments, such as residual blocks, and computed anew within one. ResNet-50 at 224 pixels so keeps
-//! 5.9 million numbers of every image, where one pass of the batch keeps 22.8 million, and chunks with statistics of their own
-//! keep nothing but the images. The network goes forward three times and backward once; chunks with their own statistics go
+//! The activations of the batch are kept between segments, such as residual blocks, and computed again within one. For ResNet-50 at
+//! 224 pixels this keeps 5.9 million numbers an image, where one pass of the batch keeps 22.8 million, and chunks with their own
+//! statistics keep only the images. The network goes forward three times and backward once; chunks with their own statistics go
 //! forward twice.
 //!
-//! Chunks may lie in several processes: what is summed over chunks is then summed over processes too, so that the statistics and
-//! their gradients are those of all. Gradients of the parameters are summed over processes when the backward pass is over, since it makes
-//! these sums itself and processes make one at a time.
+//! If the chunks lie in several processes, every sum over chunks is also taken over processes, so that the statistics and their
+//! gradients are those of the whole batch. The gradients of the parameters are summed over processes after the backward pass,
+//! because that pass makes sums of its own, and processes can make only one sum at a time.
 
 mod statistics;
 
@@ -35,20 +35,20 @@ use crate::nn::{Flow, Model, Moments, Segment, Step};
 use crate::peers::Peers;
 use crate::stage::Stage;
 
-/// The forward passes of a batch, without a graph, and the networks that they went through.
+/// The forward passes of a batch, without a graph, and the networks that computed them.
 #[derive(Debug)]
 pub(super) struct WholeBatch {
-    /// The network on every device; chunks take turns.
+    /// A copy of the network on every device; chunk `i` uses copy `i mod devices`.
     models: Vec<Model>,
-    /// One pass of both views, or one of each.
+    /// One pass of both views together, or one pass for each view.
     passes: Vec<Pass>,
     peers: Arc<dyn Peers>,
 }
 
-/// A batch that has gone through the network.
+/// The numbers that the backward pass needs from a forward pass.
 #[derive(Debug)]
 struct Pass {
-    /// The chunks at the beginning of each segment.
+    /// The inputs of each segment, chunk by chunk.
     starts: Vec<Vec<Flow>>,
     /// The statistics of each step of each segment.
     moments: Vec<Vec<Known>>,
@@ -67,10 +67,10 @@ struct Networks<'m> {
     of_encoder: usize,
 }
 
-/// Checks that an encoder can be taken in steps.
+/// Checks that an encoder can be divided into steps.
 ///
 /// # Errors
-/// It cannot.
+/// The encoder has no division into steps.
 pub(super) fn check(model: &Model) -> Result<()> {
     Networks::of(std::slice::from_ref(model)).map(drop)
 }
@@ -98,12 +98,12 @@ impl<'m> Networks<'m> {
         self.segments.first().map(|segments| segments.iter().map(Vec::len).collect()).unwrap_or_default()
     }
 
-    /// A step of a segment, where a chunk is computed.
+    /// A step of a segment, in the copy of the network on the chunk's device.
     fn step(&self, chunk: usize, (segment, turn): (usize, usize)) -> &Step<'m> {
         &self.segments[chunk % self.segments.len()][segment][turn]
     }
 
-    /// A step of all chunks, without a graph.
+    /// Takes one step with all chunks, without a graph.
     fn forward(&self, flows: Vec<Flow>, at: (usize, usize), moments: &Moments) -> Vec<Flow> {
         let step = |(chunk, flow): (usize, Flow)| {
             let moments = on_device(moments, &flow.maps.device());
@@ -115,11 +115,11 @@ impl<'m> Networks<'m> {
 }
 
 impl WholeBatch {
-    /// The outputs of the chunks of this process, with views apart or not, by copies of the network on every device. The running
-    /// statistics of the first copy follow.
+    /// Computes the outputs of the chunks of this process, with both views in one pass or apart, by the copies of the network on
+    /// all devices. It updates the running statistics of the first copy.
     ///
     /// # Errors
-    /// The network cannot be taken in steps, or a peer cannot be reached.
+    /// The network cannot be divided into steps, or a peer cannot be reached.
     pub(super) fn forward(
         copies: Vec<(Model, Device)>,
         (chunks, are_apart): (Vec<Views>, bool),
@@ -134,7 +134,7 @@ impl WholeBatch {
         Ok((Self { models, passes, peers }, outputs))
     }
 
-    /// The gradients of the parameters on every device, from those of the projections of each view.
+    /// Computes the gradients of the parameters on every device from the gradients of the projections of each view.
     ///
     /// # Errors
     /// As [`forward`](Self::forward).
@@ -156,7 +156,7 @@ impl WholeBatch {
                 let rows = start..start + samples;
                 start += samples;
                 let parts = views.iter().map(|view| view.clone().slice([rows.clone()])).collect();
-                Flow::of_rows(Tensor::cat(parts, 0).to_device(&end.maps.device()))
+                Flow::from_rows(Tensor::cat(parts, 0).to_device(&end.maps.device()))
             };
             let ends = pass.starts.last().map(|ends| ends.iter().map(of_chunk).collect());
             pass.backward(&networks, &mut sums, ends.unwrap_or_default(), peers.as_ref())?;
@@ -165,7 +165,7 @@ impl WholeBatch {
     }
 }
 
-/// The passes of chunks on devices that take turns, and their outputs: one pass of both views, or one of each.
+/// The passes of the chunks, distributed over the devices in turn, and their outputs: one pass of both views, or one for each view.
 fn passes_of(
     networks: &Networks,
     (chunks, are_apart): (Vec<Views>, bool),
@@ -213,7 +213,7 @@ impl Pass {
         Ok((Self { starts, moments }, flows))
     }
 
-    /// Adds the gradients of the parameters for those of the outputs, and frees what was kept on the way.
+    /// Adds the gradients of the parameters that follow from those of the outputs, and frees the stored activations as it goes.
     fn backward(
         self,
         networks: &Networks,
@@ -237,14 +237,14 @@ impl Pass {
     }
 }
 
-/// The gradients of the outputs of a step, and the processes that have those of other chunks.
+/// The gradients of the outputs of a step for the chunks of this process, and the peers with the other chunks.
 struct Upstream<'p> {
     of_outputs: Vec<Flow>,
     peers: &'p dyn Peers,
 }
 
-/// The gradients of the inputs of a step, for those of its outputs; those of the parameters are added to `sums`. The images
-/// of the first step have none.
+/// Computes the gradients of the inputs of a step from those of its outputs, and adds those of its parameters to `sums`. The
+/// inputs of the first step are images, which have no gradient.
 fn pull_back(
     networks: &Networks,
     at: (usize, usize),
@@ -302,7 +302,7 @@ fn pull_back(
     Ok(flows.iter().zip(of_inputs).map(due).collect())
 }
 
-/// The rows of each view, from those of the chunks of one pass of both, or of one pass of each.
+/// The rows of each view, from the chunks of one pass of both views or of one pass for each view.
 fn by_view(passes: Vec<Vec<Flow>>) -> [Vec<Tensor<2>>; 2] {
     match <[Vec<Flow>; 2]>::try_from(passes) {
         Ok(views) => views.map(|flows| flows.into_iter().map(Flow::rows).collect()),
@@ -363,14 +363,14 @@ mod tests {
         Tensor::from_data(TensorData::new(values, [samples, 3, side, side]), (&Device::flex(), DType::F64))
     }
 
-    /// A view as bright as the other, and one that is not.
+    /// Two views that differ in brightness, so that their statistics differ.
     fn views(samples: usize, side: usize, apart: bool) -> Views {
         let [a, b] = [images(samples, side, 2), images(samples, side, 3) * 0.5 + 0.7];
         Views::new(a, b).unwrap().with_per_view_batch_norm(apart)
     }
 
     /// The gradient of a loss with respect to projections.
-    fn pull(projections: &Tensor<2>, seed: u64) -> Tensor<2> {
+    fn grad_projections(projections: &Tensor<2>, seed: u64) -> Tensor<2> {
         let (mut rng, [n, width]) = (rng(seed), projections.dims());
         let values: Vec<f64> = (0..n * width).map(|_| rng.random_range(-1.0..1.0)).collect();
         Tensor::from_data(TensorData::new(values, [n, width]), (&Device::flex(), DType::F64))
@@ -390,8 +390,8 @@ mod tests {
     fn in_one_pass(model: &Model, views: &Views) -> Outcome {
         let [a, b] = passes::represent(model, views).through(model).split();
         let projections = [a.clone(), b.clone()].map(numbers).to_vec();
-        let pulls = [pull(&a, 4), pull(&b, 5)].map(Tensor::autodiff);
-        let [of_a, of_b] = pulls;
+        let gradients = [grad_projections(&a, 4), grad_projections(&b, 5)].map(Tensor::autodiff);
+        let [of_a, of_b] = gradients;
         let gradients = passes::gradients(model, (a * of_a).sum() + (b * of_b).sum()).unwrap();
         outcome(model, projections, gradients)
     }
@@ -405,14 +405,16 @@ mod tests {
         let [a, b] = outputs.projections.map(|parts| Tensor::cat(parts, 0));
         let projections = [a.clone(), b.clone()].map(numbers).to_vec();
         let mut sum = GradientsAccumulator::new();
-        for gradients in passes.gradients(&[Some(pull(&a, 4)), Some(pull(&b, 5))]).unwrap() {
+        for gradients in
+            passes.gradients(&[Some(grad_projections(&a, 4)), Some(grad_projections(&b, 5))]).unwrap()
+        {
             sum.accumulate(model, gradients);
         }
         outcome(model, projections, sum.grads())
     }
 
-    /// The largest difference, relative to the largest number of its tensor. Gradients that are 0 but for rounding, as those of a
-    /// bias before a batch norm, are compared as they are.
+    /// The largest difference, relative to the largest number of its tensor. Gradients that are 0 up to rounding, as those of a
+    /// bias before a batch norm, are compared absolutely.
     fn difference(found: &Outcome, expected: &Outcome) -> f64 {
         let mut worst: f64 = 0.0;
         for (found, expected) in found.iter().zip(expected) {
@@ -454,7 +456,7 @@ mod tests {
 
     #[test]
     fn chunks_of_a_convolutional_network_equal_one_pass() {
-        // With 1×1 kernels one pass has a gradient of biases, 0 but for rounding, since they cancel with the mean.
+        // With 1×1 kernels the gradient of a bias in one pass is 0 up to rounding, because the bias cancels with the mean.
         equals_one_pass(
             &encoder(Architecture::SimpleConv, 8, None),
             HeadKind::Released,

@@ -1,5 +1,5 @@
-//! The statistics of a batch norm's inputs over the chunks of a batch, on all devices and in all processes, and the gradients
-//! that are due to them.
+//! The statistics of a batch norm's inputs over all chunks of a batch, on all devices and in all processes, and the gradients
+//! with respect to these statistics.
 
 use std::ops::Range;
 
@@ -12,14 +12,14 @@ use crate::nn::layers::is_half;
 use crate::nn::{Flow, Moments, Pending, Step};
 use crate::peers::Peers;
 
-/// The statistics of a step's inputs, and the numbers of places that they are of.
+/// The statistics of a step's inputs, with the number of places over which they were computed.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) moments: Moments,
     pub(super) counts: [usize; 2],
 }
 
-/// The statistics of the inputs of a step's norms, whose running statistics follow.
+/// Computes the statistics of the inputs of a step's norms, and updates the running statistics with them.
 pub(super) fn moments_of(step: &Step, flows: &[Flow], peers: &dyn Peers) -> Result<Known> {
     let [of_maps, of_branch] = step.norms();
     let maps = flows.iter().map(|flow| &flow.maps).collect::<Vec<_>>();
@@ -35,8 +35,8 @@ pub(super) fn moments_of(step: &Step, flows: &[Flow], peers: &dyn Peers) -> Resu
     Ok(known)
 }
 
-/// Mean and biased variance of the channels of the maps of all chunks together, on the device of the first of this process,
-/// with the number of their places. The mean comes before the squares, so that large means cost no digits.
+/// Mean and biased variance of each channel over all chunks, on the device of the first chunk of this process, with the number
+/// of places. The mean is computed first and subtracted before squaring, so that large means cost no digits.
 fn statistics(inputs: &[&Tensor<4>], norm: &Pending, peers: &dyn Peers) -> Result<(Statistics, usize)> {
     let device = inputs.first().map_or_else(|| norm.device(), |input| input.device());
     let count = places_of_all(inputs.iter().copied(), peers)?;
@@ -58,9 +58,9 @@ fn statistics(inputs: &[&Tensor<4>], norm: &Pending, peers: &dyn Peers) -> Resul
     Ok((Statistics { mean, variance }, count))
 }
 
-/// The places of the maps of all processes.
+/// The number of places in the maps of all processes.
 fn places_of_all<'f>(maps: impl Iterator<Item = &'f Tensor<4>>, peers: &dyn Peers) -> Result<usize> {
-    /// Two numbers below it are exact in `f32`, and so are their sums over a few thousand processes.
+    /// The number is sent as two numbers below this one, which are exact in `f32`, as are their sums over a few thousand processes.
     const PART: usize = 1 << 12;
     let own = places(maps);
     if peers.count() == 1 {
@@ -72,7 +72,7 @@ fn places_of_all<'f>(maps: impl Iterator<Item = &'f Tensor<4>>, peers: &dyn Peer
     Ok(low + PART * (middle + PART * high))
 }
 
-/// Places of maps, over which statistics go.
+/// The number of places of maps, over which statistics are taken.
 fn places<'f>(maps: impl Iterator<Item = &'f Tensor<4>>) -> usize {
     maps.map(|maps| maps.dims()[..3].iter().product::<usize>()).sum()
 }
@@ -99,7 +99,7 @@ pub(super) fn on_device(moments: &Moments, device: &Device) -> Moments {
     moments.clone().map(|known| known.map(|known| changed(known, |numbers| numbers.to_device(device))))
 }
 
-/// The gradients of statistics that were variables.
+/// The gradients with respect to statistics that were variables of a graph.
 pub(super) fn gradient_of(variables: Statistics, gradients: &mut Gradients) -> Statistics {
     let mut of = |numbers: Tensor<1>| match numbers.grad_remove(gradients) {
         Some(gradient) => gradient,
@@ -108,7 +108,7 @@ pub(super) fn gradient_of(variables: Statistics, gradients: &mut Gradients) -> S
     Statistics { mean: of(variables.mean), variance: of(variables.variance) }
 }
 
-/// The gradients of statistics from the chunks of all processes.
+/// Sums the gradients with respect to the statistics over the chunks of all processes.
 pub(super) fn due_by_all(own: Moments, known: &Moments, peers: &dyn Peers) -> Result<Moments> {
     if peers.count() == 1 {
         return Ok(own);
@@ -128,7 +128,7 @@ pub(super) fn due_by_all(own: Moments, known: &Moments, peers: &dyn Peers) -> Re
     Ok([of_all(of_maps, maps)?, of_all(of_branch, branch)?])
 }
 
-/// The gradient of an input with what it owes to the statistics, each with its gradient, of `count` places.
+/// Adds to the gradient of an input the terms that come through the statistics of `count` places and their gradients.
 pub(super) fn with_due(
     gradient: Tensor<4>,
     input: &Tensor<4>,

@@ -86,11 +86,12 @@ impl Features {
     /// # Errors
     /// [`DatasetError::Parameter`] names the first picture without a row if others have one.
     pub fn of(&self, files: &[String]) -> Result<Option<Matrix>> {
-        let found: Vec<Option<usize>> = files.iter().map(|file| self.rows.get(&key(file)).copied()).collect();
-        if found.iter().all(Option::is_none) {
+        let rows_of_files: Vec<Option<usize>> =
+            files.iter().map(|file| self.rows.get(&key(file)).copied()).collect();
+        if rows_of_files.iter().all(Option::is_none) {
             return Ok(None);
         }
-        let rows = files.iter().zip(found).map(|(file, row)| {
+        let rows = files.iter().zip(rows_of_files).map(|(file, row)| {
             row.ok_or_else(|| {
                 DatasetError::parameter("picture", file, &format!("which has no row in {}", self.origin))
             })

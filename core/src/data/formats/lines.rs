@@ -33,10 +33,10 @@ impl<'a> Text<'a> {
         let text = *self;
         self.lines().map(move |(line, content)| {
             let mut words = content.split_whitespace();
-            let found: [&str; N] = std::array::from_fn(|_| words.next().unwrap_or_default());
-            match found.last() {
+            let first_words: [&str; N] = std::array::from_fn(|_| words.next().unwrap_or_default());
+            match first_words.last() {
                 Some(&"") => Err(text.error(line, format!("`{content}`, expected {N} words"))),
-                _ => Ok((line, found)),
+                _ => Ok((line, first_words)),
             }
         })
     }

@@ -196,11 +196,11 @@ fn nearest(point: &[f64], centres: &Matrix) -> (usize, f64) {
 /// 0.
 fn pick(weights: &[f64], target: f64) -> usize {
     let mut below = 0.0;
-    let found = weights.iter().position(|w| {
+    let index = weights.iter().position(|w| {
         below += w;
         *w > 0.0 && target < below
     });
-    found.or_else(|| weights.iter().rposition(|&w| w > 0.0)).unwrap_or(0)
+    index.or_else(|| weights.iter().rposition(|&w| w > 0.0)).unwrap_or(0)
 }
 
 /// Gives every cluster without points the point that is farthest from its centre; returns true if there was such a

@@ -269,7 +269,7 @@ impl ConditionalEmbedding {
     }
 }
 
-/// What an objective made of a condition ahead of its step; see [`SolveAhead`](crate::loss::SolveAhead).
+/// The result of solving for a condition ahead of its step; see [`SolveAhead`](crate::loss::SolveAhead).
 #[derive(Debug, Clone)]
 pub enum Solved {
     /// The weights of CCL-K.

@@ -36,7 +36,7 @@ const MEDIAN_ROWS: usize = 1000;
 impl DeviceEmbedding {
     /// `(K + ridge I)^-1 K` of the rows of `z`, `[b, k]`, or that of `K` with its diagonal set to 1. The ridge is above 0, and the
     /// kernel [fits](Kernel::fits).
-    pub fn of_rows(kernel: &Kernel, z: Tensor<2>, ridge: f64, unit_diagonal: bool) -> Self {
+    pub fn from_rows(kernel: &Kernel, z: Tensor<2>, ridge: f64, unit_diagonal: bool) -> Self {
         let (b, device, dtype) = (z.dims()[0], z.device(), z.dtype());
         let identity = Tensor::<2>::eye(b, &device).cast(dtype);
         let gram = kernel.gram_on_device(z);
@@ -121,8 +121,8 @@ fn squared_distances(z: Tensor<2>) -> Tensor<2> {
     let z = z.clone() - z.mean_dim(0);
     let (b, device, dtype) = (z.dims()[0], z.device(), z.dtype());
     let squares = z.clone().powi_scalar(2).sum_dim(1);
-    let found = squares.clone() + squares.transpose() - inner_products(z) * 2.0;
-    found.clamp_min(0.0) * (Tensor::<2>::eye(b, &device).cast(dtype).neg() + 1.0)
+    let distances = squares.clone() + squares.transpose() - inner_products(z) * 2.0;
+    distances.clamp_min(0.0) * (Tensor::<2>::eye(b, &device).cast(dtype).neg() + 1.0)
 }
 
 /// `|z_i - z_j|_1`, some rows at a time.
@@ -148,7 +148,7 @@ fn median_square(z: Tensor<2>) -> Tensor<2> {
     let nearly_equal = squares.clone().lower(largest.clone() * NEARLY_EQUAL);
     let squares = squares.mask_fill(nearly_equal, 0.0);
     let count = |of: Tensor<2, burn::tensor::Bool>| of.float().cast(DType::F32).sum().reshape([1, 1]);
-    // Each pair is there twice.
+    // Each pair occurs twice.
     let positive = count(squares.clone().greater_elem(0.0));
     let equal = count(squares.clone().equal_elem(0.0));
     let up_to = (positive.clone() * 0.25).floor() * 2.0 + equal;
@@ -193,7 +193,7 @@ mod tests {
             for (dtype, ridge, allowed) in [(DType::F64, 0.1, 1e-6), (DType::F32, 1.0, 2e-3)] {
                 for unit in [false, true] {
                     let rows = z.to_tensor(&Device::flex(), dtype);
-                    let found = DeviceEmbedding::of_rows(&kernel, rows.clone(), ridge, unit);
+                    let found = DeviceEmbedding::from_rows(&kernel, rows.clone(), ridge, unit);
                     let expected = match unit {
                         true => ConditionalEmbedding::with_unit_diagonal(&kernel, &z, ridge),
                         false => ConditionalEmbedding::new(&kernel, &z, ridge),
@@ -212,7 +212,7 @@ mod tests {
     fn equal_rows_have_the_weights_of_one_group() {
         let z = Tensor::ones([5, 3], (&Device::flex(), DType::F64));
         for kernel in [Kernel::MedianRbf, Kernel::MedianLaplacian, Kernel::ExactMatch] {
-            let found = DeviceEmbedding::of_rows(&kernel, z.clone(), 0.5, false).diagonal();
+            let found = DeviceEmbedding::from_rows(&kernel, z.clone(), 0.5, false).diagonal();
             assert!((found - 1.0 / 5.5).abs().max().into_scalar::<f64>() < 1e-12, "{kernel:?}");
         }
     }

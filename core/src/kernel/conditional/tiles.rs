@@ -129,15 +129,15 @@ impl SymmetricTiles {
     pub(super) fn times_f32(&self, x: &[f32], width: usize) -> Vec<f32> {
         let of_block = |i: usize| {
             let rows = self.span(i).len();
-            let mut found = vec![0.0; rows * width];
+            let mut product = vec![0.0; rows * width];
             for j in 0..self.blocks() {
                 let span = self.span(j);
                 let part = &x[span.start * width..span.end * width];
                 let part = MatRef::from_row_major_slice(part, span.len(), width);
-                let out = MatMut::from_row_major_slice_mut(&mut found, rows, width);
+                let out = MatMut::from_row_major_slice_mut(&mut product, rows, width);
                 matmul(out, Accum::Add, self.tile(i, j), part, 1.0, Par::Seq);
             }
-            found
+            product
         };
         parallel::map_one_by_one(0..self.blocks(), of_block).concat()
     }
@@ -188,29 +188,29 @@ impl Cross {
         let columns = span(self.of, self.k).len();
         let factor = MatRef::from_row_major_slice(factor, columns, columns);
         let of_block = |i: usize| {
-            let mut found = vec![0.0; self.tiles[i].len()];
+            let mut product = vec![0.0; self.tiles[i].len()];
             if i == self.k {
-                return found;
+                return product;
             }
             let rows = span(self.of, i).len();
             let out = match i < self.k {
-                true => MatMut::from_row_major_slice_mut(&mut found, columns, rows).transpose_mut(),
-                false => MatMut::from_row_major_slice_mut(&mut found, rows, columns),
+                true => MatMut::from_row_major_slice_mut(&mut product, columns, rows).transpose_mut(),
+                false => MatMut::from_row_major_slice_mut(&mut product, rows, columns),
             };
             matmul(out, Accum::Replace, self.part(i), factor, 1.0, Par::Seq);
-            found
+            product
         };
         Self { of: self.of, k: self.k, tiles: parallel::map_one_by_one(0..self.tiles.len(), of_block) }
     }
 }
 
 fn product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
-    let mut found = Mat::zeros(left.nrows(), right.ncols());
-    matmul(found.as_mut(), Accum::Replace, left, right, 1.0, Par::Seq);
-    found
+    let mut product = Mat::zeros(left.nrows(), right.ncols());
+    matmul(product.as_mut(), Accum::Replace, left, right, 1.0, Par::Seq);
+    product
 }
 
-/// The rows of a block of a matrix of so many rows.
+/// The rows of a block, in a matrix with `rows` rows.
 fn span(rows: usize, block: usize) -> Range<usize> {
     block * TILE..((block + 1) * TILE).min(rows)
 }

@@ -141,7 +141,7 @@ impl KernelWeights {
     fn operators_on_device(&self, z_a: Tensor<2>, z_b: Tensor<2>, like: &Tensor<2>) -> BothEmbeddings {
         let unit = self.variant == WeightScheme::Released;
         let of =
-            |z: Tensor<2>| DeviceEmbedding::of_rows(&self.kernel, z.cast(like.dtype()), self.lambda, unit);
+            |z: Tensor<2>| DeviceEmbedding::from_rows(&self.kernel, z.cast(like.dtype()), self.lambda, unit);
         BothEmbeddings { a: of(z_a), b: of(z_b), is_shared: false, approximation_error: None }
     }
 
@@ -237,7 +237,7 @@ impl Mass {
         weighted(b, 0.0).with_power(0.0)
     }
 
-    /// From the sum of [`term`](Self::term).
+    /// Computed from the sum of [`term`](Self::term).
     fn of(sum: &Tensor<1>) -> Self {
         Self(sum.clone().detach() - std::f64::consts::LN_2)
     }

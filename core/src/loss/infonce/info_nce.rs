@@ -143,7 +143,7 @@ impl Objective for FairInfoNce {
                 .among(batch.peers())
                 .mean(Positives::Partner(itself(views.size)))
                 .with_weights(cluster.pair_weights())
-                .log_sum_exp(LogSumExp::like())
+                .log_sum_exp(LogSumExp::same_label())
                 .evaluate(|rows| rows.sums[0].clone() - rows.means[0].clone())
         })?;
         Ok(evaluation.in_parts(batch, || views.own_pairs(self.temperature)))

@@ -198,17 +198,18 @@ impl<'a> PairwiseLoss<'a> {
 
         let losses = loss(&rows);
         let per_anchor = losses.clone().without_autodiff();
-        // That of their sum: the gradient of a vector begins with ones.
+        // The gradient of the sum of the losses, because Burn starts the gradient of a vector with ones.
         let mut gradients = losses.is_tracked().then(|| losses.backward());
         let mut of = |x: &Tensor<1>| gradients.as_mut().and_then(|g| x.grad_remove(g));
         let of_means: Vec<Tensor<1>> =
             (rows.means.iter()).map(|mean| of(mean).unwrap_or_else(|| per_anchor.zeros_like())).collect();
-        let pulls: Vec<Option<Tensor<1>>> = rows.sums.iter().map(of).collect();
+        let grad_sums: Vec<Option<Tensor<1>>> = rows.sums.iter().map(of).collect();
 
         let (mut anchors, mut candidates) = (None, None);
-        if let Some(sums) = sums.filter(|_| pulls.iter().any(Option::is_some)) {
-            let pulls = pulls.into_iter().map(|pull| pull.unwrap_or_else(|| per_anchor.zeros_like()));
-            let (of_anchors, of_candidates) = sums.pull_back(matrix(pulls.collect()))?;
+        if let Some(sums) = sums.filter(|_| grad_sums.iter().any(Option::is_some)) {
+            let grad_sums =
+                grad_sums.into_iter().map(|gradient| gradient.unwrap_or_else(|| per_anchor.zeros_like()));
+            let (of_anchors, of_candidates) = sums.pull_back(matrix(grad_sums.collect()))?;
             (anchors, candidates) = (Some(of_anchors), of_candidates);
         }
         for ((positives, target), g) in self.means.iter().zip(&targets).zip(&of_means) {

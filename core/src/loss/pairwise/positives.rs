@@ -41,8 +41,8 @@ pub enum Positives<'a> {
         /// Weights of a range of samples, `[range, samples]`, taken as constants.
         weights: SampleWeights<'a>,
     },
-    /// Those of [`Group`](Self::Group) that are farther from the anchor than one of its log-sum-exps, each with its weight
-    /// in the mean over all of them. The weights depend on the rows, but are taken as constants.
+    /// The candidates of [`Group`](Self::Group) that are farther from the anchor than one of its log-sum-exps, each with its weight
+    /// in the mean over the whole group. The weights depend on the rows, but are taken as constants.
     Farther {
         /// Groups of equal label.
         group: LabelGroups,

@@ -1,12 +1,12 @@
 //! The log-sum-exps of a comparison, of all anchors at once or shared by processes.
 //!
 //! Each process compares its part of the anchors with all candidates: `n m d / ranks` of the work. The sums of all anchors are
-//! gathered, a few numbers an anchor. Backward, each process has the gradient of its own anchors, and what these owe to all
-//! candidates; both are summed over the processes.
+//! gathered, a few numbers an anchor. Backward, each process computes the gradient of its own anchors, and its share of the
+//! gradient of all candidates; both are summed over the processes.
 //!
-//! A process that begins with anchor `r` sees the candidates in the order `r, r + 1, ..., r - 1`. Index `i` of an anchor is then
-//! that of the same row among the candidates, as in the whole, so that the same operations serve. Pairs by index, where there
-//! are other numbers of anchors and candidates, have no such order, and are evaluated whole by every process.
+//! A process that begins with anchor `r` sees the candidates in the order `r, r + 1, ..., r - 1`. Anchor `i` and candidate `i` are
+//! then the same row, as in the whole batch, so that the same operations work. If pairs are defined by index and there are
+//! not as many anchors as candidates, no such order exists, and every process evaluates the whole.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl Compared {
         let fits = |period: usize| period > 0 && m.is_multiple_of(period);
         let terms = self.comparison.terms.iter().all(|term| match term.pairs {
             Pairs::Apart { period } => fits(period),
-            Pairs::All | Pairs::Like | Pairs::Unlike => true,
+            Pairs::All | Pairs::SameLabel | Pairs::OtherLabel => true,
         });
         let weights = match &self.weights {
             PairWeights::Ones | PairWeights::Pairs(_) => true,

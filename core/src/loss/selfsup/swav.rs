@@ -164,11 +164,12 @@ impl Objective for Swav {
                 gradients.push((name, view.rows().zeros_like()));
                 continue;
             };
-            let SoftCrossEntropy { losses, pull } = SoftCrossEntropy::new(scores, target, self.temperature);
+            let SoftCrossEntropy { losses, grad_logits } =
+                SoftCrossEntropy::new(scores, target, self.temperature);
             let factor = share / self.temperature;
             loss = loss + losses.sum() * share;
-            to_prototypes = to_prototypes + pull.clone().transpose().matmul(view.rows() * factor);
-            gradients.push((name, view.pull_back(pull.matmul(prototypes.rows()) * factor)));
+            to_prototypes = to_prototypes + grad_logits.clone().transpose().matmul(view.rows() * factor);
+            gradients.push((name, view.pull_back(grad_logits.matmul(prototypes.rows()) * factor)));
         }
 
         let of_prototypes = match self.variant {

@@ -1,25 +1,25 @@
-//! The formula of an objective: lines of text with light marks, of which some belong to one form.
+//! The formula of an objective: lines of text with a few marks. A line may belong to one form only.
 //!
 //! ```text
 //! released  L = 1/(2b) sum_i [ repel{log sum_{j != i} exp s_ij} - attract{s_ii'} ]
 //! s_ij = cos(x_i, x_j) / temperature
 //! ```
 //!
-//! A line that begins with the name of a form is of that form alone, as a line without one is of all. `attract{...}` and
-//! `repel{...}` mark the terms that pull rows together and that push them apart; [`plain`] drops the marks. Parameters stand
-//! under their names. `1/b` binds the nearest factors, `a b / c d` with spaces divides the whole terms.
+//! A line that begins with the name of a form belongs to that form only; a line without a name belongs to all forms.
+//! `attract{...}` and `repel{...}` mark the terms that pull rows together and that push them apart; [`plain`] drops the marks.
+//! Parameters are written by their names. `1/b` binds the nearest factors, `a b / c d` with spaces divides the whole terms.
 
 use serde::Serializer;
 
 use super::Spec;
 
-/// The words before a term that pulls, and before one that pushes.
+/// The marks of a term that pulls rows together, and of one that pushes them apart.
 pub const MARKS: [&str; 2] = ["attract{", "repel{"];
 
 /// A formula without marks, as terminals and documentation show it.
 pub fn plain(formula: &str) -> String {
     let mut text = String::new();
-    // For each open brace whether it is that of a mark.
+    // For each open brace, whether it belongs to a mark.
     let mut open = Vec::new();
     let mut rest = formula;
     while let Some(next) = rest.chars().next() {
@@ -55,7 +55,7 @@ impl Spec {
         plain(self.formula)
     }
 
-    /// The lines of the formula under one of the forms, with marks; all lines of an objective of one form.
+    /// The lines of the formula for one of the forms, with marks. An objective with one form has all lines.
     pub fn equations(&self, form: &str) -> Vec<&'static str> {
         let of = |line: &'static str| {
             let (word, rest) = line.split_once(' ')?;

@@ -25,7 +25,7 @@ pub struct Input {
 pub enum InputKind {
     /// Rows on the device that are brought to length one.
     Embeddings,
-    /// Rows on the device, as they are.
+    /// Rows on the device that are not normalised.
     Rows,
     /// An integer for each sample.
     Integers,
@@ -53,9 +53,9 @@ impl InputKind {
 pub enum Needed {
     /// Its absence is an error.
     Always,
-    /// The samples' own representations stand in for it.
+    /// Without it, the samples' own representations are used.
     OrRepresentation,
-    /// It is used where it is there.
+    /// It is optional.
     Optional,
     /// Its absence is an error under one value of a setting.
     If {
@@ -88,7 +88,7 @@ impl Input {
         Self::new(name, InputKind::Embeddings, shape, meaning)
     }
 
-    /// Rows as they are.
+    /// Rows that are not normalised.
     pub(crate) const fn rows(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
         Self::new(name, InputKind::Rows, shape, meaning)
     }
@@ -98,17 +98,17 @@ impl Input {
         Self::new(name, InputKind::Integers, shape, meaning)
     }
 
-    /// Rows that stay on the host.
+    /// Rows on the host.
     pub(crate) const fn host(name: &'static str, shape: &'static str, meaning: &'static str) -> Self {
         Self::new(name, InputKind::Host, shape, meaning)
     }
 
-    /// The same input, needed otherwise.
+    /// The same input with another requirement.
     pub(crate) const fn needed(self, needed: Needed) -> Self {
         Self { needed, ..self }
     }
 
-    /// The same input, used where it is there.
+    /// The same input, but optional.
     pub(crate) const fn optional(self) -> Self {
         self.needed(Needed::Optional)
     }
@@ -123,7 +123,7 @@ impl Input {
         Self { constant: true, ..self }
     }
 
-    /// The numbers of its shape, such as `[n, domains * classes]`, by the number that each name stands for.
+    /// The sizes of its shape, such as `[n, domains * classes]`, given the value of each name.
     pub fn dims(&self, number: impl Fn(&str) -> usize) -> Vec<usize> {
         let side = |side: &str| -> usize {
             side.split(" * ").map(|name| name.parse().unwrap_or_else(|_| number(name))).product()
@@ -137,7 +137,7 @@ impl Input {
         matches!(first, Some("b" | "n" | "m"))
     }
 
-    /// True if its rows are embeddings of the samples, which are normalised or taken as they are.
+    /// True if its rows are embeddings of the samples, normalised or not.
     pub fn is_embedding(&self) -> bool {
         let is_rows = self.kind == InputKind::Rows && self.name.starts_with("view_");
         self.is_by_sample() && (is_rows || self.kind == InputKind::Embeddings)
@@ -151,16 +151,16 @@ impl Input {
 
 /// The embeddings of the first views.
 pub(crate) const VIEW_A: Input = Input::embeddings("view_a", "[b, d]", "embeddings of the first views");
-/// Those of the second views.
+/// The embeddings of the second views.
 pub(crate) const VIEW_B: Input =
     Input::embeddings("view_b", "[b, d]", "embeddings of the second views, row by row of the same samples");
-/// Those of any more views.
+/// The embeddings of further views.
 pub(crate) const FURTHER_VIEWS: Input =
     Input::embeddings("view_c", "[b, d]", "embeddings of a third view; view_d and so on for more").optional();
-/// The first views in the network that learns the bias.
+/// The embeddings of the first views by the network that learns the bias.
 pub(crate) const BIASED_A: Input =
     Input::embeddings("view_a_biased", "[b, e]", "embeddings of the first views by the biased network");
-/// The second views there.
+/// The embeddings of the second views by the network that learns the bias.
 pub(crate) const BIASED_B: Input =
     Input::embeddings("view_b_biased", "[b, e]", "embeddings of the second views by the biased network");
 /// The scores of each class.

@@ -1,9 +1,9 @@
 //! The description of an objective, written once, in the objective's own file.
 //!
-//! A [`Spec`] is a constant beside the formula that it describes. The list of names, the ranges of parameters, the kind of
-//! each input, which algorithms train an objective, `simile loss --describe`, the page's controls and the tables of the
-//! documentation are read off it. Tests hold it against the objective: its defaults are those of the type, each of its
-//! required inputs is one whose absence is an error, and its variants differ.
+//! A [`Spec`] is a constant beside the formula that it describes. It is the source of the list of names, the ranges of
+//! parameters, the kind of each input, the algorithms that train an objective, `simile loss --describe`, the page's controls and
+//! the tables of the documentation. Tests compare it with the objective: its defaults are those of the type, the absence of a
+//! required input is an error, and its variants differ.
 
 mod formula;
 mod input;
@@ -20,13 +20,13 @@ pub(crate) use input::{
 pub use input::{Input, InputKind, Needed};
 pub use parameter::{DefaultValue, Kind, Parameter, Range, Scale, Slider};
 
-/// An objective that says what it is.
+/// An objective with a description.
 pub trait Described {
     /// Its description.
     const SPEC: Spec;
 }
 
-/// The description of an objective whose type is not known, of every type that is [`Described`].
+/// Access to the description of an objective whose type is not known. Every [`Described`] type implements it.
 pub trait Specified {
     /// Its description.
     fn spec(&self) -> &'static Spec;
@@ -55,37 +55,37 @@ pub struct Spec {
     pub name: &'static str,
     /// The name for people.
     pub title: &'static str,
-    /// Its place in tables.
+    /// The group of objectives in which tables list it.
     pub family: Family,
     /// The signal that it learns from.
     pub summary: &'static str,
-    /// Whose work it is, and which equation.
+    /// The publication and its equation.
     pub work: &'static str,
-    /// The loss as text with the marks of [`MARKS`], as its page has it without them.
+    /// The loss as text with the marks of [`MARKS`]; its page shows it without them.
     #[serde(serialize_with = "formula::serialize")]
     pub formula: &'static str,
-    /// The meaning of the symbols in it that are no parameters.
+    /// The meaning of the symbols in the formula that are not parameters.
     pub symbols: &'static str,
-    /// Named inputs, in the order in which they are asked for.
+    /// Named inputs, in the order in which users are asked for them.
     pub inputs: &'static [Input],
     /// The output of a network that it reads.
     pub head: Head,
-    /// Which networks make its inputs.
+    /// The networks that compute its inputs.
     pub networks: Networks,
     /// The methods of a recipe that train it.
     pub methods: &'static [&'static str],
-    /// Its forms, the default one first: the values of the setting `variant` where there are several. Empty where the
-    /// paper's form and that of the released code are the same.
+    /// Its forms, the default one first, which are the values of the setting `variant`. Empty if the form of the paper and that of
+    /// the released code are the same.
     pub variants: &'static [Form],
-    /// True if the first views alone are anchors, so that the loss changes where the views are swapped; a parameter
+    /// True if only the first views are anchors, so that the loss changes if the views are swapped. A parameter
     /// `symmetric` averages both directions.
     pub directed: bool,
     /// True if it has weights that depend on its inputs and are constants in its gradient.
     pub detached: bool,
     /// Its parameters beside `variant`.
     pub parameters: &'static [Parameter],
-    /// Source in PyTorch whose last function, of the objective's name, is the same loss: it takes the required inputs in
-    /// their order and the parameters by name (`lambda` as `lambda_`). An objective of two views of one network has it.
+    /// PyTorch source of the same loss, for objectives of two views of one network. Its last function has the objective's name and
+    /// takes the required inputs in their order and the parameters by name (`lambda` as `lambda_`).
     #[serde(skip)]
     pub pytorch: Option<&'static str>,
     /// The module that documents it, by `module_path!()`.
@@ -96,11 +96,11 @@ pub struct Spec {
 /// One of several formulas that an objective has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Form {
-    /// As `variant` names it.
+    /// The value of `variant` that selects it.
     pub name: &'static str,
     /// The difference from the other forms.
     pub meaning: &'static str,
-    /// The parameter whose default is all that differs, if that is so.
+    /// The parameter whose default is the only difference from the default form, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sets_only: Option<&'static str>,
     /// As [`Spec::directed`], of this form.
@@ -116,7 +116,7 @@ impl Form {
     }
 
     /// A form that differs in the default of one parameter.
-    pub(crate) const fn of_default(
+    pub(crate) const fn with_default(
         name: &'static str,
         parameter: &'static str,
         meaning: &'static str,
@@ -135,7 +135,7 @@ impl Form {
     }
 }
 
-/// Objectives that stand together in tables.
+/// A group of objectives that tables list together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
@@ -145,7 +145,7 @@ pub enum Family {
     Cclk,
     /// Contrast by class and by bias.
     Labelled,
-    /// Negatives that weigh by their difficulty.
+    /// Negatives weighted by their difficulty.
     Difficulty,
     /// Alignment and uniformity, and small batches.
     Uniformity,
@@ -191,12 +191,12 @@ pub enum Head {
     ClassScores,
     /// A score for each class and value of the bias.
     ClassScoresByBias,
-    /// Other inputs, each of which says what it is.
+    /// Other inputs, as their descriptions state.
     Other,
 }
 
 impl Head {
-    /// How many scores the head of a network gives, for `classes` and a bias of `biases` values; `None` if it gives none.
+    /// The number of scores that the head of a network gives, for `classes` and a bias of `biases` values; `None` without scores.
     pub fn scores(self, classes: usize, biases: usize) -> Option<usize> {
         match self {
             Self::ClassScores => Some(classes),
@@ -216,21 +216,21 @@ impl Head {
     }
 }
 
-/// Which networks make the inputs of an objective.
+/// The networks that compute the inputs of an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Networks {
-    /// One.
+    /// One network.
     One,
-    /// One and a moving average of it.
+    /// A network and a moving average of it.
     Averaged,
-    /// One and another that learns the bias.
+    /// A network and another that learns the bias.
     Biased,
-    /// One and another that was trained before it.
+    /// A network and another that was trained before it.
     Earlier,
-    /// One and a predictor of the bias on its features.
+    /// A network and a predictor of the bias on its features.
     Adversary,
-    /// One and a decoder.
+    /// A network and a decoder.
     Decoder,
 }
 
@@ -264,7 +264,7 @@ pub enum Conditioning {
 const OF_TWO_VIEWS: [&str; 5] = ["view_a", "view_b", "z", "labels", "bias"];
 
 impl Spec {
-    /// The fields that most objectives share; name, formula, inputs and module are filled in by each.
+    /// The fields that most objectives share. Each objective fills in its name, formula, inputs and module.
     pub(crate) const BASE: Self = Self {
         name: "",
         title: "",
@@ -285,29 +285,29 @@ impl Spec {
         module: "",
     };
 
-    /// The inputs that it cannot do without.
+    /// The inputs that it always requires.
     pub fn required(&self) -> impl Iterator<Item = &'static Input> {
         self.inputs.iter().filter(|input| input.needed == Needed::Always)
     }
 
-    /// True if it has an input of that name; `view_d` and so on are further views where there may be a `view_c`.
+    /// True if it has an input of that name. An objective with a `view_c` also accepts `view_d` to `view_z`.
     pub fn reads(&self, name: &str) -> bool {
         let has = |name: &str| self.input(name).is_some();
         let letter = name.strip_prefix("view_").filter(|letter| letter.len() == 1);
         has(name) || letter.is_some_and(|letter| ("d"..="z").contains(&letter) && has(FURTHER_VIEWS.name))
     }
 
-    /// One of its inputs.
+    /// The input of that name.
     pub fn input(&self, name: &str) -> Option<&'static Input> {
         self.inputs.iter().find(|input| input.name == name)
     }
 
-    /// True if it cannot do without an input of that name.
+    /// True if it always requires the input of that name.
     pub fn needs(&self, name: &str) -> bool {
         self.required().any(|input| input.name == name)
     }
 
-    /// True if it compares embeddings of two views, by whichever networks.
+    /// True if it compares embeddings of two views, whether one network or two compute them.
     pub fn needs_views(&self) -> bool {
         self.needs("view_a") && self.needs("view_b")
     }
@@ -317,13 +317,13 @@ impl Spec {
         self.parameters.iter().any(|parameter| parameter.kind == Kind::Kernel)
     }
 
-    /// One of its forms; the default one by no name.
+    /// The form of that name, or the default form if no name is given.
     pub fn form(&self, name: Option<&str>) -> Option<&'static Form> {
         let named = |form: &&Form| name.is_none_or(|name| form.name == name);
         self.variants.iter().find(named)
     }
 
-    /// The first input that it cannot do without beside two views with `z`, `labels` and `bias`.
+    /// The first required input beside two views, `z`, `labels` and `bias`.
     pub fn missing_beside_views(&self) -> Option<&'static Input> {
         self.required().find(|input| !OF_TWO_VIEWS.contains(&input.name))
     }
@@ -342,7 +342,7 @@ impl Spec {
         }
     }
 
-    /// One of its parameters.
+    /// The parameter of that name.
     pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
         self.parameters.iter().find(|parameter| parameter.name == name)
     }

@@ -13,19 +13,19 @@ use crate::kernel::KERNELS;
 pub struct Parameter {
     /// Its name in recipes and case files.
     pub name: &'static str,
-    /// Its symbol in formulas, where that is not the name.
+    /// Its symbol in formulas, if it differs from the name.
     pub symbol: Option<&'static str>,
-    /// Which values it takes.
+    /// The values that it accepts.
     pub kind: Kind,
-    /// Its value where none is given.
+    /// Its value if none is given.
     pub default: DefaultValue,
-    /// The meaning of `null`, where it is a value.
+    /// The meaning of `null`, if `null` is a value.
     pub null: Option<&'static str>,
     /// Its meaning.
     pub meaning: &'static str,
     /// The number at which a slider starts: the default, or a common value where that is `null`.
     start: Option<f64>,
-    /// The numbers that are worth trying, where the range says too little.
+    /// The lowest and highest number worth trying, if the range is too wide to show it.
     between: Option<(f64, f64)>,
 }
 
@@ -38,7 +38,7 @@ pub struct Slider {
     pub high: f64,
     /// The number at which it starts.
     pub start: f64,
-    /// How far apart its numbers are.
+    /// The spacing of its numbers.
     pub scale: Scale,
 }
 
@@ -46,15 +46,15 @@ pub struct Slider {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Equal steps add the same.
+    /// Linear: each step adds the same amount.
     Linear,
-    /// Equal steps multiply by the same.
+    /// Logarithmic: each step multiplies by the same factor.
     Logarithmic,
     /// Integers.
     Integers,
 }
 
-/// Which values a parameter takes.
+/// The values that a parameter accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// A number.
@@ -63,7 +63,7 @@ pub enum Kind {
     Integer {
         /// The smallest.
         low: u64,
-        /// The largest; [`u64::MAX`] is no limit.
+        /// The largest; [`u64::MAX`] means no limit.
         high: u64,
     },
     /// Yes or no.
@@ -72,11 +72,11 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A [`Kernel`](crate::kernel::Kernel) with its settings.
     Kernel,
-    /// A list or a table, as its meaning says.
+    /// A list or a table, described by the parameter's meaning.
     Structured,
 }
 
-/// The numbers that a parameter takes.
+/// The numbers that a parameter accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Range {
     /// A divisor or the like, from 1e-12 to 1e12.
@@ -93,10 +93,10 @@ pub enum Range {
     Within(f64, f64),
 }
 
-/// The value of a parameter where none is given.
+/// The value of a parameter if none is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DefaultValue {
-    /// None: what `null` stands for.
+    /// `null`, with the meaning that the parameter states.
     Null,
     /// A number.
     Number(f64),
@@ -144,11 +144,11 @@ impl Range {
     }
 }
 
-/// A slider whose highest number is so many times its lowest one is logarithmic.
+/// A slider is logarithmic if its highest number is at least this many times its lowest one.
 const MANY_TIMES: f64 = 30.0;
 
 impl Kind {
-    /// The numbers around `start` that are worth trying, for a number.
+    /// The range of numbers around `start` that is worth trying, if it accepts numbers.
     fn worth_trying(self, start: f64) -> Option<(f64, f64)> {
         Some(match self {
             Self::Number(Range::Moderate | Range::Positive) => (start / MANY_TIMES, start * MANY_TIMES),
@@ -252,17 +252,17 @@ impl Parameter {
         Self::new(name, Kind::Structured, DefaultValue::Json(default), meaning)
     }
 
-    /// The same parameter, for which `null` stands for something.
+    /// The same parameter, for which `null` is a value with a meaning.
     pub(crate) const fn or_null(self, null: &'static str) -> Self {
         Self { null: Some(null), ..self }
     }
 
-    /// The same parameter, which is `null` where it is not given.
+    /// The same parameter, `null` if it is not given.
     pub(crate) const fn null_by_default(self, null: &'static str) -> Self {
         Self { default: DefaultValue::Null, ..self.or_null(null) }
     }
 
-    /// The same parameter, `null` by default, which only checks what follows from others.
+    /// The same parameter, `null` by default. If given, it is only compared with the value that follows from others.
     pub(crate) const fn only_checked(self) -> Self {
         Self { start: None, ..self.null_by_default("not checked") }
     }
@@ -272,12 +272,12 @@ impl Parameter {
         Self { symbol: Some(symbol), ..self }
     }
 
-    /// The same parameter, of which the numbers from `low` to `high` are worth trying.
+    /// The same parameter, with a slider from `low` to `high`.
     pub(crate) const fn between(self, low: f64, high: f64) -> Self {
         Self { between: Some((low, high)), ..self }
     }
 
-    /// Its slider, if it is a number that is worth trying.
+    /// Its slider, if it is a number that users may vary.
     pub fn slider(&self) -> Option<Slider> {
         let start = self.start?;
         let (low, high) = self.between.or_else(|| self.kind.worth_trying(start))?;
@@ -289,7 +289,7 @@ impl Parameter {
         Some(Slider { low, high, start, scale })
     }
 
-    /// Checks a value against the range; one that is not there is the default, which needs no check.
+    /// Checks a value against the range. A missing value is the default, which needs no check.
     pub(super) fn check(&self, value: Option<&Value>) -> Result<()> {
         let Some(value) = value.filter(|value| !value.is_null() || self.null.is_none()) else {
             return Ok(());

@@ -78,16 +78,16 @@ impl Described for AlignUniform {
 impl Objective for AlignUniform {
     fn evaluate(&self, batch: &Batch) -> Result<Evaluation> {
         let views = TwoViews::of(batch, self.name())?;
-        let (align, pull) = alignment(views.a.rows() - views.b.rows(), self.alpha);
+        let (align, grad_align) = alignment(views.a.rows() - views.b.rows(), self.alpha);
         let (uniform_a, of_a) = uniformity(views.a.rows(), self.t, batch)?;
         let (uniform_b, of_b) = uniformity(views.b.rows(), self.t, batch)?;
         let uniform = (uniform_a + uniform_b) / 2.0;
 
         let loss = align.clone() * self.align_w + uniform.clone() * self.unif_w;
-        let pull = pull * self.align_w;
-        let [push_a, push_b] = [of_a, of_b].map(|g| g * (self.unif_w / 2.0));
+        let grad_align = grad_align * self.align_w;
+        let [grad_uniform_a, grad_uniform_b] = [of_a, of_b].map(|g| g * (self.unif_w / 2.0));
         Ok(views
-            .with_gradients(loss, push_a + pull.clone(), push_b - pull)
+            .with_gradients(loss, grad_uniform_a + grad_align.clone(), grad_uniform_b - grad_align)
             .in_parts(batch, || align.clone() * self.align_w)
             .with_aux("align", Aux::Scalar(align))
             .with_aux("uniform", Aux::Scalar(uniform)))

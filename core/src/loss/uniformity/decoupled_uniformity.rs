@@ -66,7 +66,7 @@ impl Described for DecoupledUniformity {
         symbols: "m_i the mean of the V views of sample i",
         inputs: &[VIEW_A, VIEW_B, FURTHER_VIEWS],
         methods: &["single", "cached"],
-        variants: &[Form::of_default("released", "t", "t = 2"), Form::of_default("paper", "t", "t = 1")],
+        variants: &[Form::with_default("released", "t", "t = 2"), Form::with_default("paper", "t", "t = 1")],
         parameters: &[Parameter::number("t", Range::Moderate, 2.0, "factor of the squared distances")
             .between(0.1, 16.0)
             .null_by_default("2 as released, 1 as printed")],

@@ -56,7 +56,7 @@ fn by_anchors(
     };
     let (anchors, candidates) = (joined([&halves, &ones]), joined([&ones, &halves]));
     let pairs = (n as f64 * (n - 1) as f64).ln();
-    let found = PairwiseLoss::new(anchors, candidates, 0.5 / t, tile)?
+    let result = PairwiseLoss::new(anchors, candidates, 0.5 / t, tile)?
         .among(Some(peers))
         .log_sum_exp(LogSumExp::apart(n))
         .evaluate(|rows| {
@@ -66,7 +66,7 @@ fn by_anchors(
         })?;
     let columns = |of: &Tensor<2>, from: usize, to: usize| of.clone().slice([0..n, from..to]);
     let of_halves =
-        columns(&found.anchors, width, width + 1) + columns(&found.candidates, width + 1, width + 2);
-    let of_rows = columns(&found.anchors, 0, width) + columns(&found.candidates, 0, width);
-    Ok((found.per_anchor, of_rows - rows * of_halves))
+        columns(&result.anchors, width, width + 1) + columns(&result.candidates, width + 1, width + 2);
+    let of_rows = columns(&result.anchors, 0, width) + columns(&result.candidates, 0, width);
+    Ok((result.per_anchor, of_rows - rows * of_halves))
 }

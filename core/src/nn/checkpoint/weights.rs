@@ -218,12 +218,12 @@ impl Weights {
             let prefix = name.strip_suffix(first.as_str())?;
             (prefix.is_empty() || prefix.ends_with('.')).then(|| prefix.to_owned())
         };
-        let found = |prefix: &str| {
+        let count_with = |prefix: &str| {
             expected.iter().filter(|name| names.contains(format!("{prefix}{name}").as_str())).count()
         };
         let mut best: (usize, Vec<String>) = (0, vec![]);
         for prefix in names.iter().filter_map(before) {
-            let count = found(&prefix);
+            let count = count_with(&prefix);
             if prefix.is_empty() && count == expected.len() {
                 return Ok(prefix);
             }

@@ -1,4 +1,4 @@
-//! How residual networks are found by name and by their tensors, and what an image costs in them.
+//! Finds residual networks by name and by their tensors, and computes their cost for one image.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ impl Depth {
     fn activations(self, settings: &Settings) -> Activations {
         let stem = settings.stem.unwrap_or_default();
         let mut side = stem.window().after(settings.side);
-        let image = Activations::of_image(settings.channels, settings.side);
+        let image = Activations::from_image(settings.channels, settings.side);
         let mut kept = image.and(2, WIDTHS[0] * side.pow(2));
         if stem == Stem::Imagenet {
             // Values and their sources.
@@ -58,7 +58,7 @@ impl Depth {
 
     fn work(self, settings: &Settings) -> Work {
         let stem = settings.stem.unwrap_or_default();
-        let image = Layers::of_maps(settings.channels, settings.side);
+        let image = Layers::from_maps(settings.channels, settings.side);
         let mut maps = image.convolution(WIDTHS[0], stem.window()).normalised();
         if stem == Stem::Imagenet {
             maps = maps.pool(HALVING);
@@ -90,11 +90,11 @@ impl Depth {
     fn operations(self, settings: &Settings) -> Vec<Operation> {
         let stem = settings.stem.unwrap_or_default();
         let Window { stride, padding, .. } = stem.window();
-        let mut found = convolved("conv1", "bn1", stride, padding);
-        found.push(Operation::Relu);
+        let mut operations = convolved("conv1", "bn1", stride, padding);
+        operations.push(Operation::Relu);
         if stem == Stem::Imagenet {
             let Window { kernel: side, stride, padding } = HALVING;
-            found.push(Operation::Maximum { side, stride, padding });
+            operations.push(Operation::Maximum { side, stride, padding });
         }
         let mut inputs = WIDTHS[0];
         for (stage, width) in WIDTHS.into_iter().enumerate() {
@@ -107,13 +107,13 @@ impl Depth {
                 } else {
                     Vec::new()
                 };
-                found.extend([Operation::Sum([self.block(&name, stride), shortcut]), Operation::Relu]);
+                operations.extend([Operation::Sum([self.block(&name, stride), shortcut]), Operation::Relu]);
                 inputs = outputs;
             }
         }
-        found.push(Operation::GlobalMean);
-        found.extend(settings.output.map(|_| Operation::linear("fc")));
-        found
+        operations.push(Operation::GlobalMean);
+        operations.extend(settings.output.map(|_| Operation::linear("fc")));
+        operations
     }
 
     /// The main branch of a block.

@@ -278,9 +278,9 @@ impl ResNet {
             let width = WIDTHS[index];
             let blocks = (0..depth.blocks()[index]).map(|block| {
                 let stride = if block == 0 && index > 0 { 2 } else { 1 };
-                let made = Block::new(depth.kind(), inputs, width, stride, device, rng);
+                let block = Block::new(depth.kind(), inputs, width, stride, device, rng);
                 inputs = width * depth.kind().expansion();
-                made
+                block
             });
             blocks.collect()
         };
@@ -323,7 +323,7 @@ impl ResNet {
     fn sections(&self) -> Vec<Section<'_>> {
         let stem = Section::of(|images| self.stem(images)).with(&self.conv1).with(&self.bn1);
         let blocks = self.blocks().map(|block| Section::of(|maps| block.forward(maps)).with(block));
-        let end = Section::of(|maps| Flow::of_rows(self.end(maps)).maps).with(&self.fc);
+        let end = Section::of(|maps| Flow::from_rows(self.end(maps)).maps).with(&self.fc);
         std::iter::once(stem).chain(blocks).chain([end]).collect()
     }
 
@@ -337,7 +337,7 @@ impl ResNet {
                 false => relu(maps),
             })
         });
-        let end = Step::of(|flow| Flow::of_rows(self.end(flow.maps)));
+        let end = Step::of(|flow| Flow::from_rows(self.end(flow.maps)));
         let blocks = self.blocks().map(Block::segment);
         std::iter::once(vec![convolution, pooled.after(&self.bn1)]).chain(blocks).chain([vec![end]]).collect()
     }

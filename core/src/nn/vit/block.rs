@@ -12,7 +12,7 @@ use rand_distr::StandardNormal;
 use super::HIDDEN;
 use crate::nn::layers::{Linear, in_type_of, is_half};
 
-/// What is added to a variance.
+/// The constant that layer normalisation adds to the variance.
 pub(super) const EPSILON: f64 = 1e-6;
 /// Standard deviation of a weight at initialisation.
 const DEVIATION: f64 = 0.02;

@@ -114,7 +114,7 @@ impl Vit {
         self.norm.forward(class.reshape([n, width]))
     }
 
-    /// A segment for the patches, for each block, and for the end. There is no batch norm: a chunk's rows are those of the batch.
+    /// One segment for the patches, one for each block, and one for the end. Without a batch norm, chunks do not depend on each other.
     fn segments(&self) -> Vec<Segment<'_>> {
         let kept = |rows: Tensor<2>, n: usize| {
             let [all, width] = rows.dims();
@@ -136,7 +136,7 @@ impl Vit {
         });
         let end = Step::of(move |flow| {
             let (rows, n) = rows(flow.maps);
-            Flow::of_rows(self.end(rows, n))
+            Flow::from_rows(self.end(rows, n))
         });
         std::iter::once(patches).chain(blocks).chain([end]).map(|step| vec![step]).collect()
     }

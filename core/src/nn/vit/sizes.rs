@@ -1,4 +1,4 @@
-//! How vision transformers are found by name and by their tensors, and what an image costs in them.
+//! Finds vision transformers by name and by their tensors, and computes their cost for one image.
 
 use burn::tensor::Device;
 use rand::Rng;
@@ -32,7 +32,7 @@ impl VitConfig {
         let Self { side, channels, width, blocks, heads } = *self;
         let tokens = self.tokens();
         let (rows, scores) = (tokens * width, heads * tokens.pow(2));
-        let mut kept = Activations::of_image(channels, side);
+        let mut kept = Activations::from_image(channels, side);
         for _ in 0..blocks {
             kept = kept
                 // A norm: centred rows, those of unit variance, and its result.
@@ -95,13 +95,13 @@ impl VitConfig {
             ];
             [mixed, changed].map(|branch| Operation::Sum([branch, Vec::new()]))
         };
-        let mut found = vec![
+        let mut operations = vec![
             Operation::convolution("patch_embed.proj", PATCH, 0),
             Operation::Tokens { class: "cls_token".into(), positions: "pos_embed".into() },
         ];
-        found.extend((0..self.blocks).flat_map(block));
-        found.extend([Operation::FirstToken { tokens }, norm("norm".into())]);
-        found
+        operations.extend((0..self.blocks).flat_map(block));
+        operations.extend([Operation::FirstToken { tokens }, norm("norm".into())]);
+        operations
     }
 }
 

@@ -53,7 +53,7 @@ fn reference() -> Reference {
 }
 
 /// The name of a tensor in torchvision's `vit_b_16`.
-fn of_torchvision(name: &str) -> String {
+fn torchvision_name(name: &str) -> String {
     let Some((block, layer)) = name.strip_prefix("blocks.").and_then(|rest| rest.split_once('.')) else {
         return match name {
             "cls_token" => "class_token".into(),
@@ -84,7 +84,7 @@ fn an_imported_network_gives_timms_features() {
         flattened("", &blank).into_iter().map(|tensor| (tensor.name, tensor.shape)).collect();
     let pixels: Vec<f32> = noise(2 * 3 * side * side, 0).into_iter().map(|v| v as f32).collect();
     let images = Tensor::<4>::from_data(TensorData::new(pixels, [2, 3, side, side]), &device);
-    for theirs in [str::to_owned, of_torchvision] {
+    for theirs in [str::to_owned, torchvision_name] {
         let mut weights = Weights::default();
         for (name, shape) in &tensors {
             weights.insert(&theirs(name), shape.clone(), value(name, shape)).unwrap();

@@ -38,13 +38,13 @@ pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     let params: Params = parameters(params)?;
     let points: Matrix = input(NAME, inputs, "points")?;
     let config = KMeansConfig { restarts: params.restarts, ..KMeansConfig::new(params.k) };
-    let found = config.fit(&points, &mut ChaCha8Rng::seed_from_u64(params.seed))?;
+    let clusters = config.fit(&points, &mut ChaCha8Rng::seed_from_u64(params.seed))?;
     let aux = json!({
-        "inertia": found.inertia,
-        "inertia_bound": found.inertia,
-        "labels_of_best": found.labels,
-        "cluster_sizes": found.sizes(),
-        "centres": Vec::from(found.centres),
+        "inertia": clusters.inertia,
+        "inertia_bound": clusters.inertia,
+        "labels_of_best": clusters.labels,
+        "cluster_sizes": clusters.sizes(),
+        "centres": Vec::from(clusters.centres),
     });
     Ok(Outcome { aux, ..Outcome::default() })
 }

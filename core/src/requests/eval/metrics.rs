@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{input, number_or_nan, parameters};
 use crate::error::{Error, Result};
-use crate::eval::groups::Groups;
+use crate::eval::group_accuracy::GroupAccuracy;
 use crate::eval::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
 use crate::numeric::matrix::Matrix;
 use crate::requests::outcome::Outcome;
@@ -35,7 +35,7 @@ pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     }
     let predicted = predictions(&logits)?;
     let confusion = ConfusionMatrix::new(&predicted, &labels, params.classes)?;
-    let groups = Groups::new(&predicted, &labels, &bias, params.classes, params.biases)?;
+    let groups = GroupAccuracy::new(&predicted, &labels, &bias, params.classes, params.biases)?;
     let cells: Vec<Vec<Value>> =
         groups.accuracy().into_iter().map(|row| row.into_iter().map(number_or_nan).collect()).collect();
     let classes: Vec<Value> = confusion.class_accuracy().into_iter().map(number_or_nan).collect();

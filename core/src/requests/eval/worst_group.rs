@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{input, number_or_nan, parameters};
 use crate::error::{Error, Result};
-use crate::eval::groups::Groups;
+use crate::eval::group_accuracy::GroupAccuracy;
 use crate::eval::metrics::{cross_entropy, predictions, top_k_accuracy};
 use crate::numeric::matrix::Matrix;
 use crate::requests::outcome::Outcome;
@@ -43,7 +43,7 @@ pub(super) fn run(params: &Value, inputs: &Value) -> Result<Outcome> {
     if logits.columns() != 2 {
         return Err(Error::shape("logits", "2 columns", format!("{} columns", logits.columns())));
     }
-    let groups = Groups::new(&predictions(&logits)?, &labels, &bias, 2, 2)?;
+    let groups = GroupAccuracy::new(&predictions(&logits)?, &labels, &bias, 2, 2)?;
     let (label, sensitive, worst) = groups.worst();
     let percent: Vec<Value> =
         groups.accuracy().into_iter().flatten().map(|cell| number_or_nan(cell.map(|a| 100.0 * a))).collect();

@@ -138,14 +138,14 @@ impl CifarSet {
     fn archive_state(&self, path: &Path) -> State {
         let examine = || -> Result<State> {
             let official = self.md5;
-            let found = md5(&files::read(path)?);
-            if found == official {
-                return Ok(State::Official { md5: found });
+            let md5_of_file = md5(&files::read(path)?);
+            if md5_of_file == official {
+                return Ok(State::Official { md5: md5_of_file });
             }
             let Arrays { train, test, .. } = self.read(path.parent().unwrap_or(path))?;
             let count = train.len() + test.len();
             Ok(State::WellFormed {
-                detail: format!("{count} images, but MD5 {found}, the official one {official}"),
+                detail: format!("{count} images, but MD5 {md5_of_file}, the official one {official}"),
             })
         };
         examine().unwrap_or_else(|error| State::Corrupt { reason: error.to_string() })
@@ -257,7 +257,7 @@ mod tests {
             fs::write(inner.join(format!("data_batch_{batch}.bin")), records).unwrap();
         }
         fs::write(inner.join("test_batch.bin"), [record(3), record(9), record(9)].concat()).unwrap();
-        // As it is published, with an empty line at the end.
+        // The published file also has an empty line at the end.
         let names = "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
         fs::write(inner.join("batches.meta.txt"), names).unwrap();
         let cifar = CIFAR_10.read(folder.path()).unwrap();

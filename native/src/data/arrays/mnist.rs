@@ -115,8 +115,8 @@ pub(in crate::data) fn find(folder: &Path) -> Result<()> {
 fn four_files(folder: &Path) -> Result<[PathBuf; 4]> {
     let [Some(train_images), Some(train_labels), Some(test_images), Some(test_labels)] = locate(folder)?
     else {
-        let found = locate(folder)?;
-        let missing = OFFICIAL.iter().zip(&found).filter(|(_, path)| path.is_none());
+        let paths = locate(folder)?;
+        let missing = OFFICIAL.iter().zip(&paths).filter(|(_, path)| path.is_none());
         let missing = missing.map(|(file, _)| format!("{} (plain or .gz)", file.name)).collect();
         return Err(DataError::Missing { folder: folder.into(), missing });
     };
@@ -134,8 +134,8 @@ fn pair(images: &Path, labels: &Path) -> Result<Dataset> {
 /// # Errors
 /// If `folder` is not a folder.
 pub(in crate::data) fn check(folder: &Path) -> Result<Vec<FileReport>> {
-    let found = locate(folder)?;
-    let files = OFFICIAL.iter().zip(found).map(|(official, path)| {
+    let paths = locate(folder)?;
+    let files = OFFICIAL.iter().zip(paths).map(|(official, path)| {
         let state = path.as_deref().map_or(State::Missing, |path| state(path, official));
         FileReport { name: official.name.into(), path, state }
     });

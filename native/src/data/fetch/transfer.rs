@@ -69,26 +69,26 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>> {
 /// then removed.
 pub(super) fn transfer(agent: &Agent, url: &str, path: &Path, md5: Option<&str>) -> Result<Transfer> {
     if path.is_file() {
-        let found = md5_of(path)?;
-        if md5.is_none_or(|md5| md5 == found) {
+        let md5_of_file = md5_of(path)?;
+        if md5.is_none_or(|md5| md5 == md5_of_file) {
             line(format_args!("{} is there already", path.display()));
-            return Ok(Transfer { bytes: 0, resumed_from: 0, md5: found });
+            return Ok(Transfer { bytes: 0, resumed_from: 0, md5: md5_of_file });
         }
         line(format_args!("{} is not the official file and is fetched again", path.display()));
     }
     let part = part_of(path);
     let resumed_from = size(&part);
     let bytes = all_of(agent, url, &part)?;
-    let found = md5_of(&part)?;
-    if let Some(expected) = md5.filter(|md5| *md5 != found) {
+    let md5_of_file = md5_of(&part)?;
+    if let Some(expected) = md5.filter(|md5| *md5 != md5_of_file) {
         remove(&part)?;
         let reason = format!(
-            "what came has MD5 {found}, expected {expected}; it was removed, so try again or another address"
+            "what came has MD5 {md5_of_file}, expected {expected}; it was removed, so try again or another address"
         );
         return Err(failed(url, reason));
     }
     fs::rename(&part, path).map_err(|source| DataError::Write { path: path.into(), source })?;
-    Ok(Transfer { bytes, resumed_from, md5: found })
+    Ok(Transfer { bytes, resumed_from, md5: md5_of_file })
 }
 
 /// Repeats requests until the file is complete; returns the number of received bytes.

@@ -74,9 +74,9 @@ pub(crate) fn unpack(archive: &Path, folder: &Path, limits: Limits) -> Result<Ve
         tempfile::Builder::new().prefix(".unpacking-").tempdir_in(folder).map_err(write(folder.into()))?;
     each_file(archive, limits, &mut |path, bytes| {
         let target = staging.path().join(path);
-        let made = target.parent().map_or(Ok(()), fs::create_dir_all);
+        let parent = target.parent().map_or(Ok(()), fs::create_dir_all);
         let written =
-            made.and_then(|()| File::create(&target)).and_then(|mut file| io::copy(bytes, &mut file));
+            parent.and_then(|()| File::create(&target)).and_then(|mut file| io::copy(bytes, &mut file));
         // A reader that refuses to continue explains why in its own error.
         written
             .map(|_| ())
@@ -139,7 +139,7 @@ pub(in crate::data) fn members(
     names: &[&str],
     largest: u64,
 ) -> Result<HashMap<String, Vec<u8>>> {
-    let mut found = HashMap::new();
+    let mut contents = HashMap::new();
     each_file(archive, Limits::default(), &mut |path, bytes| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if names.contains(&name.as_str()) {
@@ -149,11 +149,11 @@ pub(in crate::data) fn members(
             if read as u64 > largest {
                 return Err(DataError::TooLarge { path: archive.join(path), limit: largest });
             }
-            found.insert(name, content);
+            contents.insert(name, content);
         }
         Ok(())
     })?;
-    Ok(found)
+    Ok(contents)
 }
 
 /// The remaining budget of an archive.

@@ -16,13 +16,13 @@ const DEPTH: usize = 8;
 /// # Errors
 /// Names the folder that cannot be read.
 pub(in crate::data) fn pictures(root: &Path) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    visit(root, "", DEPTH, &mut found)?;
-    found.sort_unstable();
-    Ok(found)
+    let mut paths = Vec::new();
+    visit(root, "", DEPTH, &mut paths)?;
+    paths.sort_unstable();
+    Ok(paths)
 }
 
-fn visit(folder: &Path, below: &str, depth: usize, found: &mut Vec<String>) -> Result<()> {
+fn visit(folder: &Path, below: &str, depth: usize, paths: &mut Vec<String>) -> Result<()> {
     let unreadable = |source| DataError::Read { path: folder.into(), source };
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
@@ -34,9 +34,9 @@ fn visit(folder: &Path, below: &str, depth: usize, found: &mut Vec<String>) -> R
         let kind = entry.file_type().map_err(unreadable)?;
         let is_folder = kind.is_dir() || (kind.is_symlink() && entry.path().is_dir());
         if is_folder && depth > 0 {
-            visit(&entry.path(), &path, depth - 1, found)?;
+            visit(&entry.path(), &path, depth - 1, paths)?;
         } else if !is_folder && is_picture(&path) {
-            found.push(path);
+            paths.push(path);
         }
     }
     Ok(())

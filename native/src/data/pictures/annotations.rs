@@ -19,8 +19,8 @@ pub(crate) struct Annotations {
 
 /// The first of the sub-folders `inner` that exists, or the folder itself.
 pub(in crate::data) fn inner_folder(folder: &Path, inner: &[&str]) -> PathBuf {
-    let found = inner.iter().map(|name| folder.join(name)).find(|path| path.is_dir());
-    found.unwrap_or_else(|| folder.into())
+    let existing = inner.iter().map(|name| folder.join(name)).find(|path| path.is_dir());
+    existing.unwrap_or_else(|| folder.into())
 }
 
 /// The first of the sub-folders `inner`, or the folder itself, that holds the file or folder `marker`.
@@ -29,8 +29,8 @@ pub(in crate::data) fn inner_folder(folder: &Path, inner: &[&str]) -> PathBuf {
 /// If none does.
 pub(in crate::data) fn root(folder: &Path, inner: &[&str], marker: &str) -> Result<PathBuf> {
     let candidates = inner.iter().map(|name| folder.join(name)).chain([folder.to_path_buf()]);
-    let mut found = candidates.filter(|candidate| candidate.join(marker).exists());
-    found.next().ok_or_else(|| DataError::Missing { folder: folder.into(), missing: vec![marker.into()] })
+    let mut holders = candidates.filter(|candidate| candidate.join(marker).exists());
+    holders.next().ok_or_else(|| DataError::Missing { folder: folder.into(), missing: vec![marker.into()] })
 }
 
 /// A text file and the name that messages use for it.

@@ -27,7 +27,7 @@ impl Cache {
     }
 
     /// The folder named by `SIMILE_CACHE`, none if that is `off`, or `simile` in the user's cache folder.
-    pub(crate) fn of_user() -> Option<Self> {
+    pub(crate) fn for_user() -> Option<Self> {
         let variable =
             |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         match variable("SIMILE_CACHE") {
@@ -48,7 +48,7 @@ impl Cache {
 
 /// The keys of picture files as they are now.
 pub(super) fn keys(root: &Path, files: &[String]) -> Vec<Key> {
-    of_each(files, |file| {
+    ask_each(files, |file| {
         let known = fs::metadata(root.join(file)).ok();
         let size = known.as_ref().map_or(0, fs::Metadata::len);
         let date = known.and_then(|known| known.modified().ok()?.duration_since(UNIX_EPOCH).ok());
@@ -57,7 +57,7 @@ pub(super) fn keys(root: &Path, files: &[String]) -> Vec<Key> {
 }
 
 /// An answer of the file system on each file, in their order.
-fn of_each<T: Send>(files: &[String], ask: impl Fn(&String) -> T + Sync + Send) -> Vec<T> {
+fn ask_each<T: Send>(files: &[String], ask: impl Fn(&String) -> T + Sync + Send) -> Vec<T> {
     let all = || files.par_iter().map(ask).collect();
     match ThreadPoolBuilder::new().num_threads(AT_ONCE).build() {
         Ok(waiting) => waiting.install(all),
@@ -99,7 +99,7 @@ mod tests {
             waiting.fetch_sub(1, Ordering::SeqCst);
             file.clone()
         };
-        assert_eq!(of_each(&files, ask), files);
+        assert_eq!(ask_each(&files, ask), files);
         let most = most.into_inner();
         assert!(most > AT_ONCE / 2, "{most} at once");
     }

@@ -37,7 +37,7 @@ const KEY: usize = 16;
 pub(super) struct Key([u8; KEY]);
 
 impl Key {
-    /// The key of a file, below the folder, of so many bytes and nanoseconds since 1970.
+    /// The key of a file, from its path below the folder, its size in bytes and its date in nanoseconds since 1970.
     pub(super) fn of(file: &str, bytes: u64, date: u128) -> Self {
         Self(Md5::digest(format!("{file}\n{bytes} {date}")).into())
     }

@@ -34,7 +34,7 @@ pub(crate) struct Pictures {
 
 /// Fewest pictures that are looked up in the cache: decoding fewer is as quick.
 const FEWEST: usize = 256;
-/// Pictures that a run decodes into the cache before another one that waits has its turn, and the pause that it takes then.
+/// Number of pictures that a run decodes into the cache before a waiting run may go on, and the pause that it then makes.
 const TURN: usize = 16 * PART;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Most pictures, and about most bytes, that are decoded at a time.
@@ -159,7 +159,7 @@ fn fill(path: &Path, layout: &Layout, (root, files): (&Path, &[String]), keys: &
     Ok(())
 }
 
-/// Checks that the disk has room for so many records more.
+/// Checks that the disk has room for `pictures` more records.
 fn check_room(path: &Path, layout: &Layout, pictures: usize) -> Result<()> {
     let bytes = (pictures as u64).saturating_mul(layout.stride());
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
@@ -181,13 +181,13 @@ fn in_memory(
     if reserved.is_none_or(|total| pixels.try_reserve_exact(total).is_err()) {
         return Err(DataError::NeedsCache { pictures: files.len(), bytes: total, most: MOST_IN_MEMORY });
     }
-    let mut found = Vec::new();
+    let mut decoded = Vec::new();
     let all: Vec<usize> = (0..files.len()).collect();
     let mut progress = (all.len() > PART).then(|| Progress::new("decoding", 0, all.len() as u64));
     let gathered: Result<(), std::convert::Infallible> =
         decode((root, files), &all, resize, (&mut progress, 0), |part, of_part| {
             pixels.extend_from_slice(part);
-            found.extend(of_part);
+            decoded.extend(of_part);
             Ok(())
         });
     let Ok(()) = gathered;
@@ -197,11 +197,11 @@ fn in_memory(
     let images = ImageSet::from(Images::new(resize.side, resize.side, resize.channels, pixels)?)
         .with_files(files.iter().map(|file| root.join(file).display().to_string()).collect())?;
     let images = if resize.fit == Fit::Aspect {
-        images.stretched(found.iter().map(|picture| *picture.as_ref().unwrap_or(&1.0)).collect())?
+        images.stretched(decoded.iter().map(|picture| *picture.as_ref().unwrap_or(&1.0)).collect())?
     } else {
         images
     };
-    let broken = found.into_iter().enumerate().filter_map(|(at, picture)| Some((at, picture.err()?)));
+    let broken = decoded.into_iter().enumerate().filter_map(|(at, picture)| Some((at, picture.err()?)));
     Ok((images, broken.collect()))
 }
 

@@ -103,12 +103,12 @@ impl RecordFile {
                 picture.display()
             ),
         })?;
-        let kept = match self.rewrite(number, pixels) {
+        let note = match self.rewrite(number, pixels) {
             Ok(()) => String::new(),
             Err(error) => format!("; the record stays damaged: {error}"),
         };
         line(format_args!(
-            "record {record} of {} is damaged ({reason}); {} is decoded again{kept}",
+            "record {record} of {} is damaged ({reason}); {} is decoded again{note}",
             path.display(),
             picture.display()
         ));

@@ -56,17 +56,17 @@ impl<'a> Writer<'a> {
             }
             let _ = lock.lock();
         }
-        let mut found = Index::open(path, layout)?;
-        if let Found::Damaged = found {
+        let mut index = Index::open(path, layout)?;
+        if let Found::Damaged = index {
             line(format_args!("{} is damaged; its pictures are decoded again", path.display()));
             fs::remove_file(path)?;
         }
         let mut file = options.open(path)?;
-        if !matches!(found, Found::Whole(_)) {
+        if !matches!(index, Found::Whole(_)) {
             file.write_all(&layout.header)?;
-            found = Index::open(path, layout)?;
+            index = Index::open(path, layout)?;
         }
-        let Found::Whole(index) = found else {
+        let Found::Whole(index) = index else {
             return Err(io::Error::other("it is damaged as soon as it is written; check the disk"));
         };
         let (next, kept) = (index.end, Instant::now());

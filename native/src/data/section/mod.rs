@@ -112,7 +112,7 @@ impl DataSection {
         Options { train: self.train, test: self.test, colours: self.colours, own: self.own.clone() }
     }
 
-    /// The split on which probes are measured, in a word.
+    /// The word for the split on which probes are measured.
     pub(crate) fn judged(&self) -> &'static str {
         match (self.validation, self.judged_by) {
             (0, JudgedBy::Test) => "test",

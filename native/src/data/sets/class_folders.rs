@@ -90,12 +90,12 @@ impl PictureFiles for ClassFolderSet {
 
 /// The lack of folders of classes, in words, with the remedy.
 fn without_classes(pictures: usize) -> String {
-    let found = match pictures {
+    let content = match pictures {
         0 => "it holds no PNG, JPEG or WebP pictures".to_owned(),
         count => format!("it holds {count} pictures, but no folder of a class"),
     };
     format!(
-        "{found}; put each picture into a folder with the name of its class, or a CSV file with the columns file,label \
+        "{content}; put each picture into a folder with the name of its class, or a CSV file with the columns file,label \
          beside them (`simile init DIR` then writes a recipe)"
     )
 }

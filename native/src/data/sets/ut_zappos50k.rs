@@ -114,9 +114,9 @@ fn catalogue(table: &Text<'_>, paths: &[String]) -> Result<Catalogue, DatasetErr
     let id = csv.column("CID")?;
     let columns = |groups: &[&str], expected: usize| {
         let of_group = |name: &str| name.split('.').next().is_some_and(|group| groups.contains(&group));
-        let found: Vec<usize> = (0..csv.header.len()).filter(|&at| of_group(&csv.header[at])).collect();
-        match found.len() {
-            count if count == expected => Ok(found),
+        let columns: Vec<usize> = (0..csv.header.len()).filter(|&at| of_group(&csv.header[at])).collect();
+        match columns.len() {
+            count if count == expected => Ok(columns),
             count => {
                 let reason = format!("{count} columns of {}, expected {expected}", groups.join(", "));
                 Err(csv.error(1, format!("{reason}; get the official meta-data-bin.csv")))

@@ -202,8 +202,8 @@ fn published(catalogue: Catalogue, correlation: f64, seed: u64) -> Result<Catalo
             "expected a catalogue with the condition `bias`",
         ));
     };
-    let kept = thin_conflicting(&catalogue, values, correlation, seed.wrapping_add(1))?;
-    let catalogue = catalogue.select(&kept);
+    let thinned = thin_conflicting(&catalogue, values, correlation, seed.wrapping_add(1))?;
+    let catalogue = catalogue.select(&thinned);
     let half = catalogue.of(Part::Test).len() / 2;
     catalogue.hold_out(Part::Test, Part::Validation, half, seed.wrapping_add(2))
 }

@@ -43,7 +43,7 @@ impl Survey {
     ///
     /// # Errors
     /// If the annotations cannot be read at all.
-    pub(crate) fn of_files(section: &DataSection, folder: &Path) -> Result<Self> {
+    pub(crate) fn from_files(section: &DataSection, folder: &Path) -> Result<Self> {
         let Kind::Pictures(set) = section.dataset.kind() else { return Ok(Self::default()) };
         let strict = set.annotations(&section.options(), folder);
         let table = section.own.get::<TableSection>();
@@ -78,7 +78,7 @@ impl Survey {
     }
 
     /// A survey of images that were read, without a look at their pixels.
-    pub(crate) fn of_images(set: &Dataset) -> Self {
+    pub(crate) fn from_images(set: &Dataset) -> Self {
         let of_class = (set.labels.as_slice(), set.classes.len());
         let variable = |(name, condition): (&String, &Condition)| Variable::of(name, condition, of_class, 0);
         Self {

@@ -8,7 +8,7 @@ use simile_core::numeric::matrix::Matrix;
 
 /// Most values of a category that are listed in text, and that have a column in a table.
 const MOST_VALUES: usize = 12;
-/// A tie from here on is close enough to say what it means.
+/// A tie of at least this strength is explained to the user.
 const CLOSE: f64 = 0.3;
 
 /// A variable of a data set.
@@ -64,7 +64,7 @@ impl Variable {
                 let tie = cramers_v(&by_class);
                 (Kind::Category { values: names.iter().enumerate().map(of_value).collect(), by_class }, tie)
             }
-            Condition::Numeric(matrix) => of_numbers(matrix, of_class),
+            Condition::Numeric(matrix) => describe_numbers(matrix, of_class),
         };
         Self { name: name.into(), kind, missing, tie_to_class }
     }
@@ -127,7 +127,7 @@ fn cramers_v(counts: &[Vec<usize>]) -> Option<f64> {
     Some((chi_squared / (n * (least - 1) as f64)).sqrt())
 }
 
-fn of_numbers(matrix: &Matrix, (labels, classes): (&[usize], usize)) -> (Kind, Option<f64>) {
+fn describe_numbers(matrix: &Matrix, (labels, classes): (&[usize], usize)) -> (Kind, Option<f64>) {
     let all = matrix.data();
     let low = all.iter().copied().fold(f64::INFINITY, f64::min);
     let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn numbers_are_tied_by_the_share_of_their_variance_between_classes() {
         let matrix = Matrix::from_fn(4, 1, |at, _| [1.0, 3.0, 5.0, 7.0][at]);
-        let (kind, tie) = of_numbers(&matrix, (&[0, 0, 1, 1], 2));
+        let (kind, tie) = describe_numbers(&matrix, (&[0, 0, 1, 1], 2));
         assert!(matches!(kind, Kind::Number { low: 1.0, high: 7.0, mean: 4.0, .. }));
         // 16 of 20 lie between the classes.
         assert!(tie.is_some_and(|tie| (tie - 0.8_f64.sqrt()).abs() < 1e-12), "{tie:?}");

@@ -9,7 +9,7 @@ use simile_core::numeric::rows::{Buffer, FeatureTable, Rows};
 use self::file::{FeatureFile, Writer};
 use crate::experiment::memory::available::available;
 
-/// Features that would take more than one part in so many of the available memory go into a file.
+/// Features that would take more than `1 / SHARE` of the available memory go into a file.
 const SHARE: u64 = 4;
 
 /// Features in `f32`, `[n, d]`.

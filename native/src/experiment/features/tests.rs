@@ -11,7 +11,7 @@ use simile_core::numeric::matrix::Matrix;
 
 use super::*;
 
-/// Features of `rows` images of so many classes: some directions vary far more than others.
+/// Features of `rows` images in `classes` classes. Some directions vary far more than others.
 fn made(rows: usize, columns: usize, classes: usize) -> impl Fn(usize) -> Vec<f32> {
     move |row| {
         let class = row * 7 % classes;

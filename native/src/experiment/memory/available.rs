@@ -20,7 +20,7 @@ const GROUPS: [[&str; 2]; 2] = [
 pub(crate) fn available() -> u64 {
     let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let of_group = |[limit, used]: [&str; 2]| Some(number(limit)?.saturating_sub(number(used)?));
-    let machine = of_file("/proc/meminfo", "MemAvailable");
+    let machine = bytes_in_file("/proc/meminfo", "MemAvailable");
     GROUPS.into_iter().filter_map(of_group).chain(machine).min().unwrap_or(UNKNOWN)
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn mebibytes(variable: &str, expected: &str) -> Result<Option<u64>> {
 /// True if another run fits beside `running` others: it needs twice the peak of each of them so far. True if memory is
 /// unknown.
 pub(crate) fn room_beside(running: usize) -> bool {
-    match (of_file("/proc/meminfo", "MemAvailable"), of_file(STATUS, "VmHWM")) {
+    match (bytes_in_file("/proc/meminfo", "MemAvailable"), bytes_in_file(STATUS, "VmHWM")) {
         (Some(available), Some(peak)) => available / 2 >= peak / running.max(1) as u64,
         _ => true,
     }
@@ -47,11 +47,11 @@ pub(crate) fn room_beside(running: usize) -> bool {
 
 /// The bytes of memory of this process, without pages of files; none if the system does not report them.
 pub(crate) fn resident() -> Option<u64> {
-    of_file(STATUS, "RssAnon")
+    bytes_in_file(STATUS, "RssAnon")
 }
 
 /// The bytes that a line of a file gives in kilobytes.
-fn of_file(path: &str, name: &str) -> Option<u64> {
+fn bytes_in_file(path: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     Some(kilobytes(&text, name)?.saturating_mul(1024))
 }

@@ -83,14 +83,14 @@ pub(crate) fn check_run(recipe: &Recipe, train: &Dataset) -> Result<()> {
     let embedding = recipe.encoder.config.embedding_size();
     for arm in recipe.arms() {
         let head = recipe.head.of(arm.scores(train.classes.len(), 0));
-        of_head(&head, embedding).into_iter().try_for_each(|need| need.within(free))?;
-        of_method(&arm, head.output).map_or(Ok(()), |need| need.within(free))?;
+        head_needs(&head, embedding).into_iter().try_for_each(|need| need.within(free))?;
+        method_need(&arm, head.output).map_or(Ok(()), |need| need.within(free))?;
     }
     Ok(())
 }
 
 /// The layers of a head with their gradients.
-fn of_head(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
+fn head_needs(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
     let hidden = head.hidden.unwrap_or(embedding);
     let weights = |inputs: usize, outputs: usize| 2 * NUMBER * inputs as u128 * outputs as u128;
     [
@@ -100,7 +100,7 @@ fn of_head(head: &HeadConfig, embedding: usize) -> [Need<'static>; 2] {
 }
 
 /// The memory of a method beside its networks, for projections of a width.
-fn of_method(arm: &Arm, width: usize) -> Option<Need<'static>> {
+fn method_need(arm: &Arm, width: usize) -> Option<Need<'static>> {
     let (key, count) = match arm.method() {
         AlgorithmConfig::Moco { queue, .. } => ("method.queue", queue),
         AlgorithmConfig::Swav { prototypes, .. } => ("method.prototypes", prototypes),

@@ -67,7 +67,7 @@ struct Step<'r> {
 }
 
 impl Step<'_> {
-    /// The memory of a step on a batch of so many samples by a method.
+    /// The memory of a step on a batch of `batch` samples by a method.
     fn memory(&self, batch: usize, method: AlgorithmConfig) -> Result<StepMemory> {
         let config = step_settings(self.recipe, self.arm, method)?;
         let StepSize { samples, classified } = step_size(self.recipe, &config, batch);

@@ -42,7 +42,7 @@ pub(super) fn check_precision(recipe: &Recipe, devices: &DeviceSet) -> Result<()
     Ok(())
 }
 
-/// Checks that a step on so many training images fits on every device.
+/// Checks that a step fits on every device; `images` is the number of training images.
 ///
 /// # Errors
 /// A usage error that names the batch or the chunk, and the largest that fits.
@@ -52,7 +52,7 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
     let resident = if bytes <= resident_limit()? { bytes } else { 0 };
     // Each process has its part of a batch.
     let mut own = recipe.clone();
-    own.train.batch = recipe.train.batch.div_ceil(devices.team.count());
+    own.train.batch = recipe.train.batch.div_ceil(devices.processes.count());
     check_step(&own, (images, resident), devices)
 }
 
@@ -64,18 +64,18 @@ pub(super) fn check_memory(recipe: &Recipe, images: usize, devices: &DeviceSet) 
 pub(super) fn preflight(recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -> Result<Warnings> {
     let Splits { train, test, .. } = splits;
     check_variables(recipe, train)?;
-    let of_probes = warnings::of_probes(recipe, train);
+    let probe_warnings = warnings::probe_warnings(recipe, train);
     limits::check_run(recipe, train)?;
     check_probes(recipe, splits)?;
     let mut warnings = Warnings::new();
     for arm in recipe.arms() {
-        let of_arm = check_arm(&arm, recipe, splits, devices);
-        let mut of_arm = of_arm.with_context(|| format!("variant `{}`", arm.name))?;
-        of_arm.iter().for_each(|warning| line(format_args!("warning: {}: {warning}", arm.name)));
-        of_arm.extend(of_probes.iter().cloned());
-        warnings.insert(arm.name, of_arm);
+        let arm_warnings = check_arm(&arm, recipe, splits, devices);
+        let mut arm_warnings = arm_warnings.with_context(|| format!("variant `{}`", arm.name))?;
+        arm_warnings.iter().for_each(|warning| line(format_args!("warning: {}: {warning}", arm.name)));
+        arm_warnings.extend(probe_warnings.iter().cloned());
+        warnings.insert(arm.name, arm_warnings);
     }
-    of_probes.iter().for_each(|warning| line(format_args!("warning: {warning}")));
+    probe_warnings.iter().for_each(|warning| line(format_args!("warning: {warning}")));
     for measured in &recipe.probe.objectives {
         let name = &measured.objective.name;
         Context::new(&measured.objective, test, recipe.train.seed)
@@ -104,7 +104,7 @@ fn check_arm(arm: &Arm, recipe: &Recipe, splits: &Splits, devices: &DeviceSet) -
     let trainer = Trainer::new(config, &context.training_set(), &devices.first.device);
     share(&mut trainer.map_err(usage)?, batch, devices)?;
     check_figures(arm, recipe, splits)?;
-    warnings::of_arm(arm, recipe, &context, train)
+    warnings::arm_warnings(arm, recipe, &context, train)
 }
 
 /// Number of images that stand for a whole part, and number of features of each.

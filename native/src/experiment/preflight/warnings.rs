@@ -29,7 +29,12 @@ const MOST_ALIKE: f64 = 0.95;
 ///
 /// # Errors
 /// If its first batch cannot be built.
-pub(crate) fn of_arm(arm: &Arm, recipe: &Recipe, context: &Context, train: &Dataset) -> Result<Vec<String>> {
+pub(crate) fn arm_warnings(
+    arm: &Arm,
+    recipe: &Recipe,
+    context: &Context,
+    train: &Dataset,
+) -> Result<Vec<String>> {
     let mut warnings: Vec<String> = Vec::new();
     warnings.extend(views_alike(arm, recipe, train)?);
     let section = &arm.objective;
@@ -57,7 +62,7 @@ pub(crate) fn of_arm(arm: &Arm, recipe: &Recipe, context: &Context, train: &Data
 }
 
 /// The warnings about the probed variables.
-pub(crate) fn of_probes(recipe: &Recipe, train: &Dataset) -> Vec<String> {
+pub(crate) fn probe_warnings(recipe: &Recipe, train: &Dataset) -> Vec<String> {
     let names = std::iter::once(&recipe.probe.condition).chain(&recipe.probe.also);
     if train.conditions.is_empty() {
         let named: Vec<String> =
@@ -191,8 +196,8 @@ mod tests {
         let (recipe, train) = (recipe.unwrap(), change(draw_digits(300, Colours::Palette, 0).unwrap()));
         let arm = recipe.arms().remove(0);
         let context = Context::new(&arm.objective, &train, 0).unwrap();
-        let warnings = of_arm(&arm, &recipe, &context, &train).unwrap();
-        warnings.into_iter().chain(of_probes(&recipe, &train)).collect()
+        let warnings = arm_warnings(&arm, &recipe, &context, &train).unwrap();
+        warnings.into_iter().chain(probe_warnings(&recipe, &train)).collect()
     }
 
     fn one_doubt(set: &[&str], words: &[&str]) {

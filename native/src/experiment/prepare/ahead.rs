@@ -58,7 +58,7 @@ impl Ahead {
         Self::keeping(batches_ahead, images, plan, change, device)
     }
 
-    /// The same with as many batches ahead as a number of bytes of the first allows.
+    /// Begins to read with `batches_ahead` batches ahead, a function of the bytes of the first batch.
     fn keeping(
         batches_ahead: fn(u64) -> usize,
         images: ImageSet,

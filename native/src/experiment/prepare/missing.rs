@@ -8,12 +8,12 @@ use crate::experiment::prepare::weights;
 use crate::run_folder::model;
 
 /// The missing data and models of a recipe with the data in `folder`, and how to get them; none if all are present.
-pub(crate) fn lacking(recipe: &Recipe, folder: Option<&Path>) -> Option<String> {
-    missing_files(&recipe.data, folder).or_else(|| lacking_models(recipe))
+pub(crate) fn missing_inputs(recipe: &Recipe, folder: Option<&Path>) -> Option<String> {
+    missing_files(&recipe.data, folder).or_else(|| missing_models(recipe))
 }
 
 /// The first missing model of a recipe, with a remedy.
-pub(crate) fn lacking_models(recipe: &Recipe) -> Option<String> {
+pub(crate) fn missing_models(recipe: &Recipe) -> Option<String> {
     let weights = || {
         let path = recipe.encoder.weights.as_ref()?;
         (!model::file(path).is_file()).then(|| weights::not_there(recipe, path))

@@ -74,7 +74,7 @@ fn one_part(
         &catalogue.files,
         resize,
         section.broken,
-        Cache::of_user().as_ref(),
+        Cache::for_user().as_ref(),
     )?;
     for error in broken.iter().take(MOST_COMPLAINTS) {
         line(format_args!("left out: {error}"));

@@ -12,16 +12,16 @@ use tracing::trace_span;
 
 use super::worker::Worker;
 
-/// Solves that wait for their step while one more is made.
+/// Number of solves that wait for their step while the next is computed.
 const READY: usize = 1;
 
-/// The solves of step after step. A solve is a function of the samples of its batch, so that a run has the same numbers as
-/// without this, also where it is resumed.
+/// Solves for one step after another. A solve depends on the samples of its batch only, so a run gives the same numbers with
+/// and without this, also if it is resumed.
 pub(crate) struct Solves {
     objective: Arc<dyn Objective>,
     condition: Arc<Matrix>,
     device: Device,
-    /// The next step of the thread.
+    /// The next step, and the thread that solves for it.
     ahead: Option<(u64, Worker<Option<Solved>>)>,
 }
 
@@ -36,7 +36,7 @@ impl Solves {
         Some(Self { objective: objective.into(), condition, device: device.clone(), ahead: None })
     }
 
-    /// That of a step; `None` if the condition has no solution, of which the step itself gives the error. `plan` are the
+    /// The solution for a step; `None` if the condition has none, in which case the step itself returns the error. `plan` lists the
     /// samples of this step and of those after it.
     ///
     /// # Errors

@@ -180,10 +180,10 @@ fn read(wanted: &Wanted<'_>, folder: Option<&Path>) -> Result<(Dataset, Dataset,
 /// Adds a variable of synthetic attributes.
 fn attributed(section: &AttributesSection, set: Dataset, seed: u64) -> Result<Dataset> {
     limits::check_columns("data.attributes.count", section.count, set.len().max(set.classes.len()))?;
-    let made = MadeAttributes { count: section.count, noise: section.noise, codes: section.seed };
+    let attributes = MadeAttributes { count: section.count, noise: section.noise, codes: section.seed };
     let table = match (section.of.as_str(), set.conditions.get(&section.of)) {
-        ("class", _) => made.of(&set.labels, seed)?,
-        (_, Some(Condition::Categorical { values, .. })) => made.of(values, seed)?,
+        ("class", _) => attributes.of(&set.labels, seed)?,
+        (_, Some(Condition::Categorical { values, .. })) => attributes.of(values, seed)?,
         (of, _) => {
             let categorical =
                 |(_, condition): &(_, &Condition)| matches!(condition, Condition::Categorical { .. });

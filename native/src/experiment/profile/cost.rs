@@ -1,4 +1,4 @@
-//! What a step computes, moves and uploads, by formula: without data, without a device, for any batch.
+//! The arithmetic, memory traffic and uploads of a step, computed by formula: without data, without a device, for any batch.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -22,24 +22,24 @@ pub(crate) struct Cost {
     #[serde(flatten)]
     pub(crate) step: StepCost,
     pub(crate) uploads: Uploads,
-    /// The least bytes that a step takes on its device, with pictures that are read ahead.
+    /// A lower bound of the device memory of a step in bytes, including pictures that are read ahead.
     pub(crate) memory: u64,
 }
 
-/// The bytes that a step copies to a GPU. What kernels are started with, some kilobytes, is left out.
+/// The bytes that a step copies to a GPU, without the arguments of kernels, which are some kilobytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Uploads {
-    /// The pictures, one byte a value, once for both views; nothing of a set that stays on the device.
+    /// The pictures, one byte a value, once for both views; 0 if the data set stays on the device.
     pub(crate) pictures: u64,
-    /// The numbers of the pictures in a set that stays on the device, nothing of another.
+    /// The indices of the pictures if the data set stays on the device, else 0.
     pub(crate) indices: u64,
     /// The parameters of views.
     pub(crate) views: u64,
-    /// The number of each projection's partner, forward and backward, where an objective compares projections: at most.
+    /// The index of each projection's partner, forward and backward, if an objective compares projections: an upper bound.
     pub(crate) partners: u64,
     /// Classes, clusters and biases that the objective reads.
     pub(crate) labels: u64,
-    /// The weights of a conditional objective that the host solves for: at most these, fewer where they have factors.
+    /// The weights of a conditional objective that the host solves for: an upper bound, since weights in factors are fewer.
     pub(crate) weights: u64,
 }
 
@@ -84,10 +84,10 @@ impl Uploads {
 }
 
 impl Cost {
-    /// That of a step of an arm.
+    /// Computes the cost of a step of an arm.
     ///
     /// # Errors
-    /// As the settings of the arm.
+    /// The settings of the arm are invalid.
     pub(crate) fn of(recipe: &Recipe, arm: &Arm) -> Result<Self> {
         let config = step_settings(recipe, arm, arm.method())?;
         let size = step_size(recipe, &config, recipe.train.batch);
@@ -114,10 +114,10 @@ pub(crate) struct ArmCost {
     pub(crate) cost: Cost,
 }
 
-/// The cost of a step of every arm.
+/// Computes the cost of a step of every arm.
 ///
 /// # Errors
-/// As the settings of an arm.
+/// The settings of an arm are invalid.
 pub(crate) fn costs(recipe: &Recipe) -> Result<Costs> {
     let of_arm = |arm: Arm| Ok(ArmCost { cost: Cost::of(recipe, &arm)?, name: arm.name });
     let arms = recipe.arms().into_iter().map(of_arm).collect::<Result<_>>()?;
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(objective("fair-cclk").weights, 4 * 64 * 64);
     }
 
-    /// Bytes at 4096 images: pictures of 256 pixels, and less than a megabyte besides for each 1024.
+    /// At 4096 images: the pictures of 256 pixels, and less than a megabyte of other uploads for each 1024 images.
     #[test]
     fn the_pictures_of_a_large_batch_are_nearly_all_that_is_uploaded() {
         let uploads = cost("imagenet-100", &["train.batch=4096"]).uploads;
@@ -166,7 +166,7 @@ mod tests {
         assert!(uploads.besides() < 4_000_000, "{uploads:?}");
     }
 
-    /// The exception that BENCHMARKS.md states beside this.
+    /// BENCHMARKS.md states this as the exception.
     #[test]
     fn a_condition_that_the_host_solves_is_more_than_a_megabyte_at_1024() {
         let objective = "objective={ name = \"fair-cclk\", kernel = { name = \"rbf\", sigma = 1.0 } }";

@@ -1,4 +1,4 @@
-//! Where the time of a training step goes: some steps of every arm, measured as a whole and by stage.
+//! Measures some training steps of every arm, as a whole and by stage, to show where their time goes.
 
 pub(crate) mod cost;
 mod spans;
@@ -29,7 +29,7 @@ use crate::experiment::train::loader::{DataLoader, Waited};
 use crate::experiment::train::trainer::{share, trainer_config};
 use crate::interrupt;
 
-/// Steps before anything is measured: devices compile and choose their kernels in them.
+/// Number of steps before the measurement, in which devices compile and choose their kernels.
 const WARM_UP: usize = 3;
 
 /// The measured steps of a recipe.
@@ -51,9 +51,9 @@ pub(crate) struct ArmProfile {
     pub(crate) steps: usize,
     /// Milliseconds of a step, measured over all steps without waiting for the device between them.
     pub(crate) step_ms: f64,
-    /// Milliseconds of a step in which the host prepares it and gives the device its work; on a CPU that is all of it.
+    /// Milliseconds of a step in which the host prepares it and submits work to the device; on a CPU that is the whole step.
     pub(crate) host_ms: f64,
-    /// Milliseconds of these in which the host waits for what threads prepare ahead.
+    /// The part of these milliseconds in which the host waits for threads that prepare ahead.
     pub(crate) waiting: WaitingTime,
     /// Images a second, of which each gives two views.
     pub(crate) images_per_second: f64,
@@ -62,7 +62,7 @@ pub(crate) struct ArmProfile {
     pub(crate) stages: Vec<StageTime>,
     /// Kernels that a step starts on a GPU, the most frequent first; empty on a CPU.
     pub(crate) launches: Vec<KernelLaunches>,
-    /// What a full batch computes, moves and uploads, by formula.
+    /// The arithmetic, memory traffic and uploads of a full batch, by formula.
     pub(crate) cost: Cost,
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn profile(
     devices: DeviceSet,
     (steps, trace): (usize, &Path),
 ) -> Result<Profile> {
-    // A file that cannot be written is known before the data are read.
+    // A file that cannot be written is an error before the data are read.
     let mut events = trace::TraceFile::create(trace)?;
     let mut prepared = prepare(recipe, data, devices)?;
     let weights = match &prepared.weights {
@@ -113,7 +113,7 @@ pub(crate) fn profile(
     };
     let mut arms = Vec::new();
     for arm in prepared.recipe.arms() {
-        let measured = of_arm(&prepared, &arm, weights.clone(), steps);
+        let measured = profile_arm(&prepared, &arm, weights.clone(), steps);
         let (profile, stages) = measured.with_context(|| format!("variant `{}`", arm.name))?;
         events.add(&arm.name, &stages);
         arms.push(profile);
@@ -128,7 +128,7 @@ pub(crate) fn profile(
     })
 }
 
-fn of_arm(
+fn profile_arm(
     prepared: &Prepared,
     arm: &Arm,
     weights: Option<Arc<Weights>>,
@@ -147,7 +147,7 @@ fn of_arm(
     let progress = Progress::new(&arm.name, 0, (WARM_UP + 2 * steps) as u64);
     let mut training = Training { trainer, loader, progress };
     let (spans, recorded) = Spans::listen(device.clone());
-    // Threads that work for the steps begin in the first one, and are heard from then on.
+    // Threads that work for the steps start in the first step; their stages are recorded from then on.
     let passes = tracing::subscriber::with_default(spans, || training.passes(steps, device, &recorded));
     let Undisturbed { seconds, of_host, waited, launches } = passes?;
     training.progress.finish();
@@ -169,10 +169,10 @@ fn of_arm(
     Ok((profile, stages))
 }
 
-/// Steps between which nobody waited for the device.
+/// The time of steps that did not wait for the device in between.
 struct Undisturbed {
     seconds: f64,
-    /// Before the host waited for the device at their end.
+    /// The time until the host began to wait for the device at their end.
     of_host: Duration,
     waited: Waited,
     launches: BTreeMap<String, u64>,

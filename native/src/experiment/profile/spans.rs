@@ -1,4 +1,4 @@
-//! The stages of some steps with their times, from the spans of core, and what other threads do meanwhile.
+//! Records the stages of some steps with their times, from the spans of core, and the work of other threads meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,9 +12,9 @@ use tracing::{Subscriber, trace_span};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-/// The name of the span of a whole step; its own time is what no stage accounts for.
+/// The name of the span of a whole step, whose own time is the time outside all stages.
 const STEP: &str = "step";
-/// The name of that time.
+/// The name under which that time is listed.
 const OTHER: &str = "other";
 /// The place of the thread that takes the steps among all threads, and its name.
 const TRAINING: usize = 0;
@@ -185,7 +185,7 @@ mod tests {
     fn a_stage_inside_another_counts_once() {
         let (spans, stages) = Spans::listen(Device::flex());
         tracing::subscriber::with_default(spans, || {
-            // What precedes the record is no part of it.
+            // Stages that began before the record are not part of it.
             step(|| pause(1));
             stages.begin();
             step(|| {

@@ -1,12 +1,12 @@
-//! The times of an arm's training: since its start, since its last checkpoint, and those that checkpoints took.
+//! The times of an arm's training: since its start, since its last checkpoint, and spent on checkpoints.
 
 use std::time::{Duration, Instant};
 
 use crate::console::line;
 
-/// The share of the time that checkpoints may take.
+/// The largest share of the training time that checkpoints may take.
 const SHARE: f64 = 0.01;
-/// Checkpoints that hold a run up for less together are not worth a rule.
+/// Checkpoints that have delayed a run by less than this in total are always allowed.
 const NOTICED: Duration = Duration::from_secs(1);
 
 /// The clock of an arm.
@@ -20,7 +20,7 @@ pub(super) struct Clock {
     costs: Costs,
 }
 
-/// The times for which checkpoints of this process have held the run up.
+/// The delays of the run by checkpoints of this process.
 #[derive(Debug, Clone, Copy, Default)]
 struct Costs {
     last: Duration,
@@ -28,13 +28,13 @@ struct Costs {
 }
 
 impl Costs {
-    /// True if one more, as long as the last, leaves them all within their share of a time.
+    /// True if one more checkpoint, as long as the last one, would keep the total within its share of `elapsed`.
     fn allow_one_more(self, elapsed: Duration) -> bool {
         let all = self.all + self.last;
         all <= NOTICED || all.as_secs_f64() <= SHARE * elapsed.as_secs_f64()
     }
 
-    /// Their share of a time, if it is too large.
+    /// The share of `elapsed` that checkpoints took, if it is too large.
     fn excess(self, elapsed: Duration) -> Option<f64> {
         let share = self.all.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
         (self.all > NOTICED && share > SHARE).then_some(share)
@@ -57,28 +57,28 @@ impl Clock {
         self.seconds_before + self.started.elapsed().as_secs_f64()
     }
 
-    /// True if so many minutes have passed that it is time for a checkpoint.
+    /// True if the time between two checkpoints has passed.
     pub(super) fn is_due(&self) -> bool {
         self.checkpoint.elapsed().as_secs_f64() >= 60.0 * self.minutes
     }
 
-    /// True if checkpoints stay within their share of the time with one more now.
+    /// True if another checkpoint now would keep checkpoints within their share of the time.
     pub(super) fn affords_checkpoint(&self) -> bool {
         self.costs.allow_one_more(self.started.elapsed())
     }
 
-    /// Begins the time until the next checkpoint, after one that has held the run up for so long.
+    /// Restarts the time until the next checkpoint, after one that has delayed the run by `cost`.
     pub(super) fn rewind(&mut self, cost: Duration) {
         self.checkpoint = Instant::now();
         self.costs.add(cost);
     }
 
-    /// Counts a time for which the run was held up in place of a checkpoint.
+    /// Counts a delay of the run by `cost`, from a check that took the place of a checkpoint.
     pub(super) fn spend(&mut self, cost: Duration) {
         self.costs.all += cost;
     }
 
-    /// Says so if checkpoints took more than their share all the same.
+    /// Reports it if checkpoints took more than their share nevertheless.
     pub(super) fn complain(&self, arm: &str) {
         if let Some(share) = self.costs.excess(self.started.elapsed()) {
             let share = 100.0 * share;
@@ -93,7 +93,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// The steps after which checkpoints are made, of steps that take a second, where each checkpoint takes so many.
+    /// The steps after which a checkpoint is made, if a step takes a second and a checkpoint `cost` seconds.
     fn made(steps: u64, every: u64, cost: f64) -> Vec<u64> {
         let (mut costs, mut elapsed, mut made) = (Costs::default(), Duration::ZERO, vec![]);
         for step in 1..=steps {
@@ -105,18 +105,18 @@ mod tests {
                 made.push(step);
             }
         }
-        // The first is made without knowing its cost.
+        // The cost of the first checkpoint is not known before it is made.
         assert!(costs.all <= costs.last.max(NOTICED) || costs.excess(elapsed).is_none(), "{costs:?}");
         made
     }
 
     #[test]
     fn checkpoints_take_at_most_a_hundredth_of_the_time() {
-        // Each takes a thousandth of the time between two: all are made.
+        // A checkpoint takes a thousandth of the time between two, so all are made.
         assert_eq!(made(1000, 200, 0.2), [200, 400, 600, 800, 1000]);
-        // A tenth of it.
+        // A checkpoint takes a tenth of that time, so some are left out.
         assert_eq!(made(10_000, 200, 20.0), [200, 4000, 6000, 8000, 10_000]);
-        // Whoever wants many gets them, unless they hold the run up.
+        // A user may have a checkpoint after every step as long as they hardly delay the run.
         assert_eq!(made(9, 1, 0.1).len(), 9);
         assert_eq!(made(60, 1, 0.1), (1..=10).collect::<Vec<_>>());
     }

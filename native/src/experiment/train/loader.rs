@@ -14,7 +14,7 @@ use simile_core::loss::batch::Batch;
 use simile_core::stage::Stage;
 use simile_core::train::{BESIDE_SEED, Sampler, Sampling, Trainer, ViewMaker};
 
-use super::feed::{Feed, Order, Place, StepImages};
+use super::image_loader::{ImageLoader, Order, Place, StepImages};
 use crate::config::Recipe;
 use crate::config::sections::Arm;
 use crate::console::line;
@@ -25,7 +25,7 @@ use crate::experiment::prepare::solves::Solves;
 
 /// Batches of the training images.
 pub(crate) struct DataLoader {
-    feed: Feed,
+    image_loader: ImageLoader,
     context: Context,
     views: ViewMaker,
     /// The images of a batch without augmentation, for a network that does not see views.
@@ -58,7 +58,7 @@ impl StepBatch {
 
 /// Images that are classified beside the objective, in a separate order.
 struct Beside {
-    feed: Feed,
+    image_loader: ImageLoader,
     views: ViewMaker,
 }
 
@@ -73,8 +73,8 @@ impl DataLoader {
         Ok(loader)
     }
 
-    /// The same without a word to the user. The images of a set of at most `resident` bytes stay on the device; others are
-    /// read ahead.
+    /// Batches for an arm, without a message to the user. The images of a set of at most `resident` bytes stay on the device; others
+    /// are read ahead.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -108,8 +108,9 @@ impl DataLoader {
         if let Some(section) = recipe.classified.as_ref().filter(|_| method.takes_classified()) {
             let sampler = shuffled(section.batch, seed ^ BESIDE_SEED)?;
             batches_per_epoch = sampler.batches_per_epoch();
-            let feed = Feed::new(Order::Shuffled(sampler), &train.images, place.clone(), device);
-            beside = Some(Beside { feed, views: views(section.augment.clone()) });
+            let image_loader =
+                ImageLoader::new(Order::Shuffled(sampler), &train.images, place.clone(), device);
+            beside = Some(Beside { image_loader, views: views(section.augment.clone()) });
         }
         let solves = match context.condition() {
             Some(condition) => {
@@ -120,7 +121,7 @@ impl DataLoader {
         };
         let as_they_are = Augmentation { size: recipe.augment.size, ..Augmentation::default() };
         Ok(Self {
-            feed: Feed::new(order, &train.images, place, device),
+            image_loader: ImageLoader::new(order, &train.images, place, device),
             context,
             views: views(recipe.augment.clone()),
             plain: method.takes_plain(&arm.objective.name).then(|| views(as_they_are)),
@@ -158,7 +159,7 @@ impl DataLoader {
 
     /// Takes only a part of each batch from here on, that of a trainer which shares its steps with other processes.
     pub(crate) fn divide(&mut self, part: Part) {
-        self.feed.divide(part);
+        self.image_loader.divide(part);
     }
 
     /// The batch of a step, of which nothing but its number and the generator of its views is known. Nothing is read ahead
@@ -168,18 +169,18 @@ impl DataLoader {
     /// If an image cannot be read, or the images do not support the views.
     pub(crate) fn batch(&mut self, (step, end): (u64, u64), rng: &mut impl Rng) -> Result<StepBatch> {
         let _data = Stage::Data.enter();
-        let StepImages { indices, images, rows, stretches } = self.feed.batch(step, end)?;
+        let StepImages { indices, images, rows, stretches } = self.image_loader.batch(step, end)?;
         let (stretches, count) = (stretches.as_deref(), indices.len());
         let (view_a, view_b) = self.views.pair_of(images.clone(), (count, &rows), stretches, rng)?;
         let (mut views, mut context) = (Views::new(view_a, view_b)?.out_of(count), self.context.of(&indices));
         if let Some(solves) = &mut self.solves {
-            context = context.with_solved(solves.of(step, || Box::new(self.feed.plan(step, end)))?);
+            context = context.with_solved(solves.of(step, || Box::new(self.image_loader.plan(step, end)))?);
         }
         if let Some(plain) = &self.plain {
             views = views.with_plain(plain.single(images, stretches, rng)?)?;
         }
-        if let Some(Beside { feed, views: of_classified }) = &mut self.beside {
-            let StepImages { indices, images, stretches, .. } = feed.batch(step, end)?;
+        if let Some(Beside { image_loader, views: of_classified }) = &mut self.beside {
+            let StepImages { indices, images, stretches, .. } = image_loader.batch(step, end)?;
             let classified = of_classified.single(images, stretches.as_deref(), rng)?;
             views = views.with_classified(classified)?;
             context = self.context.with_classes(context, &indices);
@@ -189,15 +190,15 @@ impl DataLoader {
 
     /// The time that steps have waited since the last call of this function.
     pub(crate) fn take_waited(&mut self) -> Waited {
-        let beside = self.beside.as_mut().and_then(|beside| beside.feed.take_waited());
+        let beside = self.beside.as_mut().and_then(|beside| beside.image_loader.take_waited());
         Waited {
-            images: self.feed.take_waited().map(|waited| waited + beside.unwrap_or_default()),
+            images: self.image_loader.take_waited().map(|waited| waited + beside.unwrap_or_default()),
             solves: self.solves.as_mut().map(Solves::take_waited),
         }
     }
 }
 
-/// The time that steps have waited for what threads prepare ahead of them.
+/// The time that steps have waited for threads that prepare ahead.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Waited {
     /// For images; `None` if these lie on the device.
@@ -250,15 +251,15 @@ mod tests {
         );
         let recipe = Recipe::resolved(&text, Path::new("mine.toml")).unwrap();
         let arm = recipe.arms().remove(0);
-        let feed = DataLoader::new(&arm, &recipe, &biased(), &Device::flex()).unwrap();
-        (arm, recipe, feed)
+        let loader = DataLoader::new(&arm, &recipe, &biased(), &Device::flex()).unwrap();
+        (arm, recipe, loader)
     }
 
     #[test]
     fn a_bias_that_is_rare_in_its_class_is_drawn_as_released() {
-        let share = |feed: &mut DataLoader| {
+        let share = |loader: &mut DataLoader| {
             let drawn: Vec<usize> =
-                (0..400).flat_map(|step| feed.feed.batch(step, 0).unwrap().indices).collect();
+                (0..400).flat_map(|step| loader.image_loader.batch(step, 0).unwrap().indices).collect();
             drawn.iter().filter(|&&i| i % 20 == 0).count() as f64 / drawn.len() as f64
         };
         let (.., mut even) = fed("name = \"biascon-total\"");
@@ -270,26 +271,26 @@ mod tests {
 
     #[test]
     fn images_to_classify_are_a_batch_of_their_own_and_make_the_epoch() {
-        let (arm, recipe, mut feed) = fed("name = \"biascon-total\"\noversample = 10.0");
-        assert_eq!(feed.batches_per_epoch(), 40 / 8);
-        let settings = trainer_config(&arm, &recipe, feed.context(), (&biased(), 5), None).unwrap();
+        let (arm, recipe, mut loader) = fed("name = \"biascon-total\"\noversample = 10.0");
+        assert_eq!(loader.batches_per_epoch(), 40 / 8);
+        let settings = trainer_config(&arm, &recipe, loader.context(), (&biased(), 5), None).unwrap();
         assert_eq!(settings.head.output, 10);
-        let mut trainer = Trainer::new(settings, &feed.context().training_set(), &Device::flex()).unwrap();
-        feed.step(&mut trainer).unwrap();
+        let mut trainer = Trainer::new(settings, &loader.context().training_set(), &Device::flex()).unwrap();
+        loader.step(&mut trainer).unwrap();
         assert!(pollster::block_on(trainer.mean_loss()).unwrap().unwrap().is_finite());
-        let beside = feed.beside.as_mut().unwrap().feed.batch(0, 4).unwrap().indices;
-        assert!(beside.len() == 8 && beside != feed.feed.batch(0, 4).unwrap().indices[..8]);
+        let beside = loader.beside.as_mut().unwrap().image_loader.batch(0, 4).unwrap().indices;
+        assert!(beside.len() == 8 && beside != loader.image_loader.batch(0, 4).unwrap().indices[..8]);
     }
 
     #[test]
     fn the_rest_of_an_epoch_is_left_out_where_the_recipe_or_the_device_wants_it() {
-        let sizes = |feed: &mut Feed| -> Vec<usize> {
-            (0..6).map(|step| feed.batch(step, 0).unwrap().indices.len()).collect()
+        let sizes = |images: &mut ImageLoader| -> Vec<usize> {
+            (0..6).map(|step| images.batch(step, 0).unwrap().indices.len()).collect()
         };
         let of = |train: &str| {
             let (.., mut loader) = fed_by(train, 24, "name = \"biascon-total\"");
-            let classified = sizes(&mut loader.beside.as_mut().unwrap().feed);
-            (sizes(&mut loader.feed), classified, loader.batches_per_epoch())
+            let classified = sizes(&mut loader.beside.as_mut().unwrap().image_loader);
+            (sizes(&mut loader.image_loader), classified, loader.batches_per_epoch())
         };
         let all = (vec![16, 16, 8, 16, 16, 8], vec![24, 16, 24, 16, 24, 16], 2);
         assert_eq!(of("batch = 16"), all);
@@ -322,15 +323,15 @@ mod tests {
                 || trainer_config(&arm, &recipe, loader().context(), (&biased(), 5), None).unwrap();
             let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
             let trained = |ahead: bool, interrupted: Option<u64>| {
-                let feed = || DataLoader { solves: loader().solves.filter(|_| ahead), ..loader() };
+                let opened = || DataLoader { solves: loader().solves.filter(|_| ahead), ..loader() };
                 let mut trainer = Trainer::new(settings(), &set, &Device::flex()).unwrap();
-                let mut loader = feed();
+                let mut loader = opened();
                 assert_eq!(loader.solves.is_some(), ahead);
                 while !trainer.is_finished() {
                     if interrupted == Some(trainer.step_number()) {
                         trainer =
                             Trainer::resume(settings(), &set, &Device::flex(), &bytes(&trainer)).unwrap();
-                        loader = feed();
+                        loader = opened();
                     }
                     loader.step(&mut trainer).unwrap();
                 }
@@ -349,18 +350,18 @@ mod tests {
         // A thread copies them to a GPU while steps compute there.
         let on_gpu = DeviceName::Wgpu.present().into_iter().take(1).map(|gpu| ("", gpu.device));
         for (sampling, device) in on_cpu.into_iter().chain(on_gpu) {
-            let (arm, recipe, feed) = fed(&format!("name = \"biascon-total\"{sampling}"));
-            let set = feed.context().training_set();
-            let settings = || trainer_config(&arm, &recipe, feed.context(), (&biased(), 5), None).unwrap();
+            let (arm, recipe, loader) = fed(&format!("name = \"biascon-total\"{sampling}"));
+            let set = loader.context().training_set();
+            let settings = || trainer_config(&arm, &recipe, loader.context(), (&biased(), 5), None).unwrap();
             let bytes = |trainer: &Trainer| pollster::block_on(trainer.to_bytes()).unwrap();
             let trained = |resident: u64, interrupted: Option<u64>| {
-                let feed = || DataLoader::keeping(resident, &arm, &recipe, &biased(), &device).unwrap();
+                let opened = || DataLoader::keeping(resident, &arm, &recipe, &biased(), &device).unwrap();
                 let mut trainer = Trainer::new(settings(), &set, &device).unwrap();
-                let mut loader = feed();
+                let mut loader = opened();
                 while !trainer.is_finished() {
                     if interrupted == Some(trainer.step_number()) {
                         trainer = Trainer::resume(settings(), &set, &device, &bytes(&trainer)).unwrap();
-                        loader = feed();
+                        loader = opened();
                     }
                     loader.step(&mut trainer).unwrap();
                 }

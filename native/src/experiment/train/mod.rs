@@ -1,8 +1,8 @@
 //! The iterations of an arm.
 
 mod clock;
-mod feed;
 mod first_step;
+mod image_loader;
 pub(crate) mod loader;
 mod pace;
 pub(crate) mod selection;
@@ -36,7 +36,7 @@ pub(crate) struct Trained {
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// Trains the arm at a place in the recipe, from its last checkpoint on, with a checkpoint every so many iterations and
+/// Trains the arm at a place in the recipe, from its last checkpoint on. It makes checkpoints at intervals of iterations and of
 /// minutes.
 ///
 /// # Errors
@@ -88,12 +88,12 @@ impl<'a> ArmTraining<'a> {
             session.written()?;
         }
         loader.divide(trainer.part());
-        let team = &session.devices.team;
-        if !team.is_alone() {
-            team.say(&Message::Arm { at }, &pollster::block_on(trainer.to_bytes())?)?;
+        let processes = &session.devices.processes;
+        if !processes.is_alone() {
+            processes.say(&Message::Arm { at }, &pollster::block_on(trainer.to_bytes())?)?;
         }
         let clock = Clock::new(session.recipe.train.checkpoint_minutes, session.state.arms[at].seconds);
-        match team.count() {
+        match processes.count() {
             1 => line(format_args!("{}: training on {}", arm.name, session.devices)),
             count => {
                 line(format_args!("{}: training in {count} processes, each on {}", arm.name, session.devices))
@@ -129,15 +129,15 @@ impl<'a> ArmTraining<'a> {
 
     /// True if the user requested a stop. Several processes agree on it before the next step.
     fn is_asked(&self) -> bool {
-        self.session.devices.team.is_alone() && interrupt::asked()
+        self.session.devices.processes.is_alone() && interrupt::asked()
     }
 
     /// The batch of the next step, if all processes can take that step. If one cannot, or was interrupted, all end with a
     /// checkpoint of the state before it.
     fn agreed(&mut self) -> Result<StepBatch> {
         let batch = self.loader.next(&self.trainer);
-        let team = self.session.devices.team.clone();
-        if team.is_alone() {
+        let processes = self.session.devices.processes.clone();
+        if processes.is_alone() {
             return batch;
         }
         let status = match (&batch, interrupt::signal()) {
@@ -146,9 +146,9 @@ impl<'a> ArmTraining<'a> {
             (Ok(_), None) if self.kept.is_some() => Status::Kept,
             (Ok(_), None) => Status::Fine,
         };
-        match team.agree(status)? {
+        match processes.agree(status)? {
             Verdict::Keep => {
-                team.give(self.kept.take().unwrap_or_default())?;
+                processes.give(self.kept.take().unwrap_or_default())?;
                 batch
             }
             Verdict::Interrupt(signal) => {
@@ -173,19 +173,19 @@ impl<'a> ArmTraining<'a> {
         self.session.checkpoint(self.at, &self.trainer, Checkpointed::ByTime)
     }
 
-    /// Tells the other processes that the arm has ended, or failed, unless they know; they may know more.
+    /// Tells the other processes that the arm has ended or failed, unless they know. Their statuses may change the outcome.
     fn part(&mut self, outcome: Result<Option<Stopped>>) -> Result<Option<Stopped>> {
-        let team = self.session.devices.team.clone();
-        if team.is_alone() || team.has_parted() {
+        let processes = self.session.devices.processes.clone();
+        if processes.is_alone() || processes.has_parted() {
             return outcome;
         }
         let status = match &outcome {
             Ok(_) => Status::Ended,
-            // That process says so.
+            // The process that failed reports it.
             Err(error) if is_of_another(error) => Status::Fine,
             Err(_) => Status::Failed,
         };
-        match (team.agree(status)?, outcome) {
+        match (processes.agree(status)?, outcome) {
             (Verdict::Fail(rank), Err(error)) if is_of_another(&error) => {
                 let resumed = resuming(self.session.folder.root());
                 Err(anyhow!("process {rank} failed; continue with `{resumed}`"))
@@ -277,7 +277,7 @@ impl<'a> ArmTraining<'a> {
         self.events.flush()?;
         let why = if by_count { Checkpointed::ByCount } else { Checkpointed::ByTime };
         let result = self.session.checkpoint(self.at, &self.trainer, why);
-        if result.is_ok() && !self.session.devices.team.is_alone() {
+        if result.is_ok() && !self.session.devices.processes.is_alone() {
             self.kept = Some(pollster::block_on(self.trainer.to_bytes())?);
         }
         self.clock.rewind(began.elapsed());
@@ -291,7 +291,7 @@ impl<'a> ArmTraining<'a> {
     /// True if a checkpoint would neither wait for the one before nor take more than its share of the time. Several
     /// processes make each one: they could not repeat steps.
     fn is_free_for_checkpoint(&self) -> bool {
-        !self.session.devices.team.is_alone()
+        !self.session.devices.processes.is_alone()
             || (self.clock.affords_checkpoint() && !self.session.is_writing())
     }
 
@@ -316,7 +316,7 @@ impl<'a> ArmTraining<'a> {
         (state.iteration, state.trainer) = (self.trainer.step_number(), good);
         let every = self.session.recipe.train.checkpoint_every as u64;
         let last = completed / every * every;
-        if self.trainer.step_number() < last && self.session.devices.team.is_alone() {
+        if self.trainer.step_number() < last && self.session.devices.processes.is_alone() {
             self.repeat(last)?;
         }
         let iteration = self.trainer.step_number();

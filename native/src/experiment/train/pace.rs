@@ -27,13 +27,13 @@ pub(super) struct Note {
     waiting: Option<f64>,
     /// Seconds to the last step, evaluations and checkpoints included, at the pace of all steps but the first.
     seconds_left: Option<f64>,
-    /// The same to the last step of the arms that follow, if there are any.
+    /// Seconds to the last step of all further arms, if there are any.
     seconds_left_of_all: Option<f64>,
     memory: Used,
 }
 
 impl Pace {
-    /// Counts a step on so many images.
+    /// Counts a step on `images` images.
     pub(super) fn add(&mut self, images: usize, spent: Duration) {
         self.images += images;
         self.spent += spent;

@@ -50,8 +50,8 @@ pub(super) fn open(
 pub(crate) fn share(trainer: &mut Trainer, batch: usize, devices: &DeviceSet) -> Result<()> {
     let helpers = devices.helpers();
     trainer.share(&helpers).map_err(usage)?;
-    trainer.join(devices.team.peers()).map_err(usage)?;
-    let count = (1 + helpers.len()) * devices.team.count();
+    trainer.join(devices.processes.peers()).map_err(usage)?;
+    let count = (1 + helpers.len()) * devices.processes.count();
     match trainer.config().algorithm {
         AlgorithmConfig::Cached { chunk, .. } if batch.div_ceil(chunk) < count => Err(usage(format_args!(
             "a batch of {batch} in chunks of {chunk} leaves some of {count} devices without work; lower \

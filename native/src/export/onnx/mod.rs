@@ -84,13 +84,13 @@ mod tests {
     /// Each input of a node was made before it, and the last node makes the output.
     fn check_order(graph: &Graph) {
         let constants = graph.initializer.iter().map(|tensor| tensor.name.as_str());
-        let mut made: BTreeSet<&str> = constants.chain([INPUT, ""]).collect();
-        assert_eq!(made.len(), graph.initializer.len() + 2, "a name is used twice");
+        let mut known_names: BTreeSet<&str> = constants.chain([INPUT, ""]).collect();
+        assert_eq!(known_names.len(), graph.initializer.len() + 2, "a name is used twice");
         for node in &graph.node {
             for input in &node.input {
-                assert!(made.contains(input.as_str()), "{} of {}", input, node.name);
+                assert!(known_names.contains(input.as_str()), "{} of {}", input, node.name);
             }
-            assert!(node.output.iter().all(|output| made.insert(output)), "{}", node.name);
+            assert!(node.output.iter().all(|output| known_names.insert(output)), "{}", node.name);
         }
         assert_eq!(graph.node.last().unwrap().output, [OUTPUT]);
     }
@@ -112,10 +112,14 @@ mod tests {
                 if tensor.starts_with("log_variance") {
                     continue;
                 }
-                let found = graph.initializer.iter().find(|found| found.name == tensor);
-                let found = found.unwrap_or_else(|| unreachable!("{name}: {tensor} is not in the graph"));
-                assert_eq!(found.dims, values.shape.iter().map(|&side| side as i64).collect::<Vec<_>>());
-                assert!(found.raw_data == values.to_le_bytes(), "{name}: {tensor}");
+                let initializer = graph.initializer.iter().find(|initializer| initializer.name == tensor);
+                let initializer =
+                    initializer.unwrap_or_else(|| unreachable!("{name}: {tensor} is not in the graph"));
+                assert_eq!(
+                    initializer.dims,
+                    values.shape.iter().map(|&side| side as i64).collect::<Vec<_>>()
+                );
+                assert!(initializer.raw_data == values.to_le_bytes(), "{name}: {tensor}");
             }
             let kinds: BTreeSet<&str> = graph.node.iter().map(|node| node.op_type.as_str()).collect();
             assert!(kinds.contains("Resize") && kinds.contains("Gemm") | kinds.contains("Conv"), "{name}");

@@ -9,10 +9,10 @@ use simile_core::nn::checkpoint::HostTensor;
 
 use super::builder::{Builder, Setting};
 
-/// What Simile's and PyTorch's batch norms add to a variance.
+/// The constant that batch norms of Simile and PyTorch add to the variance.
 const EPSILON: f32 = 1e-5;
 
-/// The tensors of a checkpoint, which become those of the graph when a layer needs them.
+/// Adds layers to a graph. A tensor of the checkpoint is copied to the graph when a layer needs it.
 pub(super) struct Layers<'a> {
     pub(super) graph: &'a mut Builder,
     pub(super) tensors: &'a BTreeMap<String, HostTensor>,
@@ -116,7 +116,7 @@ impl<'a> Layers<'a> {
         let each = width / heads.max(1) as i64;
         let split = self.graph.integers(&[-1, tokens as i64, heads as i64, each]);
         let axis = self.graph.integers(&[1]);
-        // Keys stand with their numbers before their tokens, as their product with the queries takes them.
+        // Keys are transposed to `[heads, numbers, tokens]`, for their product with the queries.
         let parts = [[0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]].iter().zip(0..).map(|(order, at)| {
             let (from, to) = (self.graph.integers(&[at * width]), self.graph.integers(&[(at + 1) * width]));
             let part = self.graph.plain("Slice", &[&all, &from, &to, &axis]);
@@ -136,7 +136,7 @@ impl<'a> Layers<'a> {
         self.one(&mixed, &linear("proj"))
     }
 
-    /// The last side of a tensor.
+    /// The size of the last dimension of a tensor.
     fn width(&self, name: &str) -> Result<i64> {
         Ok(self.held(name)?.shape.last().copied().unwrap_or(1) as i64)
     }
@@ -150,7 +150,7 @@ impl<'a> Layers<'a> {
         self.tensors.get(name).with_context(|| format!("the model lacks the tensor {name}"))
     }
 
-    /// An input and the tensors of a layer: all of `needed`, and those of `optional` that there are.
+    /// The input and the tensors of a layer: all of `needed`, and those of `optional` that exist.
     fn with_tensors(
         &mut self,
         input: &str,
@@ -179,7 +179,7 @@ fn twice(value: usize) -> Setting {
     Setting::Integers(vec![value as i64; 2])
 }
 
-/// The same number of lines at all four sides.
+/// The same padding on all four sides.
 fn pads(padding: usize) -> Setting {
     Setting::Integers(vec![padding as i64; 4])
 }

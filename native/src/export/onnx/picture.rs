@@ -1,4 +1,4 @@
-//! The preprocessing of pictures in ONNX: what `fit_middle` and `Normalisation` of core do.
+//! The preprocessing of pictures in ONNX, equal to `fit_middle` and `Normalisation` of core.
 
 use simile_core::nn::checkpoint::Metadata;
 

@@ -15,7 +15,7 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::{Cells, Kind};
 
-/// The columns of a file: those that hold what vectors and their attributes can be, in their order.
+/// The columns of a file that can hold vectors or attributes, in order.
 struct Known {
     /// Place among the leaves of the schema.
     leaf: usize,
@@ -91,28 +91,28 @@ fn cells(group: &dyn RowGroupReader, column: &Known, rows: usize) -> Result<Cell
     let highest = described.max_def_level();
     Ok(match (column.kind, group.get_column_reader(column.leaf)?) {
         (Kind::Text, ColumnReader::ByteArrayColumnReader(reader)) => {
-            let bytes = of_rows(reader, rows, highest)?.0;
+            let bytes = column_values(reader, rows, highest)?.0;
             let text = |bytes: parquet::data_type::ByteArray| Ok(bytes.as_utf8()?.to_owned());
             Cells::Text(bytes.into_iter().map(text).collect::<Result<_, ParquetError>>()?)
         }
         (Kind::Whole, ColumnReader::Int32ColumnReader(reader)) => {
-            Cells::Whole(of_rows(reader, rows, highest)?.0.into_iter().map(i64::from).collect())
+            Cells::Whole(column_values(reader, rows, highest)?.0.into_iter().map(i64::from).collect())
         }
         (Kind::Whole, ColumnReader::Int64ColumnReader(reader)) => {
-            Cells::Whole(of_rows(reader, rows, highest)?.0)
+            Cells::Whole(column_values(reader, rows, highest)?.0)
         }
         (Kind::Number, ColumnReader::FloatColumnReader(reader)) => {
-            Cells::Number(of_rows(reader, rows, highest)?.0.into_iter().map(f64::from).collect())
+            Cells::Number(column_values(reader, rows, highest)?.0.into_iter().map(f64::from).collect())
         }
         (Kind::Number, ColumnReader::DoubleColumnReader(reader)) => {
-            Cells::Number(of_rows(reader, rows, highest)?.0)
+            Cells::Number(column_values(reader, rows, highest)?.0)
         }
         (Kind::List(_), ColumnReader::FloatColumnReader(reader)) => {
-            let (values, begins) = of_rows(reader, rows, highest)?;
+            let (values, begins) = column_values(reader, rows, highest)?;
             Cells::List { length: length(&begins, rows)?, values }
         }
         (Kind::List(_), ColumnReader::DoubleColumnReader(reader)) => {
-            let (values, begins) = of_rows(reader, rows, highest)?;
+            let (values, begins) = column_values(reader, rows, highest)?;
             let values = values.into_iter().map(|value| value as f32).collect();
             Cells::List { length: length(&begins, rows)?, values }
         }
@@ -121,7 +121,7 @@ fn cells(group: &dyn RowGroupReader, column: &Known, rows: usize) -> Result<Cell
 }
 
 /// The values of a column and, of lists, their repetition levels.
-fn of_rows<T: DataType>(
+fn column_values<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     rows: usize,
     highest: i16,

@@ -101,12 +101,12 @@ impl<B: Backend + RowOps, C: CheckpointStrategy> RowOps for Autodiff<B, C> {
         temperature: f64,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let node = scores.node();
-        let (losses, pull) =
+        let (losses, grad_logits) =
             B::soft_cross_entropy(scores.into_primitive(), targets.into_primitive(), temperature);
         let losses = match OfRow.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => prepared.finish((pull.clone(), temperature.recip()), losses),
+            OpsKind::Tracked(prepared) => prepared.finish((grad_logits.clone(), temperature.recip()), losses),
             OpsKind::UnTracked(prepared) => prepared.finish(losses),
         };
-        (losses, Self::from_inner(pull))
+        (losses, Self::from_inner(grad_logits))
     }
 }

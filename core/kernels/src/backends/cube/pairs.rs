@@ -9,7 +9,9 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::{CubeCount, CubeDim};
 
 use super::memory::lanes;
-use crate::cube::pairs::{COLUMNS, ROWS, Rule, UNITS, by_columns, by_rows, inner_products, log_sums, pulls};
+use crate::cube::pairs::{
+    COLUMNS, ROWS, Rule, UNITS, by_columns, by_rows, grad_weights, inner_products, log_sums,
+};
 use crate::ops::pairs::plain;
 use crate::pair_terms::{LogSumExp, Pairs, are_kept, kept_shape};
 use crate::{Comparison, PairOps, PairWeights};
@@ -208,14 +210,14 @@ impl<'l> Launches<'l> {
         for first in (0..n).step_by(self.round()) {
             let rows = self.round().min(n - first);
             let logits = kept.clone().unwrap_or_else(|| self.logits(first, rows));
-            let pulls = self.pulls(&logits, [&sums, &gradient], [first, rows], is_within);
-            self.add_products(&pulls, [first, rows], &grad_anchors, grad_candidates.as_ref());
+            let grad_weights = self.grad_weights(&logits, [&sums, &gradient], [first, rows], is_within);
+            self.add_products(&grad_weights, [first, rows], &grad_anchors, grad_candidates.as_ref());
         }
         (grad_anchors, grad_candidates)
     }
 
     /// The derivatives of some anchors with respect to the inner products.
-    fn pulls(
+    fn grad_weights(
         &self,
         logits: &CubeTensor,
         [sums, gradient]: [&CubeTensor; 2],
@@ -236,7 +238,7 @@ impl<'l> Launches<'l> {
             // SAFETY: units outside of the logits return at once; weights are read modulo their size.
             #[allow(unsafe_code, reason = "bounds checks cost as much as the arithmetic")]
             unsafe {
-                pulls::launch_unchecked(
+                grad_weights::launch_unchecked(
                     &self.anchors.client,
                     CubeCount::Static(m.div_ceil(16) as u32, rows.div_ceil(4) as u32, 1),
                     CubeDim::new_2d(16, 4),
@@ -270,7 +272,7 @@ impl<'l> Launches<'l> {
     /// The products of derivatives with candidates, and with anchors.
     fn add_products(
         &self,
-        pulls: &CubeTensor,
+        grad_weights: &CubeTensor,
         [first, rows]: [usize; 2],
         grad_anchors: &CubeTensor,
         grad_candidates: Option<&CubeTensor>,
@@ -290,7 +292,7 @@ impl<'l> Launches<'l> {
                 CubeDim::new_2d(16, 4),
                 step,
                 lanes,
-                pulls.clone().into_tensor_arg(),
+                grad_weights.clone().into_tensor_arg(),
                 self.candidates.clone().into_tensor_arg(),
                 grad_anchors.clone().into_tensor_arg(),
                 first,
@@ -312,7 +314,7 @@ impl<'l> Launches<'l> {
                 CubeDim::new_2d(16, 4),
                 step,
                 lanes,
-                pulls.clone().into_tensor_arg(),
+                grad_weights.clone().into_tensor_arg(),
                 self.anchors.clone().into_tensor_arg(),
                 grad_candidates.clone().into_tensor_arg(),
                 first,
@@ -329,10 +331,10 @@ impl<'l> Launches<'l> {
     /// A term as an argument of the kernels; `unread` is a placeholder for tensors that they do not read.
     fn counted(&self, term: &LogSumExp, unread: &CubeTensor) -> Counted {
         let bound = term.weight.bound().zip(self.matrix.as_ref());
-        let keys = self.keys.as_ref().filter(|_| matches!(term.pairs, Pairs::Like | Pairs::Unlike));
+        let keys = self.keys.as_ref().filter(|_| matches!(term.pairs, Pairs::SameLabel | Pairs::OtherLabel));
         let rule = Rule {
             is_partial: term.pairs != Pairs::All,
-            is_like: term.pairs == Pairs::Like,
+            is_same_label: term.pairs == Pairs::SameLabel,
             has_keys: keys.is_some(),
             is_weighted: bound.is_some(),
         };

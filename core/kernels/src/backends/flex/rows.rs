@@ -62,8 +62,8 @@ impl RowOps for Flex {
         let (targets, scale) = (contiguous(targets), temperature.recip() as f32);
         let evaluate =
             |scores: &mut [f32]| rows::soft_cross_entropy(scores, floats(&targets), columns, scale);
-        let (pull, losses) = in_place(scores, evaluate);
-        (tensor(losses, [count, 1]), pull)
+        let (grad_logits, losses) = in_place(scores, evaluate);
+        (tensor(losses, [count, 1]), grad_logits)
     }
 }
 

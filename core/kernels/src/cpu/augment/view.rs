@@ -60,7 +60,7 @@ pub(crate) const RADIUS: usize = 9;
 pub(crate) const STEPS: usize = 10;
 
 impl Views {
-    /// How many numbers [`numbers`](Self::numbers) has of each view.
+    /// The count of numbers for each view in [`numbers`](Self::numbers).
     pub fn numbers_of_each(radius: usize) -> usize {
         NUMBERS + 1 + radius
     }

@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use super::{LANES, PART, Weights, counts_once, keep_above};
 use crate::cpu::exp::exp;
-use crate::cpu::gemm::{add as add_product, matrix, product};
+use crate::cpu::gemm::{add as add_product, gemm, matrix};
 use crate::cpu::parallel;
 use crate::pair_terms::{Comparison, EMPTY, LogSumExp, Pairs};
 
@@ -179,26 +179,30 @@ impl<'h> Half<'h> {
     ) {
         let columns = &self.rows[self.span(&block.columns)];
         let parts = block.parts().zip(gradient[self.span(&block.rows)].chunks_mut(PART * self.width));
-        let pulls = parallel::map(parts, |(part, gradient)| {
-            let pulls = self.pulls_of_part(block, part, weights, factors);
-            add_product(gradient, matrix(&pulls, block.columns.len()), matrix(columns, self.width));
-            pulls
+        let grad_weights = parallel::map(parts, |(part, gradient)| {
+            let grad_weights = self.grad_weights_of_part(block, part, weights, factors);
+            add_product(gradient, matrix(&grad_weights, block.columns.len()), matrix(columns, self.width));
+            grad_weights
         });
         if block.same {
             return;
         }
         let parts = gradient[self.span(&block.columns)].chunks_mut(PART * self.width);
         parallel::map(parts.enumerate(), |(at, gradient)| {
-            for (part, pulls) in block.parts().zip(&pulls) {
-                let pulls = matrix(pulls, block.columns.len());
-                let pulls = pulls.subcols(at * PART, gradient.len() / self.width);
-                add_product(gradient, pulls.transpose(), matrix(&self.rows[self.span(&part)], self.width));
+            for (part, grad_weights) in block.parts().zip(&grad_weights) {
+                let grad_weights = matrix(grad_weights, block.columns.len());
+                let grad_weights = grad_weights.subcols(at * PART, gradient.len() / self.width);
+                add_product(
+                    gradient,
+                    grad_weights.transpose(),
+                    matrix(&self.rows[self.span(&part)], self.width),
+                );
             }
         });
     }
 
     /// The `H_ij` of the [module](self) for the rows `part` of a block.
-    fn pulls_of_part(
+    fn grad_weights_of_part(
         &self,
         block: &Block,
         part: Range<usize>,
@@ -208,8 +212,8 @@ impl<'h> Half<'h> {
         let width = block.columns.len();
         let mut heights = vec![0.0_f32; width];
         let of_powers =
-            self.exponentials(powers, block, part.clone()).into_iter().map(|(power, mut pulls)| {
-                for (i, row) in part.clone().zip(pulls.chunks_exact_mut(width)) {
+            self.exponentials(powers, block, part.clone()).into_iter().map(|(power, mut grad_weights)| {
+                for (i, row) in part.clone().zip(grad_weights.chunks_exact_mut(width)) {
                     heights.fill(0.0);
                     let terms = self.terms.iter().zip(factors).zip(weights);
                     for ((term, factors), weights) in terms.filter(|((term, _), _)| term.power == power) {
@@ -221,7 +225,7 @@ impl<'h> Half<'h> {
                     }
                     vectorised!(row.iter_mut().zip(&heights).for_each(|(e, h)| *e *= h));
                 }
-                pulls
+                grad_weights
             });
         let sum = of_powers.reduce(|mut sum, next| {
             vectorised!(sum.iter_mut().zip(&next).for_each(|(sum, next)| *sum += next));
@@ -235,7 +239,7 @@ impl<'h> Half<'h> {
     fn exponentials(&self, powers: &[f32], block: &Block, part: Range<usize>) -> Vec<(f32, Vec<f32>)> {
         let columns = &self.rows[self.span(&block.columns)];
         let rows = matrix(&self.scaled[self.span(&part)], self.width);
-        let mut similarities = product(rows, matrix(columns, self.width).transpose());
+        let mut similarities = gemm(rows, matrix(columns, self.width).transpose());
         let (limit, first) = (self.limit, part.start - block.rows.start);
         let mut found = Vec::with_capacity(powers.len());
         for (k, &power) in powers.iter().enumerate() {
@@ -354,10 +358,10 @@ impl<'h> Term<'h> {
             Pairs::Apart { period } => {
                 Self { power, without_own_sample: true, samples: Some(period), weights: None }
             }
-            Pairs::Unlike => {
+            Pairs::OtherLabel => {
                 Self { power, without_own_sample: false, samples: None, weights: Some((term, weights)) }
             }
-            Pairs::All | Pairs::Like => return None,
+            Pairs::All | Pairs::SameLabel => return None,
         })
     }
 
@@ -383,7 +387,7 @@ impl<'h> Term<'h> {
             parallel::map(parts, |(first, part)| {
                 let rows = first..(first + PART).min(rows.end);
                 match term.weight.bound() {
-                    Some(bound) if term.pairs != Pairs::Unlike => {
+                    Some(bound) if term.pairs != Pairs::OtherLabel => {
                         weights.write(part, at, &rows, columns);
                         keep_above(part, bound);
                     }

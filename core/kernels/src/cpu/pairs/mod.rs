@@ -109,7 +109,7 @@ impl Weights<'_> {
         };
         let groups: Vec<i64> = match term.pairs {
             Pairs::All | Pairs::Apart { .. } => Vec::new(),
-            Pairs::Unlike | Pairs::Like => columns.clone().map(|j| self.group(j)).collect(),
+            Pairs::OtherLabel | Pairs::SameLabel => columns.clone().map(|j| self.group(j)).collect(),
         };
         for (row, i) in weights.chunks_exact_mut(columns.len().max(1)).zip(rows.clone()) {
             match term.pairs {
@@ -119,10 +119,10 @@ impl Weights<'_> {
                     let first = (i % period + period - columns.start % period) % period;
                     row.iter_mut().skip(first).step_by(period).for_each(|w| *w = 0.0);
                 }
-                Pairs::Unlike | Pairs::Like => {
-                    let (own, is_like) = (self.group(i), term.pairs == Pairs::Like);
+                Pairs::OtherLabel | Pairs::SameLabel => {
+                    let (own, is_same_label) = (self.group(i), term.pairs == Pairs::SameLabel);
                     vectorised!(row.iter_mut().zip(&groups).for_each(|(w, group)| {
-                        *w = if (*group == own) == is_like { *w } else { 0.0 };
+                        *w = if (*group == own) == is_same_label { *w } else { 0.0 };
                     }));
                 }
             }

@@ -51,7 +51,7 @@ struct Tile {
     /// Anchors times the scale of the comparison.
     scaled: Vec<f32>,
     similarities: Vec<f32>,
-    pulls: Vec<f32>,
+    grad_weights: Vec<f32>,
 }
 
 /// The sums of a comparison and the gradient of each, `[n, terms]`.
@@ -162,27 +162,34 @@ impl Whole<'_> {
             let rows = matrix(&self.anchors[self.span(&part)], self.width);
             for columns in parts(candidates.clone(), COLUMNS) {
                 self.write_similarities(&columns, tile);
-                self.write_pulls(&part, &columns, known, tile);
-                let pulls = matrix(&tile.pulls, columns.len());
-                add_product(of_part, pulls, matrix(&self.candidates[self.span(&columns)], self.width));
+                self.write_grad_weights(&part, &columns, known, tile);
+                let grad_weights = matrix(&tile.grad_weights, columns.len());
+                add_product(of_part, grad_weights, matrix(&self.candidates[self.span(&columns)], self.width));
                 if !grad_candidates.is_empty() {
                     let within = columns.start - candidates.start..columns.end - candidates.start;
-                    add_product(&mut grad_candidates[self.span(&within)], pulls.transpose(), rows);
+                    add_product(&mut grad_candidates[self.span(&within)], grad_weights.transpose(), rows);
                 }
             }
         }
     }
 
     /// Writes the derivatives with respect to the inner products of a tile.
-    fn write_pulls(&self, part: &Range<usize>, columns: &Range<usize>, known: Known<'_>, tile: &mut Tile) {
+    fn write_grad_weights(
+        &self,
+        part: &Range<usize>,
+        columns: &Range<usize>,
+        known: Known<'_>,
+        tile: &mut Tile,
+    ) {
         let ([_, m], terms) = (self.rows(), &self.comparison.terms);
-        let Tile { similarities, pulls, .. } = tile;
-        pulls.clear();
-        pulls.resize(similarities.len(), 0.0);
+        let Tile { similarities, grad_weights, .. } = tile;
+        grad_weights.clear();
+        grad_weights.resize(similarities.len(), 0.0);
         for (at, term) in terms.iter().enumerate().filter(|(_, term)| term.power != 0.0) {
             let weights = self.weights.in_tile(term, part, columns, m);
-            let rows = similarities.chunks_exact(columns.len()).zip(pulls.chunks_exact_mut(columns.len()));
-            for (k, ((row, pulls), i)) in rows.zip(part.clone()).enumerate() {
+            let rows =
+                similarities.chunks_exact(columns.len()).zip(grad_weights.chunks_exact_mut(columns.len()));
+            for (k, ((row, grad_weights), i)) in rows.zip(part.clone()).enumerate() {
                 let place = i * terms.len() + at;
                 let (sum, gradient) = (known.sums[place], known.gradient[place]);
                 if sum <= (EMPTY / 2.0) as f32 || gradient == 0.0 {
@@ -190,7 +197,7 @@ impl Whole<'_> {
                 }
                 let factor = gradient * (term.power * self.comparison.scale) as f32;
                 let weights = weights.as_ref().map(|weights| &weights[k * row.len()..][..row.len()]);
-                add_pulls(pulls, row, weights, term.power as f32, sum, factor);
+                add_grad_weights(grad_weights, row, weights, term.power as f32, sum, factor);
             }
         }
     }
@@ -279,18 +286,26 @@ fn in_lanes(row: &[f32], other: &[f32], start: f32, step: impl Fn(f32, f32, f32)
 }
 
 /// Adds `factor w_j exp(power x_j - sum)`.
-fn add_pulls(pulls: &mut [f32], row: &[f32], weights: Option<&[f32]>, power: f32, sum: f32, factor: f32) {
+fn add_grad_weights(
+    grad_weights: &mut [f32],
+    row: &[f32],
+    weights: Option<&[f32]>,
+    power: f32,
+    sum: f32,
+    factor: f32,
+) {
     vectorised!(match weights {
         None => {
-            let add = |(pull, x): (&mut f32, &f32)| *pull += factor * exp_or_zero(power * x - sum);
-            pulls.iter_mut().zip(row).for_each(add);
+            let add =
+                |(grad_weight, x): (&mut f32, &f32)| *grad_weight += factor * exp_or_zero(power * x - sum);
+            grad_weights.iter_mut().zip(row).for_each(add);
         }
         Some(weights) => {
-            let add = |((pull, x), w): ((&mut f32, &f32), &f32)| {
+            let add = |((grad_weight, x), w): ((&mut f32, &f32), &f32)| {
                 let term = factor * w * exp_or_zero(power * x - sum);
-                *pull += if *w > 0.0 { term } else { 0.0 };
+                *grad_weight += if *w > 0.0 { term } else { 0.0 };
             };
-            pulls.iter_mut().zip(row).zip(weights).for_each(add);
+            grad_weights.iter_mut().zip(row).zip(weights).for_each(add);
         }
     });
 }
@@ -327,8 +342,8 @@ mod tests {
         let counts = match term.pairs {
             Pairs::All => true,
             Pairs::Apart { period } => i % period != j % period,
-            Pairs::Unlike => weights.group(i) != weights.group(j),
-            Pairs::Like => weights.group(i) == weights.group(j),
+            Pairs::OtherLabel => weights.group(i) != weights.group(j),
+            Pairs::SameLabel => weights.group(i) == weights.group(j),
         };
         let entry = match weights {
             Weights::Ones | Weights::Groups(_) => 1.0,
@@ -391,10 +406,10 @@ mod tests {
                 let sum: f64 = pairs.iter().map(|(_, x, weight)| weight * (x - largest).exp()).sum();
                 sums.push(if pairs.is_empty() { EMPTY } else { largest + sum.ln() });
                 for (j, x, weight) in pairs {
-                    let pull = term.power * scale * weight * (x - largest).exp() / sum;
+                    let grad_weight = term.power * scale * weight * (x - largest).exp() / sum;
                     for (k, c) in at(whole.candidates, j).iter().enumerate() {
-                        grad_anchors[i * WIDTH + k] += pull * c;
-                        grad_candidates[j * WIDTH + k] += pull * anchor[k];
+                        grad_anchors[i * WIDTH + k] += grad_weight * c;
+                        grad_candidates[j * WIDTH + k] += grad_weight * anchor[k];
                     }
                 }
             }
@@ -419,7 +434,11 @@ mod tests {
         let cases = [
             ("all", Weights::Ones, vec![LogSumExp::over_all(), LogSumExp::apart(samples).with_power(2.0)]),
             ("far apart exponents", Weights::Ones, vec![LogSumExp::over_all().with_power(40.0)]),
-            ("groups", Weights::Groups(&groups), vec![LogSumExp::like(), LogSumExp::exclude_same_label()]),
+            (
+                "groups",
+                Weights::Groups(&groups),
+                vec![LogSumExp::same_label(), LogSumExp::exclude_same_label()],
+            ),
             (
                 "pairs",
                 Weights::Pairs(&entries),

@@ -55,8 +55,8 @@ pub(crate) fn gradients<B: Backend>(
             true => part::<B>(&known.kept, &tile),
             false => similarities::<B>(anchors, candidates, &tile, comparison.scale),
         };
-        let pulls = comparison.terms.iter().enumerate().filter(|(_, term)| term.power != 0.0);
-        let pull = pulls.map(|(at, term)| {
+        let terms = comparison.terms.iter().enumerate().filter(|(_, term)| term.power != 0.0);
+        let grad_weights = terms.map(|(at, term)| {
             let logits = logits::<B>(similarities.clone(), term, weights, &tile);
             let (sum, gradient) =
                 (column::<B>(&known.sums, &tile, at), column::<B>(&known.gradient, &tile, at));
@@ -66,13 +66,13 @@ pub(crate) fn gradients<B: Backend>(
             B::float_mul(B::float_exp(B::float_sub(logits, sum)), factor)
         });
         let own = part::<B>(anchors, &tile);
-        let Some(pull) = pull.reduce(B::float_add) else {
+        let Some(grad_weights) = grad_weights.reduce(B::float_add) else {
             grad_anchors.push(B::float_mul_scalar(own, 0.0.into()));
             continue;
         };
-        grad_anchors.push(B::float_matmul(pull.clone(), candidates.clone()));
+        grad_anchors.push(B::float_matmul(grad_weights.clone(), candidates.clone()));
         if !comparison.constant_candidates {
-            let found = B::float_matmul(B::float_transpose(pull), own);
+            let found = B::float_matmul(B::float_transpose(grad_weights), own);
             grad_candidates = Some(match grad_candidates {
                 Some(sum) => B::float_add(sum, found),
                 None => found,
@@ -133,7 +133,7 @@ fn logits<B: Backend>(
     let shape = Shape::new([tile.len(), m]);
     let (own, others) = (B::int_expand(own, shape.clone()), B::int_expand(others, shape));
     let left_out = match term.pairs {
-        Pairs::Like => B::int_not_equal(own, others, bool_type),
+        Pairs::SameLabel => B::int_not_equal(own, others, bool_type),
         _ => B::int_equal(own, others, bool_type),
     };
     B::float_mask_fill(logits, left_out, EMPTY.into())

@@ -105,7 +105,7 @@ fn matrix(columns: &[Vec<Cell>]) -> Matrix {
 mod tests {
     use super::*;
 
-    fn of_column(cells: &[&str]) -> Result<(Condition, Option<String>), String> {
+    fn parse_column(cells: &[&str]) -> Result<(Condition, Option<String>), String> {
         let cells: Vec<String> = cells.iter().map(ToString::to_string).collect();
         let lines: Vec<u64> = (2..).take(cells.len()).collect();
         condition("age", &[Column { name: "years", cells: &cells, lines: &lines }], false)
@@ -123,21 +123,21 @@ mod tests {
     #[test]
     fn a_cell_that_is_no_number_to_reckon_with_is_named() {
         for wrong in ["NaN", "inf", "-inf", "1e300", "1e999"] {
-            let text = of_column(&["1", "2.5", wrong, "4"]).unwrap_err();
+            let text = parse_column(&["1", "2.5", wrong, "4"]).unwrap_err();
             assert!(text.contains("line 4") && text.contains(&format!("`years` is `{wrong}`")), "{text}");
         }
-        assert!(of_column(&["nan", "nan"]).is_err());
+        assert!(parse_column(&["nan", "nan"]).is_err());
     }
 
     #[test]
     fn a_word_among_numbers_is_said_and_words_are_categories() {
-        let (found, note) = of_column(&["1", "2", "abc"]).unwrap();
+        let (found, note) = parse_column(&["1", "2", "abc"]).unwrap();
         let note = note.unwrap();
         assert!(matches!(&found, Condition::Categorical { names, .. } if names.len() == 3));
         assert!(note.contains("line 4") && note.contains("`abc`") && note.contains("2 of 3"), "{note}");
-        let (found, note) = of_column(&["north", "inf", "south", "1"]).unwrap();
+        let (found, note) = parse_column(&["north", "inf", "south", "1"]).unwrap();
         assert!(matches!(found, Condition::Categorical { .. }) && note.is_none());
-        let (found, note) = of_column(&["1", "2", "1e100"]).unwrap();
+        let (found, note) = parse_column(&["1", "2", "1e100"]).unwrap();
         assert!(matches!(found, Condition::Numeric(values) if values.rows() == 3) && note.is_none());
     }
 }

@@ -193,12 +193,12 @@ pub(crate) fn missing_cells(section: &TableSection, folder: &Path) -> Result<BTr
     let mut missing: BTreeMap<String, usize> = BTreeMap::new();
     for record in reader.records() {
         let record = record.map_err(fail)?;
-        let lacks = |name: &String| {
+        let is_empty = |name: &String| {
             let at = header.iter().position(|column| column == name);
             at.is_some_and(|at| record.get(at).is_none_or(str::is_empty))
         };
         for (name, columns) in &section.conditions {
-            *missing.entry(name.clone()).or_default() += usize::from(columns.iter().any(lacks));
+            *missing.entry(name.clone()).or_default() += usize::from(columns.iter().any(is_empty));
         }
     }
     Ok(missing)
@@ -220,38 +220,38 @@ fn complete(
         .chain(of_conditions)
         .filter_map(|name| Some((header.iter().position(|column| column == name)?, name)))
         .collect();
-    let lacks = |record: &csv::StringRecord, at: usize| record.get(at).is_none_or(str::is_empty);
-    let mut lacking: Vec<String> = Vec::new();
+    let is_empty = |record: &csv::StringRecord, at: usize| record.get(at).is_none_or(str::is_empty);
+    let mut empty_cells: Vec<String> = Vec::new();
     for (at, name) in &used {
         let mut lines = records
             .iter()
-            .filter(|record| lacks(record, *at))
+            .filter(|record| is_empty(record, *at))
             .map(|record| record.position().map_or(0, csv::Position::line));
         if let Some(first) = lines.next() {
             let others = match lines.count() {
                 0 => String::new(),
                 others => format!(" (and in {others} other rows)"),
             };
-            lacking.push(format!("line {first}: column `{name}` is empty{others}"));
+            empty_cells.push(format!("line {first}: column `{name}` is empty{others}"));
         }
     }
-    lacking.dedup();
-    if lacking.is_empty() {
+    empty_cells.dedup();
+    if empty_cells.is_empty() {
         return Ok((records, None));
     }
-    let (all, lacking) = (records.len(), lacking.join("; "));
+    let (all, empty_cells) = (records.len(), empty_cells.join("; "));
     if section.missing == Broken::Refuse {
         return Err(format!(
-            "{lacking}; fill these cells, or leave such rows out with `missing = \"skip\"` in [data.table]"
+            "{empty_cells}; fill these cells, or leave such rows out with `missing = \"skip\"` in [data.table]"
         ));
     }
-    let kept: Vec<csv::StringRecord> =
-        records.into_iter().filter(|record| !used.iter().any(|(at, _)| lacks(record, *at))).collect();
-    if kept.is_empty() {
-        return Err(format!("{lacking}; no row has all of its values"));
+    let complete: Vec<csv::StringRecord> =
+        records.into_iter().filter(|record| !used.iter().any(|(at, _)| is_empty(record, *at))).collect();
+    if complete.is_empty() {
+        return Err(format!("{empty_cells}; no row has all of its values"));
     }
-    let note = format!("{} of {all} rows are left out; {lacking}", all - kept.len());
-    Ok((kept, Some(note)))
+    let note = format!("{} of {all} rows are left out; {empty_cells}", all - complete.len());
+    Ok((complete, Some(note)))
 }
 
 #[cfg(test)]

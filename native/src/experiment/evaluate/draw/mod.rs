@@ -9,7 +9,7 @@ use anyhow::Result;
 use simile_core::augment::{Augmentation, ByteForm, HostPlanes};
 use simile_core::data::resize::{Interpolation, resize};
 use simile_core::data::{Condition, Dataset, Images};
-use simile_core::eval::groups::Groups;
+use simile_core::eval::group_accuracy::GroupAccuracy;
 use simile_core::eval::metrics::ConfusionMatrix;
 use simile_core::numeric::rows::to_matrix;
 use simile_core::train::{Purpose, stream};
@@ -32,7 +32,7 @@ const THUMBNAILS_IN_A_ROW: usize = 25;
 ///
 /// # Errors
 /// If a view cannot be made.
-pub(crate) fn of_samples(session: &Session) -> Result<Figures> {
+pub(crate) fn sample_figures(session: &Session) -> Result<Figures> {
     let Recipe { augment, train, .. } = &session.recipe;
     let samples = samples(&session.splits.train, augment, train.seed, &session.devices.first.device)?;
     let thumbnails = Some(thumbnails(&session.splits.test)?);
@@ -118,8 +118,8 @@ impl Drawing<'_> {
         let classes = test.classes.len();
         let groups = match test.conditions.get(self.condition) {
             Some(Condition::Categorical { values, names }) => {
-                let groups = Groups::new(guesses, &test.labels, values, classes, names.len())?;
-                Some(figures::Groups {
+                let groups = GroupAccuracy::new(guesses, &test.labels, values, classes, names.len())?;
+                Some(figures::GroupsFigure {
                     attribute: self.condition.into(),
                     names: names.clone(),
                     accuracy: groups.accuracy(),

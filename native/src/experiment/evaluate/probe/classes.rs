@@ -3,7 +3,7 @@
 use anyhow::Result;
 use simile_core::data::{Condition, Dataset};
 use simile_core::eval::choice::Answers;
-use simile_core::eval::groups::Groups;
+use simile_core::eval::group_accuracy::GroupAccuracy;
 use simile_core::eval::knn::{KnnConfig, Unit};
 use simile_core::eval::metrics::{ConfusionMatrix, predictions, top_k_accuracy};
 use simile_core::numeric::matrix::Matrix;
@@ -53,13 +53,13 @@ pub(crate) fn judge(section: &ProbeSection, scores: &Matrix, test: &Dataset) -> 
     }
     metrics.extend(roc_auc_of_two(scores, labels)?.map(|area| ("roc_auc".to_owned(), area)));
     if let Some(Condition::Categorical { values, names }) = test.conditions.get(&section.condition) {
-        let groups = Groups::new(&guesses, labels, values, classes, names.len())?;
+        let groups = GroupAccuracy::new(&guesses, labels, values, classes, names.len())?;
         metrics.insert("unbiased".into(), groups.unbiased_accuracy());
         metrics.insert("worst_group".into(), groups.worst().2);
     }
     for name in &section.also {
         if let Some(Condition::Categorical { values, names }) = test.conditions.get(name) {
-            let groups = Groups::new(&guesses, labels, values, classes, names.len())?;
+            let groups = GroupAccuracy::new(&guesses, labels, values, classes, names.len())?;
             metrics.insert(format!("{name}_worst_group"), groups.worst().2);
         }
     }

@@ -22,20 +22,20 @@ const CONDITION: &str = "condition";
 /// The suffix of metrics of the nonlinear probe.
 const NONLINEAR: &str = "_nonlinear";
 
-/// What the probes of every predicted variable found.
+/// The results of the probes of every predicted variable.
 #[derive(Default)]
 pub(super) struct Leaks {
     pub(super) metrics: Metrics,
     /// The fit of each probe.
     pub(super) fits: BTreeMap<String, ProbeFit>,
-    /// The test images whose value of the condition the linear probe names, if it is categorical.
+    /// For a categorical condition: true for each test image whose value the linear probe predicts.
     pub(super) hits: Option<Vec<bool>>,
 }
 
 pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_>) -> Result<Leaks> {
     let Leaks { mut metrics, mut fits, mut hits } = Leaks::default();
     for (name, variable) in variables(section, train.dataset) {
-        let (answers, truth) = of_both(variable, train.dataset, test.dataset)?;
+        let (answers, truth) = answers_and_truth(variable, train.dataset, test.dataset)?;
         if !can_vary(&answers) {
             continue;
         }
@@ -68,13 +68,13 @@ pub(super) fn measure(section: &ProbeSection, train: &Split<'_>, test: &Split<'_
 pub(super) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     for (name, variable) in variables(section, train) {
-        let (seen, truth) = of_both(variable, train, test)?;
+        let (seen, truth) = answers_and_truth(variable, train, test)?;
         let rates = match (&seen, &truth) {
             _ if !can_vary(&seen) => continue,
             (Answers::Classes { labels, classes }, _) => {
                 judged(&most_frequent(labels, *classes, test.len()), &truth)?
             }
-            (_, Condition::Numeric(values)) => of_mean(values),
+            (_, Condition::Numeric(values)) => mean_prediction_metrics(values),
             _ => continue,
         };
         if name == CONDITION {
@@ -105,7 +105,7 @@ fn variables<'a>(section: &'a ProbeSection, train: &Dataset) -> Vec<(&'a str, &'
     std::iter::once((CONDITION, section.condition.as_str())).chain(also).collect()
 }
 
-/// False for a categorical variable with a single value: it is not probed, and a run warns of it.
+/// False for a categorical variable with a single value. It is not probed, and a run warns of it.
 fn can_vary(answers: &Answers) -> bool {
     !matches!(answers, Answers::Classes { classes, .. } if *classes < 2)
 }
@@ -115,9 +115,9 @@ fn judged(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
     let mut metrics = Metrics::new();
     match truth {
         Condition::Numeric(values) => {
-            let (mse, of_mean) = (mean_squared_error(scores, values)?, variance(values));
+            let (mse, total) = (mean_squared_error(scores, values)?, variance(values));
             metrics.insert(MSE.into(), mse);
-            metrics.extend((of_mean > 0.0).then(|| (R2.to_owned(), 1.0 - mse / of_mean)));
+            metrics.extend((total > 0.0).then(|| (R2.to_owned(), 1.0 - mse / total)));
         }
         Condition::Categorical { values, .. } => {
             let right = right(&predictions(scores)?, values).into_iter().filter(|right| *right).count();
@@ -130,10 +130,10 @@ fn judged(scores: &Matrix, truth: &Condition) -> Result<Metrics> {
 }
 
 /// The metrics of predicting the mean of the test images, which has R² = 0.
-fn of_mean(values: &Matrix) -> Metrics {
-    let of_mean = variance(values);
-    let r2 = (of_mean > 0.0).then(|| (R2.to_owned(), 0.0));
-    Metrics::from([(MSE.to_owned(), of_mean)]).into_iter().chain(r2).collect()
+fn mean_prediction_metrics(values: &Matrix) -> Metrics {
+    let mse = variance(values);
+    let r2 = (mse > 0.0).then(|| (R2.to_owned(), 0.0));
+    Metrics::from([(MSE.to_owned(), mse)]).into_iter().chain(r2).collect()
 }
 
 fn nonlinear(metrics: Metrics) -> impl Iterator<Item = (String, f64)> {
@@ -146,7 +146,7 @@ fn named(metric: &str, name: &str) -> String {
 }
 
 /// A variable as the target of a probe, and its true values in the test images.
-fn of_both(name: &str, train: &Dataset, test: &Dataset) -> Result<(Answers, Condition)> {
+fn answers_and_truth(name: &str, train: &Dataset, test: &Dataset) -> Result<(Answers, Condition)> {
     match (condition(name, train)?, condition(name, test)?) {
         (Condition::Numeric(_), Condition::Categorical { .. })
         | (Condition::Categorical { .. }, Condition::Numeric(_)) => {
@@ -266,10 +266,10 @@ mod tests {
     #[test]
     fn base_rates_are_those_of_the_mean_and_the_most_frequent_value() {
         let ((_, train), (_, test)) = (set([400, MANY], 1, linear_value), set([1000, MANY], 2, linear_value));
-        let of_mean = base_rates(&section("age"), &train, &test).unwrap();
-        assert_eq!((of_mean["condition_r2"], of_mean["condition_r2_nonlinear"]), (0.0, 0.0));
-        assert_eq!(of_mean["condition_mse"], variance(&test.conditions["age"].to_matrix()));
-        assert_eq!(of_mean["top1"], 0.75, "three of four are of class a");
+        let rates = base_rates(&section("age"), &train, &test).unwrap();
+        assert_eq!((rates["condition_r2"], rates["condition_r2_nonlinear"]), (0.0, 0.0));
+        assert_eq!(rates["condition_mse"], variance(&test.conditions["age"].to_matrix()));
+        assert_eq!(rates["top1"], 0.75, "three of four are of class a");
         let both = ProbeSection { also: vec!["side".into()], ..section("side") };
         let of_value = base_rates(&both, &train, &test).unwrap();
         let Condition::Categorical { values, .. } = &test.conditions["side"] else { unreachable!() };

@@ -1,7 +1,7 @@
 //! The evaluation of a representation: by probes and by its shape. Probes see features that were
 //! standardised with the training set's mean and deviation.
 //!
-//! | metric | what it is |
+//! | metric | meaning |
 //! |---|---|
 //! | `top1`, `top5` | fraction of test images whose class is the probe's first guess, or among its first five |
 //! | `roc_auc` | area under the ROC curve of the second class, where there are two |
@@ -51,11 +51,11 @@ pub(crate) type Metrics = BTreeMap<String, f64>;
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     pub(crate) metrics: Metrics,
-    /// The predicted class of each.
+    /// The predicted class of each test image.
     pub(crate) guesses: Vec<usize>,
-    /// The fits of the probes with a penalty: of the class, the condition, and others by their name.
+    /// The fits of the probes that have a penalty, by the name of their target: the class, the condition, and further variables.
     pub(crate) probes: BTreeMap<String, ProbeFit>,
-    /// The test images that are classified rightly, by the metric that counts them: the class, and a categorical condition.
+    /// For the class and a categorical condition: the test images that are classified correctly, by the metric that counts them.
     pub(crate) hits: Hits,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Split<'a> {
     }
 }
 
-/// Fits on `train`, measures on `test`.
+/// Fits the probes on `train` and measures them on `test`.
 ///
 /// # Errors
 /// If the condition is not known for the data set, or features are not finite.
@@ -153,7 +153,7 @@ pub(crate) fn base_rates(section: &ProbeSection, train: &Dataset, test: &Dataset
     Ok(finite(metrics))
 }
 
-/// The metrics that are numbers. JSON cannot represent others, so that a result file with one would not be readable.
+/// The metrics with finite values. JSON cannot represent others, so a result file with one would not be readable.
 fn finite(metrics: Metrics) -> Metrics {
     let is_finite = |(name, value): &(String, f64)| {
         if !value.is_finite() {
@@ -181,9 +181,9 @@ pub(crate) fn measure_classes(
     Ok(finite(classes::measure(section, probe, &train, &test)?.metrics))
 }
 
-/// Rows in the directions that the training images span, where these are far fewer than the features. The weights of a
-/// penalised linear probe lie in them, so that it predicts the same from these rows, and is fitted in a fraction of the
-/// time.
+/// Features as coordinates in the span of the training images, if its dimension is far below the number of features. The weights
+/// of a penalised linear probe lie in that span, so the probe predicts the same from these rows and is fitted in a fraction of
+/// the time.
 fn narrowed<'a>(train: Split<'a>, test: Split<'a>) -> Result<(Split<'a>, Split<'a>)> {
     let (images, features) = (train.rows.rows(), train.rows.columns());
     if 2 * images > features {

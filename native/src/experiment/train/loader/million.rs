@@ -18,7 +18,7 @@ const CLASSES: usize = 1000;
 /// Held-out pictures.
 const HELD_OUT: usize = 50_000;
 
-/// A made set, and what is read of it.
+/// The size of a generated data set, the steps that read from it, and the memory that they may take.
 struct Made {
     /// Training pictures of each class.
     each: usize,
@@ -82,7 +82,7 @@ fn measure(made: &Made) {
         let mut loader = DataLoader::keeping(0, &arm, &recipe, &train, &Device::flex()).unwrap();
         let began = Instant::now();
         for step in 0..steps {
-            let StepImages { indices, images, .. } = loader.feed.batch(step, steps).unwrap();
+            let StepImages { indices, images, .. } = loader.image_loader.batch(step, steps).unwrap();
             let red = images.slice([0..1, 0..1, 0..1, 0..1]).into_data().iter::<f32>().next().unwrap();
             assert_eq!(red, f32::from(train.labels[indices[0]] as u8) / 255.0);
         }

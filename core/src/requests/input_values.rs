@@ -12,7 +12,7 @@ use crate::numeric::matrix::Matrix;
 
 /// The numbers of an input.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Numbers {
+pub enum InputValues {
     /// Rows: embeddings, scores, conditioning values.
     Rows(Matrix),
     /// An integer for each sample.
@@ -22,20 +22,20 @@ pub enum Numbers {
 }
 
 /// The name of an input for one of several views.
-fn of_view(name: &str, view: usize) -> String {
+fn view_name(name: &str, view: usize) -> String {
     format!("{name}_{view}")
 }
 
-impl Numbers {
+impl InputValues {
     /// Reads them from a document, in the form that the input of that name has.
     ///
     /// # Errors
     /// Names the input if it has another form, or a value that is not finite.
     pub(super) fn parse(name: &str, value: &Value) -> Result<Self> {
         let is_deep = value.get(0).and_then(|rows| rows.get(0)).is_some_and(Value::is_array);
-        if is_deep && loss::input_kind(&of_view(name, 0)).is_some() {
+        if is_deep && loss::input_kind(&view_name(name, 0)).is_some() {
             let queues = value.as_array().into_iter().flatten().enumerate();
-            let rows = queues.map(|(at, rows)| parse_rows(&of_view(name, at), rows));
+            let rows = queues.map(|(at, rows)| parse_rows(&view_name(name, at), rows));
             return Ok(Self::Queues(rows.collect::<Result<_>>()?));
         }
         Ok(match loss::input_kind(name) {
@@ -64,7 +64,7 @@ impl Numbers {
                 Ok(batch.with_matrix(name, rows, device, dtype))
             }
             Self::Queues(queues) => queues.into_iter().enumerate().try_fold(batch, |batch, (at, rows)| {
-                let name = of_view(name, at);
+                let name = view_name(name, at);
                 check_range(&name, &rows, dtype)?;
                 Ok(batch.with_matrix(&name, rows, device, dtype))
             }),
@@ -84,7 +84,7 @@ impl Numbers {
             Self::Rows(rows) => finite(name, rows),
             Self::Integers(_) => Ok(()),
             Self::Queues(queues) => {
-                queues.iter().enumerate().try_for_each(|(at, rows)| finite(&of_view(name, at), rows))
+                queues.iter().enumerate().try_for_each(|(at, rows)| finite(&view_name(name, at), rows))
             }
         }
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use burn::tensor::{DType, Device};
 use serde_json::Value;
 
-use super::finite::{compare, of_gradient, refused, visit};
-use super::numbers::Numbers;
+use super::finite::{compare, gradient_name, refused, visit};
+use super::input_values::InputValues;
 use super::outcome::read;
 use crate::error::{Error, Result};
 use crate::loss;
@@ -17,7 +17,7 @@ use crate::numeric::matrix::Matrix;
 
 /// An objective with its parameters and its inputs.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub struct LossRequest {
     /// Name of the objective.
     pub objective: String,
     /// Its variant; the objective's default if absent.
@@ -25,7 +25,7 @@ pub struct Case {
     /// Its parameters, a JSON object or null.
     pub params: Value,
     /// Its inputs by name.
-    pub inputs: BTreeMap<String, Numbers>,
+    pub inputs: BTreeMap<String, InputValues>,
     /// Embeddings are unit rows: gradients are partial derivatives with respect to them.
     pub unit_rows: bool,
 }
@@ -39,7 +39,7 @@ pub struct Differentiated {
     pub gradients: BTreeMap<String, Matrix>,
 }
 
-impl Case {
+impl LossRequest {
     /// Computes the loss and its gradients with respect to every input that the objective does not take as a constant.
     ///
     /// # Errors
@@ -50,15 +50,15 @@ impl Case {
         self.check_names(objective.spec())?;
         let batch = self.inputs.iter().try_fold(
             Batch::default().with_unit_rows(self.unit_rows),
-            |batch, (name, numbers)| {
-                numbers.check(name)?;
-                numbers.clone().add_to(batch, name, device, dtype)
+            |batch, (name, values)| {
+                values.check(name)?;
+                values.clone().add_to(batch, name, device, dtype)
             },
         )?;
         let evaluation = objective.evaluate(&batch)?;
-        let found = on_host(evaluation).await?;
-        match found.not_finite() {
-            None => Ok(found),
+        let differentiated = on_host(evaluation).await?;
+        match differentiated.not_finite() {
+            None => Ok(differentiated),
             Some(result) => Err(self.refuse(&result, dtype == DType::F64)),
         }
     }
@@ -67,8 +67,8 @@ impl Case {
     fn refuse(&self, result: &str, is_double: bool) -> Error {
         let mut furthest = None;
         visit(&self.params, "", &mut furthest);
-        for (name, numbers) in &self.inputs {
-            numbers.each().for_each(|value| compare(value, name, &mut furthest));
+        for (name, values) in &self.inputs {
+            values.each().for_each(|value| compare(value, name, &mut furthest));
         }
         refused(&self.objective, result, furthest, is_double)
     }
@@ -89,16 +89,16 @@ impl Differentiated {
             return Some("the loss".into());
         }
         let gradient = self.gradients.iter().find(|(_, rows)| rows.first_not_finite().is_some());
-        gradient.map(|(name, _)| of_gradient(name))
+        gradient.map(|(name, _)| gradient_name(name))
     }
 }
 
 async fn on_host(evaluation: Evaluation) -> Result<Differentiated> {
     let Evaluation { loss, gradients, .. } = evaluation;
     let (names, gradients): (Vec<String>, Vec<_>) = gradients.into_iter().unzip();
-    let mut found = read([vec![loss.unsqueeze()], gradients].concat()).await?.into_iter();
-    let loss = found.next().and_then(|loss| loss.data().first().copied()).unwrap_or(f64::NAN);
-    Ok(Differentiated { loss, gradients: names.into_iter().zip(found).collect() })
+    let mut values = read([vec![loss.unsqueeze()], gradients].concat()).await?.into_iter();
+    let loss = values.next().and_then(|loss| loss.data().first().copied()).unwrap_or(f64::NAN);
+    Ok(Differentiated { loss, gradients: names.into_iter().zip(values).collect() })
 }
 
 #[cfg(test)]
@@ -109,33 +109,33 @@ mod tests {
     use super::super::Request;
     use super::*;
 
-    fn case(objective: &str, inputs: &[(&str, Numbers)]) -> Case {
-        Case {
+    fn loss_request(objective: &str, inputs: &[(&str, InputValues)]) -> LossRequest {
+        LossRequest {
             objective: objective.into(),
             variant: None,
             params: json!({ "temperature": 0.5 }),
-            inputs: inputs.iter().map(|(name, numbers)| ((*name).to_owned(), numbers.clone())).collect(),
+            inputs: inputs.iter().map(|(name, values)| ((*name).to_owned(), values.clone())).collect(),
             unit_rows: false,
         }
     }
 
-    fn run(case: &Case, dtype: DType) -> Result<Differentiated> {
-        pollster::block_on(case.differentiate(&Device::flex(), dtype))
+    fn run(request: &LossRequest, dtype: DType) -> Result<Differentiated> {
+        pollster::block_on(request.differentiate(&Device::flex(), dtype))
     }
 
     /// Numbers of few digits, which a document gives back in every bit.
-    fn view(shift: f64) -> Numbers {
+    fn view(shift: f64) -> InputValues {
         let of = |x: f64| (x.sin() * 1024.0).round() / 1024.0;
-        Numbers::Rows(Matrix::from_fn(4, 3, |i, j| of(i as f64 * 1.7 + j as f64 * 0.9 + shift)))
+        InputValues::Rows(Matrix::from_fn(4, 3, |i, j| of(i as f64 * 1.7 + j as f64 * 0.9 + shift)))
     }
 
     #[test]
     fn numbers_in_memory_give_the_results_of_a_document() {
-        let labels = Numbers::Integers(vec![0, 1, 0, 1]);
+        let labels = InputValues::Integers(vec![0, 1, 0, 1]);
         let inputs = [("view_a", view(0.0)), ("view_b", view(0.4)), ("labels", labels)];
-        let found = run(&case("supcon", &inputs), DType::F64).unwrap();
-        let rows = |numbers: &Numbers| match numbers {
-            Numbers::Rows(rows) => json!(rows),
+        let found = run(&loss_request("supcon", &inputs), DType::F64).unwrap();
+        let rows = |values: &InputValues| match values {
+            InputValues::Rows(rows) => json!(rows),
             _ => unreachable!(),
         };
         let document = json!({
@@ -152,32 +152,34 @@ mod tests {
 
     #[test]
     fn a_misspelt_input_is_named() {
-        let error = run(&case("nt-xent", &[("view_a", view(0.0)), ("view_bb", view(0.4))]), DType::F64);
+        let error =
+            run(&loss_request("nt-xent", &[("view_a", view(0.0)), ("view_bb", view(0.4))]), DType::F64);
         let text = error.unwrap_err().to_string();
         assert!(text.contains("unknown input `view_bb`; known: view_b, view_a"), "{text}");
         let many =
             [("view_a", view(0.0)), ("view_b", view(0.4)), ("view_d", view(0.8)), ("view_c", view(0.6))];
-        let several = Case { params: Value::Null, ..case("decoupled-uniformity", &many) };
+        let several = LossRequest { params: Value::Null, ..loss_request("decoupled-uniformity", &many) };
         assert!(run(&several, DType::F64).is_ok(), "a fourth view is one of `view_c` and so on");
     }
 
     #[test]
     fn integers_and_rows_are_not_taken_for_each_other() {
         let (a, b) = (("view_a", view(0.0)), ("view_b", view(0.4)));
-        let rows = run(&case("supcon", &[a.clone(), b.clone(), ("labels", view(0.0))]), DType::F64);
+        let rows = run(&loss_request("supcon", &[a.clone(), b.clone(), ("labels", view(0.0))]), DType::F64);
         assert!(rows.unwrap_err().to_string().contains("`labels` has rows of numbers, expected a list of"));
-        let integers = run(&case("nt-xent", &[a, ("view_b", Numbers::Integers(vec![1; 4]))]), DType::F64);
+        let integers =
+            run(&loss_request("nt-xent", &[a, ("view_b", InputValues::Integers(vec![1; 4]))]), DType::F64);
         assert!(integers.unwrap_err().to_string().contains("`view_b` has integers, expected rows"));
     }
 
     #[test]
     fn what_is_not_finite_is_refused_before_and_after() {
-        let broken = Numbers::Rows(Matrix::from_fn(4, 3, |i, _| if i == 2 { f64::NAN } else { 1.0 }));
-        let error = run(&case("nt-xent", &[("view_a", broken), ("view_b", view(0.4))]), DType::F64);
+        let broken = InputValues::Rows(Matrix::from_fn(4, 3, |i, _| if i == 2 { f64::NAN } else { 1.0 }));
+        let error = run(&loss_request("nt-xent", &[("view_a", broken), ("view_b", view(0.4))]), DType::F64);
         assert_eq!(error.unwrap_err(), Error::NotFinite { input: "view_a".into(), row: 2 });
-        let logits = Numbers::Rows(Matrix::from_fn(2, 2, |_, j| if j == 0 { 3e38 } else { -3e38 }));
-        let inputs = [("logits", logits), ("labels", Numbers::Integers(vec![1, 0]))];
-        let large = Case { params: Value::Null, ..case("cross-entropy", &inputs) };
+        let logits = InputValues::Rows(Matrix::from_fn(2, 2, |_, j| if j == 0 { 3e38 } else { -3e38 }));
+        let inputs = [("logits", logits), ("labels", InputValues::Integers(vec![1, 0]))];
+        let large = LossRequest { params: Value::Null, ..loss_request("cross-entropy", &inputs) };
         let text = run(&large, DType::F32).unwrap_err().to_string();
         assert!(text.contains("the loss is not") && text.contains("3e38 in `logits`"), "{text}");
         assert!(run(&large, DType::F64).is_ok());

@@ -66,7 +66,7 @@ pub(super) struct StepImages {
 }
 
 /// The images of step after step, in an order. Both places give the same numbers.
-pub(super) struct Feed {
+pub(super) struct ImageLoader {
     order: Order,
     images: ImageSet,
     place: Place,
@@ -77,7 +77,7 @@ pub(super) struct Feed {
     ahead: Option<(u64, Ahead)>,
 }
 
-impl Feed {
+impl ImageLoader {
     pub(super) fn new(order: Order, images: &ImageSet, place: Place, device: &Device) -> Self {
         Self { order, images: images.clone(), place, device: device.clone(), part: Part::WHOLE, ahead: None }
     }

@@ -1,7 +1,7 @@
-//! What the processes of a team tell each other beside the numbers of a step.
+//! The messages between the processes of a group, beside the numbers of a step.
 //!
-//! The leader says what comes next: the recipe, an arm with the state of its trainer, the end. Within an arm all of them agree
-//! before every step that it is taken, so that an interruption or an error of one stops all at the same step.
+//! The leader announces the next task: the recipe, an arm with the state of its trainer, or the end. Within an arm all processes
+//! agree before every step to take it, so that an interruption or an error of one process stops all at the same step.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use simile_core::peers::{Alone, Peers};
 
 /// The processes of a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Team {
+pub(crate) struct ProcessGroup {
     peers: Arc<dyn Peers>,
     /// The number of this process among those of its machine.
     local_rank: usize,
-    /// True once all know that they part.
+    /// True once all processes know that the team ends.
     parted: Arc<AtomicBool>,
 }
 
-/// What the leader says.
+/// A message of the leader to all other processes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Message {
     /// The recipe as TOML, and the folder of the data set's files.
     Begin { recipe: String, data: Option<PathBuf> },
     /// The place of an arm in the recipe; the state of its trainer follows.
     Arm { at: usize },
-    /// The exit code of all.
+    /// The end of the run, with the exit code of all processes.
     End { code: u8 },
 }
 
-/// What a process says before a step.
+/// The status that a process reports before a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     /// It can take the step.
@@ -47,15 +47,15 @@ pub(crate) enum Status {
     Failed,
 }
 
-/// What all processes do.
+/// The decision that follows from the statuses of all processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Go,
-    /// The state of the leader comes first.
+    /// Go on after the leader has sent its state.
     Keep,
     End,
     Interrupt(u8),
-    /// The first process that failed.
+    /// Stop, because of this process, the first that failed.
     Fail(usize),
 }
 
@@ -81,7 +81,7 @@ impl Status {
     }
 }
 
-impl Team {
+impl ProcessGroup {
     /// One process.
     pub(crate) fn alone() -> Self {
         Self::of(Arc::new(Alone), 0)
@@ -117,12 +117,12 @@ impl Team {
         self.peers.clone()
     }
 
-    /// True if all know that they part, and nobody waits for another.
+    /// True if all processes know that the team ends, so that nobody waits for another.
     pub(crate) fn has_parted(&self) -> bool {
         self.parted.load(Ordering::Relaxed)
     }
 
-    /// Agrees with all others on what comes next.
+    /// Tells all others the own status, and decides from all statuses how to go on.
     ///
     /// # Errors
     /// If they cannot be reached.
@@ -147,7 +147,7 @@ impl Team {
         Ok(verdict)
     }
 
-    /// True if all processes give the same number.
+    /// True if all processes call this with the same number.
     ///
     /// # Errors
     /// If they cannot be reached.
@@ -156,7 +156,7 @@ impl Team {
         Ok(all.iter().all(|other| *other == number as f32))
     }
 
-    /// Says something to all others, who [`hear`](Self::hear) it.
+    /// Sends a message to all others, who [`hear`](Self::hear) it.
     ///
     /// # Errors
     /// If they cannot be reached.
@@ -170,7 +170,7 @@ impl Team {
         Ok(self.peers.broadcast(&mut bytes)?)
     }
 
-    /// Hears what the leader says.
+    /// Receives a message of the leader.
     ///
     /// # Errors
     /// If it cannot be reached, or is another version of this program.
@@ -186,7 +186,7 @@ impl Team {
         Ok((message, bytes.split_off((end + 1).min(bytes.len()))))
     }
 
-    /// Gives the state of the leader's trainer to all others.
+    /// Sends the state of the leader's trainer to all others.
     ///
     /// # Errors
     /// If they cannot be reached.
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// Others that say the same each time.
+    /// Peers that report the same each time.
     #[derive(Debug)]
     struct Others(Vec<Status>);
 
@@ -235,8 +235,8 @@ mod tests {
     fn the_worst_that_one_says_is_what_all_do() {
         use Status::{Ended, Failed, Fine, Interrupted, Kept};
         let of = |own, others: &[Status]| {
-            let team = Team::of(Arc::new(Others(others.to_vec())), 0);
-            (team.agree(own).unwrap(), team.has_parted())
+            let processes = ProcessGroup::of(Arc::new(Others(others.to_vec())), 0);
+            (processes.agree(own).unwrap(), processes.has_parted())
         };
         assert_eq!(of(Fine, &[Fine, Fine]), (Verdict::Go, false));
         assert_eq!(of(Kept, &[Fine, Fine]), (Verdict::Keep, false));
@@ -273,8 +273,8 @@ mod tests {
                 Ok(())
             }
         }
-        let team = Team::of(Arc::new(Heard(std::sync::Mutex::default())), 0);
-        team.say(&Message::Arm { at: 3 }, b"a\nstate\n").unwrap();
-        assert_eq!(team.hear().unwrap(), (Message::Arm { at: 3 }, b"a\nstate\n".to_vec()));
+        let processes = ProcessGroup::of(Arc::new(Heard(std::sync::Mutex::default())), 0);
+        processes.say(&Message::Arm { at: 3 }, b"a\nstate\n").unwrap();
+        assert_eq!(processes.hear().unwrap(), (Message::Arm { at: 3 }, b"a\nstate\n".to_vec()));
     }
 }

@@ -12,12 +12,12 @@ use crate::error::{Error, Result};
 
 /// Hits and samples in every cell of label × bias.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Groups {
+pub struct GroupAccuracy {
     hits: Vec<Vec<usize>>,
     counts: Vec<Vec<usize>>,
 }
 
-impl Groups {
+impl GroupAccuracy {
     /// Counts where `predictions` equals `labels` (below `classes`) for every value of `bias` (below
     /// `biases`).
     ///
@@ -88,7 +88,7 @@ mod tests {
         let labels: Vec<usize> = (0..100).map(|i| i % 2).collect();
         let bias: Vec<usize> =
             labels.iter().enumerate().map(|(i, &y)| if i < 4 { 1 - y } else { y }).collect();
-        let groups = Groups::new(&bias, &labels, &bias, 2, 2).unwrap();
+        let groups = GroupAccuracy::new(&bias, &labels, &bias, 2, 2).unwrap();
         assert_eq!(groups.unbiased_accuracy(), 0.5);
         assert_eq!(groups.worst(), (0, 1, 0.0));
         assert_eq!(groups.counts(), [[48, 2], [2, 48]]);
@@ -96,14 +96,14 @@ mod tests {
 
     #[test]
     fn empty_cells_are_left_out() {
-        let groups = Groups::new(&[0, 1], &[0, 0], &[0, 2], 2, 3).unwrap();
+        let groups = GroupAccuracy::new(&[0, 1], &[0, 0], &[0, 2], 2, 3).unwrap();
         assert_eq!(groups.accuracy()[0], [Some(1.0), None, Some(0.0)]);
         assert_eq!(groups.unbiased_accuracy(), 0.5);
     }
 
     #[test]
     fn out_of_range_bias_is_an_error() {
-        assert!(matches!(Groups::new(&[0], &[0], &[3], 2, 3), Err(Error::Shape { .. })));
-        assert!(matches!(Groups::new(&[], &[], &[], 2, 3), Err(Error::Shape { .. })));
+        assert!(matches!(GroupAccuracy::new(&[0], &[0], &[3], 2, 3), Err(Error::Shape { .. })));
+        assert!(matches!(GroupAccuracy::new(&[], &[], &[], 2, 3), Err(Error::Shape { .. })));
     }
 }
