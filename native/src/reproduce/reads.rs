@@ -163,10 +163,11 @@ struct Case {
 }
 
 impl Case {
-    /// Objective, with its kernel, and method.
+    /// Objective, with the kind of its kernel, and method: other numbers of them are read no differently.
     fn loss(&self) -> String {
         let Arm { objective, method, .. } = &self.arm;
-        let kernel = objective.parameters.get("kernel");
+        let [kernel, method] = [objective.parameters.get("kernel").cloned(), serde_json::to_value(method).ok()]
+            .map(|options| options.map(|options| options["name"].clone()));
         serde_json::to_string(&(&objective.name, &objective.variant, kernel, method)).unwrap()
     }
 

@@ -187,7 +187,8 @@ fn many_pictures_are_decoded_once() {
     assert_eq!(check(), first);
     assert_eq!(records(), of_first);
     // Another split adds the pictures that were tested on before, of which there are 120, and no other.
-    let split = "[data]\ndataset = \"folders\"\nsplit = { seed = 1 }\n\n[objective]\nname = \"nt-xent\"\n";
+    let split = "[data]\ndataset = \"folders\"\nsplit = { seed = 1 }\n\n[train]\nbatch = 8\niterations = 2\n\n\
+                 [objective]\nname = \"nt-xent\"\n";
     std::fs::write(place.path().join("split.toml"), split).unwrap();
     let checked = json(place.path(), &["data", "check", "split.toml", "--data", ".", "--json"]);
     assert_eq!(checked["train"]["images"], 280);
