@@ -78,8 +78,7 @@ pub(super) fn check(model: &Model) -> Result<()> {
 impl<'m> Networks<'m> {
     fn of(models: &'m [Model]) -> Result<Self> {
         let refused = || {
-            let expected =
-                "expected `chunk` with this encoder; lenet5, mlp, simple-conv and the resnets take `batch`";
+            let expected = "expected `chunk`: the layers of this encoder are not divided into steps";
             Error::parameter("method.statistics", "batch", expected)
         };
         let mut of_encoder = 0;
