@@ -166,8 +166,8 @@ impl Case {
     /// Objective, with the kind of its kernel, and method: other numbers of them are read no differently.
     fn loss(&self) -> String {
         let Arm { objective, method, .. } = &self.arm;
-        let [kernel, method] = [objective.parameters.get("kernel").cloned(), serde_json::to_value(method).ok()]
-            .map(|options| options.map(|options| options["name"].clone()));
+        let kernel = objective.parameters.get("kernel").map(|kernel| kernel["name"].clone());
+        let method = serde_json::to_value(method).unwrap()["name"].clone();
         serde_json::to_string(&(&objective.name, &objective.variant, kernel, method)).unwrap()
     }
 
