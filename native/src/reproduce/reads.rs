@@ -25,7 +25,7 @@ use crate::experiment::train::loader::DataLoader;
 use crate::experiment::train::trainer::trainer_config;
 
 const SAMPLES: usize = 24;
-const STEPS: usize = 3;
+const STEPS: usize = 2;
 
 /// The recipes that ship, and those of the rows of all tables that can run.
 fn recipes() -> Vec<(String, Recipe)> {

@@ -189,8 +189,9 @@ mod tests {
     #[test]
     fn batches_are_copied_to_a_gpu_ahead_without_taking_more_and_more_of_its_memory() {
         let Some(gpu) = DeviceName::Wgpu.present().into_iter().next() else { return };
-        let images = (0..100 * 48 * 48).map(|value| (value / (48 * 48)) as u8).collect();
-        let images = ImageSet::from(Images::new(48, 48, 1, images).unwrap());
+        const SIDE: usize = 256;
+        let images = (0..100 * SIDE * SIDE).map(|value| (value / (SIDE * SIDE)) as u8).collect();
+        let images = ImageSet::from(Images::new(SIDE, SIDE, 1, images).unwrap());
         let reserved =
             || UPLOADS.executes(|| gpu.device.memory_pool_usage().map(|memory| memory.bytes_reserved));
         let mut after_some = None;
@@ -203,15 +204,15 @@ mod tests {
                 assert_eq!(indices[1], at + 5);
                 let pixels: Vec<f32> = batch.mean_dim(3).mean_dim(2).into_data().iter::<f32>().collect();
                 let expected = indices.iter().map(|&image| image as f32 / 255.0);
-                assert!(pixels.iter().zip(expected).all(|(pixel, expected)| (pixel - expected).abs() < 1e-6));
+                assert!(pixels.iter().zip(expected).all(|(pixel, expected)| (pixel - expected).abs() < 1e-4));
             }
             if pass == 0 {
                 after_some = reserved();
             }
         }
-        // Other tests use the device too.
-        let grown = after_some.zip(reserved()).map(|(before, after)| after.abs_diff(before));
-        assert!(grown.is_some_and(|bytes| bytes < 16 * 48 * 48), "{after_some:?}, then {grown:?} more");
+        // The later passes copy 79 MB. Other tests may copy some in the same stream.
+        let grown = after_some.zip(reserved()).map(|(before, after)| after.saturating_sub(before));
+        assert!(grown.is_some_and(|bytes| bytes < 40 << 20), "{after_some:?}, then {grown:?} more");
     }
 
     #[test]
