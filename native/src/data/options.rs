@@ -184,9 +184,8 @@ impl OwnOptions {
 
 impl PartialEq for OwnOptions {
     fn eq(&self, other: &Self) -> bool {
-        let same =
-            |(one, other): ((_, &Arc<dyn Given>), (_, &Arc<dyn Given>))| one.1.equals(other.1.as_ref());
-        self.0.keys().eq(other.0.keys()) && self.0.iter().zip(&other.0).all(same)
+        let mut values = self.0.values().zip(other.0.values());
+        self.0.keys().eq(other.0.keys()) && values.all(|(one, other)| one.equals(other.as_ref()))
     }
 }
 
