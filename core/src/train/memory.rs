@@ -176,7 +176,7 @@ mod tests {
         let config = TrainerConfig { algorithm: cached, ..single };
         let (first, helper) =
             (config.step_memory(size, StoredPictures::of(&config.encoder)), config.helper_memory(size));
-        let helper = helper.expect("the method shares its steps");
+        let Some(helper) = helper else { unreachable!("the method shares its steps") };
         assert_eq!((helper.activations, helper.images), (first.activations, 4 * 8 * 3 * 32 * 32));
         assert!(helper.parameters < first.parameters && helper.total() < first.total());
     }

@@ -163,7 +163,7 @@ mod tests {
     }
 
     fn two_domains() -> DomainIndependent {
-        DomainIndependent { domains: 2, ..DomainIndependent::default() }
+        DomainIndependent { domains: 2 }
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn one_domain_is_cross_entropy() {
         let batch = batch().with_indices("bias", vec![0; 5]);
-        let one = DomainIndependent { domains: 1, ..DomainIndependent::default() };
+        let one = DomainIndependent { domains: 1 };
         assert!((value(&one, &batch) - value(&CrossEntropy::default(), &batch)).abs() < 1e-12);
     }
 
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn columns_must_divide_into_domains() {
-        let three = DomainIndependent { domains: 4, ..DomainIndependent::default() };
+        let three = DomainIndependent { domains: 4 };
         assert!(three.evaluate(&batch()).unwrap_err().to_string().contains("multiple of 4"));
         assert!(DomainIndependent::default().check().unwrap_err().to_string().contains("domains"));
     }

@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn gradient_matches_differences() {
         for margin in 1..=4 {
-            let objective = MaxMargin { margin, annealing: 0.5, ..MaxMargin::default() };
+            let objective = MaxMargin { margin, annealing: 0.5 };
             assert!(gradient_error(&objective, &batch()) < 1e-6, "margin {margin}");
         }
     }
