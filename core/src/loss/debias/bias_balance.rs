@@ -4,8 +4,8 @@
 //! L = 1/n sum_i CE( z_i + log( p(. | b_i) + min_prob ), y_i )
 //! ```
 //!
-//! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, the bias attributes `bias` `b`, and the table
-//! `prior`, `[biases, classes]`, of `p(y | b)` in the training set ([`bias_prior`]). Hong and Yang, *Unbiased
+//! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y` and bias attributes `bias` `b`, `[n]`, and the
+//! table `prior`, `[biases, classes]`, of `p(y | b)` in the training set ([`bias_prior`]). Hong and Yang, *Unbiased
 //! Classification through Bias-Contrastive and Bias-Balanced Learning* (2021): the shift makes the
 //! softmax a posterior of the biased training set, so that the scores themselves become one of a balanced set. It
 //! is used in training only; at test time the scores are not shifted.

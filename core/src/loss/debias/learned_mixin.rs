@@ -7,8 +7,8 @@
 //! ```
 //!
 //! with the main network's features `f_features` `f`, `[n, d]`, and scores `f_logits` `z`, `[n, classes]`, the bias
-//! network's scores `g_logits` `g`, a learned factor `fc_weight` `A`, `[1, d]`, `fc_bias` `a`, `[1, 1]`, and the classes
-//! `labels` `y`. Clark et al., *Don't Take the Easy Way Out* (2019); the entropy `H` keeps the factor from
+//! network's scores `g_logits` `g`, `[n, classes]`, a learned factor `fc_weight` `A`, `[1, d]`, `fc_bias` `a`, `[1, 1]`,
+//! and the classes `labels` `y`, `[n]`. Clark et al., *Don't Take the Easy Way Out* (2019); the entropy `H` keeps the factor from
 //! making the bias uniform. The bias network is trained before (5 epochs in ReBias' comparison) and frozen.
 //!
 //! `entropy_weight` is 0.36 as released for ReBias' comparison. The paper adds log-probabilities; raw scores, as

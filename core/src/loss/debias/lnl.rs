@@ -5,8 +5,8 @@
 //! lnl-adversary  L = 1/m sum_r CE(q_r, b_r)
 //! ```
 //!
-//! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, the bias predictor's scores `bias_logits`
-//! `q`, `[m, biases]`, and the bias attributes `bias` `b`, `m` entries. `m` is `n` for a predictor of one attribute, or
+//! with the scores `logits` `z`, `[n, classes]`, the classes `labels` `y`, `[n]`, the bias predictor's scores
+//! `bias_logits` `q`, `[m, biases]`, and the bias attributes `bias` `b`, `m` entries. `m` is `n` for a predictor of one attribute, or
 //! the number of pixels for the original predictor of quantised colours. Kim et al., *Learning Not to Learn: Training
 //! Deep Neural Networks with Biased Data* (2019).
 //!
