@@ -56,22 +56,31 @@ fn every_gradient_matches_differences() {
     let mut failures = Vec::new();
     let mut checked = std::collections::BTreeSet::new();
     // Those with constant weights have a test in `detached`, or beside their code.
-    for (seed, setting) in settings().into_iter().enumerate().filter(|(_, setting)| !setting.is_detached()) {
+    for setting in settings().into_iter().filter(|setting| !setting.is_detached()) {
+        // Inputs of its own, which do not change when another objective is added.
+        let seed = setting
+            .to_string()
+            .bytes()
+            .fold(0, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
         for (kind, labels, bias) in batches() {
-            let raw = Inputs::random(setting.spec.name, &labels, &bias, 4, seed as u64);
-            let unit = (kind == "mixed").then(|| raw.clone().with_unit_rows());
-            for inputs in [Some(raw), unit].into_iter().flatten() {
-                match worst(setting.objective.as_ref(), &inputs, seed as u64) {
+            for has_unit_rows in [false, true].into_iter().filter(|unit| !unit || kind == "mixed") {
+                let error = |seed: u64| {
+                    let inputs = Inputs::random(setting.spec.name, &labels, &bias, 4, seed);
+                    let inputs = if has_unit_rows { inputs.with_unit_rows() } else { inputs };
+                    worst(setting.objective.as_ref(), &inputs, seed)
+                };
+                // A step of a difference may cross a kink, of a maximum or a bound, by chance: a wrong gradient is wrong twice.
+                let (error, input) = match error(seed) {
+                    Ok((first, _)) if first > 1e-6 => error(seed ^ 1).unwrap(),
+                    Ok(first) => first,
                     // A batch on which it is not defined.
                     Err(_) => continue,
-                    Ok((error, input)) if error > 1e-6 => {
-                        failures.push(format!(
-                            "{setting}, {kind}, unit rows {}: {input} {error:.1e}",
-                            inputs.unit_rows
-                        ));
-                    }
-                    Ok(_) => drop(checked.insert(setting.spec.name)),
+                };
+                if error > 1e-6 {
+                    failures
+                        .push(format!("{setting}, {kind}, unit rows {has_unit_rows}: {input} {error:.1e}"));
                 }
+                checked.insert(setting.spec.name);
             }
         }
     }
