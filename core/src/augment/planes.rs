@@ -202,7 +202,6 @@ fn separate(image: &[u8], channels: usize, planes: &mut [u8]) {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Instant;
 
     use super::*;
     use crate::data::ImageSource;
@@ -271,27 +270,5 @@ mod tests {
         let by_number = |images: Images| if images.pixels[0] > 200 { Ok(images) } else { half(images) };
         assert!(HostPlanes::read(&set, &indices, ByteForm::Bytes, by_number).is_err());
         assert_eq!(HostPlanes::read(&set, &[], ByteForm::Bytes, Ok).unwrap().shape, source.shape());
-    }
-
-    /// 201 MB of images. With `RAYON_NUM_THREADS=1` it is the time of one thread.
-    #[test]
-    #[ignore = "a measurement of seconds"]
-    fn the_time_of_the_planes_of_1024_images_of_256_pixels() {
-        let pixels = (0..1024 * 3 * 256 * 256_usize).map(|i| (i * 37 % 251) as u8).collect();
-        let images = Images::new(256, 256, 3, pixels).unwrap();
-        for form in [ByteForm::Bytes, ByteForm::Words] {
-            let time = |_| {
-                let began = Instant::now();
-                let planes = HostPlanes::new(&images, form);
-                let made = began.elapsed();
-                let began = Instant::now();
-                let planes = planes.upload(&Device::flex());
-                assert_eq!(planes.len(), 1024);
-                [1e3 * made.as_secs_f64(), 1e3 * began.elapsed().as_secs_f64()]
-            };
-            let mut times: Vec<[f64; 2]> = (0..7).map(time).collect();
-            times.sort_by(|a, b| a[0].total_cmp(&b[0]));
-            eprintln!("{form:?}: {:.1} ms, and {:.3} ms for the upload to the CPU", times[3][0], times[3][1]);
-        }
     }
 }
