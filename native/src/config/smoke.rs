@@ -26,7 +26,7 @@ impl Recipe {
         self.data.train = Some(self.data.train.map_or(256, |train| train.min(256)));
         self.data.test = Some(self.data.test.map_or(128, |test| test.min(128)));
         self.data.validation = self.data.validation.min(64);
-        self.probe.steps = self.probe.steps.min(20);
+        self.probe.steps = self.probe.steps.min(2);
         self.probe.sgd.epochs = self.probe.sgd.epochs.min(2);
         if let Some(selection) = &mut self.selection {
             (selection.held_out, selection.every) = (selection.held_out.min(64), Some(1));

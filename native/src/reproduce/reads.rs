@@ -1,6 +1,6 @@
 //! Tests that a step of any recipe reads nothing from its device. The count does not depend on the device, so the recipes run
-//! with networks of their own kind on the CPU only. A GPU compiles each new kernel, so there all recipes run with LeNet-5, and
-//! one of each kind of network, of blurred views and of accumulated gradients runs in addition.
+//! with networks of their own kind on the CPU only. A GPU compiles each new kernel: there, or on the CPU where there is none,
+//! all recipes run with LeNet-5. One of each kind of network, of blurred views and of accumulated gradients runs there too.
 
 use std::collections::BTreeSet;
 
@@ -99,11 +99,12 @@ fn small(mut recipe: Recipe, arm: &mut Arm, kept: Kept) -> Recipe {
     };
     views(&mut recipe.augment);
     if let Some(classified) = &mut recipe.classified {
-        classified.batch = 8;
+        classified.batch = 4;
         views(&mut classified.augment);
     }
     recipe.data.normalise = None;
-    (recipe.train.batch, recipe.train.iterations) = (8, STEPS);
+    recipe.train.batch = if kept == Kept::Nothing { 8 } else { 4 };
+    recipe.train.iterations = STEPS;
     recipe.train.accumulate = if kept == Kept::KindsAccumulated { STEPS } else { 1 };
     recipe
 }
@@ -216,9 +217,8 @@ fn a_step_of_any_objective_and_method_reads_nothing() {
         let has = cases.iter().any(|case| case.arm.objective.name == objective);
         assert!(has, "{objective} is in no recipe");
     }
-    for device in [DeviceName::Cpu, DeviceName::Wgpu].into_iter().filter_map(device) {
-        cases.iter().for_each(|case| case.assert_no_reads(&device));
-    }
+    let device = [DeviceName::Wgpu, DeviceName::Cpu].into_iter().find_map(device).unwrap();
+    cases.iter().for_each(|case| case.assert_no_reads(&device));
 }
 
 #[test]

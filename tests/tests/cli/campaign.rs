@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::runs::{interrupt, result, start};
-use crate::{place, simile};
+use crate::{ONE_THREAD, place, simile};
 
 /// Two arms, one chosen among several networks, checkpoints by count and by the clock.
 const RECIPE: &str = r#"
@@ -125,7 +125,7 @@ fn campaign_of_kills_at_any_moment() {
     let (place, whole) = with_whole();
     let mut chance = Chance(0x5eed_cafe);
     let cut = place.path().join("cut");
-    for trial in 0..trials(3) {
+    for trial in 0..trials(2) {
         let mut kills = 0;
         while !cut.join("report.html").exists() || kills == 0 {
             let mut child = start(place.path(), next(place.path()));
@@ -158,7 +158,7 @@ fn limited(place: &Path, kilobytes: u64, arguments: &[&str]) -> Output {
     let program = simile_tests::program().display().to_string();
     let script =
         format!("trap '' XFSZ; ulimit -f {}; exec '{program}' {}", kilobytes * 2, arguments.join(" "));
-    Command::new("sh").args(["-c", &script]).current_dir(place).output().unwrap()
+    Command::new("sh").args(["-c", &script]).current_dir(place).envs([ONE_THREAD]).output().unwrap()
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn campaign_of_files_that_cannot_grow() {
     let sizes: BTreeSet<u64> = sizes.iter().map(|path| fs::metadata(path).unwrap().len() / 1024).collect();
     // A limit just too small for each of the files in turn.
     let mut met: Vec<u64> = sizes.into_iter().collect();
-    met.truncate(trials(met.len().min(4)));
+    met.truncate(trials(met.len().min(3)));
     for kilobytes in met {
         let output = limited(place.path(), kilobytes, &BEGIN);
         let text = String::from_utf8_lossy(&output.stderr);
@@ -209,8 +209,9 @@ fn campaign_of_a_disk_that_is_full() {
              else '{program}' train mine.toml --out disk/cut 2>> said; fi || exit 79
              cp -r disk/cut cut"
         );
-        let status =
-            Command::new("unshare").args(["-rm", "sh", "-c", &script]).current_dir(place.path()).output();
+        let mut apart = Command::new("unshare");
+        let apart = apart.args(["-rm", "sh", "-c", &script]).current_dir(place.path()).envs([ONE_THREAD]);
+        let status = apart.output();
         let code = status.ok().and_then(|output| output.status.code()).unwrap_or(77);
         if code == 1 || code == 77 {
             simile_tests::skipped::note("this system lets nobody mount a disk of their own");
@@ -239,7 +240,7 @@ fn campaign_of_damage_to_a_folder() {
     let mut chance = Chance(0xdead_beef);
     let all: Vec<PathBuf> =
         files(&kept).iter().map(|path| path.strip_prefix(&kept).unwrap().to_owned()).collect();
-    for trial in 0..trials(8) {
+    for trial in 0..trials(6) {
         copy();
         let file = &all[chance.below(all.len() as u64) as usize];
         let path = cut.join(file);

@@ -9,16 +9,15 @@ use std::process::{Command, Output};
 use simile_tests::skipped;
 
 use crate::runs::assert_same_end;
-use crate::{place, simile};
+use crate::{ONE_THREAD, place, simile};
 
-/// A sweep of two runs that last for seconds.
-fn sweep(out: &str) -> Vec<&str> {
+/// A sweep of two runs with this number of steps.
+fn sweep<'a>(out: &'a str, iterations: &'a str) -> Vec<&'a str> {
     let sweep = ["sweep", "fair-digits", "--device", "cpu", "--arm", "SimCLR", "--out", out];
     let small = ["--set", "data.train=96", "--set", "data.test=40", "--set", "data.validation=32"];
-    let long =
-        ["--set", "train.iterations=1000", "--set", "train.checkpoint_every=5", "--set", "probe.steps=5"];
+    let steps = ["--set", iterations, "--set", "train.checkpoint_every=5", "--set", "probe.steps=5"];
     let grid = ["--set", "augment.crop={ scale = [0.3, 1.0] }", "--grid", "train.batch=16,24"];
-    [&sweep[..], &small, &long, &grid].concat()
+    [&sweep[..], &small, &steps, &grid].concat()
 }
 
 fn repository() -> PathBuf {
@@ -40,7 +39,10 @@ fn is_there(command: &[&str], remedy: &str) -> bool {
 fn run(place: &Path, program: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "300"]).arg(program).args(arguments).current_dir(place);
-    command.env("SIMILE", simile_tests::program()).env("SIMILE_CACHE", place.join("cache"));
+    command
+        .env("SIMILE", simile_tests::program())
+        .env("SIMILE_CACHE", place.join("cache"))
+        .envs([ONE_THREAD]);
     command.output().unwrap()
 }
 
@@ -61,8 +63,8 @@ pub(crate) fn on_two_nodes(place: &Path, command: &[&str]) -> Option<Output> {
 }
 
 /// Asserts that the runs of a sweep are those of one process.
-fn assert_same_runs(place: &Path, out: &str) {
-    simile(place, &sweep("whole")).assert().success();
+fn assert_same_runs(place: &Path, out: &str, iterations: &str) {
+    simile(place, &sweep("whole", iterations)).assert().success();
     for batch in ["train.batch=16", "train.batch=24"] {
         let run = |out: &str| format!("{out}/{batch}/seed-0");
         assert_same_end(place, &run("whole"), &run(out));
@@ -72,9 +74,11 @@ fn assert_same_runs(place: &Path, out: &str) {
 #[test]
 fn slurm_puts_a_task_back_and_it_ends_with_the_same_bytes_on_the_other_node() {
     let place = place();
+    // A run lasts for seconds, so that it can be put back in the middle.
+    let iterations = "train.iterations=600";
     let script = |name: &str| repository().join(name).display().to_string();
     let (requeue, submit) = (script("tests/slurm/requeue.sh"), script("examples/slurm/submit.sh"));
-    let command = [&["bash", &requeue, &submit], &sweep("swept")[..]].concat();
+    let command = [&["bash", &requeue, &submit], &sweep("swept", iterations)[..]].concat();
     let Some(output) = on_two_nodes(place.path(), &command) else { return };
     let logs = || {
         let files = fs::read_dir(place.path()).unwrap().flatten().map(|entry| entry.path());
@@ -86,7 +90,7 @@ fn slurm_puts_a_task_back_and_it_ends_with_the_same_bytes_on_the_other_node() {
     let said = logs();
     assert_eq!(said.matches("stopping after this step").count(), 2, "{said}");
     assert!(place.path().join("swept/sweep.json").exists() && said.contains("Best by validation"), "{said}");
-    assert_same_runs(place.path(), "swept");
+    assert_same_runs(place.path(), "swept", iterations);
 }
 
 #[test]
@@ -95,10 +99,12 @@ fn gnu_parallel_runs_a_sweep() {
         return;
     }
     let place = place();
-    let output = run(place.path(), &repository().join("examples/parallel/run.sh"), &sweep("swept"));
+    let iterations = "train.iterations=40";
+    let output =
+        run(place.path(), &repository().join("examples/parallel/run.sh"), &sweep("swept", iterations));
     assert!(output.status.success() && text(&output).contains("Best by validation"), "{}", text(&output));
     assert_eq!(fs::read_to_string(place.path().join("parallel.log")).unwrap().lines().count(), 2);
-    assert_same_runs(place.path(), "swept");
+    assert_same_runs(place.path(), "swept", iterations);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use crate::{newcomer, place};
+use crate::{ONE_THREAD, newcomer, place};
 
 /// Parts of commands that are not run, with the reason.
 const NOT_RUN: [(&str, &str); 12] = [
@@ -163,6 +163,7 @@ fn run(place: &Path, command: &str, at: &str) {
         .env("PATH", path)
         .env("PROGRAM", simile_tests::program())
         .env("SIMILE_CACHE", place.join("cache"))
+        .envs([ONE_THREAD])
         .output()
         .unwrap();
     let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat();

@@ -49,9 +49,11 @@ pub(crate) fn write(path: &Path, config: EncoderConfig, resize: Option<usize>) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Every network, and the options that change the layers of some.
+/// Every kind of network, and the options that change the layers of some. Those that are left out differ from one of these by
+/// the number or the width of their layers.
 pub(crate) fn encoders() -> Vec<(String, EncoderConfig, Option<usize>)> {
-    use Architecture::{LeNet5, Mlp, ResNet18, ResNet50, Vae};
+    use Architecture::{LeNet5, Mlp, ResNet18, ResNet34, ResNet50, ResNet101, Vae, VitB16};
+    let larger = [ResNet34, ResNet101, VitB16];
     let config = |name| EncoderConfig { name, ..EncoderConfig::default() };
     let stem = |name, stem, output| EncoderConfig { stem: Some(stem), output, ..config(name) };
     let changed = [
@@ -64,8 +66,10 @@ pub(crate) fn encoders() -> Vec<(String, EncoderConfig, Option<usize>)> {
         ("mlp", EncoderConfig { input_size: 28, ..config(Mlp) }, Some(31)),
         ("vae", EncoderConfig { input_size: 18, output: Some(10), ..config(Vae) }, None),
     ];
-    let others =
-        Architecture::ALL.iter().filter(|name| changed.iter().all(|(_, other, _)| other.name != **name));
+    let is_other = |name: &&Architecture| {
+        !larger.contains(name) && changed.iter().all(|(_, other, _)| other.name != **name)
+    };
+    let others = Architecture::ALL.iter().filter(is_other);
     let others = others.map(|&name| (name.name().to_owned(), config(name), None)).collect::<Vec<_>>();
     let changed = changed.map(|(file, config, resize)| (file.to_owned(), config, resize));
     changed.into_iter().chain(others).collect()

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cluster::{on_two_nodes, text};
 use crate::runs::{result, standing, wait_until};
-use crate::{complaint, place, simile};
+use crate::{ONE_THREAD, complaint, place, simile};
 
 /// A step of 22 samples in chunks of 4: with four processes, two have two chunks and two have one. The network has no batch norm,
 /// which over chunks of few samples would double rounding differences with every step.
@@ -49,45 +49,8 @@ name = "supcon"
 temperature = 0.5
 "#;
 
-/// Batch norm over chunks of four pictures enlarges rounding errors a thousandfold, so the learning rate is small.
-const RESNET: &str = r#"
-[data]
-dataset = "digits"
-train = 64
-test = 16
-
-[encoder]
-name = "resnet18"
-stem = "cifar"
-input_size = 12
-
-[head]
-hidden = 16
-output = 8
-
-[augment]
-crop = { scale = [0.5, 1.0] }
-
-[optimizer]
-name = "sgd"
-learning_rate = 0.00001
-
-[train]
-batch = 16
-iterations = 2
-log_every = 1
-
-[method]
-name = "cached"
-chunk = 4
-
-[probe]
-steps = 5
-
-[objective]
-name = "nt-xent"
-temperature = 0.5
-"#;
+/// The head that gives [`LENET`] batch norm.
+const NORMALISED: &str = "[head]\nkind = \"mlp-normalised\"\nhidden = 32";
 
 /// True if the program has MPI and the machine has `mpirun`; otherwise the test is noted as skipped.
 fn has_mpi() -> bool {
@@ -117,7 +80,7 @@ fn mpirun(place: &Path, count: usize, arguments: &[&str]) -> Command {
         .args(arguments)
         .current_dir(place)
         .env("SIMILE_CACHE", place.join("cache"))
-        .env("RAYON_NUM_THREADS", "1")
+        .envs([ONE_THREAD])
         .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
         .env("OMPI_MCA_mpi_yield_when_idle", "1");
     command
@@ -178,12 +141,12 @@ fn processes_train_the_network_that_one_trains() {
     }
     let place = place();
     let path = |run: &str| place.path().join(run);
-    // A ResNet takes seconds a run, so that it has one number of processes for each kind of statistics.
-    let trials: [(&str, &str, &str, &[usize]); 4] = [
-        ("lenet", LENET, "chunk", &[1, 2, 4]),
-        ("lenet", LENET, "batch", &[1, 2, 4]),
-        ("resnet", RESNET, "chunk", &[2]),
-        ("resnet", RESNET, "batch", &[4]),
+    let normalised = LENET.replace("[head]\nkind = \"mlp\"", NORMALISED);
+    assert!(normalised.contains(NORMALISED), "the head of the recipe is another one");
+    let trials: [(&str, &str, &str, &[usize]); 3] = [
+        ("plain", LENET, "chunk", &[1, 2, 4]),
+        ("normalised", &normalised, "chunk", &[2]),
+        ("normalised", &normalised, "batch", &[4]),
     ];
     for (name, recipe, statistics, counts) in trials {
         let text = recipe.replace("chunk = 4", &format!("chunk = 4\nstatistics = \"{statistics}\""));
@@ -192,8 +155,7 @@ fn processes_train_the_network_that_one_trains() {
         let run = |count: usize| format!("{name}-{statistics}-{count}");
         let initial = format!("{name}-{statistics}-untrained");
         untrained(place.path(), &recipe, &initial);
-        let mut alone = simile(place.path(), &["train", &recipe, "--out", &run(0)]);
-        alone.env("RAYON_NUM_THREADS", "1").assert().success();
+        simile(place.path(), &["train", &recipe, "--out", &run(0)]).assert().success();
         for &count in counts {
             let text = train(place.path(), count, &[&recipe, "--out", &run(count)]);
             assert_near(&path(&run(count)), &path(&run(0)), &path(&initial), 1e-6);
@@ -204,9 +166,9 @@ fn processes_train_the_network_that_one_trains() {
         }
     }
     // With equal bits everywhere, a broadcast after each step changes nothing.
-    let often = ["lenet.toml", "--set", "train.checkpoint_every=1", "--out", "often"];
+    let often = ["plain.toml", "--set", "train.checkpoint_every=1", "--out", "often"];
     train(place.path(), 3, &often);
-    train(place.path(), 3, &["lenet.toml", "--set", "train.checkpoint_every=100", "--out", "seldom"]);
+    train(place.path(), 3, &["plain.toml", "--set", "train.checkpoint_every=100", "--out", "seldom"]);
     assert!(parameters(&path("often")) == parameters(&path("seldom")), "ranks have different numbers");
 }
 
@@ -325,10 +287,7 @@ fn an_error_of_one_process_in_the_middle_ends_all_with_a_checkpoint() {
     let program = simile_tests::program();
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]).current_dir(place.path());
-    command
-        .env("SIMILE_RESIDENT", "0")
-        .env("RAYON_NUM_THREADS", "1")
-        .env("OMPI_MCA_mpi_yield_when_idle", "1");
+    command.env("SIMILE_RESIDENT", "0").envs([ONE_THREAD]).env("OMPI_MCA_mpi_yield_when_idle", "1");
     for (at, data) in ["first", "second"].into_iter().enumerate() {
         let cache = format!("SIMILE_CACHE={}", path(&format!("cache-{at}")).display());
         command.args(if at == 0 { &["-n", "1", "env"][..] } else { &[":", "-n", "1", "env"] });

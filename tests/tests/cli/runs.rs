@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{complaint, json, place, simile, stdout};
+use crate::{ONE_THREAD, complaint, json, place, simile, stdout};
 
 /// Two arms, small enough for an unoptimised build.
 pub(crate) const RECIPE: &str = r#"
@@ -188,7 +188,7 @@ pub(crate) fn iterations(run: &Path, arm: &str) -> u64 {
 /// Begins a run.
 pub(crate) fn start(place: &Path, arguments: &[&str]) -> Child {
     let mut command = Command::new(simile_tests::program());
-    command.args(arguments).current_dir(place).env("SIMILE_CACHE", place.join("cache"));
+    command.args(arguments).current_dir(place).env("SIMILE_CACHE", place.join("cache")).envs([ONE_THREAD]);
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

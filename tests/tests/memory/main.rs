@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counted {
 }
 
 /// Number of passes, enough that every thread has taken part before the last pass.
-const PASSES: usize = 6;
+const PASSES: usize = 4;
 
 /// The additional bytes in use while the graph of a forward pass exists, for each number of images.
 fn graphs<const N: usize>(config: &EncoderConfig, images: [usize; N]) -> [usize; N] {
@@ -63,8 +63,8 @@ fn the_formula_of_each_network_is_what_a_pass_keeps() {
         assert!(!configs.is_empty(), "{} takes images of neither 32 nor 64 pixels", name.name());
         for config in configs {
             let input_size = config.input_size;
-            let [few, many] = graphs(&config, [4, 12]);
-            let counted = (many - few) as f64 / 8.0 / 4.0;
+            let [few, many] = graphs(&config, [2, 6]);
+            let counted = (many - few) as f64 / 4.0 / 4.0;
             let formula = config.activations().kept as f64;
             eprintln!(
                 "{} at {input_size}: {counted:.0} numbers an image, by the formula {formula:.0}",

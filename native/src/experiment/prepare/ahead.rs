@@ -202,7 +202,8 @@ mod tests {
             for at in 0..25 {
                 let (indices, batch) = batches.next().unwrap();
                 assert_eq!(indices[1], at + 5);
-                let pixels: Vec<f32> = batch.mean_dim(3).mean_dim(2).into_data().iter::<f32>().collect();
+                let corner = batch.slice([0..16, 0..1, SIDE - 4..SIDE, SIDE - 4..SIDE]);
+                let pixels: Vec<f32> = corner.mean_dim(3).mean_dim(2).into_data().iter::<f32>().collect();
                 let expected = indices.iter().map(|&image| image as f32 / 255.0);
                 assert!(pixels.iter().zip(expected).all(|(pixel, expected)| (pixel - expected).abs() < 1e-4));
             }

@@ -98,7 +98,10 @@ mod tests {
     #[test]
     fn a_graph_is_whole_and_has_every_tensor_of_its_network() {
         let config = |name| EncoderConfig { name, ..EncoderConfig::default() };
-        let all = Architecture::ALL.iter().map(|&name| (config(name), None));
+        // The others differ from one of these by the number or the width of their layers.
+        let larger = [Architecture::ResNet34, Architecture::ResNet101, Architecture::VitB16];
+        let all = Architecture::ALL.iter().filter(|name| !larger.contains(name));
+        let all = all.map(|&name| (config(name), None));
         let cifar =
             EncoderConfig { stem: Some(Stem::Cifar), output: Some(16), ..config(Architecture::ResNet18) };
         for (encoder, resize) in all.chain([(cifar, Some(40))]) {
