@@ -1,4 +1,4 @@
-"""Evaluates PyTorch code of objectives: `{inputs, scripts}` as JSON in, losses and gradients out."""
+"""Evaluates PyTorch code of objectives: `{dtype, inputs, scripts}` as JSON in, losses and gradients out."""
 
 import json
 import sys
@@ -15,6 +15,6 @@ def evaluate(script, inputs):
     return {"loss": variables["loss"].item(), **{name: view.grad.tolist() for name, view in views.items()}}
 
 
-torch.set_default_dtype(torch.float64)
 job = json.load(sys.stdin)
+torch.set_default_dtype(getattr(torch, job["dtype"]))
 print(json.dumps([evaluate(script, job["inputs"]) for script in job["scripts"]]))
