@@ -1,7 +1,7 @@
 //! The settings under which objectives are tested, derived from their descriptions.
 
 use serde_json::{Value, json};
-use simile_core::kernel::KERNELS;
+use simile_core::kernel::{KERNELS, NamedKernel};
 use simile_core::loss::spec::{Kind, Parameter, Scale, Spec};
 
 /// Classes, biases and domains in tests.
@@ -51,14 +51,26 @@ fn others(parameter: &Parameter) -> Vec<Value> {
     values.into_iter().chain(null).filter(|value| *value != default).collect()
 }
 
-/// Every kernel that needs no further settings, of bandwidth 0.7 where it has one.
+/// Every kernel that needs no factors: of bandwidth 0.7, or with its defaults if it has none; of the median distance; and with each of its
+/// other settings at once.
 fn kernels() -> Vec<Value> {
-    let alone = KERNELS.iter().filter(|kernel| !kernel.settings.contains(&"factors"));
-    let of = |name: &str, has_bandwidth: bool| match has_bandwidth {
-        true => json!({ "name": name, "sigma": 0.7 }),
-        false => json!({ "name": name }),
-    };
-    alone.map(|kernel| of(kernel.name, kernel.settings.contains(&"sigma"))).collect()
+    let without_factors = KERNELS.iter().filter(|kernel| !kernel.settings.contains(&"factors"));
+    without_factors.flat_map(settings_of).collect()
+}
+
+fn settings_of(kernel: &NamedKernel) -> Vec<Value> {
+    let mut other = json!({ "name": kernel.name });
+    for setting in kernel.settings.iter().filter(|setting| **setting != "sigma") {
+        other[*setting] = if *setting == "degree" { json!(2) } else { json!(0.8) };
+    }
+    match kernel.settings {
+        [] => vec![other],
+        settings if settings.contains(&"sigma") => {
+            let of = |sigma: Value| json!({ "name": kernel.name, "sigma": sigma });
+            vec![of(json!(0.7)), of(json!("median")), other]
+        }
+        _ => vec![json!({ "name": kernel.name }), other],
+    }
 }
 
 /// The numbers half way from the start of the slider to its ends.
