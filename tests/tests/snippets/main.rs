@@ -8,6 +8,7 @@
 mod page;
 mod readme;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -144,17 +145,57 @@ fn script(setting: &Value) -> String {
     format!("{}\n\n{call}\n", spec.pytorch.unwrap())
 }
 
-/// A call with every parameter of a setting that the function has. Parameters that are only checked, or have one value, are left out.
+/// A call with every parameter of a setting, which the function must have.
 fn call(spec: &Spec, setting: &Value) -> String {
-    let source = spec.pytorch.unwrap();
-    let mut arguments: Vec<String> = spec.required().map(|input| input.name.into()).collect();
+    let function = spec.name.replace('-', "_");
+    let known = arguments(spec.pytorch.unwrap(), &function);
+    let mut given: Vec<String> = spec.required().map(|input| input.name.into()).collect();
     for (name, value) in setting["params"].as_object().unwrap() {
-        let name = if name == "lambda" { "lambda_" } else { name };
-        assert!(source.contains(&format!("{name}=")), "{} has no {name}", spec.name);
-        arguments.push(format!("{name}={}", python(value)));
+        let name = in_python(name);
+        assert!(known.contains(&name), "{} has no {name}", spec.name);
+        given.push(format!("{name}={}", python(value)));
     }
-    arguments.extend(setting["variant"].as_str().map(|variant| format!("variant=\"{variant}\"")));
-    format!("loss = {}({})", spec.name.replace('-', "_"), arguments.join(", "))
+    given.extend(setting["variant"].as_str().map(|variant| format!("variant=\"{variant}\"")));
+    format!("loss = {function}({})", given.join(", "))
+}
+
+/// The name of a parameter in Python, where `lambda` is a keyword.
+fn in_python(name: &str) -> &str {
+    if name == "lambda" { "lambda_" } else { name }
+}
+
+/// The names of the arguments of a Python function.
+fn arguments<'a>(source: &'a str, function: &str) -> Vec<&'a str> {
+    let (_, rest) = source.split_once(&format!("def {function}(")).unwrap();
+    let (signature, _) = rest.split_once("):\n").unwrap();
+    let mut depth = 0;
+    let between = |letter: char| {
+        depth += i32::from("([{".contains(letter)) - i32::from(")]}".contains(letter));
+        letter == ',' && depth == 0
+    };
+    let names = signature.split(between).map(|argument| argument.split('=').next().unwrap().trim());
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn the_arguments_of_a_function_are_those_of_its_signature_alone() {
+    let source = "def inner(a, scale=1):\n    pass\n\n\ndef outer(\n    a,\n    *b,\n    kernel={\"name\": \"x\", \"s\": 1},\n    c=None,\n):\n                      inner(a, scale=2)\n";
+    assert_eq!(arguments(source, "outer"), ["a", "*b", "kernel", "c"]);
+    assert_eq!(arguments(source, "inner"), ["a", "scale"]);
+}
+
+/// The documentation of [`Spec::pytorch`] names them.
+#[test]
+fn the_pytorch_lacks_only_the_parameters_that_are_said_to_be_left_out() {
+    let mut left_out = BTreeSet::new();
+    for spec in loss::specs() {
+        let Some(source) = spec.pytorch else { continue };
+        let known = arguments(source, &spec.name.replace('-', "_"));
+        let names = spec.parameters.iter().map(|parameter| parameter.name);
+        left_out.extend(names.filter(|name| !known.contains(&in_python(name))));
+        assert_eq!(known.contains(&"variant"), !spec.variants.is_empty(), "{}", spec.name);
+    }
+    assert_eq!(left_out.into_iter().collect::<Vec<_>>(), ["approximation", "lambda_effective", "similarity"]);
 }
 
 fn python(value: &Value) -> String {

@@ -85,7 +85,8 @@ pub struct Spec {
     /// Its parameters beside `variant`.
     pub parameters: &'static [Parameter],
     /// PyTorch source of the same loss, for objectives of two views of one network. Its last function has the objective's name and
-    /// takes the required inputs in their order and the parameters by name (`lambda` as `lambda_`).
+    /// takes the required inputs in their order and the parameters by name (`lambda` as `lambda_`). It leaves out `approximation`,
+    /// which changes how `W` is solved, `lambda_effective`, which is only checked, and `similarity`, which has one value.
     #[serde(skip)]
     pub pytorch: Option<&'static str>,
     /// The module that documents it, by `module_path!()`.
