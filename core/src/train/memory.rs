@@ -32,13 +32,6 @@ pub struct StoredPictures {
     pub ahead: usize,
 }
 
-impl StoredPictures {
-    /// Pictures of the size of the network's images, none of which wait.
-    pub fn of(encoder: &EncoderConfig) -> Self {
-        Self { side: encoder.input_size, ahead: 0 }
-    }
-}
-
 /// The least memory of a training step on its device, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepMemory {
@@ -174,8 +167,8 @@ mod tests {
         let single = TrainerConfig::default();
         assert_eq!(single.helper_memory(size), None);
         let config = TrainerConfig { algorithm: cached, ..single };
-        let (first, helper) =
-            (config.step_memory(size, StoredPictures::of(&config.encoder)), config.helper_memory(size));
+        let stored = StoredPictures { side: config.encoder.input_size, ahead: 0 };
+        let (first, helper) = (config.step_memory(size, stored), config.helper_memory(size));
         let Some(helper) = helper else { unreachable!("the method shares its steps") };
         assert_eq!((helper.activations, helper.images), (first.activations, 4 * 8 * 3 * 32 * 32));
         assert!(helper.parameters < first.parameters && helper.total() < first.total());

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A line that begins with the name of a form belongs to that form only; a line without a name belongs to all forms.
-//! `attract{...}` and `repel{...}` mark the terms that pull rows together and that push them apart; [`plain`] drops the marks.
+//! `attract{...}` and `repel{...}` mark the terms that pull rows together and that push them apart; [`Spec::plain_formula`] drops the marks.
 //! Parameters are written by their names. `1/b` binds the nearest factors, `a b / c d` with spaces divides the whole terms.
 
 use serde::Serializer;
@@ -17,7 +17,7 @@ use super::Spec;
 pub const MARKS: [&str; 2] = ["attract{", "repel{"];
 
 /// A formula without marks, as terminals and documentation show it.
-pub fn plain(formula: &str) -> String {
+fn plain(formula: &str) -> String {
     let mut text = String::new();
     // For each open brace, whether it belongs to a mark.
     let mut open = Vec::new();

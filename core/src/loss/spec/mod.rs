@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-pub use formula::{MARKS, plain};
+pub use formula::MARKS;
 pub(crate) use input::{
     BIAS, BIASED_A, BIASED_B, CLASSES, CLUSTERS, FURTHER_VIEWS, LOGITS, VIEW_A, VIEW_B, Z, Z_A, Z_B,
 };
