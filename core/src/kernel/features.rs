@@ -7,9 +7,22 @@ use crate::numeric::matrix::Matrix;
 const MOST_FEATURES: usize = 512;
 
 impl Kernel {
+    /// True for a kernel that has [`features`](Self::features), given enough rows.
+    pub(super) fn has_features(&self) -> bool {
+        match *self {
+            Self::Linear { scale } => scale > 0.0,
+            Self::Cosine => true,
+            Self::Polynomial { gamma, offset, scale, .. } => offset == 0.0 && gamma > 0.0 && scale > 0.0,
+            _ => false,
+        }
+    }
+
     /// Features `phi` with few columns and `K = phi phi^T`, for the kernels that have them: linear, cosine, and the
     /// polynomial without offset. `None` for the others, or if there would be as many columns as rows.
     pub fn features(&self, z: &Matrix) -> Option<Matrix> {
+        if !self.has_features() {
+            return None;
+        }
         let scaled = |factor: &dyn Fn(&[f64]) -> f64| {
             let mut features = z.clone();
             for i in 0..z.rows() {
@@ -19,11 +32,9 @@ impl Kernel {
             features
         };
         let features = match self {
-            Self::Linear { scale } if *scale > 0.0 => scaled(&|_| scale.sqrt().recip()),
+            Self::Linear { scale } => scaled(&|_| scale.sqrt().recip()),
             Self::Cosine => scaled(&|row| dot(row, row).sqrt().max(COSINE_EPSILON).recip()),
-            Self::Polynomial { gamma, offset, degree, scale }
-                if *offset == 0.0 && *gamma > 0.0 && *scale > 0.0 =>
-            {
+            Self::Polynomial { gamma, degree, scale, .. } => {
                 let mut monomials = monomials(z, *degree)?;
                 let factor = (gamma.powi(i32::try_from(*degree).ok()?) / scale).sqrt();
                 monomials.data_mut().iter_mut().for_each(|v| *v *= factor);

@@ -1,6 +1,7 @@
 //! An objective: maps a batch to a loss and its gradient.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,10 @@ pub trait SolveAhead {
     /// # Errors
     /// As [`Objective::evaluate`] for such a `z`.
     fn solve(&self, z: &Matrix, device: &Device) -> Result<Solved>;
+
+    /// The numbers that the weights of `samples` samples have on their device, before the condition is known: from the least to
+    /// the most.
+    fn numbers(&self, samples: usize) -> RangeInclusive<u64>;
 }
 
 /// A loss with its gradient.

@@ -6,16 +6,18 @@
 //! + the larger one of
 //!     5 b c r²                the pictures of the batch as bytes and as numbers, until their views are made
 //!     4 Σ n k + 4 (b² + m)    then n images through each network at once, of which it keeps k numbers (2 Σ n k in bf16);
-//!                             weights of a solved condition, m similarities that the loss has at once
+//!                             weights of a solved condition if they are dense whatever it is, m similarities that the loss
+//!                             has at once
 //! ```
 //!
-//! It is a lower bound but for weights that have a form of fewer numbers: buffers of single operations, and pages that an allocator
-//! keeps, come on top.
+//! It is a lower bound: weights that can have another form, buffers of single operations, and pages that an allocator keeps, come
+//! on top.
 
 use simile_kernels::similarities_at_once;
 
 use super::{Precision, TrainerConfig};
 use crate::algorithm::{AlgorithmConfig, Load, Networks, Pairs, StepSize};
+use crate::loss::Objective;
 use crate::nn::EncoderConfig;
 
 /// Bytes of a number.
@@ -72,7 +74,7 @@ impl TrainerConfig {
         StepMemory {
             parameters: NUMBER * (trained * copies + fixed),
             activations: number.saturating_mul(kept),
-            pairs: self.pairs(pairs, size.samples as u64),
+            pairs: self.pairs(pairs, size.samples),
             images: self.views(views).saturating_add(pictures.saturating_mul(stored.ahead as u64)),
             pictures: pictures.saturating_mul(NUMBER + 1),
             largest: number.saturating_mul(largest).max(pictures.saturating_mul(NUMBER)),
@@ -101,10 +103,10 @@ impl TrainerConfig {
         NUMBER.saturating_mul(count.saturating_mul((channels * input_size.pow(2)) as u64))
     }
 
-    /// Bytes of the weights of pairs of samples, and of the similarities that the loss has at once.
-    fn pairs(&self, Pairs { anchors, candidates, .. }: Pairs, samples: u64) -> u64 {
-        let is_solved = self.objective.build().is_ok_and(|objective| objective.ahead().is_some());
-        let weights = if is_solved { samples.saturating_mul(samples) } else { 0 };
+    /// Bytes of the weights of pairs of samples, at least, and of the similarities that the loss has at once.
+    fn pairs(&self, Pairs { anchors, candidates, .. }: Pairs, samples: usize) -> u64 {
+        let least = |objective: Box<dyn Objective>| Some(*objective.ahead()?.numbers(samples).start());
+        let weights = self.objective.build().ok().and_then(least).unwrap_or(0);
         NUMBER.saturating_mul(weights.saturating_add(similarities_at_once(anchors, candidates)))
     }
 
@@ -130,15 +132,14 @@ mod tests {
     use crate::loss::ObjectiveConfig;
 
     /// LeNet-5 sees three channels of 32 pixels.
-    fn memory(objective: &str, samples: usize, stored: StoredPictures) -> StepMemory {
-        let config =
-            TrainerConfig { objective: ObjectiveConfig::named(objective), ..TrainerConfig::default() };
+    fn memory(objective: ObjectiveConfig, samples: usize, stored: StoredPictures) -> StepMemory {
+        let config = TrainerConfig { objective, ..TrainerConfig::default() };
         config.step_memory(StepSize { samples, classified: None }, stored)
     }
 
     #[test]
     fn pictures_count_with_their_own_side_and_those_that_wait_too() {
-        let of = |side, ahead| memory("nt-xent", 10, StoredPictures { side, ahead });
+        let of = |side, ahead| memory(ObjectiveConfig::named("nt-xent"), 10, StoredPictures { side, ahead });
         let (same, larger) = (of(32, 0), of(64, 0));
         assert_eq!((same.images, larger.images), (8 * 10 * 3 * 32 * 32, same.images));
         assert_eq!((same.pictures, larger.pictures), (5 * 10 * 3 * 32 * 32, 5 * 10 * 3 * 64 * 64));
@@ -151,13 +152,24 @@ mod tests {
     }
 
     #[test]
-    fn weights_of_a_solved_condition_and_similarities_count() {
-        let of = |objective, samples| memory(objective, samples, StoredPictures { side: 32, ahead: 0 }).pairs;
-        assert_eq!(of("cross-entropy", 64), 0);
-        assert_eq!(of("nt-xent", 64), 4 * 128 * 128);
-        assert_eq!(of("fair-cclk", 64), 4 * (64 * 64 + 128 * 128));
+    fn weights_of_a_solved_condition_that_are_dense_and_similarities_count() {
+        let of = |objective: &ObjectiveConfig, samples| {
+            memory(objective.clone(), samples, StoredPictures { side: 32, ahead: 0 }).pairs
+        };
+        let named = ObjectiveConfig::named;
+        assert_eq!(of(&named("cross-entropy"), 64), 0);
+        assert_eq!(of(&named("nt-xent"), 64), 4 * 128 * 128);
+        // The cosine has factors above a size, the RBF kernel with conditions that are equal or change slowly.
+        let mut rbf = named("fair-cclk");
+        rbf.parameters.insert("kernel".into(), serde_json::json!({ "name": "rbf", "sigma": 1.0 }));
+        assert_eq!(of(&named("fair-cclk"), 64), 4 * (64 * 64 + 128 * 128));
+        assert_eq!(of(&named("fair-cclk"), 256), 4 * 512 * 512);
+        assert_eq!(of(&rbf, 256), 4 * (256 * 256 + 512 * 512));
         // Of large batches the similarities of a tile.
-        assert_eq!(of("fair-cclk", 4096), 4 * (4096 * 4096 + (1 << 22)));
+        assert_eq!(of(&named("fair-cclk"), 4096), 4 * (1 << 22));
+        assert_eq!(of(&rbf, 4096), 4 * (1 << 22));
+        rbf.parameters.insert("approximation".into(), serde_json::json!({ "rank": 8 }));
+        assert_eq!(of(&rbf, 256), 4 * 512 * 512);
     }
 
     #[test]

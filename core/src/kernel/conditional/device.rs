@@ -1,12 +1,15 @@
 //! The weights on the device of the embeddings.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use burn::backend::Dispatch;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use simile_kernels::PairWeights;
 
+use super::large::SMALL;
 use super::{ConditionalEmbedding, DENSE_ROWS, Form};
+use crate::kernel::Kernel;
 use crate::numeric::matrix::Matrix;
 
 impl ConditionalEmbedding {
@@ -77,6 +80,23 @@ enum DeviceForm {
 }
 
 impl DeviceEmbedding {
+    /// The numbers that `W` of `samples` samples has on a device, before their condition is known: from the least to the most. Where a
+    /// condition can give it another form than the dense one, the least is 0. `unit_diagonal` says that the diagonal of `K` is set to 1.
+    pub(crate) fn numbers(
+        kernel: &Kernel,
+        samples: usize,
+        ridge: f64,
+        unit_diagonal: bool,
+    ) -> RangeInclusive<u64> {
+        let dense = (samples as u64).saturating_mul(samples as u64);
+        let changes = unit_diagonal && !kernel.has_unit_diagonal();
+        let has_factors = kernel.has_features() || *kernel == Kernel::ExactMatch;
+        let is_dense = samples <= DENSE_ROWS
+            || (ridge <= 0.0 && !changes)
+            || (!has_factors && (samples <= SMALL || changes));
+        if is_dense { dense..=dense } else { 0..=dense }
+    }
+
     /// `W` by its entries, and its diagonal, `[b, 1]`.
     pub(super) fn dense(weights: Tensor<2>, diagonal: Tensor<2>) -> Self {
         Self { form: DeviceForm::Dense(weights), diagonal }
@@ -126,5 +146,54 @@ impl DeviceEmbedding {
                 shift.clone() * c.clone() + left.clone().matmul(right.clone().transpose().matmul(c))
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// No value of a kernel below is 1 more than it, with which a system is singular.
+    const RIDGE: f64 = 0.3003;
+
+    #[test]
+    fn weights_that_are_dense_for_every_condition_are_and_others_have_fewer_numbers() {
+        let polynomial = |offset| Kernel::Polynomial { gamma: 1.0, offset, degree: 2, scale: 1.0 };
+        let product = r#"{"name": "product", "factors": [
+            {"start": 0, "end": 1, "kernel": {"name": "exact-match"}},
+            {"start": 1, "end": 2, "kernel": {"name": "linear"}}]}"#;
+        let kernels = [
+            Kernel::rbf(1.0),
+            Kernel::MedianLaplacian,
+            Kernel::LaplacianL1 { gamma: 1.0 },
+            Kernel::Linear { scale: 1.0 },
+            Kernel::Cosine,
+            polynomial(0.0),
+            polynomial(1.0),
+            Kernel::ExactMatch,
+            serde_json::from_str(product).unwrap(),
+        ];
+        // Of 40 different rows of two columns: every kernel that can have factors has them.
+        let rows = |samples| Matrix::from_fn(samples, 2, |i, j| ((i % 40 * (3 + 4 * j) + j) % 41) as f64 / 20.0);
+        let mut dense = 0;
+        for (samples, kernel) in [DENSE_ROWS, DENSE_ROWS + 1, SMALL + 1]
+            .into_iter()
+            .flat_map(|samples| kernels.iter().map(move |kernel| (samples, kernel)))
+        {
+            for unit in [false, true] {
+                let solved = match unit {
+                    true => ConditionalEmbedding::with_unit_diagonal(kernel, &rows(samples), RIDGE),
+                    false => ConditionalEmbedding::new(kernel, &rows(samples), RIDGE),
+                };
+                let form = solved.unwrap().on_device(&Device::flex(), DType::F32).form;
+                let is_dense = matches!(form, DeviceForm::Dense(_));
+                let numbers = DeviceEmbedding::numbers(kernel, samples, RIDGE, unit);
+                let least = if is_dense { samples as u64 * samples as u64 } else { 0 };
+                assert_eq!(*numbers.start(), least, "{kernel:?}, {samples} samples, unit diagonal {unit}");
+                dense += usize::from(is_dense);
+            }
+        }
+        assert!(dense > 2 * kernels.len(), "{dense}");
     }
 }

@@ -26,6 +26,7 @@ pub mod fair;
 pub mod trainable;
 pub mod weak;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use burn::tensor::{Bool, DType, Device, Tensor};
@@ -165,6 +166,17 @@ impl SolveAhead for KernelWeights {
     fn solve(&self, z: &Matrix, _device: &Device) -> Result<Solved> {
         check_values("z", z)?;
         Ok(Solved::Weights(Arc::new(self.operator(z)?)))
+    }
+
+    fn numbers(&self, samples: usize) -> RangeInclusive<u64> {
+        match &self.approximation {
+            // Two factors.
+            Some(approximation) => 0..=2 * (samples as u64).saturating_mul(approximation.rank.min(samples) as u64),
+            None => {
+                let unit = self.variant == WeightScheme::Released;
+                DeviceEmbedding::numbers(&self.kernel, samples, self.lambda, unit)
+            }
+        }
     }
 }
 

@@ -26,6 +26,7 @@
 //! With `K_Z = I` and `ridge` 0 it is [`DecoupledUniformity`](crate::loss::DecoupledUniformity). With `b = 1` loss
 //! and gradient are 0. A singular `K_Z + ridge I` is an error.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use burn::tensor::Device;
@@ -35,7 +36,7 @@ use super::decoupled_uniformity::default_t;
 use super::potential::uniformity;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::kernel::conditional::{HostRidge, KernelRidge, Solved};
+use crate::kernel::conditional::{DeviceEmbedding, HostRidge, KernelRidge, Solved};
 use crate::loss::batch::Batch;
 use crate::loss::objective::{Aux, Evaluation, Objective, SolveAhead, Variant};
 use crate::loss::spec::{Described, FURTHER_VIEWS, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B, Z};
@@ -141,6 +142,11 @@ impl SolveAhead for KernelDecoupledUniformity {
         check_values("z", z)?;
         let solved = HostRidge::new(&self.kernel, z, self.ridge(z.rows())?, device)?;
         Ok(Solved::Ridge(Arc::new(solved)))
+    }
+
+    fn numbers(&self, samples: usize) -> RangeInclusive<u64> {
+        // The scaling of the variant leaves its sign.
+        DeviceEmbedding::numbers(&self.kernel, samples, self.lambda.unwrap_or(1.0), false)
     }
 }
 

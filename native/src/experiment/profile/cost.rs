@@ -71,7 +71,7 @@ impl Uploads {
             is_label && input.needed == Needed::Always
         });
         let partners = if arm.scores(1, 1).is_none() { 2 * 2 * batch } else { 0 };
-        let weights = if objective.ahead().is_some() { batch.pow(2) } else { 0 };
+        let weights = objective.ahead().map_or(0, |ahead| *ahead.numbers(recipe.train.batch).end());
         Ok(Self {
             pictures: images * picture,
             indices: NUMBER * images,
@@ -156,6 +156,8 @@ mod tests {
         assert_eq!(objective("nt-xent").labels + objective("nt-xent").weights, 0);
         assert_eq!(objective("supcon").labels, 4 * 64);
         assert_eq!(objective("fair-cclk").weights, 4 * 64 * 64);
+        let of_rank = "objective={ name = \"fair-cclk\", approximation = { rank = 8 } }";
+        assert_eq!(cost("cifar-10", &[of_rank, "train.batch=64"]).uploads.weights, 4 * 2 * 64 * 8);
     }
 
     /// At 4096 images: the pictures of 256 pixels, and less than a megabyte of other uploads for each 1024 images.
