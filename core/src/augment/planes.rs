@@ -70,8 +70,9 @@ impl HostPlanes {
         for (at, piece_of) in others.chunks(piece).enumerate() {
             let images = read(piece_of)?;
             if images.shape() != planes.shape {
-                let (record, found) = (planes.shape.bytes(), images.bytes_per_image());
-                return Err(DatasetError::Records { origin: "images".into(), record, found });
+                let text = |ImageShape { height, width, channels }| format!("{height}x{width}x{channels}");
+                let (expected, found) = (text(planes.shape), text(images.shape()));
+                return Err(DatasetError::Shape { origin: "a batch".into(), expected, found });
             }
             planes.fill((at + 1) * piece, &images);
         }
@@ -268,7 +269,8 @@ mod tests {
             |images: Images| Images::new(128, 256, 3, images.pixels[..images.pixels.len() / 2].to_vec());
         assert_eq!(HostPlanes::read(&set, &indices, ByteForm::Words, half).unwrap().shape.height, 128);
         let by_number = |images: Images| if images.pixels[0] > 200 { Ok(images) } else { half(images) };
-        assert!(HostPlanes::read(&set, &indices, ByteForm::Bytes, by_number).is_err());
+        let error = HostPlanes::read(&set, &indices, ByteForm::Bytes, by_number).unwrap_err().to_string();
+        assert_eq!(error, "a batch: images are 128x256x3, expected 256x256x3");
         assert_eq!(HostPlanes::read(&set, &[], ByteForm::Bytes, Ok).unwrap().shape, source.shape());
     }
 }
