@@ -32,6 +32,7 @@ export function parse({ kind, names, slider }: ListedParameter, text: string): V
   if (kind === "flag") return text === "true" ? true : text === "false" ? false : undefined;
   if (kind === "choice") return names?.find((name) => name === text);
   const value = Number(text);
+  if (kind === "integer" && !Number.isInteger(value)) return undefined;
   // A value such as 10^-1.5 is rounded in an address.
   const isInside = text !== "" && slider && value >= slider.low * 0.99 && value <= slider.high * 1.01;
   return isInside ? value : undefined;

@@ -73,7 +73,7 @@ function recipe(setting: Setting, entry: Offered): string {
     ...(hasClusters ? [`clusters = ${CLASSES}`] : []),
     ...(inputs.includes("bias") ? ['bias = "palette"        # the colour as a category'] : []),
     ...Object.entries(parametersOf(setting, entry)).map(
-      ([name, value]) => `${name} = ${toml(value)}${noteOn(name, value)}`,
+      ([name, value]) => `${name} = ${isInteger(name, entry) ? `${value}` : toml(value)}${noteOn(name, value)}`,
     ),
   ];
   return `${lines.join("\n")}\n`;
@@ -85,6 +85,10 @@ function noteOn(name: string, value: unknown): string {
   return hasBandwidth ? "      # for colours on a circle of radius 1; on 0..255 RGB start at 20" : "";
 }
 
+function isInteger(of: string, { parameterDetails }: Offered): boolean {
+  return parameterDetails.some(({ name, kind }) => name === of && kind === "integer");
+}
+
 function toml(value: unknown): string {
   if (typeof value === "number") return decimal(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -93,7 +97,7 @@ function toml(value: unknown): string {
     .join(", ")} }`;
 }
 
-/** A decimal point is added, because TOML distinguishes 2.0 from 2, and core's parameters are floats. */
+/** A decimal point is added, because TOML distinguishes 2.0 from 2, and core has floats here. */
 function decimal(value: number): string {
   const text = `${tidy("", value)}`;
   return /^-?\d+$/.test(text) ? `${text}.0` : text;
