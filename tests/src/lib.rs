@@ -10,6 +10,7 @@ pub mod reference;
 pub mod schema;
 pub mod settings;
 pub mod skipped;
+pub mod tables;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -217,7 +217,6 @@ fn read<O: DeserializeOwned>(parameters: Value) -> Result<O> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::path::Path;
 
     use serde_json::json;
 
@@ -278,19 +277,6 @@ mod tests {
         }
         let released = ObjectiveConfig { variant: Some("released".into()), ..ObjectiveConfig::named("moco") };
         assert!(released.build().is_ok() && released.parse::<infonce::moco::MoCo>().is_ok());
-    }
-
-    #[test]
-    fn a_formula_is_that_of_its_page() {
-        for spec in specs() {
-            let module = spec.module.strip_prefix("simile_core::").unwrap().replace("::", "/");
-            let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(module).with_extension("rs");
-            let page = std::fs::read_to_string(&page).unwrap();
-            let is_there = |line: &str| page.lines().any(|of| of.starts_with("//!") && of.contains(line));
-            for line in spec.plain_formula().lines() {
-                assert!(is_there(line), "{}: {line}", spec.name);
-            }
-        }
     }
 
     #[test]

@@ -3,16 +3,16 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
+use simile_tests::tables::{repository, writes_tables};
 
 use crate::{json, place, stdout};
 
 /// Compares a page with the output of the program, or writes it.
 fn is_kept(page: &str, text: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/src/reference").join(page);
-    if std::env::var_os("SIMILE_WRITE_TABLES").is_some_and(|value| value == "1") {
+    let file = repository().join("docs/src/reference").join(page);
+    if writes_tables() {
         fs::write(&file, text).unwrap();
         return;
     }

@@ -11,6 +11,7 @@ use simile_core::loss::batch::Batch;
 use simile_core::loss::spec::{Family, Input, Needed, Spec};
 use simile_core::loss::{build, specs};
 use simile_tests::settings::least;
+use simile_tests::tables::{file, repository, writes_tables};
 
 use crate::batches::{Inputs, Outcome, evaluate};
 
@@ -96,11 +97,6 @@ fn variants_differ_and_a_setting_without_effect_is_none() {
             count => assert_eq!(count, accepted.len(), "{}", spec.name),
         }
     }
-}
-
-/// The file of a description, in the repository.
-fn file(spec: &Spec) -> String {
-    spec.module.replacen("simile_core::", "core/src/", 1).replace("::", "/") + ".rs"
 }
 
 /// The name of a family in addresses.
@@ -199,7 +195,7 @@ fn notes(file: &Path) -> String {
 }
 
 /// The page of a family in the book.
-fn page_of(family: Family, root: &Path) -> String {
+fn page_of(family: Family) -> String {
     let mut page = format!("# {}\n", family.title());
     let of_family: Vec<&Spec> = specs().filter(|spec| spec.family == family).collect();
     for (at, spec) in of_family.iter().enumerate() {
@@ -209,13 +205,14 @@ fn page_of(family: Family, root: &Path) -> String {
             let file = file(spec);
             let names: Vec<&str> =
                 of_family.iter().filter(|one| one.module == spec.module).map(|one| one.name).collect();
-            let notes = notes(&root.join(&file));
+            let notes = notes(&repository().join(&file));
             let formula = if notes.contains("```text") {
                 String::new()
             } else {
                 format!("```text\n{}\n```\n\n", spec.plain_formula())
             };
-            page += &format!("\n### Formula of {} (`{file}`)\n\n{formula}{notes}", names.join(", "));
+            page +=
+                &format!("\n### Formula of {} (`{}`)\n\n{formula}{notes}", names.join(", "), file.display());
         }
     }
     page
@@ -234,7 +231,7 @@ fn by_module() -> String {
 /// Compares a file, or writes it.
 fn is_kept(path: &Path, wanted: &str) {
     let found = fs::read_to_string(path).unwrap_or_default();
-    if std::env::var_os("SIMILE_WRITE_TABLES").is_none_or(|value| value != "1") {
+    if !writes_tables() {
         assert!(found == wanted, "{} lacks\n{wanted}\nSIMILE_WRITE_TABLES=1 writes it", path.display());
     } else if found != wanted {
         // Only then: core is compiled with one of them.
@@ -245,12 +242,11 @@ fn is_kept(path: &Path, wanted: &str) {
 
 #[test]
 fn the_tables_of_the_documentation_are_those_of_the_objectives() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    is_kept(&root.join("core/src/loss/objectives.md"), &by_module());
-    let reference = root.join("docs/src/reference");
+    is_kept(&repository().join("core/src/loss/objectives.md"), &by_module());
+    let reference = repository().join("docs/src/reference");
     is_kept(&reference.join("objectives.md"), &by_family());
     for family in Family::ALL {
-        is_kept(&reference.join(format!("objectives/{}.md", slug(family))), &page_of(family, root));
+        is_kept(&reference.join(format!("objectives/{}.md", slug(family))), &page_of(family));
     }
 }
 

@@ -2,18 +2,22 @@
 //! the text agree with it. `SIMILE_WRITE_TABLES=1` writes the lines anew.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use simile_core::loss::spec::{Input, Needed, Spec};
 use simile_core::loss::specs;
+use simile_tests::tables::{file, repository, writes_tables};
 
 /// Columns of the lines that are written.
 const WIDTH: usize = 116;
 
-/// The file of a description.
-fn file(spec: &Spec) -> PathBuf {
-    let path = spec.module.replacen("simile_core::", "core/src/", 1).replace("::", "/") + ".rs";
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(path)
+/// The source of a description.
+fn source(spec: &Spec) -> String {
+    fs::read_to_string(repository().join(file(spec))).unwrap()
+}
+
+/// The documentation of the file of a description.
+fn page(source: &str) -> impl Iterator<Item = &str> {
+    source.lines().take_while(|line| line.starts_with("//!")).map(|line| line[3..].trim())
 }
 
 /// The inputs with their shapes, as the documentation of a type ends.
@@ -23,9 +27,7 @@ fn line(spec: &Spec) -> String {
         let names: Vec<String> = group.iter().map(|input| format!("`{}`", input.name)).collect();
         let needed = match group[0].needed {
             Needed::Always => String::new(),
-            Needed::Optional => ", if given".into(),
-            Needed::OrRepresentation => ", else the representation".into(),
-            Needed::If { setting, value } => format!(", with `{setting}` = `{value}`"),
+            needed => format!(", {}", needed.in_words()),
         };
         format!("{}, `{}`{needed}", names.join(", "), group[0].shape)
     });
@@ -65,20 +67,19 @@ fn wrapped(text: &str) -> Vec<String> {
 
 #[test]
 fn the_inputs_over_a_type_are_those_of_its_description() {
-    let writes = std::env::var_os("SIMILE_WRITE_TABLES").is_some_and(|value| value == "1");
     for spec in specs() {
-        let source = fs::read_to_string(file(spec)).unwrap();
+        let source = source(spec);
         let lines: Vec<&str> = source.lines().collect();
         let [start, end] = over_the_type(spec, &lines);
         let text = lines[start..end].iter().map(|line| line.trim_start_matches("///").trim());
         let text = text.collect::<Vec<_>>().join(" ");
         let before = text.split("Input").next().unwrap().trim_end();
         let wanted = format!("{before} {}", line(spec));
-        if text != wanted && writes {
+        if text != wanted && writes_tables() {
             let written = wrapped(&wanted);
             let kept = |part: &[&str]| part.iter().map(|line| format!("{line}\n")).collect::<String>();
             let text = kept(&lines[..start]) + &(written.join("\n") + "\n") + &kept(&lines[end..]);
-            fs::write(file(spec), text).unwrap();
+            fs::write(repository().join(file(spec)), text).unwrap();
         } else {
             assert_eq!(text, wanted, "{}; SIMILE_WRITE_TABLES=1 writes it", spec.name);
         }
@@ -94,11 +95,9 @@ fn is_shape(word: &str) -> bool {
 
 #[test]
 fn shapes_in_the_text_are_those_of_the_description() {
-    let mut others = Vec::new();
+    let (mut others, mut compared) = (Vec::new(), 0);
     for spec in specs() {
-        let source = fs::read_to_string(file(spec)).unwrap();
-        let page = source.lines().take_while(|line| line.starts_with("//!")).map(|line| line[3..].trim());
-        let page = page.collect::<Vec<_>>().join(" ");
+        let page = page(&source(spec)).collect::<Vec<_>>().join(" ");
         let beside = specs().filter(|other| other.module == spec.module).flat_map(|other| other.inputs);
         let known: Vec<&Input> = beside.collect();
         // Names that wait for their shape; a symbol may stand between.
@@ -110,6 +109,7 @@ fn shapes_in_the_text_are_those_of_the_description() {
                     names.clear();
                 }
             } else if is_shape(word) {
+                compared += names.len();
                 for name in names.drain(..) {
                     if !known.iter().any(|input| input.name == name && input.shape == word) {
                         others.push(format!("{}: `{name}` is {word} in the text", spec.name));
@@ -123,4 +123,16 @@ fn shapes_in_the_text_are_those_of_the_description() {
         }
     }
     assert!(others.is_empty(), "{}", others.join("\n"));
+    assert!(compared >= 9999, "{compared} shapes were compared");
+}
+
+#[test]
+fn a_formula_is_that_of_its_page() {
+    for spec in specs() {
+        let source = source(spec);
+        let lines: Vec<&str> = page(&source).collect();
+        for line in spec.plain_formula().lines() {
+            assert!(lines.iter().any(|of| of.contains(line.trim())), "{}: {line}", spec.name);
+        }
+    }
 }

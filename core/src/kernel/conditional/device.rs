@@ -175,7 +175,8 @@ mod tests {
             serde_json::from_str(product).unwrap(),
         ];
         // Of 40 different rows of two columns: every kernel that can have factors has them.
-        let rows = |samples| Matrix::from_fn(samples, 2, |i, j| ((i % 40 * (3 + 4 * j) + j) % 41) as f64 / 20.0);
+        let rows =
+            |samples| Matrix::from_fn(samples, 2, |i, j| ((i % 40 * (3 + 4 * j) + j) % 41) as f64 / 20.0);
         let mut dense = 0;
         for (samples, kernel) in [DENSE_ROWS, DENSE_ROWS + 1, SMALL + 1]
             .into_iter()

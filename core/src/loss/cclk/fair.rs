@@ -38,13 +38,13 @@ use crate::loss::spec::{Described, Family, Needed, Spec, VIEW_A, VIEW_B, Z, Z_A,
 use crate::numeric::matrix::check_values;
 
 /// Fair-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`; `z_a`, `z_b`, `[b, e]`,
-/// if given.
+/// optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FairCclk(pub KernelWeights);
 
 /// HardNeg-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`, else the
-/// representation; `z_a`, `z_b`, `[b, e]`, if given.
+/// representation; `z_a`, `z_b`, `[b, e]`, optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HardNegCclk(pub KernelWeights);

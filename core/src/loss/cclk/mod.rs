@@ -171,7 +171,9 @@ impl SolveAhead for KernelWeights {
     fn numbers(&self, samples: usize) -> RangeInclusive<u64> {
         match &self.approximation {
             // Two factors.
-            Some(approximation) => 0..=2 * (samples as u64).saturating_mul(approximation.rank.min(samples) as u64),
+            Some(approximation) => {
+                0..=2 * (samples as u64).saturating_mul(approximation.rank.min(samples) as u64)
+            }
             None => {
                 let unit = self.variant == WeightScheme::Released;
                 DeviceEmbedding::numbers(&self.kernel, samples, self.lambda, unit)

@@ -46,7 +46,7 @@ use crate::loss::spec::{Described, Family, Spec, VIEW_A, VIEW_B, Z, Z_A, Z_B};
 const RELEASED_FLOOR: f64 = 1e-7;
 
 /// WeaklySup-CCLK; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `z`, `[b, e]`; `z_a`, `z_b`, `[b,
-/// e]`, if given.
+/// e]`, optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WeakSupCclk(pub KernelWeights);

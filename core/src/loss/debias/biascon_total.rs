@@ -29,8 +29,8 @@ use crate::loss::spec::{
 const BALANCED: Needed = Needed::If { setting: "bias_balanced", value: "true" };
 
 /// BiasCon with cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`; `ce_labels`, `[n]`;
-/// `ce_bias`, `[n]`, with `bias_balanced` = `true`; `prior`, `[biases, classes]`, with `bias_balanced` = `true`;
-/// `view_a`, `view_b`, `[b, d]`; `labels`, `bias`, `[b]`.
+/// `ce_bias`, `[n]`, if bias_balanced = true; `prior`, `[biases, classes]`, if bias_balanced = true; `view_a`,
+/// `view_b`, `[b, d]`; `labels`, `bias`, `[b]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BiasConTotal {

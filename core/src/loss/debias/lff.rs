@@ -31,7 +31,7 @@ use crate::loss::supervised::cross_entropy::sample_weights;
 use crate::loss::supervised::generalised_cross_entropy::GeneralisedCrossEntropy;
 
 /// The loss of both networks; see the [module](self). Inputs: `logits_b`, `logits_d`, `[n, classes]`; `labels`,
-/// `[n]`; `weights`, `[n, 1]`, if given.
+/// `[n]`; `weights`, `[n, 1]`, optional.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lff {

@@ -45,7 +45,7 @@ use crate::numeric::unit_rows::UnitRows;
 const SMALLEST_WEIGHT: f64 = 1e-6;
 
 /// SoftCon; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `[b]`; `bias_features`, `[b,
-/// e]`; `logits`, `[n, classes]`, if given; `ce_labels`, `[n]`, if given.
+/// e]`; `logits`, `[n, classes]`, optional; `ce_labels`, `[n]`, optional.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SoftCon {

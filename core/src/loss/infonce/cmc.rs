@@ -34,8 +34,8 @@ use burn::tensor::Tensor;
 /// The setting under which the entries of the samples are inputs.
 const RELEASED: Needed = Needed::If { setting: "variant", value: "\"released\"" };
 
-/// CMC; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `stored_a`, `stored_b`, `[b, d]`, with
-/// `variant` = `"released"`; `bank_b`, `bank_a`, `[K, d]`.
+/// CMC; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `stored_a`, `stored_b`, `[b, d]`, if variant
+/// = "released"; `bank_b`, `bank_a`, `[K, d]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cmc {

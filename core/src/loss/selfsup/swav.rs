@@ -45,8 +45,8 @@ use crate::numeric::unit_rows::UnitRows;
 
 pub use simile_kernels::sinkhorn;
 
-/// SwAV; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `view_c`, `[b, d]`, if given; `prototypes`,
-/// `[K, d]`; `queue_0`, `[L, d]`, if given.
+/// SwAV; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `view_c`, `[b, d]`, optional; `prototypes`,
+/// `[K, d]`; `queue_0`, `[L, d]`, optional.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Swav {

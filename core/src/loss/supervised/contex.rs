@@ -45,7 +45,7 @@ use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range
 use crate::loss::views::TwoViews;
 use crate::numeric::label_groups::LabelGroups;
 
-/// ConTeX; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `[b]`; `bias`, `[b]`, if given.
+/// ConTeX; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `[b]`; `bias`, `[b]`, optional.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConTeX {

@@ -29,8 +29,8 @@ use crate::loss::reduction::{BASE_TEMPERATURE, REDUCTION, Reduction, Scale};
 use crate::loss::spec::{BIAS, CLASSES, Described, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::TwoViews;
 
-/// Clipped ConTeX; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `[b]`; `bias`, `[b]`, if
-/// given.
+/// Clipped ConTeX; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `labels`, `[b]`; `bias`, `[b]`,
+/// optional.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConTeXClipped {

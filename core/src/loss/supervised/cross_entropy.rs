@@ -24,7 +24,7 @@ use crate::loss::objective::{Aux, Evaluation, Objective};
 use crate::loss::spec::{CLASSES, Described, Family, Head, Input, LOGITS, Spec};
 
 /// Cross-entropy; see the [module](self). Inputs: `logits`, `[n, classes]`; `labels`, `[n]`; `weights`, `[n, 1]`,
-/// if given.
+/// optional.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CrossEntropy {}

@@ -24,8 +24,8 @@ use crate::loss::objective::{Evaluation, Objective, Variant};
 use crate::loss::spec::{Described, FURTHER_VIEWS, Family, Form, Parameter, Range, Spec, VIEW_A, VIEW_B};
 use crate::loss::views::ManyViews;
 
-/// Decoupled Uniformity; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `view_c`, `[b, d]`, if
-/// given.
+/// Decoupled Uniformity; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `view_c`, `[b, d]`,
+/// optional.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecoupledUniformity {

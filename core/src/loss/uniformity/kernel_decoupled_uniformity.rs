@@ -44,7 +44,7 @@ use crate::loss::views::ManyViews;
 use crate::numeric::matrix::{Matrix, check_values};
 
 /// Kernel Decoupled Uniformity; see the [module](self). Inputs: `view_a`, `view_b`, `[b, d]`; `view_c`, `[b, d]`,
-/// if given; `z`, `[b, e]`.
+/// optional; `z`, `[b, e]`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KernelDecoupledUniformity {
